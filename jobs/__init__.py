@@ -1,0 +1,1 @@
+"""The jobs: what runs where. `python -m jobs` lists them. The only folder that imports Ray."""

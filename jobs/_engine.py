@@ -1,0 +1,174 @@
+"""The engine: one Ray, one way to spread items over workers, the same on a laptop and on a cluster."""
+
+import json
+import logging
+import os
+import pickle
+import sys
+import tempfile
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, Literal, Protocol
+
+import pyarrow as pa
+
+from ops.errors import InputError
+
+Item = dict[str, Any]
+INPUT_ERROR = "input_error"
+
+
+class Worker(Protocol):
+    """What does the work of one item and says in a small JSON-able row what it did."""
+
+    def __call__(self, item: Item, prepared: Any) -> Item:
+        """Do one item's work; doing it again gives the same result."""
+
+
+def connect(workers: int | Literal["auto"], threads: int = 1) -> None:
+    """Join the cluster that RAY_ADDRESS names, or start Ray on this machine with room for the workers asked for."""
+    # Ray reads these when it is first imported.
+    os.environ.setdefault("RAY_DATA_DISABLE_PROGRESS_BARS", "1")
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+    local = not os.environ.get("RAY_ADDRESS")
+    if local:
+        os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    warnings.filterwarnings("ignore", module=r"ray\..*")
+    import ray
+
+    if ray.is_initialized():
+        return
+    options: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
+    if local:
+        asked = 0 if workers == "auto" else workers * threads
+        options |= {"num_cpus": max(os.cpu_count() or 1, asked), "include_dashboard": False}
+    with _held_back_stderr():
+        ray.init(**options)
+
+
+@contextmanager
+def _held_back_stderr() -> Iterator[None]:
+    """Keep what Ray's start prints below Python to itself, unless the start fails."""
+    sys.stderr.flush()
+    terminal = os.dup(2)
+    with tempfile.TemporaryFile() as held:
+        os.dup2(held.fileno(), 2)
+        try:
+            yield
+        except BaseException:
+            held.seek(0)
+            os.write(terminal, held.read())
+            raise
+        finally:
+            os.dup2(terminal, 2)
+            os.close(terminal)
+
+
+def check_out(out: str) -> None:
+    """Refuse a relative run directory in a submitted job, whose working directory goes away with it.
+
+    Raises:
+        InputError: `out` is relative and the process runs as a Ray job.
+    """
+    if "://" not in out and not os.path.isabs(out) and os.environ.get("RAY_JOB_CONFIG_JSON_ENV_VAR"):
+        raise InputError(f"--out {out}: is relative, and a submitted job's working directory goes away; give a full path or URI")
+
+
+def cluster_gpus() -> int:
+    """Give the GPUs of the cluster's nodes that are up."""
+    import ray
+
+    return int(ray.cluster_resources().get("GPU", 0))
+
+
+def cluster_cpus() -> int:
+    """Give the cores of the cluster's nodes that are up."""
+    import ray
+
+    return max(int(ray.cluster_resources().get("CPU", 1)), 1)
+
+
+def fan_out(
+    items: list[Item],
+    make: Callable[..., Worker],
+    args: Item,
+    *,
+    workers: int,
+    cpus: float = 1,
+    gpus: float = 0,
+    prepare: Callable[[Item], Any] | None = None,
+) -> Iterator[Item]:
+    """Spread items over a pool of workers and give each one's row as it comes, in no order.
+
+    An item is one block from end to end. A worker that dies is replaced and its item done again, so work is to be idempotent.
+
+    Args:
+        items: JSON-able descriptions.
+        make: makes a worker from `args`, once in each process, at its first item.
+        workers: processes; no more than items are started.
+        cpus, gpus: what each worker holds.
+        prepare: run on cores of its own before the worker gets the item (with GPUs: reading and tokenizing); without it the
+            worker is called with None and does that itself.
+    """
+    if not items:
+        return
+    from ray.data import ActorPoolStrategy, DataContext, from_items
+
+    context = DataContext.get_current()
+    context.enable_progress_bars = False
+    context.print_on_execution_start = False
+    context.raise_original_map_exception = True
+    context.max_consecutive_actor_init_deaths = 5
+    context.execution_no_progress_timeout_s = -1
+    logging.getLogger("ray.data").setLevel(logging.ERROR)
+
+    rows = [{"item": json.dumps(item), "prepared": b""} for item in items]
+    data = from_items(rows, override_num_blocks=len(rows))
+    if prepare is not None:
+        data = data.map_batches(_Prepare(prepare), batch_size=None, batch_format="pyarrow", num_cpus=1)
+    data = data.map_batches(
+        _Step,
+        fn_constructor_args=(make, args),
+        batch_size=None,
+        batch_format="pyarrow",
+        compute=ActorPoolStrategy(size=min(workers, len(items)), max_tasks_in_flight_per_actor=2),
+        num_cpus=cpus,
+        num_gpus=gpus,
+    )
+    for row in data.iter_rows():
+        found = json.loads(row["row"])
+        if INPUT_ERROR in found:
+            raise InputError(found[INPUT_ERROR])
+        yield found
+
+
+class _Prepare:
+    def __init__(self, prepare: Callable[[Item], Any]) -> None:
+        self.prepare = prepare
+
+    def __call__(self, block: pa.Table) -> pa.Table:
+        prepared = [pickle.dumps(self.prepare(json.loads(item))) for item in block["item"].to_pylist()]
+        return pa.table({"item": block["item"], "prepared": pa.array(prepared, pa.large_binary())})
+
+
+class _Step:
+    """Makes its worker at the first item; what is wrong with the user's input goes to the driver as a row."""
+
+    def __init__(self, make: Callable[..., Worker], args: Item) -> None:
+        self.make, self.args = make, args
+        self.worker: Worker | None = None
+
+    def __call__(self, block: pa.Table) -> pa.Table:
+        rows = []
+        try:
+            if self.worker is None:
+                self.worker = self.make(**self.args)
+            for item, prepared in zip(block["item"].to_pylist(), block["prepared"].to_pylist(), strict=True):
+                rows.append(json.dumps(self.worker(json.loads(item), pickle.loads(prepared) if prepared else None)))
+        except InputError as error:
+            rows = [json.dumps({INPUT_ERROR: str(error)})]
+        return pa.table({"row": rows})
+

@@ -1,0 +1,158 @@
+"""`run.json`: what was run with which options, on which inputs, and how far each stage has come."""
+
+import importlib.metadata
+import platform
+import sys
+import time
+from typing import Any
+
+from ops.errors import InputError
+from ops.fingerprint import fingerprint
+from ops.schema import SCHEMA_VERSION
+from ops.storage import Store
+
+RECORD = "run.json"
+TOOL = "neuron-atlas"
+LIBRARIES = ("ray", "torch", "transformers", "tokenizers", "datasets", "pyarrow", "numpy", "spacy", "prefixspan")
+
+# The tables that each stage writes, and the stages whose results it reads.
+TABLES: dict[str, tuple[str, ...]] = {
+    "ingest": ("corpus", "rejects"),
+    "topk": ("topk", "neurons", "activations", "unscored"),
+    "annotate": ("sentences",),
+    "mine": ("patterns", "profiles"),
+}
+READS: dict[str, tuple[str, ...]] = {
+    "ingest": (),
+    "topk": ("ingest",),
+    "annotate": ("ingest", "topk"),
+    "mine": ("ingest", "topk", "annotate"),
+}
+
+
+class Run:
+    """One run directory and its record.
+
+    Raises:
+        InputError: no directory was named, it is not a run's, or it cannot be written.
+    """
+
+    def __init__(self, out: str, create: bool = True) -> None:
+        if not out:
+            raise InputError("--out is missing: name the run directory, a path or a URI such as s3://bucket/run")
+        self.store = Store(out)
+        known = self.store.exists(RECORD)
+        if known:
+            self.record: dict[str, Any] = self.store.read_json(RECORD)
+            if not isinstance(self.record, dict) or self.record.get("tool") != TOOL:
+                raise InputError(f"--out {out}: its {RECORD} is not one of ours; name another directory")
+        else:
+            self._check_new(out, create)
+            self.record = {"tool": TOOL, "schema_version": SCHEMA_VERSION, "stages": {}}
+        if create:
+            self.store.check_writable()
+
+    def _check_new(self, out: str, create: bool) -> None:
+        if not create:
+            raise InputError(f"--out {out}: there is no run here (no {RECORD}); make one with python -m jobs.run --out {out}")
+        try:
+            foreign = [e for e in self.store.entries() if not e.startswith((".", "_"))]
+        except NotADirectoryError as error:
+            raise InputError(f"--out {out}: is a file; name a directory") from error
+        if foreign:
+            raise InputError(
+                f"--out {out}: holds other files ({', '.join(foreign[:3])}) and no {RECORD}; name a new or empty directory"
+            )
+
+    def stage(self, name: str) -> dict[str, Any] | None:
+        """Give a stage's entry, or None where it was never begun."""
+        entry: dict[str, Any] | None = self.record["stages"].get(name)
+        return entry
+
+    def complete(self, name: str) -> bool:
+        """Tell whether all of a stage's tables are there."""
+        entry = self.stage(name)
+        return entry is not None and bool(entry["complete"])
+
+    def require(self, name: str) -> dict[str, Any]:
+        """Give the entry of a stage whose tables are to be read.
+
+        Raises:
+            InputError: it is not complete.
+        """
+        entry = self.stage(name)
+        if entry is None or not entry["complete"]:
+            what = f"{name} is not complete" if entry else f"{TABLES[name][0]}/ is missing"
+            raise InputError(f"--out {self.store.uri}: {what}; run python -m jobs.{name} --out {self.store.uri} first")
+        return entry
+
+    def begin(self, name: str, identity: dict[str, Any], config: dict[str, Any], redo: bool) -> str:
+        """Start or go on with a stage and give its fingerprint.
+
+        Args:
+            name: the stage.
+            identity: all that its results depend on, by option or input, the fingerprints of the stages it reads aside.
+            config: the resolved options, for the record.
+            redo: drop what is there of it and of the stages after it.
+
+        Raises:
+            InputError: the directory holds results of other options; every one that differs is named.
+        """
+        identity = {**identity, **{f"{s} stage": self.require(s)["fingerprint"] for s in READS[name]}}
+        if redo:
+            self.drop(name)
+        entry = self.stage(name)
+        if entry is not None:
+            self._check_same(name, entry["identity"], identity)
+        else:
+            entry = {"complete": False, "started": _now(), "seconds": 0.0}
+        entry.update(fingerprint=fingerprint(identity), identity=identity, config=config)
+        self.record["stages"][name] = entry
+        self.record["versions"] = versions()
+        self.save()
+        return str(entry["fingerprint"])
+
+    def _check_same(self, name: str, was: dict[str, Any], now: dict[str, Any]) -> None:
+        keys = sorted(k for k in was.keys() | now.keys() if was.get(k) != now.get(k))
+        if keys:
+            changes = ", ".join(f"{k} (was {_short(was.get(k))}, is {_short(now.get(k))})" for k in keys)
+            raise InputError(
+                f"--out {self.store.uri}: {name} was run with other options: {changes}; "
+                f"name another --out, or --redo to drop these results"
+            )
+
+    def finish(self, name: str, counts: dict[str, Any], seconds: float) -> None:
+        """Record that all of a stage's tables are in place."""
+        entry = self.record["stages"][name]
+        entry.update(complete=True, finished=_now(), seconds=round(entry["seconds"] + seconds, 3), counts=counts)
+        self.save()
+
+    def drop(self, name: str) -> None:
+        """Remove the tables, partial files and entries of a stage and of every stage that reads it."""
+        gone = {name} | {s for s in READS if name in READS[s]}
+        entries = [self.record["stages"].pop(s, None) for s in gone]
+        if any(entries):
+            self.save()
+        for stage in gone:
+            for table in TABLES[stage]:
+                self.store.delete(table)
+            self.store.delete(f"_partials/{stage}")
+
+    def save(self) -> None:
+        """Write the record."""
+        self.store.write_json(RECORD, self.record)
+
+
+def versions() -> dict[str, str]:
+    """Give the versions of Python and of the libraries whose results these are."""
+    found = {name: importlib.metadata.version(name) for name in LIBRARIES}
+    return {"python": platform.python_version(), "platform": sys.platform, "machine": platform.machine(), **found}
+
+
+def _short(value: Any) -> str:
+    text = str(value)
+    return text if len(text) <= 60 else text[:40] + "..."
+
+
+def _now() -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())

@@ -1,0 +1,139 @@
+"""Workers of `topk`: one scores a pilot sample, the others score shard after shard."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import torch
+
+from jobs._engine import Item
+from ops import topk_partial
+from ops.errors import InputError
+from ops.histogram import edges_from_pilot
+from ops.model import ModelFacts
+from ops.plan import PILOT, Ids, Shards, draw, pilot_size
+from ops.score import ScoreOptions, Scorer
+from ops.score_shard import ShardScorer, encode_batches, score_batch
+from ops.storage import Store, shard_footer
+from ops.tables import part_name
+from ops.tokens import Tokenizer, Tokens
+
+Batches = Iterator[tuple[Ids, list[Tokens]]]
+
+
+@dataclass(frozen=True)
+class ScoreArgs:
+    """What every scoring worker is made from."""
+
+    out: str
+    facts: ModelFacts
+    options: ScoreOptions
+    k: int
+    poles: tuple[str, ...]
+    token_budget: int
+    fingerprint: str
+
+
+def partial(shard: int) -> str:
+    """Give the path of a shard's partial file."""
+    return f"_partials/topk/shard-{shard:05d}.parquet"
+
+
+def pilot_file() -> str:
+    """Give the path of the file that holds the histograms' edges."""
+    return "_partials/topk/pilot.parquet"
+
+
+def read_corpus(store: Store, shard: int, rows: Ids | None = None) -> tuple[Ids, list[str], Ids]:
+    """Read ids, texts and token counts of a shard, or of some of its sentences (rising ids)."""
+    with store.parquet(part_name("corpus", shard)) as file:
+        table = file.read(columns=["sent_id", "text", "n_tokens"])
+    if rows is not None:
+        table = table.take(pa.array(np.searchsorted(table["sent_id"].to_numpy(), rows)))
+    return table["sent_id"].to_numpy(), table["text"].to_pylist(), table["n_tokens"].to_numpy()
+
+
+def read_shard(item: Item, args: ScoreArgs) -> list[tuple[Ids, list[Tokens]]]:
+    """Read and tokenize one shard, batch by batch, on cores of its own (with GPUs)."""
+    return list(encode_batches(*read_corpus(Store(args.out), item["shard"]), Tokenizer(args.facts), args.token_budget))
+
+
+class PilotScorer:
+    """Scores the pilot and commits every neuron's histogram edges."""
+
+    def __init__(self, args: ScoreArgs) -> None:
+        self.args, self.store = args, Store(args.out)
+        self.tokenizer = Tokenizer(args.facts)
+        self.scorer = Scorer(args.facts, args.options, self.tokenizer.pad_id)
+
+    def __call__(self, item: Item, prepared: Any) -> Item:
+        """Score a seeded sample and fix the edges."""
+        shards = Shards(item["sentences"], item["size"])
+        ids = draw(shards.sentences, pilot_size(shards.sentences, item["pilot"]), item["seed"], PILOT)
+        parts = [read_corpus(self.store, i, rows) for i, rows in enumerate(shards.split(ids)) if len(rows)]
+        sent_ids, n_tokens = (np.concatenate([p[column] for p in parts]) for column in (0, 2))
+        texts = [text for p in parts for text in p[1]]
+        blocks = []
+        for _, tokens in encode_batches(sent_ids, texts, n_tokens, self.tokenizer, self.args.token_budget):
+            values, finite, _ = score_batch(self.scorer, tokens)
+            blocks.append(values[finite].cpu())
+        pilot = torch.cat(blocks)
+        if not len(pilot):
+            raise InputError(
+                f"--model {self.args.facts.name}: gave no finite activation for any of {len(ids)} sentences; "
+                "try --dtype float32, or another model"
+            )
+        edges = edges_from_pilot(pilot)
+        table = pa.table({"edges": topk_partial.by_neuron(edges.numpy())})
+        footer = {
+            **shard_footer(self.args.fingerprint, "pilot", len(edges)),
+            b"atlas.widths": json.dumps(self.scorer.widths()).encode(),
+        }
+        self.store.commit(pilot_file(), lambda path: topk_partial.write_table(path, table, footer))
+        return {"sentences": len(ids)}
+
+
+class ShardWorker:
+    """Scores shards and commits each one's partial file."""
+
+    def __init__(self, args: ScoreArgs) -> None:
+        self.args, self.store = args, Store(args.out)
+        self.tokenizer = Tokenizer(args.facts)
+        with self.store.parquet(pilot_file()) as file:
+            edges = topk_partial.read_matrix(file.read(), "edges")
+        scorer = Scorer(args.facts, args.options, self.tokenizer.pad_id)
+        self.shards = ShardScorer(scorer, args.k, args.poles, torch.from_numpy(edges.copy()))
+
+    def __call__(self, item: Item, prepared: list[tuple[Ids, list[Tokens]]] | None) -> Item:
+        """Score one shard."""
+        batches: Batches
+        if prepared is None:
+            corpus = read_corpus(self.store, item["shard"])
+            batches = encode_batches(*corpus, self.tokenizer, self.args.token_budget)
+        else:
+            batches = iter(prepared)
+        first, behind = item["span"]
+        result = self.shards.run((first, behind), batches, np.array(item["sample"], np.int64))
+        lost = sum(len(ids) for ids in result.unscored.values())
+        if result.scored + lost != behind - first:
+            raise RuntimeError(
+                f"topk: shard {item['shard']} holds {behind - first} sentences, {result.scored} were scored and {lost} not"
+            )
+        notes = {"unscored": result.unscored, "sampled": result.sampled, "tokens": result.tokens}
+        footer = {
+            **shard_footer(self.args.fingerprint, f"shard-{item['shard']}", result.table.num_rows),
+            b"atlas.notes": json.dumps(notes).encode(),
+        }
+        name = partial(item["shard"])
+        self.store.commit(name, lambda path: topk_partial.write_table(path, result.table, footer))
+        return {"shard": item["shard"], "sentences": behind - first}
+
+
+def read_notes(store: Store, shard: int) -> dict[str, Any]:
+    """Give what a shard's partial file says besides its table: unscored ids by reason, and sampled ids."""
+    with store.parquet(partial(shard)) as file:
+        notes: dict[str, Any] = json.loads(file.schema_arrow.metadata[b"atlas.notes"])
+    return notes

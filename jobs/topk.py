@@ -1,0 +1,234 @@
+"""Find every neuron's most activating sentences in one pass over the corpus.
+
+    python -m jobs.topk --out runs/docs --preset small --corpus pydocs --limit 5000
+    ray job submit --working-dir . -- python -m jobs.topk --out s3://bucket/run --preset paper --model bert-base-uncased
+
+Writes topk/, neurons/, activations/ and unscored/. With --corpus it reads the sources first (jobs.ingest).
+"""
+
+import json
+import sys
+import time
+from functools import partial as bind
+from typing import Any, Literal
+
+import numpy as np
+import pyarrow.parquet as pq
+from pydantic import Field
+
+from jobs import ingest
+from jobs._config import main
+from jobs._engine import Item, check_out, cluster_cpus, cluster_gpus, connect, fan_out
+from jobs._merge import merge_ranges, write_activations, write_unscored
+from jobs._progress import Progress
+from jobs._record import Run
+from jobs._shards import PilotScorer, ScoreArgs, ShardWorker, partial, pilot_file, read_shard
+from jobs.ingest import IngestConfig
+from ops.errors import InputError
+from ops.model import ModelFacts, read_facts
+from ops.neurons import Neurons
+from ops.plan import ACTIVATIONS, Shards, draw
+from ops.score import ScoreOptions, Scorer
+from ops.storage import is_whole
+from ops.tokens import Tokenizer
+
+STAGE = "topk"
+
+
+class TopkConfig(IngestConfig):
+    """Options of `topk`, and those of `ingest` for when --corpus is given."""
+
+    k: int = Field(100, ge=1, description="sentences kept for each neuron and pole")
+    poles: Literal["top", "bottom", "both"] = Field("both", description="highest activations, lowest, or both")
+    site: Literal["hidden", "mlp", "attention"] = Field(
+        "hidden", description="hidden states, after the activation function, or after the attention's output matrix"
+    )
+    pool: Literal["mean", "max", "cls", "last"] = Field("mean", description="how a sentence's tokens become one value")
+    special_tokens: Literal["include", "exclude"] = Field(
+        "include", description="whether the tokens that the tokenizer added count"
+    )
+    device: Literal["auto", "cpu", "cuda"] = Field("auto", description="auto: the GPUs where there are any")
+    dtype: Literal["float32", "bfloat16", "float16"] = Field("float32", description="arithmetic of the forward pass")
+    threads: int = Field(1, ge=1, description="threads of one scorer on a CPU")
+    token_budget: int | None = Field(None, ge=1, description="tokens of a batch, padding included; CPU 2048, GPU 32768")
+    activation_sample: int = Field(10_000, ge=0, description="sentences whose whole activation vectors are kept")
+    pilot: int = Field(4_096, ge=1, description="most sentences of the pilot that fixes the histograms' edges")
+
+
+def run(config: TopkConfig) -> None:
+    """Do the stage, or what is missing of it; first `ingest` where sources are named."""
+    check_out(config.out)
+    facts = read_facts(config.model)
+    tokenizer = Tokenizer(facts)
+    check(config, facts, tokenizer)
+    if config.corpus:
+        names = IngestConfig.model_fields.keys()
+        ingest.run(IngestConfig(**{n: getattr(config, n) for n in names if n != "redo"}))
+    score(config, facts, tokenizer, Run(config.out))
+
+
+def check(config: TopkConfig, facts: ModelFacts, tokenizer: Tokenizer) -> None:
+    """Refuse what cannot work, before anything heavy starts.
+
+    Raises:
+        InputError: options that exclude each other or do not fit the model.
+    """
+    if config.pool == "cls":
+        if config.special_tokens == "exclude":
+            raise InputError("--pool cls with --special-tokens exclude: leaves no token; choose one of the two")
+        if facts.decoder:
+            raise InputError(f"--pool cls: {config.model} is a decoder and has no [CLS]; use --pool last or mean")
+        if not tokenizer.has_cls:
+            raise InputError(f"--pool cls: the tokenizer of {config.model} puts no [CLS] first; use --pool mean")
+    if config.device == "cuda" and not _cuda():
+        raise InputError("--device cuda: no GPU is to be seen here; use --device auto or cpu")
+    lonely = sorted(
+        name for name in ("limit", "split", "text_column", "shard_size", "on_error") if name in config.model_fields_set
+    )
+    preset = {"shard_size"} if config.preset else set()
+    if not config.corpus and set(lonely) - preset:
+        flag = sorted(set(lonely) - preset)[0].replace("_", "-")
+        raise InputError(f"--{flag}: is an option of ingest; give --corpus with it, or leave it out")
+
+
+def _cuda() -> bool:
+    import os
+
+    import torch
+
+    return bool(os.environ.get("RAY_ADDRESS")) or torch.cuda.is_available()
+
+
+def score(config: TopkConfig, facts: ModelFacts, tokenizer: Tokenizer, record: Run) -> None:
+    """Score all shards, merge them and write the tables."""
+    started = time.monotonic()
+    corpus = record.require(ingest.STAGE)
+    if corpus["identity"]["tokenizer"] != tokenizer.fingerprint:
+        raise InputError(
+            f"--model {config.model}: its tokenizer is not the one corpus/ was made with ({corpus['config']['model']}); "
+            "give that model, or another --out"
+        )
+    device = _device(config)
+    budget = config.token_budget or (2_048 if device == "cpu" else 32_768)
+    names = ("k", "poles", "site", "pool", "special_tokens", "dtype", "activation_sample", "pilot", "seed")
+    identity = {
+        **{name: getattr(config, name) for name in names},
+        "model": facts.fingerprint,
+        "device": device,
+        "threads": config.threads if device == "cpu" else None,
+        "token_budget": budget,
+    }
+    options = {n: v for n, v in config.model_dump(mode="json").items() if n not in INGEST_ONLY}
+    fingerprint = record.begin(STAGE, identity, {**options, "device": device, "token_budget": budget}, config.redo)
+    if record.complete(STAGE):
+        print(f"{STAGE}: done before, {record.require(STAGE)['counts']['scored']:,} sentences scored", file=sys.stderr)
+        return
+    record.record["model"] = {
+        "name": facts.name, "type": facts.model_type, "layers": facts.layers, "width": facts.width,
+        "position_limit": facts.position_limit, "fingerprint": facts.fingerprint,
+    }  # fmt: skip
+    shards = Shards(corpus["counts"]["sentences"], corpus["config"]["shard_size"])
+    scoring = ScoreOptions(config.site, config.pool, config.special_tokens, device, config.dtype, config.threads)
+    poles = ("top", "bottom") if config.poles == "both" else (config.poles,)
+    args = ScoreArgs(config.out, facts, scoring, config.k, poles, budget, fingerprint)
+    Scorer(facts, scoring._replace(device="cpu", dtype="float32"))
+    check_room(record, facts, config, shards)
+
+    connect(config.workers, config.threads if device == "cpu" else 1)
+    gpu = device == "cuda"
+    workers = config.workers
+    if workers == "auto":
+        workers = max(cluster_gpus(), 1) if gpu else max(cluster_cpus() // config.threads, 1)
+    pool: dict[str, Any] = {"gpus": 1} if gpu else {"cpus": config.threads}
+
+    if not is_whole(record.store, pilot_file(), fingerprint, "pilot"):
+        sample = {"sentences": shards.sentences, "size": shards.size, "seed": config.seed, "pilot": config.pilot}
+        print(f"{STAGE}: scoring a pilot for the histograms' edges", file=sys.stderr)
+        list(fan_out([sample], PilotScorer, {"args": args}, workers=1, **pool))
+    with record.store.parquet(pilot_file()) as file:
+        widths = json.loads(file.schema_arrow.metadata[b"atlas.widths"])
+
+    sampled = shards.split(draw(shards.sentences, config.activation_sample, config.seed, ACTIVATIONS))
+    order = shards.order(config.seed)
+    items = [
+        {"shard": i, "span": shards.span(i), "sample": sampled[i].tolist()}
+        for i in order
+        if not is_whole(record.store, partial(i), fingerprint, f"shard-{i}")
+    ]
+    if len(shards) < workers:
+        hint = f"{len(shards)} shards for {workers} workers; a smaller --shard-size (or --preset small) would use them all"
+        print(f"{STAGE}: {hint}", file=sys.stderr)
+    prepare = bind(read_shard, args=args) if gpu else None
+    with Progress(STAGE, len(shards), "shards", len(shards) - len(items), ("sentences", shards.sentences)) as progress:
+        for done in fan_out(items, ShardWorker, {"args": args}, workers=workers, prepare=prepare, **pool):
+            progress.add(done["sentences"])
+
+    neurons = Neurons(tuple(widths))
+    unscored = write_unscored(record.store, len(shards), fingerprint)
+    counts = account(corpus["counts"], unscored)
+    merge_ranges(record.store, neurons, len(shards), config.k, poles, fingerprint, config.out, workers)
+    counts["activation_sample"] = write_activations(record.store, neurons, len(shards), fingerprint)
+    counts |= {"neurons": len(neurons), "layers": len(widths)}
+    record.finish(STAGE, counts, time.monotonic() - started)
+    if not config.keep_partials:
+        record.store.delete(f"_partials/{STAGE}")
+
+
+INGEST_ONLY = {"corpus", "text_column", "split", "limit", "shard_size", "on_error"}
+
+
+def account(corpus: dict[str, Any], unscored: list[int]) -> dict[str, Any]:
+    """Count scored and unscored sentences of every source.
+
+    Raises:
+        InputError: not one sentence could be scored.
+    """
+    if len(unscored) == corpus["sentences"]:
+        raise InputError("--model: gave no finite activation for any sentence; try --dtype float32, or another model")
+    sources = []
+    for source in corpus["sources"]:
+        first, behind = source["first_sent_id"], source["first_sent_id"] + source["kept"]
+        lost = int(np.searchsorted(unscored, behind) - np.searchsorted(unscored, first))
+        names = {n: source[n] for n in ("source", "dataset", "kept")}
+        sources.append({**names, "scored": source["kept"] - lost, "unscored": lost})
+    return {"scored": corpus["sentences"] - len(unscored), "unscored": len(unscored), "sources": sources}
+
+
+def check_room(record: Run, facts: ModelFacts, config: TopkConfig, shards: Shards) -> None:
+    """Refuse to start where the local disk cannot hold the partial files.
+
+    Raises:
+        InputError: there is less room than an estimate of what is needed.
+    """
+    import shutil
+
+    if not record.store.local:
+        return
+    neurons = facts.layers * facts.width * (4 if config.site == "mlp" else 1)
+    poles = 2 if config.poles == "both" else 1
+    rounds = 1 + np.log(max(shards.sentences / config.k, 1))
+    candidates = min(config.k * rounds * 3, shards.sentences) * neurons * poles * 8
+    need = candidates + len(shards) * neurons * 256 + config.activation_sample * neurons * 8
+    free = shutil.disk_usage(record.store.root).free
+    if free < need:
+        raise InputError(
+            f"--out {config.out}: {free / 1e9:.1f} GB are free there and about {need / 1e9:.1f} GB are needed; "
+            "make room, name another place, or lower --k"
+        )
+
+
+def _device(config: TopkConfig) -> str:
+    import os
+
+    import torch
+
+    if config.device != "auto":
+        return config.device
+    if os.environ.get("RAY_ADDRESS"):
+        connect(config.workers)
+        return "cuda" if cluster_gpus() else "cpu"
+    return "cuda" if torch.cuda.is_available() else "cpu"
+
+
+if __name__ == "__main__":
+    sys.exit(main(TopkConfig, STAGE, str(__doc__).splitlines()[0], run))

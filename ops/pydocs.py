@@ -1,0 +1,123 @@
+"""English at hand on every machine: the docstrings of the standard library and of the core dependencies."""
+
+from __future__ import annotations
+
+import ast
+import os
+import sys
+import sysconfig
+import warnings
+from collections.abc import Iterator
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
+
+from ops.docstring_prose import docstring_prose
+from ops.errors import InputError
+from ops.rows import Broken, Row, excerpt
+
+STANDARD_LIBRARY = "stdlib"
+PACKAGES = ("datasets", "numpy", "pyarrow", "ray", "spacy", "torch", "transformers")
+_STANDARD_PIECES = 3
+_SKIPPED = {
+    *(
+        "__pycache__",
+        "conftest.py",
+        "dist-packages",
+        "encodings",
+        "idlelib",
+        "lib2to3",
+        "pydoc_data",
+        "site-packages",
+    ),
+    *("test", "tests", "testing", "thirdparty_files", "turtledemo", "vendored", "_vendor", "_bundled"),
+}
+_SKIPPED_PATHS = {"ray/rllib", "torch/_inductor", "transformers/models"}
+
+
+def pydocs_pieces() -> list[str]:
+    """The pieces that `pydocs` is read in, always the same: `stdlib:0`, `stdlib:1`, ... and one a package."""
+    return [f"{STANDARD_LIBRARY}:{part}" for part in range(_STANDARD_PIECES)] + list(PACKAGES)
+
+
+def package_versions() -> dict[str, str]:
+    """The version of each package that is read; `InputError` naming one that is not installed."""
+    versions = {STANDARD_LIBRARY: ".".join(map(str, sys.version_info[:3]))}
+    for package in PACKAGES:
+        _folder(package)
+        try:
+            versions[package] = version(package)
+        except PackageNotFoundError as error:
+            raise InputError(_missing(package)) from error
+    return versions
+
+
+def read_pydocs(piece: str) -> Iterator[Row | Broken]:
+    """The docstrings of one piece as prose, in the order of files and lines; modules are parsed, never run.
+
+    `doc_id` is `module:qualified name`, metadata are package and module. Left out: tests, vendored copies,
+    modules of tables, and ray/rllib, torch/_inductor and transformers/models, which take long and repeat
+    themselves. A file that cannot be parsed is `broken`.
+    """
+    package, _, part = piece.partition(":")
+    if part:
+        root = sysconfig.get_paths()["stdlib"]
+        names = sorted(name for name in os.listdir(root) if _wanted("", name))
+        files = [path for name in names[int(part) :: _STANDARD_PIECES] for path in _files(root, name)]
+    else:
+        root = os.path.dirname(_folder(package))
+        files = list(_files(root, package))
+    for file in files:
+        module = file.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+        with open(os.path.join(root, file), "rb") as stream:
+            source = stream.read()
+        meta = {"package": package, "module": module}
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                tree = ast.parse(source)
+        except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+            yield Broken(excerpt(f"{file}: {error}"), f"{module}:", "broken")
+            continue
+        for name, docstring in _docstrings(tree, ""):
+            if prose := docstring_prose(docstring):
+                yield Row(prose, f"{module}:{name}", meta)
+
+
+def _docstrings(node: ast.AST, name: str) -> Iterator[tuple[str, str]]:
+    if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+        docstring = ast.get_docstring(node, clean=False)
+        if docstring:
+            yield name, docstring
+    inside = f"{name}.<locals>" if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) else name
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            yield from _docstrings(child, f"{inside}.{child.name}" if inside else child.name)
+        elif isinstance(child, ast.If | ast.Try | ast.With | ast.ExceptHandler):
+            yield from _docstrings(child, inside)
+
+
+def _files(root: str, path: str) -> Iterator[str]:
+    full = os.path.join(root, path)
+    if os.path.isdir(full):
+        for name in sorted(os.listdir(full)):
+            if _wanted(path, name):
+                yield from _files(root, f"{path}/{name}")
+    elif path.endswith(".py"):
+        yield path
+
+
+def _wanted(folder: str, name: str) -> bool:
+    path = f"{folder}/{name}" if folder else name
+    generated = name.startswith(("_sysconfigdata", "test_", ".")) or name.endswith("_test.py")
+    return name not in _SKIPPED and path not in _SKIPPED_PATHS and not generated
+
+
+def _folder(package: str) -> str:
+    found = find_spec(package)
+    if found is None or not found.submodule_search_locations:
+        raise InputError(_missing(package))
+    return next(iter(found.submodule_search_locations))
+
+
+def _missing(package: str) -> str:
+    return f"--corpus pydocs: {package} is not installed; install the dependencies, or name another corpus"

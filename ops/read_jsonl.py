@@ -1,0 +1,70 @@
+"""Rows of a file with one JSON object a line."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+
+from ops.columns import require_columns
+from ops.open_path import one_line
+from ops.read_lines import BrokenStream, read_lines, text_of
+from ops.rows import Broken, OnError, Row, broken, printable, scalar_text, to_row
+
+_OBJECTS_WITHOUT_TEXT = 100  # so many before the column counts as missing: a null is often left out
+
+
+def read_jsonl(
+    path: str, *, text_column: str = "text", on_error: OnError = "fail", name: str | None = None
+) -> Iterator[Row | Broken]:
+    """The objects of JSON Lines; `doc_id` from that key, or `name:line` from 0; other scalars are metadata.
+
+    A blank line or a null text is `empty`. Raises `InputError` where none of the first 100 objects has the
+    text column, and, under `fail`, for a line that is not JSON or no object.
+    """
+    name = name or os.path.basename(path)
+    number = objects = 0
+    columns: dict[str, None] | None = {}
+    try:
+        for line in read_lines(path):
+            doc_id = f"{name}:{number}"
+            number += 1
+            text = text_of(line)
+            if not text.strip():
+                yield Broken("", doc_id, "empty")
+                continue
+            try:
+                record = json.loads(text)
+                problem = (
+                    None
+                    if isinstance(record, dict)
+                    else f"a JSON {type(record).__name__}, expected an object"
+                )
+            except (ValueError, RecursionError) as error:
+                problem = f"not valid JSON ({one_line(error)})"
+            if problem is not None:
+                yield broken(path, f"line {number}", problem, doc_id, text.strip(), on_error)
+                continue
+            if columns is not None:
+                objects += 1
+                columns.update(dict.fromkeys(map(printable, record)))
+                if text_column in record:
+                    columns = None
+                elif objects == _OBJECTS_WITHOUT_TEXT:
+                    require_columns(path, list(columns), text_column)
+            yield _row(record, text_column, doc_id)
+    except BrokenStream as error:
+        yield broken(path, f"after line {number}", str(error), f"{name}:{number}", "", on_error)
+    if columns is not None and objects:
+        require_columns(path, list(columns), text_column)
+
+
+def _row(record: dict[str, object], text_column: str, doc_id: str) -> Row | Broken:
+    text = record.pop(text_column, None)
+    own = scalar_text(record.pop("doc_id", None))
+    values = {printable(key): scalar_text(value) for key, value in record.items()}
+    return to_row(
+        text,
+        doc_id if own is None else own,
+        {key: value for key, value in values.items() if value is not None},
+    )

@@ -1,0 +1,82 @@
+"""The lines of a file, compressed or not, as bytes."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import zlib
+from collections.abc import Iterator
+from typing import IO, Any, cast
+
+import pyarrow as pa
+
+from ops.open_path import one_line, open_stream
+from ops.rows import ROW_BYTES
+from ops.sources import compression
+from ops.watched import Watched
+
+BOM = b"\xef\xbb\xbf"
+_BLOCK = 1 << 18  # bytes
+
+
+class BrokenStream(Exception):
+    """The rest of a stream cannot be read: truncated or damaged compression, or a line without end."""
+
+
+def read_lines(path: str) -> Iterator[bytes]:
+    """Every line with its end, a byte-order mark at the start taken off.
+
+    Raises `InputError` where the file cannot be opened, `BrokenStream` after the last whole line before
+    damage, and whatever `OSError` the storage gives, which is no fault of the file.
+    """
+    raw = open_stream(path)
+    with raw:
+        stream = _decompressed(raw, compression(path))
+        first = True
+        while True:
+            try:
+                line = stream.readline(ROW_BYTES + 1)
+            except (EOFError, zlib.error, gzip.BadGzipFile, pa.ArrowInvalid) as error:
+                raise BrokenStream(one_line(error)) from error
+            if first:
+                line, first = line.removeprefix(BOM), False
+                if not line:
+                    line = stream.readline(ROW_BYTES + 1)
+            if not line:
+                return
+            if len(line) > ROW_BYTES:
+                raise BrokenStream(f"a line of more than {ROW_BYTES} bytes")
+            yield line
+
+
+def text_of(line: bytes) -> str:
+    """A line's text, bytes that are not UTF-8 kept as lone surrogates, which `to_row` refuses."""
+    return line.decode("utf-8", "surrogateescape")
+
+
+def _decompressed(raw: pa.NativeFile, method: str | None) -> IO[bytes]:
+    if method == "gzip":
+        return cast(IO[bytes], gzip.GzipFile(fileobj=cast(Any, raw)))
+    if method == "zstd":
+        return io.BufferedReader(_Zstd(raw), _BLOCK)
+    return cast(IO[bytes], io.BufferedReader(cast(Any, raw), _BLOCK))
+
+
+class _Zstd(io.RawIOBase):
+    """Frames of zstd, decompressed as far as they go."""
+
+    def __init__(self, raw: pa.NativeFile) -> None:
+        self.storage = Watched(raw)
+        self.stream = pa.CompressedInputStream(pa.PythonFile(self.storage, "r"), "zstd")
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        try:
+            block = self.stream.read(min(len(buffer), 1 << 14))
+        except OSError as error:
+            self.storage.reraise()
+            raise EOFError(one_line(error)) from error
+        buffer[: len(block)] = block
+        return len(block)

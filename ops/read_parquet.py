@@ -1,0 +1,117 @@
+"""Rows of a Parquet file, batch by batch within each row group."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from ops.arrow_text import is_bytes, is_scalar, is_string, scalars, texts
+from ops.columns import require_columns
+from ops.errors import InputError
+from ops.open_path import one_line, open_random
+from ops.rows import Broken, OnError, Row, broken, printable, to_row
+from ops.watched import Watched
+
+_BATCH_BYTES = 1 << 24  # of decoded values, so that rows of 10 MB come one by one
+_BATCH_ROWS = 8192
+_DAMAGE = (OSError, ValueError, MemoryError, pa.ArrowException)
+
+
+def open_parquet(path: str, text_column: str) -> tuple[pq.ParquetFile, Watched]:
+    """An open Parquet file and its stream; `InputError` for an unreadable footer or no column of text."""
+    stream = Watched(open_random(path))
+    if stream.raw.size() == 0:
+        raise InputError(
+            f"{path}: the file is empty; expected a Parquet file with the column {text_column!r}"
+        )
+    try:
+        file = pq.ParquetFile(pa.PythonFile(stream, "r"), page_checksum_verification=True)
+        schema, counts = (
+            file.schema_arrow,
+            [file.metadata.row_group(i).num_rows for i in range(file.num_row_groups)],
+        )
+    except _DAMAGE as error:
+        stream.reraise()
+        raise InputError(
+            f"{path}: not a whole Parquet file ({one_line(error)}); if it is truncated, copy it again"
+        ) from error
+    if min(counts, default=0) < 0 or sum(counts) != file.metadata.num_rows:
+        raise InputError(
+            f"{path}: the Parquet footer contradicts itself on the number of rows; write the file again"
+        )
+    require_columns(path, [printable(column) for column in schema.names], text_column)
+    kind = schema.field(text_column).type
+    if not (is_string(kind) or is_bytes(kind)):
+        raise InputError(
+            f"{path}: the column {text_column!r} is {kind}, expected text; name the text by --text-column"
+        )
+    return file, stream
+
+
+def read_parquet(
+    path: str, *, text_column: str = "text", on_error: OnError = "fail", name: str | None = None
+) -> Iterator[Row | Broken]:
+    """The rows of a Parquet file; `doc_id` from its column, or `name:row` from 0; other scalars are metadata.
+
+    The text is a column of strings, of bytes in UTF-8, or a dictionary of them. Raises `InputError` as
+    `open_parquet` does and, under `fail`, for a damaged row group; under `reject` each of its lost rows is
+    `broken`.
+    """
+    name = name or os.path.basename(path)
+    file, stream = open_parquet(path, text_column)
+    with file:
+        first = 0
+        for group in range(file.num_row_groups):
+            rows = file.metadata.row_group(group).num_rows
+            done = 0
+            try:
+                for batch in _batches(file, group, text_column):
+                    for row in _rows(batch, text_column, name, first + done):
+                        yield row
+                        done += 1
+                if done != rows:
+                    raise pa.ArrowInvalid(f"{done} rows, the footer says {rows}")
+            except _DAMAGE as error:
+                stream.reraise()
+                place = f"row group {group} (rows {first} to {first + rows - 1})"
+                for number in range(first + done, first + rows):
+                    yield broken(path, place, one_line(error), f"{name}:{number}", "", on_error)
+            first += rows
+
+
+def _batches(file: pq.ParquetFile, group: int, text_column: str) -> Iterator[pa.RecordBatch]:
+    schema, info = file.schema_arrow, file.metadata.row_group(group)
+    columns = [field.name for field in schema if field.name == text_column or _wanted(field)]
+    size = info.total_byte_size // max(1, info.num_rows)
+    rows = min(_BATCH_ROWS, max(1, _BATCH_BYTES // max(1, size)))
+    batches: Iterator[pa.RecordBatch] = file.iter_batches(
+        rows, row_groups=[group], columns=columns, use_threads=False
+    )
+    return batches
+
+
+def _wanted(field: pa.Field) -> bool:
+    return is_scalar(field.type) or (field.name == "doc_id" and is_bytes(field.type))
+
+
+def _rows(batch: pa.RecordBatch, text_column: str, name: str, first: int) -> list[Row | Broken]:
+    numbers = range(first, first + batch.num_rows)
+    values = {field.name: batch.column(place) for place, field in enumerate(batch.schema)}
+    text = texts(values.pop(text_column))
+    own: list[str | None] = [None] * batch.num_rows
+    if "doc_id" in values:
+        column = values.pop("doc_id")
+        own = texts(column) if is_bytes(column.type) else scalars(column)
+    meta: list[dict[str, str]] = [{} for _ in numbers]
+    for key, column in values.items():
+        for record, value in zip(meta, scalars(column), strict=True):
+            if value is not None:
+                record[printable(key)] = value
+    ids = [
+        f"{name}:{number}" if given is None else printable(given)
+        for given, number in zip(own, numbers, strict=True)
+    ]
+    return [to_row(*row) for row in zip(text, ids, meta, strict=True)]

@@ -1,0 +1,76 @@
+"""What every reader yields: rows with text, and rows that cannot be used."""
+
+from __future__ import annotations
+
+import re
+from datetime import date, datetime, time
+from typing import Literal, NamedTuple
+
+from ops.errors import InputError
+
+OnError = Literal["fail", "reject"]
+EXCERPT = 200  # characters
+ROW_BYTES = 1 << 28  # a longer line is taken for a broken file, so that memory stays bounded
+_INVALID = re.compile("[\x00\ud800-\udfff]")
+
+
+class Row(NamedTuple):
+    """A row with valid text (UTF-8 can encode it, no NUL, not blank), its document and its metadata."""
+
+    text: str
+    doc_id: str
+    meta: dict[str, str]
+
+
+class Broken(NamedTuple):
+    """A row that cannot be used: the start of its text, and why (`empty`, `invalid_text` or `broken`)."""
+
+    text: str
+    doc_id: str
+    reason: str
+
+
+def to_row(text: object, doc_id: str, meta: dict[str, str]) -> Row | Broken:
+    """The row for a value of the text column; `Broken` if null, blank, no string or not valid."""
+    if text is None:
+        return Broken("", doc_id, "empty")
+    if not isinstance(text, str):
+        shown = f"({type(text).__name__})" if isinstance(text, list | dict) else str(text)
+        return Broken(excerpt(shown), doc_id, "invalid_text")
+    if not text.strip():
+        return Broken("", doc_id, "empty")
+    if "\0" in text or (not text.isascii() and _INVALID.search(text)):
+        return Broken(excerpt(text), doc_id, "invalid_text")
+    return Row(text, doc_id, meta)
+
+
+def broken(path: str, place: str, found: str, doc_id: str, text: str, on_error: OnError) -> Broken:
+    """The record of a structurally broken place under `reject`; `InputError` that names it under `fail`."""
+    if on_error == "fail":
+        raise InputError(
+            f"{path}: {place}: {found}; repair the file, or go on without it by --on-error reject"
+        )
+    return Broken(excerpt(text), doc_id, "broken")
+
+
+def excerpt(text: str) -> str:
+    """The first 200 characters, what is not valid replaced."""
+    return printable(text[:EXCERPT])
+
+
+def printable(text: str) -> str:
+    """The text with every NUL and lone surrogate replaced by U+FFFD."""
+    return _INVALID.sub("\ufffd", text)
+
+
+def scalar_text(value: object) -> str | None:
+    """A scalar as metadata: `true`/`false`, digits, `repr` of floats, ISO times; None for null and nested."""
+    if isinstance(value, str):
+        return printable(value)
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, float):
+        return repr(value)
+    return value.isoformat() if isinstance(value, datetime | date | time) else None

@@ -1,0 +1,127 @@
+"""One shard through the model: batches in a fixed order, reduced as they come."""
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+import torch
+
+from ops.batches import length_batches
+from ops.histogram import count_bins
+from ops.moments import Moments
+from ops.plan import Ids
+from ops.score import Scorer
+from ops.tokens import Tokenizer, Tokens
+from ops.topk import TopK
+from ops.topk_partial import build, candidates
+
+
+def encode_batches(
+    sent_ids: Ids, texts: list[str], n_tokens: Ids, tokenizer: Tokenizer, budget: int
+) -> Iterator[tuple[Ids, list[Tokens]]]:
+    """Give each batch's sentence ids and tokens; the next batch is tokenized while one is in use.
+
+    The batches depend on the shard's lengths and the budget alone, never on who runs them.
+    """
+    rows = list(length_batches(n_tokens, budget))
+    with ThreadPoolExecutor(1) as ahead:
+
+        def start(i: int) -> object:
+            return ahead.submit(tokenizer.encode, [texts[r] for r in rows[i]]) if i < len(rows) else None
+
+        coming = start(0)
+        for i, batch in enumerate(rows):
+            tokens = coming.result()  # type: ignore[attr-defined]
+            coming = start(i + 1)
+            yield sent_ids[batch], tokens
+
+
+@dataclass
+class ShardResult:
+    """One shard's outcome: the table of its partial file, what was not finite, and the ids of its activation sample."""
+
+    table: pa.Table
+    unscored: dict[str, list[int]] = field(default_factory=dict)
+    sampled: list[int] = field(default_factory=list)
+    scored: int = 0
+    tokens: int = 0
+
+
+class ShardScorer:
+    """Scores shard after shard, keeping each pole's winners so far, so that later shards have less to hand over.
+
+    A winner so far is a fact about the corpus: whatever lies below K distinct sentences cannot win. A shard's candidates are
+    those of its sentences that are among the winners so far; a shard that comes again is reduced on its own, only bounded by
+    what is known.
+
+    Args:
+        scorer: the model.
+        k: winners for each neuron and pole.
+        poles: `top`, `bottom` or both.
+        edges: the histogram's inner edges `[neurons, bins - 1]` float32.
+    """
+
+    def __init__(self, scorer: Scorer, k: int, poles: tuple[str, ...], edges: torch.Tensor) -> None:
+        self.scorer = scorer
+        self.k, self.poles = k, poles
+        self.edges = edges.to(scorer.device)
+        self.seen: set[tuple[int, int]] = set()
+        self.winners = {p: TopK(len(edges), k, scorer.device) for p in poles}
+
+    def run(self, span: tuple[int, int], batches: Iterator[tuple[Ids, list[Tokens]]], sample: Ids) -> ShardResult:
+        """Score the sentences of ids `span[0]` to `span[1]` - 1, given as batches; `sample` are sorted ids to keep whole."""
+        winners = self.winners
+        if span in self.seen:
+            winners = {p: TopK(len(self.edges), self.k, self.scorer.device) for p in self.poles}
+            for p, fresh in winners.items():
+                fresh.bound.copy_(self.winners[p].bound)
+        moments = Moments.empty(len(self.edges))
+        histogram = torch.zeros(len(self.edges), self.edges.shape[1] + 1, dtype=torch.int64, device=self.scorer.device)
+        kept: dict[int, np.ndarray] = {}
+        result = ShardResult(pa.table({}))
+        for ids, tokens in batches:
+            values, finite, reasons = score_batch(self.scorer, tokens)
+            for row, reason in reasons.items():
+                result.unscored.setdefault(reason, []).append(int(ids[row]))
+            values, ids = values[finite], ids[finite.cpu().numpy()]
+            result.scored += len(ids)
+            result.tokens += sum(len(t.ids) for t in tokens)
+            numbers = torch.from_numpy(ids).to(values.device)
+            for p in self.poles:
+                winners[p].update(values if p == "top" else -values, numbers)
+            moments = moments.merge(Moments.of(values))
+            histogram += count_bins(values, self.edges)
+            for row in np.flatnonzero(np.isin(ids, sample)):
+                kept[int(ids[row])] = values[row].cpu().numpy()
+        self.seen.add(span)
+        result.sampled = sorted(kept)
+        width = len(self.edges)
+        rows = np.array([kept[i] for i in result.sampled], np.float32).reshape(len(kept), width)
+        poles = {}
+        for p in self.poles:
+            activations, sent_ids = candidates(winners[p].result(), *span)
+            poles[p] = (activations if p == "top" else negate(activations), sent_ids)
+        result.table = build(poles, moments, histogram.cpu().numpy(), rows.T)
+        return result
+
+
+def score_batch(scorer: Scorer, tokens: list[Tokens]) -> tuple[torch.Tensor, torch.Tensor, dict[int, str]]:
+    """Score one batch: values `[sentences, neurons]` float32, which rows are finite, and why the others are not."""
+    layers = scorer.score(tokens)
+    values = torch.cat(layers, 1)
+    finite = torch.isfinite(values).all(1)
+    reasons: dict[int, str] = {}
+    if not bool(finite.all()):
+        good = torch.stack([torch.isfinite(layer).all(1) for layer in layers]).cpu()
+        for row in np.flatnonzero(~finite.cpu().numpy()):
+            first = int((~good[:, row]).nonzero()[0]) + 1
+            reasons[int(row)] = f"non-finite activation, first in layer {first}"
+    return values, finite, reasons
+
+
+def negate(activations: pa.ListArray) -> pa.ListArray:
+    """Give a list column with every number's sign turned; zero stays 0.0."""
+    values = 0.0 - activations.flatten().to_numpy(zero_copy_only=False)
+    return pa.ListArray.from_arrays(activations.offsets, pa.array(values.astype(np.float32)))

@@ -1,0 +1,139 @@
+"""Where in each layer a neuron's activation is read: hooks that hand out states while the forward pass runs."""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import nn
+
+from ops.errors import InputError
+
+SITES = ("hidden", "mlp", "attention")
+
+# Names of the attention's output projection and of the feed-forward's second matrix, relative to a layer.
+_ATTENTION_OUTPUT = (
+    "attention.output.dense",
+    "attention.out_lin",
+    "attention.attn.o",
+    "attention.dense",
+    "attn.c_proj",
+    "attn.attention.out_proj",
+    "attn.out_proj",
+    "attn.Wo",
+    "self_attn.o_proj",
+    "self_attn.out_proj",
+    "self_attn.dense",
+    "self_attention.dense",
+)
+_FEED_FORWARD_OUTPUT = (
+    "output.dense",
+    "ffn.lin2",
+    "ffn_output",
+    "mlp.c_proj",
+    "mlp.down_proj",
+    "mlp.dense_4h_to_h",
+    "mlp.fc2",
+    "mlp.fc_out",
+    "mlp.Wo",
+    "fc2",
+)
+
+
+class SiteReader:
+    """Reads one site of every layer of a model, in one forward pass.
+
+    `hidden`: what `output_hidden_states` gives for each layer (for the last one, the model's own output, so behind a
+    final normalisation where there is one). `mlp`: after the activation function, which is what enters the
+    feed-forward's second matrix (in a gated layer, the product with the gate). `attention`: after the output
+    projection W_O, before residual and normalisation.
+
+    Args:
+        model: a model as `AutoModel` gives it.
+        layers: number of its layers.
+        site: `hidden`, `mlp` or `attention`.
+
+    Raises:
+        InputError: the architecture does not show where that site is.
+    """
+
+    def __init__(self, model: nn.Module, layers: int, site: str) -> None:
+        self.model, self.layers, self.site = model, layers, site
+        self._blocks = _find_blocks(model, layers)
+        if site != "hidden":
+            if self._blocks is None:
+                raise InputError(_unknown(model, site, "its layers do not stand in one list"))
+            self._points = [_find_point(model, block, site) for block in self._blocks]
+
+    def read(self, inputs: dict[str, torch.Tensor], take: Callable[[torch.Tensor], torch.Tensor]) -> list[torch.Tensor]:
+        """Run the model on `inputs` and give `take(states)` for each layer, states being `[sentences, tokens, units]`."""
+        shape = inputs["input_ids"].shape
+        if self.site == "hidden" and self._blocks is None:
+            states = self.model(**inputs, output_hidden_states=True).hidden_states
+            return [take(s) for s in states[1:]]
+        found: dict[int, torch.Tensor] = {}
+        handles = []
+        try:
+            if self.site == "hidden":
+                for i, block in enumerate((self._blocks or [])[:-1]):
+                    handles.append(block.register_forward_hook(_after(found, i, take)))
+            elif self.site == "attention":
+                for i, point in enumerate(self._points):
+                    handles.append(point.register_forward_hook(_after(found, i, _shaped(take, shape))))
+            else:
+                for i, point in enumerate(self._points):
+                    handles.append(point.register_forward_pre_hook(_before(found, i, _shaped(take, shape))))
+            last = self.model(**inputs).last_hidden_state
+        finally:
+            for handle in handles:
+                handle.remove()
+        if self.site == "hidden":
+            found[self.layers - 1] = take(last)
+        return [found[i] for i in range(self.layers)]
+
+
+def _after(found: dict[int, torch.Tensor], i: int, take: Callable[[torch.Tensor], torch.Tensor]) -> Any:
+    def hook(module: nn.Module, args: Any, output: Any) -> None:
+        found[i] = take(output[0] if isinstance(output, tuple) else output)
+
+    return hook
+
+
+def _before(found: dict[int, torch.Tensor], i: int, take: Callable[[torch.Tensor], torch.Tensor]) -> Any:
+    def hook(module: nn.Module, args: Any) -> None:
+        found[i] = take(args[0])
+
+    return hook
+
+
+def _shaped(take: Callable[[torch.Tensor], torch.Tensor], shape: torch.Size) -> Callable[[torch.Tensor], torch.Tensor]:
+    """Some architectures fold sentences and tokens into one axis before the feed-forward: unfold it."""
+    return lambda states: take(states.view(*shape, states.shape[-1]))
+
+
+def _find_blocks(model: nn.Module, layers: int) -> list[nn.Module] | None:
+    """Give the layers, or None where hooks on them would not do.
+
+    ALBERT runs one shared layer again and again; inside XLNet tokens come before sentences.
+    """
+    if getattr(getattr(model, "config", None), "model_type", "") == "xlnet":
+        return None
+    lists = [
+        (name.count("."), list(module))
+        for name, module in model.named_modules()
+        if isinstance(module, nn.ModuleList) and len(module) == layers
+    ]
+    return min(lists, key=lambda found: found[0])[1] if lists else None
+
+
+def _find_point(model: nn.Module, block: nn.Module, site: str) -> nn.Module:
+    names = _ATTENTION_OUTPUT if site == "attention" else _FEED_FORWARD_OUTPUT
+    inside = dict(block.named_modules())
+    points = [inside[name] for name in names if name in inside]
+    if len(points) != 1:
+        raise InputError(_unknown(model, site, f"{len(points)} of the known names stand in a layer"))
+    return points[0]
+
+
+def _unknown(model: nn.Module, site: str, why: str) -> str:
+    kind = getattr(getattr(model, "config", None), "model_type", type(model).__name__)
+    return f"--site {site}: where it lies in a {kind} is not known ({why}); use --site hidden"

@@ -1,0 +1,133 @@
+"""The sources of a corpus: what a value of `--corpus` stands for."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+
+from pyarrow.fs import FileType
+
+from ops.errors import InputError
+from ops.open_path import WILDCARD, expand, file_type, is_uri
+
+PRESETS = ("bookcorpus", "wikipedia", "sentiment140", "imdb", "newsgroups", "reuters")
+KINDS = {".txt": "txt", ".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet"}
+COMPRESSIONS = (".gz", ".zst")
+READABLE = "pydocs, or a file or glob of .txt .csv .jsonl .ndjson (also .gz .zst) .parquet"
+
+
+@dataclass(frozen=True)
+class Source:
+    """One source of sentences: its dataset name, its kind (`pydocs txt csv jsonl parquet`) and its files."""
+
+    spec: str
+    dataset: str
+    kind: str
+    files: tuple[str, ...]
+
+
+def parse_source(spec: str) -> Source:
+    """The source that a value of `--corpus` names: `pydocs`, or a file, glob or URI, with `NAME=` before it.
+
+    Files are absolute and sorted. Without NAME the dataset is called after the file, or, for a glob of
+    several files, after the words of the pattern or else their folder. Raises `InputError` where nothing
+    readable is named.
+    """
+    name, path = _split_name(spec)
+    if path == "pydocs":
+        return Source(spec, name or "pydocs", "pydocs", ())
+    if path in PRESETS or path.startswith("hf:"):
+        raise InputError(
+            f"--corpus {spec}: this version does not read {path} from the hub yet; "
+            f"download it as .parquet, .csv or .jsonl and name the file"
+        )
+    if not path:
+        raise InputError(f"--corpus {spec!r}: no file is named; expected {READABLE}")
+    files = _files(spec, path)
+    kinds = sorted({_kind(spec, file) for file in files})
+    if len(kinds) > 1:
+        raise InputError(
+            f"--corpus {spec}: files of several kinds ({', '.join(kinds)}); give each its own --corpus"
+        )
+    return Source(spec, name or _dataset(path, files), kinds[0], tuple(files))
+
+
+def stem(path: str) -> str:
+    """A file's name without folders, query, compression and format suffix."""
+    name = os.path.basename(_plain(path))
+    for suffix in COMPRESSIONS:
+        name = name.removesuffix(suffix) or name
+    return os.path.splitext(name)[0] or name
+
+
+def compression(path: str) -> str | None:
+    """`gzip` or `zstd` where a file's suffix says so."""
+    plain = _plain(path).lower()
+    return "gzip" if plain.endswith(".gz") else "zstd" if plain.endswith(".zst") else None
+
+
+def _split_name(spec: str) -> tuple[str | None, str]:
+    name, equals, rest = spec.partition("=")
+    if (
+        not equals
+        or is_uri(name)
+        or _exists(spec)
+        or (WILDCARD.search(spec) and not is_uri(spec) and expand(spec))
+    ):
+        return None, spec
+    if "/" in name or os.sep in name:
+        return None, spec
+    if not name.strip():
+        raise InputError(f"--corpus {spec}: the name before '=' is empty; write NAME={rest} or {rest}")
+    return name.strip(), rest
+
+
+def _exists(path: str) -> bool:
+    return os.path.exists(os.path.expanduser(path)) if "\0" not in path else False
+
+
+def _files(spec: str, path: str) -> list[str]:
+    if "\0" in path:
+        raise InputError(f"--corpus {spec!r}: a NUL character in the path; check it")
+    if not is_uri(path):
+        path = os.path.abspath(os.path.expanduser(path))
+    wild = WILDCARD.search(path.partition("?")[0] if is_uri(path) else path)
+    if wild and not _exists(path):
+        files = expand(path)
+        if not files:
+            raise InputError(
+                f"--corpus {spec}: no file matches this pattern; check the folder and the suffix"
+            )
+        return files
+    kind = file_type(path)
+    if kind == FileType.NotFound:
+        raise InputError(f"--corpus {spec}: no such file or preset; expected {READABLE}")
+    if kind == FileType.Directory:
+        raise InputError(
+            f"--corpus {spec}: is a directory; name its files, as in {path.rstrip('/')}/*.parquet"
+        )
+    return [path]
+
+
+def _plain(path: str) -> str:
+    return path.partition("?")[0] if is_uri(path) else path
+
+
+def _kind(spec: str, file: str) -> str:
+    plain = _plain(file).lower()
+    for suffix in COMPRESSIONS:
+        plain = plain.removesuffix(suffix)
+    kind = KINDS.get(os.path.splitext(plain)[1])
+    if kind is None or (kind == "parquet" and compression(file)):
+        found = os.path.basename(_plain(file))
+        raise InputError(f"--corpus {spec}: {found} has a suffix of no known kind; expected {READABLE}")
+    return kind
+
+
+def _dataset(path: str, files: list[str]) -> str:
+    if len(files) == 1:
+        return stem(files[0])
+    words = re.sub(r"\[[^\]]*\]|[*?]", "", stem(path)).strip("-_. ")
+    folder = os.path.basename(os.path.dirname(_plain(path)))
+    return words or (folder if folder and not WILDCARD.search(folder) else "corpus")

@@ -1,0 +1,91 @@
+"""Sentences of running text, by spaCy's rules."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator
+from itertools import accumulate
+
+import spacy
+from spacy.pipeline import Sentencizer
+
+_WINDOW = 100_000  # characters handed to spaCy at a time
+_LONG_WORD = 100  # characters kept at each end: spaCy's time for a run of punctuation grows with its square
+_PARAGRAPH = re.compile(r"\n\s*\n")
+
+
+class SentenceSplitter:
+    """spaCy's blank English tokenizer and `sentencizer`, fed only with what can decide on a boundary.
+
+    A sentence ends at a blank line, or at a token like `.` `!` `?` with the punctuation behind it; the
+    tokenizer knows abbreviations. Memory is bounded for a text of any length.
+
+    >>> SentenceSplitter().split('Dr. Who left. "Why?" she asked.')
+    ['Dr. Who left.', '"Why?"', 'she asked.']
+    """
+
+    def __init__(self) -> None:
+        self._nlp = spacy.blank("en")
+        self._nlp.max_length = 10 * _WINDOW
+        self._nlp.add_pipe("sentencizer")
+        ends = re.escape("".join(Sentencizer.default_punct_chars))
+        # A word that begins with a letter or digit and holds no end of sentence cannot shape a boundary.
+        plain = rf"(?:[^\W_][^\s{ends}]*+(?!\S)\s*+)++"
+        self._parts = re.compile(rf"({plain})|(\S++)\s*+")
+
+    def split(self, text: str) -> list[str]:
+        """The sentences in order, as they are written, no white space at their ends; blank ones left out."""
+        return [
+            sentence
+            for paragraph in _PARAGRAPH.split(text)
+            if paragraph
+            for sentence in self._paragraph(paragraph)
+        ]
+
+    def _paragraph(self, text: str) -> Iterator[str]:
+        place = len(text) - len(text.lstrip())
+        while place < len(text):
+            end = _window_end(text, place)
+            starts = [place + start for start in self._starts(text[place:end])]
+            if end < len(text) and len(starts) > 1:
+                end = starts.pop()  # its end is not in sight: it opens the next window
+            for start, stop in zip(starts, [*starts[1:], end], strict=True):
+                if sentence := text[start:stop].strip():
+                    yield sentence
+            place = end
+
+    def _starts(self, text: str) -> list[int]:
+        """Where sentences begin in the text, which may not begin with white space: 0 first."""
+        parts: list[str] = []
+        places: list[int] = []
+        for match in self._parts.finditer(text):
+            word = match[2]
+            places.append(match.start())
+            if word is None:
+                parts.append("a ")
+            elif len(word) <= 2 * _LONG_WORD:
+                parts.append(word + " ")
+            else:
+                parts += word[:_LONG_WORD], word[-_LONG_WORD:] + " "
+                places.append(match.start() + len(word) - _LONG_WORD)
+        if parts in ([], ["a "]):
+            return [0]
+        with self._nlp.memory_zone():
+            doc = self._nlp("".join(parts)[:-1])
+            found = [span.start_char for span in doc.sents]
+        before = list(accumulate(map(len, parts), initial=0))
+        return [0, *(self._original(start, before, places) for start in found[1:])]
+
+    @staticmethod
+    def _original(start: int, before: list[int], places: list[int]) -> int:
+        part = bisect_right(before, start) - 1
+        return places[part] + start - before[part]
+
+
+def _window_end(text: str, place: int) -> int:
+    end = place + _WINDOW
+    if end >= len(text):
+        return len(text)
+    white = max(text.rfind(mark, place + 1, end) for mark in " \n\t\r")
+    return white + 1 if white > place else end

@@ -1,0 +1,175 @@
+"""Where a run lives: a folder on any file system that pyarrow opens, with one-step commits of whole files."""
+
+import errno
+import json
+import os
+import tempfile
+import uuid
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyarrow import fs as pafs
+
+from ops.errors import InputError
+
+FINGERPRINT = b"atlas.fingerprint"
+SHARD = b"atlas.shard"
+ROWS = b"atlas.rows"
+
+
+def open_filesystem(uri: str) -> tuple[pafs.FileSystem, str]:
+    """Give the file system and the path on it that `uri` (a local path, or any URI that pyarrow opens) names.
+
+    Raises:
+        InputError: the URI's scheme is unknown or its file system cannot be opened.
+    """
+    if "://" not in uri:
+        return pafs.LocalFileSystem(), str(Path(uri).expanduser().absolute())
+    try:
+        filesystem, path = pafs.FileSystem.from_uri(uri)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError, ValueError) as error:
+        raise InputError(f"{uri}: cannot be opened ({one_line(error)}); give a path, s3:// or gs://") from error
+    return filesystem, path
+
+
+def one_line(error: BaseException | str, limit: int = 300) -> str:
+    """Give an error's message as one line of at most `limit` characters."""
+    text = " ".join(str(error).split()) or type(error).__name__
+    return text if len(text) <= limit else text[: limit - 3] + "..."
+
+
+class Store:
+    """The files below one folder, local or remote; every write is whole or absent.
+
+    A local file is written under a name that begins with a dot and holds a unique attempt, then renamed. On
+    object storage the file is built on local disk first and uploaded in one go, since a stream closed after
+    an error may leave an object that passes for whole.
+    """
+
+    def __init__(self, uri: str) -> None:
+        self.uri = uri
+        self.filesystem, self.root = open_filesystem(uri)
+        self.local = isinstance(self.filesystem, pafs.LocalFileSystem)
+
+    def __reduce__(self) -> tuple[type["Store"], tuple[str]]:
+        return Store, (self.uri,)
+
+    def path(self, name: str) -> str:
+        """Give the full path of `name` on this store's file system."""
+        return f"{self.root.rstrip('/')}/{name}" if name else self.root
+
+    def exists(self, name: str) -> bool:
+        """Tell whether a file or folder of that name is there."""
+        return bool(self.filesystem.get_file_info(self.path(name)).type != pafs.FileType.NotFound)
+
+    def files(self, folder: str, suffix: str = "") -> list[str]:
+        """List the finished files right in `folder`, by name; hidden (unfinished) ones are left out."""
+        selector = pafs.FileSelector(self.path(folder), allow_not_found=True)
+        names = [info.base_name for info in self.filesystem.get_file_info(selector) if info.is_file]
+        return sorted(n for n in names if n.endswith(suffix) and not n.startswith("."))
+
+    def entries(self) -> list[str]:
+        """List every name right below the root, hidden ones too."""
+        selector = pafs.FileSelector(self.root, allow_not_found=True)
+        return sorted(info.base_name for info in self.filesystem.get_file_info(selector))
+
+    def size(self, folder: str) -> int:
+        """Give the bytes of all files below `folder`."""
+        selector = pafs.FileSelector(self.path(folder), allow_not_found=True, recursive=True)
+        return sum(info.size or 0 for info in self.filesystem.get_file_info(selector) if info.is_file)
+
+    def commit(self, name: str, write: Callable[[str], None]) -> None:
+        """Put a file in place in one step: `write` builds it at the local path it is given."""
+        folder, _, base = name.rpartition("/")
+        attempt = f".{base}.{uuid.uuid4().hex[:12]}"
+        if self.local:
+            os.makedirs(self.path(folder), exist_ok=True)
+            temporary = self.path(f"{folder}/{attempt}" if folder else attempt)
+            try:
+                write(temporary)
+                os.replace(temporary, self.path(name))
+            finally:
+                if os.path.exists(temporary):
+                    os.unlink(temporary)
+            return
+        with tempfile.TemporaryDirectory(prefix="atlas-") as scratch:
+            temporary = os.path.join(scratch, base)
+            write(temporary)
+            pafs.copy_files(
+                temporary,
+                self.path(name),
+                source_filesystem=pafs.LocalFileSystem(),
+                destination_filesystem=self.filesystem,
+            )
+
+    def write_json(self, name: str, value: Any) -> None:
+        """Commit `value` as indented JSON."""
+        text = json.dumps(value, indent=2, ensure_ascii=False) + "\n"
+        self.commit(name, lambda path: _write_text(path, text))
+
+    def read_json(self, name: str) -> Any:
+        """Read a JSON file.
+
+        Raises:
+            InputError: the file is not JSON.
+        """
+        with self.filesystem.open_input_stream(self.path(name)) as stream:
+            data = stream.read()
+        try:
+            return json.loads(data)
+        except ValueError as error:
+            raise InputError(f"{self.path(name)}: is not JSON ({one_line(error)})") from error
+
+    def parquet(self, name: str) -> pq.ParquetFile:
+        """Open a Parquet file for reading by row groups; close it, or use it in a `with`."""
+        return pq.ParquetFile(self.path(name), filesystem=self.filesystem)
+
+    def delete(self, name: str) -> None:
+        """Remove a file or a folder with all it holds; one that is not there is fine."""
+        info = self.filesystem.get_file_info(self.path(name))
+        if info.type == pafs.FileType.Directory:
+            self.filesystem.delete_dir(info.path)
+        elif info.type == pafs.FileType.File:
+            self.filesystem.delete_file(info.path)
+
+    def check_writable(self) -> None:
+        """Make the folder and try one small file in it.
+
+        Raises:
+            InputError: nothing can be written there.
+        """
+        probe = f"_probe-{uuid.uuid4().hex[:12]}"
+        try:
+            self.commit(probe, lambda path: _write_text(path, "atlas\n"))
+            self.delete(probe)
+        except (OSError, pa.ArrowException) as error:
+            reason = os.strerror(error.errno) if isinstance(error, OSError) and error.errno else one_line(error)
+            raise InputError(f"--out {self.uri}: cannot be written ({reason}); name a folder you may write") from error
+
+
+def shard_footer(fingerprint: str, shard: str, rows: int) -> dict[bytes, bytes]:
+    """Give the footer entries by which a partial file is recognised as this shard's whole result."""
+    return {FINGERPRINT: fingerprint.encode(), SHARD: shard.encode(), ROWS: str(rows).encode()}
+
+
+def is_whole(store: Store, name: str, fingerprint: str, shard: str) -> bool:
+    """Tell whether a partial file can be read and carries this fingerprint, shard and its own row count."""
+    try:
+        with store.parquet(name) as file:
+            footer = file.schema_arrow.metadata or {}
+            rows = file.metadata.num_rows
+    except FileNotFoundError:
+        return False
+    except (OSError, pa.ArrowException) as error:
+        if isinstance(error, OSError) and error.errno in (errno.EACCES, errno.EPERM):
+            raise
+        return False
+    return {k: footer.get(k) for k in (FINGERPRINT, SHARD, ROWS)} == shard_footer(fingerprint, shard, rows)
+
+
+def _write_text(path: str, text: str) -> None:
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text)

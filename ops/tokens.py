@@ -1,0 +1,79 @@
+"""Text to model tokens, cut at the model's limit, with the tokens that the tokenizer added marked."""
+
+import hashlib
+import json
+from typing import Any, NamedTuple
+
+from ops.errors import InputError
+from ops.model import ModelFacts, quiet_transformers
+from ops.storage import one_line
+
+
+class Tokens(NamedTuple):
+    """One sentence's tokens: ids, which of them the tokenizer added, and whether some were cut off."""
+
+    ids: list[int]
+    added: list[int]
+    cut: bool
+
+
+class Tokenizer:
+    """A model's own tokenizer, with its truncation and padding switched off but for the model's limit of positions.
+
+    Raises:
+        InputError: the model's directory holds no tokenizer that can be loaded.
+    """
+
+    def __init__(self, facts: ModelFacts) -> None:
+        from transformers import AutoTokenizer
+
+        with quiet_transformers():
+            try:
+                options = {"revision": facts.revision} if facts.revision else {}
+                self._own: Any = AutoTokenizer.from_pretrained(facts.path, **options)
+            except Exception as error:
+                raise InputError(
+                    f"--model {facts.name}: its tokenizer cannot be loaded ({one_line(error)}); "
+                    "put the tokenizer's files beside config.json"
+                ) from error
+        self.limit = facts.position_limit
+        self.unknown_id: int | None = self._own.unk_token_id
+        self.pad_id: int = self._own.pad_token_id or 0
+        self._fast = self._own.backend_tokenizer if self._own.is_fast else None
+        if self._fast is not None:
+            self._fast.no_padding()
+            self._fast.enable_truncation(self.limit)
+
+    def encode(self, texts: list[str]) -> list[Tokens]:
+        """Tokenize sentences, each by itself."""
+        if self._fast is not None:
+            found = self._fast.encode_batch(texts, add_special_tokens=True)
+            return [Tokens(e.ids, e.special_tokens_mask, bool(e.overflowing)) for e in found]
+        return [self._encode_slowly(text) for text in texts]
+
+    def _encode_slowly(self, text: str) -> Tokens:
+        whole = len(self._own(text, truncation=False)["input_ids"])
+        out = self._own(text, truncation=True, max_length=self.limit, return_special_tokens_mask=True)
+        return Tokens(out["input_ids"], out["special_tokens_mask"], whole > len(out["input_ids"]))
+
+    def decode(self, ids: list[int]) -> list[str]:
+        """Give the tokens' strings."""
+        return list(self._own.convert_ids_to_tokens(ids))
+
+    @property
+    def has_cls(self) -> bool:
+        """Whether every sentence begins with the tokenizer's [CLS]."""
+        first = self.encode(["a"])[0]
+        cls = self._own.cls_token_id
+        return cls is not None and bool(first.ids) and first.ids[0] == cls and bool(first.added[0])
+
+    @property
+    def fingerprint(self) -> str:
+        """The sha256 of what the tokenizer does: its vocabulary, rules and the limit, not the model's name."""
+        if self._fast is not None:
+            self._fast.no_truncation()
+            rules = self._fast.to_str()
+            self._fast.enable_truncation(self.limit)
+        else:
+            rules = json.dumps([type(self._own).__name__, sorted(self._own.get_vocab().items())])
+        return hashlib.sha256(f"{self.limit}\n{rules}".encode()).hexdigest()

@@ -1,0 +1,85 @@
+"""The exact K highest activations of every neuron, over a stream of sentences."""
+
+import torch
+
+from ops.keys import EMPTY, MAX_IDS, decode, encode
+
+
+class TopK:
+    """A reducer: the set of each neuron's `k` first (activation, sentence) pairs of all that it was given.
+
+    Order is by activation descending, then by sentence id ascending; for the lowest activations negate the values.
+    A pair given twice counts once. So `merge` is associative, commutative and idempotent, and `TopK(...)` as made
+    is its neutral element: any split of the sentences, in any order, with any part given again, has one result.
+
+    Almost every value is dropped by one comparison with the neuron's `bound`, its k-th best so far; the others are
+    appended to a buffer that is sorted and cut only when it is full. State: one int64 of `room` slots a neuron.
+    """
+
+    def __init__(self, neurons: int, k: int, device: torch.device | str = "cpu", room: int | None = None) -> None:
+        self.k = k
+        self.room = max(room or 0, k + max(k // 2, 64))
+        self.keys = torch.full((neurons, self.room), EMPTY, dtype=torch.int64, device=device)
+        self.filled = torch.zeros(neurons, dtype=torch.int64, device=device)
+        self.bound = torch.full((neurons,), -torch.inf, dtype=torch.float32, device=device)
+
+    def update(self, values: torch.Tensor, ids: torch.Tensor) -> None:
+        """Take in some sentences.
+
+        Args:
+            values: finite activations `[sentences, neurons]` float32.
+            ids: sentence ids `[sentences]` int64, in [0, 2**32).
+
+        Raises:
+            ValueError: the shapes do not fit, or an id lies outside the range.
+        """
+        if values.shape != (len(ids), len(self.filled)):
+            raise ValueError(f"values are {tuple(values.shape)}, expected {(len(ids), len(self.filled))}")
+        if len(ids) and not 0 <= int(ids.min()) <= int(ids.max()) < MAX_IDS:
+            raise ValueError(f"sentence ids lie outside [0, 2**32): {int(ids.min())} to {int(ids.max())}")
+        step = self.room - self.k
+        for start in range(0, len(ids), step):
+            block, block_ids = values[start : start + step], ids[start : start + step]
+            neuron, row = (block >= self.bound).T.nonzero(as_tuple=True)
+            self._append(neuron, encode(block[row, neuron], block_ids[row]))
+
+    def insert(self, neuron: torch.Tensor, keys: torch.Tensor) -> None:
+        """Take in encoded pairs: `neuron` int64 `[pairs]` in rising order, `keys` int64 `[pairs]`."""
+        while len(neuron):
+            counts = torch.bincount(neuron, minlength=len(self.filled))
+            place = torch.arange(len(neuron), device=neuron.device) - (counts.cumsum(0) - counts)[neuron]
+            now = place < self.room - self.k
+            self._append(neuron[now], keys[now])
+            neuron, keys = neuron[~now], keys[~now]
+
+    def merge(self, other: "TopK") -> None:
+        """Take in all that another reducer kept."""
+        neuron, slot = (other.keys != EMPTY).nonzero(as_tuple=True)
+        self.insert(neuron, other.keys[neuron, slot])
+
+    def result(self) -> torch.Tensor:
+        """Give the winners' keys `[neurons, k]` int64 in order, the slots past the last winner holding `EMPTY`."""
+        self._compact(torch.arange(len(self.filled), device=self.filled.device))
+        return self.keys[:, : self.k]
+
+    def _append(self, neuron: torch.Tensor, keys: torch.Tensor) -> None:
+        counts = torch.bincount(neuron, minlength=len(self.filled))
+        full = (self.filled + counts > self.room).nonzero(as_tuple=True)[0]
+        if len(full):
+            self._compact(full)
+        place = torch.arange(len(neuron), device=neuron.device) - (counts.cumsum(0) - counts)[neuron]
+        self.keys[neuron, self.filled[neuron] + place] = keys
+        self.filled += counts
+
+    def _compact(self, neurons: torch.Tensor) -> None:
+        for rows in neurons.split(1024):
+            keys = self.keys[rows].sort(dim=1, descending=True).values
+            again = torch.zeros_like(keys, dtype=torch.bool)
+            again[:, 1:] = (keys[:, 1:] == keys[:, :-1]) & (keys[:, 1:] != EMPTY)
+            if bool(again.any()):
+                keys = keys.masked_fill(again, EMPTY).sort(dim=1, descending=True).values
+            keys[:, self.k :] = EMPTY
+            self.keys[rows] = keys
+            self.filled[rows] = (keys != EMPTY).sum(1)
+            last = keys[:, self.k - 1]
+            self.bound[rows] = torch.where(last == EMPTY, self.bound[rows], decode(last)[0])

@@ -1,0 +1,102 @@
+"""What one shard adds to the top K: candidates, moments, histogram and sampled activations, a row for each neuron."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet as pq
+import torch
+
+from ops.keys import EMPTY, decode, encode
+from ops.moments import Moments
+
+RANGE = 256
+POLES = ("top", "bottom")
+
+_F32, _F64, _I64 = pa.float32(), pa.float64(), pa.int64()
+SCHEMA = pa.schema(
+    [(f"{p}_activation", pa.list_(_F32)) for p in POLES]
+    + [(f"{p}_sent_id", pa.list_(_I64)) for p in POLES]
+    + [("n", _I64), ("mean", _F64), ("m2", _F64), ("m3", _F64), ("m4", _F64), ("min", _F32), ("max", _F32)]
+    + [("histogram", pa.list_(_I64)), ("sample", pa.list_(_F32))]
+)
+
+
+def candidates(keys: torch.Tensor, first: int, behind: int) -> tuple[pa.Array, pa.Array]:
+    """Give, as list columns by neuron, the activations and ids of the winners so far that lie in one shard.
+
+    Args:
+        keys: a reducer's result, `[neurons, k]` int64.
+        first, behind: the shard's sentence ids run from `first` to `behind` - 1.
+    """
+    values, ids = decode(keys)
+    here = (keys != EMPTY) & (ids >= first) & (ids < behind)
+    offsets = np.concatenate([[0], np.cumsum(here.sum(1).cpu().numpy())]).astype(np.int32)
+    columns = (values[here].cpu().numpy(), ids[here].cpu().numpy())
+    activations, sent_ids = (pa.ListArray.from_arrays(offsets, pa.array(c)) for c in columns)
+    return activations, sent_ids
+
+
+def no_candidates(neurons: int) -> tuple[pa.Array, pa.Array]:
+    """Give the two list columns of a pole that is not asked for."""
+    offsets = np.zeros(neurons + 1, np.int32)
+    return tuple(pa.ListArray.from_arrays(offsets, pa.array([], t)) for t in (_F32, _I64))  # type: ignore[return-value]
+
+
+def by_neuron(matrix: npt.NDArray[Any]) -> pa.Array:
+    """Give a matrix `[neurons, m]` as a list column."""
+    offsets = np.arange(len(matrix) + 1, dtype=np.int32) * matrix.shape[1]
+    return pa.ListArray.from_arrays(offsets, pa.array(np.ascontiguousarray(matrix).ravel()))
+
+
+def build(
+    poles: dict[str, tuple[pa.Array, pa.Array]],
+    moments: Moments,
+    histogram: npt.NDArray[np.int64],
+    sample: npt.NDArray[np.float32],
+) -> pa.Table:
+    """Put a shard's result together: a row a neuron; `histogram` `[neurons, bins]`, `sample` `[neurons, sampled]`."""
+    neurons = len(moments.mean)
+    named = {p: poles.get(p) or no_candidates(neurons) for p in POLES}
+    columns = [named[p][0] for p in POLES] + [named[p][1] for p in POLES]
+    numbers = (np.full(neurons, moments.n), moments.mean, moments.m2, moments.m3, moments.m4, moments.min, moments.max)
+    columns += [pa.array(c) for c in numbers] + [by_neuron(histogram), by_neuron(sample)]
+    return pa.Table.from_arrays([c.cast(f.type) for c, f in zip(columns, SCHEMA, strict=True)], schema=SCHEMA)
+
+
+def write_table(path: str, table: pa.Table, footer: dict[bytes, bytes]) -> None:
+    """Write a table of neurons, a row group for each range of them, with `footer` among its metadata."""
+    with pq.ParquetWriter(path, table.schema.with_metadata(footer), compression="zstd") as writer:
+        writer.write_table(table, row_group_size=RANGE)
+
+
+def read_keys(table: pa.Table, pole: str) -> tuple[torch.Tensor, torch.Tensor]:
+    """Give a range's candidates of one pole as neuron places within the range and encoded keys, each `[pairs]`."""
+    values = table[f"{pole}_activation"].combine_chunks()
+    ids = table[f"{pole}_sent_id"].combine_chunks()
+    lengths = np.diff(values.offsets.to_numpy())
+    neuron = torch.from_numpy(np.repeat(np.arange(len(lengths)), lengths))
+    activation = torch.from_numpy(values.flatten().to_numpy(zero_copy_only=False).copy())
+    sent_id = torch.from_numpy(ids.flatten().to_numpy(zero_copy_only=False).copy())
+    return neuron, encode(activation if pole == "top" else -activation, sent_id)
+
+
+def read_moments(table: pa.Table) -> Moments:
+    """Give a range's moments."""
+    column = {name: table[name].to_numpy() for name in ("mean", "m2", "m3", "m4", "min", "max")}
+    return Moments(int(table["n"][0].as_py()), **column)
+
+
+def read_matrix(table: pa.Table, name: str) -> npt.NDArray[Any]:
+    """Give the list column `name`, whose lists are of one length, as a matrix `[neurons, length]`."""
+    column = table[name].combine_chunks()
+    flat = np.asarray(column.flatten().to_numpy(zero_copy_only=False))
+    return flat.reshape(len(column), len(flat) // max(len(column), 1))
+
+
+def ranges(neurons: int) -> Iterator[tuple[int, int, int]]:
+    """Give (row group, first neuron, behind last neuron) of each range."""
+    for group, start in enumerate(range(0, neurons, RANGE)):
+        yield group, start, min(start + RANGE, neurons)
