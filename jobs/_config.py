@@ -30,7 +30,9 @@ class JobConfig(BaseModel):
 class StageConfig(JobConfig):
     """Options of every stage that does work on Ray."""
 
-    redo: bool = Field(False, description="drop this stage's results and those of the stages after it, and do them again")
+    redo: bool = Field(
+        False, description="drop this stage's results and those of the stages after it, and do them again"
+    )
     seed: int = Field(0, ge=0, description="seed of every random draw")
     workers: Annotated[int, Field(ge=1)] | Literal["auto"] = Field(
         "auto", description="worker processes; auto: all cores, or all GPUs"
@@ -48,12 +50,16 @@ def parse(config: type[Config], job: str, about: str, argv: list[str] | None = N
         InputError: an unknown flag or key, or a value that does not fit, named.
     """
     app = cyclopts.App(
-        name=f"python -m jobs.{job}", help=about, version_flags=[], result_action="return_value", help_format="plaintext"
+        name=f"python -m jobs.{job}",
+        help=about,
+        version_flags=[],
+        result_action="return_value",
+        help_format="plaintext",
     )
 
     @app.default
     def read(*, options: Annotated[Any, cyclopts.Parameter(name="*", negative=())] = None) -> Any:
-        return options
+        return [options]
 
     read.__annotations__["options"] = Annotated[config, cyclopts.Parameter(name="*", negative=())]
     try:
@@ -64,9 +70,8 @@ def parse(config: type[Config], job: str, about: str, argv: list[str] | None = N
     except cyclopts.CycloptsError as error:
         raise InputError(f"{one_line(error)} (python -m jobs.{job} --help lists the flags)") from error
     if given is None:
-        given = config()
-    if not isinstance(given, config):
-        raise SystemExit(0)
+        raise SystemExit(0)  # the help was asked for and printed
+    given = given[0] or config.model_validate({})
     flags = {name: getattr(given, name) for name in given.model_fields_set}
     return resolve(config, job, flags)
 
@@ -84,6 +89,11 @@ def resolve(config: type[Config], job: str, flags: dict[str, Any]) -> Config:
         return config.model_validate({**sizes, **file, **flags})
     except ValidationError as error:
         raise InputError(_explain(error, job)) from error
+
+
+def part_of(config: JobConfig, part: type[Config], **changes: Any) -> Config:
+    """Give the options of one job out of those of a job that runs it, some of them changed."""
+    return part(**{name: getattr(config, name) for name in part.model_fields} | changes)
 
 
 def read_yaml(path: str, config: type[JobConfig], job: str) -> dict[str, Any]:
@@ -105,14 +115,18 @@ def read_yaml(path: str, config: type[JobConfig], job: str) -> dict[str, Any]:
     value = {str(key).replace("-", "_"): held for key, held in value.items()}
     for key in value:
         if key not in config.model_fields:
-            raise InputError(f"--config {path}: unknown key {key!r}; {job} knows {', '.join(sorted(config.model_fields))}")
+            raise InputError(
+                f"--config {path}: unknown key {key!r}; {job} knows {', '.join(sorted(config.model_fields))}"
+            )
     try:
         return {k: getattr(config.model_validate({k: v}), k) for k, v in value.items()}
     except ValidationError as error:
         raise InputError(f"--config {path}: {_explain(error, job, flags=False)}") from error
 
 
-def main(config: type[Config], job: str, about: str, run: Callable[[Config], None], argv: list[str] | None = None) -> int:
+def main(
+    config: type[Config], job: str, about: str, run: Callable[[Config], None], argv: list[str] | None = None
+) -> int:
     """Run a job from its command line and give the exit status: 0 done, 2 wrong input, 1 anything else."""
     try:
         run(parse(config, job, about, argv))

@@ -2,6 +2,7 @@
 
 import json
 import logging
+import math
 import os
 import pickle
 import sys
@@ -26,13 +27,13 @@ class Worker(Protocol):
         """Do one item's work; doing it again gives the same result."""
 
 
-def connect(workers: int | Literal["auto"], threads: int = 1) -> None:
-    """Join the cluster that RAY_ADDRESS names, or start Ray on this machine with room for the workers asked for."""
+def connect(cpus: int) -> None:
+    """Join the cluster that RAY_ADDRESS names, or start Ray on this machine with room for `cpus` busy cores."""
     # Ray reads these when it is first imported.
     os.environ.setdefault("RAY_DATA_DISABLE_PROGRESS_BARS", "1")
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
-    local = not os.environ.get("RAY_ADDRESS")
+    local = not on_cluster()
     if local:
         os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
@@ -43,8 +44,7 @@ def connect(workers: int | Literal["auto"], threads: int = 1) -> None:
         return
     options: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
     if local:
-        asked = 0 if workers == "auto" else workers * threads
-        options |= {"num_cpus": max(os.cpu_count() or 1, asked), "include_dashboard": False}
+        options |= {"num_cpus": max(os.cpu_count() or 1, cpus), "include_dashboard": False}
     with _held_back_stderr():
         ray.init(**options)
 
@@ -74,21 +74,41 @@ def check_out(out: str) -> None:
         InputError: `out` is relative and the process runs as a Ray job.
     """
     if "://" not in out and not os.path.isabs(out) and os.environ.get("RAY_JOB_CONFIG_JSON_ENV_VAR"):
-        raise InputError(f"--out {out}: is relative, and a submitted job's working directory goes away; give a full path or URI")
+        raise InputError(
+            f"--out {out}: is relative, and a submitted job's working directory goes away; give a full path or URI"
+        )
 
 
-def cluster_gpus() -> int:
-    """Give the GPUs of the cluster's nodes that are up."""
+def on_cluster() -> bool:
+    """Tell whether the jobs run on a cluster that is there already, and not on this machine alone."""
+    return bool(os.environ.get("RAY_ADDRESS"))
+
+
+def has_gpus() -> bool:
+    """Tell whether a GPU is to be had: on this machine, or on the cluster's nodes that are up."""
+    if on_cluster():
+        return _cluster("GPU") > 0
+    import torch
+
+    return bool(torch.cuda.is_available())
+
+
+def pool_size(asked: int | Literal["auto"], threads: int = 1, gpu: bool = False) -> int:
+    """Give the number of workers: as many as asked for, or (`auto`) one a GPU, or one for every `threads` cores."""
+    if asked != "auto":
+        return asked
+    if gpu:
+        import torch
+
+        return max(_cluster("GPU") if on_cluster() else torch.cuda.device_count(), 1)
+    return max((_cluster("CPU") if on_cluster() else os.cpu_count() or 1) // threads, 1)
+
+
+def _cluster(resource: str) -> int:
     import ray
 
-    return int(ray.cluster_resources().get("GPU", 0))
-
-
-def cluster_cpus() -> int:
-    """Give the cores of the cluster's nodes that are up."""
-    import ray
-
-    return max(int(ray.cluster_resources().get("CPU", 1)), 1)
+    connect(1)
+    return int(ray.cluster_resources().get(resource, 0))
 
 
 def fan_out(
@@ -103,19 +123,26 @@ def fan_out(
 ) -> Iterator[Item]:
     """Spread items over a pool of workers and give each one's row as it comes, in no order.
 
-    An item is one block from end to end. A worker that dies is replaced and its item done again, so work is to be idempotent.
+    An item is one block from end to end. A worker that dies is replaced and its item done again, so work is to be
+    idempotent.
 
     Args:
         items: JSON-able descriptions.
         make: makes a worker from `args`, once in each process, at its first item.
-        workers: processes; no more than items are started.
+        workers: processes; no more than items are started. A single item is done in this process, on one machine.
         cpus, gpus: what each worker holds.
-        prepare: run on cores of its own before the worker gets the item (with GPUs: reading and tokenizing); without it the
-            worker is called with None and does that itself.
+        prepare: run on cores of its own before the worker gets the item (with GPUs: reading and tokenizing);
+            without it the worker is called with None and does that itself.
     """
     if not items:
         return
-    from ray.data import ActorPoolStrategy, DataContext, from_items
+    if len(items) == 1 and not gpus and not on_cluster():
+        # One item on this machine gains nothing from another process but its start.
+        yield make(**args)(items[0], prepare(items[0]) if prepare else None)
+        return
+    workers = min(workers, len(items))
+    connect(math.ceil(workers * cpus))
+    from ray.data import ActorPoolStrategy, DataContext, Dataset, from_items
 
     context = DataContext.get_current()
     context.enable_progress_bars = False
@@ -126,7 +153,7 @@ def fan_out(
     logging.getLogger("ray.data").setLevel(logging.ERROR)
 
     rows = [{"item": json.dumps(item), "prepared": b""} for item in items]
-    data = from_items(rows, override_num_blocks=len(rows))
+    data: Dataset = from_items(rows, override_num_blocks=len(rows))
     if prepare is not None:
         data = data.map_batches(_Prepare(prepare), batch_size=None, batch_format="pyarrow", num_cpus=1)
     data = data.map_batches(
@@ -134,7 +161,7 @@ def fan_out(
         fn_constructor_args=(make, args),
         batch_size=None,
         batch_format="pyarrow",
-        compute=ActorPoolStrategy(size=min(workers, len(items)), max_tasks_in_flight_per_actor=2),
+        compute=ActorPoolStrategy(size=workers, max_tasks_in_flight_per_actor=2),
         num_cpus=cpus,
         num_gpus=gpus,
     )
@@ -171,4 +198,3 @@ class _Step:
         except InputError as error:
             rows = [json.dumps({INPUT_ERROR: str(error)})]
         return pa.table({"row": rows})
-

@@ -1,6 +1,7 @@
 """The second pass of `topk`: the shards' partial files, one range of neurons after another, become the tables."""
 
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -101,7 +102,9 @@ def _decoded(keys: torch.Tensor, pole: str) -> tuple[np.ndarray, np.ndarray, np.
     return values.numpy(), ids.numpy(), (keys != EMPTY).numpy()
 
 
-def _neuron_columns(moments: Moments, found: dict[str, tuple[np.ndarray, np.ndarray, np.ndarray]]) -> dict[str, pa.Array]:
+def _neuron_columns(
+    moments: Moments, found: dict[str, tuple[np.ndarray, np.ndarray, np.ndarray]]
+) -> dict[str, pa.Array]:
     size = len(moments.mean)
     columns = {
         "n": pa.array(np.full(size, moments.n)),
@@ -179,7 +182,7 @@ def write_activations(store: Store, neurons: Neurons, shards: int, fingerprint: 
                 block = np.array(rows[:SAMPLE_ROWS], np.float32)
                 layers = [
                     pa.FixedSizeListArray.from_arrays(pa.array(np.ascontiguousarray(block[:, a:b]).ravel()), int(b - a))
-                    for a, b in zip(starts[:-1], starts[1:], strict=True)
+                    for a, b in pairwise(starts)
                 ]
                 yield pa.table([pa.array(ids[:SAMPLE_ROWS], pa.int64()), *layers], schema=layout)
                 del ids[:SAMPLE_ROWS], rows[:SAMPLE_ROWS]

@@ -31,7 +31,9 @@ class Progress:
             print(f"{self.stage}: {self.done} of {self.items} {self.unit} were done before", file=sys.stderr)
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         if kind is None:
             self._show(last=True)
 

@@ -6,6 +6,7 @@ import sys
 import time
 from typing import Any
 
+from jobs._engine import check_out
 from ops.errors import InputError
 from ops.fingerprint import fingerprint
 from ops.schema import SCHEMA_VERSION
@@ -19,8 +20,8 @@ LIBRARIES = ("ray", "torch", "transformers", "tokenizers", "datasets", "pyarrow"
 TABLES: dict[str, tuple[str, ...]] = {
     "ingest": ("corpus", "rejects"),
     "topk": ("topk", "neurons", "activations", "unscored"),
-    "annotate": ("sentences",),
-    "mine": ("patterns", "profiles"),
+    "annotate": ("sentences", "_store"),
+    "mine": ("patterns", "profiles", "means"),
 }
 READS: dict[str, tuple[str, ...]] = {
     "ingest": (),
@@ -31,15 +32,16 @@ READS: dict[str, tuple[str, ...]] = {
 
 
 class Run:
-    """One run directory and its record.
+    """One run directory and its record; making one touches nothing.
 
     Raises:
-        InputError: no directory was named, it is not a run's, or it cannot be written.
+        InputError: no directory was named, or it is not a run's.
     """
 
     def __init__(self, out: str, create: bool = True) -> None:
         if not out:
             raise InputError("--out is missing: name the run directory, a path or a URI such as s3://bucket/run")
+        check_out(out)
         self.store = Store(out)
         known = self.store.exists(RECORD)
         if known:
@@ -49,19 +51,20 @@ class Run:
         else:
             self._check_new(out, create)
             self.record = {"tool": TOOL, "schema_version": SCHEMA_VERSION, "stages": {}}
-        if create:
-            self.store.check_writable()
 
     def _check_new(self, out: str, create: bool) -> None:
         if not create:
-            raise InputError(f"--out {out}: there is no run here (no {RECORD}); make one with python -m jobs.run --out {out}")
+            raise InputError(
+                f"--out {out}: there is no run here (no {RECORD}); make one with python -m jobs.run --out {out}"
+            )
         try:
             foreign = [e for e in self.store.entries() if not e.startswith((".", "_"))]
         except NotADirectoryError as error:
             raise InputError(f"--out {out}: is a file; name a directory") from error
         if foreign:
             raise InputError(
-                f"--out {out}: holds other files ({', '.join(foreign[:3])}) and no {RECORD}; name a new or empty directory"
+                f"--out {out}: holds other files ({', '.join(foreign[:3])}) and no {RECORD}; "
+                "name a new or empty directory"
             )
 
     def stage(self, name: str) -> dict[str, Any] | None:
@@ -99,6 +102,7 @@ class Run:
             InputError: the directory holds results of other options; every one that differs is named.
         """
         identity = {**identity, **{f"{s} stage": self.require(s)["fingerprint"] for s in READS[name]}}
+        self.store.check_writable()
         if redo:
             self.drop(name)
         entry = self.stage(name)

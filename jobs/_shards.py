@@ -120,7 +120,8 @@ class ShardWorker:
         lost = sum(len(ids) for ids in result.unscored.values())
         if result.scored + lost != behind - first:
             raise RuntimeError(
-                f"topk: shard {item['shard']} holds {behind - first} sentences, {result.scored} were scored and {lost} not"
+                f"topk: shard {item['shard']} holds {behind - first} sentences, "
+                f"{result.scored} were scored and {lost} not"
             )
         notes = {"unscored": result.unscored, "sampled": result.sampled, "tokens": result.tokens}
         footer = {

@@ -13,12 +13,11 @@ from functools import partial as bind
 from typing import Any, Literal
 
 import numpy as np
-import pyarrow.parquet as pq
 from pydantic import Field
 
 from jobs import ingest
-from jobs._config import main
-from jobs._engine import Item, check_out, cluster_cpus, cluster_gpus, connect, fan_out
+from jobs._config import PRESETS, main, part_of
+from jobs._engine import fan_out, has_gpus, on_cluster, pool_size
 from jobs._merge import merge_ranges, write_activations, write_unscored
 from jobs._progress import Progress
 from jobs._record import Run
@@ -33,6 +32,7 @@ from ops.storage import is_whole
 from ops.tokens import Tokenizer
 
 STAGE = "topk"
+INGEST_ONLY = ("corpus", "limit", "on_error", "shard_size", "split", "text_column")
 
 
 class TopkConfig(IngestConfig):
@@ -57,13 +57,17 @@ class TopkConfig(IngestConfig):
 
 def run(config: TopkConfig) -> None:
     """Do the stage, or what is missing of it; first `ingest` where sources are named."""
-    check_out(config.out)
+    record = Run(config.out)
+    check_ingest_options(config)
+    if config.corpus:
+        ingest.check_sources(config)
+    else:
+        record.require(ingest.STAGE)
     facts = read_facts(config.model)
     tokenizer = Tokenizer(facts)
     check(config, facts, tokenizer)
     if config.corpus:
-        names = IngestConfig.model_fields.keys()
-        ingest.run(IngestConfig(**{n: getattr(config, n) for n in names if n != "redo"}))
+        ingest.run(part_of(config, IngestConfig, redo=False))
     score(config, facts, tokenizer, Run(config.out))
 
 
@@ -80,23 +84,22 @@ def check(config: TopkConfig, facts: ModelFacts, tokenizer: Tokenizer) -> None:
             raise InputError(f"--pool cls: {config.model} is a decoder and has no [CLS]; use --pool last or mean")
         if not tokenizer.has_cls:
             raise InputError(f"--pool cls: the tokenizer of {config.model} puts no [CLS] first; use --pool mean")
-    if config.device == "cuda" and not _cuda():
+    if config.device == "cuda" and not on_cluster() and not has_gpus():
         raise InputError("--device cuda: no GPU is to be seen here; use --device auto or cpu")
-    lonely = sorted(
-        name for name in ("limit", "split", "text_column", "shard_size", "on_error") if name in config.model_fields_set
-    )
-    preset = {"shard_size"} if config.preset else set()
-    if not config.corpus and set(lonely) - preset:
-        flag = sorted(set(lonely) - preset)[0].replace("_", "-")
-        raise InputError(f"--{flag}: is an option of ingest; give --corpus with it, or leave it out")
 
 
-def _cuda() -> bool:
-    import os
+def check_ingest_options(config: TopkConfig) -> None:
+    """Refuse options of `ingest` where no source is named.
 
-    import torch
-
-    return bool(os.environ.get("RAY_ADDRESS")) or torch.cuda.is_available()
+    Raises:
+        InputError: one was given without --corpus.
+    """
+    preset = PRESETS.get(config.preset or "", {})
+    lonely = [n for n in INGEST_ONLY if n in config.model_fields_set and getattr(config, n) != preset.get(n)]
+    if lonely and not config.corpus:
+        raise InputError(
+            f"--{lonely[0].replace('_', '-')}: is an option of ingest; give --corpus with it, or leave it out"
+        )
 
 
 def score(config: TopkConfig, facts: ModelFacts, tokenizer: Tokenizer, record: Run) -> None:
@@ -105,10 +108,10 @@ def score(config: TopkConfig, facts: ModelFacts, tokenizer: Tokenizer, record: R
     corpus = record.require(ingest.STAGE)
     if corpus["identity"]["tokenizer"] != tokenizer.fingerprint:
         raise InputError(
-            f"--model {config.model}: its tokenizer is not the one corpus/ was made with ({corpus['config']['model']}); "
-            "give that model, or another --out"
+            f"--model {config.model}: its tokenizer is not the one corpus/ was made with "
+            f"({corpus['config']['model']}); give that model, or another --out"
         )
-    device = _device(config)
+    device = config.device if config.device != "auto" else "cuda" if has_gpus() else "cpu"
     budget = config.token_budget or (2_048 if device == "cpu" else 32_768)
     names = ("k", "poles", "site", "pool", "special_tokens", "dtype", "activation_sample", "pilot", "seed")
     identity = {
@@ -134,11 +137,8 @@ def score(config: TopkConfig, facts: ModelFacts, tokenizer: Tokenizer, record: R
     Scorer(facts, scoring._replace(device="cpu", dtype="float32"))
     check_room(record, facts, config, shards)
 
-    connect(config.workers, config.threads if device == "cpu" else 1)
     gpu = device == "cuda"
-    workers = config.workers
-    if workers == "auto":
-        workers = max(cluster_gpus(), 1) if gpu else max(cluster_cpus() // config.threads, 1)
+    workers = pool_size(config.workers, config.threads, gpu)
     pool: dict[str, Any] = {"gpus": 1} if gpu else {"cpus": config.threads}
 
     if not is_whole(record.store, pilot_file(), fingerprint, "pilot"):
@@ -156,7 +156,9 @@ def score(config: TopkConfig, facts: ModelFacts, tokenizer: Tokenizer, record: R
         if not is_whole(record.store, partial(i), fingerprint, f"shard-{i}")
     ]
     if len(shards) < workers:
-        hint = f"{len(shards)} shards for {workers} workers; a smaller --shard-size (or --preset small) would use them all"
+        hint = (
+            f"{len(shards)} shards for {workers} workers; a smaller --shard-size (or --preset small) would use them all"
+        )
         print(f"{STAGE}: {hint}", file=sys.stderr)
     prepare = bind(read_shard, args=args) if gpu else None
     with Progress(STAGE, len(shards), "shards", len(shards) - len(items), ("sentences", shards.sentences)) as progress:
@@ -172,9 +174,6 @@ def score(config: TopkConfig, facts: ModelFacts, tokenizer: Tokenizer, record: R
     record.finish(STAGE, counts, time.monotonic() - started)
     if not config.keep_partials:
         record.store.delete(f"_partials/{STAGE}")
-
-
-INGEST_ONLY = {"corpus", "text_column", "split", "limit", "shard_size", "on_error"}
 
 
 def account(corpus: dict[str, Any], unscored: list[int]) -> dict[str, Any]:
@@ -215,19 +214,6 @@ def check_room(record: Run, facts: ModelFacts, config: TopkConfig, shards: Shard
             f"--out {config.out}: {free / 1e9:.1f} GB are free there and about {need / 1e9:.1f} GB are needed; "
             "make room, name another place, or lower --k"
         )
-
-
-def _device(config: TopkConfig) -> str:
-    import os
-
-    import torch
-
-    if config.device != "auto":
-        return config.device
-    if os.environ.get("RAY_ADDRESS"):
-        connect(config.workers)
-        return "cuda" if cluster_gpus() else "cpu"
-    return "cuda" if torch.cuda.is_available() else "cpu"
 
 
 if __name__ == "__main__":

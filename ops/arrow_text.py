@@ -35,12 +35,7 @@ def is_bytes(kind: pa.DataType) -> bool:
 def is_scalar(kind: pa.DataType) -> bool:
     """Whether the values can be metadata: strings, booleans, numbers, times; no bytes and nothing nested."""
     plain = plain_type(kind)
-    numeric = (
-        types.is_boolean(plain)
-        or types.is_integer(plain)
-        or types.is_floating(plain)
-        or types.is_decimal(plain)
-    )
+    numeric = types.is_boolean(plain) or types.is_integer(plain) or types.is_floating(plain) or types.is_decimal(plain)
     return is_string(plain) or numeric or types.is_temporal(plain)
 
 

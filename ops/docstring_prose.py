@@ -12,16 +12,14 @@ from ops.prose_sentences import prose_sentences
 # Titles over lists of names, code or citations, of NumPy ("Parameters", underlined) and Google ("Args:").
 _FIELDS = (
     "args|params?|parameter|keyword args|kwargs|returns?|return type|return values?|yields?|receives?|"
-    "raises?|throws|warns|exceptions?|attributes?|properties|fields|members|variables|constants|methods|functions|classes|options|"
-    "inputs?|outputs?|shapes?|dimensions?|usage|example usage|sample usage|synopsis|see also|references?|"
-    "citations?|todos?|authors?|available [\\w ]+|default values?|requirements|dependencies|supported [\\w ]+|"
-    "[\\w ]*(?:arguments|parameters|examples?)"
+    "raises?|throws|warns|exceptions?|attributes?|properties|fields|members|variables|constants|methods|"
+    "functions|classes|options|citations?|inputs?|outputs?|shapes?|dimensions?|usage|example usage|"
+    "sample usage|synopsis|see also|references?|todos?|authors?|default values?|requirements|"
+    "dependencies|available [\\w ]+|supported [\\w ]+|[\\w ]*(?:arguments|parameters|examples?)"
 )
 _FIELD_TITLE = re.compile(rf"(?:{_FIELDS})", re.IGNORECASE)
 _GOOGLE = re.compile(rf"(?:\*\*)?(?:{_FIELDS})(?:\*\*)?\s*:{{1,2}}(?:\*\*)?", re.IGNORECASE)
-_NOTES = re.compile(
-    r"(?:notes?|warnings?|important|tips?|caution|remarks?|description)\s*::?\s*", re.IGNORECASE
-)
+_NOTES = re.compile(r"(?:notes?|warnings?|important|tips?|caution|remarks?|description)\s*::?\s*", re.IGNORECASE)
 _FIELD_LINE = re.compile(
     r"[:@](?:param|parameter|arg|argument|key|keyword|type|returns?|rtype|raises?|except|exception|yields?|ytype|ivar|"
     r"cvar|var|vartype|meta|see|note|todo|since|author|version)\b|(?:returns?|raises|yields|args?|example|usage|shape|input|"
@@ -132,9 +130,7 @@ def _paragraphs(lines: list[str]) -> Iterator[list[str]]:
         bare = line.strip()
         bullet = _BULLET.match(bare)
         if not bare or bullet or (paragraph and _indent(line) != indent):
-            if paragraph and not (
-                bare and not bullet and _indent(line) > indent and _NAMED.match(paragraph[0])
-            ):
+            if paragraph and not (bare and not bullet and _indent(line) > indent and _NAMED.match(paragraph[0])):
                 yield paragraph
             paragraph = []
         if not bare:

@@ -2,4 +2,4 @@
 
 
 class InputError(ValueError):
-    """The user's input is wrong: one line that names the thing, what was found and what to do (exit status 2)."""
+    """The user's input is wrong: one line that names the thing, what was found and what to do (status 2)."""

@@ -53,7 +53,7 @@ class Judge:
         self._place: Counter[str] = Counter()
 
     def blocks(self, rows: Iterable[Row | Broken]) -> Iterator[pa.Table]:
-        """Give the sentences of `rows` in order, in tables of `BLOCK_SCHEMA`; `sent_in_doc` counts within these rows."""
+        """Give the sentences of `rows`, in tables of `BLOCK_SCHEMA`; `sent_in_doc` counts within these rows."""
         waiting: list[tuple[str, str, dict[str, str], str | None]] = []
         for row in rows:
             self.rows += 1

@@ -122,7 +122,9 @@ def read_facts(name: str) -> ModelFacts:
         try:
             config = AutoConfig.from_pretrained(path, **_revision(revision))
             if getattr(config, "is_encoder_decoder", False):
-                raise InputError(f"--model {name}: is an encoder-decoder ({config.model_type}); give an encoder or a decoder")
+                raise InputError(
+                    f"--model {name}: is an encoder-decoder ({config.model_type}); give an encoder or a decoder"
+                )
             with torch.device("meta"):
                 skeleton = AutoModel.from_config(config)
         except InputError:
@@ -175,7 +177,9 @@ def load_model(facts: ModelFacts, device: str, dtype: str) -> torch.nn.Module:
     wrong = missing + sorted(str(k) for k in info["mismatched_keys"])
     if wrong:
         shown = ", ".join(wrong[:3])
-        raise InputError(f"--model {facts.name}: its weights lack {len(wrong)} of the model's tensors ({shown}); {_HELP}")
+        raise InputError(
+            f"--model {facts.name}: its weights lack {len(wrong)} of the model's tensors ({shown}); {_HELP}"
+        )
     model.config.use_cache = False
     return model.eval().to(device)  # type: ignore[no-any-return]
 

@@ -27,9 +27,7 @@ def locate(path: str) -> tuple[fs.FileSystem, str]:
     try:
         return fs.FileSystem.from_uri(path) if is_uri(path) else (fs.LocalFileSystem(), os.path.abspath(path))
     except (OSError, ValueError, pa.ArrowException) as error:
-        raise InputError(
-            f"{path}: not a location that pyarrow can open ({one_line(error)}); check it"
-        ) from error
+        raise InputError(f"{path}: not a location that pyarrow can open ({one_line(error)}); check it") from error
 
 
 def open_stream(path: str) -> pa.NativeFile:

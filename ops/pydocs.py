@@ -29,7 +29,18 @@ _SKIPPED = {
         "pydoc_data",
         "site-packages",
     ),
-    *("test", "tests", "testing", "thirdparty_files", "turtledemo", "vendored", "_vendor", "_bundled"),
+    *(
+        "test",
+        "tests",
+        "testing",
+        "thirdparty",
+        "thirdparty_files",
+        "third_party",
+        "turtledemo",
+        "vendored",
+        "_vendor",
+        "_bundled",
+    ),
 }
 _SKIPPED_PATHS = {"ray/rllib", "torch/_inductor", "transformers/models"}
 
@@ -108,8 +119,9 @@ def _files(root: str, path: str) -> Iterator[str]:
 
 def _wanted(folder: str, name: str) -> bool:
     path = f"{folder}/{name}" if folder else name
-    generated = name.startswith(("_sysconfigdata", "test_", ".")) or name.endswith("_test.py")
-    return name not in _SKIPPED and path not in _SKIPPED_PATHS and not generated
+    tests = name.startswith("test_") or name.endswith("_test.py")
+    generated = name.startswith(("_sysconfigdata", ".")) or name.endswith(("_pb2.py", "_pb2_grpc.py"))
+    return name not in _SKIPPED and path not in _SKIPPED_PATHS and not tests and not generated
 
 
 def _folder(package: str) -> str:

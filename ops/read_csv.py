@@ -54,9 +54,7 @@ def _header(path: str, records: Iterator[list[str]], text_column: str) -> list[s
     try:
         cells = next(records)
     except StopIteration:
-        raise InputError(
-            f"{path}: the file is empty; expected a header line with the column {text_column!r}"
-        ) from None
+        raise InputError(f"{path}: the file is empty; expected a header line with the column {text_column!r}") from None
     except (csv.Error, BrokenStream) as error:
         raise InputError(
             f"{path}: the header line cannot be read ({one_line(error)}); expected CSV with a header"

@@ -35,11 +35,7 @@ def read_jsonl(
                 continue
             try:
                 record = json.loads(text)
-                problem = (
-                    None
-                    if isinstance(record, dict)
-                    else f"a JSON {type(record).__name__}, expected an object"
-                )
+                problem = None if isinstance(record, dict) else f"a JSON {type(record).__name__}, expected an object"
             except (ValueError, RecursionError) as error:
                 problem = f"not valid JSON ({one_line(error)})"
             if problem is not None:

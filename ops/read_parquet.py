@@ -24,9 +24,7 @@ def open_parquet(path: str, text_column: str) -> tuple[pq.ParquetFile, Watched]:
     """An open Parquet file and its stream; `InputError` for an unreadable footer or no column of text."""
     stream = Watched(open_random(path))
     if stream.raw.size() == 0:
-        raise InputError(
-            f"{path}: the file is empty; expected a Parquet file with the column {text_column!r}"
-        )
+        raise InputError(f"{path}: the file is empty; expected a Parquet file with the column {text_column!r}")
     try:
         file = pq.ParquetFile(pa.PythonFile(stream, "r"), page_checksum_verification=True)
         schema, counts = (
@@ -39,15 +37,11 @@ def open_parquet(path: str, text_column: str) -> tuple[pq.ParquetFile, Watched]:
             f"{path}: not a whole Parquet file ({one_line(error)}); if it is truncated, copy it again"
         ) from error
     if min(counts, default=0) < 0 or sum(counts) != file.metadata.num_rows:
-        raise InputError(
-            f"{path}: the Parquet footer contradicts itself on the number of rows; write the file again"
-        )
+        raise InputError(f"{path}: the Parquet footer contradicts itself on the number of rows; write the file again")
     require_columns(path, [printable(column) for column in schema.names], text_column)
     kind = schema.field(text_column).type
     if not (is_string(kind) or is_bytes(kind)):
-        raise InputError(
-            f"{path}: the column {text_column!r} is {kind}, expected text; name the text by --text-column"
-        )
+        raise InputError(f"{path}: the column {text_column!r} is {kind}, expected text; name the text by --text-column")
     return file, stream
 
 
@@ -87,9 +81,7 @@ def _batches(file: pq.ParquetFile, group: int, text_column: str) -> Iterator[pa.
     columns = [field.name for field in schema if field.name == text_column or _wanted(field)]
     size = info.total_byte_size // max(1, info.num_rows)
     rows = min(_BATCH_ROWS, max(1, _BATCH_BYTES // max(1, size)))
-    batches: Iterator[pa.RecordBatch] = file.iter_batches(
-        rows, row_groups=[group], columns=columns, use_threads=False
-    )
+    batches: Iterator[pa.RecordBatch] = file.iter_batches(rows, row_groups=[group], columns=columns, use_threads=False)
     return batches
 
 
@@ -111,7 +103,6 @@ def _rows(batch: pa.RecordBatch, text_column: str, name: str, first: int) -> lis
             if value is not None:
                 record[printable(key)] = value
     ids = [
-        f"{name}:{number}" if given is None else printable(given)
-        for given, number in zip(own, numbers, strict=True)
+        f"{name}:{number}" if given is None else printable(given) for given, number in zip(own, numbers, strict=True)
     ]
     return [to_row(*row) for row in zip(text, ids, meta, strict=True)]

@@ -49,8 +49,7 @@ def pieces(source: Source) -> list[Piece]:
         shared = sum(1 for _ in takewhile(lambda names: len(set(names)) == 1, steps))
         named = [(file, "/".join(path[shared:])) for file, path in zip(source.files, paths, strict=True)]
     return [
-        Piece(source.dataset, source.kind, file, _shown(name, file), index)
-        for index, (file, name) in enumerate(named)
+        Piece(source.dataset, source.kind, file, _shown(name, file), index) for index, (file, name) in enumerate(named)
     ]
 
 
@@ -73,9 +72,7 @@ def check_source(source: Source, text_column: str = "text") -> None:
         with open_stream(piece.file) as stream:
             encoding = _WIDE.get(stream.read(2))
         if encoding:
-            raise InputError(
-                f"{piece.file}: the text is {encoding}, expected UTF-8; convert it, as with iconv"
-            )
+            raise InputError(f"{piece.file}: the text is {encoding}, expected UTF-8; convert it, as with iconv")
         for _ in islice(read_piece(piece, text_column, "reject"), _CHECKED_ROWS):
             pass
 

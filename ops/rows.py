@@ -47,9 +47,7 @@ def to_row(text: object, doc_id: str, meta: dict[str, str]) -> Row | Broken:
 def broken(path: str, place: str, found: str, doc_id: str, text: str, on_error: OnError) -> Broken:
     """The record of a structurally broken place under `reject`; `InputError` that names it under `fail`."""
     if on_error == "fail":
-        raise InputError(
-            f"{path}: {place}: {found}; repair the file, or go on without it by --on-error reject"
-        )
+        raise InputError(f"{path}: {place}: {found}; repair the file, or go on without it by --on-error reject")
     return Broken(excerpt(text), doc_id, "broken")
 
 

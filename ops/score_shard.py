@@ -52,9 +52,9 @@ class ShardResult:
 class ShardScorer:
     """Scores shard after shard, keeping each pole's winners so far, so that later shards have less to hand over.
 
-    A winner so far is a fact about the corpus: whatever lies below K distinct sentences cannot win. A shard's candidates are
-    those of its sentences that are among the winners so far; a shard that comes again is reduced on its own, only bounded by
-    what is known.
+    A winner so far is a fact about the corpus: whatever lies below K distinct sentences cannot win. A shard's
+    candidates are those of its sentences that are among the winners so far; a shard that comes again is reduced on
+    its own, only bounded by what is known.
 
     Args:
         scorer: the model.
@@ -71,7 +71,7 @@ class ShardScorer:
         self.winners = {p: TopK(len(edges), k, scorer.device) for p in poles}
 
     def run(self, span: tuple[int, int], batches: Iterator[tuple[Ids, list[Tokens]]], sample: Ids) -> ShardResult:
-        """Score the sentences of ids `span[0]` to `span[1]` - 1, given as batches; `sample` are sorted ids to keep whole."""
+        """Score the sentences of ids `span[0]` to `span[1]` - 1, given as batches; keep those of `sample` whole."""
         winners = self.winners
         if span in self.seen:
             winners = {p: TopK(len(self.edges), self.k, self.scorer.device) for p in self.poles}
@@ -93,7 +93,7 @@ class ShardScorer:
                 winners[p].update(values if p == "top" else -values, numbers)
             moments = moments.merge(Moments.of(values))
             histogram += count_bins(values, self.edges)
-            for row in np.flatnonzero(np.isin(ids, sample)):
+            for row in np.flatnonzero(np.isin(ids, sample)).tolist():
                 kept[int(ids[row])] = values[row].cpu().numpy()
         self.seen.add(span)
         result.sampled = sorted(kept)
@@ -115,9 +115,9 @@ def score_batch(scorer: Scorer, tokens: list[Tokens]) -> tuple[torch.Tensor, tor
     reasons: dict[int, str] = {}
     if not bool(finite.all()):
         good = torch.stack([torch.isfinite(layer).all(1) for layer in layers]).cpu()
-        for row in np.flatnonzero(~finite.cpu().numpy()):
-            first = int((~good[:, row]).nonzero()[0]) + 1
-            reasons[int(row)] = f"non-finite activation, first in layer {first}"
+        for row in np.flatnonzero(~finite.cpu().numpy()).tolist():
+            first = int((~good[:, int(row)]).nonzero()[0]) + 1
+            reasons[row] = f"non-finite activation, first in layer {first}"
     return values, finite, reasons
 
 

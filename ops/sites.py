@@ -65,7 +65,7 @@ class SiteReader:
             self._points = [_find_point(model, block, site) for block in self._blocks]
 
     def read(self, inputs: dict[str, torch.Tensor], take: Callable[[torch.Tensor], torch.Tensor]) -> list[torch.Tensor]:
-        """Run the model on `inputs` and give `take(states)` for each layer, states being `[sentences, tokens, units]`."""
+        """Run the model and give `take(states)` for each layer, the states being `[sentences, tokens, units]`."""
         shape = inputs["input_ids"].shape
         if self.site == "hidden" and self._blocks is None:
             states = self.model(**inputs, output_hidden_states=True).hidden_states
@@ -131,7 +131,8 @@ def _find_point(model: nn.Module, block: nn.Module, site: str) -> nn.Module:
     points = [inside[name] for name in names if name in inside]
     if len(points) != 1:
         raise InputError(_unknown(model, site, f"{len(points)} of the known names stand in a layer"))
-    return points[0]
+    point: nn.Module = points[0]
+    return point
 
 
 def _unknown(model: nn.Module, site: str, why: str) -> str:

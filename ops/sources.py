@@ -34,6 +34,8 @@ def parse_source(spec: str) -> Source:
     several files, after the words of the pattern or else their folder. Raises `InputError` where nothing
     readable is named.
     """
+    if "\0" in spec:
+        raise InputError(f"--corpus {spec!r}: a NUL character in the path; check it")
     name, path = _split_name(spec)
     if path == "pydocs":
         return Source(spec, name or "pydocs", "pydocs", ())
@@ -47,9 +49,7 @@ def parse_source(spec: str) -> Source:
     files = _files(spec, path)
     kinds = sorted({_kind(spec, file) for file in files})
     if len(kinds) > 1:
-        raise InputError(
-            f"--corpus {spec}: files of several kinds ({', '.join(kinds)}); give each its own --corpus"
-        )
+        raise InputError(f"--corpus {spec}: files of several kinds ({', '.join(kinds)}); give each its own --corpus")
     return Source(spec, name or _dataset(path, files), kinds[0], tuple(files))
 
 
@@ -69,12 +69,7 @@ def compression(path: str) -> str | None:
 
 def _split_name(spec: str) -> tuple[str | None, str]:
     name, equals, rest = spec.partition("=")
-    if (
-        not equals
-        or is_uri(name)
-        or _exists(spec)
-        or (WILDCARD.search(spec) and not is_uri(spec) and expand(spec))
-    ):
+    if not equals or is_uri(name) or _exists(spec) or (WILDCARD.search(spec) and not is_uri(spec) and expand(spec)):
         return None, spec
     if "/" in name or os.sep in name:
         return None, spec
@@ -84,29 +79,23 @@ def _split_name(spec: str) -> tuple[str | None, str]:
 
 
 def _exists(path: str) -> bool:
-    return os.path.exists(os.path.expanduser(path)) if "\0" not in path else False
+    return os.path.exists(os.path.expanduser(path))
 
 
 def _files(spec: str, path: str) -> list[str]:
-    if "\0" in path:
-        raise InputError(f"--corpus {spec!r}: a NUL character in the path; check it")
     if not is_uri(path):
         path = os.path.abspath(os.path.expanduser(path))
     wild = WILDCARD.search(path.partition("?")[0] if is_uri(path) else path)
     if wild and not _exists(path):
         files = expand(path)
         if not files:
-            raise InputError(
-                f"--corpus {spec}: no file matches this pattern; check the folder and the suffix"
-            )
+            raise InputError(f"--corpus {spec}: no file matches this pattern; check the folder and the suffix")
         return files
     kind = file_type(path)
     if kind == FileType.NotFound:
         raise InputError(f"--corpus {spec}: no such file or preset; expected {READABLE}")
     if kind == FileType.Directory:
-        raise InputError(
-            f"--corpus {spec}: is a directory; name its files, as in {path.rstrip('/')}/*.parquet"
-        )
+        raise InputError(f"--corpus {spec}: is a directory; name its files, as in {path.rstrip('/')}/*.parquet")
     return [path]
 
 

@@ -12,6 +12,8 @@ from spacy.pipeline import Sentencizer
 
 _WINDOW = 100_000  # characters handed to spaCy at a time
 _LONG_WORD = 100  # characters kept at each end: spaCy's time for a run of punctuation grows with its square
+_OPENING = frozenset("\"'([{\u2018\u201c\u00ab")
+_MAX_STRINGS = 100_000  # spaCy keeps every string it meets: then it is loaded anew
 _PARAGRAPH = re.compile(r"\n\s*\n")
 
 
@@ -19,28 +21,29 @@ class SentenceSplitter:
     """spaCy's blank English tokenizer and `sentencizer`, fed only with what can decide on a boundary.
 
     A sentence ends at a blank line, or at a token like `.` `!` `?` with the punctuation behind it; the
-    tokenizer knows abbreviations. Memory is bounded for a text of any length.
+    tokenizer knows abbreviations. Unlike spaCy's own, a sentence begins with what opens it.
+    Memory is bounded for a text of any length.
 
     >>> SentenceSplitter().split('Dr. Who left. "Why?" she asked.')
     ['Dr. Who left.', '"Why?"', 'she asked.']
     """
 
     def __init__(self) -> None:
-        self._nlp = spacy.blank("en")
-        self._nlp.max_length = 10 * _WINDOW
-        self._nlp.add_pipe("sentencizer")
+        self._load()
         ends = re.escape("".join(Sentencizer.default_punct_chars))
         # A word that begins with a letter or digit and holds no end of sentence cannot shape a boundary.
         plain = rf"(?:[^\W_][^\s{ends}]*+(?!\S)\s*+)++"
         self._parts = re.compile(rf"({plain})|(\S++)\s*+")
 
+    def _load(self) -> None:
+        nlp = spacy.blank("en")
+        self._vocab, self._tokenizer = nlp.vocab, nlp.tokenizer
+        self._sentencizer = nlp.add_pipe("sentencizer")
+
     def split(self, text: str) -> list[str]:
         """The sentences in order, as they are written, no white space at their ends; blank ones left out."""
         return [
-            sentence
-            for paragraph in _PARAGRAPH.split(text)
-            if paragraph
-            for sentence in self._paragraph(paragraph)
+            sentence for paragraph in _PARAGRAPH.split(text) if paragraph for sentence in self._paragraph(paragraph)
         ]
 
     def _paragraph(self, text: str) -> Iterator[str]:
@@ -71,16 +74,23 @@ class SentenceSplitter:
                 places.append(match.start() + len(word) - _LONG_WORD)
         if parts in ([], ["a "]):
             return [0]
-        with self._nlp.memory_zone():
-            doc = self._nlp("".join(parts)[:-1])
-            found = [span.start_char for span in doc.sents]
+        if len(self._vocab.strings) > _MAX_STRINGS:
+            self._load()
+        found = [span.start_char for span in self._sentencizer(self._tokenizer("".join(parts)[:-1])).sents]
         before = list(accumulate(map(len, parts), initial=0))
-        return [0, *(self._original(start, before, places) for start in found[1:])]
+        return [0, *(_with_opening(text, _original(start, before, places)) for start in found[1:])]
 
-    @staticmethod
-    def _original(start: int, before: list[int], places: list[int]) -> int:
-        part = bisect_right(before, start) - 1
-        return places[part] + start - before[part]
+
+def _original(start: int, before: list[int], places: list[int]) -> int:
+    part = bisect_right(before, start) - 1
+    return places[part] + start - before[part]
+
+
+def _with_opening(text: str, start: int) -> int:
+    opening = start
+    while opening and text[opening - 1] in _OPENING:
+        opening -= 1
+    return opening if opening and text[opening - 1].isspace() else start
 
 
 def _window_end(text: str, place: int) -> int:

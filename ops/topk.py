@@ -72,7 +72,7 @@ class TopK:
         self.filled += counts
 
     def _compact(self, neurons: torch.Tensor) -> None:
-        for rows in neurons.split(1024):
+        for rows in torch.split(neurons, 1024):
             keys = self.keys[rows].sort(dim=1, descending=True).values
             again = torch.zeros_like(keys, dtype=torch.bool)
             again[:, 1:] = (keys[:, 1:] == keys[:, :-1]) & (keys[:, 1:] != EMPTY)

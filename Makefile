@@ -1,0 +1,62 @@
+# Every target sets up .venv by itself.
+#   make small        environment, then the whole job on 5,000 docstring sentences into runs/small
+#   make test         all tests but the slow faults          make test-faults   those
+#   make check        ruff and mypy                          make bench         speed, as ratios
+# On Linux the plain package index gives PyTorch with CUDA (several GB). For the small CPU build:
+#   make small PIP_ARGS='--extra-index-url https://download.pytorch.org/whl/cpu'
+
+PYTHON ?= python3
+PIP_ARGS ?=
+SMALL ?= runs/small
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check $(PIP_ARGS) -c constraints.txt
+
+.PHONY: venv venv-test small test test-faults check format bench clean
+
+venv: $(VENV)/.installed
+venv-test: $(VENV)/.installed-test
+
+$(VENV)/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' || \
+		{ echo "Python 3.11 to 3.13 is needed; name one: make $(MAKECMDGOALS) PYTHON=python3.12"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.installed: pyproject.toml constraints.txt | $(VENV)/bin/python
+	@echo "installing the dependencies into $(VENV)"
+	$(PIP) -e .
+	@touch $@
+
+$(VENV)/.installed-test: $(VENV)/.installed
+	@echo "installing what the tests need besides"
+	$(PIP) -e '.[test]'
+	@touch $@
+
+small: venv
+	$(BIN)/python -m jobs.run --out $(SMALL) --preset small --model sample --corpus pydocs --limit 5000
+	@$(BIN)/python -m jobs.show --out $(SMALL) --neuron 6:155 --rows 5
+	@echo
+	@echo "The tables lie in $(SMALL)/ as Parquet: topk/ neurons/ activations/ sentences/ patterns/ profiles/ means/ corpus/"
+	@echo "Another neuron: $(BIN)/python -m jobs.show --out $(SMALL) --neuron LAYER:UNIT [--pole bottom]"
+
+test: venv-test
+	$(BIN)/python -m pytest -m 'not faults'
+
+test-faults: venv-test
+	$(BIN)/python -m pytest -m faults
+
+check: venv-test
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+format: venv-test
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+bench: venv-test
+	$(BIN)/python -m bench all
+
+clean:
+	rm -rf $(VENV) runs .pytest_cache .mypy_cache .ruff_cache .hypothesis *.egg-info
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,190 @@
+"""How fast one neuron's sentences are mined, against the `prefixspan` package, in one line of JSON.
+
+    OMP_NUM_THREADS=1 ATLAS_TEST_DATA=FOLDER python -m bench.mining
+
+FOLDER holds real sentences (Parquet files with a column `text`). Words, tags and trees come from the
+shipped English pipeline, or with `--treebank FOLDER` from its gum-*.mrg.gz while words still come from the
+sentences. Everything runs on one thread. Exit status 1 where a count differs or a target is missed.
+"""
+
+import argparse
+import gzip
+import importlib
+import json
+import os
+import statistics
+import sys
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import TypeVar
+
+import numpy as np
+import pyarrow.parquet as pq  # type: ignore[import-untyped]
+import spacy
+
+from ops import count_patterns, count_subtrees, prefixspan, reference_prefixspan, subtrees
+from ops.pattern_trie import PatternTrie
+from ops.penn_tags import PUNCTUATION_TAGS
+from ops.sequences import Sequences
+from ops.subtree_trie import SubtreeTrie
+from ops.trees import Forest, read_forest
+
+T = TypeVar("T")
+NEURONS, POLES = 9_216, 2
+WORDS_TARGET, TAGS_TARGET, NEURON_TARGET_S = 50, 25, 0.4
+
+
+def main() -> int:
+    """Run the benchmark and print its line."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--sentences", type=int, default=10_000, help="sentences of the one neuron")
+    parser.add_argument(
+        "--baseline", type=int, default=50_000, help="sentences that candidates are counted in"
+    )
+    parser.add_argument("--treebank", type=Path, help="folder of gum-*.mrg.gz, for tags and trees")
+    parser.add_argument("--seed", type=int, default=0)
+    options = parser.parse_args()
+    folder = os.environ.get("ATLAS_TEST_DATA")
+    if not folder:
+        print(
+            "bench.mining: set ATLAS_TEST_DATA to a folder of Parquet files with a column text",
+            file=sys.stderr,
+        )
+        return 2
+    texts = draw(Path(folder), options.sentences + options.baseline, options.seed)
+    if options.treebank:
+        tokens = words_of(texts)
+        tags, trees = treebank(options.treebank, options.sentences)
+    else:
+        tokens = words_of(texts[options.sentences :])
+        own_words, tags, trees = annotate(texts[: options.sentences])
+        tokens = [*own_words, *tokens]
+    words, others = coded(tokens, options.sentences)
+    result = measure(words, coded(tags, len(tags))[0], read_forest(trees)[0], others)
+    print(json.dumps({"bench": "mining", **result}))
+    return 0 if result["counts_agree"] and result["targets_met"] else 1
+
+
+def measure(words: Sequences, tags: Sequences, forest: Forest, others: Sequences) -> dict[str, object]:
+    """Return every figure: the reference's one run, the median of five of everything compiled."""
+    result: dict[str, object] = {"sentences": {"word": len(words), "tag": len(tags), "subtree": len(forest)}}
+    result["mean_length"] = {"word": round(words.lengths.mean(), 1), "tag": round(tags.lengths.mean(), 1)}
+    agree, ratios = [], {}
+    for kind, database, max_length in (("word", words, 5), ("tag", tags, 4)):
+        floor = -(-len(database) // 100)
+        started = time.perf_counter()
+        wanted = reference_prefixspan.mine(database, floor, max_length)
+        slow = time.perf_counter() - started
+        fast, (patterns, support) = median(lambda d=database, f=floor, m=max_length: prefixspan.mine(d, f, m))  # type: ignore[misc]
+        found = list(zip(map(tuple, patterns.to_lists()), support.tolist(), strict=True))
+        agree.append(sorted(found) == sorted(wanted))
+        ratios[kind] = slow / fast
+        result[f"{kind}_no_gap_limit"] = {
+            "patterns": len(patterns),
+            "prefixspan_s": round(slow, 3),
+            "ours_s": round(fast, 4),
+            "ratio": round(slow / fast, 1),
+        }
+    word_s, (word_patterns, word_support) = median(
+        lambda: prefixspan.mine(words, -(-len(words) // 200), 4, 4)
+    )
+    tag_s, (tag_patterns, tag_support) = median(lambda: prefixspan.mine(tags, -(-len(tags) // 100), 5, 2))
+    tree_s, (found_trees, tree_support) = median(lambda: subtrees.mine(forest, -(-len(forest) // 100), 5))
+    total = word_s + tag_s + tree_s
+    result["one_neuron_s"] = {
+        "word": round(word_s, 4),
+        "tag": round(tag_s, 4),
+        "subtree": round(tree_s, 4),
+        "all": round(total, 4),
+    }
+    result["patterns"] = {"word": len(word_patterns), "tag": len(tag_patterns), "subtree": len(found_trees)}
+    result["core_hours_for_9216_neurons_2_poles"] = round(total * NEURONS * POLES / 3600, 2)
+    word_trie, tag_trie, tree_trie = (
+        PatternTrie.build(word_patterns),
+        PatternTrie.build(tag_patterns),
+        SubtreeTrie.build(found_trees),
+    )
+    agree.append(np.array_equal(count_patterns.count(words, word_trie, 4), word_support))
+    agree.append(np.array_equal(count_patterns.count(tags, tag_trie, 2), tag_support))
+    agree.append(np.array_equal(count_subtrees.count(forest, tree_trie), tree_support))
+    others_s = median(lambda: count_patterns.count(others, word_trie, 4))[0]
+    tags_s = median(lambda: count_patterns.count(tags, tag_trie, 2))[0]
+    trees_s = median(lambda: count_subtrees.count(forest, tree_trie))[0]
+    result["count_s_per_million_sentences"] = {
+        "word": round(others_s / len(others) * 1e6, 2),
+        "tag": round(tags_s / len(tags) * 1e6, 2),
+        "subtree": round(trees_s / len(forest) * 1e6, 2),
+    }
+    result["counts_agree"] = all(agree)
+    result["targets_met"] = (
+        ratios["word"] >= WORDS_TARGET and ratios["tag"] >= TAGS_TARGET and total < NEURON_TARGET_S
+    )
+    return result
+
+
+def median(work: Callable[[], T], times: int = 5) -> tuple[float, T]:
+    """Return the median of several runs in seconds, after one that compiles, and the result."""
+    result = work()
+    seconds = []
+    for _ in range(times):
+        started = time.perf_counter()
+        result = work()
+        seconds.append(time.perf_counter() - started)
+    return statistics.median(seconds), result
+
+
+def draw(folder: Path, count: int, seed: int) -> list[str]:
+    """Return a seeded uniform draw of the folder's sentences."""
+    texts = [
+        text
+        for file in sorted(folder.glob("*.parquet"))
+        for text in pq.read_table(file, columns=["text"])["text"].to_pylist()
+        if text
+    ]
+    chosen = np.random.default_rng(seed).permutation(len(texts))[:count]
+    return [texts[index] for index in chosen]
+
+
+def words_of(texts: Iterable[str]) -> list[list[str]]:
+    """Return each text's words by spaCy's English rules, without punctuation."""
+    docs = spacy.blank("en").pipe(texts)
+    return [[token.text for token in doc if not (token.is_punct or token.is_space)] for doc in docs]
+
+
+def annotate(texts: Iterable[str]) -> tuple[list[list[str]], list[list[str]], list[str]]:
+    """Return each text's words and tags without punctuation, and its tree, by the shipped pipeline."""
+    english = importlib.import_module("ops.english")
+    words, tags, trees = [], [], []
+    for doc in english.load().pipe(texts):
+        kept = [token for token in doc if not token.is_space and token.tag_ not in PUNCTUATION_TAGS]
+        words.append([token.text for token in kept])
+        tags.append([token.tag_ for token in kept])
+        parts = [sentence._.parse_string.removeprefix("(ROOT").removesuffix(")") for sentence in doc.sents]
+        trees.append(f"(ROOT{''.join(parts)})" if any(parts) else "")
+    return words, tags, trees
+
+
+def treebank(folder: Path, count: int) -> tuple[list[list[str]], list[str]]:
+    """Return tags without punctuation and trees of the first sentences of the folder's gum files."""
+    trees = []
+    for file in sorted(folder.glob("gum-*.mrg.gz")):
+        with gzip.open(file, "rt", encoding="utf-8") as lines:
+            trees += [f"(ROOT {line.strip()})" for line in lines if line.strip()]
+    trees = trees[:count]
+    leaves = [[piece.split()[0] for piece in tree.split("(") if len(piece.split()) > 1] for tree in trees]
+    tags = [[tag.rstrip(")") for tag in row] for row in leaves]
+    return [[tag for tag in row if tag not in PUNCTUATION_TAGS and tag != "ROOT"] for row in tags], trees
+
+
+def coded(tokens: list[list[str]], count: int) -> tuple[Sequences, Sequences]:
+    """Return the first `count` lists and the others as codes of one vocabulary."""
+    codes: dict[str, int] = {}
+    rows = [[codes.setdefault(token, len(codes)) for token in row] for row in tokens]
+    return Sequences.from_lists(rows[:count]), Sequences.from_lists(rows[count:])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,191 @@
+"""Workers of `mine`: a range of neurons is mined, the candidates counted over the baseline, the range finished."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from jobs._engine import Item
+from ops.baseline import Baseline, baseline_table, read_baseline
+from ops.candidates import SCHEMA, Winners, from_keys, mine_winners, minimum_count
+from ops.finish import mean_rows, pattern_rows, profile_rows
+from ops.mining_text import MiningText
+from ops.neuron_profile import Profiler
+from ops.neurons import Neurons
+from ops.pattern_kinds import PatternKind, SequenceKind, SubtreeKind
+from ops.schema import group_rows, schema
+from ops.sentence_store import open_sentences
+from ops.storage import Store, shard_footer
+from ops.tables import part_name, write_part
+from ops.topk_partial import RANGE
+
+POLES = ("bottom", "top")
+
+
+@dataclass(frozen=True)
+class MineArgs:
+    """What every mining worker is made from; `sentences` is the annotate stage's fingerprint."""
+
+    out: str
+    sentences: str
+    fingerprint: str
+    neurons: Neurons
+    k: int
+    options: dict[str, Any]
+
+
+def mined_file(number: int) -> str:
+    """Give the path of a range's candidates."""
+    return f"_partials/mine/range-{number:05d}.parquet"
+
+
+def baseline_file(number: int) -> str:
+    """Give the path of the counts over a run of baseline sentences."""
+    return f"_partials/mine/run-{number:05d}.parquet"
+
+
+def union_file() -> str:
+    """Give the path of all ranges' candidates, each once."""
+    return "_partials/mine/union.parquet"
+
+
+def totals_file() -> str:
+    """Give the path of the counts over the whole baseline."""
+    return "_partials/mine/totals.parquet"
+
+
+class MiningWorker:
+    """What the workers share: the sentences, the kinds of patterns that they have, and the winners."""
+
+    def __init__(self, args: MineArgs) -> None:
+        self.args, self.store, o = args, Store(args.out), args.options
+        self.sentences = open_sentences(self.store, args.sentences)
+        self.text = MiningText(self.sentences, o["word_case"], o["subtree_root"] == "collapse")
+        self.kinds: dict[str, PatternKind] = {}
+        for name, column in (("word", "words"), ("tag", "tags")):
+            if self.sentences.has[column]:
+                gap = o[f"{name}_max_gap"]
+                limits = (o[f"{name}_min_support"], o[f"{name}_max_length"], None if gap < 0 else gap)
+                self.kinds[name] = SequenceKind(name, self.text, *limits, o["engine"])
+        if self.sentences.has["labels"]:
+            self.kinds["subtree"] = SubtreeKind(self.text, o["subtree_min_support"], o["subtree_max_nodes"])
+
+    def winners(self, first: int, behind: int) -> Iterator[Winners]:
+        """Give the winners of each neuron from `first` to `behind` - 1 and pole; a set's number is 2 neuron + pole."""
+        starts = np.concatenate([[0], np.cumsum(self.args.neurons.widths)[:-1]])
+        for part in range(first // RANGE, (behind - 1) // RANGE + 1):
+            with self.store.parquet(part_name("topk", part)) as file:
+                table = file.read(columns=["layer", "unit", "pole", "sent_id"])
+            neuron = starts[table["layer"].to_numpy() - 1] + table["unit"].to_numpy()
+            number = 2 * neuron + pc.equal(table["pole"], "top").to_numpy().astype(np.int64)
+            ids = table["sent_id"].to_numpy()
+            for own in np.unique(number[(neuron >= first) & (neuron < behind)]):
+                begin, end = np.searchsorted(number, [own, own + 1])
+                rows = self.sentences.rows(ids[begin:end])
+                rows.sort()
+                yield Winners(int(own), rows, np.asarray(self.sentences.baseline[rows]), self.sentences.doc[rows])
+
+    def footer(self, name: str, rows: int) -> dict[bytes, bytes]:
+        """Give the footer of a partial file."""
+        return shard_footer(self.args.fingerprint, name, rows)
+
+    def commit(self, path: str, name: str, table: pa.Table) -> None:
+        """Commit a partial file."""
+        described = table.replace_schema_metadata(self.footer(name, table.num_rows))
+        self.store.commit(path, lambda local: pq.write_table(described, local, compression="zstd"))
+
+
+class RangeMiner(MiningWorker):
+    """Mines the winners of one range of neurons after another."""
+
+    def __call__(self, item: Item, prepared: Any) -> Item:
+        """Mine one range and commit its candidates."""
+        floor = self.args.options["min_count"]
+        tables = [mine_winners(w, self.kinds.values(), floor) for w in self.winners(item["first"], item["behind"])]
+        table = pa.concat_tables([SCHEMA.empty_table(), *tables])
+        self.commit(mined_file(item["range"]), f"range-{item['range']}", table)
+        return {"patterns": table.num_rows}
+
+
+class BaselineCounter(MiningWorker):
+    """Counts all candidates and all properties over runs of baseline sentences."""
+
+    def __init__(self, args: MineArgs) -> None:
+        super().__init__(args)
+        with self.store.parquet(union_file()) as file:
+            union = file.read()
+        self.keys, self.counters = {}, {}
+        for name, kind in self.kinds.items():
+            self.keys[name] = union["key"].filter(pc.equal(union["kind"], name)).combine_chunks()
+            self.counters[name] = kind.counter(from_keys(self.keys[name]))
+        self.profiler = Profiler(self.text)
+
+    def __call__(self, item: Item, prepared: Any) -> Item:
+        """Count over one run of the store's rows and commit the counts."""
+        rows = item["first"] + np.flatnonzero(self.sentences.baseline[item["first"] : item["behind"]])
+        patterns = {name: (self.keys[name], self.counters[name](rows)) for name in self.kinds}
+        table = baseline_table(len(rows), patterns, self.profiler, rows)
+        self.commit(baseline_file(item["run"]), f"run-{item['run']}", table)
+        return {"sentences": len(rows)}
+
+
+class RangeFinisher(MiningWorker):
+    """Sets the candidates and properties of one range of neurons after another against the baseline."""
+
+    def __init__(self, args: MineArgs) -> None:
+        super().__init__(args)
+        self.profiler = Profiler(self.text)
+        with self.store.parquet(totals_file()) as file:
+            self.baseline: Baseline = read_baseline(file.read(), self.profiler)
+
+    def __call__(self, item: Item, prepared: Any) -> Item:
+        """Finish one range; `means/` is written last and so says that all three tables have their part."""
+        with self.store.parquet(mined_file(item["range"])) as file:
+            candidates = file.read()
+        tables: dict[str, list[pa.Table]] = {"patterns": [], "profiles": [], "means": []}
+        options = self.args.options
+        for winners in self.winners(item["first"], item["behind"]):
+            layer, unit = (int(n[0]) for n in self.args.neurons.name(np.array([winners.number // 2])))
+            neuron = {"layer": layer, "unit": unit, "pole": POLES[winners.number % 2]}
+            own = candidates.filter(pc.equal(candidates["set"], winners.number))
+            n1, n2 = len(winners.rows), self.baseline.sentences - int(winners.in_baseline.sum())
+            for name in sorted(self.kinds):
+                kind = self.kinds[name]
+                least = minimum_count(kind.min_support, n1, options["min_count"])
+                found = pattern_rows(
+                    own.filter(pc.equal(own["kind"], name)), kind, self.baseline, n1, n2, least,
+                    options["productivity"], options["max_patterns"],
+                )  # fmt: skip
+                tables["patterns"].append(_named(found, neuron, "patterns"))
+            profile = profile_rows(self.profiler, self.baseline, winners, options["min_count"])
+            tables["profiles"].append(_named(profile, neuron, "profiles"))
+            tables["means"].append(_named(mean_rows(self.profiler, self.baseline, winners), neuron, "means"))
+        for table, found in tables.items():
+            rows = sum(t.num_rows for t in found)
+            footer = self.footer(f"range-{item['range']}", rows)
+            groups = _grouped(found, group_rows(table))
+            write_part(self.store, table, item["range"], schema(table), groups, self.args.fingerprint, footer)
+        return {"patterns": sum(t.num_rows for t in tables["patterns"])}
+
+
+def _named(rows: pa.Table, neuron: dict[str, Any], table: str) -> pa.Table:
+    own = schema(table)
+    for name, value in neuron.items():
+        rows = rows.append_column(name, pa.array([value] * rows.num_rows, own.field(name).type))
+    return rows.select(own.names)
+
+
+def _grouped(tables: list[pa.Table], limit: int) -> Iterator[pa.Table]:
+    """Join tables into groups of at most `limit` rows, each table whole where it fits."""
+    waiting: list[pa.Table] = []
+    for table in tables:
+        if waiting and sum(t.num_rows for t in waiting) + table.num_rows > limit:
+            yield pa.concat_tables(waiting).combine_chunks()
+            waiting = []
+        waiting.append(table)
+    if waiting:
+        yield pa.concat_tables(waiting).combine_chunks()

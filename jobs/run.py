@@ -1,0 +1,51 @@
+"""Run the whole main job: ingest, topk, annotate and mine in turn, skipping what is done.
+
+    python -m jobs.run --out runs/docs --preset small --model sample --corpus pydocs --limit 5000
+    ray job submit --working-dir . -- python -m jobs.run --out s3://bucket/run --preset paper --corpus 's3://bucket/*.parquet'
+
+Writes every table of the main job. The same command again goes on where the last one stopped.
+"""
+
+import sys
+
+from jobs import annotate, ingest, mine, topk
+from jobs._config import main, part_of
+from jobs._record import Run
+from jobs.annotate import AnnotateConfig
+from jobs.ingest import IngestConfig
+from jobs.mine import MineConfig
+from jobs.topk import TopkConfig
+from ops.model import read_facts
+from ops.pipeline import load_pipeline
+from ops.tokens import Tokenizer
+
+
+class RunConfig(TopkConfig, AnnotateConfig, MineConfig):
+    """Options of all stages."""
+
+
+def run(config: RunConfig) -> None:
+    """Do what is missing of every stage."""
+    record = Run(config.out)
+    topk.check_ingest_options(config)
+    mine.check(config)
+    if config.corpus:
+        ingest.check_sources(config)
+    else:
+        record.require(ingest.STAGE)
+    facts = read_facts(config.model)
+    tokenizer = Tokenizer(facts)
+    topk.check(config, facts, tokenizer)
+    load_pipeline(config.pipeline)
+    again = {"redo": config.redo}
+    if config.corpus:
+        ingest.run(part_of(config, IngestConfig, **again))
+        again = {"redo": False}
+    topk.score(part_of(config, TopkConfig, **again), facts, tokenizer, Run(config.out))
+    annotate.run(part_of(config, AnnotateConfig, redo=False))
+    mine.run(part_of(config, MineConfig, redo=False))
+    print(f"{config.out}: done; look at a neuron with python -m jobs.show --out {config.out} --neuron 1:0")
+
+
+if __name__ == "__main__":
+    sys.exit(main(RunConfig, "run", str(__doc__).splitlines()[0], run))

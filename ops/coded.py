@@ -1,0 +1,95 @@
+"""Annotated sentences as codes: the layout of the store that mining reads, one file a shard, and its vocabulary."""
+
+from collections.abc import Iterable
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ops.pipeline import Annotation
+from ops.schema import META, schema
+from ops.trees import read
+
+_CODED = pa.list_(pa.dictionary(pa.int32(), pa.string()))
+
+CODED_SCHEMA = pa.schema(
+    [
+        ("sent_id", pa.int64()),
+        ("is_baseline", pa.bool_()),
+        ("is_winner", pa.bool_()),
+        ("dataset", pa.string()),
+        ("doc_id", pa.string()),
+        ("meta", META),
+        ("words", _CODED),
+        ("tags", _CODED),
+        ("labels", _CODED),
+        ("sizes", pa.list_(pa.int32())),
+    ]
+)
+
+# The kinds of names that codes stand for, each with its own codes: places in the sorted list of that kind.
+KINDS = ("word", "tag", "label", "dataset", "doc_id")
+_COLUMNS = {"word": "words", "tag": "tags", "label": "labels", "dataset": "dataset", "doc_id": "doc_id"}
+
+VOCABULARY_SCHEMA = pa.schema([("kind", pa.string()), ("name", pa.string())])
+
+
+def sentence_table(corpus: pa.Table, annotations: list[Annotation], baseline: pa.Array, winner: pa.Array) -> pa.Table:
+    """Give the rows of `sentences/` for rows of `corpus/` and their annotations."""
+    columns = {name: corpus[name] for name in ("sent_id", "text", "dataset", "doc_id", "meta")}
+    columns |= {
+        "words": pa.array([a.words for a in annotations], pa.list_(pa.string())),
+        "tags": pa.array([a.tags for a in annotations], pa.list_(pa.string())),
+        "tree": pa.array([a.tree for a in annotations], pa.string()),
+        "is_baseline": baseline,
+        "is_winner": winner,
+    }
+    return pa.table({name: columns[name] for name in schema("sentences").names})
+
+
+def coded_table(sentences: pa.Table) -> pa.Table:
+    """Give the rows of the store for rows of `sentences/`; trees without words and punctuation, as labels and sizes."""
+    trees = [read(tree) if tree is not None else ([], []) for tree in sentences["tree"].to_pylist()]
+    columns = {name: sentences[name] for name in ("sent_id", "is_baseline", "is_winner", "dataset", "doc_id", "meta")}
+    columns |= {
+        "words": _encoded(sentences["words"]),
+        "tags": _encoded(sentences["tags"]),
+        "labels": _encoded(pa.array([labels for labels, _ in trees], pa.list_(pa.string()))),
+        "sizes": pa.array([sizes for _, sizes in trees], pa.list_(pa.int32())),
+    }
+    return pa.table({f.name: columns[f.name] for f in CODED_SCHEMA}).cast(CODED_SCHEMA)
+
+
+def vocabulary(tables: Iterable[pa.Table]) -> pa.Table:
+    """Give every name that occurs in tables of the store, each kind sorted: a name's code is its place there."""
+    found: dict[str, set[str]] = {kind: set() for kind in KINDS}
+    for table in tables:
+        for kind, column in _COLUMNS.items():
+            found[kind].update(_distinct(table[column]))
+    rows = [(kind, name) for kind in KINDS for name in sorted(found[kind])]
+    return pa.table({"kind": [k for k, _ in rows], "name": [n for _, n in rows]}, schema=VOCABULARY_SCHEMA)
+
+
+def vocabulary_columns() -> list[str]:
+    """Give the columns of the store that `vocabulary` reads."""
+    return list(_COLUMNS.values())
+
+
+def _encoded(column: pa.Array | pa.ChunkedArray) -> pa.Array:
+    lists = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    names = pc.list_flatten(lists).dictionary_encode()
+    lengths = pc.fill_null(pc.list_value_length(lists), 0)
+    offsets = pa.concat_arrays([pa.array([0], pa.int32()), pc.cumulative_sum(lengths).cast(pa.int32())])
+    return pa.ListArray.from_arrays(offsets, names)
+
+
+def _distinct(column: pa.ChunkedArray) -> set[str]:
+    names: set[str] = set()
+    for chunk in column.chunks:
+        values = chunk.flatten() if pa.types.is_list(chunk.type) else chunk
+        unique = values.unique()
+        names.update(
+            unique.dictionary.take(unique.indices).to_pylist()
+            if pa.types.is_dictionary(unique.type)
+            else unique.to_pylist()
+        )
+    return names

@@ -1,0 +1,139 @@
+"""Count given patterns in sentences: one search restricted to the patterns' trie, not one pass a pattern."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ops.compiled import compiled
+from ops.occurrences import Occurrences
+from ops.pattern_trie import PatternTrie
+from ops.sequences import Sequences
+
+# Sentences searched at once: their items and matches stay in the processor's cache.
+CHUNK = 8192
+
+
+def count(sequences: Sequences, patterns: Sequences | PatternTrie, max_gap: int | None = None) -> NDArray[np.int64]:
+    """Return in how many sentences each pattern is a subsequence, `[n_patterns] int64`.
+
+    `max_gap` is how many items may be skipped between neighbours of a pattern: 0 is contiguous, None or -1
+    no limit. Build the `PatternTrie` once where many shards are counted.
+
+    >>> sentences = Sequences.from_lists([[0, 1, 2], [0, 2], [2, 0]])
+    >>> patterns = Sequences.from_lists([[0], [0, 2]])
+    >>> count(sentences, patterns).tolist(), count(sentences, patterns, max_gap=0).tolist()
+    ([3, 2], [3, 1])
+    """
+    return _run(sequences, patterns, max_gap, record=False)[0]
+
+
+def occurrences(sequences: Sequences, patterns: Sequences | PatternTrie, max_gap: int | None = None) -> Occurrences:
+    """Return which of the sentences contain each pattern, under the same rule as `count`."""
+    return Occurrences.gather(*_run(sequences, patterns, max_gap, record=True))
+
+
+def _run(
+    sequences: Sequences, patterns: Sequences | PatternTrie, max_gap: int | None, record: bool
+) -> tuple[NDArray[np.int64], list[tuple[NDArray[np.int32], NDArray[np.int32]]], NDArray[np.int32]]:
+    trie = patterns if isinstance(patterns, PatternTrie) else PatternTrie.build(patterns)
+    gap = -1 if max_gap is None or max_gap < 0 else max_gap
+    support = np.zeros(trie.label.size, np.int64)
+    recorded = trie.is_end if record else np.zeros(trie.label.size, bool)
+    pairs = []
+    for first in range(0, len(sequences), CHUNK):
+        offsets = sequences.offsets[first : first + CHUNK + 1]
+        codes = trie.compact(sequences.items[offsets[0] : offsets[-1]])
+        part = Sequences(codes, offsets - offsets[0])
+        if gap < 0:
+            # Without a limit items of no pattern may go; with one they hold their place as -1.
+            part = part.where(codes >= 0)
+        node, sentence = _search(part.items, part.offsets, trie.label, trie.first_child, gap, recorded, support)
+        pairs.append((node, sentence + np.int32(first)))
+    return support[trie.node_of], pairs, trie.node_of
+
+
+@compiled
+def _longer(array: NDArray[np.int32], size: int) -> NDArray[np.int32]:
+    result = np.empty(max(2 * array.size, size), array.dtype)
+    result[: array.size] = array
+    return result
+
+
+@compiled
+def _search(
+    codes: NDArray[np.int32],
+    offsets: NDArray[np.int64],
+    label: NDArray[np.int32],
+    first_child: NDArray[np.int32],
+    max_gap: int,
+    recorded: NDArray[np.bool_],
+    support: NDArray[np.int64],
+) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """Add each node's sentences to `support [n_nodes]` and return `recorded` nodes' pairs with sentences.
+
+    A node's matches are the places of its last item: the first in each sentence, or with a gap limit all of
+    them.
+    """
+    n_sentences, n_codes = offsets.size - 1, codes.size
+    sentence_of = np.empty(n_codes, np.int32)
+    for sentence in range(n_sentences):
+        sentence_of[offsets[sentence] : offsets[sentence + 1]] = sentence
+    child_of = np.full(label.max() + 1, -1, np.int32)
+    last = np.full(label.size, -1, np.int32)
+    size = np.zeros(label.size, np.int64)
+    hit_node, hit_place = np.empty(n_codes, np.int32), np.empty(n_codes, np.int32)
+    # The matches of nodes still to be visited; a level's never outnumber the codes, but their number isn't
+    # known ahead.
+    places = np.empty(2 * n_codes + 1, np.int32)
+    pair_node, pair_sentence, pairs = np.empty(1024, np.int32), np.empty(1024, np.int32), 0
+    pending = [(0, 0, n_sentences)]
+    while pending:
+        node, begin, end = pending.pop()
+        for child in range(first_child[node], first_child[node + 1]):
+            child_of[label[child]] = child
+        if pairs + n_codes > pair_node.size:
+            pair_node = _longer(pair_node, pairs + n_codes)
+            pair_sentence = _longer(pair_sentence, pairs + n_codes)
+        hits, reached = 0, 0
+        for entry in range(begin, end):
+            if node == 0:
+                sentence, start, stop = entry, offsets[entry], offsets[entry + 1]
+            else:
+                place = places[entry]
+                sentence = sentence_of[place]
+                start, stop = max(np.int64(place) + 1, reached), offsets[sentence + 1]
+                if max_gap >= 0:
+                    stop = min(stop, np.int64(place) + 2 + max_gap)
+            for place in range(start, stop):
+                code = codes[place]
+                child = child_of[code] if code >= 0 else -1
+                if child < 0:
+                    continue
+                if last[child] != sentence:
+                    last[child] = sentence
+                    support[child] += 1
+                    if recorded[child]:
+                        pair_node[pairs], pair_sentence[pairs] = child, sentence
+                        pairs += 1
+                elif max_gap < 0:
+                    continue
+                if first_child[child + 1] > first_child[child]:
+                    hit_node[hits], hit_place[hits] = child, place
+                    size[child] += 1
+                    hits += 1
+            # Windows of one sentence overlap: what an earlier one has covered isn't visited again.
+            reached = max(reached, stop)
+        top = end if node else 0
+        if top + hits > places.size:
+            places = _longer(places, top + hits)
+        for child in range(first_child[node], first_child[node + 1]):
+            child_of[label[child]] = -1
+            if size[child]:
+                pending.append((child, top, top + size[child]))
+                top += size[child]
+                size[child] = pending[-1][1]
+        for hit in range(hits):
+            places[size[hit_node[hit]]] = hit_place[hit]
+            size[hit_node[hit]] += 1
+        for child in range(first_child[node], first_child[node + 1]):
+            size[child] = 0
+    return pair_node[:pairs].copy(), pair_sentence[:pairs].copy()

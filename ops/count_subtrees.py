@@ -1,0 +1,150 @@
+"""Count given subtrees in a forest: one search restricted to their trie, not one pass a subtree."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ops.compiled import compiled
+from ops.occurrences import Occurrences
+from ops.subtree_patterns import Subtrees
+from ops.subtree_trie import SubtreeTrie
+from ops.tree_links import link
+from ops.trees import Forest
+
+Codes = NDArray[np.int32]
+Longs = NDArray[np.int64]
+
+# Trees searched at once: their nodes and matches stay in the processor's cache.
+CHUNK = 1024
+
+
+def count(forest: Forest, subtrees: Subtrees | SubtreeTrie) -> Longs:
+    """Return how many trees contain each subtree, `[n_subtrees] int64`, by the rule of `ops.subtrees.mine`.
+
+    Build the `SubtreeTrie` once where many shards are counted.
+
+    >>> from ops.trees import read_forest
+    >>> forest, labels = read_forest(["(NP (NP (NN snow)) (PP (IN in) (NP (NN May))))", "(NP (NN ice))"])
+    >>> count(forest, Subtrees.from_lists([[(0, labels.index("NP")), (1, labels.index("NN"))]])).tolist()
+    [2]
+    """
+    return _run(forest, subtrees, record=False)[0]
+
+
+def occurrences(forest: Forest, subtrees: Subtrees | SubtreeTrie) -> Occurrences:
+    """Return which of the trees contain each subtree, under the same rule as `count`."""
+    return Occurrences.gather(*_run(forest, subtrees, record=True))
+
+
+def _run(
+    forest: Forest, subtrees: Subtrees | SubtreeTrie, record: bool
+) -> tuple[Longs, list[tuple[Codes, Codes]], Codes]:
+    candidates = subtrees if isinstance(subtrees, SubtreeTrie) else SubtreeTrie.build(subtrees)
+    trie = candidates.trie
+    support = np.zeros(trie.label.size, np.int64)
+    recorded = trie.is_end if record else np.zeros(trie.label.size, bool)
+    pairs = []
+    for first in range(0, len(forest), CHUNK):
+        offsets = forest.offsets[first : first + CHUNK + 1]
+        nodes = slice(offsets[0], offsets[-1])
+        part = Forest(forest.label[nodes], forest.size[nodes], offsets - offsets[0])
+        node, tree = _search(
+            *link(part, candidates.allowed),
+            part.offsets,
+            candidates.code,
+            trie.first_child,
+            candidates.allowed.shape[0],
+            trie.depth,
+            recorded,
+            support,
+        )
+        pairs.append((node, tree + np.int32(first)))
+    return support[trie.node_of], pairs, trie.node_of
+
+
+@compiled
+def _search(
+    links: Codes,
+    tree_of: Codes,
+    offsets: Longs,
+    code_of: Codes,
+    first_child: Codes,
+    n_labels: int,
+    max_nodes: int,
+    recorded: NDArray[np.bool_],
+    support: Longs,
+) -> tuple[Codes, Codes]:
+    """Add each trie node's trees to `support [n_nodes]` and return the pairs of `recorded` nodes and trees.
+
+    Matches, steps and stamps are those of the search in `ops.subtrees`.
+    """
+    child_of = np.full(n_labels * max(max_nodes, 1), -1, np.int32)
+    last, count = np.full(code_of.size, -1, np.int32), np.zeros(code_of.size, np.int64)
+    next_free = np.zeros(code_of.size, np.int64)
+    longest = 0
+    for tree in range(offsets.size - 1):
+        longest = max(longest, offsets[tree + 1] - offsets[tree])
+    stamps = np.zeros(longest * max(max_nodes, 1), np.int64)
+    # No pattern has more matches to visit than this, so that nothing need grow inside the loops.
+    most = tree_of.size * max(max_nodes, 1)
+    hit, hit_state, places = np.empty(most, np.int32), np.empty(most, np.int32), np.empty(1024, np.int32)
+    pair_node, pair_tree, pairs = np.empty(1024, np.int32), np.empty(1024, np.int32), 0
+    pending = [(0, 0, 0, tree_of.size)]
+    stamp = 0
+    while pending:
+        state, depth, begin, end = pending.pop()
+        furthest = 0
+        for following in range(first_child[state], first_child[state + 1]):
+            child_of[code_of[following]] = following
+            furthest = max(furthest, code_of[following] // n_labels)
+        if pairs + most > pair_node.size:
+            pair_node, pair_tree = _longer(pair_node, pairs + most), _longer(pair_tree, pairs + most)
+        hits, tree, tree_begin, tree_end = 0, 0, 0, 0
+        for entry in range(begin, end):
+            node = np.int64(entry if state == 0 else places[entry])
+            if node >= tree_end:
+                tree = tree_of[node]
+                tree_begin, tree_end = offsets[tree], offsets[tree + 1]
+                stamp += 1
+            child = node if state == 0 else np.int64(links[node, 2])
+            for steps in range(furthest + 1):
+                visit = (node - tree_begin) * max_nodes + steps
+                if stamps[visit] != stamp:
+                    stamps[visit] = stamp
+                    while child >= 0:
+                        code = links[child, 0]
+                        following = child_of[steps * n_labels + code] if code >= 0 else -1
+                        if following >= 0:
+                            if last[following] != tree:
+                                last[following] = tree
+                                support[following] += 1
+                                if recorded[following]:
+                                    pair_node[pairs], pair_tree[pairs] = following, tree
+                                    pairs += 1
+                            if first_child[following + 1] > first_child[following]:
+                                hit[hits], hit_state[hits] = child, following
+                                count[following] += 1
+                                hits += 1
+                        child = np.int64(links[child, 3]) if state else np.int64(-1)
+                child, node = np.int64(links[node, 3]), np.int64(links[node, 1])
+        free = end if state else 0
+        if free + hits > places.size:
+            places = _longer(places, free + hits)
+        for following in range(first_child[state], first_child[state + 1]):
+            child_of[code_of[following]] = -1
+            next_free[following] = free
+            if count[following]:
+                below = 0 if state == 0 else depth + 1 - code_of[following] // n_labels
+                pending.append((following, below, free, free + count[following]))
+                free += count[following]
+                count[following] = 0
+        for index in range(hits):
+            places[next_free[hit_state[index]]] = hit[index]
+            next_free[hit_state[index]] += 1
+    return pair_node[:pairs].copy(), pair_tree[:pairs].copy()
+
+
+@compiled
+def _longer(array: Codes, size: int) -> Codes:
+    result = np.empty(max(2 * array.size, size), array.dtype)
+    result[: array.size] = array
+    return result

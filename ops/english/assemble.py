@@ -1,0 +1,58 @@
+"""A spaCy pipeline out of a trained network."""
+
+from typing import Any
+
+import numpy as np
+import spacy
+from spacy.language import Language
+from torch import nn
+
+from ops.english import encoder, parser
+from ops.english.model import Joint
+
+__all__ = ["assemble", "encoder", "parser"]
+
+WHITE_SPACE = "_SP"
+CERTAIN = 1e4
+
+
+def assemble(network: Joint, meta: dict[str, Any]) -> Language:
+    """The pipeline of tok2vec, tagger and constituency; ``meta`` goes into its meta.json."""
+    labels = network.labels
+    width = 2 * network.reader.hidden + 1
+    listener = {"@architectures": "spacy.Tok2VecListener.v1", "width": width, "upstream": "tok2vec"}
+    nlp = spacy.blank("en", meta=meta)
+    reader = {"@architectures": "atlas.EnglishReader.v1", "hidden": network.reader.hidden}
+    tok2vec: Any = nlp.add_pipe("tok2vec", config={"model": reader})
+    encoder.set_reader(tok2vec.model, network.reader)
+    tagger: Any = nlp.add_pipe(
+        "tagger",
+        config={"model": {"@architectures": "spacy.Tagger.v2", "tok2vec": listener, "normalize": False}},
+    )
+    for tag in (*labels.tags, WHITE_SPACE):
+        tagger.add_label(tag)
+    weights, bias = _with_space(network.tagger)
+    # The tags of white space are decided by the last column alone.
+    weights = np.vstack([weights, np.eye(1, width, width - 1, dtype=np.float32) * 2 * CERTAIN])
+    output = tagger.model.get_ref("output_layer")
+    output.set_dim("nO", len(tagger.labels))
+    output.set_dim("nI", width, force=True)
+    output.set_param("W", weights)
+    output.set_param("b", np.append(bias, np.float32(-CERTAIN)))
+    heads = {"@architectures": "atlas.ConstituencyHeads.v1", "tok2vec": listener, "width": width}
+    heads["outputs"] = network.parser.out_features
+    constituency: Any = nlp.add_pipe(
+        "atlas_constituency",
+        name="constituency",
+        config={"model": heads, "phrases": labels.phrases, "unaries": labels.unaries},
+    )
+    weights, bias = _with_space(network.parser)
+    constituency.model.get_ref("heads").set_param("W", weights)
+    constituency.model.get_ref("heads").set_param("b", bias)
+    nlp._link_components()
+    return nlp
+
+
+def _with_space(head: nn.Linear) -> tuple["np.ndarray[Any, np.dtype[np.float32]]", Any]:
+    weights = head.weight.detach().numpy()
+    return np.hstack([weights, np.zeros((len(weights), 1), np.float32)]), head.bias.detach().numpy()

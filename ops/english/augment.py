@@ -1,0 +1,64 @@
+"""Variants of training sentences, for text unlike edited prose: tweets, headlines, rows of sentences."""
+
+from collections.abc import Callable, Sequence
+from random import Random
+
+from ops.english.treebank import Sentence, of_tree
+from ops.penn import ROOT, Tree
+
+CASES: tuple[Callable[[str], str], ...] = (str.lower, str.upper, str.title)
+USER = "@user"
+
+
+def vary(sentence: Sentence, others: Sequence[Sentence], random: Random, rate: float) -> Sentence:
+    """A variant of a sentence, each kind of change with the chance ``rate``.
+
+    The full stop left out; a sentence out of ``others`` after it (two trees under the one ROOT); an @name
+    before it; all in lower case, in capitals or in title case.
+    """
+    if random.random() < rate:
+        sentence = without_stop(sentence)
+    if random.random() < rate:
+        sentence = joined(sentence, random.choice(others))
+    if random.random() < rate / 2:
+        sentence = addressed(sentence)
+    if random.random() < rate:
+        sentence = recased(sentence, random.choice(CASES))
+    return sentence
+
+
+def without_stop(sentence: Sentence) -> Sentence:
+    """The sentence without the punctuation at its end, where that hangs under the topmost phrase."""
+    if sentence.tags[-1] != "." or len(sentence.words) < 2:
+        return sentence
+    if sentence.tree is None:
+        return Sentence(sentence.words[:-1], sentence.tags[:-1])
+    top = sentence.tree.children[-1]
+    if len(top.children) < 2 or top.children[-1].word is None:
+        return sentence
+    shorter = Tree(top.label, top.children[:-1])
+    return of_tree(Tree(ROOT, [*sentence.tree.children[:-1], shorter]))
+
+
+def joined(first: Sentence, second: Sentence) -> Sentence:
+    """Two sentences as one, their trees side by side under one ROOT (no tree where either has none)."""
+    if first.tree is None or second.tree is None:
+        return Sentence(first.words + second.words, first.tags + second.tags)
+    return of_tree(Tree(ROOT, first.tree.children + second.tree.children))
+
+
+def addressed(sentence: Sentence) -> Sentence:
+    """The sentence with an @name before it, a noun phrase under the topmost phrase."""
+    words, tags = [USER, *sentence.words], ["NNP", *sentence.tags]
+    if sentence.tree is None:
+        return Sentence(words, tags)
+    first, *rest = sentence.tree.children
+    if first.word is not None:
+        return sentence
+    name = Tree("NP", [Tree("NNP", word=USER)])
+    return of_tree(Tree(ROOT, [Tree(first.label, [name, *first.children]), *rest]))
+
+
+def recased(sentence: Sentence, case: Callable[[str], str]) -> Sentence:
+    """The sentence with every word put through ``case``; the tree keeps the words as they were."""
+    return Sentence([case(word) for word in sentence.words], sentence.tags, sentence.tree)

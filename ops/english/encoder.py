@@ -1,0 +1,96 @@
+"""The Reader as the model of spaCy's tok2vec pipe, whose vectors tagger and parser share."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from spacy.attrs import IS_SPACE, ORTH  # type: ignore[import-not-found]
+from spacy.strings import StringStore
+from spacy.tokens import Doc
+from spacy.util import registry
+from thinc.api import Model, PyTorchShim
+
+from ops.english.network import Reader
+from ops.english.segments import segments
+from ops.english.weights import pack, unpack
+from ops.english.words import KINDS, Inventory
+
+CACHED_WORDS = 50_000
+
+Vectors = NDArray[np.float32]
+
+
+@registry.architectures("atlas.EnglishReader.v1")  # type: ignore[untyped-decorator]
+def english_reader(hidden: int) -> Model[list[Doc], list[Vectors]]:
+    """A model that gives each Doc [tokens, 2 * hidden + 1], the last column 1 on white space and 0 elsewhere.
+
+    The weights come with ``from_disk`` or ``set_reader``; ``nlp.update`` leaves them as they are.
+    """
+    empty = Reader(Inventory(dict.fromkeys(KINDS, ())), width=1, hidden=hidden, layers=1, windows=0)
+    shim = PyTorchShim(
+        empty, serialize_model=pack, deserialize_model=lambda _, packed, device: unpack(packed)
+    )
+    return Model(
+        "english_reader", _forward, dims={"nO": 2 * hidden + 1}, shims=[shim], attrs={"cache": KindCache()}
+    )
+
+
+def set_reader(model: Model[list[Doc], list[Vectors]], reader: Reader) -> None:
+    """Put a trained Reader into a model that ``english_reader`` made."""
+    model.shims[0]._model = reader.eval()
+
+
+class KindCache:
+    """Vectors of the kinds of words met before, which don't depend on what stands around them.
+
+    It starts anew with another Reader, and where it would grow past CACHED_WORDS.
+    """
+
+    def __init__(self) -> None:
+        self._reader: Reader | None = None
+        self._rows: dict[int, int] = {}
+        self._vectors = torch.empty(0)
+
+    def vectors(self, reader: Reader, words: NDArray[np.uint64], strings: StringStore) -> torch.Tensor:
+        """The vectors [words, width] of words given by their spaCy hashes."""
+        kinds, places = np.unique(words, return_inverse=True)
+        keys = kinds.tolist()
+        new = [key for key in keys if key not in self._rows] if reader is self._reader else keys
+        if new:
+            if reader is not self._reader or len(self._rows) + len(new) > CACHED_WORDS:
+                self._reader, self._rows, self._vectors, new = reader, {}, torch.empty(0, reader.width), keys
+            rows = torch.from_numpy(reader.inventory.rows([strings[key] for key in new]))
+            self._vectors = torch.cat([self._vectors, reader.words(rows)])
+            self._rows.update(zip(new, range(len(self._rows), len(self._rows) + len(new)), strict=True))
+        found = np.fromiter((self._rows[key] for key in keys), np.int64, len(keys))
+        return self._vectors[torch.from_numpy(found[places])]
+
+
+def _unpack(reader: Reader, packed: bytes, device: torch.device) -> Reader:
+    return unpack(packed)
+
+
+def _forward(
+    model: Model[list[Doc], list[Vectors]], docs: Sequence[Doc], is_train: bool
+) -> tuple[list[Vectors], Callable[[Any], list[Doc]]]:
+    reader: Reader = model.shims[0]._model
+    reader.eval()
+    if not docs:
+        return [], lambda gradients: []
+    table = np.concatenate([doc.to_array([ORTH, IS_SPACE]).reshape(-1, 2) for doc in docs])
+    space = table[:, 1] != 0
+    read = np.zeros((len(table), model.get_dim("nO")), np.float32)
+    read[space, -1] = 1
+    lengths: list[int] = []
+    before = 0
+    for doc in docs:
+        lengths.extend(int((~space[before + start : before + end]).sum()) for start, end in segments(doc))
+        before += len(doc)
+    lengths = [length for length in lengths if length]
+    if lengths:
+        with torch.inference_mode():
+            vectors = model.attrs["cache"].vectors(reader, table[~space, 0], docs[0].vocab.strings)
+            read[~space, :-1] = reader(vectors, lengths).numpy()
+    return np.split(read, np.cumsum([len(doc) for doc in docs])[:-1]), lambda gradients: []

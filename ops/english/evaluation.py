@@ -1,0 +1,75 @@
+"""How well a pipeline tags and parses test sentences, with their own tokens or from raw text."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from spacy.language import Language
+from spacy.tokens import Doc
+
+from ops.bracketing import Agreement, agreement
+from ops.english.raw import raw_text
+from ops.english.treebank import Sentence, of_tree
+from ops.penn import ROOT, Tree, read
+
+AT_ONCE = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """Words, those with the right tag, and the agreement of brackets (None where there are no trees)."""
+
+    words: int
+    right: int
+    brackets: Agreement | None
+
+    @property
+    def tag_accuracy(self) -> float:
+        """Right tags in percent of the gold words; a word that is split otherwise counts as wrong."""
+        return 100 * self.right / self.words
+
+    def row(self) -> dict[str, float]:
+        """The figures in percent, rounded to two places."""
+        row = {"tag_accuracy": round(self.tag_accuracy, 2)}
+        if self.brackets is not None:
+            agreed = self.brackets
+            row |= {"precision": agreed.precision, "recall": agreed.recall, "f1": agreed.f1}
+        return {name: round(value, 2) for name, value in row.items()}
+
+
+def evaluate(nlp: Language, sentences: Sequence[Sentence], *, raw: bool = False) -> Scores:
+    """Scores of a pipeline on the sentences, each one Doc, given its gold words or (``raw``) running text."""
+    docs = (
+        nlp.make_doc(raw_text(sentence.words, sentence.tags)) if raw else Doc(nlp.vocab, words=sentence.words)
+        for sentence in sentences
+    )
+    parsed = [of_doc(doc) for doc in nlp.pipe(docs, batch_size=AT_ONCE)]
+    return compare(sentences, parsed)
+
+
+def compare(gold: Sequence[Sentence], predicted: Sequence[Sentence]) -> Scores:
+    """Scores of predicted sentences over the same characters as the gold ones, in the same order."""
+    words = right = 0
+    brackets = None
+    for one, other in zip(gold, predicted, strict=True):
+        words += len(one.words)
+        right += len(_spans(one) & _spans(other))
+        if one.tree is not None and other.tree is not None:
+            brackets = (brackets or Agreement()) + agreement(one.tree, other.tree)
+    return Scores(words, right, brackets)
+
+
+def of_doc(doc: Doc) -> Sentence:
+    """The words, tags and tree of an annotated Doc, its sentences' trees side by side under one ROOT."""
+    trees = [read(tree) for sentence in doc.sents if (tree := sentence._.parse_string)]
+    found = of_tree(Tree(ROOT, [child for tree in trees for child in tree.children]))
+    tags = [token.tag_ for token in doc if not token.is_space]
+    return Sentence(found.words, tags, found.tree)
+
+
+def _spans(sentence: Sentence) -> set[tuple[int, int, str]]:
+    spans = set()
+    start = 0
+    for word, tag in zip(sentence.words, sentence.tags, strict=True):
+        spans.add((start, start + len(word), tag))
+        start += len(word)
+    return spans

@@ -1,0 +1,127 @@
+"""Constituency trees as labels per token, and back (Gómez-Rodríguez and Vilares 2018)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ops.errors import InputError
+from ops.penn import ROOT, Tree
+
+CHAIN = "+"
+
+
+@dataclass(frozen=True, slots=True)
+class TreeLabels:
+    """The labels of one tree over n tokens.
+
+    ``depths`` [n - 1]: phrases that hold both this token and the next, ROOT counted, unary chains as one;
+    ``phrases`` [n - 1]: the lowest of them, a unary chain joined from the top by ``+``;
+    ``unaries`` [n]: the chain of phrases over this token alone, joined likewise, or "".
+    """
+
+    depths: list[int]
+    phrases: list[str]
+    unaries: list[str]
+
+
+def encode(tree: Tree) -> TreeLabels:
+    """Labels of a tree whose top is ROOT; InputError where another phrase is ROOT or has a ``+``."""
+    if tree.label != ROOT or tree.word is not None:
+        raise InputError(f"tree with the top {tree.label!r}, expected {ROOT}; wrap the tree in it")
+    depths: list[int] = []
+    phrases: list[str] = []
+    unaries: list[str] = []
+    stack: list[tuple[Tree, int, str, bool]] = [(tree, 1, ROOT, False)]
+    while stack:
+        node, depth, name, between = stack.pop()
+        if between:
+            depths.append(depth)
+            phrases.append(name)
+            continue
+        for child in reversed(node.children):
+            chain, bottom = _chain(child)
+            stack.append((bottom, depth + 1, chain, False))
+            stack.append((node, depth, name, True))
+        if node.children:
+            stack.pop()
+        if node.word is not None:
+            unaries.append(name)
+    return TreeLabels(depths, phrases, unaries)
+
+
+def decode(
+    words: Sequence[str],
+    tags: Sequence[str],
+    depths: Sequence[int],
+    phrases: Sequence[str],
+    unaries: Sequence[str],
+) -> Tree:
+    """The tree of any labels over n words, whatever the depths [n - 1] from 1 are, under one ROOT.
+
+    A phrase takes the name at the first place between two of its children (``places`` says which places
+    share a phrase). A depth that no two neighbours share makes no phrase.
+
+    >>> from ops.penn import write
+    >>> write(decode(["I", "sleep"], ["PRP", "VBP"], [2], ["S"], ["NP", "VP"]))
+    '(ROOT (S (NP (PRP I)) (VP (VBP sleep))))'
+    """
+    root = Tree(ROOT)
+    path: list[tuple[int, Tree]] = [(1, root)]
+    owners = places(depths)
+    for place, word in enumerate(words):
+        leaf = _chained(unaries[place], Tree(tags[place], word=word))[0]
+        depth = depths[place] if place < len(depths) else 1
+        owner = owners[place] if place < len(owners) else 0
+        if depth > path[-1][0]:
+            top, phrase = _chained(phrases[owner], Tree("", [leaf]))
+            path[-1][1].children.append(top)
+            path.append((depth, phrase))
+            continue
+        path[-1][1].children.append(leaf)
+        while path[-1][0] > depth:
+            path.pop()
+        if path[-1][0] < depth:
+            children = path[-1][1].children
+            top, phrase = _chained(phrases[owner], Tree("", [children[-1]]))
+            children[-1] = top
+            path.append((depth, phrase))
+    return root
+
+
+def places(depths: Sequence[int]) -> list[int]:
+    """For each place between two tokens the first place that belongs to the same phrase, [n - 1]."""
+    owners: list[int] = []
+    path: list[tuple[int, int]] = []
+    for place, depth in enumerate(depths):
+        while path and path[-1][0] > depth:
+            path.pop()
+        if not path or path[-1][0] < depth:
+            path.append((depth, place))
+        owners.append(path[-1][1])
+    return owners
+
+
+def _chained(chain: str, bottom: Tree) -> tuple[Tree, Tree]:
+    """The top of a chain of labels over ``bottom``, and ``bottom``: a leaf, or a phrase to name."""
+    labels = chain.split(CHAIN) if chain else []
+    if bottom.word is None:
+        bottom.label = labels.pop()
+    node = bottom
+    for label in reversed(labels):
+        node = Tree(label, [node])
+    return node, bottom
+
+
+def _chain(node: Tree) -> tuple[str, Tree]:
+    """The labels of the phrases from ``node`` down to the first that branches or to a leaf, and that node."""
+    names: list[str] = []
+    while node.word is None:
+        if CHAIN in node.label or node.label == ROOT or not node.children:
+            raise InputError(
+                f"phrase {node.label!r} with {len(node.children)} children, expected a label without"
+                f" {CHAIN!r} other than {ROOT} and at least one child; rename or drop it"
+            )
+        names.append(node.label)
+        if len(node.children) > 1:
+            break
+        node = node.children[0]
+    return CHAIN.join(names), node

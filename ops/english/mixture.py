@@ -1,0 +1,79 @@
+"""What one pass of training reads: all trees, a draw of the capped ones, all tagged sentences."""
+
+from collections.abc import Sequence
+from random import Random
+
+from ops.english.augment import vary
+from ops.english.batches import Batcher
+from ops.english.model import Joint
+from ops.english.treebank import Sentence
+from ops.penn import leaves
+
+
+class Mixture:
+    """Draws the sentences of each pass.
+
+    ``trees`` and ``tagged`` come whole and varied at the rate ``variation``, of ``capped`` a draw of
+    ``capped_sentences`` comes as it is. Once ``parse`` was called, a share ``own_trees`` of the tagged
+    sentences comes with the network's own trees.
+    """
+
+    def __init__(
+        self,
+        trees: Sequence[Sentence],
+        capped: Sequence[Sentence],
+        tagged: Sequence[Sentence],
+        *,
+        capped_sentences: int,
+        variation: float,
+        own_trees: float,
+    ) -> None:
+        self._trees, self._capped, self._tagged = trees, capped, tagged
+        self._capped_sentences = min(capped_sentences, len(capped))
+        self._variation = variation
+        self._own_trees = own_trees
+        self._parsed: Sequence[Sentence] = tagged
+
+    def draw(self, random: Random) -> list[Sentence]:
+        """The sentences of one pass."""
+        sentences = self._varied(self._trees, random)
+        sentences += random.sample(self._capped, self._capped_sentences)
+        tagged = self._tagged
+        if self._parsed is not self._tagged:
+            pairs = zip(self._parsed, self._tagged, strict=True)
+            tagged = [mine if random.random() < self._own_trees else gold for mine, gold in pairs]
+        return sentences + self._varied(tagged, random)
+
+    def parse(self, network: Joint, batcher: Batcher) -> None:
+        """Give the tagged sentences trees by this network, over their own tags."""
+        self._parsed = own_trees(network, self._tagged, batcher)
+
+    def words(self) -> int:
+        """Words per pass, about."""
+        capped = sum(len(sentence.words) for sentence in self._capped)
+        whole = sum(len(sentence.words) for sentence in (*self._trees, *self._tagged))
+        return whole + capped * self._capped_sentences // max(1, len(self._capped))
+
+    def counts(self) -> dict[str, float]:
+        """Occurrences of each word, those in ``capped`` counting a quarter."""
+        counts: dict[str, float] = {}
+        for sentences, weight in ((self._trees, 1.0), (self._tagged, 1.0), (self._capped, 0.25)):
+            for sentence in sentences:
+                for word in sentence.words:
+                    counts[word] = counts.get(word, 0.0) + weight
+        return counts
+
+    def _varied(self, sentences: Sequence[Sentence], random: Random) -> list[Sentence]:
+        return [vary(sentence, sentences, random, self._variation) for sentence in sentences]
+
+
+def own_trees(network: Joint, sentences: Sequence[Sentence], batcher: Batcher) -> list[Sentence]:
+    """The sentences with their own tags and the trees that the network gives them."""
+    parsed = network.parse(sentences, batcher)
+    for sentence, found in zip(sentences, parsed, strict=True):
+        if found.tree is not None:
+            for leaf, tag in zip(leaves(found.tree), sentence.tags, strict=True):
+                leaf.label = tag
+    return [
+        Sentence(gold.words, gold.tags, found.tree) for gold, found in zip(sentences, parsed, strict=True)
+    ]

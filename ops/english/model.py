@@ -1,0 +1,67 @@
+"""The network with its heads, as it is trained, and what it predicts."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from ops.english.batches import Batch, Batcher, Labels
+from ops.english.labelling import best_labels
+from ops.english.labels import decode
+from ops.english.network import Reader
+from ops.english.treebank import Sentence
+from ops.english.viterbi import CHANGES, DEPTHS
+from ops.english.words import Inventory
+
+AT_ONCE = 128
+
+
+@dataclass(frozen=True, slots=True)
+class Architecture:
+    """Size of a word's vector and of the BiLSTM's state in one direction, layers of BiLSTM and CNN."""
+
+    width: int
+    hidden: int
+    layers: int
+    windows: int
+    dropout: float
+
+
+class Joint(nn.Module):
+    """A Reader under the tagger's and the parser's linear layers."""
+
+    def __init__(self, inventory: Inventory, labels: Labels, sizes: Architecture) -> None:
+        super().__init__()
+        self.labels = labels
+        self.reader = Reader(inventory, sizes.width, sizes.hidden, sizes.layers, sizes.windows, sizes.dropout)
+        self.tagger = nn.Linear(2 * sizes.hidden, len(labels.tags))
+        self.heads = [CHANGES, DEPTHS, len(labels.phrases), len(labels.unaries)]
+        self.parser = nn.Linear(2 * sizes.hidden, sum(self.heads))
+
+    def forward(self, batch: Batch) -> tuple[Tensor, Tensor]:
+        """The scores of tags [words, tags] and of the parser's heads side by side [words, sum of heads]."""
+        kinds = self.reader.words(batch.rows)
+        read = self.reader(kinds[batch.kinds], batch.lengths)
+        return self.tagger(read), self.parser(read)
+
+    @torch.inference_mode()
+    def parse(self, sentences: Sequence[Sentence], batcher: Batcher) -> list[Sentence]:
+        """The sentences with predicted tags and trees, in the same order."""
+        self.eval()
+        order = sorted(range(len(sentences)), key=lambda place: len(sentences[place].words))
+        parsed: dict[int, Sentence] = {}
+        for first in range(0, len(order), AT_ONCE):
+            chosen = order[first : first + AT_ONCE]
+            batch = batcher.batch([sentences[place] for place in chosen])
+            tag_scores, scores = self(batch)
+            names = [self.labels.tags[code] for code in tag_scores.argmax(1).tolist()]
+            found = best_labels(scores.numpy(), batch.lengths, self.labels.phrases, self.labels.unaries)
+            ends = np.cumsum(batch.lengths).tolist()
+            for place, labels, end in zip(chosen, found, ends, strict=True):
+                words = sentences[place].words
+                tags = names[end - len(words) : end]
+                tree = decode(words, tags, labels.depths, labels.phrases, labels.unaries)
+                parsed[place] = Sentence(words, tags, tree)
+        return [parsed[place] for place in range(len(sentences))]

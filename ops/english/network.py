@@ -1,0 +1,115 @@
+"""The network that the tagger and the parser share: words read by character and form, a CNN, a BiLSTM."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn.utils.rnn import PackedSequence
+
+from ops.english.words import FORMS, Inventory
+
+FORM_WIDTHS = {"word": 96, "suffix2": 24, "suffix3": 48, "prefix3": 32, "shape": 24}
+CHARACTER_WIDTH = 24
+
+
+class Maxout(nn.Module):
+    """A linear layer with two values per output, of which the greater counts, then layer normalisation."""
+
+    def __init__(self, inputs: int, outputs: int) -> None:
+        super().__init__()
+        self.linear = nn.Linear(inputs, 2 * outputs)
+        self.norm = nn.LayerNorm(outputs)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """[n, inputs] to [n, outputs]."""
+        greater: Tensor = self.linear(x).unflatten(-1, (2, -1)).amax(-2)
+        normed: Tensor = self.norm(greater)
+        return normed
+
+
+class WordReader(nn.Module):
+    """A vector for each kind of word from the rows that an Inventory gives."""
+
+    def __init__(self, sizes: Mapping[str, int], width: int, dropout: float) -> None:
+        super().__init__()
+        self.forms = nn.ModuleList(nn.Embedding(sizes[kind], FORM_WIDTHS[kind]) for kind in FORMS)
+        self.characters = nn.Embedding(sizes["character"], CHARACTER_WIDTH, padding_idx=0)
+        self.windows = nn.Linear(3 * CHARACTER_WIDTH, 64)
+        self.mix = Maxout(sum(FORM_WIDTHS.values()) + 64, width)
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, rows: Tensor) -> Tensor:
+        """[words, COLUMNS] rows to [words, width]."""
+        forms = [table(rows[:, column]) for column, table in enumerate(self.forms)]
+        read = nn.functional.pad(self.characters(rows[:, len(FORMS) :]), (0, 0, 1, 1))
+        windows = torch.cat([read[:, :-2], read[:, 1:-1], read[:, 2:]], -1)
+        spelling = self.windows(windows).amax(1).relu()
+        mixed: Tensor = self.mix(self.dropout(torch.cat([*forms, spelling], -1)))
+        return mixed
+
+
+class Reader(nn.Module):
+    """Words in their sentences: [words, width] to [words, 2 * hidden]; a BiLSTM adds to the one below."""
+
+    def __init__(
+        self, inventory: Inventory, width: int, hidden: int, layers: int, windows: int, dropout: float = 0.0
+    ) -> None:
+        super().__init__()
+        self.inventory = inventory
+        self.width, self.hidden, self.layers, self.windows = width, hidden, layers, windows
+        self.words = WordReader(inventory.sizes(), width, dropout)
+        self.convolutions = nn.ModuleList(Maxout(3 * width, width) for _ in range(windows))
+        self.lstms = nn.ModuleList(
+            nn.LSTM(2 * hidden if layer else width, hidden, bidirectional=True) for layer in range(layers)
+        )
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, vectors: Tensor, lengths: Sequence[int]) -> Tensor:
+        """Vectors [words, width] of sentences laid end to end, of these lengths (each at least 1)."""
+        before, after, order, batch_sizes = layout(lengths)
+        for convolution in self.convolutions:
+            padded = torch.cat([vectors, vectors.new_zeros(1, vectors.shape[1])])
+            vectors = vectors + convolution(torch.cat([padded[before], vectors, padded[after]], -1))
+        read = self._recur(self.lstms[0], self._drop(vectors, lengths)[order], batch_sizes)
+        for lstm in self.lstms[1:]:
+            read = read + self._recur(lstm, self.dropout(read), batch_sizes)
+        unordered = torch.empty_like(read)
+        unordered[order] = read
+        dropped: Tensor = self.dropout(unordered)
+        return dropped
+
+    def _recur(self, lstm: nn.Module, vectors: Tensor, batch_sizes: Tensor) -> Tensor:
+        # In training the recurrence takes half of all time; bfloat16 halves it on processors that have it.
+        with torch.autocast("cpu", torch.bfloat16, enabled=self.training):
+            read: Tensor = lstm(PackedSequence(vectors, batch_sizes))[0].data
+        return read.float()
+
+    def _drop(self, vectors: Tensor, lengths: Sequence[int]) -> Tensor:
+        """Leave out the same places of the vectors of a whole sentence, in training."""
+        if not self.training:
+            return vectors
+        kept: Tensor = self.dropout(vectors.new_ones(len(lengths), vectors.shape[1]))
+        return vectors * kept.repeat_interleave(torch.as_tensor(lengths), 0)
+
+
+def layout(lengths: Sequence[int]) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Index the words of sentences laid end to end, of these lengths.
+
+    Gives the word before and after each word in its sentence (the number of words where there is none), the
+    order of words for a packed sequence (first words first, longest sentence first), and its batch sizes.
+    """
+    sizes = np.asarray(lengths, np.int64)
+    total = int(sizes.sum())
+    starts = np.cumsum(sizes) - sizes
+    before = np.arange(-1, total - 1)
+    before[starts] = total
+    after = np.arange(1, total + 1)
+    after[starts + sizes - 1] = total
+    sentence = np.repeat(np.arange(len(sizes)), sizes)
+    step = np.arange(total) - starts[sentence]
+    longest_first = np.empty(len(sizes), np.int64)
+    longest_first[np.argsort(-sizes, kind="stable")] = np.arange(len(sizes))
+    order = np.lexsort((longest_first[sentence], step))
+    batch_sizes = np.bincount(step)
+    return tuple(map(torch.from_numpy, (before, after, order, batch_sizes)))  # type: ignore[return-value]

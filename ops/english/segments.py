@@ -1,0 +1,26 @@
+"""Where the sentences of a Doc lie, whether or not a pipe has set their boundaries."""
+
+from itertools import pairwise
+
+import numpy as np
+from spacy.attrs import SENT_START  # type: ignore[import-not-found]
+from spacy.tokens import Doc
+
+START, INSIDE = np.array([1, -1]).astype(np.uint64)
+
+
+def segments(doc: Doc) -> list[tuple[int, int]]:
+    """The first token of each sentence and the one after its last; the whole Doc where no boundary is set."""
+    if not len(doc):
+        return []
+    inner = np.flatnonzero(doc.to_array(SENT_START)[1:] == START) + 1
+    edges = [0, *inner.tolist(), len(doc)]
+    return list(pairwise(edges))
+
+
+def close(doc: Doc) -> None:
+    """Make the whole Doc one sentence where no boundary is set, so that ``doc.sents`` can be read."""
+    if not doc.has_annotation("SENT_START"):
+        starts = np.full((len(doc), 1), INSIDE)
+        starts[:1] = START
+        doc.from_array([SENT_START], starts)  # type: ignore[arg-type]

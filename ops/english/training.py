@@ -1,0 +1,96 @@
+"""Passes over the training sentences: steps of AdamW, with an average of the weights kept beside."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from random import Random
+
+import torch
+from torch import nn
+
+from ops.english.batches import Batcher
+from ops.english.losses import loss
+from ops.english.model import Joint
+from ops.english.treebank import Sentence
+
+AVERAGED = 0.998
+WARM_UP = 200
+LARGEST_GRADIENT = 2.0
+
+
+class Trainer:
+    """Trains a network in ``steps`` steps at most, the rate of learning falling to nothing at the end.
+
+    A word that occurs n times in ``counts`` is made unknown with the chance ``unknown / (unknown + n)``.
+    """
+
+    def __init__(
+        self,
+        network: Joint,
+        batcher: Batcher,
+        counts: Mapping[str, float],
+        *,
+        steps: int,
+        rate: float,
+        sequence_weight: float,
+        unknown: float,
+    ) -> None:
+        self.network = network
+        self._batcher = batcher
+        self._steps = steps
+        self._done = 0
+        self._rate = rate
+        self._sequence_weight = sequence_weight
+        for table in network.modules():
+            if isinstance(table, nn.Embedding):
+                nn.init.normal_(table.weight, std=0.3)
+        self._unknown = torch.zeros(network.reader.inventory.sizes()["word"])
+        rows = batcher.inventory.rows(counts)[:, 0]
+        self._unknown.index_add_(
+            0, torch.from_numpy(rows).long(), torch.tensor(list(counts.values())).float()
+        )
+        self._unknown = unknown / (unknown + self._unknown).clamp(min=1e-9)
+        self._optimizer = torch.optim.AdamW(
+            network.parameters(), lr=rate, betas=(0.9, 0.98), weight_decay=0.01, fused=True
+        )
+        self._weights: list[torch.Tensor] = list(network.parameters())
+        self._average = [weight.detach().clone() for weight in self._weights]
+
+    def run(self, sentences: Sequence[Sentence], random: Random) -> float:
+        """One pass over the sentences; the mean loss per word."""
+        self.network.train()
+        total, words = 0.0, 0
+        for batch in self._batcher.batches(sentences, random):
+            word = batch.rows[:, 0]
+            word *= torch.rand(len(word)) >= self._unknown[word.long()]
+            self._done += 1
+            left = max(0.0, 1 - self._done / self._steps)
+            for group in self._optimizer.param_groups:
+                group["lr"] = self._rate * min(1.0, self._done / WARM_UP) * left + 1e-5
+            tags, scores = self.network(batch)
+            value = loss(tags, scores, self.network.heads, batch, self._sequence_weight)
+            self._optimizer.zero_grad()
+            value.backward()  # type: ignore[no-untyped-call]
+            nn.utils.clip_grad_norm_(self._weights, LARGEST_GRADIENT)
+            self._optimizer.step()
+            share = 1 - min(AVERAGED, self._done / (self._done + 9))
+            with torch.no_grad():
+                torch._foreach_lerp_(self._average, self._weights, share)
+            total += value.item() * len(batch.kinds)
+            words += len(batch.kinds)
+        return total / words
+
+    @contextmanager
+    def averaged(self) -> Iterator[Joint]:
+        """The network with the average of the weights of about the last 500 steps; put back at the end."""
+        self._exchange()
+        try:
+            yield self.network
+        finally:
+            self._exchange()
+
+    @torch.no_grad()
+    def _exchange(self) -> None:
+        for weight, average in zip(self._weights, self._average, strict=True):
+            held = weight.clone()
+            weight.copy_(average)
+            average.copy_(held)

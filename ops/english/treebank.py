@@ -1,0 +1,76 @@
+"""Treebank files: one bracketed tree per line, or one word and tag per line (.gz or not)."""
+
+import gzip
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from ops.errors import InputError
+from ops.penn import ROOT, Tree, leaves, read
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """Words and tags [n], with the tree over them (its top ROOT) where there is one."""
+
+    words: list[str]
+    tags: list[str]
+    tree: Tree | None = None
+
+
+def of_tree(tree: Tree) -> Sentence:
+    """The sentence of a tree, put under a ROOT where it has none."""
+    tree = tree if tree.label == ROOT and tree.word is None else Tree(ROOT, [tree])
+    found = leaves(tree)
+    return Sentence([leaf.word or "" for leaf in found], [leaf.label for leaf in found], tree)
+
+
+def read_trees(path: Path) -> list[Sentence]:
+    """The sentences of a file of bracketed trees; InputError names the line that can't be read."""
+    sentences = []
+    for number, line in _lines(path):
+        if line.strip():
+            try:
+                sentences.append(of_tree(read(line)))
+            except InputError as error:
+                raise InputError(f"{path}, line {number}: {error}") from None
+    return _not_empty(sentences, path, "one bracketed tree per line")
+
+
+def read_tags(path: Path) -> list[Sentence]:
+    """The sentences of a file of word, tab and tag, a blank line after each sentence."""
+    sentences = []
+    words: list[str] = []
+    tags: list[str] = []
+    for number, line in _lines(path):
+        fields = line.rstrip("\n").split("\t")
+        if len(fields) == 2:
+            words.append(fields[0])
+            tags.append(fields[1])
+        elif line.strip():
+            raise InputError(
+                f"{path}, line {number}: {len(fields)} columns, expected word<TAB>tag; correct the line"
+            )
+        elif words:
+            sentences.append(Sentence(words, tags))
+            words, tags = [], []
+    if words:
+        sentences.append(Sentence(words, tags))
+    return _not_empty(sentences, path, "word<TAB>tag lines")
+
+
+def _lines(path: Path) -> Iterator[tuple[int, str]]:
+    if not path.is_file():
+        raise InputError(f"{path}: no such treebank file; give the path of an existing one")
+    with (
+        gzip.open(path, "rt", encoding="utf-8")
+        if path.suffix == ".gz"
+        else path.open(encoding="utf-8") as file
+    ):
+        yield from enumerate(file, 1)
+
+
+def _not_empty(sentences: list[Sentence], path: Path, expected: str) -> list[Sentence]:
+    if not sentences:
+        raise InputError(f"{path}: no sentence in it, expected {expected}; give another file")
+    return sentences

@@ -1,0 +1,101 @@
+"""What the network sees of one word, whatever stands around it: its form, affixes, shape and characters."""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from itertools import groupby
+
+import numpy as np
+from numpy.typing import NDArray
+
+CHARACTERS = 16
+FORMS = ("word", "suffix2", "suffix3", "prefix3", "shape")
+KINDS = (*FORMS, "character")
+COLUMNS = len(FORMS) + CHARACTERS
+
+_ADDRESS = re.compile(
+    r"(?:https?://|www\.)\S+|[\w-]+(?:\.[\w-]+)*\.(?:com|org|net|edu|gov|info|co\.uk)(?:/\S*)?", re.IGNORECASE
+)
+_MAIL = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
+_DIGIT = re.compile(r"\d")
+_LONG_RUN = re.compile(r"([^\W\d_])\1{2,}")
+
+
+def normalised(word: str) -> str:
+    """The form that is looked up: lower case, digits as 0, and one form for all addresses, @names and #tags.
+
+    >>> [normalised(word) for word in ("Soooo", "1,250", "@jack", "#fun", "http://t.co/x", "a.b@c.org")]
+    ['soo', '0,000', '<user>', '<hashtag>', '<address>', '<address>']
+    """
+    if len(word) > 1:
+        if word[0] == "@" and word[1:].replace("_", "").isalnum():
+            return "<user>"
+        if word[0] == "#" and not word[1:].isdigit() and word[1:].replace("_", "").isalnum():
+            return "<hashtag>"
+        if ("." in word or "/" in word) and (_ADDRESS.fullmatch(word) or _MAIL.fullmatch(word)):
+            return "<address>"
+        word = _LONG_RUN.sub(r"\1\1", word)
+    if not word.isascii():
+        word = word.replace("\u2019", "'").replace("\u2018", "'")
+        if len(word) <= 8 and not any(c.isalnum() or c.isascii() or "\u2000" < c < "\u206f" for c in word):
+            return "<symbol>"
+    return _DIGIT.sub("0", word.lower())
+
+
+def shape(word: str) -> str:
+    """Upper case as X, lower as x, digits as d, the rest as it is, runs cut to two; at most 8 characters.
+
+    >>> shape("McDonald's")
+    "XxXxx'x"
+    """
+    classes = ("X" if c.isupper() else "x" if c.isalpha() else "d" if c.isdigit() else c for c in word[:24])
+    return "".join("".join(run)[:2] for _, run in groupby(classes))[:8]
+
+
+def pieces(word: str) -> tuple[tuple[str, ...], str]:
+    """The forms of a word in the order of FORMS, and the characters that are read (the middle left out)."""
+    form = normalised(word)
+    half = CHARACTERS // 2
+    read = form if len(form) <= CHARACTERS else form[:half] + form[-half:]
+    return (form, form[-2:], form[-3:], form[:3], shape(word)), read
+
+
+class Inventory:
+    """The forms that have a row of their own in the network's tables; 0 is what is unknown.
+
+    ``kept`` names, for each of KINDS, the forms of rows 1, 2, ...
+    """
+
+    def __init__(self, kept: Mapping[str, Iterable[str]]) -> None:
+        self.kept = {kind: list(kept[kind]) for kind in KINDS}
+        self._rows = {kind: {form: row for row, form in enumerate(self.kept[kind], 1)} for kind in KINDS}
+
+    def sizes(self) -> dict[str, int]:
+        """Rows of each table, that of the unknown included."""
+        return {kind: len(forms) + 1 for kind, forms in self.kept.items()}
+
+    def rows(self, words: Iterable[str]) -> NDArray[np.int32]:
+        """The rows of each word [words, COLUMNS]: the forms, then the characters (0 past the end)."""
+        found = []
+        characters = self._rows["character"]
+        for word in words:
+            forms, read = pieces(word)
+            row = [self._rows[kind].get(form, 0) for kind, form in zip(FORMS, forms, strict=True)]
+            row.extend(characters.get(c, 0) for c in read)
+            row.extend([0] * (COLUMNS - len(row)))
+            found.append(row)
+        return np.array(found, np.int32).reshape(-1, COLUMNS)
+
+
+def collect(counts: Mapping[str, float], minimum: Mapping[str, int]) -> Inventory:
+    """The inventory of the forms that occur at least ``minimum[kind]`` times, from counts of words."""
+    totals: dict[str, defaultdict[str, float]] = {kind: defaultdict(float) for kind in KINDS}
+    for word, count in counts.items():
+        forms, read = pieces(word)
+        for kind, form in zip(FORMS, forms, strict=True):
+            totals[kind][form] += count
+        for character in read:
+            totals["character"][character] += count
+    return Inventory(
+        {kind: sorted(f for f, n in found.items() if n >= minimum[kind]) for kind, found in totals.items()}
+    )

@@ -1,0 +1,45 @@
+"""Mean and spread of a whole number per sentence, exactly, whatever the order."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+
+@dataclass(frozen=True)
+class Sums:
+    """The sums behind a mean: `n` sentences, the sum of their numbers and of the squares.
+
+    They are whole, so adding sets of sentences or taking a part off (the baseline's winners) loses nothing.
+
+    >>> sums = Sums.of([2, 4, 9]) - Sums.of([9])
+    >>> sums.n, sums.mean, sums.std
+    (2, 3.0, 1.0)
+    """
+
+    n: int = 0
+    total: int = 0
+    squares: int = 0
+
+    @classmethod
+    def of(cls, numbers: ArrayLike) -> "Sums":
+        """Return the sums of `numbers int [n_sentences]`: words, verbs, nouns of each sentence."""
+        values = np.asarray(numbers, dtype=np.int64)
+        return cls(values.size, int(values.sum()), int(values @ values))
+
+    def __add__(self, other: "Sums") -> "Sums":
+        return Sums(self.n + other.n, self.total + other.total, self.squares + other.squares)
+
+    def __sub__(self, other: "Sums") -> "Sums":
+        return Sums(self.n - other.n, self.total - other.total, self.squares - other.squares)
+
+    @property
+    def mean(self) -> float:
+        """The mean, NaN of nothing."""
+        return self.total / self.n if self.n else math.nan
+
+    @property
+    def std(self) -> float:
+        """The standard deviation with ddof 0, NaN of nothing."""
+        return math.sqrt(self.n * self.squares - self.total * self.total) / self.n if self.n else math.nan

@@ -1,0 +1,95 @@
+"""How much more often winners have something than the baseline: share, lift and log-likelihood ratio."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Measures:
+    """Measures of patterns or values, each `[n] float64`.
+
+    NaN stands for null: a share of nothing, and a lift without a baseline.
+    """
+
+    share: Floats
+    baseline_share: Floats
+    lift: Floats
+    lift_low: Floats
+    g2: Floats
+
+
+def measures(support: ArrayLike, n: ArrayLike, baseline_support: ArrayLike, baseline_n: ArrayLike) -> Measures:
+    """Return the measures of `support` among `n` winners against `baseline_support` of `baseline_n`.
+
+    The arguments are counts (of sentences or tokens) that broadcast against each other; the baseline does
+    not contain the winners. Lift is smoothed by half a count, `lift_low` is the lower end of its 95 %
+    interval (Katz et al. 1978), `g2` the log-likelihood ratio (Dunning 1993) with a minus sign where the
+    share is below the baseline's. Without a baseline g2 is 0 and the baseline's share, the lift and its
+    bound are NaN.
+
+    Raises ValueError where a count is negative or above its total.
+
+    >>> found = measures([30, 5], 100, [200, 100], 2000)
+    >>> found.share.tolist(), found.lift.round(2).tolist(), found.g2.round(2).tolist()
+    ([0.3, 0.05], [3.01, 1.08], [28.67, 0.0])
+    """
+    a, n1, c, n2 = np.broadcast_arrays(
+        *(np.atleast_1d(np.asarray(count, dtype=np.int64)) for count in (support, n, baseline_support, baseline_n))
+    )
+    if np.any((a < 0) | (c < 0) | (a > n1) | (c > n2)):
+        raise ValueError("measures: a count is negative or above its total")
+    none = n2 == 0
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share = np.where(n1 > 0, a / n1, np.nan)
+        baseline_share = np.where(none, np.nan, c / n2)
+    lift = ((a + 0.5) / (n1 + 1)) / ((c + 0.5) / (n2 + 1))
+    variance = 1 / (a + 0.5) - 1 / (n1 + 1) + 1 / (c + 0.5) - 1 / (n2 + 1)
+    lift_low = lift * np.exp(-1.96 * np.sqrt(variance))
+    return Measures(
+        share=share,
+        baseline_share=baseline_share,
+        lift=np.where(none, np.nan, lift),
+        lift_low=np.where(none, np.nan, lift_low),
+        g2=signed_g2(a, n1, c, n2),
+    )
+
+
+def signed_g2(support: ArrayLike, n: ArrayLike, baseline_support: ArrayLike, baseline_n: ArrayLike) -> Floats:
+    """Return each table's log-likelihood ratio, negative where the share is below the baseline's.
+
+    Its size is `scipy.stats.chi2_contingency(table, correction=False, lambda_="log-likelihood")`, and 0
+    where that is undefined because nothing or everything has the pattern (Dunning 1993).
+    """
+    a, n1, c, n2 = (np.asarray(count, dtype=np.float64) for count in (support, n, baseline_support, baseline_n))
+    total = n1 + n2
+    with np.errstate(divide="ignore", invalid="ignore"):
+        # All four cells differ from their expectation by the same amount, so the deviations add up to 0 and
+        # each term observed log(observed / expected) - deviation is positive: nothing cancels between large
+        # cells.
+        deviation = np.where(total > 0, (a * n2 - c * n1) / total, 0.0)
+        g2 = np.zeros(np.shape(deviation))
+        for observed, row, column, sign in (
+            (a, n1, a + c, 1.0),
+            (n1 - a, n1, total - a - c, -1.0),
+            (c, n2, a + c, -1.0),
+            (n2 - c, n2, total - a - c, 1.0),
+        ):
+            expected = row * column / total
+            term = np.where(observed > 0, observed * np.log(observed / expected), 0.0) - sign * deviation
+            g2 = g2 + np.where(expected > 0, np.maximum(term, 0.0), 0.0)
+    return np.where(deviation == 0, 0.0, np.sign(deviation) * 2 * g2)
+
+
+def rank_patterns(g2: ArrayLike, support: ArrayLike, patterns: Sequence[str]) -> NDArray[np.int64]:
+    """Return the order `[n] int64` of patterns: g2, then support, descending, then the pattern.
+
+    `order[0]` is the index of the pattern of rank 1.
+    """
+    values, counts = np.asarray(g2, dtype=np.float64).tolist(), np.asarray(support, dtype=np.int64).tolist()
+    order = sorted(range(len(patterns)), key=lambda i: (-values[i], -counts[i], patterns[i]))
+    return np.array(order, dtype=np.int64)

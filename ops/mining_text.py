@@ -1,0 +1,87 @@
+"""The sentences as the miners see them: words and tags without punctuation, trees of phrase labels and tags."""
+
+import numpy as np
+import numpy.typing as npt
+
+from ops.compiled import compiled
+from ops.penn_tags import PUNCTUATION_TAGS
+from ops.sentence_store import SentenceStore
+from ops.sequences import Sequences
+from ops.trees import ROOT, Forest
+
+Longs = npt.NDArray[np.int64]
+
+# Without tags punctuation is told by the word alone: one made of these marks and nothing else. Symbols such as % stay.
+_MARKS = frozenset(".,:;!?'\"`()[]{}-_\u2010\u2011\u2012\u2013\u2014\u2015\u2018\u2019\u201c\u201d\u2026\u00ab\u00bb")
+
+
+class MiningText:
+    """A view of a sentence store under the options of mining.
+
+    Args:
+        store: the annotated sentences.
+        word_case: `keep` the words as written, or `lower` to fold them.
+        collapse_root: merge an S right under ROOT into it (Oba 2021 prints subtrees so).
+    """
+
+    def __init__(self, store: SentenceStore, word_case: str = "keep", collapse_root: bool = False) -> None:
+        self.store, self.collapse_root = store, collapse_root
+        words = store.names["word"]
+        self.words_names, self._fold = words, None
+        if word_case == "lower":
+            folded = [word.lower() for word in words]
+            self.words_names = sorted(set(folded))
+            place = {word: code for code, word in enumerate(self.words_names)}
+            self._fold = np.array([place[word] for word in folded], np.int32)
+        self.tag_names, self.label_names = store.names["tag"], store.names["label"]
+        self._tag_is_mark = np.array([tag in PUNCTUATION_TAGS for tag in self.tag_names], bool)
+        self._word_is_mark = np.array([all(c in _MARKS for c in word) for word in words], bool)
+
+    def words(self, rows: Longs) -> Sequences:
+        """Give the words of these rows, punctuation left out: by the words' tags, or by sight where there are none."""
+        return self._worded(rows)[0]
+
+    def words_and_tags(self, rows: Longs) -> tuple[Sequences, Sequences]:
+        """Give words and tags of these rows item by item, punctuation left out; without tags the second is empty."""
+        return self._worded(rows)
+
+    def tags(self, rows: Longs) -> Sequences:
+        """Give the tags of these rows, punctuation left out."""
+        return self.store.tags(rows).without(self._tag_is_mark)
+
+    def forest(self, rows: Longs) -> Forest:
+        """Give the trees of these rows."""
+        forest = self.store.forest(rows)
+        if not self.collapse_root or ROOT not in self.label_names or "S" not in self.label_names:
+            return forest
+        codes = (self.label_names.index(ROOT), self.label_names.index("S"))
+        keep, size = _collapsed(forest.label, forest.size, forest.offsets, *codes)
+        labels = Sequences(forest.label, forest.offsets).where(keep)
+        return Forest(labels.items, size[keep], labels.offsets)
+
+    def _worded(self, rows: Longs) -> tuple[Sequences, Sequences]:
+        words, tags = self.store.words(rows), self.store.tags(rows)
+        tagged = bool(np.array_equal(words.offsets, tags.offsets))
+        keep = ~(self._tag_is_mark[tags.items] if tagged else self._word_is_mark[words.items])
+        if self._fold is not None:
+            words = Sequences(self._fold[words.items], words.offsets)
+        return words.where(keep), tags.where(keep) if tagged else tags
+
+
+@compiled
+def _collapsed(
+    label: npt.NDArray[np.int32], size: npt.NDArray[np.int32], offsets: Longs, root: int, clause: int
+) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.int32]]:
+    keep = np.ones(label.size, np.bool_)
+    sizes = size.copy()
+    for tree in range(offsets.size - 1):
+        top = offsets[tree]
+        if top == offsets[tree + 1] or label[top] != root:
+            continue
+        child = top + 1
+        while child < top + size[top]:
+            if label[child] == clause and size[child] > 1:
+                keep[child] = False
+                sizes[top] -= 1
+            child += size[child]
+    return keep, sizes

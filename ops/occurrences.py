@@ -1,0 +1,90 @@
+"""Which sentences contain which pattern."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ops.compiled import compiled
+from ops.sequences import Sequences
+
+
+@dataclass(frozen=True)
+class Occurrences:
+    """Pairs of pattern and sentence: pattern i is in `sentences[offsets[i]:offsets[i + 1]]`, ascending.
+
+    `sentences int32 [n_pairs]` are places among the sentences searched; `offsets int64 [n_patterns + 1]`.
+    """
+
+    sentences: NDArray[np.int32]
+    offsets: NDArray[np.int64]
+
+    @classmethod
+    def gather(
+        cls,
+        support: NDArray[np.int64],
+        pairs: Sequence[tuple[NDArray[np.int32], NDArray[np.int32]]],
+        node_of: NDArray[np.int32],
+    ) -> Self:
+        """Return the occurrences of `[n_patterns]` from pairs of a trie's node and a sentence.
+
+        The pairs come in parts; those of one node ascend from part to part. `support` says how many pairs
+        each pattern has, `node_of` at which node it ends.
+        """
+        by_node = np.zeros(int(node_of.max(initial=0)) + 1, np.int64)
+        by_node[node_of] = support
+        offsets = np.concatenate(([0], np.cumsum(by_node)))
+        sentences, free = np.empty(offsets[-1], np.int32), offsets[:-1].copy()
+        for node, sentence in pairs:
+            _scatter(node, sentence, free, sentences)
+        chosen = Sequences(sentences, offsets).take(node_of)
+        return cls(chosen.items, chosen.offsets)
+
+    def support(self) -> NDArray[np.int64]:
+        """Return the sentences that contain each pattern, `[n_patterns] int64`."""
+        return np.diff(self.offsets)
+
+    def support_within(self, chosen: ArrayLike) -> NDArray[np.int64]:
+        """Return the same count over those sentences that `chosen bool [n_sentences]` marks."""
+        mask = np.asarray(chosen, dtype=bool)
+        counted = np.concatenate(([0], np.cumsum(mask[self.sentences], dtype=np.int64)))
+        return np.diff(counted[self.offsets])
+
+    def distinct(self, codes: ArrayLike) -> NDArray[np.int64]:
+        """Return how many different codes the sentences of each pattern have, `[n_patterns] int64`.
+
+        `codes [n_sentences]` count from 0: with a code for each document this is the number of documents.
+        """
+        values = np.asarray(codes, dtype=np.int64)
+        if values.size and values.min() < 0:
+            raise ValueError("occurrences: the codes to be counted must not be negative")
+        return _distinct(self.sentences, self.offsets, values, int(values.max(initial=-1)) + 1)
+
+
+@compiled
+def _scatter(
+    node: NDArray[np.int32],
+    sentence: NDArray[np.int32],
+    free: NDArray[np.int64],
+    sentences: NDArray[np.int32],
+) -> None:
+    for pair in range(node.size):
+        sentences[free[node[pair]]] = sentence[pair]
+        free[node[pair]] += 1
+
+
+@compiled
+def _distinct(
+    sentences: NDArray[np.int32], offsets: NDArray[np.int64], codes: NDArray[np.int64], n_codes: int
+) -> NDArray[np.int64]:
+    seen = np.full(n_codes, -1, np.int64)
+    result = np.zeros(offsets.size - 1, np.int64)
+    for pattern in range(offsets.size - 1):
+        for pair in range(offsets[pattern], offsets[pattern + 1]):
+            code = codes[sentences[pair]]
+            if seen[code] != pattern:
+                seen[code] = pattern
+                result[pattern] += 1
+    return result

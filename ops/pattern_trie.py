@@ -1,0 +1,110 @@
+"""The trie of candidate patterns, as flat arrays."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ops.compiled import compiled
+from ops.sequences import Sequences
+
+
+@dataclass(frozen=True)
+class PatternTrie:
+    """Patterns that share their beginnings: node 0 is the empty pattern, nodes lie level by level.
+
+    `label int32 [n_nodes]` is a node's last item as a compact code (see `alphabet`); its children are the
+    nodes `first_child[node]` to `first_child[node + 1] - 1` (`int32 [n_nodes + 1]`); `depth` is the longest
+    pattern's length; `node_of int32 [n_patterns]` says where each pattern ends; `alphabet int32` holds the
+    items that occur in any pattern, ascending: compact code i stands for `alphabet[i]`.
+    """
+
+    label: NDArray[np.int32]
+    first_child: NDArray[np.int32]
+    node_of: NDArray[np.int32]
+    alphabet: NDArray[np.int32]
+    depth: int
+
+    @classmethod
+    def build(cls, patterns: Sequences) -> "PatternTrie":
+        """Return the trie of the patterns; equal patterns end at the same node.
+
+        Raises ValueError where a pattern is empty or has a negative item.
+        """
+        lengths = patterns.lengths
+        if lengths.size and (lengths.min() < 1 or patterns.items.min() < 0):
+            raise ValueError("patterns: a pattern needs at least one item, and items count from 0")
+        alphabet, compact = np.unique(patterns.items, return_inverse=True)
+        depth = int(lengths.max(initial=0))
+        # One row a pattern, padded with -1, sorted: a node is where a row first differs from the row above
+        # it.
+        table = np.full((len(patterns), depth), -1, np.int32)
+        table[np.arange(depth) < lengths[:, None]] = compact
+        order = np.lexsort(table.T[::-1]) if depth else np.arange(0)
+        table = table[order]
+        labels = [np.array([-1], np.int32)]
+        counts: list[NDArray[np.int64]] = []
+        node = np.zeros(len(patterns), np.int64)
+        differs = np.zeros(len(patterns), bool)
+        level_start, level_size = 0, 1
+        for column in table.T:
+            differs[1:] |= column[1:] != column[:-1]
+            differs[:1] = True
+            there = column >= 0
+            new = differs & there
+            counts.append(np.bincount(node[new] - level_start, minlength=level_size))
+            level_start, level_size = level_start + level_size, int(new.sum())
+            node = np.where(there, level_start + np.cumsum(new) - 1, node)
+            labels.append(column[new])
+        counts.append(np.zeros(level_size, np.int64))
+        node_of = np.empty(len(patterns), np.int32)
+        node_of[order] = node
+        first_child = 1 + np.concatenate(([0], np.cumsum(np.concatenate(counts))))
+        return cls(
+            label=np.concatenate(labels),
+            first_child=first_child.astype(np.int32),
+            node_of=node_of,
+            alphabet=alphabet.astype(np.int32),
+            depth=depth,
+        )
+
+    @property
+    def is_end(self) -> NDArray[np.bool_]:
+        """Whether a pattern ends at the node, `[n_nodes] bool`."""
+        ends = np.zeros(self.label.size, bool)
+        ends[self.node_of] = True
+        return ends
+
+    def compact(self, items: NDArray[np.int32]) -> NDArray[np.int32]:
+        """Return each item's compact code, -1 where no pattern has it, `[n_items] int32`."""
+        if self.alphabet.size == 0 or items.size == 0:
+            return np.full(items.shape, -1, np.int32)
+        largest = int(self.alphabet[-1])
+        lookup = np.full(largest + 2, -1, np.int32)
+        lookup[self.alphabet] = np.arange(self.alphabet.size)
+        return lookup[np.minimum(items, largest + 1)]
+
+    def find(self, patterns: Sequences) -> NDArray[np.int32]:
+        """Return the node at which each pattern ends, -1 where the trie doesn't spell it, `[n] int32`."""
+        return _find(self.compact(patterns.items), patterns.offsets, self.label, self.first_child)
+
+
+@compiled
+def _find(
+    codes: NDArray[np.int32],
+    offsets: NDArray[np.int64],
+    label: NDArray[np.int32],
+    first_child: NDArray[np.int32],
+) -> NDArray[np.int32]:
+    result = np.empty(offsets.size - 1, np.int32)
+    for pattern in range(offsets.size - 1):
+        node = 0
+        for place in range(offsets[pattern], offsets[pattern + 1]):
+            start, stop = first_child[node], first_child[node + 1]
+            child = start + np.searchsorted(label[start:stop], codes[place])
+            if codes[place] < 0 or child == stop or label[child] != codes[place]:
+                node = -1
+                break
+            node = child
+        result[pattern] = node
+    return result

@@ -1,0 +1,106 @@
+"""The spaCy pipeline that annotates: the one that ships with the project, or any installed one."""
+
+from itertools import pairwise
+from pathlib import Path
+from typing import NamedTuple
+
+from spacy.language import Language
+from spacy.tokens import Doc
+
+from ops.errors import InputError
+from ops.storage import one_line
+
+SHIPPED = "english"
+BLANK = "blank"
+
+
+class Annotation(NamedTuple):
+    """One sentence's words (white space is none), their Penn tags, and its tree; null where the pipeline gives none."""
+
+    words: list[str]
+    tags: list[str] | None
+    tree: str | None
+
+
+def load_pipeline(name: str) -> Language:
+    """Load `english` (shipped), `blank` (words only), or an installed package or directory by name.
+
+    Raises:
+        InputError: there is no such pipeline, or it cannot be loaded.
+    """
+    import spacy
+
+    if name == BLANK:
+        pipeline = spacy.blank("en")
+    elif name == SHIPPED:
+        from ops import english
+
+        pipeline = english.load()
+    else:
+        try:
+            pipeline = spacy.load(Path(name) if Path(name).is_dir() else name)
+        except Exception as error:
+            raise InputError(
+                f"--pipeline {name}: cannot be loaded ({one_line(error, 160)}); install it, name a pipeline's "
+                f"directory, or leave the flag out for {SHIPPED}, which ships with the project"
+            ) from error
+    pipeline.max_length = 1 << 40
+    return pipeline
+
+
+def describe(pipeline: Language) -> str:
+    """Give the name and version that the run's record keeps."""
+    meta = pipeline.meta
+    return f"{meta.get('lang', '')}_{meta.get('name', '')} {meta.get('version', '')}"
+
+
+class Annotator:
+    """Annotates sentences, each by itself, so that its result depends on nothing else."""
+
+    def __init__(self, name: str) -> None:
+        self.pipeline = load_pipeline(name)
+
+    def annotate(self, texts: list[str]) -> list[Annotation]:
+        """Give each sentence's words, tags and tree, in order."""
+        return [read_annotation(doc) for doc in self.pipeline.pipe(texts, batch_size=256)]
+
+
+def read_annotation(doc: Doc) -> Annotation:
+    """Read what a pipeline left in a document that is one sentence of the corpus.
+
+    Tags come from `token.tag_`, trees from `sent._.parse_string` (benepar's name for it). Where the pipeline found
+    several sentences, their trees stand side by side under the one ROOT. A tree that does not have one leaf for
+    each word is no tree of this sentence, and is left out.
+    """
+    words = [token for token in doc if not token.is_space]
+    tags = [token.tag_ for token in words]
+    tagged = tags if words and all(tags) else None
+    return Annotation([token.text for token in words], tagged, _tree(doc, len(words)))
+
+
+def _tree(doc: Doc, words: int) -> str | None:
+    from spacy.tokens import Span
+
+    if not Span.has_extension("parse_string") or not words:
+        return None
+    sentences = list(doc.sents) if doc.has_annotation("SENT_START") else [doc[:]]
+    try:
+        found = [str(sentence._.parse_string or "") for sentence in sentences if sentence.text.strip()]
+    except Exception:
+        return None  # benepar's own extension raises where its component did not run
+    trees = [_without_root(tree) for tree in found if tree]
+    if not trees or len(trees) != len(found) or sum(_leaves(tree) for tree in trees) != words:
+        return None
+    return f"(ROOT {' '.join(trees)})"
+
+
+def _without_root(tree: str) -> str:
+    tree = tree.strip()
+    for root in ("(ROOT ", "(TOP "):
+        if tree.startswith(root):
+            return tree[len(root) : -1].strip()
+    return tree
+
+
+def _leaves(tree: str) -> int:
+    return sum(1 for before, after in pairwise(tree) if after == ")" and before not in ") ")

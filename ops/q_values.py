@@ -1,0 +1,60 @@
+"""False discovery rates of a neuron's patterns."""
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import log_ndtr  # type: ignore[import-untyped]
+
+from ops.measures import signed_g2
+
+Floats = NDArray[np.float64]
+
+
+def p_values(g2: ArrayLike) -> Floats:
+    """Return each g2's two-sided p-value, `[n] float64`: the upper tail of chi-square, one degree."""
+    return np.exp(_log_p(np.asarray(g2, dtype=np.float64)))
+
+
+def selected_p_values(
+    support: ArrayLike, n: ArrayLike, baseline_support: ArrayLike, baseline_n: ArrayLike, min_support: int
+) -> Floats:
+    """Return the two-sided p-values `[n] float64` of patterns that are listed because of their support.
+
+    Mining keeps what has at least `min_support` sentences, so rare patterns are seen only where chance made
+    them frequent, and their plain p-values are too small. Here each is divided by the probability, given
+    the table's margins, that a pattern without any preference reaches that support (the signed root of g2
+    half a sentence below it, taken as normal), and capped at 1 (conditional inference after selection,
+    Fithian et al. 2014).
+    """
+    a, n1, c, n2 = np.broadcast_arrays(
+        *(np.atleast_1d(np.asarray(count, dtype=np.float64)) for count in (support, n, baseline_support, baseline_n))
+    )
+    log_p = _log_p(signed_g2(a, n1, c, n2))
+    least = np.clip(min_support - 0.5, np.maximum(a + c - n2, 0), np.minimum(a, n1))
+    edge = signed_g2(least, n1, a + c - least, n2)
+    log_selected = log_ndtr(-np.sign(edge) * np.sqrt(np.abs(edge)))
+    # At or below the margins' least support every table is selected.
+    log_selected = np.where(min_support - 0.5 <= np.maximum(a + c - n2, 0), 0.0, log_selected)
+    return np.exp(np.minimum(log_p - log_selected, 0.0))
+
+
+def q_values(p: ArrayLike, groups: ArrayLike | None = None) -> Floats:
+    """Return the least false discovery rate at which each pattern is still listed, `[n] float64`.
+
+    The step-up method of Benjamini and Hochberg 1995, within each value of `groups` (neuron, pole and kind)
+    where given: q of the i-th smallest p is the least of `p_j m / j` over j >= i.
+    """
+    values = np.asarray(p, dtype=np.float64)
+    group = np.zeros(values.shape, np.int64) if groups is None else np.unique(groups, return_inverse=True)[1]
+    if values.size == 0:
+        return values.copy()
+    order = np.lexsort((values, group))
+    result = np.empty_like(values)
+    for members in np.split(order, np.cumsum(np.bincount(group))[:-1]):
+        adjusted = values[members] * members.size / np.arange(1, members.size + 1)
+        result[members] = np.minimum(np.minimum.accumulate(adjusted[::-1])[::-1], 1.0)
+    return result
+
+
+def _log_p(g2: Floats) -> Floats:
+    tail = np.log(2.0) + log_ndtr(-np.sqrt(np.abs(g2)))
+    return np.asarray(np.minimum(tail, 0.0))

@@ -1,0 +1,194 @@
+"""The annotated sentences as flat integer arrays on local disk, memory-mapped, so that many workers share one copy."""
+
+import getpass
+import os
+import shutil
+import tempfile
+import uuid
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ops.coded import KINDS
+from ops.sequences import Sequences
+from ops.storage import Store
+from ops.trees import Forest
+
+Longs = npt.NDArray[np.int64]
+_LISTS = {"words": "word", "tags": "tag", "labels": "label"}
+
+
+class SentenceStore:
+    """What mining needs of every sentence in `sentences/`, by row; rows are in the order of sentence ids.
+
+    Attributes:
+        sent_id: `[sentences]` int64, rising.
+        baseline, winner: `[sentences]` bool.
+        doc, dataset: codes `[sentences]` int32.
+        names: the sorted names of each kind of code (`word`, `tag`, `label`, `dataset`, `doc_id`).
+        meta: for each meta key its sorted values, and the codes `[sentences]` int32, -1 where the key is absent.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self.sent_id: Longs = self._load("sent_id")
+        self.baseline, self.winner = self._load("is_baseline"), self._load("is_winner")
+        self.doc, self.dataset = self._load("doc_id"), self._load("dataset")
+        self.names = {kind: self._names(kind) for kind in KINDS}
+        keys = self._names("meta_keys")
+        self.meta = {key: (self._names(f"meta_{i}_names"), self._load(f"meta_{i}")) for i, key in enumerate(keys)}
+        # Plain views of the mapped files: numba compiles anew for every kind of array.
+        self._lists = {n: tuple(np.asarray(self._load(f)) for f in (n, f"{n}_offsets")) for n in (*_LISTS, "sizes")}
+
+    def rows(self, sent_ids: Longs) -> Longs:
+        """Give the rows of these sentences.
+
+        Raises:
+            KeyError: one of them is not in the store.
+        """
+        rows = np.searchsorted(self.sent_id, sent_ids)
+        rows = np.minimum(rows, len(self.sent_id) - 1)
+        if not np.array_equal(self.sent_id[rows], sent_ids):
+            raise KeyError(f"sentence {int(sent_ids[self.sent_id[rows] != sent_ids][0])} is not in sentences/")
+        return rows
+
+    def words(self, rows: Longs) -> Sequences:
+        """Give the words of these rows as codes."""
+        return self._take("words", rows)
+
+    def tags(self, rows: Longs) -> Sequences:
+        """Give the tags of these rows as codes; a sentence that was not tagged has none."""
+        return self._take("tags", rows)
+
+    def forest(self, rows: Longs) -> Forest:
+        """Give the trees of these rows, ROOT among their nodes; a sentence that was not parsed has an empty one."""
+        labels = self._take("labels", rows)
+        return Forest(labels.items, self._take("sizes", rows).items, labels.offsets)
+
+    def lengths(self, rows: Longs) -> Longs:
+        """Give the words of each of these rows, counted."""
+        offsets = self._lists["words"][1]
+        return np.asarray(offsets[rows + 1] - offsets[rows])
+
+    @property
+    def has(self) -> dict[str, bool]:
+        """Which of words, tags and labels the sentences have at all."""
+        return {name: len(self._lists[name][0]) > 0 for name in _LISTS}
+
+    def _take(self, name: str, rows: Longs) -> Sequences:
+        return Sequences(*self._lists[name]).take(rows)
+
+    def _load(self, name: str) -> npt.NDArray[Any]:
+        return np.load(self._folder / f"{name}.npy", mmap_mode="r")  # type: ignore[no-any-return]
+
+    def _names(self, name: str) -> list[str]:
+        text = (self._folder / f"{name}.names").read_text(encoding="utf-8")
+        return text.split("\0")[:-1]
+
+
+def open_sentences(store: Store, fingerprint: str) -> SentenceStore:
+    """Open the local copy of a run's store, building it first where this machine has none.
+
+    Args:
+        store: the run's directory.
+        fingerprint: the annotate stage's, by which the copy is known.
+    """
+    base = Path(os.environ.get("ATLAS_CACHE") or Path(tempfile.gettempdir()) / f"neuron-atlas-{getpass.getuser()}")
+    folder = base / fingerprint[:32]
+    if not folder.exists():
+        base.mkdir(parents=True, exist_ok=True)
+        attempt = base / f".{folder.name}.{uuid.uuid4().hex[:12]}"
+        attempt.mkdir()
+        try:
+            _build(store, attempt)
+            try:
+                attempt.rename(folder)
+            except OSError:
+                if not folder.exists():
+                    raise
+        finally:
+            shutil.rmtree(attempt, ignore_errors=True)
+    return SentenceStore(folder)
+
+
+def drop_sentences(fingerprint: str) -> None:
+    """Remove this machine's copy of a run's store."""
+    base = Path(os.environ.get("ATLAS_CACHE") or Path(tempfile.gettempdir()) / f"neuron-atlas-{getpass.getuser()}")
+    shutil.rmtree(base / fingerprint[:32], ignore_errors=True)
+
+
+def _build(store: Store, folder: Path) -> None:
+    with store.parquet("_store/vocabulary.parquet") as file:
+        vocabulary = file.read()
+    names = {k: vocabulary["name"].filter(pc.equal(vocabulary["kind"], k)).combine_chunks() for k in KINDS}
+    for kind, values in names.items():
+        _write_names(folder, kind, values.to_pylist())
+    parts: dict[str, list[npt.NDArray[Any]]] = {}
+    meta: dict[str, list[tuple[Longs, list[str]]]] = {}
+    before = 0
+    for name in store.files("_store", ".parquet"):
+        if name == "vocabulary.parquet":
+            continue
+        with store.parquet(f"_store/{name}") as file:
+            table = file.read().combine_chunks()
+        for column in ("sent_id", "is_baseline", "is_winner"):
+            parts.setdefault(column, []).append(table[column].to_numpy())
+        for column in ("dataset", "doc_id"):
+            parts.setdefault(column, []).append(pc.index_in(table[column], names[column]).to_numpy().astype(np.int32))
+        for column in (*_LISTS, "sizes"):
+            lists = _whole(table[column])
+            parts.setdefault(f"{column}_offsets", []).append(np.asarray(pc.list_value_length(lists)).astype(np.int64))
+            flat = lists.flatten()
+            if column in _LISTS:
+                flat = _recode(flat, names[_LISTS[column]])
+            parts.setdefault(column, []).append(np.asarray(flat).astype(np.int32))
+        _collect_meta(table["meta"], before, meta)
+        before += table.num_rows
+    for column, arrays in parts.items():
+        whole = np.concatenate(arrays)
+        if column.endswith("_offsets"):
+            whole = np.concatenate([np.zeros(1, np.int64), np.cumsum(whole)])
+        np.save(folder / f"{column}.npy", whole)
+    keys = sorted(meta)
+    _write_names(folder, "meta_keys", keys)
+    for i, key in enumerate(keys):
+        values = sorted({value for _, found in meta[key] for value in found})
+        place = {value: code for code, value in enumerate(values)}
+        codes = np.full(before, -1, np.int32)
+        for rows, found in meta[key]:
+            codes[rows] = [place[value] for value in found]
+        _write_names(folder, f"meta_{i}_names", values)
+        np.save(folder / f"meta_{i}.npy", codes)
+
+
+def _whole(column: pa.ChunkedArray) -> pa.ListArray:
+    if column.num_chunks == 1:
+        return column.chunk(0)
+    return pa.concat_arrays(pa.unify_dictionaries(column).chunks) if column.num_chunks else pa.array([], column.type)
+
+
+def _recode(flat: pa.DictionaryArray, names: pa.StringArray) -> npt.NDArray[np.int32]:
+    if not len(flat):
+        return np.zeros(0, np.int32)
+    codes = pc.index_in(flat.dictionary, names).to_numpy(zero_copy_only=False).astype(np.int32)
+    return np.asarray(codes[flat.indices.to_numpy(zero_copy_only=False)])
+
+
+def _collect_meta(column: pa.ChunkedArray, before: int, meta: dict[str, list[tuple[Longs, list[str]]]]) -> None:
+    for chunk in column.chunks:
+        owner = np.repeat(np.arange(len(chunk)), np.diff(chunk.offsets.to_numpy())) + before
+        keys = chunk.keys.slice(chunk.offsets[0].as_py(), len(owner))
+        items = chunk.items.slice(chunk.offsets[0].as_py(), len(owner))
+        for key in keys.unique().to_pylist():
+            here = pc.equal(keys, key)
+            rows = owner[here.to_numpy(zero_copy_only=False)]
+            meta.setdefault(key, []).append((rows, items.filter(here).to_pylist()))
+        before += len(chunk)
+
+
+def _write_names(folder: Path, name: str, values: list[str]) -> None:
+    (folder / f"{name}.names").write_text("".join(v + "\0" for v in values), encoding="utf-8")

@@ -1,0 +1,76 @@
+"""Sequences of integer codes, laid end to end."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+
+@dataclass(frozen=True)
+class Sequences:
+    """Sentences as codes of words or tags: `items int32 [n_items]` and `offsets int64 [n_sentences + 1]`.
+
+    Sentence i is `items[offsets[i]:offsets[i + 1]]`; codes count from 0. Patterns are kept the same way.
+
+    >>> Sequences.from_lists([[3, 1], [], [2]]).offsets.tolist()
+    [0, 2, 2, 3]
+    """
+
+    items: NDArray[np.int32]
+    offsets: NDArray[np.int64]
+
+    def __post_init__(self) -> None:
+        if self.offsets.size == 0 or self.offsets[0] != 0 or self.offsets[-1] != self.items.size:
+            raise ValueError("sequences: offsets must begin with 0 and end with the number of items")
+
+    @classmethod
+    def from_lists(cls, lists: Iterable[Sequence[int]]) -> Self:
+        """Return the sequences of the lists, in their order."""
+        lengths = [0]
+        items: list[int] = []
+        for row in lists:
+            items.extend(row)
+            lengths.append(len(row))
+        return cls(np.array(items, dtype=np.int32), np.cumsum(lengths, dtype=np.int64))
+
+    @classmethod
+    def concatenate(cls, parts: Sequence["Sequences"]) -> Self:
+        """Return the sequences of all parts, one part after the other."""
+        lengths = [np.zeros(1, np.int64), *(part.lengths for part in parts)]
+        items = [np.zeros(0, np.int32), *(part.items for part in parts)]
+        return cls(np.concatenate(items), np.cumsum(np.concatenate(lengths)))
+
+    def __len__(self) -> int:
+        return self.offsets.size - 1
+
+    @property
+    def lengths(self) -> NDArray[np.int64]:
+        """Items of each sentence, `[n_sentences] int64`."""
+        return np.diff(self.offsets)
+
+    def to_lists(self) -> list[list[int]]:
+        """Return the sentences as lists of codes."""
+        items, ends = self.items.tolist(), self.offsets.tolist()
+        return [items[start:stop] for start, stop in pairwise(ends)]
+
+    def take(self, rows: ArrayLike) -> Self:
+        """Return the sentences of these rows, in the order given (indices, or one bool a sentence)."""
+        chosen = np.asarray(rows)
+        chosen = np.flatnonzero(chosen) if chosen.dtype == bool else chosen.astype(np.int64)
+        lengths = self.lengths[chosen]
+        offsets = np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)
+        source = np.repeat(self.offsets[:-1][chosen] - offsets[:-1], lengths) + np.arange(offsets[-1])
+        return type(self)(self.items[source], offsets)
+
+    def where(self, keep: ArrayLike) -> Self:
+        """Return the sentences with the items that `keep bool [n_items]` marks; the rest closes up."""
+        mask = np.asarray(keep, dtype=bool)
+        kept = np.concatenate(([0], np.cumsum(mask, dtype=np.int64)))
+        return type(self)(self.items[mask], kept[self.offsets])
+
+    def without(self, codes: ArrayLike) -> Self:
+        """Return the sentences without the items that `codes bool [n_codes]` marks; the rest closes up."""
+        return self.where(~np.asarray(codes, dtype=bool)[self.items])

@@ -1,0 +1,108 @@
+"""Subtrees as patterns: labels and depths in preorder."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ops.sequences import Sequences
+from ops.trees import Forest
+
+
+@dataclass(frozen=True)
+class Subtrees:
+    """Subtrees laid end to end, in preorder: `label` and `depth int32 [n_nodes]` (the root's is 0).
+
+    `offsets int64 [n_subtrees + 1]`; labels are codes that count from 0.
+    """
+
+    label: NDArray[np.int32]
+    depth: NDArray[np.int32]
+    offsets: NDArray[np.int64]
+
+    @classmethod
+    def from_lists(cls, subtrees: Iterable[Sequence[tuple[int, int]]]) -> Self:
+        """Return the subtrees of lists of (depth, label)."""
+        rows = [list(row) for row in subtrees]
+        labels = Sequences.from_lists([[label for _, label in row] for row in rows])
+        depths = Sequences.from_lists([[depth for depth, _ in row] for row in rows])
+        return cls(labels.items, depths.items, labels.offsets)
+
+    @classmethod
+    def from_extensions(cls, extensions: Sequences, n_labels: int) -> Self:
+        """Return the subtrees that `extensions(n_labels)` describes."""
+        steps, label = np.divmod(extensions.items, np.int32(n_labels))
+        # A node lies one below the last, less the steps back; at a root all that was gone before is taken
+        # off.
+        down = np.cumsum(np.concatenate(([0], 1 - steps.astype(np.int64))))[1:]
+        depth = down - np.repeat(down[extensions.offsets[:-1]], extensions.lengths)
+        return cls(label.astype(np.int32), depth.astype(np.int32), extensions.offsets)
+
+    @classmethod
+    def concatenate(cls, parts: Sequence["Subtrees"]) -> Self:
+        """Return the subtrees of all parts, one part after the other."""
+        labels = Sequences.concatenate([Sequences(part.label, part.offsets) for part in parts])
+        depths = Sequences.concatenate([Sequences(part.depth, part.offsets) for part in parts])
+        return cls(labels.items, depths.items, labels.offsets)
+
+    def __len__(self) -> int:
+        return self.offsets.size - 1
+
+    def take(self, rows: NDArray[np.int64]) -> Self:
+        """Return the subtrees of these rows, in the order given."""
+        labels = Sequences(self.label, self.offsets).take(rows)
+        return type(self)(labels.items, Sequences(self.depth, self.offsets).take(rows).items, labels.offsets)
+
+    def to_lists(self) -> list[list[tuple[int, int]]]:
+        """Return each subtree as a list of (depth, label)."""
+        labels, depths = Sequences(self.label, self.offsets), Sequences(self.depth, self.offsets)
+        pairs = zip(depths.to_lists(), labels.to_lists(), strict=True)
+        return [list(zip(depth, label, strict=True)) for depth, label in pairs]
+
+    def extensions(self, n_labels: int) -> Sequences:
+        """Return each subtree as the steps that build it: `steps * n_labels + label` for each node.
+
+        `steps` is how far to go back up from the last node before a child is added: 0 below it, 1 beside it
+        (rightmost extension, Asai et al. 2002). The root has no steps.
+        """
+        before = np.concatenate((np.zeros(1, np.int32), self.depth[:-1]))
+        steps = before + 1 - self.depth
+        starts = self.offsets[:-1][np.diff(self.offsets) > 0]
+        steps[starts] = 0
+        return Sequences((steps * n_labels + self.label).astype(np.int32), self.offsets)
+
+    def as_forest(self) -> Forest:
+        """Return the subtrees as trees."""
+        size = np.ones(self.depth.size, np.int32)
+        depths, ends = self.depth.tolist(), self.offsets[1:].tolist()
+        open_nodes: list[int] = []
+        start = 0
+        for end in ends:
+            for node in range(start, end):
+                while len(open_nodes) > depths[node]:
+                    closed = open_nodes.pop()
+                    size[closed] = node - closed
+                open_nodes.append(node)
+            while open_nodes:
+                closed = open_nodes.pop()
+                size[closed] = end - closed
+            start = end
+        return Forest(self.label, size, self.offsets)
+
+    def strings(self, labels: Sequence[str]) -> list[str]:
+        """Return each subtree in brackets, `labels[code]` naming its nodes.
+
+        >>> Subtrees.from_lists([[(0, 0), (1, 0), (1, 1), (2, 2)]]).strings(["NP", "PP", "IN"])
+        ['(NP (NP) (PP (IN)))']
+        """
+        result = []
+        for subtree in self.to_lists():
+            pieces = []
+            last = -1
+            for depth, label in subtree:
+                pieces.append(")" * (last - depth + 1) + " " * (depth > 0) + f"({labels[label]}")
+                last = depth
+            result.append("".join(pieces) + ")" * (last + 1))
+        return result

@@ -1,0 +1,34 @@
+"""The trie of candidate subtrees, as flat arrays."""
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ops.pattern_trie import PatternTrie
+from ops.subtree_patterns import Subtrees
+from ops.tree_links import pair_support
+
+
+@dataclass(frozen=True)
+class SubtreeTrie:
+    """The trie of subtrees as extensions: `code int32 [n_nodes]` is a node's `steps * n_labels + label`.
+
+    `allowed bool [n_labels (parent), n_labels (child)]` says which labels lie right below which in any of
+    them.
+    """
+
+    trie: PatternTrie
+    code: NDArray[np.int32]
+    allowed: NDArray[np.bool_]
+
+    @classmethod
+    def build(cls, subtrees: Subtrees) -> Self:
+        """Return the trie of the subtrees; raises ValueError where one has no node."""
+        n_labels = int(subtrees.label.max(initial=0)) + 1
+        trie = PatternTrie.build(subtrees.extensions(n_labels))
+        code = np.full(trie.label.size, -1, np.int32)
+        code[1:] = trie.alphabet[trie.label[1:]]
+        forest = subtrees.as_forest()
+        return cls(trie, code, pair_support(forest, n_labels) > 0)

@@ -1,0 +1,64 @@
+"""The engine: every item's row comes back, what is wrong with the input is told as such, reading may run apart."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from jobs._engine import check_out, fan_out
+from ops.errors import InputError
+from tests.conftest import ROOT
+
+
+class Square:
+    """Squares a number; refuses one."""
+
+    def __init__(self, refused: int = -1) -> None:
+        self.refused = refused
+
+    def __call__(self, item: dict[str, Any], prepared: Any) -> dict[str, Any]:
+        if item["n"] == self.refused:
+            raise InputError(f"item {item['n']} is wrong; leave it out")
+        return {"n": item["n"], "square": item["n"] ** 2, "prepared": prepared, "pid": os.getpid()}
+
+
+def tripled(item: dict[str, Any]) -> int:
+    return int(item["n"]) * 3
+
+
+def test_every_item_once(shared_ray: None) -> None:
+    found = list(fan_out([{"n": n} for n in range(9)], Square, {}, workers=2, cpus=0.5))
+    assert sorted((f["n"], f["square"]) for f in found) == [(n, n * n) for n in range(9)]
+    assert os.getpid() not in {f["pid"] for f in found}
+
+
+def test_reading_apart_from_the_work(shared_ray: None) -> None:
+    found = list(fan_out([{"n": n} for n in range(4)], Square, {}, workers=1, cpus=0.5, prepare=tripled))
+    assert {f["n"]: f["prepared"] for f in found} == {0: 0, 1: 3, 2: 6, 3: 9}
+
+
+def test_wrong_input_reaches_the_driver_as_such(shared_ray: None) -> None:
+    with pytest.raises(InputError, match="item 2 is wrong"):
+        list(fan_out([{"n": n} for n in range(4)], Square, {"refused": 2}, workers=1, cpus=0.5))
+
+
+def test_one_item_is_done_in_this_process() -> None:
+    assert [f["pid"] for f in fan_out([{"n": 3}], Square, {}, workers=4)] == [os.getpid()]
+    assert list(fan_out([], Square, {}, workers=4)) == []
+
+
+def test_a_submitted_job_needs_a_full_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    check_out("runs/a")
+    monkeypatch.setenv("RAY_JOB_CONFIG_JSON_ENV_VAR", "{}")
+    with pytest.raises(InputError, match="full path"):
+        check_out("runs/a")
+    check_out("/runs/a")
+    check_out("s3://bucket/a")
+
+
+def test_cluster_yaml_passes_rays_own_check(tmp_path: Path) -> None:
+    from ray.autoscaler._private.util import prepare_config, validate_config
+
+    validate_config(prepare_config(yaml.safe_load((ROOT / "cluster.yaml").read_text(encoding="utf-8"))))

@@ -1,0 +1,156 @@
+"""Wrong calls: one clear line that names the thing, exit status 2, and nothing lost or half-written."""
+
+import json
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+Command = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("files")
+    (folder / "good.txt").write_text("The cat sat on the mat.\nA dog ran over the green hill.\n")
+    (folder / "empty.txt").write_text("")
+    (folder / "short.txt").write_text("Hm\n\n")
+    (folder / "no_text.csv").write_text("body,author\nhello there my friend,me\n")
+    (folder / "broken.jsonl").write_text('{"text": "A good line of text stands here."}\n{"text": "half a li\n')
+    table = pa.table({"text": ["A sentence of some words."] * 5000})
+    pq.write_table(table, folder / "whole.parquet")
+    data = (folder / "whole.parquet").read_bytes()
+    (folder / "cut.parquet").write_bytes(data[: len(data) // 2])
+    (folder / "number.parquet").mkdir()
+    pq.write_table(pa.table({"text": [1, 2]}), folder / "ints.parquet")
+    (folder / "bad.yaml").write_text("kk: 3\n")
+    (folder / "wrong.yaml").write_text("k: many\n")
+    (folder / "foreign").mkdir()
+    (folder / "foreign" / "thesis.tex").write_text("mine")
+    (folder / "nomodel").mkdir()
+    (folder / "nomodel" / "config.json").write_text(json.dumps({"model_type": "bert"}))
+    return folder
+
+
+CASES = {
+    "missing file": ("run", ["--corpus", "{f}/none.txt"], "none.txt"),
+    "glob of nothing": ("run", ["--corpus", "{f}/*.tsv"], "*.tsv"),
+    "no text column": ("run", ["--corpus", "{f}/no_text.csv"], "text-column"),
+    "truncated parquet": ("run", ["--corpus", "{f}/cut.parquet"], "cut.parquet"),
+    "text is no text": ("run", ["--corpus", "{f}/ints.parquet"], "int64"),
+    "no sentence": ("run", ["--corpus", "{f}/short.txt"], "short.txt"),
+    "empty source": ("run", ["--corpus", "{f}/empty.txt"], "empty.txt"),
+    "broken in the middle": ("run", ["--corpus", "{f}/broken.jsonl"], "broken.jsonl"),
+    "no corpus": ("topk", [], "corpus"),
+    "unknown flag": ("run", ["--corpus", "{f}/good.txt", "--kk", "3"], "--kk"),
+    "flag of another job": ("annotate", ["--k", "3"], "--k"),
+    "unknown key": ("run", ["--corpus", "{f}/good.txt", "--config", "{f}/bad.yaml"], "kk"),
+    "wrong value in the file": ("run", ["--corpus", "{f}/good.txt", "--config", "{f}/wrong.yaml"], "k 'many'"),
+    "missing config": ("run", ["--corpus", "{f}/good.txt", "--config", "{f}/none.yaml"], "none.yaml"),
+    "k = 0": ("run", ["--corpus", "{f}/good.txt", "--k", "0"], "--k"),
+    "no number": ("run", ["--corpus", "{f}/good.txt", "--k", "ten"], "--k"),
+    "no such choice": ("run", ["--corpus", "{f}/good.txt", "--site", "heads"], "--site"),
+    "no workers": ("run", ["--corpus", "{f}/good.txt", "--workers", "0"], "--workers"),
+    "model not to be had": ("run", ["--corpus", "{f}/good.txt", "--model", "nobody/nothing"], "sample"),
+    "model directory missing": ("run", ["--corpus", "{f}/good.txt", "--model", "./no/such/model"], "./no/such/model"),
+    "model without weights": ("run", ["--corpus", "{f}/good.txt", "--model", "{f}/nomodel"], "nomodel"),
+    "cls without special tokens": (
+        "run",
+        ["--corpus", "{f}/good.txt", "--pool", "cls", "--special-tokens", "exclude"],
+        "--pool cls",
+    ),
+    "no such pipeline": ("run", ["--corpus", "{f}/good.txt", "--pipeline", "en_nothing"], "english"),
+    "unknown job option": ("ingest", ["--corpus", "{f}/good.txt", "--pool", "mean"], "--pool"),
+    "ingest option alone": ("topk", ["--limit", "5"], "--limit"),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_one_line_and_status_2(command: Command, files: Path, tmp_path: Path, case: str) -> None:
+    job, options, named = CASES[case]
+    start = time.monotonic()
+    done = command(job, "--out", tmp_path / "out", *(o.replace("{f}", str(files)) for o in options))
+    seconds = time.monotonic() - start
+    assert done.returncode == 2, done.stderr
+    assert "Traceback" not in done.stderr + done.stdout
+    last = done.stderr.rstrip().splitlines()[-1]
+    assert last.startswith("error: ")
+    assert named in last
+    print(f"{case}: {seconds:.1f} s: {last}")
+    for table in ("corpus", "topk", "sentences", "patterns"):
+        assert not list((tmp_path / "out" / table).glob("*")), f"{table}/ was left behind"
+
+
+def test_out_is_missing(command: Command, files: Path) -> None:
+    done = command("run", "--corpus", files / "good.txt")
+    assert done.returncode == 2
+    assert "--out" in done.stderr.splitlines()[-1]
+
+
+def test_a_foreign_directory_is_left_alone(command: Command, files: Path) -> None:
+    done = command("run", "--out", files / "foreign", "--corpus", files / "good.txt")
+    assert done.returncode == 2
+    assert "thesis.tex" in done.stderr.splitlines()[-1]
+    assert [p.name for p in (files / "foreign").iterdir()] == ["thesis.tex"]
+
+
+def test_an_out_that_is_a_file(command: Command, files: Path) -> None:
+    done = command("run", "--out", files / "good.txt", "--corpus", files / "good.txt")
+    assert done.returncode == 2
+    assert "good.txt" in done.stderr.splitlines()[-1]
+    assert (files / "good.txt").read_text().startswith("The cat")
+
+
+def test_an_out_that_cannot_be_written(command: Command, files: Path) -> None:
+    done = command("run", "--out", "/proc/atlas", "--corpus", files / "good.txt")
+    assert done.returncode == 2
+    assert "/proc/atlas" in done.stderr.splitlines()[-1]
+
+
+def test_other_options_are_refused_by_name_and_nothing_is_lost(command: Command, files: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    first = command("ingest", "--out", out, "--corpus", files / "good.txt")
+    assert first.returncode == 0, first.stderr
+    before = pq.read_table(out / "corpus")
+    done = command("ingest", "--out", out, "--corpus", files / "whole.parquet", "--split", "none", "--seed", "3")
+    assert done.returncode == 2
+    last = done.stderr.splitlines()[-1]
+    assert all(key in last for key in ("corpus", "split", "seed", "--redo"))
+    assert pq.read_table(out / "corpus").equals(before)
+    again = command("ingest", "--out", out, "--corpus", files / "whole.parquet", "--split", "none", "--seed", "3", "--redo")
+    assert again.returncode == 0, again.stderr
+    assert pq.read_table(out / "corpus")["n_copies"].to_pylist() == [5000]
+
+
+def test_reject_records_the_broken_place_and_goes_on(command: Command, files: Path, tmp_path: Path) -> None:
+    done = command("ingest", "--out", tmp_path / "out", "--corpus", files / "broken.jsonl", "--on-error", "reject")
+    assert done.returncode == 0, done.stderr
+    assert pq.read_table(tmp_path / "out" / "corpus").num_rows == 1
+    assert [r["reason"] for r in pq.read_table(tmp_path / "out" / "rejects").to_pylist()] == ["broken"]
+
+
+def test_show_says_what_is_missing(command: Command, files: Path, tmp_path: Path) -> None:
+    none = command("show", "--out", tmp_path / "none", "--neuron", "1:0")
+    assert none.returncode == 2
+    assert "run.json" in none.stderr.splitlines()[-1]
+    assert not (tmp_path / "none").exists()
+    command("ingest", "--out", tmp_path / "out", "--corpus", files / "good.txt")
+    early = command("show", "--out", tmp_path / "out", "--neuron", "1:0")
+    assert early.returncode == 2
+    assert "jobs.topk" in early.stderr.splitlines()[-1]
+    wrong = command("show", "--out", tmp_path / "out", "--neuron", "one")
+    assert wrong.returncode == 2
+    assert "--neuron" in wrong.stderr.splitlines()[-1]
+
+
+def test_the_list_of_jobs_and_help(command: Command) -> None:
+    listed = command("")
+    assert listed.returncode == 0
+    assert all(job in listed.stdout for job in ("ingest", "topk", "annotate", "mine", "run", "show"))
+    described = command("topk", "--help")
+    assert described.returncode == 0
+    assert "--activation-sample" in described.stdout
