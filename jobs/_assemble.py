@@ -132,7 +132,8 @@ def _write_corpus(
     for n, source, block in pieces.blocks():
         if source in several:
             if n != last:
-                earlier, within = earlier + within, Places()
+                earlier.update(within)
+                within.clear()
                 last = n
             block = _shift(block, source, earlier, within)
         usable = block.filter(pc.is_null(block["reason"]))

@@ -201,9 +201,11 @@ def check_room(record: Run, facts: ModelFacts, config: TopkConfig, shards: Shard
     """
     import shutil
 
+    neurons = facts.layers * facts.width * (4 if config.site == "mlp" else 1)
+    if neurons * config.k >= 1 << 31:
+        raise InputError(f"--k {config.k}: {neurons:,} neurons of so many winners are over 2^31; lower --k")
     if not record.store.local:
         return
-    neurons = facts.layers * facts.width * (4 if config.site == "mlp" else 1)
     poles = 2 if config.poles == "both" else 1
     rounds = 1 + np.log(max(shards.sentences / config.k, 1))
     candidates = min(config.k * rounds * 3, shards.sentences) * neurons * poles * 8

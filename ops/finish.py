@@ -71,6 +71,8 @@ def profile_rows(profiler: Profiler, baseline: Baseline, winners: Winners, min_c
     for property_, count, inside, total in sorted(
         zip(profiler.properties, counts, own, baseline.values, strict=True), key=lambda p: p[0].name
     ):
+        if not count.n:
+            continue
         cut = (min_count, MAX_VALUES) if property_.cut else (0, 0)
         found = profile(count, total - inside, *cut)
         rows = len(found.value)

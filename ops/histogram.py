@@ -36,9 +36,12 @@ def edges_from_pilot(pilot: torch.Tensor, bins: int = BINS) -> torch.Tensor:
     side = np.concatenate([inner, outer])
     offsets = np.concatenate([-side[::-1], [0.0], side])
     scale = np.where(offsets < 0, down[:, None], up[:, None])
-    edges = (median[:, None] + scale * offsets).astype(np.float32)
+    largest = np.finfo(np.float32).max
+    edges = np.clip(median[:, None] + scale * offsets, -largest, largest).astype(np.float32)
     for i in range(1, edges.shape[1]):
-        edges[:, i] = np.maximum(edges[:, i], np.nextafter(edges[:, i - 1], np.float32(np.inf)))
+        edges[:, i] = np.maximum(edges[:, i], np.nextafter(edges[:, i - 1], np.float32(largest)))
+    for i in reversed(range(edges.shape[1] - 1)):
+        edges[:, i] = np.minimum(edges[:, i], np.nextafter(edges[:, i + 1], -np.float32(largest)))
     return torch.from_numpy(edges)
 
 
@@ -61,7 +64,8 @@ def count_bins(values: torch.Tensor, edges: torch.Tensor) -> torch.Tensor:
 def _spread(distance: np.ndarray, median: np.ndarray) -> np.ndarray:
     away = distance > 0
     mean_square = (distance**2).sum(0) / np.maximum(away.sum(0), 1)
-    return np.asarray(np.maximum(np.sqrt(mean_square), np.maximum(np.abs(median) * 1e-5, 1e-6)))
+    spread = np.sqrt(mean_square)
+    return np.asarray(np.maximum(np.where(spread > 0, spread, 1e-6), np.abs(median) * 1e-5))
 
 
 def _growing(count: int, total: float) -> np.ndarray:

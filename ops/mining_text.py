@@ -11,6 +11,8 @@ from ops.trees import ROOT, Forest
 
 Longs = npt.NDArray[np.int64]
 
+NO_TAG = -1
+
 # Without tags punctuation is told by the word alone: one made of these marks and nothing else. Symbols such as % stay.
 _MARKS = frozenset(".,:;!?'\"`()[]{}-_\u2010\u2011\u2012\u2013\u2014\u2015\u2018\u2019\u201c\u201d\u2026\u00ab\u00bb")
 
@@ -34,7 +36,7 @@ class MiningText:
             place = {word: code for code, word in enumerate(self.words_names)}
             self._fold = np.array([place[word] for word in folded], np.int32)
         self.tag_names, self.label_names = store.names["tag"], store.names["label"]
-        self._tag_is_mark = np.array([tag in PUNCTUATION_TAGS for tag in self.tag_names], bool)
+        self._tag_is_mark = np.array([*(tag in PUNCTUATION_TAGS for tag in self.tag_names), False], bool)
         self._word_is_mark = np.array([all(c in _MARKS for c in word) for word in words], bool)
 
     def words(self, rows: Longs) -> Sequences:
@@ -42,7 +44,7 @@ class MiningText:
         return self._worded(rows)[0]
 
     def words_and_tags(self, rows: Longs) -> tuple[Sequences, Sequences]:
-        """Give words and tags of these rows item by item, punctuation left out; without tags the second is empty."""
+        """Give words and tags of these rows item by item, punctuation left out; `NO_TAG` where a sentence has none."""
         return self._worded(rows)
 
     def tags(self, rows: Longs) -> Sequences:
@@ -60,12 +62,14 @@ class MiningText:
         return Forest(labels.items, size[keep], labels.offsets)
 
     def _worded(self, rows: Longs) -> tuple[Sequences, Sequences]:
-        words, tags = self.store.words(rows), self.store.tags(rows)
-        tagged = bool(np.array_equal(words.offsets, tags.offsets))
-        keep = ~(self._tag_is_mark[tags.items] if tagged else self._word_is_mark[words.items])
+        words, found = self.store.words(rows), self.store.tags(rows)
+        tagged = np.repeat(found.lengths == words.lengths, words.lengths)
+        tags = np.full(words.items.size, NO_TAG, np.int32)
+        tags[tagged] = found.take(found.lengths == words.lengths).items
+        keep = ~np.where(tags == NO_TAG, self._word_is_mark[words.items], self._tag_is_mark[tags])
         if self._fold is not None:
             words = Sequences(self._fold[words.items], words.offsets)
-        return words.where(keep), tags.where(keep) if tagged else tags
+        return words.where(keep), Sequences(tags, words.offsets).where(keep)
 
 
 @compiled
@@ -80,7 +84,7 @@ def _collapsed(
             continue
         child = top + 1
         while child < top + size[top]:
-            if label[child] == clause and size[child] > 1:
+            if label[child] == clause:
                 keep[child] = False
                 sizes[top] -= 1
             child += size[child]

@@ -41,7 +41,8 @@ class Profiler:
         self.text, self.store = text, text.store
         every = np.arange(len(self.store.sent_id))
         self._longest = int(self.store.lengths(every).max(initial=0))
-        self._classes = np.array([TAG_CLASSES.index(tag_class(t)) for t in self.store.names["tag"]], np.int32)
+        # The last one is the class of `NO_TAG`: none.
+        self._classes = np.array([*(TAG_CLASSES.index(tag_class(t)) for t in self.store.names["tag"]), -1], np.int32)
         self.tagged = self.store.has["tags"]
         self.properties = list(self._properties())
 

@@ -1,17 +1,19 @@
 """The spaCy pipeline that annotates: the one that ships with the project, or any installed one."""
 
-from itertools import pairwise
+import hashlib
 from pathlib import Path
 from typing import NamedTuple
 
 from spacy.language import Language
 from spacy.tokens import Doc
 
+from ops import penn
 from ops.errors import InputError
 from ops.storage import one_line
 
 SHIPPED = "english"
 BLANK = "blank"
+_ROOTS = ("ROOT", "TOP", "")
 
 
 class Annotation(NamedTuple):
@@ -49,9 +51,15 @@ def load_pipeline(name: str) -> Language:
 
 
 def describe(pipeline: Language) -> str:
-    """Give the name and version that the run's record keeps."""
+    """Give the name and version that the run's record keeps, with the sha256 of the pipeline's files if it has any."""
     meta = pipeline.meta
-    return f"{meta.get('lang', '')}_{meta.get('name', '')} {meta.get('version', '')}"
+    name = f"{meta.get('lang', '')}_{meta.get('name', '')} {meta.get('version', '')}".strip()
+    if pipeline.path is None:
+        return name
+    digest = hashlib.sha256()
+    for path in sorted(p for p in Path(pipeline.path).rglob("*") if p.is_file()):
+        digest.update(f"{path.relative_to(pipeline.path)}\0".encode() + path.read_bytes())
+    return f"{name} {digest.hexdigest()}"
 
 
 class Annotator:
@@ -88,19 +96,11 @@ def _tree(doc: Doc, words: int) -> str | None:
         found = [str(sentence._.parse_string or "") for sentence in sentences if sentence.text.strip()]
     except Exception:
         return None  # benepar's own extension raises where its component did not run
-    trees = [_without_root(tree) for tree in found if tree]
-    if not trees or len(trees) != len(found) or sum(_leaves(tree) for tree in trees) != words:
+    try:
+        trees = [penn.read(tree) for tree in found]
+    except InputError:
         return None
-    return f"(ROOT {' '.join(trees)})"
-
-
-def _without_root(tree: str) -> str:
-    tree = tree.strip()
-    for root in ("(ROOT ", "(TOP "):
-        if tree.startswith(root):
-            return tree[len(root) : -1].strip()
-    return tree
-
-
-def _leaves(tree: str) -> int:
-    return sum(1 for before, after in pairwise(tree) if after == ")" and before not in ") ")
+    if not trees or sum(len(penn.leaves(tree)) for tree in trees) != words:
+        return None
+    inside = [part for tree in trees for part in (tree.children if tree.label in _ROOTS else [tree])]
+    return f"(ROOT {' '.join(penn.write(part) for part in inside)})"

@@ -53,8 +53,8 @@ class ShardScorer:
     """Scores shard after shard, keeping each pole's winners so far, so that later shards have less to hand over.
 
     A winner so far is a fact about the corpus: whatever lies below K distinct sentences cannot win. A shard's
-    candidates are those of its sentences that are among the winners so far; a shard that comes again is reduced on
-    its own, only bounded by what is known.
+    candidates are those of its sentences that are among the winners so far; a shard that comes again has the same
+    ones, or fewer, since equal pairs count once.
 
     Args:
         scorer: the model.
@@ -67,16 +67,10 @@ class ShardScorer:
         self.scorer = scorer
         self.k, self.poles = k, poles
         self.edges = edges.to(scorer.device)
-        self.seen: set[tuple[int, int]] = set()
         self.winners = {p: TopK(len(edges), k, scorer.device) for p in poles}
 
     def run(self, span: tuple[int, int], batches: Iterator[tuple[Ids, list[Tokens]]], sample: Ids) -> ShardResult:
         """Score the sentences of ids `span[0]` to `span[1]` - 1, given as batches; keep those of `sample` whole."""
-        winners = self.winners
-        if span in self.seen:
-            winners = {p: TopK(len(self.edges), self.k, self.scorer.device) for p in self.poles}
-            for p, fresh in winners.items():
-                fresh.bound.copy_(self.winners[p].bound)
         moments = Moments.empty(len(self.edges))
         histogram = torch.zeros(len(self.edges), self.edges.shape[1] + 1, dtype=torch.int64, device=self.scorer.device)
         kept: dict[int, np.ndarray] = {}
@@ -90,18 +84,17 @@ class ShardScorer:
             result.tokens += sum(len(t.ids) for t in tokens)
             numbers = torch.from_numpy(ids).to(values.device)
             for p in self.poles:
-                winners[p].update(values if p == "top" else -values, numbers)
+                self.winners[p].update(values if p == "top" else -values, numbers)
             moments = moments.merge(Moments.of(values))
             histogram += count_bins(values, self.edges)
             for row in np.flatnonzero(np.isin(ids, sample)).tolist():
                 kept[int(ids[row])] = values[row].cpu().numpy()
-        self.seen.add(span)
         result.sampled = sorted(kept)
         width = len(self.edges)
         rows = np.array([kept[i] for i in result.sampled], np.float32).reshape(len(kept), width)
         poles = {}
         for p in self.poles:
-            activations, sent_ids = candidates(winners[p].result(), *span)
+            activations, sent_ids = candidates(self.winners[p].result(), *span)
             poles[p] = (activations if p == "top" else negate(activations), sent_ids)
         result.table = build(poles, moments, histogram.cpu().numpy(), rows.T)
         return result

@@ -86,7 +86,7 @@ class SentenceStore:
         return np.load(self._folder / f"{name}.npy", mmap_mode="r")  # type: ignore[no-any-return]
 
     def _names(self, name: str) -> list[str]:
-        text = (self._folder / f"{name}.names").read_text(encoding="utf-8")
+        text = (self._folder / f"{name}.names").read_bytes().decode()
         return text.split("\0")[:-1]
 
 
@@ -191,4 +191,4 @@ def _collect_meta(column: pa.ChunkedArray, before: int, meta: dict[str, list[tup
 
 
 def _write_names(folder: Path, name: str, values: list[str]) -> None:
-    (folder / f"{name}.names").write_text("".join(v + "\0" for v in values), encoding="utf-8")
+    (folder / f"{name}.names").write_bytes("".join(v + "\0" for v in values).encode())

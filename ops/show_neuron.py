@@ -62,7 +62,7 @@ def _table(title: str, rows: Rows, name: str, count: str, width: int) -> Iterabl
     few = any(_one_sided(row) for row in rows)
     lines = ["", f"{_cut(title, room + 2):<{room + 2}}{head}"]
     for row in rows:
-        label = _cut(row[name] + (" *" if _one_sided(row) else ""), room)
+        label = _cut(row[name], room - 2) + (" *" if _one_sided(row) else "")
         lines.append(
             f"  {label:<{room}}{row[count]:>8,}{row['share']:>8.3f}{_number(row['baseline_share'], 10, 4)}"
             f"{_number(row['lift'], 8, 2)}{_number(row['g2'], 10, 1)}"

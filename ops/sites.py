@@ -115,7 +115,7 @@ def _find_blocks(model: nn.Module, layers: int) -> list[nn.Module] | None:
 
     ALBERT runs one shared layer again and again; inside XLNet tokens come before sentences.
     """
-    if getattr(getattr(model, "config", None), "model_type", "") == "xlnet":
+    if getattr(getattr(model, "config", None), "model_type", "") in ("albert", "xlnet"):
         return None
     lists = [
         (name.count("."), list(module))

@@ -39,10 +39,19 @@ class Tokenizer:
         self.limit = facts.position_limit
         self.unknown_id: int | None = self._own.unk_token_id
         self.pad_id: int = self._own.pad_token_id or 0
+        self._check_real(facts)
         self._fast = self._own.backend_tokenizer if self._own.is_fast else None
         if self._fast is not None:
             self._fast.no_padding()
             self._fast.enable_truncation(self.limit)
+
+    def _check_real(self, facts: ModelFacts) -> None:
+        """Where a directory has no tokenizer's files, transformers makes one up that has special tokens alone."""
+        if not set(self._own.get_vocab()) - set(self._own.all_special_tokens):
+            raise InputError(
+                f"--model {facts.name}: its tokenizer cannot be loaded (a vocabulary of special tokens alone); "
+                "put the tokenizer's files (tokenizer.json, or the vocabulary) beside config.json"
+            )
 
     def encode(self, texts: list[str]) -> list[Tokens]:
         """Tokenize sentences, each by itself."""

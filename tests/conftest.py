@@ -5,8 +5,13 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+
+if TYPE_CHECKING:
+    import torch
+    from transformers import PretrainedConfig
 
 ROOT = Path(__file__).parent.parent
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
@@ -50,3 +55,47 @@ def command() -> Callable[..., subprocess.CompletedProcess[str]]:
         )
 
     return run
+
+
+@pytest.fixture(scope="session")
+def make_model(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
+    """Save a small random model of any configuration beside the packaged model's tokenizer, and give its folder."""
+
+    def make(
+        config: "PretrainedConfig", seed: int = 0, change: Callable[["torch.nn.Module"], None] | None = None
+    ) -> Path:
+        import shutil
+
+        import torch
+        from transformers import AutoModel
+
+        from ops.model import quiet_transformers, read_facts
+
+        torch.manual_seed(seed)
+        folder = tmp_path_factory.mktemp("model")
+        model = AutoModel.from_config(config).eval()
+        if change is not None:
+            with torch.no_grad():
+                change(model)
+        with quiet_transformers():
+            model.save_pretrained(folder)
+        for name in ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "vocab.txt"):
+            shutil.copy(Path(read_facts("sample").path) / name, folder)
+        return folder
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def small_bert() -> "PretrainedConfig":
+    """A BERT of 2 layers of 12 units that takes 40 positions."""
+    from transformers import BertConfig
+
+    return BertConfig(
+        vocab_size=30522,
+        hidden_size=12,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        intermediate_size=20,
+        max_position_embeddings=40,
+    )

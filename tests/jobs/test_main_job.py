@@ -1,7 +1,7 @@
 """The main job from text to tables, on the packaged model and real docstring sentences."""
 
 import json
-import shutil
+import re
 from pathlib import Path
 
 import duckdb
@@ -13,46 +13,10 @@ import pytest
 import torch
 
 from jobs import run as run_job
-from jobs.run import RunConfig
 from ops.model import read_facts
-from ops.pydocs import read_pydocs
-from ops.rows import Row
+from ops.penn_tags import PUNCTUATION_TAGS
 from ops.schema import TABLES
-from ops.split_sentences import SentenceSplitter
-
-SENTENCES = 360
-K = 40
-
-
-@pytest.fixture(scope="module")
-def texts() -> list[str]:
-    """Real sentences of mixed length, one of them far over the model's limit."""
-    splitter = SentenceSplitter()
-    rows = [row for row in read_pydocs("stdlib:0") if isinstance(row, Row)]
-    found = dict.fromkeys(" ".join(s.split()) for row in rows for s in splitter.split(row.text) if len(s) > 12)
-    chosen = list(found)[:: len(found) // SENTENCES][: SENTENCES - 1]
-    return [*chosen, " ".join(list(found)[:60])]
-
-
-@pytest.fixture(scope="module")
-def source(tmp_path_factory: pytest.TempPathFactory, texts: list[str]) -> Path:
-    path = tmp_path_factory.mktemp("source") / "docs.jsonl"
-    lines = [{"text": t, "topic": f"t{i % 3}", "doc_id": f"d{i // 5}", "n": i % 4} for i, t in enumerate(texts)]
-    lines += [lines[7], lines[7], {"text": "  "}, {"text": "Hm"}, {"text": None}]
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
-    return path
-
-
-def config(out: Path, source: Path, **options: object) -> RunConfig:
-    values = {"out": str(out), "corpus": (str(source),), "split": "none", "k": K, "shard_size": 100, "workers": 2}
-    return RunConfig.model_validate({**values, "activation_sample": 50, "pipeline": "blank", **options})
-
-
-@pytest.fixture(scope="module")
-def finished(shared_ray: None, tmp_path_factory: pytest.TempPathFactory, source: Path) -> Path:
-    out = tmp_path_factory.mktemp("runs") / "a"
-    run_job.run(config(out, source))
-    return out
+from tests.jobs.conftest import K, config
 
 
 @pytest.fixture(scope="module")
@@ -91,7 +55,11 @@ def test_accounting_adds_up(finished: Path, texts: list[str]) -> None:
     assert source["truncated"] == 1
     (scored,) = stages["topk"]["counts"]["sources"]
     assert scored["kept"] == scored["scored"] + scored["unscored"] == len(texts)
-    assert sorted(r["reason"] for r in pq.read_table(finished / "rejects").to_pylist()) == ["empty", "empty", "too_short"]
+    assert sorted(r["reason"] for r in pq.read_table(finished / "rejects").to_pylist()) == [
+        "empty",
+        "empty",
+        "too_short",
+    ]
 
 
 def test_topk_is_brute_force(finished: Path, activations: np.ndarray) -> None:
@@ -112,7 +80,9 @@ def test_topk_is_brute_force(finished: Path, activations: np.ndarray) -> None:
         found = np.take_along_axis(activations, own.T, 0).T
         assert np.abs(found - exact).max() < 1e-4
         assert (own == expected.T).mean() > 0.99
-    order = list(zip(table["layer"].to_pylist(), table["unit"].to_pylist(), table["pole"].to_pylist(), ranks, strict=True))
+    order = list(
+        zip(table["layer"].to_pylist(), table["unit"].to_pylist(), table["pole"].to_pylist(), ranks, strict=True)
+    )
     assert order == sorted(order)
 
 
@@ -159,38 +129,77 @@ def test_sentences_are_exactly_those_that_are_named(finished: Path, texts: list[
     assert all(table["is_baseline"])
     winners = set(pq.read_table(finished / "topk")["sent_id"].to_pylist())
     assert [i for i, w in enumerate(table["is_winner"]) if w] == sorted(winners)
-    assert table["words"][0] is not None
+    assert all(len(w) == len(t) for w, t in zip(table["words"], table["tags"], strict=True))
+    assert all(tree.startswith("(ROOT ") for tree in table["tree"])
 
 
-def test_patterns_are_counted_against_the_sentences_outside_the_winners(finished: Path) -> None:
+def test_every_kind_of_pattern_is_counted_against_the_sentences_outside_the_winners(finished: Path) -> None:
     sentences = pq.read_table(finished / "sentences").to_pydict()
-    topk = pq.read_table(finished / "topk")
-    rows = pq.read_table(finished / "patterns").to_pylist()
-    marks = set(".,:;!?'\"`()[]{}-_")
-    words = [[w for w in ws if not set(w) <= marks] for ws in sentences["words"]]
-    some = [r for r in rows if (r["layer"], r["unit"]) in {(1, 3), (6, 200)}]
-    assert len(some) > 20
-    for row in some[::5]:
-        own = topk.filter(
-            (pa.compute.equal(topk["layer"], row["layer"]).to_numpy())
-            & (pa.compute.equal(topk["unit"], row["unit"]).to_numpy())
-            & (pa.compute.equal(topk["pole"], row["pole"]).to_numpy())
-        )["sent_id"].to_pylist()
-        having = [i for i, ws in enumerate(words) if _contains(ws, row["items"], 4)]
-        a, c = len(set(having) & set(own)), len(set(having) - set(own))
-        assert row["support"] == a
-        assert row["share"] == pytest.approx(a / K)
-        assert row["baseline_share"] == pytest.approx(c / (len(words) - K))
-        lift = ((a + 0.5) / (K + 1)) / ((c + 0.5) / (len(words) - K + 1))
-        assert row["lift"] == pytest.approx(lift, rel=1e-5)
-        assert row["docs"] == len({sentences["doc_id"][i] for i in set(having) & set(own)})
+    pairs = [list(zip(w, t, strict=True)) for w, t in zip(sentences["words"], sentences["tags"], strict=True)]
+    kept = [[(w, t) for w, t in own if t not in PUNCTUATION_TAGS] for own in pairs]
+    trees = [_read_tree(tree) for tree in sentences["tree"]]
+    holds = {
+        "word": lambda row: [i for i, own in enumerate(kept) if _contains([w for w, _ in own], row["items"], 4)],
+        "tag": lambda row: [i for i, own in enumerate(kept) if _contains([t for _, t in own], row["items"], 2)],
+        "subtree": lambda row: [i for i, tree in enumerate(trees) if _has_subtree(tree, _read_tree(row["pattern"]))],
+    }
+    own = _rows(finished, "topk", 6, 200, "top")["sent_id"].to_pylist()
+    patterns = _rows(finished, "patterns", 6, 200, "top").to_pylist()
+    assert {r["kind"] for r in patterns} == set(holds)
+    for kind, holding in holds.items():
+        rows = [r for r in patterns if r["kind"] == kind]
+        assert [r["rank"] for r in rows] == list(range(1, len(rows) + 1))
+        assert [r["g2"] for r in rows] == sorted((r["g2"] for r in rows), reverse=True)
+        for row in rows[:: max(len(rows) // 12, 1)]:
+            having = set(holding(row))
+            a, c, n2 = len(having & set(own)), len(having - set(own)), len(pairs) - K
+            assert row["support"] == a, row
+            assert row["share"] == pytest.approx(a / K)
+            assert row["baseline_share"] == pytest.approx(c / n2)
+            assert row["lift"] == pytest.approx(((a + 0.5) / (K + 1)) / ((c + 0.5) / (n2 + 1)), rel=1e-5)
+            assert row["docs"] == len({sentences["doc_id"][i] for i in having & set(own)})
+            assert row["size"] == len(row["items"])
 
 
-def _contains(words: list[str], pattern: list[str], gap: int) -> bool:
-    ends = [i for i, w in enumerate(words) if w == pattern[0]]
-    for item in pattern[1:]:
-        ends = sorted({j for i in ends for j in range(i + 1, min(i + 2 + gap, len(words))) if words[j] == item})
+def _rows(run: Path, table: str, layer: int, unit: int, pole: str) -> pa.Table:
+    return pq.read_table(run / table, filters=[("layer", "=", layer), ("unit", "=", unit), ("pole", "=", pole)])
+
+
+def _contains(items: list[str], pattern: list[str], gap: int) -> bool:
+    ends = [i for i, item in enumerate(items) if item == pattern[0]]
+    for wanted in pattern[1:]:
+        ends = sorted({j for i in ends for j in range(i + 1, min(i + 2 + gap, len(items))) if items[j] == wanted})
     return bool(ends)
+
+
+Node = tuple[str, list["Node"]]
+
+
+def _read_tree(text: str) -> Node:
+    """A bracketed string as (label, children): words and punctuation leaves dropped."""
+    stack: list[tuple[list[str], list[Node]]] = [([], [])]
+    for token in re.findall(r"[()]|[^()\s]+", text):
+        if token == "(":
+            stack.append(([], []))
+        elif token == ")":
+            names, children = stack.pop()
+            if not (len(names) == 2 and names[0] in PUNCTUATION_TAGS):
+                stack[-1][1].append((names[0], children))
+        else:
+            stack[-1][0].append(token)
+    return stack[0][1][0]
+
+
+def _has_subtree(tree: Node, pattern: Node) -> bool:
+    return _matches(tree, pattern) or any(_has_subtree(child, pattern) for child in tree[1])
+
+
+def _matches(tree: Node, pattern: Node) -> bool:
+    if tree[0] != pattern[0]:
+        return False
+    rest = iter(tree[1])
+    # The earliest child that fits leaves the most for the patterns to its right.
+    return all(any(_matches(child, wanted) for child in rest) for wanted in pattern[1])
 
 
 def test_profiles_are_shares_of_the_metadata(finished: Path) -> None:
@@ -201,7 +210,9 @@ def test_profiles_are_shares_of_the_metadata(finished: Path) -> None:
             from read_parquet('{finished}/topk/*.parquet') t
             join read_parquet('{finished}/sentences/*.parquet') s using (sent_id)
         ),
-        counted as (select layer, unit, pole, value, count(*) as expected from named where value is not null group by all),
+        counted as (
+            select layer, unit, pole, value, count(*) as expected from named where value is not null group by all
+        ),
         totals as (select layer, unit, pole, sum(expected) as expected_n from counted group by all)
         select p.count, p.n, expected, expected_n
         from read_parquet('{finished}/profiles/*.parquet') p
@@ -216,7 +227,7 @@ def test_profiles_are_shares_of_the_metadata(finished: Path) -> None:
 def test_every_table_opens_in_duckdb_polars_and_datasets(finished: Path, table: str, tmp_path: Path) -> None:
     files = sorted((finished / table).glob("*.parquet"))
     rows = sum(pq.ParquetFile(f).metadata.num_rows for f in files)
-    assert duckdb.sql(f"select count(*) from read_parquet('{finished}/{table}/*.parquet')").fetchone() == (rows,)
+    assert duckdb.sql(f"select count(*) from read_parquet('{finished}/{table}/*.parquet')").fetchall() == [(rows,)]
     assert pl.read_parquet(finished / table / "*.parquet").height == rows
     footers = {pq.ParquetFile(f).schema_arrow.metadata[b"atlas.fingerprint"] for f in files}
     assert len(footers) == 1
@@ -241,27 +252,7 @@ def test_every_table_opens_in_duckdb_polars_and_datasets(finished: Path, table: 
     assert datasets.Dataset(listed)[0]["meta"][0].keys() == {"key", "value"}
 
 
-def test_another_number_of_workers_gives_the_same_rows(
-    finished: Path, shared_ray: None, source: Path, tmp_path: Path
-) -> None:
-    run_job.run(config(tmp_path / "b", source, workers=1))
-    for table in ("corpus", "topk", "neurons", "activations", "sentences", "patterns", "profiles", "means"):
-        assert pq.read_table(finished / table).equals(pq.read_table(tmp_path / "b" / table)), table
-
-
 def test_running_again_does_nothing(finished: Path, source: Path) -> None:
     before = {p: p.stat().st_mtime_ns for p in finished.rglob("*.parquet")}
     run_job.run(config(finished, source))
     assert {p: p.stat().st_mtime_ns for p in finished.rglob("*.parquet")} == before
-
-
-def test_one_pole_alone(shared_ray: None, finished: Path, source: Path, tmp_path: Path) -> None:
-    from jobs import topk
-
-    shutil.copytree(finished, tmp_path / "c")
-    options = {"out": str(tmp_path / "c"), "k": K, "poles": "bottom", "workers": 2, "activation_sample": 50, "redo": True}
-    topk.run(topk.TopkConfig.model_validate(options))
-    both, one = pq.read_table(finished / "topk"), pq.read_table(tmp_path / "c" / "topk")
-    assert one.equals(both.filter(pa.compute.equal(both["pole"], "bottom")))
-    assert pq.read_table(tmp_path / "c" / "neurons")["top_mean"].null_count == 2304
-    assert not (tmp_path / "c" / "patterns").exists()

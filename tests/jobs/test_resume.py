@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -77,6 +78,9 @@ def test_kill_9_and_go_on(shared_ray: None, tmp_path: Path, source: Path) -> Non
     assert {n: t for n, t in after.items() if n in finished and n != torn} == {
         n: t for n, t in finished.items() if n != torn
     }, "a finished shard was done again"
-    assert f"{len(finished) - 1} of 10 shards were done before" in log.read_text()
+    # Workers of the killed driver may have put one more shard in place before they noticed.
+    before = re.search(r"(\d+) of 10 shards were done before", log.read_text())
+    assert before is not None
+    assert int(before[1]) >= len(finished) - 1
     for table in TABLES:
         assert pq.read_table(tmp_path / "whole" / table).equals(pq.read_table(tmp_path / "killed" / table)), table

@@ -121,7 +121,9 @@ def test_other_options_are_refused_by_name_and_nothing_is_lost(command: Command,
     last = done.stderr.splitlines()[-1]
     assert all(key in last for key in ("corpus", "split", "seed", "--redo"))
     assert pq.read_table(out / "corpus").equals(before)
-    again = command("ingest", "--out", out, "--corpus", files / "whole.parquet", "--split", "none", "--seed", "3", "--redo")
+    again = command(
+        "ingest", "--out", out, "--corpus", files / "whole.parquet", "--split", "none", "--seed", "3", "--redo"
+    )
     assert again.returncode == 0, again.stderr
     assert pq.read_table(out / "corpus")["n_copies"].to_pylist() == [5000]
 

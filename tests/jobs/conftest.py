@@ -1,0 +1,62 @@
+"""One finished run of the main job that the tests of this folder share."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from jobs import run as run_job
+from jobs.run import RunConfig
+from ops.pydocs import read_pydocs
+from ops.rows import Row
+from ops.split_sentences import SentenceSplitter
+
+SENTENCES = 360
+K = 40
+
+
+@pytest.fixture(scope="session")
+def texts() -> list[str]:
+    """Real sentences of mixed length, one of them far over the model's limit."""
+    splitter = SentenceSplitter()
+    rows = [row for row in read_pydocs("stdlib:0") if isinstance(row, Row)]
+    found = dict.fromkeys(" ".join(s.split()) for row in rows for s in splitter.split(row.text) if len(s) > 12)
+    chosen = list(found)[:: len(found) // SENTENCES][: SENTENCES - 1]
+    return [*chosen, " ".join(list(found)[:60])]
+
+
+@pytest.fixture(scope="session")
+def source(tmp_path_factory: pytest.TempPathFactory, texts: list[str]) -> Path:
+    path = tmp_path_factory.mktemp("source") / "docs.jsonl"
+    lines = [{"text": t, "topic": f"t{i % 3}", "doc_id": f"d{i // 5}", "n": i % 4} for i, t in enumerate(texts)]
+    lines += [lines[7], lines[7], {"text": "  "}, {"text": "Hm"}, {"text": None}]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    return path
+
+
+def config(out: Path, source: Path, **options: object) -> RunConfig:
+    values = {"out": str(out), "corpus": (str(source),), "split": "none", "k": K, "shard_size": 100, "workers": 2}
+    return RunConfig.model_validate({**values, "activation_sample": 50, **options})
+
+
+@pytest.fixture(scope="session")
+def finished(shared_ray: None, tmp_path_factory: pytest.TempPathFactory, source: Path) -> Path:
+    out = tmp_path_factory.mktemp("runs") / "a"
+    run_job.run(config(out, source))
+    return out
+
+
+@pytest.fixture(scope="session")
+def small_run(
+    shared_ray: None,
+    tmp_path_factory: pytest.TempPathFactory,
+    source: Path,
+    make_model: Callable[..., Path],
+    small_bert: object,
+) -> tuple[Path, Path]:
+    """The main job on a small random model: its run directory and the model's folder."""
+    model = make_model(small_bert)
+    out = tmp_path_factory.mktemp("runs") / "small"
+    run_job.run(config(out, source, model=str(model)))
+    return out, model

@@ -1,0 +1,32 @@
+"""What the README says can be typed, can be typed."""
+
+import re
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from ops.schema import TABLES
+from tests.conftest import ROOT
+
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+QUERIES = re.findall(r"```sql\n(.*?)```", README, re.DOTALL)
+
+
+def test_every_table_has_a_query() -> None:
+    for table in {*TABLES, "activations"}:
+        assert any(f"runs/small/{table}/" in query for query in QUERIES), table
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_every_query_runs(finished: Path, query: str) -> None:
+    duckdb.sql(query.replace("runs/small", str(finished))).fetchall()
+
+
+def test_the_python_lines_run(finished: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (code,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+    code = code.replace("runs/small", str(finished)).replace('split="train"', f'split="train", cache_dir="{tmp_path}"')
+    names: dict[str, object] = {}
+    exec(code, names)
+    assert len(names["topk"]) > 0  # type: ignore[arg-type]
+    assert len(names["sentences"]) > 0  # type: ignore[arg-type]

@@ -1,0 +1,171 @@
+"""The same rows however it ran, and what each option changes."""
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import pytest
+import torch
+
+from jobs import run as run_job
+from jobs import topk
+from jobs.topk import TopkConfig
+from ops.errors import InputError
+from tests.jobs.conftest import K, config
+
+Make = Callable[..., Path]
+POOLED = {"mean": lambda s: s.mean(0), "max": lambda s: s.amax(0), "cls": lambda s: s[0], "last": lambda s: s[-1]}
+STRING = 5164  # the token "string"
+EVERY = ("corpus", "rejects", "topk", "neurons", "activations", "sentences", "patterns", "profiles", "means")
+
+
+def rescore(run: tuple[Path, Path], out: Path, **options: object) -> Path:
+    """Score the run's corpus anew in `out`, in this process where one shard is enough."""
+    shutil.copytree(run[0], out)
+    given = {"out": str(out), "model": str(run[1]), "k": K, "activation_sample": 50, "workers": 2, "redo": True}
+    topk.run(TopkConfig.model_validate({**given, **options}))
+    return out
+
+
+def test_another_number_of_workers_gives_the_same_rows(
+    small_run: tuple[Path, Path], source: Path, tmp_path: Path
+) -> None:
+    run_job.run(config(tmp_path / "b", source, model=str(small_run[1]), workers=1))
+    for table in EVERY:
+        assert pq.read_table(small_run[0] / table).equals(pq.read_table(tmp_path / "b" / table)), table
+
+
+def test_one_pole_alone_is_that_half(small_run: tuple[Path, Path], tmp_path: Path) -> None:
+    out = rescore(small_run, tmp_path / "c", poles="bottom")
+    both, one = pq.read_table(small_run[0] / "topk"), pq.read_table(out / "topk")
+    assert one.equals(both.filter(pc.equal(both["pole"], "bottom")))
+    assert pq.read_table(out / "neurons")["top_mean"].null_count == 24
+    assert not (out / "patterns").exists(), "--redo keeps what was made of the results it drops"
+
+
+def test_fewer_sentences_than_k_gives_all_of_them(small_run: tuple[Path, Path], tmp_path: Path) -> None:
+    table = pq.read_table(rescore(small_run, tmp_path / "d", k=1000) / "topk")
+    corpus = pq.read_table(small_run[0] / "corpus").num_rows
+    assert table.num_rows == 24 * 2 * corpus
+    own = table.filter(pc.and_(pc.equal(table["layer"], 2), pc.equal(table["unit"], 5)))
+    top, bottom = (own.filter(pc.equal(own["pole"], p))["activation"].to_numpy() for p in ("top", "bottom"))
+    assert (np.diff(top) <= 0).all()
+    assert np.array_equal(top[::-1], bottom)
+
+
+@pytest.mark.parametrize("site", ["hidden", "mlp", "attention"])
+@pytest.mark.parametrize(
+    ("pool", "special"),
+    [("mean", "include"), ("mean", "exclude"), ("max", "exclude"), ("cls", "include"), ("last", "exclude")],
+)
+def test_sites_and_pools_are_those_of_each_sentence_alone(
+    small_run: tuple[Path, Path], tmp_path: Path, site: str, pool: str, special: str
+) -> None:
+    from transformers import AutoModel, AutoTokenizer
+
+    options = {"site": site, "pool": pool, "special_tokens": special, "activation_sample": 400, "workers": 1}
+    out = rescore(small_run, tmp_path / "e", **options)
+    model, tokenizer = AutoModel.from_pretrained(small_run[1]).eval(), AutoTokenizer.from_pretrained(small_run[1])
+    found: list[torch.Tensor] = []
+    for layer in model.encoder.layer:
+        if site == "mlp":
+            layer.intermediate.register_forward_hook(lambda m, i, o: found.append(o[0]))
+        elif site == "attention":
+            layer.attention.output.dense.register_forward_hook(lambda m, i, o: found.append(o[0]))
+    table = pq.read_table(out / "activations")
+    texts = pq.read_table(small_run[0] / "corpus")["text"].to_pylist()
+    measured = np.concatenate([np.array(table[f"layer_{i}"].to_pylist()) for i in (1, 2)], 1)
+    assert measured.shape == (len(texts), {"hidden": 24, "mlp": 40, "attention": 24}[site])
+    for row, text in list(enumerate(texts))[::37]:
+        found.clear()
+        inputs = tokenizer(text, return_tensors="pt", truncation=True, max_length=40)
+        with torch.inference_mode():
+            states = model(**inputs, output_hidden_states=True).hidden_states
+        layers = [s[0] for s in states[1:]] if site == "hidden" else found
+        layers = [layer[1:-1] if special == "exclude" else layer for layer in layers]
+        expected = torch.cat([POOLED[pool](layer) for layer in layers]).numpy()
+        assert np.abs(measured[row] - expected).max() < 1e-5
+
+
+def test_a_sentence_without_a_finite_activation_is_named(
+    source: Path, shared_ray: None, make_model: Make, small_bert: object, tmp_path: Path
+) -> None:
+    from transformers import AutoTokenizer
+
+    def poison(model: torch.nn.Module) -> None:
+        model.embeddings.word_embeddings.weight[STRING] = float("nan")
+
+    model = make_model(small_bert, change=poison)
+    options = config(tmp_path / "f", source, model=str(model))
+    run_job.run(options)
+    corpus = pq.read_table(tmp_path / "f" / "corpus").to_pydict()
+    tokenizer = AutoTokenizer.from_pretrained(model)
+    ids = tokenizer(corpus["text"], truncation=True, max_length=40)["input_ids"]
+    lost = [i for i, own in zip(corpus["sent_id"], ids, strict=True) if STRING in own]
+    assert 0 < len(lost) < 100
+    unscored = pq.read_table(tmp_path / "f" / "unscored").to_pydict()
+    assert unscored["sent_id"] == lost
+    assert set(unscored["reason"]) == {"non-finite activation, first in layer 1"}
+    (counts,) = json.loads((tmp_path / "f" / "run.json").read_text())["stages"]["topk"]["counts"]["sources"]
+    assert (counts["unscored"], counts["kept"]) == (len(lost), counts["scored"] + len(lost))
+    assert not set(lost) & set(pq.read_table(tmp_path / "f" / "topk")["sent_id"].to_pylist())
+    sentences = pq.read_table(tmp_path / "f" / "sentences").to_pydict()
+    assert not set(lost) & {i for i, b in zip(sentences["sent_id"], sentences["is_baseline"], strict=True) if b}
+    assert set(pq.read_table(tmp_path / "f" / "neurons")["n"].to_pylist()) == {len(corpus["text"]) - len(lost)}
+
+
+def test_a_model_that_scores_nothing_says_so(
+    source: Path, shared_ray: None, make_model: Make, small_bert: object, tmp_path: Path
+) -> None:
+    def poison(model: torch.nn.Module) -> None:
+        model.embeddings.LayerNorm.weight.fill_(float("nan"))
+
+    with pytest.raises(InputError, match="no finite activation"):
+        run_job.run(config(tmp_path / "g", source, model=str(make_model(small_bert, change=poison))))
+
+
+def test_a_decoder(source: Path, shared_ray: None, make_model: Make, tmp_path: Path) -> None:
+    from transformers import AutoModel, GPT2Config
+
+    settings = GPT2Config(
+        vocab_size=30522, n_embd=12, n_layer=2, n_head=2, n_positions=40, bos_token_id=101, eos_token_id=102
+    )
+    model = make_model(settings)
+    given = {"out": str(tmp_path / "h"), "corpus": (str(source),), "split": "none", "model": str(model), "k": 7}
+    with pytest.raises(InputError, match="decoder"):
+        topk.run(TopkConfig.model_validate({**given, "pool": "cls"}))
+    topk.run(TopkConfig.model_validate({**given, "pool": "last", "activation_sample": 400}))
+    corpus, table = pq.read_table(tmp_path / "h" / "corpus"), pq.read_table(tmp_path / "h" / "activations")
+    reference = AutoModel.from_pretrained(model).eval()
+    from transformers import AutoTokenizer
+
+    tokenizer = AutoTokenizer.from_pretrained(model)
+    for row in (3, 99, 250):
+        inputs = tokenizer(corpus["text"][row].as_py(), return_tensors="pt", truncation=True, max_length=40)
+        with torch.inference_mode():
+            states = reference(inputs["input_ids"], output_hidden_states=True).hidden_states
+        for layer in (1, 2):
+            measured = np.array(table[f"layer_{layer}"][row].as_py())
+            assert np.abs(measured - states[layer][0, -1].numpy()).max() < 1e-5
+
+
+def test_reading_apart_as_with_gpus_gives_the_same_partial_files(small_run: tuple[Path, Path], tmp_path: Path) -> None:
+    """With GPUs shards are read and tokenized on cores of their own: the same batches, so the same rows."""
+    from jobs._shards import ScoreArgs, ShardWorker, partial, read_shard
+    from ops.model import read_facts
+    from ops.score import ScoreOptions
+
+    out = rescore(small_run, tmp_path / "i", keep_partials=True)
+    fingerprint = json.loads((out / "run.json").read_text())["stages"]["topk"]["fingerprint"]
+    args = ScoreArgs(str(out), read_facts(str(small_run[1])), ScoreOptions(), K, ("top", "bottom"), 2048, fingerprint)
+    item = {"shard": 1, "span": [100, 200], "sample": []}
+    tables: list[pa.Table] = []
+    for prepared in (None, read_shard(item, args)):
+        ShardWorker(args)(item, prepared)
+        tables.append(pq.read_table(out / partial(1)))
+    assert tables[0].equals(tables[1])

@@ -1,0 +1,42 @@
+"""A network of a few weights, for tests."""
+
+import torch
+
+from ops.english.batches import Batcher, Labels, collect_labels
+from ops.english.model import Architecture, Joint
+from ops.english.treebank import Sentence, of_tree
+from ops.english.words import KINDS, Inventory, collect
+from ops.penn import read
+
+LINES = (
+    "(ROOT (S (NP (DT The) (NN dog)) (VP (VBD sat) (ADVP (RB down))) (. .)))",
+    "(ROOT (S (NP (PRP I)) (VP (VBP sleep))))",
+    "(ROOT (INTJ (UH hello)))",
+    "(ROOT (S (NP (NP (DT a) (NN cat)) (PP (IN on) (NP (DT the) (NN mat)))) (VP (VBD sat)) (. !)))",
+)
+
+
+def sentences() -> list[Sentence]:
+    """Four sentences with trees."""
+    return [of_tree(read(line)) for line in LINES]
+
+
+def inventory() -> Inventory:
+    """Every form of the sentences."""
+    return collect({word: 1 for sentence in sentences() for word in sentence.words}, dict.fromkeys(KINDS, 1))
+
+
+def labels() -> Labels:
+    """Every label of the sentences."""
+    return collect_labels(sentences(), [], 1)
+
+
+def network(layers: int = 2) -> Joint:
+    """Random weights, the same each time."""
+    torch.manual_seed(0)
+    return Joint(inventory(), labels(), Architecture(12, 8, layers, 1, 0.1)).eval()
+
+
+def batcher() -> Batcher:
+    """Batches of about 10 words."""
+    return Batcher(inventory(), labels(), 10)

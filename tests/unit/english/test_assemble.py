@@ -1,0 +1,32 @@
+import spacy
+from spacy.tokens import Doc
+
+from ops.english.assemble import assemble
+from ops.english.evaluation import of_doc
+from ops.penn import write
+from tests.unit.english import small
+
+
+def test_the_pipeline_gives_what_the_network_gives():
+    network = small.network()
+    nlp = assemble(network, {"name": "small", "sources": ["none"]})
+    for sentence in small.sentences():
+        (expected,) = network.parse([sentence], small.batcher())
+        found = of_doc(nlp(Doc(nlp.vocab, words=sentence.words)))
+        assert found.tags == expected.tags
+        assert write(found.tree) == write(expected.tree)
+
+
+def test_it_is_saved_with_its_meta(tmp_path):
+    nlp = assemble(small.network(), {"name": "small", "sources": ["none"]})
+    nlp.to_disk(tmp_path)
+    again = spacy.load(tmp_path)
+    assert (again.meta["name"], again.meta["sources"]) == ("small", ["none"])
+    assert again.pipe_names == ["tok2vec", "tagger", "constituency"]
+    assert again.get_pipe("tagger").labels == nlp.get_pipe("tagger").labels
+
+
+def test_white_space_never_takes_a_tag_of_words_nor_words_its_tag():
+    nlp = assemble(small.network(), {})
+    doc = nlp(Doc(nlp.vocab, words=["the", " ", "dog", "\n", "zzz"]))
+    assert [token.tag_ == "_SP" for token in doc] == [False, True, False, True, False]

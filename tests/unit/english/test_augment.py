@@ -1,0 +1,54 @@
+from random import Random
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ops.english.augment import addressed, joined, recased, vary, without_stop
+from ops.english.treebank import Sentence, of_tree
+from ops.penn import leaves, read, write
+from tests.unit.english import small
+from tests.unit.english.strategies import TREES
+
+
+def sentence(line):
+    return of_tree(read(line))
+
+
+def test_the_full_stop_goes_with_its_leaf():
+    found = without_stop(small.sentences()[0])
+    assert found.words == ["The", "dog", "sat", "down"]
+    assert write(found.tree) == "(ROOT (S (NP (DT The) (NN dog)) (VP (VBD sat) (ADVP (RB down)))))"
+    assert without_stop(Sentence(["a", "."], ["NN", "."])).words == ["a"]
+    alone = sentence("(ROOT (X (. .)))")
+    assert without_stop(alone) is alone
+
+
+def test_two_sentences_stand_under_one_root():
+    first, second = small.sentences()[1:3]
+    assert write(joined(first, second).tree) == "(ROOT (S (NP (PRP I)) (VP (VBP sleep))) (INTJ (UH hello)))"
+    assert joined(first, Sentence(["a"], ["NN"])).tree is None
+
+
+def test_a_name_stands_before():
+    assert write(addressed(small.sentences()[2]).tree) == "(ROOT (INTJ (NP (NNP @user)) (UH hello)))"
+
+
+def test_case_changes_words_alone():
+    found = recased(small.sentences()[0], str.upper)
+    assert found.words == ["THE", "DOG", "SAT", "DOWN", "."]
+    assert found.tags == small.sentences()[0].tags
+
+
+@settings(deadline=None)
+@given(st.lists(TREES, min_size=1, max_size=4), st.integers(0, 1000))
+def test_words_tags_and_leaves_stay_side_by_side(trees, seed):
+    sentences = [of_tree(tree) for tree in trees]
+    for one in sentences:
+        found = vary(one, sentences, Random(seed), 0.5)
+        assert [leaf.label for leaf in leaves(found.tree)] == found.tags
+        assert len(found.words) == len(found.tags)
+
+
+def test_without_a_rate_nothing_changes():
+    one = small.sentences()[0]
+    assert vary(one, [one], Random(0), 0) is one

@@ -1,0 +1,45 @@
+import pytest
+import spacy
+from spacy.tokens import Doc
+
+import ops.english
+from ops.english.evaluation import compare, evaluate, of_doc
+from ops.english.extension import store
+from ops.english.treebank import Sentence, of_tree
+from ops.penn import read, write
+from tests.unit.english import small
+
+
+def test_the_same_sentences_score_full_marks():
+    scores = compare(small.sentences(), small.sentences())
+    assert scores.row() == {"tag_accuracy": 100, "precision": 100, "recall": 100, "f1": 100}
+
+
+def test_a_word_split_otherwise_counts_as_wrong():
+    gold = [Sentence(["can", "not", "go"], ["MD", "RB", "VB"])]
+    scores = compare(gold, [Sentence(["cannot", "go"], ["MD", "VB"])])
+    assert (scores.words, scores.right, scores.brackets) == (3, 1, None)
+    assert scores.row() == {"tag_accuracy": pytest.approx(33.33)}
+
+
+def test_brackets_add_up_over_sentences():
+    gold = [of_tree(read("(ROOT (S (NN a)))")), of_tree(read("(ROOT (NP (NN a) (NN b)))"))]
+    predicted = [gold[0], of_tree(read("(ROOT (VP (NN a) (NN b)))"))]
+    brackets = compare(gold, predicted).brackets
+    assert (brackets.matched, brackets.gold, brackets.predicted) == (1, 2, 2)
+
+
+def test_the_sentences_of_a_doc_stand_under_one_root():
+    doc = Doc(spacy.blank("en").vocab, words=["a", "b"], tags=["A", "B"], sent_starts=[True, True])
+    store(doc, 0, 1, "(ROOT (X (A a)))")
+    store(doc, 1, 2, "(ROOT (B b))")
+    found = of_doc(doc)
+    assert write(found.tree) == "(ROOT (X (A a)) (B b))"
+    assert found.tags == ["A", "B"]
+
+
+def test_the_shipped_pipeline_knows_simple_sentences():
+    nlp = ops.english.load()
+    gold = [of_tree(read("(ROOT (S (NP (PRP She)) (VP (VBD read) (NP (DT the) (NN book))) (. .)))"))]
+    assert evaluate(nlp, gold).row()["f1"] == 100
+    assert evaluate(nlp, gold, raw=True).row()["tag_accuracy"] == 100

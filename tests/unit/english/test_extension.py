@@ -1,0 +1,37 @@
+import pytest
+import spacy
+from spacy.tokens import Doc, Span
+
+from ops.english.extension import NAME, register, store
+
+VOCAB = spacy.blank("en").vocab
+
+
+@pytest.fixture
+def restored():
+    """The extension as it was before the test."""
+    before = Span.get_extension(NAME) if Span.has_extension(NAME) else None
+    yield
+    if before is None:
+        Span.remove_extension(NAME)
+    else:
+        Span.set_extension(NAME, getter=before[2], force=True)
+
+
+def test_a_stored_tree_is_read_and_saved(restored):
+    register()
+    doc = Doc(VOCAB, words=["a", "b"])
+    store(doc, 0, 1, "(ROOT (NN a))")
+    assert doc[0:1]._.parse_string == "(ROOT (NN a))"
+    assert doc[1:2]._.parse_string == ""
+    assert Doc(VOCAB).from_bytes(doc.to_bytes())[0:1]._.parse_string == "(ROOT (NN a))"
+
+
+def test_another_pipes_trees_stay_readable(restored):
+    Span.set_extension(NAME, getter=lambda span: f"theirs {span.text}", force=True)
+    register()
+    register()
+    doc = Doc(VOCAB, words=["a", "b"])
+    store(doc, 0, 1, "ours")
+    assert doc[0:1]._.parse_string == "ours"
+    assert doc[1:2]._.parse_string == "theirs b"

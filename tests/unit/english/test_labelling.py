@@ -1,0 +1,35 @@
+import numpy as np
+
+from ops.english.batches import IGNORED
+from ops.english.labelling import best_labels
+from ops.english.labels import encode
+from ops.english.viterbi import CHANGES, DEPTHS
+from tests.unit.english import small
+
+
+def test_certain_scores_give_the_gold_labels():
+    gold = small.sentences()
+    labels = small.labels()
+    batch = small.batcher().batch(gold)
+    widths = [CHANGES, DEPTHS, len(labels.phrases), len(labels.unaries)]
+    blocks = [np.zeros((len(batch.kinds), width), np.float32) for width in widths]
+    for block, target in zip(blocks, batch.targets[1:].numpy(), strict=True):
+        known = np.flatnonzero(target != IGNORED)
+        block[known, target[known]] = 9
+    found = best_labels(np.hstack(blocks), batch.lengths, labels.phrases, labels.unaries)
+    assert found == [encode(sentence.tree) for sentence in gold]
+
+
+def test_the_places_of_a_phrase_choose_its_name_together():
+    scores = np.zeros((3, CHANGES + DEPTHS + 2 + 1), np.float32)
+    scores[:, CHANGES + 1] = 5
+    names = slice(CHANGES + DEPTHS, CHANGES + DEPTHS + 2)
+    scores[0, names], scores[1, names], scores[2, names] = (1, 0), (0, 3), (9, 0)
+    (found,) = best_labels(scores, [3], ["A", "B"], [""])
+    assert found.depths == [2, 2]
+    assert found.phrases == ["B", "B"]
+
+
+def test_single_words_alone():
+    found = best_labels(np.zeros((2, CHANGES + DEPTHS + 2), np.float32), [1, 1], ["A"], [""])
+    assert [(labels.depths, labels.unaries) for labels in found] == [([], [""]), ([], [""])]

@@ -1,0 +1,81 @@
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ops.bracketing import Agreement, agreement
+from ops.english.labels import decode, encode, places
+from ops.english.treebank import read_trees
+from ops.errors import InputError
+from ops.penn import leaves, read, write
+from tests.unit.english.strategies import TREES
+
+DATA = os.environ.get("ATLAS_TEST_DATA")
+
+
+def again(tree):
+    labels = encode(tree)
+    found = leaves(tree)
+    return decode(
+        [leaf.word for leaf in found],
+        [leaf.label for leaf in found],
+        labels.depths,
+        labels.phrases,
+        labels.unaries,
+    )
+
+
+def test_labels_of_a_tree():
+    labels = encode(read("(ROOT (S (NP (DT The) (NN dog)) (VP (VP (VBD sat) (ADVP (RB down)))) (. .)))"))
+    assert labels.depths == [3, 2, 3, 2]
+    assert labels.phrases == ["NP", "S", "VP+VP", "S"]
+    assert labels.unaries == ["", "", "", "ADVP", ""]
+
+
+def test_one_word_has_a_unary_chain_alone():
+    labels = encode(read("(ROOT (S (NP (NN a))))"))
+    assert (labels.depths, labels.phrases, labels.unaries) == ([], [], ["S+NP"])
+
+
+def test_two_trees_under_one_root_meet_at_depth_one():
+    assert encode(read("(ROOT (NP (NN a)) (NP (NN b)))")).depths == [1]
+
+
+@pytest.mark.parametrize("line", ["(S (NN a))", "(ROOT (S+X (NN a)))", "(ROOT (ROOT (NN a)))"])
+def test_trees_beyond_the_limits_are_refused(line):
+    with pytest.raises(InputError):
+        encode(read(line))
+
+
+def test_a_depth_that_is_skipped_makes_no_phrase():
+    tree = decode(["a", "b", "c"], ["A", "B", "C"], [9, 4], ["X", "Y"], ["", "", "Z"])
+    assert write(tree) == "(ROOT (Y (X (A a) (B b)) (Z (C c))))"
+
+
+def test_places_of_one_phrase():
+    assert places([2, 3, 2, 1, 2, 2]) == [0, 1, 0, 3, 4, 4]
+
+
+@settings(deadline=None)
+@given(TREES)
+def test_decoding_undoes_encoding(tree):
+    assert write(again(tree)) == write(tree)
+
+
+@settings(deadline=None)
+@given(st.lists(st.integers(1, 30), max_size=30))
+def test_any_depths_give_a_tree_with_every_word(depths):
+    words = [str(place) for place in range(len(depths) + 1)]
+    tree = decode(words, ["NN"] * len(words), depths, ["X"] * len(depths), [""] * len(words))
+    assert [leaf.word for leaf in leaves(read(write(tree)))] == words
+
+
+@pytest.mark.skipif(not DATA, reason="ATLAS_TEST_DATA is not set")
+def test_gold_trees_come_back():
+    total = Agreement()
+    for sentence in read_trees(Path(DATA or "") / "treebanks" / "gum-dev.mrg.gz"):
+        total += agreement(sentence.tree, again(sentence.tree))
+    assert total.gold > 20_000
+    assert total.f1 >= 99.8

@@ -1,0 +1,41 @@
+import pytest
+import torch
+
+from ops.english.network import layout
+from tests.unit.english import small
+
+
+def test_layout_of_two_sentences():
+    before, after, order, batch_sizes = layout([2, 3])
+    assert before.tolist() == [5, 0, 5, 2, 3]
+    assert after.tolist() == [1, 5, 3, 4, 5]
+    assert order.tolist() == [2, 0, 3, 1, 4]
+    assert batch_sizes.tolist() == [2, 2, 1]
+
+
+@pytest.mark.parametrize("layers", [1, 2])
+def test_a_sentence_is_read_alike_alone_and_beside_others(layers):
+    reader = small.network(layers).reader
+    lengths = [3, 1, 9, 5]
+    vectors = torch.randn(sum(lengths), reader.width)
+    with torch.inference_mode():
+        together = reader(vectors, lengths).split(lengths)
+        alone = [reader(own, [len(own)]) for own in vectors.split(lengths)]
+    for one, other in zip(together, alone, strict=True):
+        assert torch.allclose(one, other, atol=1e-5)
+
+
+def test_every_word_sees_its_whole_sentence_and_no_other():
+    reader = small.network().reader
+    vectors = torch.randn(8, reader.width)
+    changed = vectors.clone()
+    changed[0] += 1
+    with torch.inference_mode():
+        moved = (reader(vectors, [5, 3]) - reader(changed, [5, 3])).abs().amax(1) > 0
+    assert moved.tolist() == [True] * 5 + [False] * 3
+
+
+def test_training_leaves_values_out():
+    reader = small.network().reader.train()
+    vectors = torch.randn(8, reader.width)
+    assert not torch.equal(reader(vectors, [5, 3]), reader(vectors, [5, 3]))

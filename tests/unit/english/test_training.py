@@ -1,0 +1,50 @@
+from operator import eq
+from random import Random
+
+import torch
+
+from ops.english.training import Trainer
+from tests.unit.english import small
+
+
+def trainer(network, **changes):
+    settings = {"steps": 200, "rate": 0.02, "sequence_weight": 0.5, "unknown": 0.0} | changes
+    return Trainer(
+        network,
+        small.batcher(),
+        {word: 1.0 for sentence in small.sentences() for word in sentence.words},
+        **settings,
+    )
+
+
+def test_training_learns_the_sentences():
+    torch.manual_seed(0)
+    network = small.network(1)
+    training = trainer(network)
+    random = Random(0)
+    losses = [training.run(small.sentences(), random) for _ in range(60)]
+    assert losses[-1] < losses[0] / 2
+    with training.averaged() as averaged:
+        parsed = averaged.parse(small.sentences(), small.batcher())
+    assert [sentence.words for sentence in parsed] == [sentence.words for sentence in small.sentences()]
+    tags = [tag for sentence in small.sentences() for tag in sentence.tags]
+    found = [tag for sentence in parsed for tag in sentence.tags]
+    assert sum(map(eq, tags, found)) > len(tags) / 2
+
+
+def test_the_average_is_exchanged_and_put_back():
+    network = small.network()
+    training = trainer(network)
+    training.run(small.sentences(), Random(0))
+    before = [weight.clone() for weight in network.parameters()]
+    with training.averaged() as averaged:
+        assert averaged is network
+        assert not all(torch.equal(a, b) for a, b in zip(before, network.parameters(), strict=True))
+    assert all(torch.equal(a, b) for a, b in zip(before, network.parameters(), strict=True))
+
+
+def test_after_the_last_step_the_rate_is_small():
+    network = small.network()
+    training = trainer(network, steps=1)
+    training.run(small.sentences(), Random(0))
+    assert training._optimizer.param_groups[0]["lr"] <= 1e-5

@@ -1,0 +1,63 @@
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ops.english.viterbi import CHANGES, DEPTHS, LOWEST_CHANGE, best_depths, steps
+
+
+def test_steps_name_the_change_of_depth():
+    columns = steps()
+    assert columns[4, 4] + LOWEST_CHANGE == 0
+    assert columns[4, 2] + LOWEST_CHANGE == -2
+    assert columns[4, 6] + LOWEST_CHANGE == 2
+    assert columns[0, DEPTHS - 1] == CHANGES - 1
+    assert columns[DEPTHS - 1, 0] == 0
+
+
+def scores(seed, words):
+    random = np.random.default_rng(seed)
+    return random.normal(size=(words, DEPTHS)).astype(np.float32), random.normal(
+        size=(words, CHANGES)
+    ).astype(np.float32)
+
+
+def value(absolute, change, depths):
+    total, before = 0.0, 1
+    for place, depth in enumerate(depths):
+        total += absolute[place, depth - 1] + change[place, steps()[before - 1, depth - 1]]
+        before = depth
+    return total
+
+
+@settings(deadline=None)
+@given(st.integers(0, 2**32), st.lists(st.integers(1, 4), min_size=1, max_size=4))
+def test_no_other_depths_score_higher(seed, lengths):
+    absolute, change = scores(seed, sum(lengths))
+    absolute[:, 5:] = -1e6
+    start = 0
+    for length, found in zip(lengths, best_depths(absolute, change, lengths), strict=True):
+        assert len(found) == length - 1
+        own = absolute[start:], change[start:]
+        best = max(value(*own, depths) for depths in product(range(1, 6), repeat=length - 1))
+        assert value(*own, found) == pytest.approx(best, abs=1e-4)
+        start += length
+
+
+def test_sentences_do_not_touch_each_other():
+    lengths = [7, 1, 30, 2, 12]
+    absolute, change = scores(0, sum(lengths))
+    together = best_depths(absolute, change, lengths)
+    start = 0
+    for length, found in zip(lengths, together, strict=True):
+        assert best_depths(absolute[start : start + length], change[start : start + length], [length]) == [
+            found
+        ]
+        start += length
+
+
+def test_nothing_to_do():
+    assert best_depths(np.zeros((0, DEPTHS), np.float32), np.zeros((0, CHANGES), np.float32), []) == []
+    assert best_depths(*scores(0, 2), [1, 1]) == [[], []]

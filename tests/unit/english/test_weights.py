@@ -1,0 +1,29 @@
+import torch
+
+from ops.english.weights import embeddings, pack, unpack
+from tests.unit.english import small
+
+
+def test_a_reader_comes_back_with_little_lost():
+    reader = small.network().reader
+    again = unpack(pack(reader))
+    assert again.inventory.kept == reader.inventory.kept
+    for name, tensor in reader.state_dict().items():
+        other = again.state_dict()[name]
+        assert other.dtype == torch.float32
+        tolerance = tensor.abs().max() / 200 if name in embeddings(reader) else tensor.abs().max() / 1000
+        assert (tensor - other).abs().max() <= tolerance, name
+
+
+def test_embeddings_take_a_byte_a_value():
+    reader = small.network().reader
+    names = embeddings(reader)
+    assert len(names) == 6
+    whole = sum(tensor.numel() for tensor in reader.state_dict().values())
+    tables = sum(reader.state_dict()[name].numel() for name in names)
+    assert len(pack(reader)) < 2 * (whole - tables) + 1.3 * tables + 4000
+
+
+def test_packing_again_changes_nothing():
+    once = pack(unpack(pack(small.network().reader)))
+    assert pack(unpack(once)) == once

@@ -1,0 +1,82 @@
+"""Small annotated corpora, laid out as `annotate` leaves them."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from ops.coded import CODED_SCHEMA, coded_table, sentence_table, vocabulary, vocabulary_columns
+from ops.pipeline import Annotation
+from ops.schema import schema
+from ops.sentence_store import SentenceStore, open_sentences
+from ops.storage import Store
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """One annotated sentence."""
+
+    words: list[str]
+    tags: list[str] | None = None
+    tree: str | None = None
+    dataset: str = "docs"
+    doc_id: str = "d"
+    meta: dict[str, str] = field(default_factory=dict)
+    baseline: bool = True
+    winner: bool = False
+
+
+def to_table(sentences: list[Sentence], first: int = 0) -> pa.Table:
+    """Give the rows of `sentences/`, ids from `first` in steps of 2."""
+    corpus = pa.table(
+        {
+            "sent_id": pa.array([first + 2 * i for i in range(len(sentences))], pa.int64()),
+            "text": pa.array([" ".join(s.words) for s in sentences], pa.string()),
+            "dataset": pa.array([s.dataset for s in sentences], pa.string()),
+            "doc_id": pa.array([s.doc_id for s in sentences], pa.string()),
+            "meta": pa.array([list(s.meta.items()) for s in sentences], schema("sentences").field("meta").type),
+        }
+    )
+    found = [Annotation(s.words, s.tags, s.tree) for s in sentences]
+    baseline, winner = pa.array([s.baseline for s in sentences]), pa.array([s.winner for s in sentences])
+    return sentence_table(corpus, found, baseline, winner)
+
+
+def write_store(folder: Path, shards: list[list[Sentence]]) -> Store:
+    """Write the coded sentences of these shards and their vocabulary."""
+    store, first, tables = Store(str(folder)), 0, []
+    for i, sentences in enumerate(shards):
+        coded = coded_table(to_table(sentences, first))
+        store.commit(f"_store/shard-{i:05d}.parquet", lambda path, t=coded: pq.write_table(t, path))  # type: ignore[misc]
+        with store.parquet(f"_store/shard-{i:05d}.parquet") as file:
+            assert file.schema_arrow.equals(CODED_SCHEMA)
+            tables.append(file.read(columns=vocabulary_columns()))
+        first += 2 * len(sentences)
+    store.commit("_store/vocabulary.parquet", lambda path: pq.write_table(vocabulary(tables), path))
+    return store
+
+
+def open_corpus(folder: Path, monkeypatch: pytest.MonkeyPatch, *shards: list[Sentence]) -> SentenceStore:
+    """Give these sentences as mining sees them."""
+    monkeypatch.setenv("ATLAS_CACHE", str(folder / "cache"))
+    return open_sentences(write_store(folder / "run", list(shards)), "f" * 64)
+
+
+def random_sentences(seed: int, n: int) -> list[Sentence]:
+    """Give tagged and parsed sentences of few words, with metadata that some lack."""
+    rng = np.random.default_rng(seed)
+    lexicon = {"NN": ["cat", "dog", "Dog"], "VBZ": ["runs", "sees"], "JJ": ["old"], "DT": ["the", "a"], ".": ["."]}
+    found = []
+    for _ in range(n):
+        tags = [str(t) for t in rng.choice(list(lexicon), rng.integers(1, 8))]
+        words = [str(rng.choice(lexicon[tag])) for tag in tags]
+        leaves = " ".join(f"({tag} {word})" for tag, word in zip(tags, words, strict=True))
+        keys = {"topic": str(rng.integers(0, 3)), "author": str(rng.choice(["ann", "bo"]))}
+        meta = {key: value for key, value in keys.items() if rng.random() < 0.7}
+        place = {"dataset": str(rng.choice(["docs", "news"])), "doc_id": f"d{rng.integers(0, n // 3 + 1)}"}
+        marks = {"baseline": bool(rng.random() < 0.8), "winner": bool(rng.random() < 0.5)}
+        found.append(Sentence(words, tags, f"(ROOT (S {leaves}))", meta=meta, **place, **marks))
+    return found

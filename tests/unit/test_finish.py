@@ -1,0 +1,235 @@
+"""A neuron's rows against a recount in plain Python."""
+
+from collections import Counter
+from dataclasses import replace
+from itertools import combinations, pairwise
+from math import exp, isnan, log, sqrt
+from pathlib import Path
+from statistics import fmean, pstdev
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+
+from ops.baseline import Baseline, baseline_table, read_baseline
+from ops.candidates import Winners, from_keys, mine_winners, minimum_count, unite
+from ops.finish import mean_rows, pattern_rows, profile_rows
+from ops.mining_text import MiningText
+from ops.neuron_profile import Profiler
+from ops.pattern_kinds import PatternKind, SequenceKind, SubtreeKind
+from ops.penn_tags import PUNCTUATION_TAGS, tag_class
+from ops.sentence_store import SentenceStore
+from tests.unit.small_corpus import Sentence, open_corpus, random_sentences
+
+LENGTH, GAP, SHARE, FLOOR = 3, 1, 0.1, 2
+
+
+class Mined:
+    """Everything that `mine` does, for one set of winners."""
+
+    def __init__(self, store: SentenceStore, sentences: list[Sentence]) -> None:
+        text = MiningText(store)
+        self.profiler = Profiler(text)
+        self.kinds: dict[str, PatternKind] = {
+            "word": SequenceKind("word", text, SHARE, LENGTH, GAP),
+            "tag": SequenceKind("tag", text, SHARE, LENGTH, GAP),
+            "subtree": SubtreeKind(text, SHARE, 3),
+        }
+        rows = np.flatnonzero([s.winner for s in sentences])
+        self.winners = Winners(0, rows, store.baseline[rows], store.doc[rows])
+        self.candidates = mine_winners(self.winners, self.kinds.values(), FLOOR)
+        union = unite([self.candidates])
+        baseline_rows = np.flatnonzero(store.baseline)
+        patterns = {}
+        for name, kind in self.kinds.items():
+            keys = union["key"].filter(pc.equal(union["kind"], name)).combine_chunks()
+            patterns[name] = (keys, kind.counter(from_keys(keys))(baseline_rows))
+        table = baseline_table(len(baseline_rows), patterns, self.profiler, baseline_rows)
+        self.baseline: Baseline = read_baseline(table, self.profiler)
+
+    def patterns(self, name: str, productivity: float = 0, max_patterns: int = 0) -> list[dict[str, Any]]:
+        own = self.candidates.filter(pc.equal(self.candidates["kind"], name))
+        n1 = len(self.winners.rows)
+        n2 = self.baseline.sentences - int(self.winners.in_baseline.sum())
+        least = minimum_count(SHARE, n1, FLOOR)
+        found: pa.Table = pattern_rows(own, self.kinds[name], self.baseline, n1, n2, least, productivity, max_patterns)
+        rows: list[dict[str, Any]] = found.to_pylist()
+        return rows
+
+
+def measured(a: int, n1: int, c: int, n2: int) -> dict[str, float | None]:
+    """Share, baseline share, lift, its lower bound and signed g2, from the definitions."""
+    if not n2:
+        return {"share": a / n1, "baseline_share": None, "lift": None, "lift_low": None, "g2": 0.0}
+    lift = ((a + 0.5) / (n1 + 1)) / ((c + 0.5) / (n2 + 1))
+    spread = sqrt(1 / (a + 0.5) - 1 / (n1 + 1) + 1 / (c + 0.5) - 1 / (n2 + 1))
+    cells = ((a, n1, a + c), (n1 - a, n1, n1 + n2 - a - c), (c, n2, a + c), (n2 - c, n2, n1 + n2 - a - c))
+    g2 = 2 * sum(o * log(o * (n1 + n2) / (row * column)) for o, row, column in cells if o)
+    sign = 1 if a / n1 >= c / n2 else -1
+    return {
+        "share": a / n1,
+        "baseline_share": c / n2,
+        "lift": lift,
+        "lift_low": lift * exp(-1.96 * spread),
+        "g2": sign * g2,
+    }
+
+
+def same(row: dict[str, Any], expected: dict[str, float | None]) -> None:
+    for name, value in expected.items():
+        if name == "lift_low" and "property" in row:
+            continue
+        if value is None:
+            assert row[name] is None
+        else:
+            assert row[name] == pytest.approx(value, rel=1e-5, abs=1e-5)
+
+
+def subsequences(items: list[str]) -> set[tuple[str, ...]]:
+    found = set()
+    for size in range(1, LENGTH + 1):
+        for places in combinations(range(len(items)), size):
+            if all(b - a <= GAP + 1 for a, b in pairwise(places)):
+                found.add(tuple(items[p] for p in places))
+    return found
+
+
+def mining_items(sentence: Sentence, kind: str) -> list[str]:
+    pairs = [p for p in zip(sentence.words, sentence.tags or [], strict=True) if p[1] not in PUNCTUATION_TAGS]
+    return [p[kind == "tag"] for p in pairs]
+
+
+def split(sentences: list[Sentence]) -> tuple[list[Sentence], list[Sentence]]:
+    """Give the winners, and the baseline without them."""
+    return [s for s in sentences if s.winner], [s for s in sentences if s.baseline and not s.winner]
+
+
+@pytest.fixture(params=["mixed", "all in the baseline", "no other baseline", "no baseline"])
+def sentences(request: pytest.FixtureRequest) -> list[Sentence]:
+    found = random_sentences(8, 45)
+    if request.param == "all in the baseline":
+        return [replace(s, baseline=True) for s in found]
+    if request.param == "no other baseline":
+        return [replace(s, baseline=s.winner) for s in found]
+    if request.param == "no baseline":
+        return [replace(s, baseline=False) for s in found]
+    return found
+
+
+@pytest.fixture
+def mined(sentences: list[Sentence], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Mined:
+    return Mined(open_corpus(tmp_path, monkeypatch, sentences[:20], sentences[20:]), sentences)
+
+
+@pytest.mark.parametrize("kind", ["word", "tag"])
+def test_patterns(mined: Mined, sentences: list[Sentence], kind: str) -> None:
+    winners, others = split(sentences)
+    support: Counter[tuple[str, ...]] = Counter()
+    documents: dict[tuple[str, ...], set[str]] = {}
+    for s in winners:
+        for pattern in subsequences(mining_items(s, kind)):
+            support[pattern] += 1
+            documents.setdefault(pattern, set()).add(s.doc_id)
+    elsewhere = Counter(p for s in others for p in subsequences(mining_items(s, kind)))
+    least = minimum_count(SHARE, len(winners), FLOOR)
+    rows = mined.patterns(kind)
+    assert {tuple(r["items"]) for r in rows} == {p for p, n in support.items() if n >= least}
+    assert [r["rank"] for r in rows] == list(range(1, len(rows) + 1))
+    for row in rows:
+        pattern = tuple(row["items"])
+        assert (row["kind"], row["pattern"], row["size"]) == (kind, " ".join(pattern), len(pattern))
+        assert row["support"] == support[pattern]
+        assert row["docs"] == len(documents[pattern])
+        same(row, measured(support[pattern], len(winners), elsewhere[pattern], len(others)))
+        assert (row["q_value"] is None) == (not others)
+    order = [(-r["g2"], -r["support"], r["pattern"]) for r in rows]
+    assert order == sorted(order, key=lambda key: (round(key[0], 4), *key[1:]))
+
+
+def test_subtrees_of_two_nodes(mined: Mined, sentences: list[Sentence]) -> None:
+    winners, others = split(sentences)
+
+    def holds(s: Sentence, tag: str) -> bool:
+        return tag in mining_items(s, "tag")
+
+    rows = {r["pattern"]: r for r in mined.patterns("subtree")}
+    for tag in ("NN", "DT", "JJ", "VBZ"):
+        row = rows[f"(S ({tag}))"]
+        a, c = sum(holds(s, tag) for s in winners), sum(holds(s, tag) for s in others)
+        assert row["support"] == a
+        assert row["items"] == ["S", tag]
+        same(row, measured(a, len(winners), c, len(others)))
+    assert rows["(ROOT (S))"]["support"] == len(winners)
+
+
+@pytest.mark.parametrize("kind", ["word", "tag", "subtree"])
+def test_the_cap_leaves_the_first_and_the_filter_changes_no_number(mined: Mined, kind: str) -> None:
+    rows = mined.patterns(kind)
+    assert mined.patterns(kind, max_patterns=3) == rows[:3]
+    filtered = mined.patterns(kind, productivity=1.05)
+    whole = {r["pattern"]: {**r, "rank": 0} for r in rows}
+    assert all({**r, "rank": 0} == whole[r["pattern"]] for r in filtered)
+    assert [r["rank"] for r in filtered] == list(range(1, len(filtered) + 1))
+
+
+def test_profiles(mined: Mined, sentences: list[Sentence]) -> None:
+    winners, others = split(sentences)
+    rows = profile_rows(mined.profiler, mined.baseline, mined.winners, FLOOR).to_pylist()
+    names = [r["property"] for r in rows]
+    assert list(dict.fromkeys(names)) == sorted(set(names))
+    for name in set(names):
+        own = [r for r in rows if r["property"] == name]
+        counts, n = count(winners, name)
+        elsewhere, baseline_n = count(others, name)
+        cut = name in ("noun", "verb", "adjective", "author", "topic")
+        kept = {v for v in counts | elsewhere if counts[v] >= (FLOOR if cut else 0)}
+        assert {r["value"] for r in own} == kept
+        assert [r["rank"] for r in own] == list(range(1, len(own) + 1))
+        g2 = [r["g2"] for r in own]
+        assert g2 == sorted(g2, reverse=True)
+        for row in own:
+            value = row["value"]
+            assert (row["count"], row["n"], row["baseline_n"]) == (counts[value], n, baseline_n)
+            same(row, measured(counts[value], n, elsewhere[value], baseline_n))
+
+
+def count(sentences: list[Sentence], name: str) -> tuple[Counter[str], int]:
+    if name in ("tag", "tag_class"):
+        tags = [t if name == "tag" else tag_class(t) for s in sentences for t in s.tags or []]
+        return Counter(tags), len(tags)
+    if name in ("author", "topic"):
+        values = [s.meta[name] for s in sentences if name in s.meta]
+        return Counter(values), len(values)
+    per_sentence = {
+        "dataset": lambda s: {s.dataset},
+        "words_per_sentence": lambda s: {str(len(s.words))},
+    }.get(name, lambda s: {w for w, t in zip(s.words, s.tags, strict=True) if tag_class(t) == name})
+    return Counter(v for s in sentences for v in per_sentence(s)), len(sentences)
+
+
+def test_means(mined: Mined, sentences: list[Sentence]) -> None:
+    winners, others = split(sentences)
+    rows = mean_rows(mined.profiler, mined.baseline, mined.winners).to_pylist()
+    assert [r["property"] for r in rows] == ["nouns_per_sentence", "verbs_per_sentence", "words_per_sentence"]
+    for row, kind in zip(rows, ("noun", "verb", None), strict=True):
+        ours, theirs = (
+            [sum(kind in (None, tag_class(t)) for t in s.tags or []) for s in part] for part in (winners, others)
+        )
+        assert row["n"] == len(winners)
+        assert row["mean"] == pytest.approx(fmean(ours))
+        assert row["std"] == pytest.approx(pstdev(ours))
+        if others:
+            assert row["baseline_mean"] == pytest.approx(fmean(theirs))
+            assert row["baseline_std"] == pytest.approx(pstdev(theirs))
+        else:
+            assert row["baseline_mean"] is row["baseline_std"] is None
+        assert not any(isnan(v) for v in row.values() if isinstance(v, float))
+
+
+def test_no_candidate_gives_no_row(mined: Mined) -> None:
+    none = mined.candidates.slice(0, 0)
+    found = pattern_rows(none, mined.kinds["word"], mined.baseline, 5, 7, 2, 1.05, 10)
+    assert found.num_rows == 0
+    assert found.schema.field("items").type == pa.list_(pa.string())

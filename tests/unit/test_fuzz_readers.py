@@ -1,0 +1,147 @@
+"""Arbitrary bytes through every reader: nothing but `InputError` and valid rows may come out."""
+
+import gzip
+import io
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from ops.errors import InputError
+from ops.read_csv import read_csv
+from ops.read_jsonl import read_jsonl
+from ops.read_parquet import read_parquet
+from ops.read_txt import read_txt
+from ops.rows import Broken, Row
+
+Reader = Callable[..., Iterator[Row | Broken]]
+BITS = st.sampled_from(
+    [
+        *(
+            b"text",
+            b",",
+            b'"',
+            b"\n",
+            b"\r\n",
+            b"\r",
+            b"\0",
+            b"\xff",
+            b"\xc3\xa9",
+            b"\xef\xbb\xbf",
+            b"doc_id",
+            b" ",
+            b"a",
+        ),
+        *(
+            b'{"text": "',
+            b'"}',
+            b"{",
+            b"}",
+            b"[",
+            b"null",
+            b"1e999",
+            b"NaN",
+            b"\\ud800",
+            b"\\u0000",
+            b":",
+            b"\x1f\x8b",
+        ),
+    ]
+)
+CONTENT = st.one_of(st.binary(max_size=200), st.lists(BITS, max_size=40).map(b"".join))
+SETTINGS = settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+
+def _check(reader: Reader, path: Path) -> list[Row | Broken]:
+    rows: list[Row | Broken] = []
+    message = path.name
+    try:
+        rows.extend(reader(str(path), on_error="reject"))
+    except InputError as error:
+        message = str(error)
+    assert "\n" not in message
+    assert path.name in message
+    for row in rows:
+        meta = row.meta if isinstance(row, Row) else {}
+        for value in (row.text, row.doc_id, *meta, *meta.values()):
+            value.encode()
+            assert "\0" not in value
+        if isinstance(row, Row):
+            assert row.text.strip()
+        else:
+            assert len(row.text) <= 200
+            assert row.reason in {"empty", "invalid_text", "broken"}
+    return rows
+
+
+@pytest.mark.parametrize(
+    ("reader", "name"),
+    [
+        *((read_txt, "a.txt"), (read_txt, "a.txt.gz"), (read_txt, "a.txt.zst"), (read_csv, "a.csv")),
+        *(
+            (read_csv, "a.csv.gz"),
+            (read_jsonl, "a.jsonl"),
+            (read_jsonl, "a.jsonl.zst"),
+            (read_parquet, "a.parquet"),
+        ),
+    ],
+)
+@given(content=CONTENT)
+@SETTINGS
+def test_arbitrary_bytes(tmp_path: Path, reader: Reader, name: str, content: bytes) -> None:
+    path = tmp_path / name
+    path.write_bytes(content)
+    _check(reader, path)
+
+
+@given(content=CONTENT)
+@SETTINGS
+def test_arbitrary_bytes_below_a_header(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "a.csv"
+    path.write_bytes(b"m,text\n" + content)
+    rows = _check(read_csv, path)
+    assert [row.doc_id for row in rows] == [f"a.csv:{number}" for number in range(len(rows))]
+
+
+@given(content=CONTENT)
+@SETTINGS
+def test_every_line_is_accounted_for(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "a.txt"
+    path.write_bytes(content)
+    lines = content.removeprefix(b"\xef\xbb\xbf").split(b"\n")
+    assert len(_check(read_txt, path)) == len(lines) - (lines[-1] == b"")
+    jsonl = tmp_path / "a.jsonl"
+    jsonl.write_bytes(b'{"text": "a"}\n' + content)
+    assert len(_check(read_jsonl, jsonl)) == 1 + len(content.split(b"\n")) - content.endswith(b"\n") - (not content)
+
+
+def _parquet() -> bytes:
+    table = pa.table({"text": [f"text {number}" for number in range(20)], "n": range(20), "doc_id": ["a", None] * 10})
+    stream = io.BytesIO()
+    pq.write_table(table, stream, row_group_size=5)
+    return stream.getvalue()
+
+
+PARQUET = _parquet()
+GZIP = gzip.compress(b"".join(b"line %d\n" % number for number in range(100)), mtime=0)
+
+
+@given(place=st.integers(4, len(PARQUET) - 1), value=st.integers(0, 255), size=st.integers(1, 8))
+@SETTINGS
+def test_damaged_parquet(tmp_path: Path, place: int, value: int, size: int) -> None:
+    path = tmp_path / "a.parquet"
+    path.write_bytes(PARQUET[:place] + bytes([value]) * size + PARQUET[place + size :])
+    rows = _check(read_parquet, path)
+    assert len(rows) <= 20 or place > len(PARQUET) // 2
+
+
+@given(place=st.integers(0, len(GZIP) - 1), value=st.integers(0, 255))
+@SETTINGS
+def test_damaged_gzip(tmp_path: Path, place: int, value: int) -> None:
+    path = tmp_path / "a.txt.gz"
+    path.write_bytes(GZIP[:place] + bytes([value]) + GZIP[place + 1 :])
+    _check(read_txt, path)

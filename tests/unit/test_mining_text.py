@@ -1,0 +1,96 @@
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ops.mining_text import NO_TAG, MiningText
+from ops.penn_tags import PUNCTUATION_TAGS
+from ops.trees import read
+from tests.unit.small_corpus import Sentence, open_corpus
+
+ALL = np.arange(3)
+TAGGED = [
+    Sentence(["The", "%", "-", "THE", "."], ["DT", "NN", "NN", "DT", "."]),
+    Sentence(["``", "lol", "''", "--"], ["``", "UH", "''", ":"]),
+    Sentence([".", ","], [".", ","]),
+]
+UNTAGGED = [Sentence(s.words) for s in TAGGED]
+
+
+def words_of(text: MiningText, rows: np.ndarray = ALL) -> list[list[str]]:
+    return [[text.words_names[c] for c in row] for row in text.words(rows).to_lists()]
+
+
+def trees_of(text: MiningText, rows: np.ndarray) -> list[tuple[list[str], list[int]]]:
+    forest = text.forest(rows)
+    cuts = [slice(int(a), int(b)) for a, b in zip(forest.offsets[:-1], forest.offsets[1:], strict=True)]
+    return [([text.label_names[c] for c in forest.label[s]], forest.size[s].tolist()) for s in cuts]
+
+
+def test_punctuation_goes_by_its_tag_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = MiningText(open_corpus(tmp_path, monkeypatch, TAGGED))
+    assert words_of(text) == [["The", "%", "-", "THE"], ["lol"], []]
+    tags = [[text.tag_names[c] for c in row] for row in text.tags(ALL).to_lists()]
+    assert tags == [["DT", "NN", "NN", "DT"], ["UH"], []]
+    words, beside = text.words_and_tags(ALL)
+    assert beside.to_lists() == text.tags(ALL).to_lists()
+    assert words.to_lists() == text.words(ALL).to_lists()
+
+
+@pytest.mark.parametrize("tag", sorted(PUNCTUATION_TAGS))
+def test_every_punctuation_tag(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tag: str) -> None:
+    text = MiningText(open_corpus(tmp_path, monkeypatch, [Sentence(["a", "b"], [tag, "NN"])]))
+    assert words_of(text, np.zeros(1, np.int64)) == [["b"]]
+
+
+def test_without_tags_punctuation_goes_by_sight(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = MiningText(open_corpus(tmp_path, monkeypatch, UNTAGGED))
+    assert words_of(text) == [["The", "%", "THE"], ["lol"], []]
+    assert text.tags(ALL).to_lists() == [[], [], []]
+    words, tags = text.words_and_tags(ALL)
+    assert tags.lengths.tolist() == words.lengths.tolist()
+    assert set(tags.items.tolist()) == {NO_TAG}
+    assert words.to_lists() == text.words(ALL).to_lists()
+
+
+@pytest.mark.parametrize("mark", ["...", "\u2026", "\u2014", "\u201c", "?!", "(", "''"])
+@pytest.mark.parametrize("word", ["%", "$", "a.", "C++", ":)", "U.S."])
+def test_symbols_and_words_are_no_punctuation(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mark: str, word: str
+) -> None:
+    text = MiningText(open_corpus(tmp_path, monkeypatch, [Sentence([mark, word])]))
+    expected = [] if word == ":)" else [word]
+    assert words_of(text, np.zeros(1, np.int64)) == [expected]
+
+
+def test_a_sentence_without_tags_does_not_change_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = MiningText(open_corpus(tmp_path, monkeypatch, [TAGGED[0], UNTAGGED[1], TAGGED[2]]))
+    alone = [words_of(text, np.array([row]))[0] for row in ALL]
+    assert words_of(text) == alone
+
+
+def test_folded_words_share_a_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = MiningText(open_corpus(tmp_path, monkeypatch, TAGGED), word_case="lower")
+    assert words_of(text) == [["the", "%", "-", "the"], ["lol"], []]
+    assert text.words_names == sorted({w.lower() for s in TAGGED for w in s.words})
+
+
+def test_an_s_right_under_root_is_merged_into_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    trees = [
+        "(ROOT (S (NP (NN a)) (S (VP (VB b)))))",
+        "(ROOT (FRAG (S (NN a))))",
+        "(ROOT (S (NN a)) (S (S (NN b)) (NN c)) (NP (NN d)))",
+        "(ROOT (NN a))",
+        "(S (S (NN a)))",
+    ]
+    sentences = [Sentence(["a"], ["NN"], tree) for tree in trees] + [Sentence(["a"], ["NN"], None)]
+    store, rows = open_corpus(tmp_path, monkeypatch, sentences), np.arange(len(sentences))
+    for collapse in (False, True):
+        expected = [read(tree, collapse) for tree in trees] + [([], [])]
+        assert trees_of(MiningText(store, collapse_root=collapse), rows) == expected
+
+
+def test_an_emptied_s_is_merged_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tree = "(ROOT (S (. .)) (NN a))"
+    store = open_corpus(tmp_path, monkeypatch, [Sentence(["a"], ["NN"], tree)])
+    assert trees_of(MiningText(store, collapse_root=True), np.zeros(1, np.int64)) == [read(tree, True)]

@@ -1,0 +1,137 @@
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+from transformers import AutoConfig, AutoModel, BertConfig, GPT2Config, OPTConfig, RobertaConfig, T5Config, XLNetConfig
+
+from ops.errors import InputError
+from ops.model import SAMPLE_SHA256, load_model, position_limit, read_facts
+
+TINY = {"hidden_size": 8, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 8, "vocab_size": 30}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    torch.manual_seed(0)
+    AutoModel.from_config(BertConfig(**TINY)).save_pretrained(tmp_path / "tiny")
+    return tmp_path / "tiny"
+
+
+def test_the_packaged_sample() -> None:
+    facts = read_facts("sample")
+    assert (facts.model_type, facts.layers, facts.width, facts.position_limit) == ("bert", 6, 384, 512)
+    assert not facts.decoder
+    assert facts.revision == ""
+    assert len(SAMPLE_SHA256) == 64
+
+
+def test_a_directory_is_loaded_as_it_is(folder: Path) -> None:
+    facts = read_facts(str(folder))
+    assert (facts.layers, facts.width, facts.position_limit, facts.decoder) == (2, 8, 512, False)
+    model = load_model(facts, "cpu", "float32")
+    assert not model.training
+    saved = load_file(folder / "model.safetensors")
+    assert torch.equal(
+        model.state_dict()["embeddings.word_embeddings.weight"], saved["embeddings.word_embeddings.weight"]
+    )
+    assert next(load_model(facts, "cpu", "bfloat16").parameters()).dtype == torch.bfloat16
+
+
+def test_the_fingerprint_is_of_the_contents(folder: Path, tmp_path: Path) -> None:
+    first = read_facts(str(folder))
+    folder.rename(tmp_path / "moved")
+    moved = tmp_path / "moved"
+    assert read_facts(str(moved)).fingerprint == first.fingerprint
+    (moved / "README.md").write_text("hello")
+    assert read_facts(str(moved)).fingerprint == first.fingerprint
+    weights = load_file(moved / "model.safetensors")
+    weights["embeddings.word_embeddings.weight"][0, 0] += 1
+    save_file(weights, moved / "model.safetensors", {"format": "pt"})
+    other = read_facts(str(moved)).fingerprint
+    assert other != first.fingerprint
+    config = AutoConfig.from_pretrained(moved)
+    config.layer_norm_eps = 1e-3
+    config.save_pretrained(moved)
+    assert read_facts(str(moved)).fingerprint not in (other, first.fingerprint)
+
+
+@pytest.mark.parametrize(
+    ("config", "limit"),
+    [
+        (BertConfig(**TINY, max_position_embeddings=512), 512),
+        (RobertaConfig(**TINY, max_position_embeddings=512), 510),
+        (RobertaConfig(**TINY, max_position_embeddings=514), 512),
+        (GPT2Config(n_embd=8, n_layer=1, n_head=1, n_positions=64, vocab_size=30), 64),
+        (OPTConfig(**TINY, ffn_dim=8, word_embed_proj_dim=8, max_position_embeddings=64), 64),
+        (XLNetConfig(d_model=8, n_layer=1, n_head=1, d_inner=8, vocab_size=30), 4096),
+    ],
+    ids=lambda value: getattr(value, "model_type", str(value)),
+)
+@torch.inference_mode()
+def test_the_limit_of_positions_is_the_longest_that_runs(config: object, limit: int) -> None:
+    model = AutoModel.from_config(config).eval()
+    assert position_limit(config, model) == limit
+    if limit < 4096:
+        ids = torch.full((1, limit + 1), 5)
+        model(input_ids=ids[:, :limit])
+        with pytest.raises((IndexError, RuntimeError)):
+            model(input_ids=ids)
+
+
+def test_a_decoder_is_known_as_one(tmp_path: Path) -> None:
+    AutoModel.from_config(GPT2Config(n_embd=8, n_layer=1, n_head=1, vocab_size=30)).save_pretrained(tmp_path)
+    assert read_facts(str(tmp_path)).decoder
+
+
+@pytest.mark.parametrize("name", ["/no/such/place", "./no-such-place", "a/b/c", "not a name!"])
+def test_a_missing_directory_is_named(name: str) -> None:
+    with pytest.raises(InputError, match=f"--model {name}: .*--model sample"):
+        read_facts(name)
+
+
+def test_what_a_directory_lacks_is_named(folder: Path, tmp_path: Path) -> None:
+    (folder / "model.safetensors").unlink()
+    with pytest.raises(InputError, match=rf"--model {folder}: the directory holds no weights"):
+        read_facts(str(folder))
+    (folder / "config.json").unlink()
+    with pytest.raises(InputError, match=rf"--model {folder}: the directory holds no config\.json"):
+        read_facts(str(folder))
+
+
+@pytest.mark.parametrize("text", ["{", "{}", '{"model_type": "no_such_type"}', "[1]"])
+def test_a_config_that_says_nothing_is_refused(folder: Path, text: str) -> None:
+    (folder / "config.json").write_text(text)
+    with pytest.raises(InputError, match=f"--model {folder}: cannot be loaded"):
+        read_facts(str(folder))
+
+
+def test_garbage_weights_are_refused(folder: Path) -> None:
+    (folder / "model.safetensors").write_bytes(b"garbage" * 100)
+    with pytest.raises(InputError, match=f"--model {folder}: cannot be loaded"):
+        load_model(read_facts(str(folder)), "cpu", "float32")
+
+
+@pytest.mark.parametrize("change", ["drop", "reshape"])
+def test_weights_that_do_not_fit_are_refused(folder: Path, change: str) -> None:
+    weights = load_file(folder / "model.safetensors")
+    name = "encoder.layer.1.output.dense.weight"
+    if change == "drop":
+        del weights[name]
+    else:
+        weights[name] = torch.zeros(3, 3)
+    save_file(weights, folder / "model.safetensors", {"format": "pt"})
+    with pytest.raises(InputError, match=f"--model {folder}: "):
+        load_model(read_facts(str(folder)), "cpu", "float32")
+
+
+def test_a_missing_pooler_does_not_matter(folder: Path) -> None:
+    weights = {k: v for k, v in load_file(folder / "model.safetensors").items() if not k.startswith("pooler.")}
+    save_file(weights, folder / "model.safetensors", {"format": "pt"})
+    load_model(read_facts(str(folder)), "cpu", "float32")
+
+
+def test_an_encoder_decoder_is_refused(tmp_path: Path) -> None:
+    T5Config(d_model=8, d_kv=4, d_ff=8, num_layers=1, num_heads=2, vocab_size=30).save_pretrained(tmp_path)
+    with pytest.raises(InputError, match=f"--model {tmp_path}: is an encoder-decoder"):
+        read_facts(str(tmp_path))

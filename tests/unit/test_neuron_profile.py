@@ -1,0 +1,89 @@
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ops.mining_text import MiningText
+from ops.neuron_profile import Profiler
+from ops.penn_tags import PUNCTUATION_TAGS, tag_class
+from tests.unit.small_corpus import Sentence, open_corpus, random_sentences
+
+
+def recount(sentences: list[Sentence], name: str, lower: bool) -> tuple[Counter[str], int]:
+    """Count one property's values in plain Python: counts, and out of how many."""
+    if name in ("tag", "tag_class"):
+        tags = [t if name == "tag" else tag_class(t) for s in sentences for t in s.tags or []]
+        return Counter(tags), len(tags)
+    if name in ("noun", "verb", "adjective"):
+        found: Counter[str] = Counter()
+        for s in sentences:
+            tagged = [p for p in zip(s.words, s.tags or [], strict=True) if p[1] not in PUNCTUATION_TAGS]
+            found.update({w.lower() if lower else w for w, t in tagged if tag_class(t) == name})
+        return found, len(sentences)
+    if name == "dataset":
+        return Counter(s.dataset for s in sentences), len(sentences)
+    if name == "words_per_sentence":
+        return Counter(str(len(s.words)) for s in sentences), len(sentences)
+    key = name.removeprefix("meta:")
+    return Counter(s.meta[key] for s in sentences if key in s.meta), sum(key in s.meta for s in sentences)
+
+
+@pytest.mark.parametrize("lower", [False, True])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_every_property_is_counted_as_by_hand(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int, lower: bool
+) -> None:
+    sentences = random_sentences(seed, 40)
+    store = open_corpus(tmp_path, monkeypatch, sentences[:25], sentences[25:])
+    profiler = Profiler(MiningText(store, "lower" if lower else "keep"))
+    rows = np.random.default_rng(seed).permutation(40)[:17]
+    own = [sentences[row] for row in rows]
+    names = [p.name for p in profiler.properties]
+    assert names == [
+        "dataset",
+        "words_per_sentence",
+        "tag",
+        "tag_class",
+        "noun",
+        "verb",
+        "adjective",
+        "author",
+        "topic",
+    ]
+    for property_, found in zip(profiler.properties, profiler.count(rows), strict=True):
+        expected, n = recount(own, property_.name, lower)
+        values = dict(zip(property_.values, found.count.tolist(), strict=True))
+        assert {v: c for v, c in values.items() if c} == dict(expected)
+        assert found.n == n
+    verbs, nouns = ([sum(tag_class(t) == c for t in s.tags or []) for s in own] for c in ("verb", "noun"))
+    numbers = {
+        "words_per_sentence": [len(s.words) for s in own],
+        "verbs_per_sentence": verbs,
+        "nouns_per_sentence": nouns,
+    }
+    sums = profiler.sums(rows)
+    assert list(sums) == list(numbers)
+    for name, of in numbers.items():
+        assert (sums[name].n, sums[name].total, sums[name].squares) == (17, sum(of), sum(n * n for n in of))
+
+
+def test_without_tags_there_are_no_tag_properties(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    profiler = Profiler(MiningText(open_corpus(tmp_path, monkeypatch, [Sentence(["a", "b"], meta={"k": "v"})])))
+    assert [p.name for p in profiler.properties] == ["dataset", "words_per_sentence", "k"]
+    assert [c.count.tolist() for c in profiler.count(np.array([0]))] == [[1], [0, 0, 1], [1]]
+    assert list(profiler.sums(np.array([0]))) == ["words_per_sentence"]
+    assert [c.n for c in profiler.count(np.zeros(0, np.int64))] == [0, 0, 0]
+
+
+def test_a_meta_key_with_the_name_of_a_property_is_told_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    profiler = Profiler(MiningText(open_corpus(tmp_path, monkeypatch, [Sentence(["a"], meta={"dataset": "x"})])))
+    assert [p.name for p in profiler.properties] == ["dataset", "words_per_sentence", "meta:dataset"]
+
+
+def test_some_sentences_without_tags(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sentences = [Sentence(["cat", "runs"], ["NN", "VBZ"]), Sentence(["dog"])]
+    profiler = Profiler(MiningText(open_corpus(tmp_path, monkeypatch, sentences)))
+    found = dict(zip((p.name for p in profiler.properties), profiler.count(np.arange(2)), strict=True))
+    assert found["noun"].count.sum() == 1
+    assert found["tag"].n == 2

@@ -1,0 +1,25 @@
+import numpy as np
+import pytest
+
+from ops.occurrences import Occurrences
+
+FOUND = Occurrences(np.array([0, 2, 3, 1], np.int32), np.array([0, 3, 3, 4], np.int64))
+
+
+def test_support_counts_the_pairs_of_each_pattern():
+    assert FOUND.support().tolist() == [3, 0, 1]
+
+
+def test_support_within_counts_the_chosen_sentences_only():
+    assert FOUND.support_within([True, True, False, True]).tolist() == [2, 0, 1]
+    assert FOUND.support_within(np.zeros(4, bool)).tolist() == [0, 0, 0]
+
+
+def test_distinct_counts_documents_once_for_each_pattern():
+    assert FOUND.distinct([5, 5, 5, 1]).tolist() == [2, 0, 1]
+    assert FOUND.distinct([0, 1, 2, 3]).tolist() == [3, 0, 1]
+
+
+def test_distinct_refuses_a_missing_code():
+    with pytest.raises(ValueError, match="must not be negative"):
+        FOUND.distinct([0, -1, 0, 0])

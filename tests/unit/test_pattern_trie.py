@@ -1,0 +1,51 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ops.pattern_trie import PatternTrie
+from ops.sequences import Sequences
+
+PATTERNS = st.lists(st.lists(st.integers(0, 6), min_size=1, max_size=4), max_size=12)
+
+
+@pytest.mark.parametrize("patterns", [[[]], [[1], []], [[-1]]])
+def test_a_pattern_without_items_is_refused(patterns):
+    with pytest.raises(ValueError, match="at least one item"):
+        PatternTrie.build(Sequences.from_lists(patterns))
+
+
+@settings(deadline=None)
+@given(PATTERNS)
+def test_the_trie_spells_each_pattern(patterns):
+    trie = PatternTrie.build(Sequences.from_lists(patterns))
+    parent = {
+        child: node
+        for node in range(trie.label.size)
+        for child in range(trie.first_child[node], trie.first_child[node + 1])
+    }
+    for pattern, node in zip(patterns, trie.node_of.tolist(), strict=True):
+        spelled = []
+        while node:
+            spelled.append(int(trie.alphabet[trie.label[node]]))
+            node = parent[node]
+        assert spelled[::-1] == pattern
+    assert trie.label.size == 1 + len({tuple(p[:i]) for p in patterns for i in range(1, len(p) + 1)})
+    assert np.all(np.diff(trie.first_child) >= 0)
+
+
+@settings(deadline=None)
+@given(PATTERNS, st.lists(st.lists(st.integers(0, 8), max_size=5), max_size=12))
+def test_a_pattern_is_found_where_the_trie_spells_it(patterns, asked):
+    trie = PatternTrie.build(Sequences.from_lists(patterns))
+    assert trie.find(Sequences.from_lists(patterns)).tolist() == trie.node_of.tolist()
+    spelled = {tuple(p[:i]) for p in patterns for i in range(len(p) + 1)} | {()}
+    found = trie.find(Sequences.from_lists(asked)).tolist()
+    assert [node >= 0 for node in found] == [tuple(row) in spelled for row in asked]
+    assert trie.is_end.nonzero()[0].tolist() == sorted(set(trie.node_of.tolist()))
+
+
+def test_items_of_no_pattern_have_no_code():
+    trie = PatternTrie.build(Sequences.from_lists([[7, 3], [900]]))
+    assert trie.compact(np.array([3, 4, 7, 900, 2_000_000], np.int32)).tolist() == [0, -1, 1, 2, -1]
+    assert PatternTrie.build(Sequences.from_lists([])).compact(np.array([3], np.int32)).tolist() == [-1]

@@ -1,0 +1,110 @@
+from collections.abc import Iterator
+
+import pytest
+import spacy
+from spacy.tokens import Doc, Span
+
+from ops.errors import InputError
+from ops.pipeline import Annotation, Annotator, describe, load_pipeline, read_annotation
+
+VOCAB = spacy.blank("en").vocab
+
+
+@pytest.fixture
+def trees() -> Iterator[dict[str, str | None]]:
+    """What `sent._.parse_string` gives, by the sentence's text."""
+    found: dict[str, str | None] = {}
+    before = Span.get_extension("parse_string") if Span.has_extension("parse_string") else None
+    Span.set_extension("parse_string", getter=lambda span: found[span.text], force=True)
+    yield found
+    Span.remove_extension("parse_string")
+    if before is not None:
+        Span.set_extension("parse_string", getter=before[2])
+
+
+def doc(words: list[str], tags: list[str] | None = None, starts: list[bool] | None = None) -> Doc:
+    return Doc(VOCAB, words, [True] * (len(words) - 1) + [False] * bool(words), tags=tags, sent_starts=starts)
+
+
+def test_words_and_tags_without_white_space() -> None:
+    found = read_annotation(doc(["I", " ", "sleep", "\n"], ["PRP", "_SP", "VBP", ""]))
+    assert found == Annotation(["I", "sleep"], ["PRP", "VBP"], None)
+
+
+@pytest.mark.parametrize("tags", [None, ["PRP", ""]])
+def test_a_word_without_a_tag_leaves_no_tags(tags: list[str] | None) -> None:
+    assert read_annotation(doc(["I", "sleep"], tags)) == Annotation(["I", "sleep"], None, None)
+
+
+@pytest.mark.parametrize("words", [[], [" "], ["\n", "  "]])
+def test_nothing_but_white_space(words: list[str], trees: dict[str, str | None]) -> None:
+    assert read_annotation(doc(words)) == Annotation([], None, None)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        "(S (PRP I) (VBP sleep))",
+        "(ROOT (S (PRP I) (VBP sleep)))",
+        "(TOP (S (PRP I) (VBP sleep)))",
+        " (S (PRP I) (VBP sleep)) ",
+    ],
+)
+def test_one_tree_stands_under_root(trees: dict[str, str | None], given: str) -> None:
+    trees["I sleep"] = given
+    assert read_annotation(doc(["I", "sleep"])).tree == "(ROOT (S (PRP I) (VBP sleep)))"
+
+
+def test_trees_of_several_sentences_stand_side_by_side(trees: dict[str, str | None]) -> None:
+    trees |= {"I sleep": "(S (PRP I) (VBP sleep))", "No": "(ROOT (INTJ (UH No)))"}
+    found = read_annotation(doc(["I", "sleep", "No"], ["PRP", "VBP", "UH"], [True, False, True]))
+    assert found.tree == "(ROOT (S (PRP I) (VBP sleep)) (INTJ (UH No)))"
+
+
+def test_a_sentence_of_white_space_needs_no_tree(trees: dict[str, str | None]) -> None:
+    trees["No"] = "(INTJ (UH No))"
+    assert read_annotation(doc(["No", "\n"], None, [True, True])).tree == "(ROOT (INTJ (UH No)))"
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        "(INTJ (UH No) (UH no))",
+        "",
+        None,
+        "(INTJ)",
+        "(INTJ (UH No)",
+        "(INTJ No)) (X",
+    ],
+)
+def test_a_tree_that_does_not_fit_is_left_out(trees: dict[str, str | None], other: str | None) -> None:
+    trees |= {"I sleep": "(S (PRP I) (VBP sleep))", "No": other}
+    found = read_annotation(doc(["I", "sleep", "No"], ["PRP", "VBP", "UH"], [True, False, True]))
+    assert found == Annotation(["I", "sleep", "No"], ["PRP", "VBP", "UH"], None)
+
+
+def test_a_getter_that_fails_gives_no_tree(trees: dict[str, str | None]) -> None:
+    assert read_annotation(doc(["I"])).tree is None
+
+
+def test_brackets_as_words(trees: dict[str, str | None]) -> None:
+    trees["( a )"] = "(PRN (-LRB- -LRB-) (NN a) (-RRB- -RRB-))"
+    assert read_annotation(doc(["(", "a", ")"])).tree == "(ROOT (PRN (-LRB- -LRB-) (NN a) (-RRB- -RRB-)))"
+
+
+def test_the_blank_pipeline_gives_words_alone() -> None:
+    found = Annotator("blank").annotate(["Don't go.", "", " a  b "])
+    assert found == [
+        Annotation(["Do", "n't", "go", "."], None, None),
+        Annotation([], None, None),
+        Annotation(["a", "b"], None, None),
+    ]
+    pipeline = load_pipeline("blank")
+    assert describe(pipeline).startswith("en_")
+    assert pipeline.max_length > 10**9
+
+
+@pytest.mark.parametrize("name", ["no_such_pipeline", "/tmp"])
+def test_a_missing_pipeline_is_named(name: str) -> None:
+    with pytest.raises(InputError, match=f"--pipeline {name}: cannot be loaded .* ships with the project"):
+        load_pipeline(name)

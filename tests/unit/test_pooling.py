@@ -1,0 +1,56 @@
+import numpy as np
+import pytest
+import torch
+
+from ops.pooling import POOLS, Pooler
+
+LENGTHS = (4, 2, 7)
+RNG = np.random.default_rng(0)
+
+
+def batch(special_tokens: str) -> tuple[torch.Tensor, torch.Tensor]:
+    """Give states, padded with NaN, and which tokens count: with `exclude` not the first and the last."""
+    states = torch.full((3, 7, 5), torch.nan)
+    counted = torch.zeros(3, 7, dtype=torch.bool)
+    for row, length in enumerate(LENGTHS):
+        states[row, :length] = torch.from_numpy(RNG.normal(size=(length, 5)))
+        own = slice(1, length - 1) if special_tokens == "exclude" and length > 2 else slice(0, length)
+        counted[row, own] = True
+    return states, counted
+
+
+def one(pool: str, states: torch.Tensor, counted: torch.Tensor) -> torch.Tensor:
+    """Pool one sentence."""
+    if pool == "cls":
+        return states[0]
+    own = states[counted]
+    return {"mean": own.mean(0), "max": own.max(0).values, "last": own[-1]}[pool]
+
+
+@pytest.mark.parametrize("special_tokens", ["include", "exclude"])
+@pytest.mark.parametrize("pool", POOLS)
+def test_a_batch_is_pooled_sentence_by_sentence(pool: str, special_tokens: str) -> None:
+    states, counted = batch(special_tokens)
+    expected = torch.stack([one(pool, s, c) for s, c in zip(states, counted, strict=True)])
+    torch.testing.assert_close(Pooler(pool, counted)(states), expected, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("pool", POOLS)
+def test_without_padding_too(pool: str) -> None:
+    states = torch.from_numpy(RNG.normal(size=(2, 3, 4))).float()
+    counted = torch.ones(2, 3, dtype=torch.bool)
+    expected = torch.stack([one(pool, s, c) for s, c in zip(states, counted, strict=True)])
+    torch.testing.assert_close(Pooler(pool, counted)(states), expected)
+
+
+@pytest.mark.parametrize("pool", POOLS)
+def test_half_precision_is_pooled_in_float32(pool: str) -> None:
+    states = torch.full((1, 2049, 1), 1.0, dtype=torch.bfloat16)
+    found = Pooler(pool, torch.ones(1, 2049, dtype=torch.bool))(states)
+    assert found.dtype == torch.float32
+    assert found.tolist() == [[1.0]]
+
+
+def test_all_values_negative_leave_the_padding_out_of_the_maximum() -> None:
+    states = torch.tensor([[[-3.0], [-2.0], [0.0]]])
+    assert Pooler("max", torch.tensor([[True, True, False]]))(states).tolist() == [[-2.0]]

@@ -1,0 +1,71 @@
+import math
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ops.productivity import productive_sequences, productive_subtrees
+from ops.sequences import Sequences
+from ops.subtree_patterns import Subtrees
+
+LIFT = st.sampled_from([0.5, 1.0, 1.05, 1.2, 2.0, math.nan])
+PATTERN = st.lists(st.integers(0, 2), min_size=1, max_size=4).map(tuple)
+RATIO = st.sampled_from([0.0, 1.0, 1.05, 1.5])
+
+
+def depths_to_subtree(rises, labels):
+    """A preorder from how far each node's depth lies above its lowest possible one."""
+    depths = [0]
+    for rise in rises:
+        depths.append(1 + min(rise, depths[-1]))
+    return tuple(zip(depths, labels, strict=False))
+
+
+SUBTREE = st.builds(
+    depths_to_subtree,
+    st.lists(st.integers(0, 3), min_size=1, max_size=4),
+    st.lists(st.integers(0, 1), min_size=5, max_size=5),
+)
+
+
+def is_kept(pattern, shorter, lifts, ratio):
+    return not any(lifts[pattern] < ratio * lifts[other] for other in shorter if other in lifts)
+
+
+@settings(deadline=None)
+@given(st.dictionaries(PATTERN, LIFT, max_size=15), RATIO)
+def test_sequences_are_compared_with_those_one_item_shorter(lifts, ratio):
+    patterns = list(lifts)
+    found = productive_sequences(Sequences.from_lists(patterns), list(lifts.values()), ratio).tolist()
+    one_less = [[p[:i] + p[i + 1 :] for i in range(len(p))] for p in patterns]
+    assert found == [is_kept(p, less, lifts, ratio) for p, less in zip(patterns, one_less, strict=True)]
+
+
+def one_node_less(subtree):
+    for place, (depth, _) in enumerate(subtree):
+        if place + 1 == len(subtree) or subtree[place + 1][0] <= depth:
+            yield subtree[:place] + subtree[place + 1 :]
+    if sum(depth == 1 for depth, _ in subtree) == 1:
+        yield tuple((depth - 1, label) for depth, label in subtree[1:])
+
+
+@settings(deadline=None)
+@given(st.dictionaries(SUBTREE, LIFT, max_size=15), RATIO)
+def test_subtrees_are_compared_with_those_one_node_shorter(lifts, ratio):
+    subtrees = list(lifts)
+    found = productive_subtrees(Subtrees.from_lists(subtrees), list(lifts.values()), ratio).tolist()
+    assert found == [is_kept(s, one_node_less(s), lifts, ratio) for s in subtrees]
+
+
+def test_the_root_goes_only_where_it_has_one_child():
+    chain, chain_less = ((0, 1), (1, 2), (2, 3)), ((0, 2), (1, 3))
+    fork, fork_less = ((0, 1), (1, 2), (1, 3)), ((0, 1), (1, 2))
+    found = productive_subtrees(Subtrees.from_lists([chain, chain_less, fork, fork_less]), [1, 1, 1.2, 1], 1.1)
+    assert found.tolist() == [False, True, True, True]
+
+
+@pytest.mark.parametrize("lifts", [[1.0, 1.0], [math.nan, math.nan]])
+def test_without_a_ratio_or_a_baseline_nothing_is_left_out(lifts):
+    patterns = Sequences.from_lists([[1], [1, 1]])
+    assert productive_sequences(patterns, lifts, 0 if lifts[0] == 1 else 1.05).all()
+    assert productive_sequences(Sequences.from_lists([]), []).size == 0

@@ -1,0 +1,57 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import chi2, false_discovery_control
+
+from ops.measures import signed_g2
+from ops.q_values import p_values, q_values, selected_p_values
+
+P = st.floats(0, 1)
+
+
+def test_p_is_the_upper_tail_of_chi_square_for_either_sign():
+    g2 = np.array([0.0, 0.1, 3.84, 50.0, 900.0])
+    assert p_values(g2) == pytest.approx(chi2.sf(g2, 1), rel=1e-9)
+    assert p_values(-g2).tolist() == p_values(g2).tolist()
+
+
+@settings(deadline=None)
+@given(st.lists(st.tuples(P, st.integers(0, 3)), max_size=30))
+def test_q_is_benjamini_and_hochberg_within_each_group(rows):
+    p, groups = np.array([row[0] for row in rows]), np.array([row[1] for row in rows], dtype=int)
+    found = q_values(p, groups)
+    for group in np.unique(groups):
+        assert found[groups == group] == pytest.approx(false_discovery_control(p[groups == group]))
+    if len(rows):
+        assert q_values(p) == pytest.approx(false_discovery_control(p))
+
+
+def test_a_small_p_keeps_its_digits_in_every_group():
+    assert q_values([1e-200, 1.0, 1e-100, 1.0], ["b", "b", "a", "a"]).tolist() == [2e-200, 1.0, 2e-100, 1.0]
+
+
+def test_selection_only_weakens_and_spares_what_is_far_above_the_floor():
+    support, baseline = np.array([5, 8, 2000]), np.array([300, 100, 20_000])
+    plain = p_values(signed_g2(support, 10_000, baseline, 1_000_000))
+    selected = selected_p_values(support, 10_000, baseline, 1_000_000, 5)
+    assert np.all(selected >= plain)
+    assert selected[0] == 1
+    assert selected[2] == pytest.approx(plain[2])
+    assert selected_p_values([9], 10, [0], 0, 5).tolist() == [1]
+
+
+def test_among_random_sets_false_discoveries_keep_to_their_rate():
+    """Rare patterns at a Zipf-like rate, kept by support: uncorrected, most draws show a false one."""
+    random = np.random.default_rng(0)
+    rate = 1 / np.arange(20, 20_000)
+    plain = corrected = 0
+    draws = 60
+    for _ in range(draws):
+        support, baseline = random.binomial(2_000, rate), random.binomial(50_000, rate)
+        mined = support >= 5
+        table = (support[mined], 2_000, baseline[mined], 50_000)
+        plain += bool((q_values(p_values(signed_g2(*table))) < 0.05).any())
+        corrected += bool((q_values(selected_p_values(*table, 5)) < 0.05).any())
+    assert corrected / draws <= 0.05 + 2 * np.sqrt(0.05 * 0.95 / draws)
+    assert plain > corrected

@@ -1,0 +1,87 @@
+import csv
+from pathlib import Path
+
+import pytest
+
+from ops.errors import InputError
+from ops.read_csv import read_csv
+from ops.rows import Broken, Row
+
+
+def _write(path: Path, content: str | bytes) -> str:
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return str(path)
+
+
+def test_cells_stay_as_written(tmp_path: Path) -> None:
+    path = _write(
+        tmp_path / "a.csv",
+        'text,doc_id,zip,flag\n"a, ""b""\nc",7,007,TRUE\r\nplain,,1e3,\n,d,x,y\n"  ",d,x,y\n',
+    )
+    assert list(read_csv(path)) == [
+        Row('a, "b"\nc', "7", {"zip": "007", "flag": "TRUE"}),
+        Row("plain", "a.csv:1", {"zip": "1e3"}),
+        Broken("", "d", "empty"),
+        Broken("", "d", "empty"),
+    ]
+
+
+def test_another_text_column(tmp_path: Path) -> None:
+    path = _write(tmp_path / "a.csv", "\ufefftext,review\nx,y\n")
+    assert list(read_csv(path, text_column="review")) == [Row("y", "a.csv:0", {"text": "x"})]
+
+
+def test_what_is_not_utf8(tmp_path: Path) -> None:
+    path = _write(tmp_path / "a.csv", b"text,m\n\xffa,b\nc,\xff\nd\0,e\n")
+    assert list(read_csv(path)) == [
+        Broken("\ufffda", "a.csv:0", "invalid_text"),
+        Row("c", "a.csv:1", {"m": "\ufffd"}),
+        Broken("d\ufffd", "a.csv:2", "invalid_text"),
+    ]
+
+
+def test_a_huge_cell(tmp_path: Path) -> None:
+    csv.field_size_limit(131072)
+    path = _write(tmp_path / "a.csv", "text\n" + "x" * 1_000_000 + "\n")
+    (row,) = read_csv(path)
+    assert len(row.text) == 1_000_000
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("", "is empty"),
+        ("a,b\n", "no column 'text'; it has 'a', 'b'; .*--text-column"),
+        ("text,a,a\n", "'a' stands 2 times"),
+        ('"text', "header line cannot be read"),
+    ],
+)
+def test_an_unusable_header(tmp_path: Path, content: str, message: str) -> None:
+    with pytest.raises(InputError, match=rf"a\.csv: .*{message}"):
+        list(read_csv(_write(tmp_path / "a.csv", content), on_error="reject"))
+
+
+@pytest.mark.parametrize(
+    ("content", "place", "kept"),
+    [
+        ("text,m\na,b\nc\nd,e\n", r"row 1 \(line 3\): 1 cells, the header has 2", ["a", "d"]),
+        ("text,m\na,b\nc,d,e\nd,e\n", r"row 1 \(line 3\): 3 cells", ["a", "d"]),
+        ('text,m\n"a\na",b\n"c"x,d\nd,e\n', r"row 1 \(line 4\)", ["a\na", "d"]),
+        ('text,m\na,b\n"c,d\nd,e\n', r"row 1 \(line 3\)", ["a"]),
+    ],
+)
+def test_a_broken_row_fails_or_is_recorded(tmp_path: Path, content: str, place: str, kept: list[str]) -> None:
+    path = _write(tmp_path / "a.csv", content)
+    with pytest.raises(InputError, match=rf"a\.csv: {place}.*--on-error reject"):
+        list(read_csv(path))
+    rows = list(read_csv(path, on_error="reject"))
+    assert [row.text for row in rows if isinstance(row, Row)] == kept
+    assert [(row.doc_id, row.reason) for row in rows if isinstance(row, Broken)] == [("a.csv:1", "broken")]
+    assert [row.doc_id for row in rows] == [f"a.csv:{number}" for number in range(len(rows))]
+
+
+def test_a_blank_line_is_an_empty_row(tmp_path: Path) -> None:
+    assert list(read_csv(_write(tmp_path / "a.csv", "text,m\n\na,b\n"))) == [
+        Broken("", "a.csv:0", "empty"),
+        Row("a", "a.csv:1", {"m": "b"}),
+    ]

@@ -1,0 +1,78 @@
+from pathlib import Path
+
+import pytest
+
+from ops.errors import InputError
+from ops.read_jsonl import read_jsonl
+from ops.rows import Broken, Row
+
+
+def _write(path: Path, content: str | bytes) -> str:
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return str(path)
+
+
+def test_values_become_strings(tmp_path: Path) -> None:
+    path = _write(
+        tmp_path / "a.jsonl",
+        '{"text": "\\u00e9 \\ud83d\\ude00", "doc_id": 5, "b": true, "i": 3, "f": 0.5, "s": "x",'
+        ' "n": null, "l": [1]}\n'
+        '{"text": "b", "doc_id": null}\n',
+    )
+    assert list(read_jsonl(path)) == [
+        Row("é 😀", "5", {"b": "true", "i": "3", "f": "0.5", "s": "x"}),
+        Row("b", "a.jsonl:1", {}),
+    ]
+
+
+def test_rows_that_cannot_be_used(tmp_path: Path) -> None:
+    lines = [
+        b'{"text": null}',
+        b'{"other": 1}',
+        b"",
+        b'{"text": 3}',
+        b'{"text": {"a": 1}}',
+        b'{"text": "\\ud800"}',
+        b'{"text": "\\u0000"}',
+        b'{"text": "\xff"}',
+        b'{"text": "ok", "m\xff": "\\ud800"}',
+    ]
+    rows = list(read_jsonl(_write(tmp_path / "a.jsonl", b"\n".join(lines))))
+    reasons = [row.reason if isinstance(row, Broken) else "" for row in rows]
+    assert reasons == ["empty"] * 3 + ["invalid_text"] * 5 + [""]
+    assert rows[-1] == Row("ok", "a.jsonl:8", {"m\ufffd": "\ufffd"})
+
+
+@pytest.mark.parametrize(
+    ("line", "found"),
+    [
+        ("{", "not valid JSON"),
+        ('{"text": "a"} x', "not valid JSON"),
+        ("[1]", "a JSON list, expected an object"),
+        ("[" * 100_000, "not valid JSON"),
+        ('{"text": ' + "9" * 5000 + "}", "not valid JSON"),
+    ],
+)
+def test_a_broken_line_fails_or_is_recorded(tmp_path: Path, line: str, found: str) -> None:
+    path = _write(tmp_path / "a.jsonl", '{"text": "a"}\n' + line + '\n{"text": "b"}\n')
+    with pytest.raises(InputError, match=rf"a\.jsonl: line 2: {found}.*--on-error reject"):
+        list(read_jsonl(path))
+    rows = list(read_jsonl(path, on_error="reject"))
+    assert [row.text for row in rows if isinstance(row, Row)] == ["a", "b"]
+    assert rows[1][1:] == ("a.jsonl:1", "broken")
+
+
+def test_a_missing_text_column_is_named(tmp_path: Path) -> None:
+    path = _write(tmp_path / "a.jsonl", '{"body": "a", "n": 1}\n' * 3)
+    with pytest.raises(InputError, match=r"no column 'text'; it has 'body', 'n'; .*--text-column"):
+        list(read_jsonl(path, on_error="reject"))
+    assert len(list(read_jsonl(path, text_column="body"))) == 3
+
+
+def test_a_text_column_that_comes_late(tmp_path: Path) -> None:
+    path = _write(tmp_path / "a.jsonl", '{"n": 1}\n' * 50 + '{"text": "a"}\n')
+    assert len(list(read_jsonl(path))) == 51
+
+
+def test_an_empty_file_has_no_rows(tmp_path: Path) -> None:
+    assert list(read_jsonl(_write(tmp_path / "a.jsonl", ""))) == []

@@ -1,0 +1,163 @@
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from ops.errors import InputError
+from ops.read_parquet import read_parquet
+from ops.rows import Broken, Row
+
+
+def _write(path: Path, table: pa.Table, **options: object) -> str:
+    pq.write_table(table, path, **options)
+    return str(path)
+
+
+def _invalid(kind: pa.DataType) -> pa.Array:
+    return pa.array([b"good", b"\xff", b"a\0", None, b" "], pa.binary()).view(pa.binary()).cast(kind, safe=False)
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        pa.string(),
+        pa.large_string(),
+        pa.string_view(),
+        pa.binary(),
+        pa.large_binary(),
+        pa.dictionary(pa.int8(), pa.string()),
+    ],
+    ids=str,
+)
+def test_every_type_of_text(tmp_path: Path, kind: pa.DataType) -> None:
+    column = pa.array(["é", None, "b"])
+    column = column.dictionary_encode() if pa.types.is_dictionary(kind) else column.cast(kind)
+    path = _write(tmp_path / "a.parquet", pa.table({"text": column}))
+    expected = [Row("é", "a.parquet:0", {}), Broken("", "a.parquet:1", "empty"), Row("b", "a.parquet:2", {})]
+    assert list(read_parquet(path)) == expected
+
+
+def test_text_that_is_not_utf8(tmp_path: Path) -> None:
+    values = pa.array([b"good", b"\xff", b"a\0", None, b" "])
+    unchecked = pa.Array.from_buffers(pa.string(), 5, values.buffers())
+    path = _write(tmp_path / "a.parquet", pa.table({"text": unchecked, "m": unchecked, "doc_id": unchecked}))
+    rows = list(read_parquet(path))
+    assert rows[0] == Row("good", "good", {"m": "good"})
+    assert [row.reason for row in rows[1:] if isinstance(row, Broken)] == [
+        "invalid_text",
+        "invalid_text",
+        "empty",
+        "empty",
+    ]
+    assert [row.doc_id for row in rows[1:]] == ["\ufffd", "a\ufffd", "a.parquet:3", " "]
+
+
+def test_scalars_become_metadata(tmp_path: Path) -> None:
+    stamp = datetime(2020, 1, 2, 3, 4, 5)
+    table = pa.table(
+        {
+            "text": ["a", "b"],
+            "doc_id": pa.array([7, None]),
+            "b": [True, None],
+            "i": pa.array([3, None], pa.uint8()),
+            "f": [0.1, None],
+            "f32": pa.array([0.1, None], pa.float32()),
+            "d": [Decimal("1.50"), None],
+            "day": [date(2020, 1, 2), None],
+            "s": pa.array([stamp, None], pa.timestamp("s")),
+            "ns": pa.array([stamp, None], pa.timestamp("ns")),
+            "z": pa.array([stamp.replace(tzinfo=UTC), None], pa.timestamp("us", "UTC")),
+            "span": [timedelta(days=1), None],
+            "dict": pa.array(["x", None]).dictionary_encode(),
+            "list": [[1], None],
+            "struct": [{"a": 1}, None],
+            "bytes": [b"a", None],
+            "null": pa.nulls(2),
+        }
+    )
+    first, second = read_parquet(_write(tmp_path / "a.parquet", table))
+    assert second == Row("b", "a.parquet:1", {})
+    assert first == Row(
+        "a",
+        "7",
+        {
+            "b": "true",
+            "i": "3",
+            "f": "0.1",
+            "f32": "0.1",
+            "d": "1.50",
+            "day": "2020-01-02",
+            "s": "2020-01-02T03:04:05.000",
+            "ns": "2020-01-02T03:04:05.000000000",
+            "z": "2020-01-02T03:04:05.000000Z",
+            "span": "1 day, 0:00:00",
+            "dict": "x",
+        },
+    )
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        ({"body": ["a"], "n": [1]}, "no column 'text'; it has 'body', 'n'; .*--text-column"),
+        ({"text": [1]}, "'text' is int64, expected text"),
+        ({"text": [["a"]]}, "'text' is list<.*>, expected text"),
+    ],
+)
+def test_an_unusable_text_column(tmp_path: Path, table: dict[str, list[object]], message: str) -> None:
+    path = _write(tmp_path / "a.parquet", pa.table(table))
+    with pytest.raises(InputError, match=rf"a\.parquet: .*{message}"):
+        list(read_parquet(path, on_error="reject"))
+
+
+@pytest.mark.parametrize(("size", "message"), [(0, "is empty"), (20, "not a whole Parquet file"), (-9, "not a whole")])
+def test_a_truncated_file(tmp_path: Path, size: int, message: str) -> None:
+    path = Path(_write(tmp_path / "a.parquet", pa.table({"text": ["a", "b"]})))
+    path.write_bytes(path.read_bytes()[:size])
+    with pytest.raises(InputError, match=message):
+        list(read_parquet(str(path), on_error="reject"))
+
+
+def test_a_damaged_row_group_is_recorded_row_by_row(tmp_path: Path) -> None:
+    table = pa.table({"text": [f"sentence {number}" for number in range(30)]})
+    path = Path(
+        _write(
+            tmp_path / "a.parquet",
+            table,
+            row_group_size=10,
+            use_dictionary=False,
+            write_page_checksum=True,
+            compression="NONE",
+        )
+    )
+    content = path.read_bytes()
+    path.write_bytes(content.replace(b"sentence 15", b"sentence xx"))
+    with pytest.raises(InputError, match=r"a\.parquet: row group 1 \(rows 10 to 19\): .*--on-error reject"):
+        list(read_parquet(str(path)))
+    rows = list(read_parquet(str(path), on_error="reject"))
+    assert [row.doc_id for row in rows] == [f"a.parquet:{number}" for number in range(30)]
+    assert [isinstance(row, Broken) for row in rows] == [False] * 10 + [True] * 10 + [False] * 10
+
+
+def test_large_rows_come_in_small_batches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ops.read_parquet._BATCH_BYTES", 1000)
+    texts = [f"{number} " + "x" * 600 for number in range(5)]
+    path = _write(tmp_path / "a.parquet", pa.table({"text": texts}))
+    assert [row.text for row in read_parquet(path)] == texts
+
+
+def test_a_failure_of_the_storage_is_not_taken_for_damage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = _write(tmp_path / "a.parquet", pa.table({"text": ["a"] * 10}), row_group_size=5)
+    reader = read_parquet(path, on_error="reject")
+    next(reader)
+
+    def fail(self: object, size: int = -1) -> bytes:
+        self.failure = OSError("connection lost")  # type: ignore[attr-defined]
+        raise self.failure  # type: ignore[attr-defined]
+
+    monkeypatch.setattr("ops.watched.Watched.read", fail)
+    with pytest.raises(OSError, match="connection lost"):
+        list(reader)

@@ -1,0 +1,107 @@
+import pickle
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from ops import pydocs, read_source
+from ops.errors import InputError
+from ops.read_source import Piece, check_source, pieces, read_piece, source_fingerprint
+from ops.rows import Row
+from ops.sources import parse_source
+
+
+def _touch(path: Path, content: bytes = b"text\na\n") -> str:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content)
+    return str(path)
+
+
+def test_a_file_is_a_piece(tmp_path: Path) -> None:
+    path = _touch(tmp_path / "a.csv")
+    (piece,) = pieces(parse_source(f"n={path}"))
+    assert piece == Piece("n", "csv", path, "a.csv", 0)
+    assert pickle.loads(pickle.dumps(piece)) == piece
+    assert list(read_piece(piece)) == [Row("a", "a.csv:0", {})]
+
+
+def test_files_of_one_name_have_documents_of_their_own(tmp_path: Path) -> None:
+    for folder in ("x", "y/z"):
+        _touch(tmp_path / folder / "a.txt")
+    found = pieces(parse_source(str(tmp_path / "**" / "a.txt")))
+    assert [(piece.name, piece.index) for piece in found] == [("x/a.txt", 0), ("y/z/a.txt", 1)]
+    assert next(iter(read_piece(found[1]))).doc_id == "y/z/a.txt:0"
+
+
+def test_a_uri_reads_like_its_path(tmp_path: Path) -> None:
+    path = Path(_touch(tmp_path / "a b.csv"))
+    table = tmp_path / "t.parquet"
+    pq.write_table(pa.table({"text": ["x"]}), table)
+    for file, row in ((path, Row("a", "a b.csv:0", {})), (table, Row("x", "t.parquet:0", {}))):
+        source = parse_source(file.as_uri())
+        check_source(source)
+        (piece,) = pieces(source)
+        assert list(read_piece(piece)) == [row]
+        assert source_fingerprint(source) == source_fingerprint(parse_source(str(file)))
+
+
+def test_pydocs_has_a_piece_a_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = pieces(parse_source("d=pydocs"))
+    assert [piece.file for piece in found] == pydocs.pydocs_pieces()
+    assert {piece.dataset for piece in found} == {"d"}
+    monkeypatch.setattr(read_source, "read_pydocs", lambda piece: iter([Row(piece, "", {})]))
+    assert list(read_piece(found[0])) == [Row("stdlib:0", "", {})]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("a.csv", b"", "is empty"),
+        ("a.csv", b"b\nc\n", "no column 'text'"),
+        ("a.jsonl", b'{"b": 1}\n', "no column 'text'"),
+        ("a.parquet", b"", "is empty"),
+        ("a.parquet", b"PAR1xxxxPAR1", "not a whole Parquet file"),
+        ("a.txt", "\ufefftext".encode("utf-16"), "UTF-16, expected UTF-8"),
+    ],
+)
+def test_checks_before_the_work(tmp_path: Path, name: str, content: bytes, message: str) -> None:
+    _touch(tmp_path / "0" / "a.txt")
+    source = parse_source(_touch(tmp_path / name, content))
+    with pytest.raises(InputError, match=rf"{name}: .*{message}"):
+        check_source(source)
+
+
+@pytest.mark.parametrize(
+    ("name", "content"), [("a.txt", b""), ("a.jsonl", b""), ("a.csv", b"text\n"), ("a.csv", b"text\na,b")]
+)
+def test_what_the_checks_let_through(tmp_path: Path, name: str, content: bytes) -> None:
+    check_source(parse_source(_touch(tmp_path / name, content)))
+
+
+def test_a_file_that_vanished_is_named(tmp_path: Path) -> None:
+    path = _touch(tmp_path / "a.txt")
+    source = parse_source(path)
+    Path(path).unlink()
+    with pytest.raises(InputError, match=r"a\.txt: no such file"):
+        check_source(source)
+
+
+def test_the_fingerprint_is_one_of_names_and_bytes(tmp_path: Path) -> None:
+    def digest(folder: str, **files: bytes) -> str:
+        for name, content in files.items():
+            _touch(tmp_path / folder / f"{name}.txt", content)
+        return source_fingerprint(parse_source(str(tmp_path / folder / "*.txt")))
+
+    first = digest("one", a=b"x", b=b"y")
+    assert first == digest("two", a=b"x", b=b"y")
+    assert len({first, digest("3", a=b"x", b=b"z"), digest("4", a=b"x", c=b"y"), digest("5", a=b"xy", b=b"")}) == 4
+
+
+def test_the_fingerprint_of_pydocs_is_one_of_versions(monkeypatch: pytest.MonkeyPatch) -> None:
+    source = parse_source("pydocs")
+    monkeypatch.setattr(read_source, "package_versions", lambda: {"stdlib": "3.11.7"})
+    first = source_fingerprint(source)
+    assert first == source_fingerprint(parse_source("x=pydocs"))
+    monkeypatch.setattr(read_source, "package_versions", lambda: {"stdlib": "3.11.8"})
+    assert source_fingerprint(source) != first

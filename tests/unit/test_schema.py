@@ -1,0 +1,47 @@
+import pyarrow as pa
+import pytest
+
+from ops.schema import TABLES, TableSpec, activations_schema, group_rows, schema
+
+SPECS = [pytest.param(spec, id=name) for name, spec in TABLES.items()]
+
+
+@pytest.mark.parametrize("spec", SPECS)
+def test_every_column_says_what_it_means(spec: TableSpec) -> None:
+    assert spec.row.startswith(("a ", "one ", "something "))
+    for column in spec.columns:
+        assert column.meaning.strip() == column.meaning != ""
+        assert column.meaning != column.name
+    assert len({c.name for c in spec.columns}) == len(spec.columns)
+
+
+@pytest.mark.parametrize("spec", SPECS)
+def test_a_table_is_sorted_by_its_own_columns(spec: TableSpec) -> None:
+    columns = {c.name: c for c in spec.columns}
+    assert set(spec.order) <= set(columns)
+    assert not any(columns[name].nullable for name in spec.order)
+    assert 0 < spec.rows_per_group <= 65_536
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_the_arrow_schema_is_the_specification(table: str) -> None:
+    found = schema(table)
+    assert [(f.name, f.type, f.nullable) for f in found] == [
+        (c.name, c.type, c.nullable) for c in TABLES[table].columns
+    ]
+
+
+def test_one_name_has_one_type_everywhere() -> None:
+    seen: dict[str, pa.DataType] = {}
+    for spec in TABLES.values():
+        for column in spec.columns:
+            if column.name not in ("mean", "std"):
+                assert seen.setdefault(column.name, column.type) == column.type
+
+
+def test_activations_have_a_vector_of_fixed_size_for_each_layer() -> None:
+    found = activations_schema((4, 2))
+    assert [f.type for f in found] == [pa.int64(), pa.list_(pa.float32(), 4), pa.list_(pa.float32(), 2)]
+    assert not any(f.nullable for f in found)
+    assert group_rows("activations") == 1024
+    assert group_rows("sentences") == 8192

@@ -1,0 +1,217 @@
+from collections.abc import Iterator
+from typing import Any, cast
+
+import numpy as np
+import pytest
+import torch
+
+from ops.histogram import edges_from_pilot
+from ops.keys import EMPTY, decode
+from ops.moments import Moments
+from ops.plan import Shards
+from ops.score import Scorer
+from ops.score_shard import ShardResult, ShardScorer, encode_batches, negate, score_batch
+from ops.tokens import Tokenizer, Tokens
+from ops.topk import TopK
+from ops.topk_partial import by_neuron, read_keys, read_matrix, read_moments
+
+N, K, WIDTHS = 90, 4, (3, 2)
+SHARDS = Shards(N, 20)
+POLES = ("top", "bottom")
+
+
+class FakeScorer:
+    """Gives back activations that are known beforehand; a sentence's one token is its id."""
+
+    device = torch.device("cpu")
+
+    def __init__(self, values: np.ndarray) -> None:
+        self.values = torch.from_numpy(values)
+
+    def score(self, batch: list[Tokens]) -> list[torch.Tensor]:
+        return list(self.values[[t.ids[0] for t in batch]].split(WIDTHS, 1))
+
+
+def activations(levels: int) -> np.ndarray:
+    return (np.random.default_rng(3).integers(-levels, levels + 1, (N, sum(WIDTHS))) / 8).astype(np.float32)
+
+
+def scorer_of(values: np.ndarray, poles: tuple[str, ...] = POLES) -> ShardScorer:
+    edges = edges_from_pilot(torch.nan_to_num(torch.from_numpy(values), 0, 0, 0), 16)
+    return ShardScorer(cast(Scorer, FakeScorer(values)), K, poles, edges)
+
+
+def batches(first: int, behind: int, size: int = 7) -> Iterator[tuple[np.ndarray, list[Tokens]]]:
+    ids = np.random.default_rng(first).permutation(np.arange(first, behind))
+    for start in range(0, len(ids), size):
+        own = ids[start : start + size]
+        yield own, [Tokens([int(i)], [0], False) for i in own]
+
+
+def run(scorer: ShardScorer, shard: int, sample: tuple[int, ...] = ()) -> ShardResult:
+    span = SHARDS.span(shard)
+    return scorer.run(span, batches(*span), np.array(sample, np.int64))
+
+
+def merged(results: list[ShardResult], pole: str) -> list[list[tuple[float, int]]]:
+    reducer = TopK(sum(WIDTHS), K)
+    for result in results:
+        reducer.insert(*read_keys(result.table, pole))
+    keys = reducer.result()
+    values, ids = decode(keys)
+    sign = 1 if pole == "top" else -1
+    return [
+        [(sign * v, i) for v, i, key in zip(vs, row, ks, strict=True) if key != EMPTY]
+        for vs, row, ks in zip(values.tolist(), ids.tolist(), keys.tolist(), strict=True)
+    ]
+
+
+def brute(values: np.ndarray, pole: str) -> list[list[tuple[float, int]]]:
+    sign = 1 if pole == "top" else -1
+    good = [i for i in range(N) if np.isfinite(values[i]).all()]
+    return [
+        sorted(((float(column[i]), i) for i in good), key=lambda p: (-sign * p[0], p[1]))[:K] for column in values.T
+    ]
+
+
+@pytest.mark.parametrize("levels", [1, 4, 10**6])
+@pytest.mark.parametrize("order", [[0, 1, 2, 3, 4], [4, 3, 2, 1, 0], [2, 0, 2, 4, 4, 1, 3, 0, 2]])
+def test_shards_in_any_order_with_replays_give_what_sorting_gives(levels: int, order: list[int]) -> None:
+    values = activations(levels)
+    scorer = scorer_of(values)
+    results = [run(scorer, shard) for shard in order]
+    last = dict(zip(order, results, strict=True))
+    first = dict(reversed(list(zip(order, results, strict=True))))
+    for kept in (list(last.values()), list(first.values()), results):
+        for pole in POLES:
+            assert merged(kept, pole) == brute(values, pole)
+
+
+def test_two_workers_and_one_that_was_lost() -> None:
+    values = activations(4)
+    lost, one, two = scorer_of(values), scorer_of(values), scorer_of(values)
+    results = [run(lost, 3), run(one, 0), run(two, 4), run(one, 2), run(two, 1)]
+    for pole in POLES:
+        assert merged(results, pole) == brute(values, pole)
+        assert merged([*results, run(two, 3)], pole) == brute(values, pole)
+
+
+def test_a_shard_that_broke_off_is_done_again_by_the_same_worker() -> None:
+    values = activations(4)
+    scorer = scorer_of(values)
+
+    def broken() -> Iterator[tuple[np.ndarray, list[Tokens]]]:
+        yield next(batches(0, 20))
+        raise OSError
+
+    with pytest.raises(OSError):  # noqa: PT011
+        scorer.run((0, 20), broken(), np.zeros(0, np.int64))
+    results = [run(scorer, shard) for shard in range(5)]
+    for pole in POLES:
+        assert merged(results, pole) == brute(values, pole)
+    assert sum(read_moments(r.table).n for r in results) == N
+
+
+def test_later_shards_hand_over_less() -> None:
+    values = np.sort(activations(10**6), axis=0)[::-1].copy()
+    scorer = scorer_of(values, ("top",))
+    sizes = [len(read_keys(run(scorer, shard).table, "top")[0]) for shard in range(5)]
+    assert sizes == [sum(WIDTHS) * K, 0, 0, 0, 0]
+
+
+def test_moments_and_histogram_are_those_of_the_shard_alone() -> None:
+    values = activations(50)
+    scorer = scorer_of(values)
+    run(scorer, 0)
+    result = run(scorer, 1)
+    block = values[20:40]
+    found, expected = read_moments(result.table), Moments.of(torch.from_numpy(block))
+    assert found.n == result.scored == result.tokens == 20
+    np.testing.assert_allclose(found.mean, expected.mean, atol=1e-12)
+    np.testing.assert_allclose(found.m4, expected.m4, rtol=1e-9)
+    counts = read_matrix(result.table, "histogram")
+    for neuron, edges in enumerate(scorer.edges.numpy()):
+        places = np.searchsorted(edges, block[:, neuron], side="right")
+        assert counts[neuron].tolist() == np.bincount(places, minlength=16).tolist()
+
+
+def test_sampled_sentences_are_kept_whole_in_their_order() -> None:
+    values = activations(50)
+    values[25, 0] = np.inf
+    result = run(scorer_of(values), 1, (23, 25, 39))
+    assert result.sampled == [23, 39]
+    np.testing.assert_array_equal(read_matrix(result.table, "sample").T, values[[23, 39]])
+
+
+def test_what_is_not_finite_is_named_and_counts_nowhere() -> None:
+    values = activations(50)
+    values[3, 4], values[7, 0], values[7, 4], values[11, 1] = np.nan, np.nan, np.inf, -np.inf
+    scorer = scorer_of(values)
+    results = [run(scorer, shard) for shard in range(5)]
+    reasons = {reason: sorted(ids) for reason, ids in results[0].unscored.items()}
+    assert reasons == {
+        "non-finite activation, first in layer 1": [7, 11],
+        "non-finite activation, first in layer 2": [3],
+    }
+    assert [r.scored for r in results] == [17, 20, 20, 20, 10]
+    assert not any(r.unscored for r in results[1:])
+    for pole in POLES:
+        assert merged(results, pole) == brute(values, pole)
+    assert read_matrix(results[0].table, "histogram").sum(1).tolist() == [17] * 5
+
+
+def test_a_shard_without_a_finite_sentence_is_neutral() -> None:
+    values = activations(50)
+    values[:20] = np.nan
+    scorer = scorer_of(values)
+    results = [run(scorer, shard, (0,)) for shard in range(5)]
+    assert results[0].scored == read_moments(results[0].table).n == 0
+    assert merged(results, "top") == brute(values, "top")
+    moments = read_moments(results[0].table).merge(read_moments(results[1].table))
+    np.testing.assert_array_equal(moments.min, values[20:40].min(0))
+
+
+def test_one_pole_alone_leaves_the_other_empty() -> None:
+    values = activations(50)
+    result = run(scorer_of(values, ("bottom",)), 0)
+    assert len(read_keys(result.table, "top")[0]) == 0
+    assert len(read_keys(result.table, "bottom")[0]) == K * sum(WIDTHS)
+
+
+def test_score_batch_gives_rows_and_reasons() -> None:
+    values = activations(5)
+    values[1, 3] = np.nan
+    tokens = [Tokens([i], [0], False) for i in range(3)]
+    found, finite, reasons = score_batch(cast(Scorer, FakeScorer(values)), tokens)
+    assert found.shape == (3, 5)
+    assert finite.tolist() == [True, False, True]
+    assert reasons == {1: "non-finite activation, first in layer 2"}
+
+
+def test_batches_are_tokenized_in_their_order() -> None:
+    class Letters:
+        def encode(self, texts: list[str]) -> list[Tokens]:
+            return [Tokens([ord(c) for c in text], [0] * len(text), False) for text in texts]
+
+    texts = ["abc", "d", "ef", "ghij", "k"]
+    lengths = np.array([len(t) for t in texts])
+    found = list(encode_batches(np.arange(10, 15), texts, lengths, cast(Tokenizer, Letters()), 6))
+    assert [ids.tolist() for ids, _ in found] == [[13], [10, 12], [11, 14]]
+    for ids, tokens in found:
+        assert ["".join(map(chr, t.ids)) for t in tokens] == [texts[i - 10] for i in ids]
+    assert list(encode_batches(np.arange(0), [], np.arange(0), cast(Tokenizer, Letters()), 6)) == []
+
+
+def test_a_tokenizer_that_fails_is_heard() -> None:
+    class Broken:
+        def encode(self, texts: list[str]) -> Any:
+            raise RuntimeError("no vocabulary")
+
+    with pytest.raises(RuntimeError, match="no vocabulary"):
+        list(encode_batches(np.arange(1), ["a"], np.ones(1, np.int64), cast(Tokenizer, Broken()), 6))
+
+
+def test_negating_keeps_lists_and_leaves_no_minus_zero() -> None:
+    found = negate(by_neuron(np.array([[0.0, 1.5], [-2.0, -0.0]], np.float32)))
+    assert found.to_pylist() == [[0.0, -1.5], [2.0, 0.0]]
+    assert not np.signbit(found.flatten().to_numpy()[[0, 3]]).any()

@@ -1,0 +1,115 @@
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from ops.sentence_store import SentenceStore, drop_sentences, open_sentences
+from ops.trees import read
+from tests.unit.small_corpus import Sentence, open_corpus, write_store
+
+TREES = [None, "(ROOT (NN cat))", "(ROOT (S (NP (DT the) (NN cat)) (VP (VBZ runs)) (. .)))", "(ROOT (X (. .)))"]
+TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0\r"), min_size=1, max_size=4)
+
+
+@st.composite
+def sentences(draw: st.DrawFn) -> Sentence:
+    words = draw(st.lists(TEXT, max_size=4))
+    tags = draw(
+        st.none() | st.lists(st.sampled_from(["NN", "VBZ", ".", "``"]), min_size=len(words), max_size=len(words))
+    )
+    return Sentence(
+        words, tags, draw(st.sampled_from(TREES)), draw(TEXT), draw(TEXT),
+        draw(st.dictionaries(TEXT, TEXT, max_size=3)), draw(st.booleans()), draw(st.booleans()),
+    )  # fmt: skip
+
+
+def check(store: SentenceStore, expected: list[Sentence]) -> None:
+    rows = np.arange(len(expected))
+    assert store.sent_id.tolist() == [2 * i for i in range(len(expected))]
+    assert store.baseline.tolist() == [s.baseline for s in expected]
+    assert store.winner.tolist() == [s.winner for s in expected]
+    assert [store.names["doc_id"][c] for c in store.doc] == [s.doc_id for s in expected]
+    assert [store.names["dataset"][c] for c in store.dataset] == [s.dataset for s in expected]
+    words, tags = store.names["word"], store.names["tag"]
+    assert [[words[c] for c in row] for row in store.words(rows).to_lists()] == [s.words for s in expected]
+    assert [[tags[c] for c in row] for row in store.tags(rows).to_lists()] == [s.tags or [] for s in expected]
+    assert store.lengths(rows).tolist() == [len(s.words) for s in expected]
+    forest, labels = store.forest(rows), store.names["label"]
+    for i, sentence in enumerate(expected):
+        own = slice(int(forest.offsets[i]), int(forest.offsets[i + 1]))
+        found = ([labels[c] for c in forest.label[own]], forest.size[own].tolist())
+        assert found == (read(sentence.tree) if sentence.tree else ([], []))
+    assert list(store.meta) == sorted({key for s in expected for key in s.meta})
+    for key, (values, codes) in store.meta.items():
+        assert values == sorted({s.meta[key] for s in expected if key in s.meta})
+        assert [values[c] if c >= 0 else None for c in codes] == [s.meta.get(key) for s in expected]
+    for kind, names in store.names.items():
+        assert names == sorted(set(names)), kind
+
+
+@given(st.lists(st.lists(sentences(), max_size=4), min_size=1, max_size=3))
+@settings(deadline=None, max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_a_round_trip(tmp_path_factory: pytest.TempPathFactory, shards: list[list[Sentence]]) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        store = open_corpus(tmp_path_factory.mktemp("s"), patch, *shards)
+    check(store, [s for shard in shards for s in shard])
+
+
+def test_unicode_empty_lists_and_nulls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = [
+        Sentence(["Grüße", "😀", "a\u2028b"], ["NN", "NFP", "NN"], TREES[2], "ü", "\n", {"k\n": "v\u0085", "e": ""}),
+        Sentence([], None),
+    ]
+    second = [Sentence(["zz", "Grüße"], None, None, "a", "b", {"e": "x"}, False, True)]
+    check(open_corpus(tmp_path, monkeypatch, first, [], second), first + second)
+
+
+def test_carriage_returns_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = [Sentence(["a"], doc_id="x\r\ny", meta={"address": "1\r2"}), Sentence(["a"], meta={"address": "1\n2"})]
+    check(open_corpus(tmp_path, monkeypatch, expected), expected)
+
+
+def test_rows_are_found_by_id(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = open_corpus(tmp_path, monkeypatch, [Sentence(["a"])] * 5)
+    assert store.rows(np.array([8, 0, 4, 4])).tolist() == [4, 0, 2, 2]
+    assert store.rows(np.zeros(0, np.int64)).tolist() == []
+    for bad in (3, 10, -1):
+        with pytest.raises(KeyError, match=f"sentence {bad} is not in sentences/"):
+            store.rows(np.array([2, bad]))
+
+
+def test_rows_come_in_the_order_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = open_corpus(tmp_path, monkeypatch, [Sentence([w], ["NN"], f"(ROOT (NN {w}))") for w in "abc"])
+    assert store.words(np.array([2, 0, 2])).to_lists() == [[2], [0], [2]]
+    assert len(store.forest(np.array([1, 1]))) == 2
+
+
+@pytest.mark.parametrize(
+    ("sentence", "has"),
+    [
+        (Sentence(["a"]), {"words": True, "tags": False, "labels": False}),
+        (Sentence(["a"], ["DT"]), {"words": True, "tags": True, "labels": False}),
+        (Sentence(["a"], ["DT"], "(ROOT (DT a))"), {"words": True, "tags": True, "labels": True}),
+    ],
+)
+def test_what_there_is_at_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sentence: Sentence, has: dict[str, bool]
+) -> None:
+    assert open_corpus(tmp_path, monkeypatch, [sentence]).has == has
+
+
+def test_the_local_copy_is_built_once_and_dropped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ATLAS_CACHE", str(tmp_path / "deep" / "cache"))
+    store = write_store(tmp_path / "run", [[Sentence(["a"])]])
+    open_sentences(store, "a" * 64)
+    assert [p.name for p in (tmp_path / "deep" / "cache").iterdir()] == ["a" * 32]
+    store.delete("_store")
+    assert open_sentences(store, "a" * 64).names["word"] == ["a"]
+    with pytest.raises(FileNotFoundError):
+        open_sentences(store, "b" * 64)
+    assert [p.name for p in (tmp_path / "deep" / "cache").iterdir()] == ["a" * 32]
+    drop_sentences("a" * 64)
+    drop_sentences("a" * 64)
+    assert list((tmp_path / "deep" / "cache").iterdir()) == []

@@ -1,0 +1,190 @@
+import os
+import pickle
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from ops.errors import InputError
+from ops.storage import FINGERPRINT, ROWS, SHARD, Store, is_whole, one_line, open_filesystem, shard_footer
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store(str(tmp_path / "run"))
+
+
+def put(store: Store, name: str, footer: dict[bytes, bytes], rows: int = 3) -> None:
+    table = pa.table({"a": list(range(rows))}).replace_schema_metadata(footer)
+    store.commit(name, lambda path: pq.write_table(table, path))
+
+
+def everything(store: Store) -> list[str]:
+    root = Path(store.root)
+    return sorted(str(p.relative_to(root)) for p in root.rglob("*") if p.is_file())
+
+
+def test_a_commit_shows_nothing_before_it_is_whole(store: Store) -> None:
+    def write(path: str) -> None:
+        Path(path).write_text("half")
+        assert store.files("topk") == []
+        assert not store.exists("topk/part")
+        assert os.path.dirname(path) == store.path("topk")
+        assert os.path.basename(path).startswith(".part.")
+
+    store.commit("topk/part", write)
+    assert everything(store) == ["topk/part"]
+
+
+def test_a_failing_write_leaves_nothing(store: Store) -> None:
+    def write(path: str) -> None:
+        Path(path).write_text("half")
+        raise RuntimeError("the power went")
+
+    with pytest.raises(RuntimeError, match="the power went"):
+        store.commit("part", write)
+    assert everything(store) == []
+    store.commit("part", lambda path: Path(path).write_text("old") and None)
+    with pytest.raises(RuntimeError, match="the power went"):
+        store.commit("part", write)
+    assert everything(store) == ["part"]
+    assert Path(store.path("part")).read_text() == "old"
+
+
+def test_a_writer_that_writes_nothing_is_heard(store: Store) -> None:
+    with pytest.raises(FileNotFoundError):
+        store.commit("part", lambda path: None)
+    assert everything(store) == []
+
+
+def test_a_second_commit_replaces_the_first(store: Store) -> None:
+    for text in ("one", "two"):
+        store.commit("a/b/part", lambda path, t=text: Path(path).write_text(t) and None)  # type: ignore[misc]
+    assert Path(store.path("a/b/part")).read_text() == "two"
+
+
+def test_listings_leave_out_what_is_hidden_or_not_asked_for(store: Store) -> None:
+    for name in ("t/b.parquet", "t/a.parquet", "t/.c.parquet.123", "t/c.txt", "t/deep/d.parquet"):
+        Path(store.path(name)).parent.mkdir(parents=True, exist_ok=True)
+        Path(store.path(name)).write_text("12345")
+    assert store.files("t", ".parquet") == ["a.parquet", "b.parquet"]
+    assert store.files("none") == []
+    assert store.size("t") == 25
+    assert store.size("none") == 0
+    assert store.entries() == ["t"]
+    assert Store(store.path("none")).entries() == []
+
+
+def test_deleting(store: Store) -> None:
+    for name in ("t/a", "b"):
+        store.commit(name, lambda path: Path(path).write_text("1") and None)
+    store.delete("t")
+    store.delete("b")
+    store.delete("never there")
+    assert store.entries() == []
+
+
+def test_json_goes_there_and_back(store: Store) -> None:
+    value = {"a": [1, None, "ü😀"], "b": {"c": 0.1}}
+    store.write_json("run.json", value)
+    assert store.read_json("run.json") == value
+    assert "ü" in Path(store.path("run.json")).read_text(encoding="utf-8")
+    Path(store.path("run.json")).write_text("{")
+    with pytest.raises(InputError, match=r"run\.json: is not JSON"):
+        store.read_json("run.json")
+
+
+def test_a_store_travels_by_its_name(store: Store) -> None:
+    copy = pickle.loads(pickle.dumps(store))
+    assert copy.root == store.root
+    assert copy.local
+
+
+def test_a_part_is_whole_only_with_its_own_footer(store: Store) -> None:
+    put(store, "p", shard_footer("f1", "shard-3", 3))
+    assert is_whole(store, "p", "f1", "shard-3")
+    assert not is_whole(store, "p", "f2", "shard-3")
+    assert not is_whole(store, "p", "f1", "shard-33")
+    assert not is_whole(store, "q", "f1", "shard-3")
+
+
+@pytest.mark.parametrize(
+    "footer",
+    [
+        {},
+        shard_footer("f1", "shard-3", 2),
+        {FINGERPRINT: b"f1", SHARD: b"shard-3"},
+        {FINGERPRINT: b"f1", ROWS: b"3"},
+        {SHARD: b"shard-3", ROWS: b"3"},
+    ],
+)
+def test_another_count_or_a_missing_entry_is_not_whole(store: Store, footer: dict[bytes, bytes]) -> None:
+    put(store, "p", footer)
+    assert not is_whole(store, "p", "f1", "shard-3")
+
+
+def test_more_entries_do_not_matter(store: Store) -> None:
+    put(store, "p", {**shard_footer("f", "s", 0), b"atlas.notes": b"{}"}, rows=0)
+    assert is_whole(store, "p", "f", "s")
+
+
+@pytest.mark.parametrize("left", [0, 3, 100, -1])
+def test_a_truncated_file_is_not_whole(store: Store, left: int) -> None:
+    put(store, "p", shard_footer("f", "s", 3))
+    path = Path(store.path("p"))
+    path.write_bytes(path.read_bytes()[:left])
+    assert not is_whole(store, "p", "f", "s")
+
+
+def test_a_folder_is_not_whole(store: Store) -> None:
+    Path(store.path("p")).mkdir(parents=True)
+    assert not is_whole(store, "p", "f", "s")
+
+
+def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError, match=r"--out .*/file/run: cannot be written \(Not a directory\)"):
+        Store(str(tmp_path / "file" / "run")).check_writable()
+    fresh = Store(str(tmp_path / "fresh"))
+    fresh.check_writable()
+    assert fresh.entries() == []
+
+
+def test_a_name_without_a_scheme_is_a_local_path() -> None:
+    with pytest.raises(InputError, match="nosuch://x: cannot be opened"):
+        open_filesystem("nosuch://x")
+    filesystem, path = open_filesystem("~/x")
+    assert path == os.path.expanduser("~/x")
+    assert filesystem.type_name == "local"
+
+
+def test_a_file_uri_is_a_path(tmp_path: Path) -> None:
+    store = Store(f"file://{tmp_path}/run")
+    put(store, "t/p", shard_footer("f", "s", 3))
+    assert is_whole(Store(str(tmp_path / "run")), "t/p", "f", "s")
+
+
+def test_a_remote_commit_is_one_upload(tmp_path: Path) -> None:
+    from pyarrow import fs
+
+    store = Store(str(tmp_path))
+    store.filesystem, store.root, store.local = fs.SubTreeFileSystem(str(tmp_path), store.filesystem), "", False
+
+    def write(path: str) -> None:
+        Path(path).write_text("half")
+        assert list(tmp_path.iterdir()) == []
+        raise RuntimeError("no")
+
+    with pytest.raises(RuntimeError, match="no"):
+        store.commit("p", write)
+    assert list(tmp_path.iterdir()) == []
+    put(store, "p", shard_footer("f", "s", 3))
+    assert is_whole(store, "p", "f", "s")
+    assert store.entries() == ["p"]
+
+
+def test_messages_become_one_short_line() -> None:
+    assert one_line(ValueError("a\n  b\tc")) == "a b c"
+    assert one_line(KeyError()) == "KeyError"
+    assert len(one_line("x" * 1000)) == 300

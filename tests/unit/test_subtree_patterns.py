@@ -1,0 +1,49 @@
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ops.subtree_patterns import Subtrees
+from ops.trees import read
+
+
+@st.composite
+def subtrees(draw):
+    depths = [0]
+    for _ in range(draw(st.integers(0, 6))):
+        depths.append(draw(st.integers(1, depths[-1] + 1)))
+    return [(depth, draw(st.integers(0, 3))) for depth in depths]
+
+
+@settings(deadline=None)
+@given(st.lists(subtrees(), max_size=6))
+def test_every_form_leads_back(rows):
+    found = Subtrees.from_lists(rows)
+    assert found.to_lists() == rows
+    assert len(found) == len(rows)
+    again = Subtrees.from_extensions(found.extensions(4), 4)
+    assert again.to_lists() == rows
+    assert (again.label.dtype, again.depth.dtype) == (np.int32, np.int32)
+    names = ["A", "B", "C", "D"]
+    sizes = found.as_forest().size.tolist()
+    # A bracketed leaf needs a word to be read.
+    texts = [text.replace(")", " x)", 1) if text.count("(") == 1 else text for text in found.strings(names)]
+    for row, text in zip(rows, texts, strict=True):
+        filled = text
+        for name in names:
+            filled = filled.replace(f"({name})", f"({name} x)")
+        labels, below = read(filled)
+        assert labels == [names[label] for _, label in row]
+        assert below == [sizes.pop(0) for _ in row]
+
+
+@given(st.lists(st.lists(subtrees(), max_size=4), max_size=3))
+def test_parts_follow_each_other_and_rows_can_be_taken(parts):
+    both = Subtrees.concatenate([Subtrees.from_lists(part) for part in parts])
+    rows = [row for part in parts for row in part]
+    assert both.to_lists() == rows
+    assert both.take(np.arange(len(rows))[::-1]).to_lists() == rows[::-1]
+
+
+def test_a_subtree_reads_as_it_is_printed():
+    found = Subtrees.from_lists([[(0, 0), (1, 1), (2, 2), (2, 0), (1, 2)], [(0, 1)]])
+    assert found.strings(["NP", "PP", "IN"]) == ["(NP (PP (IN) (NP)) (IN))", "(PP)"]

@@ -1,0 +1,75 @@
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from tokenizers import Tokenizer as FastTokenizer
+from tokenizers.models import WordLevel
+from tokenizers.pre_tokenizers import Whitespace
+from transformers import PreTrainedTokenizerFast
+
+from ops.errors import InputError
+from ops.model import ModelFacts, read_facts
+from ops.tokens import Tokenizer
+
+
+@pytest.fixture(scope="module")
+def facts() -> ModelFacts:
+    return read_facts("sample")
+
+
+@pytest.fixture(scope="module")
+def tokenizer(facts: ModelFacts) -> Tokenizer:
+    return Tokenizer(facts)
+
+
+def test_the_limit_is_the_models_not_the_tokenizers(tokenizer: Tokenizer) -> None:
+    assert tokenizer.limit == 512
+    found = tokenizer.encode(["word " * 510, "word " * 511, "word " * 5000])
+    assert [len(t.ids) for t in found] == [512, 512, 512]
+    assert [t.cut for t in found] == [False, True, True]
+    assert tokenizer.decode(found[2].ids)[-1] == "[SEP]"
+
+
+def test_nothing_is_padded_and_sentences_do_not_see_each_other(tokenizer: Tokenizer) -> None:
+    texts = ["snow", "a cat in the north today", ""]
+    together = tokenizer.encode(texts)
+    assert together == [tokenizer.encode([text])[0] for text in texts]
+    assert [len(t.ids) for t in together] == [3, 8, 2]
+    assert tokenizer.encode([]) == []
+
+
+def test_only_what_the_tokenizer_added_is_marked(tokenizer: Tokenizer) -> None:
+    found = tokenizer.encode(["a \u2603\U000131d0 b", "say [SEP] or [CLS]"])
+    strings = [tokenizer.decode(t.ids) for t in found]
+    assert "[UNK]" in strings[0]
+    assert strings[1][2] == "[SEP]"
+    for tokens in found:
+        assert tokens.added == [1, *[0] * (len(tokens.ids) - 2), 1]
+    assert tokenizer.unknown_id in found[0].ids
+    assert tokenizer.pad_id == 0
+    assert tokenizer.has_cls
+
+
+def test_the_fingerprint_is_of_what_it_does(facts: ModelFacts, tokenizer: Tokenizer) -> None:
+    before = tokenizer.fingerprint
+    tokenizer.encode(["snow " * 1000])
+    assert tokenizer.fingerprint == before
+    assert tokenizer.encode(["snow " * 1000])[0].cut
+    assert Tokenizer(replace(facts, name="another name", fingerprint="0")).fingerprint == before
+    assert Tokenizer(replace(facts, position_limit=100)).fingerprint != before
+
+
+def test_a_tokenizer_without_cls(facts: ModelFacts, tmp_path: Path) -> None:
+    own = FastTokenizer(WordLevel({"[UNK]": 0, "snow": 1}, unk_token="[UNK]"))
+    own.pre_tokenizer = Whitespace()
+    PreTrainedTokenizerFast(tokenizer_object=own, unk_token="[UNK]").save_pretrained(tmp_path)
+    found = Tokenizer(replace(facts, path=str(tmp_path)))
+    assert found.encode(["snow falls"])[0].ids == [1, 0]
+    assert not found.has_cls
+    assert found.unknown_id == 0
+
+
+def test_a_model_without_a_tokenizer_is_named(facts: ModelFacts, tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_bytes((Path(facts.path) / "config.json").read_bytes())
+    with pytest.raises(InputError, match="--model mine: its tokenizer cannot be loaded"):
+        Tokenizer(replace(facts, name="mine", path=str(tmp_path)))

@@ -1,0 +1,130 @@
+from itertools import pairwise
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ops.keys import EMPTY, MAX_IDS, decode
+from ops.topk import TopK
+
+NEURONS = 3
+
+
+def brute(values: np.ndarray, ids: np.ndarray, k: int) -> list[list[tuple[float, int]]]:
+    """Sort everything: each neuron's first k pairs."""
+    return [sorted(set(zip(values[:, n].tolist(), ids.tolist(), strict=True)), key=lambda p: (-p[0], p[1]))[:k]
+            for n in range(values.shape[1])]  # fmt: skip
+
+
+def winners(reducer: TopK) -> list[list[tuple[float, int]]]:
+    keys = reducer.result()
+    values, ids = decode(keys)
+    found = []
+    for row in range(len(keys)):
+        here = keys[row] != EMPTY
+        assert not bool((~here[:-1] & here[1:]).any())
+        found.append(list(zip(values[row][here].tolist(), ids[row][here].tolist(), strict=True)))
+    return found
+
+
+def reduced(values: np.ndarray, ids: np.ndarray, k: int, room: int | None = None) -> TopK:
+    reducer = TopK(values.shape[1], k, room=room)
+    reducer.update(torch.from_numpy(values), torch.from_numpy(ids))
+    return reducer
+
+
+@st.composite
+def corpora(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray, int, int | None, np.random.Generator]:
+    n = draw(st.sampled_from([0, 1, 5, 70, 300]))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    levels = draw(st.sampled_from([1, 3, 50, 10**6]))
+    values = (rng.integers(-levels, levels + 1, (n, NEURONS)) / 7).astype(np.float32)
+    ids = rng.permutation(1000)[:n].astype(np.int64)
+    return values, ids, draw(st.sampled_from([1, 2, 7, 130, 400])), draw(st.sampled_from([None, 1, 500])), rng
+
+
+@given(corpora(), st.integers(1, 6))
+@settings(deadline=None, max_examples=60)
+def test_any_split_order_and_replay_gives_what_sorting_gives(
+    corpus: tuple[np.ndarray, np.ndarray, int, int | None, np.random.Generator], parts: int
+) -> None:
+    values, ids, k, room, rng = corpus
+    cuts = [0, *sorted(rng.integers(0, len(ids) + 1, parts - 1)), len(ids)]
+    shards = [slice(a, b) for a, b in pairwise(cuts)]
+    whole, other = TopK(NEURONS, k, room=room), TopK(NEURONS, k)
+    for place in rng.permutation([*range(parts), *range(parts)]):
+        shard = shards[place]
+        target = whole if rng.random() < 0.5 else other
+        target.update(torch.from_numpy(values[shard]), torch.from_numpy(ids[shard]))
+        if rng.random() < 0.2:
+            whole.merge(reduced(values[shard], ids[shard], k))
+    whole.merge(other)
+    assert winners(whole) == brute(values, ids, k)
+
+
+@given(corpora())
+@settings(deadline=None, max_examples=40)
+def test_merge_is_associative_commutative_and_idempotent(
+    corpus: tuple[np.ndarray, np.ndarray, int, int | None, np.random.Generator],
+) -> None:
+    values, ids, k, room, _ = corpus
+    third = len(ids) // 3
+
+    def part(i: int) -> TopK:
+        rows = slice(i * third, (i + 2) * third)
+        return reduced(values[rows], ids[rows], k, room)
+
+    left, inner, back = part(0), part(1), part(2)
+    left.merge(part(1))
+    left.merge(part(2))
+    inner.merge(part(2))
+    right = part(0)
+    right.merge(inner)
+    back.merge(part(1))
+    back.merge(part(0))
+    once = winners(left)
+    assert winners(right) == once
+    assert winners(back) == once
+    left.merge(right)
+    left.merge(left)
+    assert winners(left) == once
+    empty = TopK(NEURONS, k)
+    empty.merge(left)
+    left.merge(TopK(NEURONS, k))
+    assert winners(empty) == winners(left) == once
+
+
+def test_ties_go_to_the_lower_id_across_compactions() -> None:
+    ids = np.random.default_rng(0).permutation(5000).astype(np.int64)
+    assert winners(reduced(np.zeros((5000, 2), np.float32), ids, 3)) == [[(0.0, 0), (0.0, 1), (0.0, 2)]] * 2
+
+
+def test_rising_values_overflow_the_buffer_again_and_again() -> None:
+    values = np.arange(1000, dtype=np.float32)[:, None] * np.array([1, -1], np.float32)
+    found = winners(reduced(values, np.arange(1000), 2))
+    assert found == [[(999.0, 999), (998.0, 998)], [(0.0, 0), (-1.0, 1)]]
+
+
+def test_the_bound_is_the_kth_best_and_nothing_below_is_kept() -> None:
+    reducer = reduced(np.arange(10, dtype=np.float32)[:, None], np.arange(10), 4)
+    reducer.result()
+    assert reducer.bound.tolist() == [6.0]
+    reducer.update(torch.tensor([[5.0]]), torch.tensor([50]))
+    assert reducer.filled.tolist() == [4]
+
+
+def test_fewer_sentences_than_k_leave_the_bound_open() -> None:
+    reducer = reduced(np.ones((2, 1), np.float32), np.arange(2), 5)
+    assert reducer.result().shape == (1, 5)
+    assert reducer.bound.tolist() == [-np.inf]
+
+
+def test_wrong_input_is_refused() -> None:
+    reducer = TopK(2, 1)
+    with pytest.raises(ValueError, match=r"expected \(1, 2\)"):
+        reducer.update(torch.zeros(1, 3), torch.tensor([0]))
+    for bad in (-1, MAX_IDS):
+        with pytest.raises(ValueError, match="outside"):
+            reducer.update(torch.zeros(1, 2), torch.tensor([bad]))

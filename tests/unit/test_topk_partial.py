@@ -1,0 +1,97 @@
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import torch
+
+from ops.keys import EMPTY, decode, encode
+from ops.moments import Moments
+from ops.topk import TopK
+from ops.topk_partial import (
+    RANGE,
+    SCHEMA,
+    build,
+    by_neuron,
+    candidates,
+    ranges,
+    read_keys,
+    read_matrix,
+    read_moments,
+    write_table,
+)
+
+NEURONS = RANGE + 5
+RNG = np.random.default_rng(0)
+VALUES = torch.from_numpy(RNG.normal(size=(40, NEURONS)).astype(np.float32))
+IDS = torch.arange(100, 140)
+
+
+def winners(values: torch.Tensor, k: int = 7) -> torch.Tensor:
+    reducer = TopK(NEURONS, k)
+    reducer.update(values, IDS)
+    return reducer.result()
+
+
+def test_candidates_are_the_winners_of_the_shard() -> None:
+    keys = winners(VALUES)
+    activations, sent_ids = candidates(keys, 110, 125)
+    values, ids = decode(keys)
+    for neuron in range(NEURONS):
+        here = (ids[neuron] >= 110) & (ids[neuron] < 125)
+        assert sent_ids[neuron].as_py() == ids[neuron][here].tolist()
+        assert activations[neuron].as_py() == values[neuron][here].tolist()
+
+
+def test_empty_slots_are_no_candidates() -> None:
+    keys = torch.tensor([[int(encode(torch.tensor([2.0]), torch.tensor([0]))[0]), EMPTY], [EMPTY, EMPTY]])
+    assert [c.to_pylist() for c in candidates(keys, 0, 1 << 32)] == [[[2.0], []], [[0], []]]
+
+
+@pytest.mark.parametrize("sampled", [0, 3])
+@pytest.mark.parametrize("poles", [("top", "bottom"), ("bottom",)])
+def test_a_file_gives_back_what_it_was_made_of(tmp_path: Path, sampled: int, poles: tuple[str, ...]) -> None:
+    keys = {"top": winners(VALUES), "bottom": winners(-VALUES)}
+    columns = {}
+    for pole in poles:
+        activations, sent_ids = candidates(keys[pole], 0, 1000)
+        if pole == "bottom":
+            activations = pa.ListArray.from_arrays(
+                activations.offsets, pa.array(-activations.flatten().to_numpy(zero_copy_only=False))
+            )
+        columns[pole] = (activations, sent_ids)
+    moments = Moments.of(VALUES)
+    histogram = RNG.integers(0, 9, (NEURONS, 16))
+    sample = VALUES[:sampled].numpy().T
+    path = str(tmp_path / "part.parquet")
+    write_table(path, build(columns, moments, histogram, sample), {b"mine": b"1"})
+    with pq.ParquetFile(path) as file:
+        assert file.schema_arrow.remove_metadata() == SCHEMA
+        assert file.schema_arrow.metadata[b"mine"] == b"1"
+        assert file.num_row_groups == 2
+        groups = [file.read_row_group(i) for i in range(2)]
+    for (group, first, behind), table in zip(ranges(NEURONS), groups, strict=True):
+        assert table.num_rows == behind - first == (RANGE, 5)[group]
+        for pole in ("top", "bottom"):
+            reducer = TopK(behind - first, 7)
+            reducer.insert(*read_keys(table, pole))
+            expected = keys[pole][first:behind] if pole in poles else torch.full((behind - first, 7), EMPTY)
+            assert torch.equal(reducer.result(), expected)
+        found = read_moments(table)
+        assert found.n == 40
+        for name in ("mean", "m2", "m3", "m4", "min", "max"):
+            np.testing.assert_array_equal(getattr(found, name), getattr(moments, name)[first:behind])
+        np.testing.assert_array_equal(read_matrix(table, "histogram"), histogram[first:behind])
+        np.testing.assert_array_equal(read_matrix(table, "sample"), sample[first:behind])
+        assert read_matrix(table, "sample").shape == (behind - first, sampled)
+
+
+def test_ranges_cover_all_neurons() -> None:
+    found = list(ranges(2 * RANGE + 1))
+    assert found == [(0, 0, RANGE), (1, RANGE, 2 * RANGE), (2, 2 * RANGE, 2 * RANGE + 1)]
+
+
+def test_a_matrix_becomes_a_list_column_by_rows() -> None:
+    assert by_neuron(np.array([[1, 2], [3, 4]]).T).to_pylist() == [[1, 3], [2, 4]]
+    assert by_neuron(np.zeros((2, 0), np.float32)).to_pylist() == [[], []]
