@@ -37,13 +37,9 @@ WORDS_TARGET, TAGS_TARGET, NEURON_TARGET_S = 50, 25, 0.4
 
 def main() -> int:
     """Run the benchmark and print its line."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sentences", type=int, default=10_000, help="sentences of the one neuron")
-    parser.add_argument(
-        "--baseline", type=int, default=50_000, help="sentences that candidates are counted in"
-    )
+    parser.add_argument("--baseline", type=int, default=50_000, help="sentences that candidates are counted in")
     parser.add_argument("--treebank", type=Path, help="folder of gum-*.mrg.gz, for tags and trees")
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
@@ -88,9 +84,7 @@ def measure(words: Sequences, tags: Sequences, forest: Forest, others: Sequences
             "ours_s": round(fast, 4),
             "ratio": round(slow / fast, 1),
         }
-    word_s, (word_patterns, word_support) = median(
-        lambda: prefixspan.mine(words, -(-len(words) // 200), 4, 4)
-    )
+    word_s, (word_patterns, word_support) = median(lambda: prefixspan.mine(words, -(-len(words) // 200), 4, 4))
     tag_s, (tag_patterns, tag_support) = median(lambda: prefixspan.mine(tags, -(-len(tags) // 100), 5, 2))
     tree_s, (found_trees, tree_support) = median(lambda: subtrees.mine(forest, -(-len(forest) // 100), 5))
     total = word_s + tag_s + tree_s
@@ -119,9 +113,7 @@ def measure(words: Sequences, tags: Sequences, forest: Forest, others: Sequences
         "subtree": round(trees_s / len(forest) * 1e6, 2),
     }
     result["counts_agree"] = all(agree)
-    result["targets_met"] = (
-        ratios["word"] >= WORDS_TARGET and ratios["tag"] >= TAGS_TARGET and total < NEURON_TARGET_S
-    )
+    result["targets_met"] = ratios["word"] >= WORDS_TARGET and ratios["tag"] >= TAGS_TARGET and total < NEURON_TARGET_S
     return result
 
 

@@ -40,7 +40,7 @@ class StageConfig(JobConfig):
     keep_partials: bool = Field(False, description="keep a finished stage's partial files")
 
 
-Config = TypeVar("Config", bound=JobConfig)
+Config = TypeVar("Config", bound=BaseModel)
 
 
 def parse(config: type[Config], job: str, about: str, argv: list[str] | None = None) -> Config:
@@ -91,12 +91,12 @@ def resolve(config: type[Config], job: str, flags: dict[str, Any]) -> Config:
         raise InputError(_explain(error, job)) from error
 
 
-def part_of(config: JobConfig, part: type[Config], **changes: Any) -> Config:
+def part_of(config: BaseModel, part: type[Config], **changes: Any) -> Config:
     """Give the options of one job out of those of a job that runs it, some of them changed."""
     return part(**{name: getattr(config, name) for name in part.model_fields} | changes)
 
 
-def read_yaml(path: str, config: type[JobConfig], job: str) -> dict[str, Any]:
+def read_yaml(path: str, config: type[BaseModel], job: str) -> dict[str, Any]:
     """Read a YAML file of options.
 
     Raises:

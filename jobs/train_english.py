@@ -10,19 +10,21 @@ and tags 96.7, craft-test F1 83.4, ewt-test tags 95.3 (gold tokens). The curve a
 docs/english.md.
 """
 
-import argparse
 import json
+import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Annotated, Any
 
+import cyclopts
 import spacy
 import torch
 from pydantic import BaseModel, ConfigDict, Field
 from spacy.language import Language
 
+from jobs._config import main
 from ops.english import FOLDER
 from ops.english.assemble import assemble
 from ops.english.batches import Batcher, collect_labels
@@ -50,6 +52,7 @@ META = {
 }
 
 Progress = Callable[[str], None]
+Files = Annotated[tuple[Path, ...], cyclopts.Parameter(consume_multiple=True)]
 
 
 class TrainEnglishConfig(BaseModel):
@@ -57,26 +60,19 @@ class TrainEnglishConfig(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    train_trees: tuple[Path, ...] = Field(
-        (), description="Files, one bracketed tree per line, read whole each pass"
+    train_trees: Files = Field((), description="Files, one bracketed tree per line, read whole each pass")
+    capped_trees: Files = Field((), description="Files of trees, of which a pass draws capped_sentences")
+    train_tags: Files = Field((), description="Files, word<TAB>tag per line, read whole each pass")
+    dev_trees: Files = Field((), description="Files of trees that are scored after each pass")
+    dev_tags: Files = Field((), description="Files of tags that are scored after each pass")
+    test_trees: Files = Field((), description="Files of trees that the finished pipeline is scored on")
+    test_tags: Files = Field((), description="Files of tags that the finished pipeline is scored on")
+    out: Path | None = Field(
+        None,
+        description="Folder to write the pipeline to; with evaluate_only the one to read (default: the shipped one)",
     )
-    capped_trees: tuple[Path, ...] = Field(
-        (), description="Files of trees, of which a pass draws capped_sentences"
-    )
-    train_tags: tuple[Path, ...] = Field((), description="Files, word<TAB>tag per line, read whole each pass")
-    dev_trees: tuple[Path, ...] = Field((), description="Files of trees that are scored after each pass")
-    dev_tags: tuple[Path, ...] = Field((), description="Files of tags that are scored after each pass")
-    test_trees: tuple[Path, ...] = Field(
-        (), description="Files of trees that the finished pipeline is scored on"
-    )
-    test_tags: tuple[Path, ...] = Field(
-        (), description="Files of tags that the finished pipeline is scored on"
-    )
-    out: Path = Field(FOLDER, description="Folder of the pipeline, written or, with evaluate_only, read")
     evaluate_only: bool = Field(False, description="Train nothing, score the pipeline in out")
-    sources: tuple[str, ...] = Field(
-        SOURCES, description="Sources and terms of the training files, for meta.json"
-    )
+    sources: tuple[str, ...] = Field(SOURCES, description="Sources and terms of the training files, for meta.json")
     passes: int = Field(22, ge=1, description="Passes over the training files")
     capped_sentences: int = Field(4000, ge=0, description="Sentences of capped_trees per pass")
     batch_words: int = Field(1500, ge=1, description="Words per batch")
@@ -86,15 +82,9 @@ class TrainEnglishConfig(BaseModel):
     windows: int = Field(1, ge=0, description="Layers of the CNN, each seeing one word more on either side")
     dropout: float = Field(0.3, ge=0, lt=1, description="Share of values left out in training")
     rate: float = Field(0.002, gt=0, description="Rate of learning at its highest")
-    sequence_weight: float = Field(
-        0.5, ge=0, le=1, description="Weight of the loss of whole sequences of depths"
-    )
-    unknown: float = Field(
-        0.5, ge=0, description="A word seen n times is hidden with chance unknown / (unknown + n)"
-    )
-    variation: float = Field(
-        0.06, ge=0, le=1, description="Chance of each kind of change to a training sentence"
-    )
+    sequence_weight: float = Field(0.5, ge=0, le=1, description="Weight of the loss of whole sequences of depths")
+    unknown: float = Field(0.5, ge=0, description="A word seen n times is hidden with chance unknown / (unknown + n)")
+    variation: float = Field(0.06, ge=0, le=1, description="Chance of each kind of change to a training sentence")
     own_trees: float = Field(
         0.5, ge=0, le=1, description="Share of train_tags read with own trees after half the passes"
     )
@@ -104,7 +94,9 @@ class TrainEnglishConfig(BaseModel):
 def train(config: TrainEnglishConfig, progress: Progress = print) -> dict[str, Any]:
     """Train a pipeline, write it to ``config.out`` and give its scores on the test files."""
     if not config.train_trees:
-        raise InputError("train_trees: no file given, expected at least one; name files of trees to train on")
+        raise InputError("--train-trees: no file given, expected at least one; name files of trees to train on")
+    if config.out is None:
+        raise InputError("--out is missing: name the folder that the trained pipeline goes to")
     trees = [sentence for path in config.train_trees for sentence in read_trees(path)]
     capped = [sentence for path in config.capped_trees for sentence in read_trees(path)]
     tagged = [sentence for path in config.train_tags for sentence in read_tags(path)]
@@ -167,11 +159,7 @@ def train(config: TrainEnglishConfig, progress: Progress = print) -> dict[str, A
 def _named(config: TrainEnglishConfig) -> dict[str, Any]:
     """The config with the names of files instead of their paths."""
     settings = config.model_dump(mode="json", exclude={"out", "evaluate_only", "sources"})
-    paths = {
-        name: value
-        for name, value in config
-        if name.endswith(("_trees", "_tags")) and isinstance(value, tuple)
-    }
+    paths = {name: value for name, value in config if name.endswith(("_trees", "_tags")) and isinstance(value, tuple)}
     return settings | {name: [path.name for path in value] for name, value in paths.items()}
 
 
@@ -181,41 +169,28 @@ def read_tests(config: TrainEnglishConfig) -> dict[str, list[Sentence]]:
     return tests | {path.name: read_tags(path) for path in config.test_tags}
 
 
-def score(
-    nlp: Language, tests: Mapping[str, Sequence[Sentence]], progress: Progress = print
-) -> dict[str, Any]:
+def score(nlp: Language, tests: Mapping[str, Sequence[Sentence]], progress: Progress = print) -> dict[str, Any]:
     """The scores of a pipeline on each test file, with gold tokens and from raw text."""
     scores: dict[str, Any] = {}
     for name, sentences in tests.items():
         scores[name] = {"gold_tokens": evaluate(nlp, sentences).row()}
         scores[name]["raw_text"] = evaluate(nlp, sentences, raw=True).row()
         for tokens, row in scores[name].items():
-            progress(
-                f"{name} {tokens}: " + ", ".join(f"{figure} {value:.2f}" for figure, value in row.items())
-            )
+            progress(f"{name} {tokens}: " + ", ".join(f"{figure} {value:.2f}" for figure, value in row.items()))
     return scores
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Train or, with ``--evaluate-only``, score; one flag per field of the config."""
-    parser = argparse.ArgumentParser(
-        prog="python -m jobs.train_english", description=TrainEnglishConfig.__doc__
-    )
-    for name, field in TrainEnglishConfig.model_fields.items():
-        flag = "--" + name.replace("_", "-")
-        if field.annotation is bool:
-            parser.add_argument(flag, action="store_true", help=field.description, default=argparse.SUPPRESS)
-        elif isinstance(field.default, tuple):
-            parser.add_argument(flag, nargs="*", help=field.description, default=argparse.SUPPRESS)
-        else:
-            parser.add_argument(flag, help=field.description, default=argparse.SUPPRESS)
-    config = TrainEnglishConfig.model_validate(vars(parser.parse_args(arguments)))
+def run(config: TrainEnglishConfig) -> None:
+    """Train or, with `evaluate_only`, score."""
     torch.set_num_threads(1)
     if config.evaluate_only:
-        score(spacy.load(config.out), read_tests(config))
+        folder = config.out or FOLDER
+        if not (folder / "config.cfg").is_file():
+            raise InputError(f"--out {folder}: holds no spaCy pipeline (no config.cfg); name one, or leave it out")
+        score(spacy.load(folder), read_tests(config))
     else:
         train(config, lambda line: print(line, flush=True))
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main(TrainEnglishConfig, "train_english", str(__doc__).splitlines()[0], run))

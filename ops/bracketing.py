@@ -20,9 +20,7 @@ class Agreement:
     predicted: int = 0
 
     def __add__(self, other: "Agreement") -> "Agreement":
-        return Agreement(
-            self.matched + other.matched, self.gold + other.gold, self.predicted + other.predicted
-        )
+        return Agreement(self.matched + other.matched, self.gold + other.gold, self.predicted + other.predicted)
 
     @property
     def precision(self) -> float:

@@ -47,9 +47,7 @@ def read(text: str) -> Tree:
         elif token == ")":
             closed = stack.pop()
             if not stack or (closed.word is None and not closed.children):
-                raise _malformed(
-                    text, f"piece {place + 1} closes {'an empty phrase' if stack else 'nothing'}"
-                )
+                raise _malformed(text, f"piece {place + 1} closes {'an empty phrase' if stack else 'nothing'}")
             place += 1
         else:
             node = stack[-1]

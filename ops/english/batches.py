@@ -54,9 +54,7 @@ def collect_labels(trees: Sequence[Sentence], tagged: Sequence[Sentence], minimu
             phrases.update(labels.phrases)
             unaries.update(labels.unaries)
     del phrases[ROOT]
-    return Labels(
-        *(sorted(x for x, n in found.items() if n >= minimum) for found in (tags, phrases, unaries))
-    )
+    return Labels(*(sorted(x for x, n in found.items() if n >= minimum) for found in (tags, phrases, unaries)))
 
 
 class Batcher:
@@ -66,8 +64,7 @@ class Batcher:
         self.inventory = inventory
         self.words = words
         self._codes = [
-            {name: code for code, name in enumerate(names)}
-            for names in (labels.tags, labels.phrases, labels.unaries)
+            {name: code for code, name in enumerate(names)} for names in (labels.tags, labels.phrases, labels.unaries)
         ]
 
     def batches(self, sentences: Sequence[Sentence], random: Random) -> Iterator[Batch]:

@@ -29,12 +29,8 @@ def english_reader(hidden: int) -> Model[list[Doc], list[Vectors]]:
     The weights come with ``from_disk`` or ``set_reader``; ``nlp.update`` leaves them as they are.
     """
     empty = Reader(Inventory(dict.fromkeys(KINDS, ())), width=1, hidden=hidden, layers=1, windows=0)
-    shim = PyTorchShim(
-        empty, serialize_model=pack, deserialize_model=lambda _, packed, device: unpack(packed)
-    )
-    return Model(
-        "english_reader", _forward, dims={"nO": 2 * hidden + 1}, shims=[shim], attrs={"cache": KindCache()}
-    )
+    shim = PyTorchShim(empty, serialize_model=pack, deserialize_model=lambda _, packed, device: unpack(packed))
+    return Model("english_reader", _forward, dims={"nO": 2 * hidden + 1}, shims=[shim], attrs={"cache": KindCache()})
 
 
 def set_reader(model: Model[list[Doc], list[Vectors]], reader: Reader) -> None:

@@ -74,6 +74,4 @@ def own_trees(network: Joint, sentences: Sequence[Sentence], batcher: Batcher) -
         if found.tree is not None:
             for leaf, tag in zip(leaves(found.tree), sentence.tags, strict=True):
                 leaf.label = tag
-    return [
-        Sentence(gold.words, gold.tags, found.tree) for gold, found in zip(sentences, parsed, strict=True)
-    ]
+    return [Sentence(gold.words, gold.tags, found.tree) for gold, found in zip(sentences, parsed, strict=True)]

@@ -29,9 +29,7 @@ Sentence = tuple[int, int, list[int], TreeLabels]
 
 
 @registry.architectures("atlas.ConstituencyHeads.v1")  # type: ignore[untyped-decorator]
-def constituency_heads(
-    tok2vec: Model[list[Doc], list[Vectors]], width: int, outputs: int
-) -> Model[list[Doc], Vectors]:
+def constituency_heads(tok2vec: Model[list[Doc], list[Vectors]], width: int, outputs: int) -> Model[list[Doc], Vectors]:
     """One linear layer for the four heads side by side: change of depth, depth, phrase, unary chain.
 
     Gives the scores [tokens of all Docs, outputs].
@@ -46,9 +44,7 @@ def constituency_heads(
 
 
 @Language.factory("atlas_constituency", assigns=["doc.user_data"], requires=["token.tag"])
-def make_constituency(
-    nlp: Language, name: str, model: Any, phrases: list[str], unaries: list[str]
-) -> "Constituency":
+def make_constituency(nlp: Language, name: str, model: Any, phrases: list[str], unaries: list[str]) -> "Constituency":
     """The pipe; ``phrases`` and ``unaries`` name the outputs of the last two heads in order."""
     return Constituency(nlp.vocab, model, name, phrases, unaries)
 
@@ -59,9 +55,7 @@ class Constituency(TrainablePipe):  # type: ignore[misc]
     A Doc without sentence boundaries becomes one sentence. Trained by ``jobs.train_english``.
     """
 
-    def __init__(
-        self, vocab: Vocab, model: Any, name: str, phrases: Sequence[str], unaries: Sequence[str]
-    ) -> None:
+    def __init__(self, vocab: Vocab, model: Any, name: str, phrases: Sequence[str], unaries: Sequence[str]) -> None:
         self.vocab = vocab
         self.model = model
         self.name = name

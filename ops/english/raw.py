@@ -17,12 +17,7 @@ def raw_text(words: Sequence[str], tags: Sequence[str]) -> str:
     attach = True
     for word, tag in zip(words, tags, strict=True):
         closing = tag in _CLOSING and not word.startswith(("-", "\u2013", "\u2014"))
-        if (
-            not attach
-            and not closing
-            and tag != "HYPH"
-            and word.lower().replace("\u2019", "'") not in _CLITICS
-        ):
+        if not attach and not closing and tag != "HYPH" and word.lower().replace("\u2019", "'") not in _CLITICS:
             pieces.append(" ")
         pieces.append(word)
         attach = tag in _OPENING or tag == "HYPH"

@@ -45,9 +45,7 @@ class Trainer:
                 nn.init.normal_(table.weight, std=0.3)
         self._unknown = torch.zeros(network.reader.inventory.sizes()["word"])
         rows = batcher.inventory.rows(counts)[:, 0]
-        self._unknown.index_add_(
-            0, torch.from_numpy(rows).long(), torch.tensor(list(counts.values())).float()
-        )
+        self._unknown.index_add_(0, torch.from_numpy(rows).long(), torch.tensor(list(counts.values())).float())
         self._unknown = unknown / (unknown + self._unknown).clamp(min=1e-9)
         self._optimizer = torch.optim.AdamW(
             network.parameters(), lr=rate, betas=(0.9, 0.98), weight_decay=0.01, fused=True

@@ -48,9 +48,7 @@ def read_tags(path: Path) -> list[Sentence]:
             words.append(fields[0])
             tags.append(fields[1])
         elif line.strip():
-            raise InputError(
-                f"{path}, line {number}: {len(fields)} columns, expected word<TAB>tag; correct the line"
-            )
+            raise InputError(f"{path}, line {number}: {len(fields)} columns, expected word<TAB>tag; correct the line")
         elif words:
             sentences.append(Sentence(words, tags))
             words, tags = [], []
@@ -62,11 +60,7 @@ def read_tags(path: Path) -> list[Sentence]:
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
     if not path.is_file():
         raise InputError(f"{path}: no such treebank file; give the path of an existing one")
-    with (
-        gzip.open(path, "rt", encoding="utf-8")
-        if path.suffix == ".gz"
-        else path.open(encoding="utf-8") as file
-    ):
+    with gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8") as file:
         yield from enumerate(file, 1)
 
 

@@ -20,9 +20,7 @@ def steps() -> NDArray[np.int64]:
     return columns
 
 
-def best_depths(
-    absolute: NDArray[np.float32], change: NDArray[np.float32], lengths: Sequence[int]
-) -> list[list[int]]:
+def best_depths(absolute: NDArray[np.float32], change: NDArray[np.float32], lengths: Sequence[int]) -> list[list[int]]:
     """The depths (from 1) with the greatest sum of scores for each sentence, one fewer than its words.
 
     ``absolute`` [words, DEPTHS] and ``change`` [words, CHANGES] are log-probabilities for the words of

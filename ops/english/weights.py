@@ -23,9 +23,7 @@ def pack(reader: Reader) -> bytes:
         else:
             weights[name] = array.astype(np.float16)
     settings = {name: getattr(reader, name) for name in SETTINGS}
-    return bytes(
-        srsly.msgpack_dumps({"settings": settings, "forms": reader.inventory.kept, "weights": weights})
-    )
+    return bytes(srsly.msgpack_dumps({"settings": settings, "forms": reader.inventory.kept, "weights": weights}))
 
 
 def unpack(packed: bytes) -> Reader:
@@ -45,6 +43,4 @@ def unpack(packed: bytes) -> Reader:
 
 def embeddings(reader: Reader) -> frozenset[str]:
     """The names of a Reader's embedding tables among its weights."""
-    return frozenset(
-        f"{name}.weight" for name, part in reader.named_modules() if isinstance(part, torch.nn.Embedding)
-    )
+    return frozenset(f"{name}.weight" for name, part in reader.named_modules() if isinstance(part, torch.nn.Embedding))

@@ -22,16 +22,12 @@ def test_depth_sequences_are_scored_against_all_others():
             path = [0, *depths]
             scores.append(
                 sum(
-                    (
-                        absolute[start + i, path[i + 1]] + change[start + i, columns[path[i], path[i + 1]]]
-                    ).item()
+                    (absolute[start + i, path[i + 1]] + change[start + i, columns[path[i], path[i + 1]]]).item()
                     for i in range(length - 1)
                 )
             )
         own = batch.targets[:, start : start + length - 1]
-        gold = sum(
-            (change[start + i, own[1, i]] + absolute[start + i, own[2, i]]).item() for i in range(length - 1)
-        )
+        gold = sum((change[start + i, own[1, i]] + absolute[start + i, own[2, i]]).item() for i in range(length - 1))
         expected += torch.tensor(scores).logsumexp(0).item() - gold if scores else 0
         start += length
     assert depth_sequence_loss(change, absolute, batch).item() == pytest.approx(expected, rel=1e-4)
@@ -42,9 +38,7 @@ def test_without_trees_the_tags_alone_count():
     network, batch = small.network(), small.batcher().batch(gold)
     tags, scores = network(batch)
     found = loss(tags, scores, network.heads, batch, 0.5)
-    assert found.item() == pytest.approx(
-        torch.nn.functional.cross_entropy(tags, batch.targets[0]).item(), rel=1e-5
-    )
+    assert found.item() == pytest.approx(torch.nn.functional.cross_entropy(tags, batch.targets[0]).item(), rel=1e-5)
 
 
 def test_steps_downhill_lower_the_loss():

@@ -37,9 +37,7 @@ def test_words_of_capped_files_count_a_quarter():
 def test_own_trees_keep_the_words_and_their_tags():
     for gold, found in zip(TAGGED, own_trees(small.network(), TAGGED, small.batcher()), strict=True):
         assert (found.words, found.tags) == (gold.words, gold.tags)
-        assert [(leaf.word, leaf.label) for leaf in leaves(found.tree)] == list(
-            zip(gold.words, gold.tags, strict=True)
-        )
+        assert [(leaf.word, leaf.label) for leaf in leaves(found.tree)] == list(zip(gold.words, gold.tags, strict=True))
 
 
 def test_parsed_sentences_come_in_their_share():

@@ -74,9 +74,7 @@ def test_arbitrary_text(nlp, text):
 def test_a_plain_sentence(nlp):
     doc = nlp(Doc(nlp.vocab, words=["The", "dog", "sat", "on", "the", "mat", "."]))
     assert [token.tag_ for token in doc] == ["DT", "NN", "VBD", "IN", "DT", "NN", "."]
-    assert trees(doc) == [
-        "(ROOT (S (NP (DT The) (NN dog)) (VP (VBD sat) (PP (IN on) (NP (DT the) (NN mat)))) (. .)))"
-    ]
+    assert trees(doc) == ["(ROOT (S (NP (DT The) (NN dog)) (VP (VBD sat) (PP (IN on) (NP (DT the) (NN mat)))) (. .)))"]
 
 
 def test_boundaries_that_are_set_are_kept(nlp):

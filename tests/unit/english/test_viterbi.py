@@ -19,9 +19,9 @@ def test_steps_name_the_change_of_depth():
 
 def scores(seed, words):
     random = np.random.default_rng(seed)
-    return random.normal(size=(words, DEPTHS)).astype(np.float32), random.normal(
-        size=(words, CHANGES)
-    ).astype(np.float32)
+    return random.normal(size=(words, DEPTHS)).astype(np.float32), random.normal(size=(words, CHANGES)).astype(
+        np.float32
+    )
 
 
 def value(absolute, change, depths):
@@ -52,9 +52,7 @@ def test_sentences_do_not_touch_each_other():
     together = best_depths(absolute, change, lengths)
     start = 0
     for length, found in zip(lengths, together, strict=True):
-        assert best_depths(absolute[start : start + length], change[start : start + length], [length]) == [
-            found
-        ]
+        assert best_depths(absolute[start : start + length], change[start : start + length], [length]) == [found]
         start += length
 
 

@@ -1,0 +1,79 @@
+import json
+
+import pytest
+import spacy
+from pydantic import ValidationError
+
+from jobs.train_english import TrainEnglishConfig, train
+from ops.errors import InputError
+from tests.unit.english.small import LINES
+
+TREES = "\n".join(LINES) + "\n"
+TAGS = "Go\tVB\nhome\tRB\n\nyes\tUH\n\n"
+
+
+@pytest.fixture
+def files(tmp_path):
+    (tmp_path / "a.mrg").write_text(TREES * 4)
+    (tmp_path / "b.tags").write_text(TAGS * 4)
+    return {
+        "train_trees": (tmp_path / "a.mrg",),
+        "capped_trees": (tmp_path / "a.mrg",),
+        "train_tags": (tmp_path / "b.tags",),
+        "dev_trees": (tmp_path / "a.mrg",),
+        "test_trees": (tmp_path / "a.mrg",),
+        "test_tags": (tmp_path / "b.tags",),
+        "capped_sentences": 3,
+        "passes": 4,
+        "width": 12,
+        "hidden": 8,
+        "batch_words": 20,
+    }
+
+
+def test_one_call_trains_writes_and_scores(files, tmp_path):
+    lines = []
+    scores = train(TrainEnglishConfig(**files, out=tmp_path / "out", sources=("mine",)), lines.append)
+    assert set(scores) == {"a.mrg", "b.tags"}
+    assert set(scores["a.mrg"]) == {"gold_tokens", "raw_text"}
+    nlp = spacy.load(tmp_path / "out")
+    assert nlp.meta["performance"] == scores
+    assert nlp.meta["sources"] == ["mine"]
+    assert next(nlp("hello there").sents)._.parse_string.startswith("(ROOT ")
+    record = json.loads((tmp_path / "out" / "training.json").read_text())
+    assert [row["pass"] for row in record["curve"]] == [1, 2, 3, 4]
+    assert str(tmp_path) not in (tmp_path / "out" / "training.json").read_text()
+    assert len(lines) == 1 + 4 + 4
+
+
+def test_the_seed_decides(files, tmp_path):
+    weights = []
+    for place, seed in enumerate((0, 0, 1)):
+        out = tmp_path / str(place)
+        train(TrainEnglishConfig(**files, out=out, seed=seed), lambda line: None)
+        weights.append((out / "tok2vec" / "model").read_bytes())
+    assert weights[0] == weights[1] != weights[2]
+
+
+def test_evaluate_only_scores_what_is_there(files, command):
+    tags = files["test_tags"][0]
+    done = command("train_english", "--evaluate-only", "--test-tags", tags, tags)
+    assert done.returncode == 0, done.stderr
+    assert "b.tags gold_tokens: tag_accuracy" in done.stdout
+    assert "pass" not in done.stdout
+
+
+def test_a_missing_file_is_named(command, tmp_path):
+    done = command("train_english", "--train-trees", tmp_path / "none.mrg", "--out", tmp_path / "out")
+    assert done.returncode == 2
+    assert "none.mrg" in done.stderr.splitlines()[-1]
+    assert not (tmp_path / "out").exists()
+
+
+def test_wrong_calls_are_refused(files, tmp_path):
+    with pytest.raises(InputError, match="train-trees"):
+        train(TrainEnglishConfig(out=tmp_path))
+    with pytest.raises(InputError, match=r"none\.mrg"):
+        train(TrainEnglishConfig(**files | {"train_trees": (tmp_path / "none.mrg",)}, out=tmp_path))
+    with pytest.raises(ValidationError, match="passes"):
+        TrainEnglishConfig(passes=0)
