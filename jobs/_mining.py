@@ -5,13 +5,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from jobs._engine import Item
 from ops.baseline import Baseline, baseline_table, read_baseline
-from ops.candidates import SCHEMA, Winners, from_keys, mine_winners, minimum_count
+from ops.candidates import SCHEMA, Winners, from_keys, mine_winners
 from ops.finish import mean_rows, pattern_rows, profile_rows
 from ops.mining_text import MiningText
 from ops.neuron_profile import Profiler
@@ -20,6 +21,7 @@ from ops.pattern_kinds import PatternKind, SequenceKind, SubtreeKind
 from ops.schema import group_rows, schema
 from ops.sentence_store import open_sentences
 from ops.storage import Store, shard_footer
+from ops.support import support_count
 from ops.tables import part_name, write_part
 from ops.topk_partial import RANGE
 
@@ -34,7 +36,7 @@ class MineArgs:
     sentences: str
     fingerprint: str
     neurons: Neurons
-    k: int
+    seed: int
     options: dict[str, Any]
 
 
@@ -114,9 +116,12 @@ class RangeMiner(MiningWorker):
 class BaselineCounter(MiningWorker):
     """Counts all candidates and all properties over runs of baseline sentences."""
 
+    union = staticmethod(union_file)
+    counts = staticmethod(baseline_file)
+
     def __init__(self, args: MineArgs) -> None:
         super().__init__(args)
-        with self.store.parquet(union_file()) as file:
+        with self.store.parquet(self.union()) as file:
             union = file.read()
         self.keys, self.counters = {}, {}
         for name, kind in self.kinds.items():
@@ -126,11 +131,16 @@ class BaselineCounter(MiningWorker):
 
     def __call__(self, item: Item, prepared: Any) -> Item:
         """Count over one run of the store's rows and commit the counts."""
-        rows = item["first"] + np.flatnonzero(self.sentences.baseline[item["first"] : item["behind"]])
+        rows = self.rows(item)
         patterns = {name: (self.keys[name], self.counters[name](rows)) for name in self.kinds}
         table = baseline_table(len(rows), patterns, self.profiler, rows)
-        self.commit(baseline_file(item["run"]), f"run-{item['run']}", table)
+        self.commit(self.counts(item["run"]), f"run-{item['run']}", table)
         return {"sentences": len(rows)}
+
+    def rows(self, item: Item) -> npt.NDArray[np.int64]:
+        """Give the baseline's rows of one run."""
+        rows = item["first"] + np.flatnonzero(self.sentences.baseline[item["first"] : item["behind"]])
+        return np.asarray(rows)
 
 
 class RangeFinisher(MiningWorker):
@@ -155,7 +165,7 @@ class RangeFinisher(MiningWorker):
             n1, n2 = len(winners.rows), self.baseline.sentences - int(winners.in_baseline.sum())
             for name in sorted(self.kinds):
                 kind = self.kinds[name]
-                least = minimum_count(kind.min_support, n1, options["min_count"])
+                least = support_count(kind.min_support, n1, options["min_count"])
                 found = pattern_rows(
                     own.filter(pc.equal(own["kind"], name)), kind, self.baseline, n1, n2, least,
                     options["productivity"], options["max_patterns"],

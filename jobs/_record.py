@@ -21,7 +21,7 @@ TABLES: dict[str, tuple[str, ...]] = {
     "ingest": ("corpus", "rejects"),
     "topk": ("topk", "neurons", "activations", "unscored"),
     "annotate": ("sentences", "_store"),
-    "mine": ("patterns", "profiles", "means"),
+    "mine": ("patterns", "profiles", "means", "scores"),
 }
 READS: dict[str, tuple[str, ...]] = {
     "ingest": (),

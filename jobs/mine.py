@@ -3,7 +3,7 @@
     python -m jobs.mine --out runs/docs --preset small
     ray job submit --working-dir . -- python -m jobs.mine --out s3://bucket/run --preset paper
 
-Writes patterns/, profiles/ and means/. Needs topk/ (jobs.topk) and sentences/ (jobs.annotate). One process a core.
+Writes patterns/, profiles/, means/ and scores/. Needs topk/ (jobs.topk) and sentences/ (jobs.annotate).
 """
 
 import sys
@@ -29,6 +29,15 @@ from jobs._mining import (
 )
 from jobs._progress import Progress
 from jobs._record import Run
+from jobs._scoring import (
+    RangeScorer,
+    TrainingCounter,
+    TrainingMiner,
+    training_file,
+    training_run_file,
+    training_totals_file,
+    training_union_file,
+)
 from ops.candidates import unite
 from ops.errors import InputError
 from ops.neurons import Neurons
@@ -72,6 +81,9 @@ class MineConfig(StageConfig):
     productivity: float = Field(
         1.05, ge=0, description="least lift over that of each pattern one item shorter; 0 keeps all patterns"
     )
+    no_scores: bool = Field(
+        False, description="leave out the held-out scores, which take as long as the patterns again"
+    )
     max_patterns: int = Field(1_000, ge=0, description="most patterns of a neuron, pole and kind, by rank; 0: all")
 
 
@@ -82,15 +94,15 @@ def run(config: MineConfig) -> None:
     if config.engine == "prefixspan":
         config = config.model_copy(update={"word_max_gap": -1, "tag_max_gap": -1})
     record = Run(config.out)
-    topk, annotate = record.require("topk"), record.require("annotate")
-    options = {k: v for k, v in config.model_dump(mode="json").items() if k in MineConfig.__annotations__}
+    annotate = record.require("annotate")
+    options = {k: v for k, v in config.model_dump(mode="json").items() if k in (*MineConfig.__annotations__, "seed")}
     fingerprint = record.begin(STAGE, options, config.model_dump(mode="json"), config.redo)
     if record.complete(STAGE):
         print(f"{STAGE}: done before, {record.require(STAGE)['counts']['patterns']:,} patterns", file=sys.stderr)
         return
     store = record.store
     neurons = Neurons(widths(store))
-    args = MineArgs(config.out, annotate["fingerprint"], fingerprint, neurons, topk["config"]["k"], options)
+    args = MineArgs(config.out, annotate["fingerprint"], fingerprint, neurons, config.seed, options)
     sentences = open_sentences(store, args.sentences)
     workers = pool_size(config.workers)
     ranges = [{"range": i, "first": a, "behind": b} for i, (a, b) in enumerate(spans(len(neurons), NEURONS_PER_RANGE))]
@@ -105,18 +117,27 @@ def run(config: MineConfig) -> None:
             for _ in fan_out(todo, worker, {"args": args}, workers=workers):
                 progress.add()
 
+    def unite_all(file: Any, into: str) -> None:
+        if not is_whole(store, into, fingerprint, "union"):
+            _commit(store, into, unite(_read(store, file(item["range"])) for item in ranges), fingerprint, "union")
+
+    def total(file: Any, into: str) -> None:
+        if not is_whole(store, into, fingerprint, "totals"):
+            _commit(store, into, _total(_read(store, file(item["run"])) for item in runs), fingerprint, "totals")
+
     spread("patterns", ranges, "range", "ranges of neurons", mined_file, RangeMiner)
-    if not is_whole(store, union_file(), fingerprint, "union"):
-        union = unite(_read(store, mined_file(item["range"])) for item in ranges)
-        _commit(store, union_file(), union, fingerprint, "union")
+    unite_all(mined_file, union_file())
     spread("baseline", runs, "run", "runs of sentences", baseline_file, BaselineCounter)
-    if not is_whole(store, totals_file(), fingerprint, "totals"):
-        totals = _total(_read(store, baseline_file(item["run"])) for item in runs)
-        _commit(store, totals_file(), totals, fingerprint, "totals")
+    total(baseline_file, totals_file())
     spread("tables", ranges, "range", "ranges of neurons", lambda i: part_name("means", i), RangeFinisher)
-    counts = {
-        t: sum(_rows(store, part_name(t, item["range"])) for item in ranges) for t in ("patterns", "profiles", "means")
-    }
+    if not config.no_scores:
+        spread("training halves", ranges, "range", "ranges of neurons", training_file, TrainingMiner)
+        unite_all(training_file, training_union_file())
+        spread("their baseline", runs, "run", "runs of sentences", training_run_file, TrainingCounter)
+        total(training_run_file, training_totals_file())
+        spread("scores", ranges, "range", "ranges of neurons", lambda i: part_name("scores", i), RangeScorer)
+    tables = ("patterns", "profiles", "means", *(() if config.no_scores else ("scores",)))
+    counts = {table: sum(_rows(store, part_name(table, item["range"])) for item in ranges) for table in tables}
     record.finish(STAGE, counts, time.monotonic() - started)
     if not config.keep_partials:
         store.delete(f"_partials/{STAGE}")

@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 
 from ops.pattern_kinds import PatternKind
 from ops.sequences import Sequences
+from ops.support import support_count
 
 Longs = npt.NDArray[np.int64]
 
@@ -35,17 +36,12 @@ class Winners(NamedTuple):
     documents: npt.NDArray[np.int32]
 
 
-def minimum_count(share: float, sentences: int, floor: int) -> int:
-    """Give the support a pattern needs: a share of the sentences, but never under the absolute floor."""
-    return max(int(np.ceil(share * sentences - 1e-9)), floor, 1)
-
-
 def mine_winners(winners: Winners, kinds: Iterable[PatternKind], min_count: int) -> pa.Table:
     """Mine one set of winners: each pattern's support, also among those in the baseline, and its documents."""
     tables = []
     _, documents = np.unique(winners.documents, return_inverse=True)
     for kind in kinds:
-        least = minimum_count(kind.min_support, len(winners.rows), min_count)
+        least = support_count(kind.min_support, len(winners.rows), min_count)
         if len(winners.rows) < least:
             continue
         patterns, support = kind.mine(winners.rows, least)

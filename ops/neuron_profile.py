@@ -68,12 +68,16 @@ class Profiler:
             tags = self.store.tags(rows)
             counts.append(count_tokens(tags, len(self.store.names["tag"])))
             counts.append(count_tokens(Sequences(self._classes[tags.items], tags.offsets), len(TAG_CLASSES)))
-            words, kept_tags = self.text.words_and_tags(rows)
             for name in COUNTED_WORDS:
-                mine = self._classes[kept_tags.items] == TAG_CLASSES.index(name)
-                counts.append(count_sentences(words.where(mine), len(self.text.words_names)))
+                own = self.words_of_class(rows, TAG_CLASSES.index(name))
+                counts.append(count_sentences(own, len(self.text.words_names)))
         counts += [count_values(codes[rows], len(values)) for values, codes in self.store.meta.values()]
         return counts
+
+    def words_of_class(self, rows: Longs, of: int) -> Sequences:
+        """Give the words of one tag class (its place in `TAG_CLASSES`) of these rows."""
+        words, tags = self.text.words_and_tags(rows)
+        return words.where(self._classes[tags.items] == of)
 
     def sums(self, rows: Longs) -> dict[str, Sums]:
         """Give the sums behind the means over these rows, those of tags only where there are any."""

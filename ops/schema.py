@@ -177,6 +177,27 @@ TABLES: dict[str, TableSpec] = {
         ),
         ("layer", "unit", "pole", "property"),
     ),
+    "scores": TableSpec(
+        "a neuron and pole: how well its representation tells held-out winners from the baseline",
+        (
+            *_NEURON,
+            _POLE,
+            Column(
+                "auc", _F64, "area under the ROC curve on the test documents; null with no sentence on a side", True
+            ),
+            Column("auc_low", _F64, "lower end of its 95 % interval", True),
+            Column("auc_high", _F64, "upper end of its 95 % interval", True),
+            Column("n_winners", _I64, "winners in test documents"),
+            Column("n_baseline", _I64, "baseline sentences in test documents that they were told from"),
+            Column("matched_auc", _F64, "the same for a set matched to the winners in length and dataset", True),
+            Column("matched_low", _F64, "lower end of its 95 % interval", True),
+            Column("matched_high", _F64, "upper end of its 95 % interval", True),
+            Column("random_auc", _F64, "the same for a random set of as many baseline sentences", True),
+            Column("random_low", _F64, "lower end of its 95 % interval", True),
+            Column("random_high", _F64, "upper end of its 95 % interval", True),
+        ),
+        ("layer", "unit", "pole"),
+    ),
 }
 
 

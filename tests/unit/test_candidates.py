@@ -1,10 +1,9 @@
 import numpy as np
 import pyarrow as pa
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ops.candidates import SCHEMA, UNION_SCHEMA, Winners, from_keys, mine_winners, minimum_count, to_keys, unite
+from ops.candidates import SCHEMA, UNION_SCHEMA, Winners, from_keys, mine_winners, to_keys, unite
 from ops.occurrences import Occurrences
 from ops.pattern_kinds import PatternKind
 from ops.sequences import Sequences
@@ -38,14 +37,6 @@ def test_keys_give_back_the_patterns(patterns: list[list[int]], cut: int) -> Non
     assert from_keys(pa.chunked_array([keys[:cut], keys[cut:]], pa.binary())).to_lists() == patterns
     assert from_keys(keys.take(pa.array(range(len(keys))[::-1], pa.int64()))).to_lists() == patterns[::-1]
     assert len(set(keys.to_pylist())) == len({tuple(p) for p in patterns})
-
-
-@pytest.mark.parametrize(
-    ("share", "sentences", "floor", "expected"),
-    [(0.005, 10_000, 5, 50), (0.01, 100, 5, 5), (0.07, 100, 1, 7), (0.1, 30, 1, 3), (0.101, 30, 1, 4), (0.01, 0, 0, 1)],
-)
-def test_least_support(share: float, sentences: int, floor: int, expected: int) -> None:
-    assert minimum_count(share, sentences, floor) == expected
 
 
 def test_candidates_of_one_set_of_winners() -> None:

@@ -14,13 +14,14 @@ import pyarrow.compute as pc
 import pytest
 
 from ops.baseline import Baseline, baseline_table, read_baseline
-from ops.candidates import Winners, from_keys, mine_winners, minimum_count, unite
+from ops.candidates import Winners, from_keys, mine_winners, unite
 from ops.finish import mean_rows, pattern_rows, profile_rows
 from ops.mining_text import MiningText
 from ops.neuron_profile import Profiler
 from ops.pattern_kinds import PatternKind, SequenceKind, SubtreeKind
 from ops.penn_tags import PUNCTUATION_TAGS, tag_class
 from ops.sentence_store import SentenceStore
+from ops.support import support_count
 from tests.unit.small_corpus import Sentence, open_corpus, random_sentences
 
 LENGTH, GAP, SHARE, FLOOR = 3, 1, 0.1, 2
@@ -53,7 +54,7 @@ class Mined:
         own = self.candidates.filter(pc.equal(self.candidates["kind"], name))
         n1 = len(self.winners.rows)
         n2 = self.baseline.sentences - int(self.winners.in_baseline.sum())
-        least = minimum_count(SHARE, n1, FLOOR)
+        least = support_count(SHARE, n1, FLOOR)
         found: pa.Table = pattern_rows(own, self.kinds[name], self.baseline, n1, n2, least, productivity, max_patterns)
         rows: list[dict[str, Any]] = found.to_pylist()
         return rows
@@ -133,7 +134,7 @@ def test_patterns(mined: Mined, sentences: list[Sentence], kind: str) -> None:
             support[pattern] += 1
             documents.setdefault(pattern, set()).add(s.doc_id)
     elsewhere = Counter(p for s in others for p in subsequences(mining_items(s, kind)))
-    least = minimum_count(SHARE, len(winners), FLOOR)
+    least = support_count(SHARE, len(winners), FLOOR)
     rows = mined.patterns(kind)
     assert {tuple(r["items"]) for r in rows} == {p for p, n in support.items() if n >= least}
     assert [r["rank"] for r in rows] == list(range(1, len(rows) + 1))

@@ -1,0 +1,108 @@
+"""What a set of sentences is described by, its strongest patterns and values, and how well another sentence fits."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from ops.baseline import Baseline, look_up
+from ops.candidates import Winners, from_keys
+from ops.measures import measures
+from ops.neuron_profile import COUNTED_WORDS, Profiler
+from ops.pattern_kinds import PatternKind
+from ops.penn_tags import TAG_CLASSES
+from ops.profiles import profile
+from ops.sequences import Sequences
+
+Longs = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+TOP = 25
+
+
+@dataclass(frozen=True)
+class Representation:
+    """The features of a set of sentences, each with the logarithm of its lift as weight.
+
+    Attributes:
+        patterns: of each kind, the patterns and their weights.
+        values: of each property of sentences, the weight of each of its values; zero for those that are no feature.
+    """
+
+    patterns: dict[str, tuple[Sequences, Floats]]
+    values: dict[str, Floats]
+
+    def score(self, rows: Longs, kinds: dict[str, PatternKind], profiler: Profiler) -> Floats:
+        """Give, for each row, the sum of the weights of the features it has (naive Bayes without absent features)."""
+        total = np.zeros(len(rows))
+        for name, (patterns, weights) in self.patterns.items():
+            if len(patterns):
+                found = kinds[name].find(rows, patterns)
+                total += np.bincount(found.sentences, np.repeat(weights, found.support()), minlength=len(rows))
+        for name, weights in self.values.items():
+            total += _value_weights(name, weights, rows, profiler)
+        return total
+
+
+def represent(
+    candidates: pa.Table,
+    kinds: dict[str, PatternKind],
+    baseline: Baseline,
+    winners: Winners,
+    profiler: Profiler,
+    least: int,
+) -> Representation:
+    """Pick the patterns and values that stand out: positive g2, the strongest 25 of each kind and property.
+
+    Args:
+        candidates: the set's mined patterns, rows of `ops.candidates`.
+        baseline: counts over the baseline's training part.
+        winners: the set's training sentences.
+        least: winners that a value needs.
+    """
+    n1, n2 = len(winners.rows), baseline.sentences - int(winners.in_baseline.sum())
+    patterns = {}
+    for name, kind in kinds.items():
+        own = candidates.filter(pa.compute.equal(candidates["kind"], kind.name))
+        found = from_keys(own["key"])
+        if not len(found) or not n2:
+            continue
+        support, inside = own["support"].to_numpy(), own["own"].to_numpy()
+        measured = measures(support, n1, look_up(baseline, name, own["key"]) - inside, n2)
+        order = np.lexsort((np.arange(len(support)), -support, -measured.g2))[:TOP]
+        order = order[measured.g2[order] > 0]
+        patterns[name] = (found.take(order), np.log(measured.lift[order]))
+    values = {}
+    counts, own_counts = profiler.count(winners.rows), profiler.count(winners.rows[winners.in_baseline])
+    for property_, count, inside_counts, total in zip(
+        profiler.properties, counts, own_counts, baseline.values, strict=True
+    ):
+        if property_.name in ("tag", "tag_class") or not count.n or not (total - inside_counts).n:
+            continue
+        row = profile(count, total - inside_counts, least, TOP)
+        chosen = row.measures.g2 > 0
+        if chosen.any():
+            weights = np.zeros(len(property_.values))
+            weights[row.value[chosen]] = np.log(row.measures.lift[chosen])
+            values[property_.name] = weights
+    return Representation(patterns, values)
+
+
+def _value_weights(name: str, weights: Floats, rows: Longs, profiler: Profiler) -> Floats:
+    store = profiler.store
+    if name == "dataset":
+        return np.asarray(weights[store.dataset[rows]])
+    if name == "words_per_sentence":
+        return np.asarray(weights[store.lengths(rows)])
+    if name in COUNTED_WORDS:
+        words = profiler.words_of_class(rows, TAG_CLASSES.index(name))
+        owner = np.repeat(np.arange(len(rows)), words.lengths)
+        telling = weights[words.items] != 0
+        # A word counts once, however often the sentence has it.
+        pairs = np.unique(owner[telling] * len(weights) + words.items[telling])
+        owner, word = np.divmod(pairs, len(weights))
+        return np.asarray(np.bincount(owner, weights[word], minlength=len(rows)), np.float64)
+    _, codes = store.meta[name.removeprefix("meta:")]
+    own = codes[rows]
+    return np.where(own >= 0, weights[own], 0.0)
