@@ -45,8 +45,16 @@ def connect(cpus: int) -> None:
     options: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
     if local:
         options |= {"num_cpus": max(os.cpu_count() or 1, cpus), "include_dashboard": False}
-    with _held_back_stderr():
-        ray.init(**options)
+    for attempt in range(3):
+        try:
+            with _held_back_stderr():
+                ray.init(**options)
+            return
+        except Exception as error:
+            # Ray gives its own start 30 seconds, which a busy machine may overrun.
+            if "timed out" not in str(error) or not local or attempt == 2:
+                raise
+            ray.shutdown()
 
 
 @contextmanager

@@ -43,7 +43,7 @@ def config(out: Path, source: Path, **options: object) -> RunConfig:
 @pytest.fixture(scope="session")
 def finished(shared_ray: None, tmp_path_factory: pytest.TempPathFactory, source: Path) -> Path:
     out = tmp_path_factory.mktemp("runs") / "a"
-    run_job.run(config(out, source))
+    run_job.run(config(out, source, no_scores=True))
     return out
 
 

@@ -7,17 +7,22 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
 
-from jobs import topk
+from jobs import run
 from ops.pydocs import read_pydocs
 from ops.rows import Row
 from tests.conftest import ROOT
 
-TABLES = ("corpus", "rejects", "topk", "neurons", "activations", "unscored")
+TABLES = (
+    *("corpus", "rejects", "topk", "neurons", "activations", "unscored"),
+    *("sentences", "patterns", "profiles", "means", "scores"),
+)
 
 
 @pytest.fixture(scope="module")
@@ -31,49 +36,68 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
 OPTIONS = {"limit": 400, "k": 20, "shard_size": 40, "workers": 2, "keep_partials": True}
 
 
-def start(out: Path, source: Path, log: Path) -> "subprocess.Popen[bytes]":
-    """Start the job in a process group of its own, as a user would in a terminal."""
+def start(out: Path, source: Path, log: Path, model: str) -> "subprocess.Popen[bytes]":
+    """Start the main job in a process group of its own, as a user would in a terminal."""
     flags = [f"--{name.replace('_', '-')}={value}" for name, value in OPTIONS.items() if value is not True]
     with log.open("wb") as stream:
         return subprocess.Popen(
-            [sys.executable, "-m", "jobs.topk", "--out", out, "--corpus", source, "--keep-partials", *flags],
+            [
+                sys.executable,
+                "-m",
+                "jobs.run",
+                "--out",
+                out,
+                "--corpus",
+                source,
+                "--keep-partials",
+                *flags,
+                f"--model={model}",
+            ],
             cwd=ROOT,
             stderr=stream,
             start_new_session=True,
         )
 
 
+def kill_when(process: "subprocess.Popen[bytes]", log: Path, there: Callable[[], bool]) -> None:
+    """Send kill -9 to a job as soon as something is there."""
+    deadline = time.monotonic() + 240
+    while not there():
+        assert process.poll() is None, log.read_text()
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    time.sleep(1)
+
+
 def committed(out: Path) -> dict[str, int]:
     return {p.name: p.stat().st_mtime_ns for p in (out / "_partials" / "topk").glob("shard-*.parquet")}
 
 
-def test_kill_9_and_go_on(shared_ray: None, tmp_path: Path, source: Path) -> None:
-    options = {**OPTIONS, "out": str(tmp_path / "whole"), "corpus": (str(source),), "workers": 1}
-    topk.run(topk.TopkConfig.model_validate(options))
+def test_kill_9_and_go_on(
+    shared_ray: None, tmp_path: Path, source: Path, make_model: Callable[..., Path], small_bert: object
+) -> None:
+    """Killed while scoring, while annotating and while mining, and started again each time."""
+    model = str(make_model(small_bert))
+    options = {**OPTIONS, "out": str(tmp_path / "whole"), "corpus": (str(source),), "workers": 1, "model": model}
+    run.run(run.RunConfig.model_validate(options))
 
-    log = tmp_path / "log"
-    killed = start(tmp_path / "killed", source, log)
-    deadline = time.monotonic() + 240
-    while len(committed(tmp_path / "killed")) < 3:
-        assert killed.poll() is None, log.read_text()
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-    os.killpg(killed.pid, signal.SIGKILL)
-    killed.wait()
-    time.sleep(1)
-    finished = committed(tmp_path / "killed")
+    out, log = tmp_path / "killed", tmp_path / "log"
+    partials = out / "_partials"
+    kill_when(start(out, source, log, model), log, lambda: len(committed(out)) >= 3)
+    finished = committed(out)
     assert 3 <= len(finished) < 10, "the kill came too late to show anything"
-    assert not (tmp_path / "killed" / "topk").exists()
-    stray = tmp_path / "killed" / "_partials" / "topk" / "shard-00099.parquet"
+    assert not (out / "topk").exists()
+    stray = partials / "topk" / ".shard-00099.parquet.attempt"
     stray.write_bytes(b"PAR1 half a file")
-    stray.rename(stray.with_name(".shard-00099.parquet.attempt"))
     torn = sorted(finished)[0]
-    path = tmp_path / "killed" / "_partials" / "topk" / torn
+    path = partials / "topk" / torn
     path.write_bytes(path.read_bytes()[:-40])
 
-    again = start(tmp_path / "killed", source, log)
-    assert again.wait(timeout=240) == 0, log.read_text()
-    after = committed(tmp_path / "killed")
+    annotated = partials / "annotate"
+    kill_when(start(out, source, log, model), log, lambda: len(list(annotated.glob("shard-*.parquet"))) >= 2)
+    after = committed(out)
     assert len(after) == 10
     assert {n: t for n, t in after.items() if n in finished and n != torn} == {
         n: t for n, t in finished.items() if n != torn
@@ -82,5 +106,18 @@ def test_kill_9_and_go_on(shared_ray: None, tmp_path: Path, source: Path) -> Non
     before = re.search(r"(\d+) of 10 shards were done before", log.read_text())
     assert before is not None
     assert int(before[1]) >= len(finished) - 1
+    assert stages(out)["topk"]["complete"] is True
+    assert stages(out)["annotate"]["complete"] is False
+
+    kill_when(start(out, source, log, model), log, lambda: bool(list((partials / "mine").glob("range-*.parquet"))))
+    assert stages(out)["mine"]["complete"] is False
+    last = start(out, source, log, model)
+    assert last.wait(timeout=240) == 0, log.read_text()
+    assert "annotate: done before" in log.read_text()
     for table in TABLES:
-        assert pq.read_table(tmp_path / "whole" / table).equals(pq.read_table(tmp_path / "killed" / table)), table
+        assert pq.read_table(tmp_path / "whole" / table).equals(pq.read_table(out / table)), table
+
+
+def stages(out: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((out / "run.json").read_text())["stages"]
+    return found

@@ -12,8 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 import torch
 
+from jobs import ingest, topk
 from jobs import run as run_job
-from jobs import topk
 from jobs.topk import TopkConfig
 from ops.errors import InputError
 from tests.jobs.conftest import K, config
@@ -21,7 +21,7 @@ from tests.jobs.conftest import K, config
 Make = Callable[..., Path]
 POOLED = {"mean": lambda s: s.mean(0), "max": lambda s: s.amax(0), "cls": lambda s: s[0], "last": lambda s: s[-1]}
 STRING = 5164  # the token "string"
-EVERY = ("corpus", "rejects", "topk", "neurons", "activations", "sentences", "patterns", "profiles", "means")
+EVERY = ("corpus", "rejects", "topk", "neurons", "activations", "sentences", "patterns", "profiles", "means", "scores")
 
 
 def rescore(run: tuple[Path, Path], out: Path, **options: object) -> Path:
@@ -32,12 +32,37 @@ def rescore(run: tuple[Path, Path], out: Path, **options: object) -> Path:
     return out
 
 
+@pytest.fixture(scope="module")
+def one_shard(
+    small_run: tuple[Path, Path], source: Path, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Path, Path]:
+    """The same corpus in one shard, which is scored in this process."""
+    out = tmp_path_factory.mktemp("runs") / "one"
+    names = ingest.IngestConfig.model_fields
+    options = config(out, source, model=str(small_run[1]), shard_size=1000)
+    ingest.run(ingest.IngestConfig.model_validate({n: getattr(options, n) for n in names}))
+    return out, small_run[1]
+
+
 def test_another_number_of_workers_gives_the_same_rows(
     small_run: tuple[Path, Path], source: Path, tmp_path: Path
 ) -> None:
     run_job.run(config(tmp_path / "b", source, model=str(small_run[1]), workers=1))
     for table in EVERY:
         assert pq.read_table(small_run[0] / table).equals(pq.read_table(tmp_path / "b" / table)), table
+
+
+def test_random_sets_score_one_half_within_their_interval(small_run: tuple[Path, Path]) -> None:
+    scores = pq.read_table(small_run[0] / "scores").to_pylist()
+    assert len(scores) == 48
+    for name in ("random", "matched"):
+        rows = [s for s in scores if s[f"{name}_auc"] is not None]
+        assert len(rows) > 40
+        if name == "random":
+            assert np.mean([s["random_low"] <= 0.5 <= s["random_high"] for s in rows]) > 0.85
+            assert abs(np.mean([s["random_auc"] for s in rows]) - 0.5) < 0.05
+    assert all(s["auc_low"] <= s["auc"] <= s["auc_high"] for s in scores if s["auc"] is not None)
+    assert all(0 < s["n_winners"] < K for s in scores)
 
 
 def test_one_pole_alone_is_that_half(small_run: tuple[Path, Path], tmp_path: Path) -> None:
@@ -48,9 +73,9 @@ def test_one_pole_alone_is_that_half(small_run: tuple[Path, Path], tmp_path: Pat
     assert not (out / "patterns").exists(), "--redo keeps what was made of the results it drops"
 
 
-def test_fewer_sentences_than_k_gives_all_of_them(small_run: tuple[Path, Path], tmp_path: Path) -> None:
-    table = pq.read_table(rescore(small_run, tmp_path / "d", k=1000) / "topk")
-    corpus = pq.read_table(small_run[0] / "corpus").num_rows
+def test_fewer_sentences_than_k_gives_all_of_them(one_shard: tuple[Path, Path], tmp_path: Path) -> None:
+    table = pq.read_table(rescore(one_shard, tmp_path / "d", k=1000) / "topk")
+    corpus = pq.read_table(one_shard[0] / "corpus").num_rows
     assert table.num_rows == 24 * 2 * corpus
     own = table.filter(pc.and_(pc.equal(table["layer"], 2), pc.equal(table["unit"], 5)))
     top, bottom = (own.filter(pc.equal(own["pole"], p))["activation"].to_numpy() for p in ("top", "bottom"))
@@ -64,13 +89,13 @@ def test_fewer_sentences_than_k_gives_all_of_them(small_run: tuple[Path, Path], 
     [("mean", "include"), ("mean", "exclude"), ("max", "exclude"), ("cls", "include"), ("last", "exclude")],
 )
 def test_sites_and_pools_are_those_of_each_sentence_alone(
-    small_run: tuple[Path, Path], tmp_path: Path, site: str, pool: str, special: str
+    one_shard: tuple[Path, Path], tmp_path: Path, site: str, pool: str, special: str
 ) -> None:
     from transformers import AutoModel, AutoTokenizer
 
     options = {"site": site, "pool": pool, "special_tokens": special, "activation_sample": 400, "workers": 1}
-    out = rescore(small_run, tmp_path / "e", **options)
-    model, tokenizer = AutoModel.from_pretrained(small_run[1]).eval(), AutoTokenizer.from_pretrained(small_run[1])
+    out = rescore(one_shard, tmp_path / "e", **options)
+    model, tokenizer = AutoModel.from_pretrained(one_shard[1]).eval(), AutoTokenizer.from_pretrained(one_shard[1])
     found: list[torch.Tensor] = []
     for layer in model.encoder.layer:
         if site == "mlp":
@@ -78,7 +103,7 @@ def test_sites_and_pools_are_those_of_each_sentence_alone(
         elif site == "attention":
             layer.attention.output.dense.register_forward_hook(lambda m, i, o: found.append(o[0]))
     table = pq.read_table(out / "activations")
-    texts = pq.read_table(small_run[0] / "corpus")["text"].to_pylist()
+    texts = pq.read_table(one_shard[0] / "corpus")["text"].to_pylist()
     measured = np.concatenate([np.array(table[f"layer_{i}"].to_pylist()) for i in (1, 2)], 1)
     assert measured.shape == (len(texts), {"hidden": 24, "mlp": 40, "attention": 24}[site])
     for row, text in list(enumerate(texts))[::37]:

@@ -2,8 +2,8 @@
 
 import json
 import subprocess
-import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pyarrow as pa
@@ -69,20 +69,33 @@ CASES = {
 }
 
 
+@pytest.fixture(scope="module")
+def answers(
+    command: Command, files: Path, tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, tuple[subprocess.CompletedProcess[str], Path]]:
+    """What each wrong call answers, two at a time, and the run directory it named."""
+    base = tmp_path_factory.mktemp("wrong")
+
+    def answer(case: str) -> tuple[subprocess.CompletedProcess[str], Path]:
+        job, options, _ = CASES[case]
+        out = base / case.replace(" ", "_")
+        return command(job, "--out", out, *(o.replace("{f}", str(files)) for o in options)), out
+
+    with ThreadPoolExecutor(2) as pool:
+        return dict(zip(CASES, pool.map(answer, CASES), strict=True))
+
+
 @pytest.mark.parametrize("case", CASES)
-def test_one_line_and_status_2(command: Command, files: Path, tmp_path: Path, case: str) -> None:
-    job, options, named = CASES[case]
-    start = time.monotonic()
-    done = command(job, "--out", tmp_path / "out", *(o.replace("{f}", str(files)) for o in options))
-    seconds = time.monotonic() - start
+def test_one_line_and_status_2(answers: dict[str, tuple[subprocess.CompletedProcess[str], Path]], case: str) -> None:
+    named = CASES[case][2]
+    done, out = answers[case]
     assert done.returncode == 2, done.stderr
     assert "Traceback" not in done.stderr + done.stdout
     last = done.stderr.rstrip().splitlines()[-1]
     assert last.startswith("error: ")
     assert named in last
-    print(f"{case}: {seconds:.1f} s: {last}")
     for table in ("corpus", "topk", "sentences", "patterns"):
-        assert not list((tmp_path / "out" / table).glob("*")), f"{table}/ was left behind"
+        assert not list((out / table).glob("*")), f"{table}/ was left behind"
 
 
 def test_out_is_missing(command: Command, files: Path) -> None:
