@@ -59,11 +59,12 @@ def measure(texts: Sequence[str]) -> dict[str, float]:
     }
 
 
-def main() -> None:
+def main() -> int:
     """Print one line of JSON."""
     path = Path(sys.argv[1]) if len(sys.argv) > 1 else None
-    print(json.dumps(measure(sentences(path))))
+    print(json.dumps({"bench": "english", **measure(sentences(path))}))
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -1,14 +1,13 @@
 """How fast one neuron's sentences are mined, against the `prefixspan` package, in one line of JSON.
 
-    OMP_NUM_THREADS=1 ATLAS_TEST_DATA=FOLDER python -m bench.mining
+    python -m bench mining
 
-FOLDER holds real sentences (Parquet files with a column `text`). Words, tags and trees come from the
-shipped English pipeline, or with `--treebank FOLDER` from its gum-*.mrg.gz while words still come from the
-sentences. Everything runs on one thread. Exit status 1 where a count differs or a target is missed.
+Sentences come from the Parquet files of the folder corpora/ below ATLAS_TEST_DATA where that is set, else from
+docstrings; words, tags and trees from the shipped English pipeline. Everything runs on one thread. Exit status 1
+where a count differs or a target is missed.
 """
 
 import argparse
-import gzip
 import importlib
 import json
 import os
@@ -26,7 +25,10 @@ import spacy
 from ops import count_patterns, count_subtrees, prefixspan, reference_prefixspan, subtrees
 from ops.pattern_trie import PatternTrie
 from ops.penn_tags import PUNCTUATION_TAGS
+from ops.pydocs import pydocs_pieces, read_pydocs
+from ops.rows import Row
 from ops.sequences import Sequences
+from ops.split_sentences import SentenceSplitter
 from ops.subtree_trie import SubtreeTrie
 from ops.trees import Forest, read_forest
 
@@ -40,24 +42,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sentences", type=int, default=10_000, help="sentences of the one neuron")
     parser.add_argument("--baseline", type=int, default=50_000, help="sentences that candidates are counted in")
-    parser.add_argument("--treebank", type=Path, help="folder of gum-*.mrg.gz, for tags and trees")
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
-    folder = os.environ.get("ATLAS_TEST_DATA")
-    if not folder:
-        print(
-            "bench.mining: set ATLAS_TEST_DATA to a folder of Parquet files with a column text",
-            file=sys.stderr,
-        )
-        return 2
-    texts = draw(Path(folder), options.sentences + options.baseline, options.seed)
-    if options.treebank:
-        tokens = words_of(texts)
-        tags, trees = treebank(options.treebank, options.sentences)
-    else:
-        tokens = words_of(texts[options.sentences :])
-        own_words, tags, trees = annotate(texts[: options.sentences])
-        tokens = [*own_words, *tokens]
+    texts = draw(options.sentences + options.baseline, options.seed)
+    own_words, tags, trees = annotate(texts[: options.sentences])
+    tokens = [*own_words, *words_of(texts[options.sentences :])]
     words, others = coded(tokens, options.sentences)
     result = measure(words, coded(tags, len(tags))[0], read_forest(trees)[0], others)
     print(json.dumps({"bench": "mining", **result}))
@@ -128,16 +117,21 @@ def median(work: Callable[[], T], times: int = 5) -> tuple[float, T]:
     return statistics.median(seconds), result
 
 
-def draw(folder: Path, count: int, seed: int) -> list[str]:
-    """Return a seeded uniform draw of the folder's sentences."""
-    texts = [
-        text
-        for file in sorted(folder.glob("*.parquet"))
-        for text in pq.read_table(file, columns=["text"])["text"].to_pylist()
-        if text
-    ]
+def draw(count: int, seed: int) -> list[str]:
+    """Return a seeded sample of real sentences of at least three words."""
+    folder = Path(os.environ.get("ATLAS_TEST_DATA", "")) / "corpora"
+    if os.environ.get("ATLAS_TEST_DATA") and folder.is_dir():
+        tables = [
+            pq.read_table(file, columns=["text"])["text"].to_pylist() for file in sorted(folder.glob("*.parquet"))
+        ]
+        texts = [text for table in tables for text in table]
+    else:
+        splitter = SentenceSplitter()
+        rows = [row for piece in pydocs_pieces() for row in read_pydocs(piece) if isinstance(row, Row)]
+        texts = list(dict.fromkeys(text for row in rows for text in splitter.split(row.text)))
+    texts = [text for text in texts if text and len(text.split()) > 2]
     chosen = np.random.default_rng(seed).permutation(len(texts))[:count]
-    return [texts[index] for index in chosen]
+    return [texts[i] for i in chosen]
 
 
 def words_of(texts: Iterable[str]) -> list[list[str]]:
@@ -157,18 +151,6 @@ def annotate(texts: Iterable[str]) -> tuple[list[list[str]], list[list[str]], li
         parts = [sentence._.parse_string.removeprefix("(ROOT").removesuffix(")") for sentence in doc.sents]
         trees.append(f"(ROOT{''.join(parts)})" if any(parts) else "")
     return words, tags, trees
-
-
-def treebank(folder: Path, count: int) -> tuple[list[list[str]], list[str]]:
-    """Return tags without punctuation and trees of the first sentences of the folder's gum files."""
-    trees = []
-    for file in sorted(folder.glob("gum-*.mrg.gz")):
-        with gzip.open(file, "rt", encoding="utf-8") as lines:
-            trees += [f"(ROOT {line.strip()})" for line in lines if line.strip()]
-    trees = trees[:count]
-    leaves = [[piece.split()[0] for piece in tree.split("(") if len(piece.split()) > 1] for tree in trees]
-    tags = [[tag.rstrip(")") for tag in row] for row in leaves]
-    return [[tag for tag in row if tag not in PUNCTUATION_TAGS and tag != "ROOT"] for row in tags], trees
 
 
 def coded(tokens: list[list[str]], count: int) -> tuple[Sequences, Sequences]:

@@ -156,30 +156,34 @@ class RangeFinisher(MiningWorker):
         """Finish one range; `means/` is written last and so says that all three tables have their part."""
         with self.store.parquet(mined_file(item["range"])) as file:
             candidates = file.read()
-        tables: dict[str, list[pa.Table]] = {"patterns": [], "profiles": [], "means": []}
+        tables: dict[str, dict[int, list[pa.Table]]] = {"patterns": {}, "profiles": {}, "means": {}}
         options = self.args.options
         for winners in self.winners(item["first"], item["behind"]):
-            layer, unit = (int(n[0]) for n in self.args.neurons.name(np.array([winners.number // 2])))
-            neuron = {"layer": layer, "unit": unit, "pole": POLES[winners.number % 2]}
+            neuron = winners.number // 2
+            layer, unit = (int(n[0]) for n in self.args.neurons.name(np.array([neuron])))
+            named = {"layer": layer, "unit": unit, "pole": POLES[winners.number % 2]}
             own = candidates.filter(pc.equal(candidates["set"], winners.number))
             n1, n2 = len(winners.rows), self.baseline.sentences - int(winners.in_baseline.sum())
+            found: dict[str, list[pa.Table]] = {"patterns": [], "profiles": [], "means": []}
             for name in sorted(self.kinds):
                 kind = self.kinds[name]
-                least = support_count(kind.min_support, n1, options["min_count"])
-                found = pattern_rows(
-                    own.filter(pc.equal(own["kind"], name)), kind, self.baseline, n1, n2, least,
-                    options["productivity"], options["max_patterns"],
+                found["patterns"].append(
+                    pattern_rows(
+                        own.filter(pc.equal(own["kind"], name)), kind, self.baseline, n1, n2,
+                        support_count(kind.min_support, n1, options["min_count"]),
+                        options["productivity"], options["max_patterns"],
+                    )
                 )  # fmt: skip
-                tables["patterns"].append(_named(found, neuron, "patterns"))
-            profile = profile_rows(self.profiler, self.baseline, winners, options["min_count"])
-            tables["profiles"].append(_named(profile, neuron, "profiles"))
-            tables["means"].append(_named(mean_rows(self.profiler, self.baseline, winners), neuron, "means"))
-        for table, found in tables.items():
-            rows = sum(t.num_rows for t in found)
-            footer = self.footer(f"range-{item['range']}", rows)
-            groups = _grouped(found, group_rows(table))
+            found["profiles"].append(profile_rows(self.profiler, self.baseline, winners, options["min_count"]))
+            found["means"].append(mean_rows(self.profiler, self.baseline, winners))
+            for table, rows in found.items():
+                tables[table].setdefault(neuron, []).extend(_named(part, named, table) for part in rows)
+        for table, by_neuron in tables.items():
+            neurons = [pa.concat_tables(parts) for parts in by_neuron.values()]
+            footer = self.footer(f"range-{item['range']}", sum(t.num_rows for t in neurons))
+            groups = _grouped(neurons, group_rows(table))
             write_part(self.store, table, item["range"], schema(table), groups, self.args.fingerprint, footer)
-        return {"patterns": sum(t.num_rows for t in tables["patterns"])}
+        return {"range": item["range"]}
 
 
 def _named(rows: pa.Table, neuron: dict[str, Any], table: str) -> pa.Table:

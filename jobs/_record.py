@@ -86,7 +86,10 @@ class Run:
         entry = self.stage(name)
         if entry is None or not entry["complete"]:
             what = f"{name} is not complete" if entry else f"{TABLES[name][0]}/ is missing"
-            raise InputError(f"--out {self.store.uri}: {what}; run python -m jobs.{name} --out {self.store.uri} first")
+            how = "give --corpus, or " if name == "ingest" else ""
+            raise InputError(
+                f"--out {self.store.uri}: {what}; {how}run python -m jobs.{name} --out {self.store.uri} first"
+            )
         return entry
 
     def begin(self, name: str, identity: dict[str, Any], config: dict[str, Any], redo: bool) -> str:

@@ -86,12 +86,18 @@ def run(config: IngestConfig) -> None:
     ]
     options = {"text_column": config.text_column, "on_error": config.on_error, "split": config.split}
     args = {"out": config.out, "facts": facts, "fingerprint": fingerprint, "options": options}
-    with Progress(STAGE, len(plan), "pieces", len(plan) - len(todo)) as progress:
-        for done in fan_out(todo, PieceReader, args, workers=pool_size(config.workers)):
-            progress.add(done["sentences"])
-    blocks = Pieces(record.store, [partial(name) for name in names], [i for i, _ in plan])
-    size, datasets = config.shard_size, [s.dataset for s in sources]
-    counts = assemble(record.store, blocks, config.corpus, datasets, config.limit, config.seed, size, fingerprint)
+    try:
+        with Progress(STAGE, len(plan), "pieces", len(plan) - len(todo)) as progress:
+            for done in fan_out(todo, PieceReader, args, workers=pool_size(config.workers)):
+                progress.add(done["sentences"])
+        blocks = Pieces(record.store, [partial(name) for name in names], [i for i, _ in plan])
+        size, datasets = config.shard_size, [s.dataset for s in sources]
+        counts = assemble(record.store, blocks, config.corpus, datasets, config.limit, config.seed, size, fingerprint)
+    except InputError:
+        # The user will change a source or an option: what was read so far belongs to neither.
+        record.drop(STAGE)
+        raise
+    record.record["corpus"] = {"fingerprint": fingerprint, "sentences": counts["sentences"]}
     record.finish(STAGE, counts, time.monotonic() - started)
     if not config.keep_partials:
         record.store.delete(f"_partials/{STAGE}")

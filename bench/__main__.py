@@ -1,0 +1,25 @@
+"""Run benchmarks: `python -m bench NAME`, or `python -m bench all`. Each prints one line of JSON."""
+
+import importlib
+import sys
+
+NAMES = ("english", "mining")
+
+
+def main() -> int:
+    """Run the named benchmark, or all, and give the worst exit status."""
+    name, *rest = sys.argv[1:] or ["--help"]
+    if name != "all" and name not in NAMES:
+        print(
+            f"error: bench {name}: there is no such benchmark; name one of {', '.join(NAMES)}, or all", file=sys.stderr
+        )
+        return 2
+    status = 0
+    for chosen in NAMES if name == "all" else [name]:
+        sys.argv = [f"bench {chosen}", *rest]
+        status = max(status, importlib.import_module(f"bench.{chosen}").main() or 0)
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())
