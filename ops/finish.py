@@ -66,7 +66,7 @@ def pattern_rows(
 
 def profile_rows(profiler: Profiler, baseline: Baseline, winners: Winners, min_count: int) -> pa.Table:
     """Give one set of winners' profile, properties in the order of their names."""
-    counts, own = profiler.count(winners.rows), profiler.count(winners.rows[winners.in_baseline])
+    counts, own = profiler.count_winners(winners.rows, winners.in_baseline)
     tables = []
     for property_, count, inside, total in sorted(
         zip(profiler.properties, counts, own, baseline.values, strict=True), key=lambda p: p[0].name

@@ -74,6 +74,13 @@ class Profiler:
         counts += [count_values(codes[rows], len(values)) for values, codes in self.store.meta.values()]
         return counts
 
+    def count_winners(
+        self, rows: Longs, in_baseline: npt.NDArray[np.bool_]
+    ) -> tuple[list[ValueCounts], list[ValueCounts]]:
+        """Count over a set of sentences, and over those of them that the baseline holds."""
+        counts = self.count(rows)
+        return counts, counts if in_baseline.all() else self.count(rows[in_baseline])
+
     def words_of_class(self, rows: Longs, of: int) -> Sequences:
         """Give the words of one tag class (its place in `TAG_CLASSES`) of these rows."""
         words, tags = self.text.words_and_tags(rows)

@@ -74,7 +74,7 @@ def represent(
         order = order[measured.g2[order] > 0]
         patterns[name] = (found.take(order), np.log(measured.lift[order]))
     values = {}
-    counts, own_counts = profiler.count(winners.rows), profiler.count(winners.rows[winners.in_baseline])
+    counts, own_counts = profiler.count_winners(winners.rows, winners.in_baseline)
     for property_, count, inside_counts, total in zip(
         profiler.properties, counts, own_counts, baseline.values, strict=True
     ):

@@ -7,6 +7,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
+from ops.compiled import compiled
 from ops.sequences import Sequences
 from ops.trees import Forest
 
@@ -75,20 +76,7 @@ class Subtrees:
 
     def as_forest(self) -> Forest:
         """Return the subtrees as trees."""
-        size = np.ones(self.depth.size, np.int32)
-        depths, ends = self.depth.tolist(), self.offsets[1:].tolist()
-        open_nodes: list[int] = []
-        start = 0
-        for end in ends:
-            for node in range(start, end):
-                while len(open_nodes) > depths[node]:
-                    closed = open_nodes.pop()
-                    size[closed] = node - closed
-                open_nodes.append(node)
-            while open_nodes:
-                closed = open_nodes.pop()
-                size[closed] = end - closed
-            start = end
+        size = _sizes(self.depth, self.offsets)
         return Forest(self.label, size, self.offsets)
 
     def strings(self, labels: Sequence[str]) -> list[str]:
@@ -106,3 +94,22 @@ class Subtrees:
                 last = depth
             result.append("".join(pieces) + ")" * (last + 1))
         return result
+
+
+@compiled
+def _sizes(depth: NDArray[np.int32], offsets: NDArray[np.int64]) -> NDArray[np.int32]:
+    """Count each node and everything below it, `[n_nodes] int32`."""
+    size = np.ones(depth.size, np.int32)
+    open_nodes = np.zeros(depth.size + 1, np.int64)
+    for subtree in range(offsets.size - 1):
+        end, opened = offsets[subtree + 1], 0
+        for node in range(offsets[subtree], end):
+            while opened > depth[node]:
+                opened -= 1
+                size[open_nodes[opened]] = node - open_nodes[opened]
+            open_nodes[opened] = node
+            opened += 1
+        while opened:
+            opened -= 1
+            size[open_nodes[opened]] = end - open_nodes[opened]
+    return size
