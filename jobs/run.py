@@ -15,9 +15,7 @@ from jobs.annotate import AnnotateConfig
 from jobs.ingest import IngestConfig
 from jobs.mine import MineConfig
 from jobs.topk import TopkConfig
-from ops.model import read_facts
 from ops.pipeline import load_pipeline
-from ops.tokens import Tokenizer
 
 
 class RunConfig(TopkConfig, AnnotateConfig, MineConfig):
@@ -26,16 +24,8 @@ class RunConfig(TopkConfig, AnnotateConfig, MineConfig):
 
 def run(config: RunConfig) -> None:
     """Do what is missing of every stage."""
-    record = Run(config.out)
-    topk.check_ingest_options(config)
     mine.check(config)
-    if config.corpus:
-        ingest.check_sources(config)
-    else:
-        record.require(ingest.STAGE)
-    facts = read_facts(config.model)
-    tokenizer = Tokenizer(facts)
-    topk.check(config, facts, tokenizer)
+    facts, tokenizer = topk.prepare(config, Run(config.out))
     load_pipeline(config.pipeline)
     again = {"redo": config.redo}
     if config.corpus:

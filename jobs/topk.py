@@ -57,7 +57,18 @@ class TopkConfig(IngestConfig):
 
 def run(config: TopkConfig) -> None:
     """Do the stage, or what is missing of it; first `ingest` where sources are named."""
-    record = Run(config.out)
+    facts, tokenizer = prepare(config, Run(config.out))
+    if config.corpus:
+        ingest.run(part_of(config, IngestConfig, redo=False))
+    score(config, facts, tokenizer, Run(config.out))
+
+
+def prepare(config: TopkConfig, record: Run) -> tuple[ModelFacts, Tokenizer]:
+    """Check options, sources and model, cheapest first, and give what is known of the model, and its tokenizer.
+
+    Raises:
+        InputError: something is missing or does not fit.
+    """
     check_ingest_options(config)
     if config.corpus:
         ingest.check_sources(config)
@@ -66,9 +77,7 @@ def run(config: TopkConfig) -> None:
     facts = read_facts(config.model)
     tokenizer = Tokenizer(facts)
     check(config, facts, tokenizer)
-    if config.corpus:
-        ingest.run(part_of(config, IngestConfig, redo=False))
-    score(config, facts, tokenizer, Run(config.out))
+    return facts, tokenizer
 
 
 def check(config: TopkConfig, facts: ModelFacts, tokenizer: Tokenizer) -> None:
@@ -133,7 +142,8 @@ def score(config: TopkConfig, facts: ModelFacts, tokenizer: Tokenizer, record: R
     shards = Shards(corpus["counts"]["sentences"], corpus["config"]["shard_size"])
     scoring = ScoreOptions(config.site, config.pool, config.special_tokens, device, config.dtype, config.threads)
     poles = ("top", "bottom") if config.poles == "both" else (config.poles,)
-    args = ScoreArgs(config.out, facts, scoring, config.k, poles, budget, fingerprint)
+    k = min(config.k, shards.sentences)
+    args = ScoreArgs(config.out, facts, scoring, k, poles, budget, fingerprint)
     Scorer(facts, scoring._replace(device="cpu", dtype="float32"))
     check_room(record, facts, config, shards)
 
@@ -168,7 +178,7 @@ def score(config: TopkConfig, facts: ModelFacts, tokenizer: Tokenizer, record: R
     neurons = Neurons(tuple(widths))
     unscored = write_unscored(record.store, len(shards), fingerprint)
     counts = account(corpus["counts"], unscored)
-    merge_ranges(record.store, neurons, len(shards), config.k, poles, fingerprint, config.out, workers)
+    merge_ranges(record.store, neurons, len(shards), k, poles, fingerprint, config.out, workers)
     counts["activation_sample"] = write_activations(record.store, neurons, len(shards), fingerprint)
     counts |= {"neurons": len(neurons), "layers": len(widths)}
     record.finish(STAGE, counts, time.monotonic() - started)
@@ -202,8 +212,11 @@ def check_room(record: Run, facts: ModelFacts, config: TopkConfig, shards: Shard
     import shutil
 
     neurons = facts.layers * facts.width * (4 if config.site == "mlp" else 1)
-    if neurons * config.k >= 1 << 31:
-        raise InputError(f"--k {config.k}: {neurons:,} neurons of so many winners are over 2^31; lower --k")
+    if neurons * min(config.k, shards.size) >= 1 << 31:
+        raise InputError(
+            f"--k {config.k}: {shards.size:,} sentences of a shard and {neurons:,} neurons may give over 2^31 "
+            "candidates; lower --k or --shard-size"
+        )
     if not record.store.local:
         return
     poles = 2 if config.poles == "both" else 1
