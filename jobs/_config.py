@@ -12,7 +12,13 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from ops.errors import InputError
 from ops.storage import one_line
 
-PAPER: dict[str, Any] = {"k": 10_000, "baseline_size": 1_000_000, "activation_sample": 10_000, "shard_size": 100_000}
+PAPER: dict[str, Any] = {
+    "k": 10_000,
+    "baseline_size": 1_000_000,
+    "activation_sample": 10_000,
+    "shard_size": 100_000,
+    "subtree_root": "collapse",
+}
 SMALL: dict[str, Any] = {"k": 100, "baseline_size": None, "activation_sample": 1_000, "shard_size": 2_000}
 PRESETS: dict[str, dict[str, Any]] = {"small": SMALL, "paper": PAPER}
 

@@ -1,6 +1,5 @@
 """The annotated sentences as flat integer arrays on local disk, memory-mapped, so that many workers share one copy."""
 
-import getpass
 import os
 import shutil
 import tempfile
@@ -97,11 +96,10 @@ def open_sentences(store: Store, fingerprint: str) -> SentenceStore:
         store: the run's directory.
         fingerprint: the annotate stage's, by which the copy is known.
     """
-    base = Path(os.environ.get("ATLAS_CACHE") or Path(tempfile.gettempdir()) / f"neuron-atlas-{getpass.getuser()}")
-    folder = base / fingerprint[:32]
+    folder = _copy(fingerprint)
     if not folder.exists():
-        base.mkdir(parents=True, exist_ok=True)
-        attempt = base / f".{folder.name}.{uuid.uuid4().hex[:12]}"
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        attempt = folder.parent / f".{folder.name}.{uuid.uuid4().hex[:12]}"
         attempt.mkdir()
         try:
             _build(store, attempt)
@@ -117,8 +115,13 @@ def open_sentences(store: Store, fingerprint: str) -> SentenceStore:
 
 def drop_sentences(fingerprint: str) -> None:
     """Remove this machine's copy of a run's store."""
-    base = Path(os.environ.get("ATLAS_CACHE") or Path(tempfile.gettempdir()) / f"neuron-atlas-{getpass.getuser()}")
-    shutil.rmtree(base / fingerprint[:32], ignore_errors=True)
+    shutil.rmtree(_copy(fingerprint), ignore_errors=True)
+
+
+def _copy(fingerprint: str) -> Path:
+    """Give where this machine's copy lies: below ATLAS_CACHE, or in the temporary folder under the user's number."""
+    base = os.environ.get("ATLAS_CACHE") or Path(tempfile.gettempdir()) / f"neuron-atlas-{os.getuid()}"
+    return Path(base) / fingerprint[:32]
 
 
 def _build(store: Store, folder: Path) -> None:
