@@ -9,8 +9,7 @@ import cyclopts
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from ops.errors import InputError
-from ops.storage import one_line
+from ops.errors import InputError, one_line
 
 PAPER: dict[str, Any] = {
     "k": 10_000,

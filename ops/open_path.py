@@ -11,7 +11,7 @@ from urllib.parse import quote
 import pyarrow as pa
 from pyarrow import fs
 
-from ops.errors import InputError
+from ops.errors import InputError, one_line
 
 WILDCARD = re.compile(r"[*?\[]")
 _URI_WILDCARD = re.compile(r"[*\[]")  # a `?` starts the query of a URI
@@ -78,11 +78,6 @@ def expand(pattern: str) -> list[str]:
         raise InputError(_cannot_open(folder, error)) from error
     names = (info.path[len(inner.rstrip("/")) + 1 :] for info in infos if info.type == fs.FileType.File)
     return sorted(folder + quote(name) + mark + query for name in names if _matches(name.split("/"), parts))
-
-
-def one_line(error: BaseException | str) -> str:
-    """An error's text on one line."""
-    return " ".join(str(error).split())
 
 
 def _matches(names: list[str], parts: list[str]) -> bool:

@@ -8,8 +8,7 @@ from spacy.language import Language
 from spacy.tokens import Doc
 
 from ops import penn
-from ops.errors import InputError
-from ops.storage import one_line
+from ops.errors import InputError, one_line
 
 SHIPPED = "english"
 BLANK = "blank"

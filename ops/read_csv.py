@@ -7,8 +7,7 @@ import os
 from collections.abc import Iterator
 
 from ops.columns import require_columns
-from ops.errors import InputError
-from ops.open_path import one_line
+from ops.errors import InputError, one_line
 from ops.read_lines import BrokenStream, read_lines, text_of
 from ops.rows import ROW_BYTES, Broken, OnError, Row, broken, printable, to_row
 

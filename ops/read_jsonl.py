@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator
 
 from ops.columns import require_columns
-from ops.open_path import one_line
+from ops.errors import one_line
 from ops.read_lines import BrokenStream, read_lines, text_of
 from ops.rows import Broken, OnError, Row, broken, printable, scalar_text, to_row
 

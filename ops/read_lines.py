@@ -10,7 +10,8 @@ from typing import IO, Any, cast
 
 import pyarrow as pa
 
-from ops.open_path import one_line, open_stream
+from ops.errors import one_line
+from ops.open_path import open_stream
 from ops.rows import ROW_BYTES
 from ops.sources import compression
 from ops.watched import Watched

@@ -10,8 +10,8 @@ import pyarrow.parquet as pq
 
 from ops.arrow_text import is_bytes, is_scalar, is_string, scalars, texts
 from ops.columns import require_columns
-from ops.errors import InputError
-from ops.open_path import one_line, open_random
+from ops.errors import InputError, one_line
+from ops.open_path import open_random
 from ops.rows import Broken, OnError, Row, broken, printable, to_row
 from ops.watched import Watched
 

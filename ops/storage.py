@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import fs as pafs
 
-from ops.errors import InputError
+from ops.errors import InputError, one_line
 
 FINGERPRINT = b"atlas.fingerprint"
 SHARD = b"atlas.shard"
@@ -33,12 +33,6 @@ def open_filesystem(uri: str) -> tuple[pafs.FileSystem, str]:
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError, ValueError) as error:
         raise InputError(f"{uri}: cannot be opened ({one_line(error)}); give a path, s3:// or gs://") from error
     return filesystem, path
-
-
-def one_line(error: BaseException | str, limit: int = 300) -> str:
-    """Give an error's message as one line of at most `limit` characters."""
-    text = " ".join(str(error).split()) or type(error).__name__
-    return text if len(text) <= limit else text[: limit - 3] + "..."
 
 
 class Store:

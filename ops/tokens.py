@@ -4,9 +4,8 @@ import hashlib
 import json
 from typing import Any, NamedTuple
 
-from ops.errors import InputError
+from ops.errors import InputError, one_line
 from ops.model import ModelFacts, quiet_transformers
-from ops.storage import one_line
 
 
 class Tokens(NamedTuple):

@@ -6,8 +6,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from ops.errors import InputError
-from ops.storage import FINGERPRINT, ROWS, SHARD, Store, is_whole, one_line, open_filesystem, shard_footer
+from ops.errors import InputError, one_line
+from ops.storage import FINGERPRINT, ROWS, SHARD, Store, is_whole, open_filesystem, shard_footer
 
 
 @pytest.fixture
