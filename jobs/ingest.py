@@ -6,27 +6,27 @@
 Writes corpus/ (one file a shard) and rejects/. Ids depend on the sources, the seed and the options alone.
 """
 
-import json
 import sys
 import time
+from collections import Counter
 from dataclasses import asdict
 from typing import Annotated, Any, Literal
 
-import pyarrow.parquet as pq
+import numpy as np
+import numpy.typing as npt
 from pydantic import BeforeValidator, Field
 
-from jobs._assemble import Pieces, assemble, report
+from jobs._assemble import Assembler, Numbering, is_written, number, table_items, truncated
 from jobs._config import StageConfig, main
-from jobs._engine import Item, fan_out, pool_size
+from jobs._distinct import HashRange, distinct_items, is_distinct
+from jobs._engine import fan_out, pool_size
+from jobs._pieces import PieceReader, Pieces, is_read
 from jobs._progress import Progress
 from jobs._record import Run
 from ops.errors import InputError
-from ops.ingest import BLOCK_SCHEMA, Judge
-from ops.model import ModelFacts, read_facts
-from ops.read_source import Piece, check_source, pieces, read_piece, source_fingerprint
+from ops.model import read_facts
+from ops.read_source import check_source, pieces, source_fingerprint
 from ops.sources import Source, parse_source
-from ops.split_sentences import SentenceSplitter
-from ops.storage import Store, is_whole, shard_footer
 from ops.tokens import Tokenizer
 
 STAGE = "ingest"
@@ -78,29 +78,49 @@ def run(config: IngestConfig) -> None:
         print(f"{STAGE}: done before, {record.require(STAGE)['counts']['sentences']:,} sentences", file=sys.stderr)
         return
     plan = [(i, piece) for i, source in enumerate(sources) for piece in pieces(source)]
-    names = [f"piece-{n:05d}" for n in range(len(plan))]
+    workers = pool_size(config.workers)
+    store = record.store
+
     todo = [
-        {"name": name, "piece": asdict(piece)}
-        for name, (_, piece) in zip(names, plan, strict=True)
-        if not is_whole(record.store, partial(name), fingerprint, name)
+        {"number": n, "piece": asdict(piece)} for n, (_, piece) in enumerate(plan) if not is_read(store, n, fingerprint)
     ]
     options = {"text_column": config.text_column, "on_error": config.on_error, "split": config.split}
     args = {"out": config.out, "facts": facts, "fingerprint": fingerprint, "options": options}
     try:
         with Progress(STAGE, len(plan), "pieces", len(plan) - len(todo)) as progress:
-            for done in fan_out(todo, PieceReader, args, workers=pool_size(config.workers)):
+            for done in fan_out(todo, PieceReader, args, workers=workers):
                 progress.add(done["sentences"])
-        blocks = Pieces(record.store, [partial(name) for name in names], [i for i, _ in plan])
-        size, datasets = config.shard_size, [s.dataset for s in sources]
-        counts = assemble(record.store, blocks, config.corpus, datasets, config.limit, config.seed, size, fingerprint)
+        found = Pieces.read(store, [i for i, _ in plan])
+        check_found(config.corpus, sources, found)
     except InputError:
         # The user will change a source or an option: what was read so far belongs to neither.
         record.drop(STAGE)
         raise
-    record.record["corpus"] = {"fingerprint": fingerprint, "sentences": counts["sentences"]}
+
+    ranges = distinct_items(found)
+    todo = [item for item in ranges if not is_distinct(store, item, fingerprint)]
+    args = {"out": config.out, "pieces": found, "fingerprint": fingerprint}
+    with Progress(f"{STAGE}: first copies", len(ranges), "ranges", len(ranges) - len(todo)) as progress:
+        for _ in fan_out(todo, HashRange, {**args, "seed": config.seed if config.limit else None}, workers=workers):
+            progress.add()
+    numbering = number(store, found, ranges, len(sources), config.limit)
+
+    size = config.shard_size
+    items = table_items(found, numbering, size)
+    todo = [item for item in items if not is_written(store, item, size, fingerprint)]
+    args |= {"names": [s.dataset for s in sources], "ranges": ranges, "last": numbering.last, "size": size}
+    with Progress(f"{STAGE}: tables", len(items), "parts", len(items) - len(todo)) as progress:
+        for done in fan_out(todo, Assembler, args, workers=workers):
+            progress.add(done["sentences"])
+
+    total = int(numbering.before[-1])
+    shards = -(-total // size)
+    accounts = account(config.corpus, sources, found, numbering, truncated(store, shards, len(sources)))
+    counts = {"sentences": total, "shards": shards, "sources": accounts}
+    record.record["corpus"] = {"fingerprint": fingerprint, "sentences": total}
     record.finish(STAGE, counts, time.monotonic() - started)
     if not config.keep_partials:
-        record.store.delete(f"_partials/{STAGE}")
+        store.delete(f"_partials/{STAGE}")
     report(counts)
 
 
@@ -118,35 +138,73 @@ def check_sources(config: IngestConfig) -> list[Source]:
     return sources
 
 
-def partial(name: str) -> str:
-    """Give the path of a piece's partial file."""
-    return f"_partials/{STAGE}/{name}.parquet"
+def check_found(specs: tuple[str, ...], sources: list[Source], pieces: Pieces) -> None:
+    """Refuse a source that gave no sentence.
+
+    Raises:
+        InputError: one did, named with what was read and rejected.
+    """
+    for i, source in enumerate(sources):
+        own = pieces.sources == i
+        if not pieces.sentences[own].sum():
+            raise InputError(
+                f"--corpus {specs[i]}: gave no sentence ({source.dataset}: {pieces.rows[own].sum():,} rows read, "
+                f"rejected: {reject_reasons(pieces, i) or 'none'}); see --split and --text-column"
+            )
 
 
-class PieceReader:
-    """Reads one piece of a source after another into partial files."""
+def reject_reasons(pieces: Pieces, source: int) -> dict[str, int]:
+    """Count a source's rejects by reason."""
+    found: Counter[str] = Counter()
+    for piece in np.flatnonzero(pieces.sources == source):
+        found.update(pieces.reasons[piece])
+    return dict(sorted(found.items()))
 
-    def __init__(self, out: str, facts: ModelFacts, fingerprint: str, options: dict[str, Any]) -> None:
-        self.store, self.fingerprint, self.options = Store(out), fingerprint, options
-        self.tokenizer = Tokenizer(facts)
-        self.splitter = SentenceSplitter() if options["split"] == "sentences" else None
 
-    def __call__(self, item: Item, prepared: Any) -> Item:
-        """Read one piece and commit its sentences."""
-        judge = Judge(self.tokenizer, self.splitter)
-        rows = read_piece(Piece(**item["piece"]), self.options["text_column"], self.options["on_error"])
-        counts = {"sentences": 0}
+def account(
+    specs: tuple[str, ...], sources: list[Source], pieces: Pieces, numbering: Numbering, cut: npt.NDArray[np.int64]
+) -> list[dict[str, Any]]:
+    """Say of every source what became of its sentences; `cut` counts the truncated ones of each."""
+    starts = np.cumsum(numbering.kept) - numbering.kept
+    accounts = []
+    for i, source in enumerate(sources):
+        own = pieces.sources == i
+        usable, rejected = int(pieces.sentences[own].sum()), int(pieces.rejects[own].sum())
+        distinct, kept = int(numbering.distinct[i]), int(numbering.kept[i])
+        accounts.append(
+            {
+                "source": specs[i],
+                "dataset": source.dataset,
+                "rows": int(pieces.rows[own].sum()),
+                "sentences": usable + rejected,
+                "kept": kept,
+                "copies": usable - distinct,
+                "rejected": rejected,
+                "not_sampled": distinct - kept,
+                "truncated": int(cut[i]),
+                "reject_reasons": reject_reasons(pieces, i),
+                "first_sent_id": int(starts[i]),
+            }
+        )
+    return accounts
 
-        def write(path: str) -> None:
-            with pq.ParquetWriter(path, BLOCK_SCHEMA, compression="zstd") as writer:
-                for block in judge.blocks(rows):
-                    writer.write_table(block)
-                    counts["sentences"] += block.num_rows
-                footer = shard_footer(self.fingerprint, item["name"], counts["sentences"])
-                writer.add_key_value_metadata({**footer, b"atlas.counts": json.dumps({"rows": judge.rows}).encode()})
 
-        self.store.commit(partial(item["name"]), write)
-        return counts
+def report(counts: dict[str, Any]) -> None:
+    """Print what became of every source, and check that nothing vanished.
+
+    Raises:
+        RuntimeError: a source's counts do not add up.
+    """
+    for a in counts["sources"]:
+        if a["sentences"] != a["kept"] + a["copies"] + a["rejected"] + a["not_sampled"]:
+            raise RuntimeError(f"ingest: the counts of {a['source']} do not add up: {a}")
+        print(
+            f"ingest: {a['dataset']}: {a['sentences']:,} sentences = {a['kept']:,} kept"
+            f" + {a['copies']:,} further copies"
+            f" + {a['rejected']:,} rejected + {a['not_sampled']:,} not sampled;"
+            f" {a['truncated']:,} cut at the model's limit",
+            file=sys.stderr,
+        )
 
 
 if __name__ == "__main__":

@@ -1,12 +1,20 @@
-"""Which sentences are the first of their text, and how often each text occurs."""
+"""Which sentences are the first of their text, how often each text occurs, and where a document went on."""
+
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+Numbers = npt.NDArray[np.int64]
+Halves = npt.NDArray[np.uint64]
 
-def first_copies(
-    high: npt.NDArray[np.uint64], low: npt.NDArray[np.uint64]
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+
+def hash_range(part: int, parts: int) -> tuple[int, int]:
+    """Give the first and the last value of a 64-bit hash that belong to a part, `part` counting from 0."""
+    return -(-part * 2**64 // parts), -(-(part + 1) * 2**64 // parts) - 1
+
+
+def first_copies(high: Halves, low: Halves) -> tuple[Numbers, Numbers]:
     """Find the first sentence of each text.
 
     Args:
@@ -17,11 +25,39 @@ def first_copies(
     """
     if not len(high):
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
-    order = np.lexsort((low, high))
-    new = np.ones(len(order), bool)
-    new[1:] = (high[order][1:] != high[order][:-1]) | (low[order][1:] != low[order][:-1])
-    starts = np.flatnonzero(new)
+    order, starts = _groups(low, high)
     copies = np.diff(np.append(starts, len(order)))
-    first = order[starts]  # lexsort is stable: within a text, places rise
+    first = order[starts]  # the order is stable: within a text, places rise
     ascending = np.argsort(first)
     return first[ascending].astype(np.int64), copies[ascending].astype(np.int64)
+
+
+def earlier_sentences(high: Halves, low: Halves, source: Numbers, sentences: Numbers) -> Numbers:
+    """Count, for each run of a document's sentences, those of the same document's earlier runs.
+
+    Args:
+        high, low: the two halves of the hash of each run's doc_id, `[runs]`, in the order of the plan.
+        source: the number of its source, `[runs]`; equal doc_ids of two sources are two documents.
+        sentences: how many each run has, `[runs]`.
+
+    Returns:
+        `[runs]` int64, 0 for a document's first run.
+    """
+    if not len(high):
+        return np.zeros(0, np.int64)
+    order, starts = _groups(low, high, source)
+    before = np.cumsum(sentences[order]) - sentences[order]
+    lengths = np.diff(np.append(starts, len(order)))
+    found = np.empty(len(order), np.int64)
+    found[order] = before - np.repeat(before[starts], lengths)
+    return found
+
+
+def _groups(*keys: npt.NDArray[Any]) -> tuple[Numbers, Numbers]:
+    """Give a stable order that puts equal keys side by side, and where in it each group begins."""
+    order = np.lexsort(keys)
+    new = np.zeros(len(order), bool)
+    new[0] = True
+    for key in keys:
+        new[1:] |= key[order][1:] != key[order][:-1]
+    return order, np.flatnonzero(new)

@@ -1,11 +1,12 @@
-"""From a source's rows to sentences that are cleaned, counted and judged, in blocks of one table layout."""
+"""From a source's rows to sentences that are cleaned, counted and judged, block by block."""
 
 import hashlib
-from collections import Counter
 from collections.abc import Iterable, Iterator
-from typing import Protocol
+from itertools import accumulate
+from typing import NamedTuple, Protocol
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from ops.clean_text import collapse_symbols, normalize
@@ -15,21 +16,42 @@ from ops.tokens import Tokenizer, Tokens
 
 MIN_TOKENS = 3
 REJECT_CHARACTERS = 200
-_BLOCK = 2_048
+_BLOCK = 2_048  # sentences
+_BLOCK_CHARACTERS = 1 << 23  # so that a block of rows of 10 MB stays small
 
-BLOCK_SCHEMA = pa.schema(
+# `run` numbers the unbroken runs of one document's rows within a piece, `place` counts the sentences of a run.
+SENTENCES = pa.schema(
     [
         ("text", pa.string()),
         ("doc_id", pa.string()),
         ("meta", META),
-        ("sent_in_doc", pa.int32()),
+        ("run", pa.int64()),
+        ("place", pa.int32()),
         ("n_tokens", pa.int32()),
         ("cut", pa.bool_()),
-        ("hash_high", pa.uint64()),
-        ("hash_low", pa.uint64()),
-        ("reason", pa.string()),
     ]
 )
+REJECTS = pa.schema([("doc_id", pa.string()), ("text", pa.string()), ("reason", pa.string())])
+
+Halves = npt.NDArray[np.uint64]
+
+
+class Block(NamedTuple):
+    """Some sentences in the order of their rows.
+
+    Attributes:
+        sentences: the usable ones, `SENTENCES`.
+        rejects: the others, `REJECTS`.
+        hashes: the usable texts' hashes, `[sentences, 2]` uint64.
+        documents: hashes of the doc_ids whose runs ended in this block, `[runs, 2]` uint64, in order.
+        lengths: how many sentences, rejected ones too, each of these runs had, `[runs]` int64.
+    """
+
+    sentences: pa.Table
+    rejects: pa.Table
+    hashes: Halves
+    documents: Halves
+    lengths: npt.NDArray[np.int64]
 
 
 class Splitter(Protocol):
@@ -39,8 +61,17 @@ class Splitter(Protocol):
         """Give the raw sentences in order."""
 
 
+class _Found(NamedTuple):
+    text: str
+    doc_id: str
+    meta: dict[str, str]
+    reason: str | None
+
+
 class Judge:
-    """Turns rows into blocks of sentences, the unusable ones marked with a reason; counts rows as it goes.
+    """Turns rows into blocks of sentences, the unusable ones apart with a reason; counts rows as it goes.
+
+    Memory is that of one block, however many rows and documents there are.
 
     Args:
         tokenizer: the model's tokenizer.
@@ -50,60 +81,109 @@ class Judge:
     def __init__(self, tokenizer: Tokenizer, splitter: Splitter | None) -> None:
         self.tokenizer, self.splitter = tokenizer, splitter
         self.rows = 0
-        self._place: Counter[str] = Counter()
+        self._document: str | None = None
+        self._run = -1
+        self._place = 0
 
-    def blocks(self, rows: Iterable[Row | Broken]) -> Iterator[pa.Table]:
-        """Give the sentences of `rows`, in tables of `BLOCK_SCHEMA`; `sent_in_doc` counts within these rows."""
-        waiting: list[tuple[str, str, dict[str, str], str | None]] = []
+    def blocks(self, rows: Iterable[Row | Broken]) -> Iterator[Block]:
+        """Give the sentences of `rows`; the last block may hold nothing but the end of the last run."""
+        waiting: list[_Found] = []
+        characters = 0
         for row in rows:
             self.rows += 1
-            waiting.extend(self._sentences(row))
-            while len(waiting) >= _BLOCK:
-                yield self._judge(waiting[:_BLOCK])
-                del waiting[:_BLOCK]
+            for found in self._sentences(row):
+                waiting.append(found)
+                characters += len(found.text)
+                if len(waiting) == _BLOCK or characters > _BLOCK_CHARACTERS:
+                    yield self._judge(waiting)
+                    waiting, characters = [], 0
         if waiting:
             yield self._judge(waiting)
+        if self._document is not None:
+            ended = ([self._document], [self._place])
+            self._document = None
+            yield _block([], [], [], [], ended)
 
-    def _sentences(self, row: Row | Broken) -> Iterator[tuple[str, str, dict[str, str], str | None]]:
+    def _sentences(self, row: Row | Broken) -> Iterator[_Found]:
         if isinstance(row, Broken):
-            yield row.text, row.doc_id, {}, row.reason
+            yield _Found(row.text, row.doc_id, {}, row.reason)
             return
         if self.splitter is None:
             texts = [normalize(row.text)]
         else:
             texts = [normalize(collapse_symbols(normalize(piece))) for piece in self.splitter.split(row.text)]
         for text in texts or [""]:
-            yield text, row.doc_id, row.meta, None if text else "empty"
+            yield _Found(text, row.doc_id, row.meta, None if text else "empty")
 
-    def _judge(self, found: list[tuple[str, str, dict[str, str], str | None]]) -> pa.Table:
-        usable = [i for i, (_, _, _, reason) in enumerate(found) if reason is None]
-        tokens = dict(zip(usable, self.tokenizer.encode([found[i][0] for i in usable]), strict=True))
-        columns: dict[str, list[object]] = {name: [] for name in BLOCK_SCHEMA.names}
-        for i, (text, doc_id, meta, reason) in enumerate(found):
-            encoded = tokens.get(i)
-            if encoded is not None:
-                reason = self._why_not(encoded)
-            high, low = np.frombuffer(hashlib.blake2b(text.encode(), digest_size=16).digest(), np.uint64)
-            row = (
-                text if reason is None else text[:REJECT_CHARACTERS],
-                doc_id,
-                list(meta.items()),
-                self._place[doc_id],
-                len(encoded.ids) if encoded else 0,
-                encoded.cut if encoded else False,
-                int(high),
-                int(low),
-                reason,
-            )
-            self._place[doc_id] += 1
-            for column, value in zip(columns.values(), row, strict=True):
-                column.append(value)
-        return pa.table(columns, schema=BLOCK_SCHEMA)
+    def _judge(self, found: list[_Found]) -> Block:
+        sound = [i for i, sentence in enumerate(found) if sentence.reason is None]
+        encoded = dict(zip(sound, self.tokenizer.encode([found[i].text for i in sound]), strict=True))
+        usable: list[_Found] = []
+        tokens: list[Tokens] = []
+        places: list[tuple[int, int]] = []
+        rejects: list[_Found] = []
+        ended: tuple[list[str], list[int]] = ([], [])
+        for i, sentence in enumerate(found):
+            if sentence.doc_id != self._document:
+                if self._document is not None:
+                    ended[0].append(self._document)
+                    ended[1].append(self._place)
+                self._document, self._place = sentence.doc_id, 0
+                self._run += 1
+            reason = sentence.reason or self._why_not(encoded[i])
+            if reason is None:
+                usable.append(sentence)
+                tokens.append(encoded[i])
+                places.append((self._run, self._place))
+            else:
+                rejects.append(sentence._replace(text=sentence.text[:REJECT_CHARACTERS], reason=reason))
+            self._place += 1
+        return _block(usable, tokens, places, rejects, ended)
 
     def _why_not(self, tokens: Tokens) -> str | None:
-        own = [i for i, added in zip(tokens.ids, tokens.added, strict=True) if not added]
-        if len(own) < MIN_TOKENS:
+        unknown = self.tokenizer.unknown_id
+        if len(tokens.ids) - sum(tokens.added) < MIN_TOKENS:
             return "too_short"
-        if self.tokenizer.unknown_id is not None and all(i == self.tokenizer.unknown_id for i in own):
-            return "unknown_tokens"
-        return None
+        if unknown is None or unknown not in tokens.ids:
+            return None
+        pairs = zip(tokens.ids, tokens.added, strict=True)
+        return "unknown_tokens" if all(i == unknown for i, added in pairs if not added) else None
+
+
+def hashes(texts: list[str]) -> Halves:
+    """Give the 128-bit hashes of some texts as two numbers each, `[texts, 2]` uint64."""
+    digests = b"".join(hashlib.blake2b(text.encode(), digest_size=16).digest() for text in texts)
+    return np.frombuffer(digests, np.uint64).reshape(-1, 2)
+
+
+def _block(
+    usable: list[_Found],
+    tokens: list[Tokens],
+    places: list[tuple[int, int]],
+    rejects: list[_Found],
+    ended: tuple[list[str], list[int]],
+) -> Block:
+    columns = {
+        "text": [s.text for s in usable],
+        "doc_id": [s.doc_id for s in usable],
+        "meta": _maps([s.meta for s in usable]),
+        "run": [run for run, _ in places],
+        "place": [place for _, place in places],
+        "n_tokens": [len(t.ids) for t in tokens],
+        "cut": [t.cut for t in tokens],
+    }
+    gone = {name: [getattr(s, name) for s in rejects] for name in REJECTS.names}
+    return Block(
+        pa.table(columns, schema=SENTENCES),
+        pa.table(gone, schema=REJECTS),
+        hashes(columns["text"]),
+        hashes(ended[0]),
+        np.array(ended[1], np.int64),
+    )
+
+
+def _maps(metas: list[dict[str, str]]) -> pa.Array:
+    offsets = pa.array([0, *accumulate(len(meta) for meta in metas)], pa.int32())
+    keys = pa.array([key for meta in metas for key in meta], pa.string())
+    values = pa.array([value for meta in metas for value in meta.values()], pa.string())
+    return pa.MapArray.from_arrays(offsets, keys, values).cast(META)

@@ -77,27 +77,38 @@ class Store:
 
     def commit(self, name: str, write: Callable[[str], None]) -> None:
         """Put a file in place in one step: `write` builds it at the local path it is given."""
-        folder, _, base = name.rpartition("/")
-        attempt = f".{base}.{uuid.uuid4().hex[:12]}"
+        self.commit_several({"": name}, lambda paths: write(paths[""]))
+
+    def commit_several(self, names: dict[str, str], write: Callable[[dict[str, str]], None]) -> None:
+        """Put files that are built together in place, each in one step, in the order of `names`.
+
+        Args:
+            names: the files' names by a key for each.
+            write: builds them all at the local paths it is given under the same keys.
+        """
         if self.local:
-            os.makedirs(self.path(folder), exist_ok=True)
-            temporary = self.path(f"{folder}/{attempt}" if folder else attempt)
+            for name in names.values():
+                os.makedirs(self.path(name.rpartition("/")[0]), exist_ok=True)
+            paths = {key: self.path(_attempt(name)) for key, name in names.items()}
             try:
-                write(temporary)
-                os.replace(temporary, self.path(name))
+                write(paths)
+                for key, name in names.items():
+                    os.replace(paths[key], self.path(name))
             finally:
-                if os.path.exists(temporary):
-                    os.unlink(temporary)
+                for path in paths.values():
+                    if os.path.exists(path):
+                        os.unlink(path)
             return
         with tempfile.TemporaryDirectory(prefix="atlas-") as scratch:
-            temporary = os.path.join(scratch, base)
-            write(temporary)
-            pafs.copy_files(
-                temporary,
-                self.path(name),
-                source_filesystem=pafs.LocalFileSystem(),
-                destination_filesystem=self.filesystem,
-            )
+            paths = {key: os.path.join(scratch, name.replace("/", "_")) for key, name in names.items()}
+            write(paths)
+            for key, name in names.items():
+                pafs.copy_files(
+                    paths[key],
+                    self.path(name),
+                    source_filesystem=pafs.LocalFileSystem(),
+                    destination_filesystem=self.filesystem,
+                )
 
     def write_json(self, name: str, value: Any) -> None:
         """Commit `value` as indented JSON."""
@@ -153,7 +164,7 @@ def is_whole(store: Store, name: str, fingerprint: str, shard: str) -> bool:
     """Tell whether a partial file can be read and carries this fingerprint, shard and its own row count."""
     try:
         with store.parquet(name) as file:
-            footer = file.schema_arrow.metadata or {}
+            footer = file.metadata.metadata or {}
             rows = file.metadata.num_rows
     except FileNotFoundError:
         return False
@@ -162,6 +173,11 @@ def is_whole(store: Store, name: str, fingerprint: str, shard: str) -> bool:
             raise
         return False
     return {k: footer.get(k) for k in (FINGERPRINT, SHARD, ROWS)} == shard_footer(fingerprint, shard, rows)
+
+
+def _attempt(name: str) -> str:
+    folder, slash, base = name.rpartition("/")
+    return f"{folder}{slash}.{base}.{uuid.uuid4().hex[:12]}"
 
 
 def _write_text(path: str, text: str) -> None:

@@ -1,11 +1,11 @@
 import hashlib
 from typing import cast
 
+import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pytest
 
-from ops.ingest import BLOCK_SCHEMA, REJECT_CHARACTERS, Judge
+from ops.ingest import REJECT_CHARACTERS, REJECTS, SENTENCES, Block, Judge, hashes
 from ops.rows import Broken, Row
 from ops.tokens import Tokenizer, Tokens
 
@@ -37,12 +37,16 @@ class FakeSplitter:
         return [part for part in text.split("|") if part.strip()]
 
 
-def judged(rows: list[Row | Broken], split: bool = True) -> pa.Table:
+def judged(rows: list[Row | Broken], split: bool = True) -> Block:
     judge = Judge(cast(Tokenizer, FakeTokenizer()), FakeSplitter() if split else None)
     blocks = list(judge.blocks(rows))
     assert judge.rows == len(rows)
-    assert all(block.schema.equals(BLOCK_SCHEMA) for block in blocks)
-    return pa.concat_tables([BLOCK_SCHEMA.empty_table(), *blocks])
+    assert all(b.sentences.schema.equals(SENTENCES) and b.rejects.schema.equals(REJECTS) for b in blocks)
+    return Block(
+        pa.concat_tables(b.sentences for b in blocks),
+        pa.concat_tables(b.rejects for b in blocks),
+        *(np.concatenate(columns) for columns in list(zip(*blocks, strict=True))[2:]),
+    )
 
 
 def column(table: pa.Table, *names: str) -> list[tuple[object, ...]]:
@@ -58,43 +62,48 @@ def test_reasons_places_and_counts() -> None:
         Row("|", "c", {}),
     ]
     found = judged(rows)
-    assert column(found, "text", "doc_id", "sent_in_doc", "n_tokens", "cut", "reason") == [
-        ("one two three", "a", 0, 5, False, None),
-        ("four five six seven eight nine", "a", 1, 6, True, None),
-        ("x", "a", 2, 3, False, "too_short"),
-        ("bad \ufffd", "b", 0, 0, False, "invalid_text"),
-        ("?a ?b ?c", "b", 1, 5, False, "unknown_tokens"),
-        ("?a ?b c", "b", 2, 5, False, None),
-        ("ten eleven twelve", "a", 3, 5, False, None),
-        ("", "c", 0, 0, False, "empty"),
+    assert column(found.sentences, "text", "doc_id", "run", "place", "n_tokens", "cut") == [
+        ("one two three", "a", 0, 0, 5, False),
+        ("four five six seven eight nine", "a", 0, 1, 6, True),
+        ("?a ?b c", "b", 1, 2, 5, False),
+        ("ten eleven twelve", "a", 2, 0, 5, False),
     ]
-    assert found["meta"].to_pylist()[:4] == [[("k", "v")], [("k", "v")], [("k", "v")], []]
+    assert column(found.rejects, "text", "doc_id", "reason") == [
+        ("x", "a", "too_short"),
+        ("bad \ufffd", "b", "invalid_text"),
+        ("?a ?b ?c", "b", "unknown_tokens"),
+        ("", "c", "empty"),
+    ]
+    assert found.sentences["meta"].to_pylist() == [[("k", "v")], [("k", "v")], [], []]
+    assert found.lengths.tolist() == [3, 3, 1, 1]
+    assert (found.documents == hashes(["a", "b", "a", "c"])).all()
 
 
 def test_equal_texts_have_equal_hashes_over_128_bits() -> None:
     found = judged([Row("a b c|a  b c|a b d", "d", {})])
-    pairs = column(found, "hash_high", "hash_low")
+    pairs = found.hashes.tolist()
     assert pairs[0] == pairs[1] != pairs[2]
     digest = hashlib.blake2b(b"a b c", digest_size=16).digest()
-    assert b"".join(int(half).to_bytes(8, "little") for half in pairs[0]) == digest  # type: ignore[call-overload]
+    assert b"".join(half.to_bytes(8, "little") for half in pairs[0]) == digest
 
 
 @pytest.mark.parametrize(("split", "kept"), [(True, "wait ! ! for it now"), (False, "wait !!! !!! for it now")])
 def test_white_space_is_normalized_and_repeated_symbols_only_where_text_is_split(split: bool, kept: str) -> None:
     found = judged([Row("  wait !!! !!!\tfor\u00a0it\nnow ", "d", {})], split)
-    assert column(found, "text", "reason") == [(kept, None)]
+    assert column(found.sentences, "text") == [(kept,)]
+    assert found.rejects.num_rows == 0
 
 
 def test_without_a_splitter_a_row_is_a_sentence() -> None:
     found = judged([Row("a b|c d", "d", {}), Row("e f g", "d", {})], split=False)
-    assert column(found, "text", "sent_in_doc") == [("a b|c d", 0), ("e f g", 1)]
+    assert column(found.sentences, "text", "run", "place") == [("a b|c d", 0, 0), ("e f g", 0, 1)]
 
 
 def test_rejects_are_cut_and_sentences_are_not() -> None:
     long = "w" * 300
     found = judged([Row(f"{long} b|{long} b c", "d", {})])
-    lengths = [len(text) for text in found["text"].to_pylist()]
-    assert lengths == [REJECT_CHARACTERS, 304]
+    assert [len(text) for text in found.rejects["text"].to_pylist()] == [REJECT_CHARACTERS]
+    assert [len(text) for text in found.sentences["text"].to_pylist()] == [304]
 
 
 def test_long_sources_come_in_blocks_and_only_good_text_is_tokenized() -> None:
@@ -102,8 +111,15 @@ def test_long_sources_come_in_blocks_and_only_good_text_is_tokenized() -> None:
     judge = Judge(cast(Tokenizer, tokenizer), None)
     rows: list[Row | Broken] = [Row(f"a b {i}", "d", {}) if i % 3 else Broken("", "d", "empty") for i in range(5000)]
     blocks = list(judge.blocks(iter(rows)))
-    assert [b.num_rows for b in blocks] == [2048, 2048, 904]
-    whole = pa.concat_tables(blocks)
-    assert whole["sent_in_doc"].to_pylist() == list(range(5000))
-    assert pc.sum(pc.is_null(whole["reason"])).as_py() == sum(map(len, tokenizer.asked)) == 3333
+    assert [b.sentences.num_rows + b.rejects.num_rows for b in blocks] == [2048, 2048, 904, 0]
+    whole = pa.concat_tables(b.sentences for b in blocks)
+    assert whole["place"].to_pylist() == [i for i in range(5000) if i % 3]
+    assert whole.num_rows == sum(map(len, tokenizer.asked)) == 3333
+    assert [b.lengths.tolist() for b in blocks] == [[], [], [], [5000]]
     assert list(Judge(cast(Tokenizer, tokenizer), None).blocks([])) == []
+
+
+def test_a_block_of_very_long_rows_holds_few() -> None:
+    judge = Judge(cast(Tokenizer, FakeTokenizer()), None)
+    rows: list[Row | Broken] = [Row("a b c " * 1_000_000, str(i), {}) for i in range(4)]
+    assert [b.sentences.num_rows for b in judge.blocks(rows)] == [2, 2, 0]

@@ -1,0 +1,95 @@
+"""Files of numbers that are read by ranges of one of their columns, without the rest."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from ops.storage import Store
+
+SEGMENT = 1 << 20  # rows
+GROUP = 1 << 14  # rows
+
+# Where a text, or a document's run of sentences, stands in its piece, by the hash of the text or of the doc_id.
+TEXTS = pa.schema([("high", pa.uint64()), ("low", pa.uint64()), ("place", pa.int64())])
+DOCUMENTS = pa.schema([("high", pa.uint64()), ("low", pa.uint64()), ("run", pa.int64()), ("sentences", pa.int64())])
+
+
+class KeyWriter:
+    """Writes rows of numbers in segments, each sorted by the first column, so that memory is that of one segment.
+
+    Args:
+        path: a local file.
+        schema: the columns, all of them numbers.
+        segment: rows that are sorted together.
+    """
+
+    def __init__(self, path: str | Path, schema: pa.Schema, segment: int = SEGMENT) -> None:
+        self.schema, self.segment = schema, segment
+        self.rows = 0
+        self._writer = pq.ParquetWriter(path, schema, compression="zstd", use_dictionary=False)
+        self._waiting: list[tuple[npt.NDArray[Any], ...]] = []
+        self._held = 0
+
+    def __enter__(self) -> "KeyWriter":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._writer.close()
+
+    def add(self, *columns: npt.NDArray[Any]) -> None:
+        """Take in some rows, an array for each column."""
+        self._waiting.append(columns)
+        self._held += len(columns[0])
+        if self._held >= self.segment:
+            self._flush()
+
+    def finish(self, footer: dict[bytes, bytes]) -> None:
+        """Write what is held, and the footer's entries."""
+        self._flush()
+        self._writer.add_key_value_metadata(footer)
+
+    def _flush(self) -> None:
+        if not self._held:
+            return
+        whole = [np.concatenate(parts) for parts in zip(*self._waiting, strict=True)]
+        order = np.argsort(whole[0], kind="stable")
+        table = pa.table([pa.array(column[order]) for column in whole], schema=self.schema)
+        self._writer.write_table(table, row_group_size=GROUP)
+        self.rows += self._held
+        self._waiting, self._held = [], 0
+
+
+def read_between(store: Store, name: str, column: str, first: int, last: int) -> pa.Table:
+    """Give the rows of a file whose `column` lies from `first` to `last`, both included, in the file's order."""
+    with store.parquet(name) as file:
+        place = file.schema_arrow.get_field_index(column)
+        groups = [
+            i for i in range(file.num_row_groups) if _overlaps(file.metadata.row_group(i).column(place), first, last)
+        ]
+        table = file.read_row_groups(groups) if groups else file.schema_arrow.empty_table()
+    kind = file.schema_arrow.field(column).type
+    inside = pc.and_(
+        pc.greater_equal(table[column], pa.scalar(first, kind)), pc.less_equal(table[column], pa.scalar(last, kind))
+    )
+    return table.filter(inside).replace_schema_metadata(None)
+
+
+def _overlaps(column: Any, first: int, last: int) -> bool:
+    found = column.statistics  # none in a group without rows
+    return found is not None and bool(found.min <= last and found.max >= first)
+
+
+def groups(store: Store, name: str, columns: list[str] | None = None) -> Iterator[pa.Table]:
+    """Give a file's row groups one after another."""
+    with store.parquet(name) as file:
+        for group in range(file.num_row_groups):
+            yield file.read_row_group(group, columns=columns)

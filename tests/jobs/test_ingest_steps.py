@@ -1,0 +1,109 @@
+"""The steps of `ingest` against a plain reference, with partitions and runs so small that all cuts occur."""
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from jobs._assemble import Assembler, is_written, number, table_items, truncated
+from jobs._distinct import HashRange, distinct_items, is_distinct
+from jobs._pieces import PieceReader, Pieces, is_read
+from ops.model import read_facts
+from ops.read_source import pieces
+from ops.sources import parse_source
+from ops.storage import Store
+
+WORDS = ["apple", "river", "window", "garden", "music", "paper", "yellow"]
+
+
+def write_sources(folder: Path, rng: np.random.Generator) -> list[list[dict[str, str]]]:
+    """Seven files of two sources: short and empty rows, copies within and between files, documents that come again."""
+    files = []
+    for file in range(7):
+        rows = []
+        for _ in range(int(rng.integers(0, 60)) if file else 40):
+            words = [
+                WORDS[i]
+                for i in rng.integers(0, len(WORDS), int(rng.choice([0, 1, 3, 4, 5], p=[0.1, 0.1, 0.3, 0.3, 0.2])))
+            ]
+            rows.append({"text": " ".join(words), "doc_id": f"d{rng.integers(0, 9)}", "k": str(rng.integers(0, 3))})
+        files.append(rows)
+        folder.joinpath(f"{'ab'[file >= 4]}{file}.jsonl").write_text("".join(json.dumps(r) + "\n" for r in rows))
+    return files
+
+
+def reference(files: list[list[dict[str, str]]]) -> tuple[list[dict[str, object]], list[str]]:
+    """All distinct sentences in order, and the rejects' reasons."""
+    kept: dict[str, dict[str, object]] = {}
+    reasons = []
+    places: dict[tuple[int, str], int] = {}
+    for number_, rows in enumerate(files):
+        for row in rows:
+            key = (number_ >= 4, row["doc_id"])
+            place = places.get(key, 0)
+            places[key] = place + 1
+            if len(row["text"].split()) < 3:
+                reasons.append("too_short" if row["text"] else "empty")
+            elif row["text"] in kept:
+                kept[row["text"]]["n_copies"] += 1  # type: ignore[operator]
+            else:
+                own = {"text": row["text"], "doc_id": row["doc_id"], "sent_in_doc": place, "n_copies": 1}
+                kept[row["text"]] = {**own, "dataset": "ab"[number_ >= 4], "meta": [("k", row["k"])]}
+    return list(kept.values()), reasons
+
+
+@pytest.mark.parametrize(("seed", "limit"), [(0, None), (1, None), (2, 25), (3, 60)])
+def test_every_cut_gives_the_plain_result(tmp_path: Path, seed: int, limit: int | None) -> None:
+    rng = np.random.default_rng(seed)
+    (tmp_path / "in").mkdir()
+    files = write_sources(tmp_path / "in", rng)
+    sources = [parse_source(f"{name}={tmp_path}/in/{name}*.jsonl") for name in "ab"]
+    plan = [(i, piece) for i, source in enumerate(sources) for piece in pieces(source)]
+    expected, reasons = reference(files)
+    results = []
+    for partition, unit, together in ((10_000, 1 << 16, 200_000), (17, 8, 11)):
+        out = str(tmp_path / f"out{partition}")
+        store = Store(out)
+        options = {"text_column": "text", "on_error": "fail", "split": "none"}
+        reader = PieceReader(out, read_facts("sample"), "f", options)
+        for n, (_, piece) in enumerate(plan):
+            assert not is_read(store, n, "f")
+            reader({"number": n, "piece": asdict(piece)}, None)
+            assert is_read(store, n, "f")
+            assert not is_read(store, n, "g")
+        found = Pieces.read(store, [i for i, _ in plan])
+        assert found.rows.tolist() == [len(rows) for rows in files]
+        ranges = distinct_items(found, partition)
+        assert (len(ranges) > 3) == (partition == 17)
+        finder = HashRange(out, found, seed if limit else None, "f")
+        for item in reversed(ranges):
+            assert not is_distinct(store, item, "f")
+            finder(item, None)
+            assert is_distinct(store, item, "f")
+        numbering = number(store, found, ranges, 2, limit, unit)
+        size = 7
+        items = table_items(found, numbering, size, together)
+        assert (len(items) > 2) == (together == 11)
+        writer = Assembler(out, found, ["a", "b"], ranges, numbering.last, size, "f")
+        for item in reversed(items):
+            assert not is_written(store, item, size, "f")
+            writer(item, None)
+            assert is_written(store, item, size, "f")
+        total = int(numbering.before[-1])
+        shards = store.files("corpus")
+        assert len(shards) == -(-total // size)
+        rows = [row for name in shards for row in pq.read_table(f"{out}/corpus/{name}").to_pylist()]
+        assert [row.pop("sent_id") for row in rows] == list(range(total))
+        assert all(row.pop("n_tokens") == len(row["text"].split()) + 2 for row in rows)
+        results.append(rows)
+        assert total == min(limit or len(expected), len(expected))
+        assert [row for row in expected if row in rows] == rows
+        assert numbering.distinct.tolist() == [sum(r["dataset"] == name for r in expected) for name in "ab"]
+        assert numbering.kept.tolist() == [sum(r["dataset"] == name for r in rows) for name in "ab"]
+        assert truncated(store, len(shards), 2).tolist() == [0, 0]
+        gone = [row for name in store.files("rejects") for row in pq.read_table(f"{out}/rejects/{name}").to_pylist()]
+        assert [row["reason"] for row in gone] == reasons
+    assert results[0] == results[1]

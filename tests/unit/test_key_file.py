@@ -1,0 +1,39 @@
+import itertools
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ops.key_file import DOCUMENTS, TEXTS, KeyWriter, groups, read_between
+from ops.storage import Store
+
+
+@pytest.mark.parametrize("segment", [1, 7, 1000])
+def test_ranges_give_every_row_once_whatever_the_segments(tmp_path: Path, segment: int) -> None:
+    rng = np.random.default_rng(0)
+    high, low = (rng.integers(0, 2**64, 200, dtype=np.uint64) for _ in range(2))
+    with KeyWriter(tmp_path / "keys.parquet", TEXTS, segment) as writer:
+        for start in range(0, 200, 9):
+            rows = slice(start, start + 9)
+            writer.add(high[rows], low[rows], np.arange(200)[rows])
+        writer.finish({b"note": b"kept"})
+    store = Store(str(tmp_path))
+    cuts = [0, 1 << 60, 1 << 61, (1 << 63) + 5, 2**64]
+    found = []
+    for first, behind in itertools.pairwise(cuts):
+        table = read_between(store, "keys.parquet", "high", first, behind - 1)
+        inside = table["high"].to_pylist()
+        assert all(first <= value < behind for value in inside)
+        found += list(zip(inside, table["low"].to_pylist(), table["place"].to_pylist(), strict=True))
+    assert sorted(found, key=lambda row: row[2]) == list(zip(high.tolist(), low.tolist(), range(200), strict=True))
+    with store.parquet("keys.parquet") as file:
+        assert file.metadata.metadata[b"note"] == b"kept"
+        assert file.num_row_groups == -(-200 // max(segment, 9)) or segment == 7
+
+
+def test_a_file_without_rows_is_a_file(tmp_path: Path) -> None:
+    with KeyWriter(tmp_path / "keys.parquet", DOCUMENTS) as writer:
+        writer.finish({})
+    store = Store(str(tmp_path))
+    assert read_between(store, "keys.parquet", "high", 0, 2**64 - 1).num_rows == 0
+    assert list(groups(store, "keys.parquet")) == []
