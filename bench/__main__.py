@@ -3,7 +3,7 @@
 import importlib
 import sys
 
-NAMES = ("english", "ingest", "mining")
+NAMES = ("english", "ingest", "mining", "sharing")
 
 
 def main() -> int:

@@ -9,7 +9,7 @@ import cyclopts
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from ops.errors import InputError, one_line
+from ops.errors import InputError, disk_full, one_line
 
 PAPER: dict[str, Any] = {
     "k": 10_000,
@@ -139,6 +139,12 @@ def main(
         sys.stdout.flush()
         print(f"error: {one_line(error, 1000)}", file=sys.stderr)
         return 2
+    except OSError as error:
+        full = disk_full(error)
+        if full is None:
+            raise
+        print(f"error: {full}", file=sys.stderr)
+        return 1
     except KeyboardInterrupt:
         print("\nstopped; the same command goes on where it was", file=sys.stderr)
         return 130

@@ -14,10 +14,11 @@ from typing import Any, Literal, Protocol
 
 import pyarrow as pa
 
-from ops.errors import InputError
+from ops.errors import DiskFullError, InputError, disk_full
 
 Item = dict[str, Any]
-INPUT_ERROR = "input_error"
+# What a worker met that is the user's to mend: it goes to the driver as a row, since Ray keeps only an error's text.
+TOLD: dict[str, type[Exception]] = {"input_error": InputError, "disk_full": DiskFullError}
 
 
 class Worker(Protocol):
@@ -175,8 +176,9 @@ def fan_out(
     )
     for row in data.iter_rows():
         found = json.loads(row["row"])
-        if INPUT_ERROR in found:
-            raise InputError(found[INPUT_ERROR])
+        for kind, error in TOLD.items():
+            if kind in found:
+                raise error(found[kind])
         yield found
 
 
@@ -204,5 +206,10 @@ class _Step:
             for item, prepared in zip(block["item"].to_pylist(), block["prepared"].to_pylist(), strict=True):
                 rows.append(json.dumps(self.worker(json.loads(item), pickle.loads(prepared) if prepared else None)))
         except InputError as error:
-            rows = [json.dumps({INPUT_ERROR: str(error)})]
+            rows = [json.dumps({"input_error": str(error)})]
+        except OSError as error:
+            full = disk_full(error)
+            if full is None:
+                raise
+            rows = [json.dumps({"disk_full": str(full)})]
         return pa.table({"row": rows})

@@ -9,8 +9,10 @@ import pyarrow as pa
 import torch
 
 from jobs._engine import Item, fan_out
+from jobs._partials import partial, pilot_file
 from jobs._progress import Progress
-from jobs._shards import partial, pilot_file, read_notes
+from jobs._shards import read_notes
+from ops.errors import one_line
 from ops.keys import EMPTY, decode
 from ops.moments import Moments
 from ops.neurons import Neurons
@@ -32,8 +34,12 @@ def merge_ranges(
     fingerprint: str,
     out: str,
     workers: int,
-) -> None:
-    """Write topk/ and neurons/, a part for each range of neurons, those that are there already left alone."""
+) -> dict[int, str]:
+    """Write topk/ and neurons/, a part for each range of neurons, those that are there already left alone.
+
+    Returns:
+        The shards whose partial files are damaged, and what was found; a range that met one is not written.
+    """
     every = [{"part": part, "first": first, "behind": behind} for part, first, behind in ranges(len(neurons))]
     todo = [
         item
@@ -41,9 +47,12 @@ def merge_ranges(
         if not all(is_whole(store, part_name(t, item["part"]), fingerprint, _name(item)) for t in ("topk", "neurons"))
     ]
     args = {"out": out, "neurons": neurons, "shards": shards, "k": k, "poles": poles, "fingerprint": fingerprint}
+    damaged: dict[int, str] = {}
     with Progress("topk: merge", len(every), "ranges of neurons", len(every) - len(todo)) as progress:
-        for _ in fan_out(todo, RangeMerger, args, workers=workers):
+        for row in fan_out(todo, RangeMerger, args, workers=workers):
+            damaged |= {int(shard): why for shard, why in row["damaged"].items()}
             progress.add()
+    return damaged
 
 
 def _name(item: Item) -> str:
@@ -65,14 +74,21 @@ class RangeMerger:
         size = item["behind"] - item["first"]
         winners = {p: TopK(size, self.k) for p in self.poles}
         moments, histogram = Moments.empty(size), np.zeros(0)
+        damaged: dict[int, str] = {}
         for shard in range(self.shards):
-            with self.store.parquet(partial(shard)) as file:
-                table = file.read_row_group(item["part"])
+            try:
+                with self.store.parquet(partial("topk", shard)) as file:
+                    table = file.read_row_group(item["part"])
+            except (OSError, pa.ArrowException) as error:
+                damaged[shard] = one_line(error, 100)
+                continue
             for pole, best in winners.items():
                 best.insert(*read_keys(table, pole))
             moments = moments.merge(read_moments(table))
             counts = read_matrix(table, "histogram")
-            histogram = counts if shard == 0 else histogram + counts
+            histogram = histogram + counts if len(histogram) else counts
+        if damaged:
+            return {"part": item["part"], "damaged": damaged}
         layer, unit = self.neurons.name(np.arange(item["first"], item["behind"]))
         found = {p: _decoded(winners[p].result(), p) for p in self.poles}
         columns = _neuron_columns(moments, found)
@@ -88,7 +104,7 @@ class RangeMerger:
         self._write("neurons", item, [table], size)
         groups = list(_winner_rows(layer, unit, found))
         self._write("topk", item, groups, sum(g.num_rows for g in groups))
-        return {"part": item["part"]}
+        return {"part": item["part"], "damaged": {}}
 
     def _write(self, table: str, item: Item, groups: list[pa.Table], rows: int) -> None:
         footer = shard_footer(self.fingerprint, _name(item), rows)
@@ -175,7 +191,7 @@ def write_activations(store: Store, neurons: Neurons, shards: int, fingerprint: 
         for shard in range(shards):
             sampled = read_notes(store, shard)["sampled"]
             if sampled:
-                with store.parquet(partial(shard)) as file:
+                with store.parquet(partial("topk", shard)) as file:
                     ids += sampled
                     rows += list(read_matrix(file.read(columns=["sample"]), "sample").T)
             while len(ids) >= SAMPLE_ROWS or (shard == shards - 1 and ids):

@@ -1,7 +1,7 @@
 """Workers of `topk`: one scores a pilot sample, the others score shard after shard."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,13 +10,15 @@ import pyarrow as pa
 import torch
 
 from jobs._engine import Item
+from jobs._partials import partial, pilot_file
+from jobs._sharing import News
 from ops import topk_partial
 from ops.errors import InputError
 from ops.histogram import edges_from_pilot
 from ops.model import ModelFacts
 from ops.plan import PILOT, Ids, Shards, draw, pilot_size
 from ops.score import ScoreOptions, Scorer
-from ops.score_shard import ShardScorer, encode_batches, score_batch
+from ops.score_shard import Floats, ShardScorer, encode_batches, score_batch
 from ops.storage import Store, shard_footer
 from ops.tables import part_name
 from ops.tokens import Tokenizer, Tokens
@@ -35,16 +37,7 @@ class ScoreArgs:
     poles: tuple[str, ...]
     token_budget: int
     fingerprint: str
-
-
-def partial(shard: int) -> str:
-    """Give the path of a shard's partial file."""
-    return f"_partials/topk/shard-{shard:05d}.parquet"
-
-
-def pilot_file() -> str:
-    """Give the path of the file that holds the histograms' edges."""
-    return "_partials/topk/pilot.parquet"
+    sharing: bool = True
 
 
 def read_corpus(store: Store, shard: int, rows: Ids | None = None) -> tuple[Ids, list[str], Ids]:
@@ -104,6 +97,9 @@ class ShardWorker:
         self.tokenizer = Tokenizer(args.facts)
         with self.store.parquet(pilot_file()) as file:
             edges = topk_partial.read_matrix(file.read(), "edges")
+        self.news: Callable[[], tuple[Floats, Floats] | None] = lambda: None
+        if args.sharing:
+            self.news = News(self.store, args.fingerprint, len(edges))
         scorer = Scorer(args.facts, args.options, self.tokenizer.pad_id)
         self.shards = ShardScorer(scorer, args.k, args.poles, torch.from_numpy(edges.copy()))
 
@@ -116,7 +112,7 @@ class ShardWorker:
         else:
             batches = iter(prepared)
         first, behind = item["span"]
-        result = self.shards.run((first, behind), batches, np.array(item["sample"], np.int64))
+        result = self.shards.run((first, behind), batches, np.array(item["sample"], np.int64), self.news)
         lost = sum(len(ids) for ids in result.unscored.values())
         if result.scored + lost != behind - first:
             raise RuntimeError(
@@ -128,13 +124,13 @@ class ShardWorker:
             **shard_footer(self.args.fingerprint, f"shard-{item['shard']}", result.table.num_rows),
             b"atlas.notes": json.dumps(notes).encode(),
         }
-        name = partial(item["shard"])
+        name = partial("topk", item["shard"])
         self.store.commit(name, lambda path: topk_partial.write_table(path, result.table, footer))
         return {"shard": item["shard"], "sentences": behind - first}
 
 
 def read_notes(store: Store, shard: int) -> dict[str, Any]:
     """Give what a shard's partial file says besides its table: unscored ids by reason, and sampled ids."""
-    with store.parquet(partial(shard)) as file:
+    with store.parquet(partial("topk", shard)) as file:
         notes: dict[str, Any] = json.loads(file.schema_arrow.metadata[b"atlas.notes"])
     return notes

@@ -2,7 +2,7 @@
 
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -11,6 +11,7 @@ from pydantic import Field
 from jobs import ingest
 from jobs._config import PRESETS, StageConfig, part_of
 from jobs._engine import Item, Worker, fan_out, has_gpus, on_cluster, pool_size
+from jobs._partials import partial
 from jobs._progress import Progress
 from jobs._record import Run
 from jobs.ingest import IngestConfig
@@ -143,11 +144,6 @@ def describe(facts: ModelFacts) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def partial(stage: str, number: int) -> str:
-    """Give the path of the partial file of a shard, or of a group of shards."""
-    return f"_partials/{stage}/shard-{number:05d}.parquet"
-
-
 def missing(store: Store, stage: str, fingerprint: str, shards: Shards, seed: int) -> list[int]:
     """Give the shards whose partial file is not there or not whole, in the seeded order."""
     return [i for i in shards.order(seed) if not is_whole(store, partial(stage, i), fingerprint, f"shard-{i}")]
@@ -161,8 +157,8 @@ def fan_out_shards(
     make: Callable[..., Worker],
     args: Item,
     prepare: Callable[[Item], Any] | None = None,
-) -> None:
-    """Let workers do what is missing of the shards, and show how far it is.
+) -> Iterator[Item]:
+    """Let workers do what is missing of the shards, show how far it is, and give their rows.
 
     Args:
         stage: its name.
@@ -178,6 +174,7 @@ def fan_out_shards(
     with Progress(stage, len(shards), "shards", done, ("sentences", shards.sentences)) as progress:
         for row in fan_out(items, make, args, workers=place.workers, prepare=prepare, **place.holds):
             progress.add(row["sentences"])
+            yield row
 
 
 @dataclass(frozen=True)
@@ -225,7 +222,8 @@ class Pass:
             }
             for i in missing(self.record.store, self.stage, self.fingerprint, self.shards, self.seed)
         ]
-        fan_out_shards(self.stage, items, self.shards, self.place, make, args, prepare)
+        for _ in fan_out_shards(self.stage, items, self.shards, self.place, make, args, prepare):
+            pass
 
     def finish(self, scored: int, unscored: int, counts: dict[str, Any]) -> None:
         """Record that all tables are in place, and drop the partial files.

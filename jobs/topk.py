@@ -9,6 +9,8 @@ Writes topk/, neurons/, activations/ and unscored/. With --corpus it reads the s
 import json
 import sys
 import time
+from collections.abc import Collection
+from dataclasses import replace
 from functools import partial as bind
 from typing import Any, Literal
 
@@ -19,18 +21,21 @@ from jobs import _stream
 from jobs._config import main
 from jobs._engine import fan_out
 from jobs._merge import merge_ranges, write_activations, write_unscored
+from jobs._partials import partial, pilot_file
 from jobs._record import Run
-from jobs._shards import PilotScorer, ScoreArgs, ShardWorker, pilot_file, read_shard
+from jobs._shards import PilotScorer, ScoreArgs, ShardWorker, read_shard
+from jobs._sharing import Board
 from jobs._stream import SideConfig
 from ops.errors import InputError
 from ops.model import ModelFacts
 from ops.neurons import Neurons
-from ops.plan import ACTIVATIONS, Shards, draw
+from ops.plan import ACTIVATIONS, Ids, Shards, draw
 from ops.score import ScoreOptions, Scorer
-from ops.storage import is_whole
+from ops.storage import Store, is_whole
 from ops.tokens import Tokenizer
 
 STAGE = "topk"
+ATTEMPTS = 3  # at a shard whose partial file turns out damaged
 
 
 class TopkConfig(SideConfig):
@@ -46,6 +51,7 @@ class TopkConfig(SideConfig):
         "include", description="whether the tokens that the tokenizer added count"
     )
     activation_sample: int = Field(10_000, ge=0, description="sentences whose whole activation vectors are kept")
+    no_sharing: bool = Field(False, description="workers do not share thresholds: same results, larger partial files")
     pilot: int = Field(4_096, ge=1, description="most sentences of the pilot that fixes the histograms' edges")
 
 
@@ -87,7 +93,7 @@ def score(config: TopkConfig, facts: ModelFacts, tokenizer: Tokenizer, record: R
     started = time.monotonic()
     corpus = _stream.require_corpus(config, tokenizer, record)
     place = _stream.choose_place(config)
-    gpu, budget = place.device == "cuda", place.token_budget
+    budget = place.token_budget
     names = ("k", "poles", "site", "pool", "special_tokens", "dtype", "activation_sample", "pilot", "seed")
     identity = {name: getattr(config, name) for name in names}
     fingerprint = _stream.begin(STAGE, config, facts, place, record, identity)
@@ -98,7 +104,7 @@ def score(config: TopkConfig, facts: ModelFacts, tokenizer: Tokenizer, record: R
     scoring = ScoreOptions(config.site, config.pool, config.special_tokens, place.device, config.dtype, config.threads)
     poles = ("top", "bottom") if config.poles == "both" else (config.poles,)
     k = min(config.k, shards.sentences)
-    args = ScoreArgs(config.out, facts, scoring, k, poles, budget, fingerprint)
+    args = ScoreArgs(config.out, facts, scoring, k, poles, budget, fingerprint, not config.no_sharing)
     Scorer(facts, scoring._replace(device="cpu", dtype="float32"))
     check_room(record, facts, config, shards)
 
@@ -109,23 +115,49 @@ def score(config: TopkConfig, facts: ModelFacts, tokenizer: Tokenizer, record: R
     with record.store.parquet(pilot_file()) as file:
         widths = json.loads(file.schema_arrow.metadata[b"atlas.widths"])
 
+    neurons, store = Neurons(tuple(widths)), record.store
     sampled = shards.split(draw(shards.sentences, config.activation_sample, config.seed, ACTIVATIONS))
-    items = [
-        {"shard": i, "span": shards.span(i), "sample": sampled[i].tolist()}
-        for i in _stream.missing(record.store, STAGE, fingerprint, shards, config.seed)
-    ]
-    prepare = bind(read_shard, args=args) if gpu else None
-    _stream.fan_out_shards(STAGE, items, shards, place, ShardWorker, {"args": args}, prepare)
-
-    neurons = Neurons(tuple(widths))
-    unscored = write_unscored(record.store, len(shards), fingerprint)
-    counts = account(corpus["counts"], unscored)
-    merge_ranges(record.store, neurons, len(shards), k, poles, fingerprint, config.out, place.workers)
-    counts["activation_sample"] = write_activations(record.store, neurons, len(shards), fingerprint)
+    damaged: dict[int, str] = {}
+    for _ in range(ATTEMPTS):
+        score_missing(args, store, shards, sampled, config.seed, place, damaged)
+        unscored = write_unscored(store, len(shards), fingerprint)
+        counts = account(corpus["counts"], unscored)
+        damaged = merge_ranges(store, neurons, len(shards), k, poles, fingerprint, config.out, place.workers)
+        if not damaged:
+            break
+        for shard, why in sorted(damaged.items()):
+            print(f"{STAGE}: {partial(STAGE, shard)} is damaged ({why}): scoring it again", file=sys.stderr)
+    else:
+        raise RuntimeError(f"{STAGE}: {sorted(damaged)} came out damaged {ATTEMPTS} times; check the disk of --out")
+    counts["activation_sample"] = write_activations(store, neurons, len(shards), fingerprint)
     counts |= {"neurons": len(neurons), "layers": len(widths)}
     record.finish(STAGE, counts, time.monotonic() - started)
     if not config.keep_partials:
-        record.store.delete(f"_partials/{STAGE}")
+        store.delete(f"_partials/{STAGE}")
+
+
+def score_missing(
+    args: ScoreArgs,
+    store: Store,
+    shards: Shards,
+    sampled: list[Ids],
+    seed: int,
+    place: _stream.Place,
+    damaged: Collection[int],
+) -> None:
+    """Score the shards whose partial files are missing, not whole or `damaged`; the workers share thresholds."""
+    missing = _stream.missing(store, STAGE, args.fingerprint, shards, seed)
+    missing += [i for i in damaged if i not in missing]
+    items = [{"shard": i, "span": shards.span(i), "sample": sampled[i].tolist()} for i in missing]
+    prepare = bind(read_shard, args=args) if place.device == "cuda" else None
+    sharing = args.sharing and min(place.workers, len(items)) > 1
+    board = Board(store, args.fingerprint, args.k) if sharing else None
+    if board:
+        board.add(set(range(len(shards))) - set(missing))
+    make = {"args": replace(args, sharing=sharing)}
+    for row in _stream.fan_out_shards(STAGE, items, shards, place, ShardWorker, make, prepare):
+        if board:
+            board.add([row["shard"]])
 
 
 def account(corpus: dict[str, Any], unscored: list[int]) -> dict[str, Any]:

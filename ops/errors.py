@@ -1,8 +1,30 @@
 """The errors that name a user's mistake, and their form: one line."""
 
+import errno
+import os
+
 
 class InputError(ValueError):
     """The user's input is wrong: one line that names the thing, what was found and what to do (status 2)."""
+
+
+class DiskFullError(OSError):
+    """The storage has no room left: nothing is lost, and the same command goes on once there is (status 1)."""
+
+
+FULL = (errno.ENOSPC, errno.EDQUOT)
+
+
+def disk_full(error: BaseException) -> DiskFullError | None:
+    """Give the error to show where `error` says that there is no room left, else None."""
+    if isinstance(error, DiskFullError):
+        return error
+    if not isinstance(error, OSError) or error.errno not in FULL:
+        return None
+    where = f" at {error.filename}" if error.filename else ""
+    return DiskFullError(
+        f"no room left{where} ({os.strerror(error.errno)}); make room, and the same command goes on where it was"
+    )
 
 
 def one_line(error: BaseException | str, limit: int = 300) -> str:

@@ -1,10 +1,11 @@
 """One shard through the model: batches in a fixed order, reduced as they come."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import torch
 
@@ -16,6 +17,8 @@ from ops.score import Scorer
 from ops.tokens import Tokenizer, Tokens
 from ops.topk import TopK
 from ops.topk_partial import build, candidates
+
+Floats = npt.NDArray[np.float32]
 
 
 def encode_batches(
@@ -69,8 +72,29 @@ class ShardScorer:
         self.edges = edges.to(scorer.device)
         self.winners = {p: TopK(len(edges), k, scorer.device) for p in poles}
 
-    def run(self, span: tuple[int, int], batches: Iterator[tuple[Ids, list[Tokens]]], sample: Ids) -> ShardResult:
-        """Score the sentences of ids `span[0]` to `span[1]` - 1, given as batches; keep those of `sample` whole."""
+    def raise_bounds(self, top: Floats, bottom: Floats) -> None:
+        """Take over bounds of the whole corpus, each `[neurons]`, as `ops.shared_bound` gives them."""
+        for pole, bound in (("top", top), ("bottom", -bottom)):
+            if pole in self.winners:
+                self.winners[pole].raise_bound(torch.from_numpy(bound))
+
+    def run(
+        self,
+        span: tuple[int, int],
+        batches: Iterator[tuple[Ids, list[Tokens]]],
+        sample: Ids,
+        news: Callable[[], tuple[Floats, Floats] | None] = lambda: None,
+    ) -> ShardResult:
+        """Score one shard.
+
+        Args:
+            span: its sentence ids run from `span[0]` to `span[1]` - 1.
+            batches: all its sentences.
+            sample: ids whose activations are kept whole.
+            news: gives the corpus's bounds where there are newer ones; asked before the first and after the last
+                batch, so that a long shard hands over no more than it must.
+        """
+        self._hear(news)
         moments = Moments.empty(len(self.edges))
         histogram = torch.zeros(len(self.edges), self.edges.shape[1] + 1, dtype=torch.int64, device=self.scorer.device)
         kept: dict[int, np.ndarray] = {}
@@ -92,12 +116,18 @@ class ShardScorer:
         result.sampled = sorted(kept)
         width = len(self.edges)
         rows = np.array([kept[i] for i in result.sampled], np.float32).reshape(len(kept), width)
+        self._hear(news)
         poles = {}
         for p in self.poles:
-            activations, sent_ids = candidates(self.winners[p].result(), *span)
+            activations, sent_ids = candidates(self.winners[p].result(), *span, self.winners[p].bound)
             poles[p] = (activations if p == "top" else negate(activations), sent_ids)
         result.table = build(poles, moments, histogram.cpu().numpy(), rows.T)
         return result
+
+    def _hear(self, news: Callable[[], tuple[Floats, Floats] | None]) -> None:
+        bounds = news()
+        if bounds is not None:
+            self.raise_bounds(*bounds)
 
 
 def score_batch(scorer: Scorer, tokens: list[Tokens]) -> tuple[torch.Tensor, torch.Tensor, dict[int, str]]:

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import fs as pafs
 
-from ops.errors import InputError, one_line
+from ops.errors import InputError, disk_full, one_line
 
 FINGERPRINT = b"atlas.fingerprint"
 SHARD = b"atlas.shard"
@@ -129,8 +129,8 @@ class Store:
             raise InputError(f"{self.path(name)}: is not JSON ({one_line(error)})") from error
 
     def parquet(self, name: str) -> pq.ParquetFile:
-        """Open a Parquet file for reading by row groups; close it, or use it in a `with`."""
-        return pq.ParquetFile(self.path(name), filesystem=self.filesystem)
+        """Open a Parquet file for reading by row groups, its checksums checked; close it, or use it in a `with`."""
+        return pq.ParquetFile(self.path(name), filesystem=self.filesystem, page_checksum_verification=True)
 
     def delete(self, name: str) -> None:
         """Remove a file or a folder with all it holds; one that is not there is fine."""
@@ -151,6 +151,8 @@ class Store:
             self.commit(probe, lambda path: _write_text(path, "atlas\n"))
             self.delete(probe)
         except (OSError, pa.ArrowException) as error:
+            if disk_full(error):
+                raise
             reason = os.strerror(error.errno) if isinstance(error, OSError) and error.errno else one_line(error)
             raise InputError(f"--out {self.uri}: cannot be written ({reason}); name a folder you may write") from error
 

@@ -43,6 +43,16 @@ class TopK:
             neuron, row = (block >= self.bound).T.nonzero(as_tuple=True)
             self._append(neuron, encode(block[row, neuron], block_ids[row]))
 
+    def raise_bound(self, bound: torch.Tensor) -> None:
+        """Drop from now on what lies below a bound that at least `k` distinct sentences of the corpus reach.
+
+        What is kept may then be fewer than `k`: those that the bound's sentences beat are no winners anyway.
+
+        Args:
+            bound: `[neurons]` float32; a value equal to it is kept.
+        """
+        self.bound = torch.maximum(self.bound, bound.to(self.bound))
+
     def insert(self, neuron: torch.Tensor, keys: torch.Tensor) -> None:
         """Take in encoded pairs: `neuron` int64 `[pairs]` in rising order, `keys` int64 `[pairs]`."""
         while len(neuron):
@@ -82,4 +92,5 @@ class TopK:
             self.keys[rows] = keys
             self.filled[rows] = (keys != EMPTY).sum(1)
             last = keys[:, self.k - 1]
-            self.bound[rows] = torch.where(last == EMPTY, self.bound[rows], decode(last)[0])
+            found = torch.where(last == EMPTY, self.bound[rows], decode(last)[0])
+            self.bound[rows] = torch.maximum(found, self.bound[rows])

@@ -24,15 +24,20 @@ SCHEMA = pa.schema(
 )
 
 
-def candidates(keys: torch.Tensor, first: int, behind: int) -> tuple[pa.Array, pa.Array]:
+def candidates(
+    keys: torch.Tensor, first: int, behind: int, bound: torch.Tensor | None = None
+) -> tuple[pa.Array, pa.Array]:
     """Give, as list columns by neuron, the activations and ids of the winners so far that lie in one shard.
 
     Args:
         keys: a reducer's result, `[neurons, k]` int64.
         first, behind: the shard's sentence ids run from `first` to `behind` - 1.
+        bound: what lies below it cannot win, `[neurons]` float32.
     """
     values, ids = decode(keys)
     here = (keys != EMPTY) & (ids >= first) & (ids < behind)
+    if bound is not None:
+        here &= values >= bound[:, None]
     offsets = np.concatenate([[0], np.cumsum(here.sum(1).cpu().numpy())]).astype(np.int32)
     columns = (values[here].cpu().numpy(), ids[here].cpu().numpy())
     activations, sent_ids = (pa.ListArray.from_arrays(offsets, pa.array(c)) for c in columns)
@@ -68,7 +73,8 @@ def build(
 
 def write_table(path: str, table: pa.Table, footer: dict[bytes, bytes]) -> None:
     """Write a table of neurons, a row group for each range of them, with `footer` among its metadata."""
-    with pq.ParquetWriter(path, table.schema.with_metadata(footer), compression="zstd") as writer:
+    described = table.schema.with_metadata(footer)
+    with pq.ParquetWriter(path, described, compression="zstd", write_page_checksum=True) as writer:
         writer.write_table(table, row_group_size=RANGE)
 
 

@@ -181,7 +181,8 @@ def test_a_decoder(source: Path, shared_ray: None, make_model: Make, tmp_path: P
 
 def test_reading_apart_as_with_gpus_gives_the_same_partial_files(small_run: tuple[Path, Path], tmp_path: Path) -> None:
     """With GPUs shards are read and tokenized on cores of their own: the same batches, so the same rows."""
-    from jobs._shards import ScoreArgs, ShardWorker, partial, read_shard
+    from jobs._partials import partial
+    from jobs._shards import ScoreArgs, ShardWorker, read_shard
     from ops.model import read_facts
     from ops.score import ScoreOptions
 
@@ -192,5 +193,5 @@ def test_reading_apart_as_with_gpus_gives_the_same_partial_files(small_run: tupl
     tables: list[pa.Table] = []
     for prepared in (None, read_shard(item, args)):
         ShardWorker(args)(item, prepared)
-        tables.append(pq.read_table(out / partial(1)))
+        tables.append(pq.read_table(out / partial("topk", 1)))
     assert tables[0].equals(tables[1])

@@ -11,6 +11,7 @@ from ops.moments import Moments
 from ops.plan import Shards
 from ops.score import Scorer
 from ops.score_shard import ShardResult, ShardScorer, encode_batches, negate, score_batch
+from ops.shared_bound import SharedBound
 from ops.tokens import Tokenizer, Tokens
 from ops.topk import TopK
 from ops.topk_partial import by_neuron, read_keys, read_matrix, read_moments
@@ -215,3 +216,32 @@ def test_negating_keeps_lists_and_leaves_no_minus_zero() -> None:
     found = negate(by_neuron(np.array([[0.0, 1.5], [-2.0, -0.0]], np.float32)))
     assert found.to_pylist() == [[0.0, -1.5], [2.0, 0.0]]
     assert not np.signbit(found.flatten().to_numpy()[[0, 3]]).any()
+
+
+def test_bounds_of_the_corpus_make_shards_hand_over_less_and_lose_no_winner() -> None:
+    values = activations(10**6)
+    edges = edges_from_pilot(torch.from_numpy(values), 64)
+    shared = SharedBound(edges.numpy(), K)
+    with_news, alone = [], []
+    for shard in range(len(SHARDS)):
+        # Each shard by a worker of its own, that knows nothing but the bounds of those before it.
+        span = SHARDS.span(shard)
+        own = ShardScorer(cast(Scorer, FakeScorer(values)), K, POLES, edges)
+        with_news.append(own.run(span, batches(*span), np.array([], np.int64), shared.bounds))
+        shared.add(shard, read_matrix(with_news[-1].table, "histogram"))
+        alone.append(run(scorer_of(values), shard))
+    for pole in POLES:
+        assert merged(with_news, pole) == merged(alone, pole) == brute(values, pole)
+        handed = [sum(len(read_keys(r.table, pole)[0]) for r in results) for results in (with_news, alone)]
+        assert handed[0] < handed[1] * 0.7
+
+
+def test_news_after_the_last_batch_count_too() -> None:
+    values = activations(10**6)
+    kth = np.sort(values, axis=0)
+    heard = iter([None, (kth[-K].copy(), kth[K - 1].copy())])
+    span = SHARDS.span(0)
+    result = scorer_of(values).run(span, batches(*span), np.array([], np.int64), lambda: next(heard))
+    first = values[span[0] : span[1]]
+    assert len(read_keys(result.table, "top")[0]) == (first >= kth[-K]).sum()
+    assert len(read_keys(result.table, "bottom")[0]) == (first <= kth[K - 1]).sum()

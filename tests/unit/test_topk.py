@@ -128,3 +128,31 @@ def test_wrong_input_is_refused() -> None:
     for bad in (-1, MAX_IDS):
         with pytest.raises(ValueError, match="outside"):
             reducer.update(torch.zeros(1, 2), torch.tensor([bad]))
+
+
+@given(corpora(), st.floats(-1, 1))
+@settings(deadline=None, max_examples=40)
+def test_a_bound_that_k_sentences_reach_costs_no_winner(
+    corpus: tuple[np.ndarray, np.ndarray, int, int | None, np.random.Generator], looser: float
+) -> None:
+    values, ids, k, room, rng = corpus
+    if len(ids) < k:
+        return
+    kth = np.sort(values, axis=0)[-k] - np.float32(max(looser, 0))
+    reducer = TopK(NEURONS, k, room=room)
+    order = rng.permutation(len(ids))
+    half = len(ids) // 2
+    for block in (order[:half], order[half:]):
+        reducer.update(torch.from_numpy(values[block]), torch.from_numpy(ids[block]))
+        reducer.raise_bound(torch.from_numpy(kth))
+        assert bool((reducer.bound >= torch.from_numpy(kth)).all())
+    assert winners(reducer) == brute(values, ids, k)
+
+
+def test_below_a_raised_bound_nothing_more_is_kept_and_no_bound_falls() -> None:
+    reducer = TopK(1, 3)
+    reducer.raise_bound(torch.tensor([0.5]))
+    reducer.update(torch.tensor([[0.4], [0.5], [0.6]]), torch.tensor([1, 2, 3]))
+    reducer.raise_bound(torch.tensor([-torch.inf]))
+    assert [i for _, i in winners(reducer)[0]] == [3, 2]
+    assert reducer.bound.tolist() == [0.5]

@@ -1,0 +1,126 @@
+"""What shards hand over to the merge, thresholds shared or not: a simulation at the ratio of 82 million to 10,000.
+
+    python -m bench sharing
+
+The production reducer, histograms and bounds on synthetic activations; 8 workers whose shards end at times of their
+own. The ideal is one reducer that has seen every sentence so far: K (1 + ln(N / K)) candidates a neuron and pole.
+Exit status 1 where the target is missed or a winner is lost.
+"""
+
+import argparse
+import heapq
+import json
+import math
+import sys
+from collections.abc import Iterator
+from functools import partial
+from typing import cast
+
+import numpy as np
+import torch
+
+from ops.histogram import edges_from_pilot
+from ops.keys import decode
+from ops.score import Scorer
+from ops.score_shard import Floats, ShardScorer
+from ops.shared_bound import SharedBound
+from ops.tokens import Tokens
+from ops.topk import TopK
+from ops.topk_partial import read_keys, read_matrix
+
+K, SHARD, SHARDS, WORKERS, PILOT = 100, 1_000, 820, 8, 4_096
+TARGET = 1.5
+POLES = ("top", "bottom")
+
+
+class Synthetic:
+    """Stands for a model: one column of activations for each of some distributions, heavy tails among them."""
+
+    device = torch.device("cpu")
+
+    def __init__(self, seed: int, columns: int) -> None:
+        rng = np.random.default_rng(seed)
+        n = SHARD * SHARDS
+        draws = [rng.normal(size=n), rng.standard_t(4, n), rng.lognormal(0, 1, n), rng.uniform(size=n)]
+        self.values = torch.from_numpy(np.array([draws[i % 4] for i in range(columns)], np.float32).T.copy())
+        for i in range(4, columns):
+            self.values[:, i] = self.values[torch.from_numpy(rng.permutation(n)), i]
+
+    def score(self, batch: list[Tokens]) -> list[torch.Tensor]:
+        """Give the activations of the sentences whose ids stand where tokens do."""
+        first, behind = batch[0].ids[0], batch[-1].ids[0]
+        return [self.values[first : behind + 1]]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="bench sharing", description=str(__doc__).splitlines()[0])
+    parser.add_argument("--workers", type=int, default=WORKERS)
+    parser.add_argument("--columns", type=int, default=8)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--json", action="store_true", help="accepted for all benchmarks; the output is JSON anyway")
+    options = parser.parse_args()
+    model = Synthetic(options.seed, options.columns)
+    edges = edges_from_pilot(model.values[:: len(model.values) // PILOT])
+    expected = {p: exact(model.values if p == "top" else -model.values) for p in POLES}
+    result: dict[str, object] = {"bench": "sharing", "workers": options.workers, "k": K, "shards": SHARDS}
+    ideal = 1 + math.log(SHARD * SHARDS / K)
+    result["ideal_in_k"] = round(ideal, 2)
+    whole = True
+    for name, sharing in (("shared", True), ("alone", False)):
+        handed, same = simulate(model, edges, options.workers, sharing, expected)
+        whole = whole and same
+        result[f"{name}_in_k"] = round(handed, 2)
+        result[f"{name}_over_ideal"] = round(handed / ideal, 2)
+    met = cast(float, result["shared_over_ideal"]) <= TARGET
+    print(json.dumps({**result, "no_winner_lost": whole, "target": TARGET, "target_met": met}))
+    return 0 if met and whole else 1
+
+
+def exact(values: torch.Tensor) -> torch.Tensor:
+    """Give the winners' keys by one reducer over everything."""
+    reducer = TopK(values.shape[1], K)
+    reducer.update(values, torch.arange(len(values)))
+    return reducer.result()
+
+
+def simulate(
+    model: Synthetic, edges: torch.Tensor, workers: int, sharing: bool, expected: dict[str, torch.Tensor]
+) -> tuple[float, bool]:
+    """Give the candidates handed over for each neuron and pole, in units of K, and whether the winners are right."""
+    rng = np.random.default_rng(1)
+    pool = [ShardScorer(cast(Scorer, model), K, POLES, edges) for _ in range(workers)]
+    shared = SharedBound(edges.numpy(), K)
+    waiting = iter(rng.permutation(SHARDS).tolist())
+    merged = {p: TopK(len(edges), K) for p in POLES}
+    handed = 0
+    running: list[tuple[float, int, int, tuple[Floats, Floats]]] = []
+
+    def start(now: float, worker: int) -> None:
+        shard = next(waiting, None)
+        if shard is not None:
+            heapq.heappush(running, (now + rng.uniform(0.8, 1.2), worker, shard, shared.bounds()))
+
+    for worker in range(workers):
+        start(0.0, worker)
+    while running:
+        now, worker, shard, known = heapq.heappop(running)
+        news = iter([known, shared.bounds()] if sharing else [None, None])
+        span = (shard * SHARD, (shard + 1) * SHARD)
+        result = pool[worker].run(span, batches(*span), np.array([], np.int64), partial(next, news))
+        for p in POLES:
+            neuron, keys = read_keys(result.table, p)
+            handed += len(keys)
+            merged[p].insert(neuron, keys)
+        shared.add(shard, read_matrix(result.table, "histogram"))
+        start(now, worker)
+    same = all(bool((decode(merged[p].result())[1] == decode(expected[p])[1]).all()) for p in POLES)
+    return handed / (len(edges) * len(POLES) * K), same
+
+
+def batches(first: int, behind: int) -> Iterator[tuple[np.ndarray, list[Tokens]]]:
+    """Give a shard as one batch, each sentence's one token being its id."""
+    yield np.arange(first, behind), [Tokens([i], [0], False) for i in range(first, behind)]
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,76 @@
+"""Thresholds shared between the workers of `topk`: soft state, whose loss costs size and never a winner."""
+
+from collections.abc import Iterable
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from jobs._partials import partial, pilot_file
+from ops.errors import one_line
+from ops.shared_bound import Floats, SharedBound
+from ops.storage import FINGERPRINT, Store
+from ops.topk_partial import read_matrix
+
+BOUND = "_partials/topk/bound.parquet"
+_LOST = (OSError, pa.ArrowException, KeyError, ValueError)
+
+
+class Board:
+    """On the driver: adds up the histograms of committed shards and posts the bounds that follow from them.
+
+    The histograms are read from the partial files, so that the board is the same after a restart, a shard counts
+    once however often it was done, and only what is really in place counts.
+
+    Args:
+        store: the run's folder.
+        fingerprint: the stage's.
+        k: winners of each neuron and pole.
+    """
+
+    def __init__(self, store: Store, fingerprint: str, k: int) -> None:
+        self.store, self.fingerprint = store, fingerprint
+        self.said = False
+        with store.parquet(pilot_file()) as file:
+            self.shared = SharedBound(read_matrix(file.read(), "edges"), k)
+
+    def add(self, shards: Iterable[int]) -> None:
+        """Count some committed shards and post the new bounds; where that fails the workers do without."""
+        try:
+            for shard in shards:
+                with self.store.parquet(partial("topk", shard)) as file:
+                    self.shared.add(shard, read_matrix(file.read(columns=["histogram"]), "histogram"))
+            top, bottom = self.shared.bounds()
+            table = pa.table({"top": top, "bottom": bottom}).replace_schema_metadata(
+                {FINGERPRINT: self.fingerprint.encode()}
+            )
+            self.store.commit(BOUND, lambda path: pq.write_table(table, path, write_page_checksum=True))
+        except _LOST as error:
+            if not self.said:
+                self.said = True
+                print(f"topk: thresholds are not shared ({one_line(error)}); results are the same, files larger")
+
+
+class News:
+    """In a worker: gives the posted bounds where they are newer than what was given last, else None."""
+
+    def __init__(self, store: Store, fingerprint: str, neurons: int) -> None:
+        self.store, self.fingerprint, self.neurons = store, fingerprint, neurons
+        self.seen: object = None
+
+    def __call__(self) -> tuple[Floats, Floats] | None:
+        """Look; whatever goes wrong, there are no news."""
+        try:
+            info = self.store.filesystem.get_file_info(self.store.path(BOUND))
+            version = (info.type, info.mtime_ns, info.size)
+            if not info.is_file or version == self.seen:
+                return None
+            with self.store.parquet(BOUND) as file:
+                table = file.read()
+                named = (file.metadata.metadata or {}).get(FINGERPRINT)
+            if named != self.fingerprint.encode() or table.num_rows != self.neurons:
+                return None
+            self.seen = version
+            return np.array(table["top"], np.float32), np.array(table["bottom"], np.float32)
+        except _LOST:
+            return None

@@ -1,0 +1,66 @@
+"""Bounds that hold for the whole corpus, from histograms of the shards that are finished."""
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float32]
+Counts = npt.NDArray[np.int64]
+
+# A shard that is scored again on other hardware may differ in the last digits from what the histogram counted.
+_MARGIN = 1e-5
+
+
+def histogram_bounds(counts: Counts, edges: Floats, k: int) -> tuple[Floats, Floats]:
+    """Give what an activation must reach, for each neuron, to be among the `k` highest or lowest.
+
+    Where `k` distinct sentences reach an edge of the histogram, none below that edge can win, whoever saw them: the
+    bound is the highest such edge (for the lowest activations, the lowest edge that `k` lie below), let out by a
+    hundred-thousandth. A sentence at the bound itself is to be kept.
+
+    Args:
+        counts: how many distinct sentences fell into each bin, `[neurons, bins]`.
+        edges: the inner edges, `[neurons, bins - 1]`, rising.
+        k: winners of each neuron and pole.
+
+    Returns:
+        The bound from below for the highest and from above for the lowest, each `[neurons]`; infinite where fewer
+        than `k` are counted.
+    """
+    above = counts[:, ::-1].cumsum(1)[:, ::-1][:, 1:]  # sentences at or above each edge
+    below = counts.cumsum(1)[:, :-1]  # sentences below each edge
+    rows, last = np.arange(len(edges)), edges.shape[1] - 1
+    reached = (above >= k).sum(1) - 1
+    top = np.where(reached >= 0, edges[rows, np.maximum(reached, 0)], -np.inf)
+    missed = (below < k).sum(1)
+    bottom = np.where(missed <= last, edges[rows, np.minimum(missed, last)], np.inf)
+    return _let_out(top, -1), _let_out(bottom, 1)
+
+
+def _let_out(bound: npt.NDArray[np.floating], sign: int) -> Floats:
+    with np.errstate(invalid="ignore"):
+        moved = bound + sign * (np.abs(bound) * _MARGIN + np.finfo(np.float32).tiny)
+    return np.where(np.isfinite(bound), moved, bound).astype(np.float32)
+
+
+class SharedBound:
+    """Adds up the histograms of distinct shards; a shard that comes again does not count twice.
+
+    Args:
+        edges: the histograms' inner edges, `[neurons, bins - 1]`.
+        k: winners of each neuron and pole.
+    """
+
+    def __init__(self, edges: Floats, k: int) -> None:
+        self.edges, self.k = edges, k
+        self.counts = np.zeros((len(edges), edges.shape[1] + 1), np.int64)
+        self.shards: set[int] = set()
+
+    def add(self, shard: int, counts: Counts) -> None:
+        """Take in a finished shard's histogram, `[neurons, bins]`."""
+        if shard not in self.shards:
+            self.shards.add(shard)
+            self.counts += counts
+
+    def bounds(self) -> tuple[Floats, Floats]:
+        """Give the bounds, as `histogram_bounds` does."""
+        return histogram_bounds(self.counts, self.edges, self.k)
