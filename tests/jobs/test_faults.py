@@ -1,0 +1,291 @@
+"""What goes wrong on the way leaves the same rows: killed workers, lost nodes, full disks, damaged files.
+
+Faults are put into the production engine from outside: by signals, or by a sitecustomize.py on the PYTHONPATH of a
+run and of all its workers that changes what the system calls answer.
+"""
+
+import errno
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from bench.memory import descendants
+from jobs import topk
+from jobs._partials import partial
+from jobs.topk import TopkConfig
+from ops.errors import DiskFullError, disk_full
+from tests.conftest import ROOT
+
+SHARDS, SIZE = 12, 30
+TABLES = ("corpus", "rejects", "topk", "neurons", "activations", "unscored")
+Scored = tuple[Path, Path, Path]
+
+# Counts commits of shards' files over all processes of a run; the fault comes once, at the one that FAULT_AT names.
+SITE = """
+import errno, os, signal, time
+_replace = os.replace
+def replace(source, target, **options):
+    if "_partials/topk/shard-" not in str(target):
+        return _replace(source, target, **options)
+    time.sleep(0.15)
+    with open(os.environ["FAULT_COUNT"], "ab") as counter:
+        counter.write(b".")
+        at = counter.tell()
+    fault = os.environ["FAULT"] if at == int(os.environ["FAULT_AT"]) else ""
+    if fault == "full":
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(target))
+    if fault == "killed before":
+        os.kill(os.getpid(), 9)
+    _replace(source, target, **options)
+    if fault == "killed after":
+        os.kill(os.getpid(), 9)
+os.replace = replace
+"""
+
+
+def options(out: Path, source: Path, model: Path, **more: object) -> dict[str, object]:
+    given = {"out": str(out), "corpus": [str(source)], "split": "none", "model": str(model), "k": 25, "workers": 2}
+    return {**given, "shard_size": SIZE, "activation_sample": 40, **more}
+
+
+def score(out: Path, source: Path, model: Path, **more: object) -> Path:
+    topk.run(TopkConfig.model_validate(options(out, source, model, **more)))
+    return out
+
+
+@pytest.fixture(scope="module")
+def scored(
+    shared_ray: None,
+    tmp_path_factory: pytest.TempPathFactory,
+    source: Path,
+    make_model: Callable[..., Path],
+    small_bert: object,
+) -> Scored:
+    """A run without any fault, its partial files kept; its source and model."""
+    model = make_model(small_bert)
+    return score(tmp_path_factory.mktemp("runs") / "sound", source, model, keep_partials=True), source, model
+
+
+def assert_same(out: Path, scored: Scored) -> None:
+    for table in TABLES:
+        assert pq.read_table(out / table).equals(pq.read_table(scored[0] / table)), table
+
+
+def reopened(scored: Scored, out: Path) -> Path:
+    """A copy of the run as it was before the merge."""
+    shutil.copytree(scored[0], out)
+    for table in ("topk", "neurons", "activations", "unscored"):
+        shutil.rmtree(out / table)
+    record = json.loads((out / "run.json").read_text())
+    record["stages"]["topk"]["complete"] = False
+    (out / "run.json").write_text(json.dumps(record))
+    return out
+
+
+def handed_over(out: Path) -> int:
+    files = [pq.read_table(out / partial("topk", shard)) for shard in range(SHARDS)]
+    return sum(len(t[f"{pole}_sent_id"].combine_chunks().flatten()) for t in files for pole in ("top", "bottom"))
+
+
+def test_thresholds_shared_or_not_or_lost_give_the_same_rows(scored: Scored, tmp_path: Path) -> None:
+    _, source, model = scored
+    alone = score(tmp_path / "alone", source, model, keep_partials=True, no_sharing=True)
+    assert_same(alone, scored)
+    assert not (alone / "_partials" / "topk" / "bound.parquet").exists()
+    posted = pq.read_table(scored[0] / "_partials" / "topk" / "bound.parquet")
+    assert posted["top"].to_numpy().max() < float("inf")
+    assert handed_over(scored[0]) < handed_over(alone)
+    again = reopened(scored, tmp_path / "again")
+    for shard in range(3, SHARDS):
+        (again / partial("topk", shard)).unlink()
+    # A bound that another run posted, or half a file, is no bound; nor is a place where none can be posted.
+    bound = again / "_partials" / "topk" / "bound.parquet"
+    bound.unlink()
+    bound.mkdir()
+    assert_same(score(again, source, model), scored)
+
+
+@pytest.mark.parametrize("where", ["pages", "footer"])
+def test_a_damaged_partial_file_is_named_and_done_again(
+    scored: Scored, tmp_path: Path, where: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    out = reopened(scored, tmp_path / "out")
+    path = out / partial("topk", 5)
+    data = bytearray(path.read_bytes())
+    with pq.ParquetFile(path) as file:
+        start = file.metadata.row_group(0).column(0).data_page_offset
+    place = start + 40 if where == "pages" else len(data) - 6
+    data[place] ^= 0xFF
+    path.write_bytes(data)
+    intact = (out / partial("topk", 4)).stat().st_mtime_ns
+    assert_same(score(out, scored[1], scored[2], keep_partials=True), scored)
+    said = capfd.readouterr().err
+    assert ("shard-00005.parquet is damaged" in said) == (where == "pages")
+    assert f"{SHARDS - 1} of {SHARDS} shards were done before" in said
+    assert (out / partial("topk", 4)).stat().st_mtime_ns == intact
+
+
+def test_no_room_at_any_write_loses_nothing(scored: Scored, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first, the second, ... write of a run meets a full disk, then there is room again."""
+    _, source, model = scored
+    replace, write_table = os.replace, pq.ParquetWriter.write_table
+    left = 0
+
+    def spend() -> None:
+        nonlocal left
+        left -= 1
+        if left == 0:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    def full_replace(source: str, target: str) -> None:
+        spend()
+        replace(source, target)
+
+    def full_write(self: pq.ParquetWriter, table: pa.Table, *args: object, **kwargs: object) -> None:
+        spend()
+        write_table(self, table, *args, **kwargs)
+
+    monkeypatch.setattr(os, "replace", full_replace)
+    monkeypatch.setattr(pq.ParquetWriter, "write_table", full_write)
+    out = tmp_path / "out"
+    faults = 0
+    for step in range(1, 200):
+        left = step
+        try:
+            score(out, source, model, shard_size=1_000, workers=1)
+        except OSError as error:
+            said = str(disk_full(error))
+        else:
+            break
+        finally:
+            left = -1
+        assert "same command goes on" in said
+        faults += 1
+        if step % 3 == 1:
+            score(out, source, model, shard_size=1_000, workers=1)
+            for table in TABLES:
+                if table not in ("corpus", "activations"):
+                    assert pq.read_table(out / table).num_rows == pq.read_table(scored[0] / table).num_rows, table
+            assert pq.read_table(out / "topk")["sent_id"].equals(pq.read_table(scored[0] / "topk")["sent_id"])
+        assert not [p for p in out.rglob(".*") if p.is_file()], "an unfinished file was left"
+        shutil.rmtree(out)
+    assert faults > 10
+
+
+def test_a_full_disk_is_told_in_one_line() -> None:
+    error = OSError(errno.ENOSPC, "No space left on device", "/runs/a/topk/part-00000.parquet")
+    assert "no room left at /runs/a/topk/part-00000.parquet" in str(disk_full(error))
+    assert disk_full(OSError(errno.EACCES, "Permission denied")) is None
+    assert disk_full(ValueError()) is None
+    told = DiskFullError("no room left")
+    assert disk_full(told) is told
+
+
+def start(out: Path, scored: Scored, log: Path, **env: str) -> "subprocess.Popen[bytes]":
+    given = options(out, scored[1], scored[2], keep_partials=True)
+    file = out.with_suffix(".yaml")
+    file.write_text(json.dumps(given))
+    with log.open("ab") as stream:
+        return subprocess.Popen(
+            [sys.executable, "-m", "jobs.topk", "--config", str(file)],
+            cwd=ROOT, env={**os.environ, **env}, stdout=stream, stderr=stream, start_new_session=True,
+        )  # fmt: skip
+
+
+def broken_site(folder: Path, fault: str, at: int) -> dict[str, str]:
+    """Give the environment of a run whose `at`-th commit of a shard meets a fault."""
+    (folder / "sitecustomize.py").write_text(SITE)
+    path = os.pathsep.join([str(folder), os.environ.get("PYTHONPATH", "")]).rstrip(os.pathsep)
+    return {"PYTHONPATH": path, "FAULT": fault, "FAULT_AT": str(at), "FAULT_COUNT": str(folder / "count")}
+
+
+def committed(out: Path) -> int:
+    return len(list((out / "_partials" / "topk").glob("shard-*.parquet")))
+
+
+@pytest.mark.faults
+@pytest.mark.parametrize("fault", ["killed before", "killed after"])
+def test_a_worker_killed_around_its_commit(scored: Scored, tmp_path: Path, fault: str) -> None:
+    log = tmp_path / "log"
+    process = start(tmp_path / "out", scored, log, **broken_site(tmp_path, fault, 5))
+    assert process.wait(timeout=240) == 0, log.read_text()
+    assert (tmp_path / "count").stat().st_size > SHARDS, "no shard was done again: there was no fault"
+    assert_same(tmp_path / "out", scored)
+
+
+@pytest.mark.faults
+def test_a_scorer_killed_in_the_middle(scored: Scored, tmp_path: Path) -> None:
+    out, log = tmp_path / "out", tmp_path / "log"
+    process = start(out, scored, log, **broken_site(tmp_path, "none", 0))
+    deadline = time.monotonic() + 200
+    while committed(out) < 3:
+        assert process.poll() is None, log.read_text()
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    victims = [pid for pid, name, _ in descendants(process.pid) if name.startswith("ray::MapWorker")]
+    assert len(victims) == 2
+    os.kill(victims[0], signal.SIGKILL)
+    assert committed(out) < SHARDS - 2, "the kill came too late to show anything"
+    assert process.wait(timeout=240) == 0, log.read_text()
+    assert_same(out, scored)
+
+
+@pytest.mark.faults
+def test_a_full_disk_under_a_worker_and_then_room_again(scored: Scored, tmp_path: Path) -> None:
+    out, log = tmp_path / "out", tmp_path / "log"
+    process = start(out, scored, log, **broken_site(tmp_path, "full", 4))
+    assert process.wait(timeout=240) == 1, log.read_text()
+    last = log.read_text().strip().splitlines()[-1]
+    assert last.startswith("error: no room left at ")
+    assert "Traceback" not in log.read_text()
+    done = committed(out)
+    assert 0 < done < SHARDS
+    assert start(out, scored, log).wait(timeout=240) == 0, log.read_text()
+    assert f"{done} of {SHARDS} shards were done before" in log.read_text()
+    assert_same(out, scored)
+
+
+NODES = """
+import json, os, sys, threading, time
+from ray.cluster_utils import Cluster
+cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1})
+other = cluster.add_node(num_cpus=1)
+os.environ["RAY_ADDRESS"] = cluster.address
+from jobs import topk
+options = json.load(open(sys.argv[1]))
+def lose():
+    folder = os.path.join(options["out"], "_partials", "topk")
+    while not os.path.isdir(folder) or sum(n.startswith("shard-") for n in os.listdir(folder)) < 3:
+        time.sleep(0.02)
+    cluster.remove_node(other, allow_graceful=False)
+    print("removed at", sum(n.startswith("shard-") for n in os.listdir(folder)), flush=True)
+threading.Thread(target=lose, daemon=True).start()
+topk.run(topk.TopkConfig.model_validate(options))
+"""
+
+
+@pytest.mark.faults
+def test_a_node_removed_in_the_middle(scored: Scored, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    (tmp_path / "options.json").write_text(json.dumps(options(out, scored[1], scored[2])))
+    (tmp_path / "nodes.py").write_text(NODES)
+    site = broken_site(tmp_path, "none", 0)
+    site["PYTHONPATH"] += os.pathsep + str(ROOT)
+    found = subprocess.run(
+        [sys.executable, str(tmp_path / "nodes.py"), str(tmp_path / "options.json")],
+        cwd=ROOT, env={**os.environ, **site}, capture_output=True, text=True, timeout=400, check=False,
+    )  # fmt: skip
+    assert found.returncode == 0, found.stdout + found.stderr
+    removed = int(found.stdout.split("removed at")[1].split()[0])
+    assert removed < SHARDS - 2, "the node went too late to show anything"
+    assert_same(out, scored)
