@@ -6,7 +6,6 @@ import os
 import tempfile
 import uuid
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -14,25 +13,11 @@ import pyarrow.parquet as pq
 from pyarrow import fs as pafs
 
 from ops.errors import InputError, one_line
+from ops.open_path import locate
 
 FINGERPRINT = b"atlas.fingerprint"
 SHARD = b"atlas.shard"
 ROWS = b"atlas.rows"
-
-
-def open_filesystem(uri: str) -> tuple[pafs.FileSystem, str]:
-    """Give the file system and the path on it that `uri` (a local path, or any URI that pyarrow opens) names.
-
-    Raises:
-        InputError: the URI's scheme is unknown or its file system cannot be opened.
-    """
-    if "://" not in uri:
-        return pafs.LocalFileSystem(), str(Path(uri).expanduser().absolute())
-    try:
-        filesystem, path = pafs.FileSystem.from_uri(uri)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError, ValueError) as error:
-        raise InputError(f"{uri}: cannot be opened ({one_line(error)}); give a path, s3:// or gs://") from error
-    return filesystem, path
 
 
 class Store:
@@ -45,7 +30,7 @@ class Store:
 
     def __init__(self, uri: str) -> None:
         self.uri = uri
-        self.filesystem, self.root = open_filesystem(uri)
+        self.filesystem, self.root = locate(uri)
         self.local = isinstance(self.filesystem, pafs.LocalFileSystem)
 
     def __reduce__(self) -> tuple[type["Store"], tuple[str]]:
