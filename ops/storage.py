@@ -3,9 +3,11 @@
 import errno
 import json
 import os
+import shutil
 import tempfile
 import uuid
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import pyarrow as pa
@@ -18,6 +20,7 @@ from ops.open_path import locate
 FINGERPRINT = b"atlas.fingerprint"
 SHARD = b"atlas.shard"
 ROWS = b"atlas.rows"
+_UPLOAD_BYTES = 1 << 22
 
 
 class Store:
@@ -77,12 +80,22 @@ class Store:
         with tempfile.TemporaryDirectory(prefix="atlas-") as scratch:
             temporary = os.path.join(scratch, base)
             write(temporary)
-            pafs.copy_files(
-                temporary,
-                self.path(name),
-                source_filesystem=pafs.LocalFileSystem(),
-                destination_filesystem=self.filesystem,
-            )
+            self._upload(temporary, self.path(name))
+
+    def _upload(self, source: str, path: str) -> None:
+        # pyarrow's copy_files ignores an error at the end of an upload, which is where S3 reports most.
+        with open(source, "rb") as file:
+            target = self.filesystem.open_output_stream(path, compression=None)
+            try:
+                shutil.copyfileobj(file, target, _UPLOAD_BYTES)
+            except BaseException:
+                # Closing is all a stream can do, and that puts the half in place.
+                with suppress(OSError, pa.ArrowException):
+                    target.close()
+                with suppress(OSError, pa.ArrowException):
+                    self.filesystem.delete_file(path)
+                raise
+            target.close()
 
     def write_json(self, name: str, value: Any) -> None:
         """Commit `value` as indented JSON."""
