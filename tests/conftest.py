@@ -29,8 +29,8 @@ def test_data() -> Path:
 
 
 @pytest.fixture(scope="session")
-def shared_ray() -> Iterator[None]:
-    """One small Ray for all tests that need it, started the way the jobs start theirs."""
+def shared_ray(s3: str) -> Iterator[None]:
+    """One small Ray for all tests that need it, started the way the jobs start theirs; its workers know `s3`."""
     from jobs._engine import connect
 
     connect(2)

@@ -1,4 +1,4 @@
-"""Sources and the run directory on a real S3 server on loopback."""
+"""Sources and the run directory on a real S3 server on loopback: bytes, stores and the whole main job."""
 
 import gzip
 import socket
@@ -12,11 +12,14 @@ import pyarrow.parquet as pq
 import pytest
 from pyarrow import fs
 
+from jobs import run as run_job
 from ops.errors import InputError
 from ops.read_source import check_source, pieces, read_piece, source_fingerprint
 from ops.rows import Row
 from ops.sources import parse_source
 from ops.storage import Store, is_whole, shard_footer
+from tests.jobs.conftest import config
+from tests.jobs.test_same_rows import EVERY
 
 
 def _put(uri: str, content: bytes) -> None:
@@ -46,6 +49,21 @@ def test_sources_of_every_kind_and_globs(bucket: str, tmp_path: Path) -> None:
     assert _texts(f"{bucket}/in/**/*.txt") == ["text 1", "text 2", "text 3"]
     names = [piece.name for piece in pieces(parse_source(f"{bucket}/in/**/*.txt"))]
     assert names == ["a.txt", "deep/d 1.txt"]
+
+
+def test_the_main_job_gives_the_same_tables_as_on_disk(
+    bucket: str, small_run: tuple[Path, Path], source: Path, tmp_path: Path
+) -> None:
+    _put(f"{bucket}/in/docs.jsonl", source.read_bytes())
+    given = config(
+        tmp_path, source, model=str(small_run[1]), out=f"{bucket}/run", corpus=(f"docs={bucket}/in/*.jsonl",)
+    )
+    run_job.run(given)
+    store = Store(f"{bucket}/run")
+    assert store.entries() == Store(str(small_run[0])).entries()
+    for table in EVERY:
+        found = pq.read_table(f"{bucket.removeprefix('s3://')}/run/{table}", filesystem=store.filesystem)
+        assert found.equals(pq.read_table(small_run[0] / table)), table
 
 
 def test_the_endpoint_may_stand_in_the_uri(s3: str, bucket: str, monkeypatch: pytest.MonkeyPatch) -> None:
