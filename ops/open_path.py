@@ -1,4 +1,4 @@
-"""Open a local path, or any URI that `pyarrow.fs` knows, for reading bytes."""
+"""Find a local path, or any URI that `pyarrow.fs` knows, and open it for reading bytes."""
 
 from __future__ import annotations
 
@@ -23,11 +23,20 @@ def is_uri(path: str) -> bool:
 
 
 def locate(path: str) -> tuple[fs.FileSystem, str]:
-    """The file system that holds a path or URI, and the path in it; `InputError` for an unknown scheme."""
+    """The file system that holds a local path or any URI that pyarrow opens, and the path on it.
+
+    S3 takes its credentials, region and endpoint from the usual variables (AWS_ACCESS_KEY_ID,
+    AWS_SECRET_ACCESS_KEY, AWS_DEFAULT_REGION, AWS_ENDPOINT_URL, ...) or from the URI's query. Raises
+    `InputError` where the scheme is unknown or its storage cannot be opened.
+    """
+    if not is_uri(path):
+        return fs.LocalFileSystem(), os.path.abspath(os.path.expanduser(path))
     try:
-        return fs.FileSystem.from_uri(path) if is_uri(path) else (fs.LocalFileSystem(), os.path.abspath(path))
+        system, inner = fs.FileSystem.from_uri(path)
     except (OSError, ValueError, pa.ArrowException) as error:
-        raise InputError(f"{path}: not a location that pyarrow can open ({one_line(error)}); check it") from error
+        found = one_line(error)
+        raise InputError(f"{path}: cannot be opened ({found}); give a path, or a URI as s3://BUCKET/KEY") from error
+    return system, inner
 
 
 def open_stream(path: str) -> pa.NativeFile:

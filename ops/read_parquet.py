@@ -8,36 +8,24 @@ from collections.abc import Iterator
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ops.arrow_text import is_bytes, is_scalar, is_string, scalars, texts
+from ops.arrow_text import is_bytes, is_scalar, is_string
+from ops.batch_rows import batch_rows
 from ops.columns import require_columns
 from ops.errors import InputError, one_line
 from ops.open_path import open_random
-from ops.rows import Broken, OnError, Row, broken, printable, to_row
+from ops.rows import Broken, OnError, Row, broken, printable
 from ops.watched import Watched
 
 _BATCH_BYTES = 1 << 24  # of decoded values, so that rows of 10 MB come one by one
 _BATCH_ROWS = 8192
+_RUN_BYTES = 1 << 26  # of compressed values: what one worker reads at a time
 _DAMAGE = (OSError, ValueError, MemoryError, pa.ArrowException)
 
 
 def open_parquet(path: str, text_column: str) -> tuple[pq.ParquetFile, Watched]:
     """An open Parquet file and its stream; `InputError` for an unreadable footer or no column of text."""
-    stream = Watched(open_random(path))
-    if stream.raw.size() == 0:
-        raise InputError(f"{path}: the file is empty; expected a Parquet file with the column {text_column!r}")
-    try:
-        file = pq.ParquetFile(pa.PythonFile(stream, "r"), page_checksum_verification=True)
-        schema, counts = (
-            file.schema_arrow,
-            [file.metadata.row_group(i).num_rows for i in range(file.num_row_groups)],
-        )
-    except _DAMAGE as error:
-        stream.reraise()
-        raise InputError(
-            f"{path}: not a whole Parquet file ({one_line(error)}); if it is truncated, copy it again"
-        ) from error
-    if min(counts, default=0) < 0 or sum(counts) != file.metadata.num_rows:
-        raise InputError(f"{path}: the Parquet footer contradicts itself on the number of rows; write the file again")
+    file, stream = _open(path)
+    schema = file.schema_arrow
     require_columns(path, [printable(column) for column in schema.names], text_column)
     kind = schema.field(text_column).type
     if not (is_string(kind) or is_bytes(kind)):
@@ -45,25 +33,53 @@ def open_parquet(path: str, text_column: str) -> tuple[pq.ParquetFile, Watched]:
     return file, stream
 
 
+def row_group_runs(path: str) -> list[tuple[int, int, int]]:
+    """Runs of row groups of about 64 MB as stored: the first group, the one behind the last, the first row.
+
+    Raises `InputError` for an unreadable footer.
+    """
+    file, _ = _open(path)
+    runs, begin, first, row, size = [], 0, 0, 0, 0
+    with file:
+        for number in range(file.num_row_groups):
+            group = file.metadata.row_group(number)
+            size += sum(group.column(place).total_compressed_size for place in range(group.num_columns))
+            row += group.num_rows
+            if size >= _RUN_BYTES:
+                runs.append((begin, number + 1, first))
+                begin, first, size = number + 1, row, 0
+        if begin < file.num_row_groups or not runs:
+            runs.append((begin, file.num_row_groups, first))
+    return runs
+
+
 def read_parquet(
-    path: str, *, text_column: str = "text", on_error: OnError = "fail", name: str | None = None
+    path: str,
+    *,
+    text_column: str = "text",
+    on_error: OnError = "fail",
+    name: str | None = None,
+    first_group: int = 0,
+    behind_group: int | None = None,
+    first_row: int = 0,
 ) -> Iterator[Row | Broken]:
     """The rows of a Parquet file; `doc_id` from its column, or `name:row` from 0; other scalars are metadata.
 
-    The text is a column of strings, of bytes in UTF-8, or a dictionary of them. Raises `InputError` as
-    `open_parquet` does and, under `fail`, for a damaged row group; under `reject` each of its lost rows is
-    `broken`.
+    The text is a column of strings, of bytes in UTF-8, or a dictionary of them. Only the row groups from
+    `first_group` (whose first row is the file's `first_row`) to the one before `behind_group` are read.
+    Raises `InputError` as `open_parquet` does and, under `fail`, for a damaged row group; under `reject` each
+    of its lost rows is `broken`.
     """
     name = name or os.path.basename(path)
     file, stream = open_parquet(path, text_column)
     with file:
-        first = 0
-        for group in range(file.num_row_groups):
+        first = first_row
+        for group in range(first_group, file.num_row_groups if behind_group is None else behind_group):
             rows = file.metadata.row_group(group).num_rows
             done = 0
             try:
                 for batch in _batches(file, group, text_column):
-                    for row in _rows(batch, text_column, name, first + done):
+                    for row in batch_rows(batch, text_column, name, first + done):
                         yield row
                         done += 1
                 if done != rows:
@@ -74,6 +90,24 @@ def read_parquet(
                 for number in range(first + done, first + rows):
                     yield broken(path, place, one_line(error), f"{name}:{number}", "", on_error)
             first += rows
+
+
+def _open(path: str) -> tuple[pq.ParquetFile, Watched]:
+    stream = Watched(open_random(path))
+    if stream.raw.size() == 0:
+        raise InputError(f"{path}: the file is empty; expected a Parquet file")
+    try:
+        file = pq.ParquetFile(pa.PythonFile(stream, "r"), page_checksum_verification=True)
+        counts = [file.metadata.row_group(i).num_rows for i in range(file.num_row_groups)]
+        file.schema_arrow  # noqa: B018 (a damaged schema shows only here)
+    except _DAMAGE as error:
+        stream.reraise()
+        raise InputError(
+            f"{path}: not a whole Parquet file ({one_line(error)}); if it is truncated, copy it again"
+        ) from error
+    if min(counts, default=0) < 0 or sum(counts) != file.metadata.num_rows:
+        raise InputError(f"{path}: the Parquet footer contradicts itself on the number of rows; write the file again")
+    return file, stream
 
 
 def _batches(file: pq.ParquetFile, group: int, text_column: str) -> Iterator[pa.RecordBatch]:
@@ -87,22 +121,3 @@ def _batches(file: pq.ParquetFile, group: int, text_column: str) -> Iterator[pa.
 
 def _wanted(field: pa.Field) -> bool:
     return is_scalar(field.type) or (field.name == "doc_id" and is_bytes(field.type))
-
-
-def _rows(batch: pa.RecordBatch, text_column: str, name: str, first: int) -> list[Row | Broken]:
-    numbers = range(first, first + batch.num_rows)
-    values = {field.name: batch.column(place) for place, field in enumerate(batch.schema)}
-    text = texts(values.pop(text_column))
-    own: list[str | None] = [None] * batch.num_rows
-    if "doc_id" in values:
-        column = values.pop("doc_id")
-        own = texts(column) if is_bytes(column.type) else scalars(column)
-    meta: list[dict[str, str]] = [{} for _ in numbers]
-    for key, column in values.items():
-        for record, value in zip(meta, scalars(column), strict=True):
-            if value is not None:
-                record[printable(key)] = value
-    ids = [
-        f"{name}:{number}" if given is None else printable(given) for given, number in zip(own, numbers, strict=True)
-    ]
-    return [to_row(*row) for row in zip(text, ids, meta, strict=True)]

@@ -5,21 +5,25 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice, takewhile
+from typing import Any
 from urllib.parse import unquote
 
+from ops.corpus_presets import PRESETS
 from ops.errors import InputError
+from ops.hub import HubSpec, commit_of, open_splits
 from ops.open_path import open_stream
 from ops.pydocs import package_versions, pydocs_pieces, read_pydocs
 from ops.read_csv import read_csv
+from ops.read_hub import check_columns, column_types, read_hub
 from ops.read_jsonl import read_jsonl
-from ops.read_parquet import open_parquet, read_parquet
+from ops.read_parquet import open_parquet, read_parquet, row_group_runs
 from ops.read_txt import read_txt
 from ops.rows import Broken, OnError, Row
 from ops.sources import Source
 
-_READERS = {"txt": read_txt, "csv": read_csv, "jsonl": read_jsonl, "parquet": read_parquet}
+_READERS = {"txt": read_txt, "csv": read_csv, "jsonl": read_jsonl}
 _CHECKED_ROWS = 200
 _WIDE = {b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
 _BLOCK = 1 << 20  # bytes
@@ -27,70 +31,131 @@ _BLOCK = 1 << 20  # bytes
 
 @dataclass(frozen=True)
 class Piece:
-    """What one worker reads at a time, `index`-th of its source: a file (`name` in doc_ids) or a package."""
+    """What one worker reads at a time, `index`-th of its source: a file (`name` in doc_ids), a package or a shard.
+
+    Of Parquet it is the row groups from `first_group`, whose first row is the file's `first_row`, to the one
+    before `behind_group` (None: to the end). Of the hub it is shard `shard` of the `shards` of a split; `file` is
+    the dataset's id, `revision` the commit.
+    """
 
     dataset: str
     kind: str
     file: str
     name: str
     index: int
+    first_group: int = 0
+    behind_group: int | None = None
+    first_row: int = 0
+    preset: str = ""
+    revision: str = ""
+    config: str = ""
+    split: str = ""
+    shard: int = 0
+    shards: int = 1
 
 
 def pieces(source: Source) -> list[Piece]:
-    """The pieces of a source in a fixed order: a file each, or a package of `pydocs`, a few for the stdlib.
+    """The pieces of a source in a fixed order: a file or package each, row groups of a large Parquet file, a shard.
 
     A piece of a file is named after it, or, for a glob, by its path below the folder that all files share.
+    Raises `InputError` where the footer of a Parquet file cannot be read, or the hub not be reached.
     """
     if source.kind == "pydocs":
-        named = [(package, package) for package in pydocs_pieces()]
+        found = [Piece(source.dataset, source.kind, package, package, 0) for package in pydocs_pieces()]
+    elif source.hub is not None:
+        found = _shards(source.dataset, source.hub)
     else:
-        paths = [file.split("/") for file in (file.replace(os.sep, "/") for file in source.files)]
-        steps = zip(*(path[:-1] for path in paths), strict=False)
-        shared = sum(1 for _ in takewhile(lambda names: len(set(names)) == 1, steps))
-        named = [(file, "/".join(path[shared:])) for file, path in zip(source.files, paths, strict=True)]
-    return [
-        Piece(source.dataset, source.kind, file, _shown(name, file), index) for index, (file, name) in enumerate(named)
-    ]
+        found = [Piece(source.dataset, source.kind, file, name, 0) for file, name in _files(source)]
+    if source.kind == "parquet":
+        found = [part for piece in found for part in _parts(piece)]
+    return [replace(piece, index=index) for index, piece in enumerate(found)]
 
 
 def read_piece(piece: Piece, text_column: str = "text", on_error: OnError = "fail") -> Iterator[Row | Broken]:
     """The rows of a piece in their order; `InputError` as its reader raises it."""
     if piece.kind == "pydocs":
         return read_pydocs(piece.file)
-    return _READERS[piece.kind](piece.file, text_column=text_column, on_error=on_error, name=piece.name)
+    if piece.kind == "hub":
+        hub = HubSpec(piece.file, piece.revision, piece.config, piece.split, piece.preset)
+        place = (piece.revision, piece.split, piece.shard, piece.shards)
+        return read_hub(hub, *place, text_column=text_column, on_error=on_error, name=piece.name)
+    options: dict[str, Any] = {"text_column": text_column, "on_error": on_error, "name": piece.name}
+    if piece.kind == "parquet":
+        options |= {"first_group": piece.first_group, "behind_group": piece.behind_group, "first_row": piece.first_row}
+        return read_parquet(piece.file, **options)
+    return _READERS[piece.kind](piece.file, **options)
 
 
 def check_source(source: Source, text_column: str = "text") -> None:
     """Raise `InputError` unless every file opens and has the text column (Parquet: and a readable footer)."""
     if source.kind == "pydocs":
         package_versions()
-    for piece in pieces(source) if source.kind != "pydocs" else []:
-        if piece.kind == "parquet":
-            file, _ = open_parquet(piece.file, text_column)
+        return
+    if source.hub is not None:
+        for stream in open_splits(source.hub, commit_of(source.hub)).values():
+            check_columns(source.hub, column_types(source.hub, stream), text_column)
+        return
+    for path, name in _files(source):
+        if source.kind == "parquet":
+            file, _ = open_parquet(path, text_column)
             file.close()
             continue
-        with open_stream(piece.file) as stream:
+        with open_stream(path) as stream:
             encoding = _WIDE.get(stream.read(2))
         if encoding:
-            raise InputError(f"{piece.file}: the text is {encoding}, expected UTF-8; convert it, as with iconv")
-        for _ in islice(read_piece(piece, text_column, "reject"), _CHECKED_ROWS):
+            raise InputError(f"{path}: the text is {encoding}, expected UTF-8; convert it, as with iconv")
+        rows = _READERS[source.kind](path, text_column=text_column, on_error="reject", name=name)
+        for _ in islice(rows, _CHECKED_ROWS):
             pass
 
 
 def source_fingerprint(source: Source) -> str:
-    """SHA-256, in hexadecimal, of the names and bytes of a source's files, or of the packages' versions."""
+    """SHA-256, in hexadecimal, of the names and bytes of a source's files.
+
+    Of `pydocs` it is that of the packages' versions; of the hub that of the dataset, its commit and, for a
+    preset, what is made of its columns.
+    """
     digest = hashlib.sha256(source.kind.encode())
     if source.kind == "pydocs":
         for package, version in package_versions().items():
             digest.update(f"\n{package} {version}".encode())
         return digest.hexdigest()
-    for piece in pieces(source):
+    if source.hub is not None:
+        hub = source.hub
+        digest.update(f"\n{hub.hub} {commit_of(hub)} {hub.config} {hub.split} {PRESETS.get(hub.preset)}".encode())
+        return digest.hexdigest()
+    for path, name in _files(source):
         content = hashlib.sha256()
-        with open_stream(piece.file) as stream:
+        with open_stream(path) as stream:
             while block := stream.read(_BLOCK):
                 content.update(block)
-        digest.update(f"\n{content.hexdigest()} {piece.name}".encode("utf-8", "surrogateescape"))
+        digest.update(f"\n{content.hexdigest()} {name}".encode("utf-8", "surrogateescape"))
     return digest.hexdigest()
+
+
+def _files(source: Source) -> list[tuple[str, str]]:
+    paths = [file.split("/") for file in (file.replace(os.sep, "/") for file in source.files)]
+    steps = zip(*(path[:-1] for path in paths), strict=False)
+    shared = sum(1 for _ in takewhile(lambda names: len(set(names)) == 1, steps))
+    return [(file, _shown("/".join(path[shared:]), file)) for file, path in zip(source.files, paths, strict=True)]
+
+
+def _shards(dataset: str, hub: HubSpec) -> list[Piece]:
+    commit = commit_of(hub)
+    found = []
+    for split, stream in open_splits(hub, commit).items():
+        for shard in range(stream.num_shards):
+            piece = Piece(dataset, "hub", hub.hub, f"{hub.name}:{split}:{shard}", 0)
+            place = {"split": split, "shard": shard, "shards": stream.num_shards}
+            found.append(replace(piece, preset=hub.preset, revision=commit, config=hub.config, **place))
+    return found
+
+
+def _parts(piece: Piece) -> list[Piece]:
+    runs = row_group_runs(piece.file)
+    if len(runs) == 1:
+        return [piece]
+    return [replace(piece, first_group=first, behind_group=behind, first_row=row) for first, behind, row in runs]
 
 
 def _shown(name: str, file: str) -> str:

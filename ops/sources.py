@@ -9,28 +9,31 @@ from dataclasses import dataclass
 from pyarrow.fs import FileType
 
 from ops.errors import InputError
+from ops.hub import HubSpec, parse_hub
 from ops.open_path import WILDCARD, expand, file_type, is_uri
 
-PRESETS = ("bookcorpus", "wikipedia", "sentiment140", "imdb", "newsgroups", "reuters")
 KINDS = {".txt": "txt", ".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet"}
 COMPRESSIONS = (".gz", ".zst")
-READABLE = "pydocs, or a file or glob of .txt .csv .jsonl .ndjson (also .gz .zst) .parquet"
+READABLE = "pydocs, a preset, hf:ORG/NAME, or a file or glob of .txt .csv .jsonl .ndjson (also .gz .zst) .parquet"
 
 
 @dataclass(frozen=True)
 class Source:
-    """One source of sentences: its dataset name, its kind (`pydocs txt csv jsonl parquet`) and its files."""
+    """One source of sentences: its dataset name, its kind (`pydocs hub txt csv jsonl parquet`), its files or hub."""
 
     spec: str
     dataset: str
     kind: str
     files: tuple[str, ...]
+    hub: HubSpec | None = None
 
 
 def parse_source(spec: str) -> Source:
-    """The source that a value of `--corpus` names: `pydocs`, or a file, glob or URI, with `NAME=` before it.
+    """The source that a value of `--corpus` names, with `NAME=` before it or not.
 
-    Files are absolute and sorted. Without NAME the dataset is called after the file, or, for a glob of
+    That is `pydocs`, a preset (`ops/corpus_presets.py`), `hf:ORG/NAME[:CONFIG][:SPLIT]`, or a file, glob or URI.
+
+    Files are absolute and sorted. Without NAME the dataset is called after the preset, the file, or, for a glob of
     several files, after the words of the pattern or else their folder. Raises `InputError` where nothing
     readable is named.
     """
@@ -39,11 +42,9 @@ def parse_source(spec: str) -> Source:
     name, path = _split_name(spec)
     if path == "pydocs":
         return Source(spec, name or "pydocs", "pydocs", ())
-    if path in PRESETS or path.startswith("hf:"):
-        raise InputError(
-            f"--corpus {spec}: this version does not read {path} from the hub yet; "
-            f"download it as .parquet, .csv or .jsonl and name the file"
-        )
+    hub = parse_hub(spec, path)
+    if hub is not None:
+        return Source(spec, name or hub.name, "hub", (), hub)
     if not path:
         raise InputError(f"--corpus {spec!r}: no file is named; expected {READABLE}")
     files = _files(spec, path)

@@ -3,10 +3,11 @@
 import errno
 import json
 import os
+import shutil
 import tempfile
 import uuid
 from collections.abc import Callable
-from pathlib import Path
+from contextlib import suppress
 from typing import Any
 
 import pyarrow as pa
@@ -14,25 +15,12 @@ import pyarrow.parquet as pq
 from pyarrow import fs as pafs
 
 from ops.errors import InputError, disk_full, one_line
+from ops.open_path import locate
 
 FINGERPRINT = b"atlas.fingerprint"
 SHARD = b"atlas.shard"
 ROWS = b"atlas.rows"
-
-
-def open_filesystem(uri: str) -> tuple[pafs.FileSystem, str]:
-    """Give the file system and the path on it that `uri` (a local path, or any URI that pyarrow opens) names.
-
-    Raises:
-        InputError: the URI's scheme is unknown or its file system cannot be opened.
-    """
-    if "://" not in uri:
-        return pafs.LocalFileSystem(), str(Path(uri).expanduser().absolute())
-    try:
-        filesystem, path = pafs.FileSystem.from_uri(uri)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError, ValueError) as error:
-        raise InputError(f"{uri}: cannot be opened ({one_line(error)}); give a path, s3:// or gs://") from error
-    return filesystem, path
+_UPLOAD_BYTES = 1 << 22
 
 
 class Store:
@@ -45,7 +33,7 @@ class Store:
 
     def __init__(self, uri: str) -> None:
         self.uri = uri
-        self.filesystem, self.root = open_filesystem(uri)
+        self.filesystem, self.root = locate(uri)
         self.local = isinstance(self.filesystem, pafs.LocalFileSystem)
 
     def __reduce__(self) -> tuple[type["Store"], tuple[str]]:
@@ -103,12 +91,22 @@ class Store:
             paths = {key: os.path.join(scratch, name.replace("/", "_")) for key, name in names.items()}
             write(paths)
             for key, name in names.items():
-                pafs.copy_files(
-                    paths[key],
-                    self.path(name),
-                    source_filesystem=pafs.LocalFileSystem(),
-                    destination_filesystem=self.filesystem,
-                )
+                self._upload(paths[key], self.path(name))
+
+    def _upload(self, source: str, path: str) -> None:
+        # pyarrow's copy_files ignores an error at the end of an upload, which is where S3 reports most.
+        with open(source, "rb") as file:
+            target = self.filesystem.open_output_stream(path, compression=None)
+            try:
+                shutil.copyfileobj(file, target, _UPLOAD_BYTES)
+            except BaseException:
+                # Closing is all a stream can do, and that puts the half in place.
+                with suppress(OSError, pa.ArrowException):
+                    target.close()
+                with suppress(OSError, pa.ArrowException):
+                    self.filesystem.delete_file(path)
+                raise
+            target.close()
 
     def write_json(self, name: str, value: Any) -> None:
         """Commit `value` as indented JSON."""

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -28,8 +29,8 @@ def test_data() -> Path:
 
 
 @pytest.fixture(scope="session")
-def shared_ray() -> Iterator[None]:
-    """One small Ray for all tests that need it, started the way the jobs start theirs."""
+def shared_ray(s3: str) -> Iterator[None]:
+    """One small Ray for all tests that need it, started the way the jobs start theirs; its workers know `s3`."""
     from jobs._engine import connect
 
     connect(2)
@@ -37,6 +38,46 @@ def shared_ray() -> Iterator[None]:
     import ray
 
     ray.shutdown()
+
+
+SERVER = """
+import sys, time
+from moto.server import ThreadedMotoServer
+server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+server.start()
+print(server.get_host_and_port()[1], flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.fixture(scope="session")
+def s3() -> Iterator[str]:
+    """An S3 server on loopback, named by the usual variables as long as it is asked for; gives its endpoint."""
+    options = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL, "text": True}
+    with subprocess.Popen([sys.executable, "-c", SERVER], **options) as server:  # type: ignore[call-overload]
+        endpoint = f"http://127.0.0.1:{int(server.stdout.readline())}"
+        variables = {
+            "AWS_ACCESS_KEY_ID": "test",
+            "AWS_SECRET_ACCESS_KEY": "test",
+            "AWS_DEFAULT_REGION": "us-east-1",
+            "AWS_ENDPOINT_URL": endpoint,
+            "AWS_EC2_METADATA_DISABLED": "true",
+        }
+        with pytest.MonkeyPatch.context() as patch:
+            for name, value in variables.items():
+                patch.setenv(name, value)
+            yield endpoint
+        server.kill()
+
+
+@pytest.fixture
+def bucket(s3: str) -> str:
+    """A new bucket, as s3://NAME."""
+    import boto3
+
+    name = f"b-{uuid.uuid4().hex}"
+    boto3.client("s3", endpoint_url=s3).create_bucket(Bucket=name)
+    return f"s3://{name}"
 
 
 @pytest.fixture(scope="session")

@@ -35,7 +35,7 @@ def source(tmp_path_factory: pytest.TempPathFactory, texts: list[str]) -> Path:
     return path
 
 
-def config(out: Path, source: Path, **options: object) -> RunConfig:
+def config(out: Path | str, source: Path, **options: object) -> RunConfig:
     values = {"out": str(out), "corpus": (str(source),), "split": "none", "k": K, "shard_size": 100, "workers": 2}
     return RunConfig.model_validate({**values, "activation_sample": 50, **options})
 

@@ -45,6 +45,8 @@ CASES = {
     "no sentence": ("run", ["--corpus", "{f}/short.txt"], "short.txt"),
     "empty source": ("run", ["--corpus", "{f}/empty.txt"], "empty.txt"),
     "broken in the middle": ("run", ["--corpus", "{f}/broken.jsonl"], "broken.jsonl"),
+    "hub not to be reached": ("run", ["--corpus", "imdb"], "--corpus imdb: the Hugging Face hub cannot be reached"),
+    "no form of the hub": ("run", ["--corpus", "hf:imdb"], "hf:ORG/NAME"),
     "no corpus": ("topk", [], "corpus"),
     "unknown flag": ("run", ["--corpus", "{f}/good.txt", "--kk", "3"], "--kk"),
     "flag of another job": ("annotate", ["--k", "3"], "--k"),

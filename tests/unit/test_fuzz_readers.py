@@ -11,8 +11,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from ops.arrow_text import is_scalar, is_string
+from ops.batch_rows import batch_rows
+from ops.corpus_presets import PRESETS
 from ops.errors import InputError
+from ops.hub import HubSpec
 from ops.read_csv import read_csv
+from ops.read_hub import check_columns, from_preset, plain
 from ops.read_jsonl import read_jsonl
 from ops.read_parquet import read_parquet
 from ops.read_txt import read_txt
@@ -145,3 +150,77 @@ def test_damaged_gzip(tmp_path: Path, place: int, value: int) -> None:
     path = tmp_path / "a.txt.gz"
     path.write_bytes(GZIP[:place] + bytes([value]) + GZIP[place + 1 :])
     _check(read_txt, path)
+
+
+KINDS = st.sampled_from(
+    [
+        st.none() | st.booleans(),
+        st.none() | st.integers(-3, 9),
+        st.none() | st.floats(),
+        st.none() | st.text(max_size=20),
+        st.none() | st.binary(max_size=20),
+        st.none() | st.datetimes(),
+        st.none() | st.lists(st.none() | st.text(max_size=5), max_size=3),
+        st.none() | st.lists(st.integers(0, 9), max_size=3),
+        st.dictionaries(st.sampled_from("ab"), st.integers(0, 9), max_size=2),
+        st.none(),
+    ]
+)
+
+
+@st.composite
+def tables(draw: st.DrawFn, columns: list[str]) -> pa.Table:
+    """A table of some rows whose columns are of any type."""
+    size = draw(st.integers(1, 6))
+    kinds = {name: draw(KINDS) for name in columns}
+    return pa.table({name: pa.array(draw(st.lists(kinds[name], min_size=size, max_size=size))) for name in columns})
+
+
+def _refused(spec: HubSpec, table: pa.Table) -> bool:
+    message = spec.shown
+    try:
+        check_columns(spec, {field.name: field.type for field in table.schema}, "text")
+    except InputError as error:
+        message = str(error)
+    assert "\n" not in message
+    assert spec.shown in message
+    return message != spec.shown
+
+
+def _check_rows(rows: list[Row | Broken], table: pa.Table) -> None:
+    assert len(rows) == table.num_rows
+    for row in rows:
+        meta = row.meta if isinstance(row, Row) else {}
+        for value in (row.text, row.doc_id, *meta, *meta.values()):
+            value.encode()
+            assert "\0" not in value
+        assert row.text.strip() if isinstance(row, Row) else row.reason in {"empty", "invalid_text"}
+
+
+@given(data=st.data(), name=st.sampled_from(sorted(PRESETS)))
+@SETTINGS
+def test_rows_of_any_type_through_a_preset(data: st.DataObject, name: str) -> None:
+    preset = PRESETS[name]
+    others = [column.name for column in (preset.doc_id, *preset.meta.values()) if column]
+    table = data.draw(tables([preset.text, *others]))
+    spec = HubSpec(preset.hub, preset=name)
+    if _refused(spec, table):
+        return
+    names = [f"n:{number}" for number in range(7, 7 + table.num_rows)]
+    rows = batch_rows(from_preset(table, None, preset), "text", "n", 7)
+    _check_rows(rows, table)
+    if preset.doc_id is None:
+        assert [row.doc_id for row in rows] == names
+    assert all(set(row.meta) <= set(preset.meta) for row in rows if isinstance(row, Row))
+
+
+@given(table=tables(["text", "doc_id", "a", "b"]))
+@SETTINGS
+def test_rows_of_any_type_of_a_foreign_dataset(table: pa.Table) -> None:
+    if _refused(HubSpec("org/set"), table):
+        assert not is_string(table["text"].type)
+        return
+    rows = batch_rows(plain(table, None, "text"), "text", "n", 0)
+    _check_rows(rows, table)
+    scalar = {field.name for field in table.schema if is_scalar(field.type)}
+    assert all(set(row.meta) <= scalar - {"text", "doc_id"} for row in rows if isinstance(row, Row))

@@ -1,4 +1,6 @@
+import json
 import pickle
+from dataclasses import asdict
 from pathlib import Path
 
 import pyarrow as pa
@@ -44,6 +46,34 @@ def test_a_uri_reads_like_its_path(tmp_path: Path) -> None:
         (piece,) = pieces(source)
         assert list(read_piece(piece)) == [row]
         assert source_fingerprint(source) == source_fingerprint(parse_source(str(file)))
+
+
+def test_a_large_parquet_file_gives_several_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "a.parquet"
+    table = pa.table({"text": [f"text {number}" for number in range(100)], "doc_id": [None, "d"] * 50})
+    pq.write_table(table, path, row_group_size=7)
+    source = parse_source(str(path))
+    (whole,) = pieces(source)
+    rows = list(read_piece(whole))
+    monkeypatch.setattr("ops.read_parquet._RUN_BYTES", pq.read_metadata(path).row_group(0).total_byte_size * 3)
+    parts = pieces(source)
+    assert len(parts) > 3
+    assert [part.index for part in parts] == list(range(len(parts)))
+    assert [part.first_group for part in parts[1:]] == [part.behind_group for part in parts[:-1]]
+    assert all(Piece(**json.loads(json.dumps(asdict(part)))) == part for part in parts)
+    assert [row for part in parts for row in read_piece(part)] == rows
+    assert rows[0] == Row("text 0", "a.parquet:0", {})
+    assert rows[98] == Row("text 98", "a.parquet:98", {})
+    whole_print = source_fingerprint(source)
+    monkeypatch.undo()
+    assert source_fingerprint(source) == whole_print
+
+
+def test_a_parquet_file_without_rows_is_a_piece(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"text": pa.array([], pa.string())}), path)
+    (piece,) = pieces(parse_source(str(path)))
+    assert list(read_piece(piece)) == []
 
 
 def test_pydocs_has_a_piece_a_package(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -32,6 +32,14 @@ def test_kind_and_dataset_come_from_the_file(tmp_path: Path, file: str, dataset:
     assert parse_source(path) == Source(path, dataset, kind, (path,))
 
 
+def test_presets_and_the_hub_have_no_files() -> None:
+    source = parse_source("imdb")
+    assert (source.dataset, source.kind, source.files) == ("imdb", "hub", ())
+    assert parse_source("films=imdb").dataset == "films"
+    assert parse_source("hf:org/some.set:config:test").dataset == "some.set"
+    assert parse_source("n=hf:org/set").dataset == "n"
+
+
 def test_a_name_stands_in_front(tmp_path: Path) -> None:
     path = _touch(tmp_path / "x.txt")
     assert parse_source(f"news={path}").dataset == "news"
@@ -79,8 +87,7 @@ def test_file_uris(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("spec", "words"),
     [
-        ("imdb", ["imdb", "yet"]),
-        ("x=hf:a/b", ["hf:a/b", "yet"]),
+        ("x=hf:a", ["x=hf:a", "hf:ORG/NAME"]),
         ("{tmp}/none.txt", ["none.txt", "no such file"]),
         ("{tmp}/*.txt", ["*.txt", "no file matches"]),
         ("{tmp}", ["directory"]),
@@ -90,7 +97,7 @@ def test_file_uris(tmp_path: Path) -> None:
         ("={tmp}/x.txt", ["empty"]),
         ("n=", ["no file"]),
         ("", ["no file"]),
-        ("nosuch://a/b.txt", ["nosuch://a/b.txt", "not a location"]),
+        ("nosuch://a/b.txt", ["nosuch://a/b.txt", "cannot be opened", "s3://"]),
         ("file:///nosuchfolder/*.txt", ["/nosuchfolder/"]),
         ("a\0b.txt", ["NUL"]),
     ],

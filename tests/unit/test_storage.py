@@ -7,7 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from ops.errors import InputError, one_line
-from ops.storage import FINGERPRINT, ROWS, SHARD, Store, is_whole, open_filesystem, shard_footer
+from ops.storage import FINGERPRINT, ROWS, SHARD, Store, is_whole, shard_footer
 
 
 @pytest.fixture
@@ -153,10 +153,10 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
 
 def test_a_name_without_a_scheme_is_a_local_path() -> None:
     with pytest.raises(InputError, match="nosuch://x: cannot be opened"):
-        open_filesystem("nosuch://x")
-    filesystem, path = open_filesystem("~/x")
-    assert path == os.path.expanduser("~/x")
-    assert filesystem.type_name == "local"
+        Store("nosuch://x")
+    store = Store("~/x")
+    assert store.root == os.path.expanduser("~/x")
+    assert store.local
 
 
 def test_a_file_uri_is_a_path(tmp_path: Path) -> None:

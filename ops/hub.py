@@ -1,0 +1,101 @@
+"""Datasets of the Hugging Face hub: their specs, their revision and their streams."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from ops.corpus_presets import PRESETS
+from ops.errors import InputError, one_line
+
+if TYPE_CHECKING:
+    from datasets import IterableDataset  # type: ignore[import-untyped]
+
+FORM = "hf:ORG/NAME[:CONFIG][:SPLIT]"
+_SPEC = re.compile(r"hf:([\w.-]+/[\w.-]+)(?:@([\w./-]+))?(?::([^:]*))?(?::([^:]*))?")
+_SECONDS = 8  # that the hub may take to answer
+_HELP = "check the name and the connection, or download its files and name them"
+
+
+@dataclass(frozen=True)
+class HubSpec:
+    """What of the hub a source names: a dataset and, where not empty, its revision, configuration and split."""
+
+    hub: str
+    revision: str = ""
+    config: str = ""
+    split: str = ""
+    preset: str = ""
+
+    @property
+    def name(self) -> str:
+        """The preset's name, or the dataset's without its owner."""
+        return self.preset or self.hub.rpartition("/")[2]
+
+    @property
+    def shown(self) -> str:
+        """The spec as a user writes it."""
+        return self.preset or ":".join(["hf", self.hub, self.config, self.split]).rstrip(":")
+
+
+def parse_hub(spec: str, path: str) -> HubSpec | None:
+    """The dataset that a value of `--corpus` names by preset or `hf:`; None for anything else.
+
+    `path` is the value without `NAME=`. Behind the id may stand `@REVISION`. Raises `InputError` for a value
+    that begins with `hf:` and goes on in another form.
+    """
+    if path in PRESETS:
+        return HubSpec(PRESETS[path].hub, PRESETS[path].revision, preset=path)
+    if not path.startswith("hf:"):
+        return None
+    found = _SPEC.fullmatch(path)
+    if found is None:
+        raise InputError(f"--corpus {spec}: is not of the form {FORM}")
+    return HubSpec(*(part or "" for part in found.groups()))
+
+
+@lru_cache
+def commit_of(spec: HubSpec) -> str:
+    """The commit that the spec's revision is now; asks the hub once, for a few seconds.
+
+    Raises `InputError` where there is no such dataset or revision or the hub cannot be reached.
+    """
+    import huggingface_hub
+    from huggingface_hub.errors import RepositoryNotFoundError, RevisionNotFoundError
+
+    try:
+        info = huggingface_hub.HfApi().dataset_info(spec.hub, revision=spec.revision or None, timeout=_SECONDS)
+    except RevisionNotFoundError as error:
+        raise InputError(f"--corpus {spec.shown}: {spec.hub} has no revision {spec.revision!r}; {_HELP}") from error
+    except RepositoryNotFoundError as error:
+        raise InputError(f"--corpus {spec.shown}: the Hugging Face hub has no dataset {spec.hub}; {_HELP}") from error
+    except Exception as error:
+        found = one_line(error, 120)
+        raise InputError(f"--corpus {spec.shown}: the Hugging Face hub cannot be reached ({found}); {_HELP}") from error
+    return str(info.sha)
+
+
+@lru_cache
+def open_splits(spec: HubSpec, commit: str) -> dict[str, IterableDataset]:
+    """The streams of the dataset's splits at a commit, in their order; of one split where the spec names it.
+
+    Raises `InputError` where `datasets` cannot load it, or it has no such configuration or split; the message
+    names those that it has.
+    """
+    import datasets
+
+    datasets.disable_progress_bars()
+    options: dict[str, Any] = {"name": spec.config or None}
+    if spec.preset:
+        preset = PRESETS[spec.preset]
+        options = {"data_files": preset.files} | ({"batch_size": preset.batch_rows} if preset.batch_rows else {})
+    try:
+        found = datasets.load_dataset(spec.hub, revision=commit, streaming=True, **options)
+    except Exception as error:
+        raise InputError(f"--corpus {spec.shown}: cannot be loaded ({one_line(error)}); {_HELP}") from error
+    if spec.split and spec.split not in found:
+        names = ", ".join(map(str, found))
+        raise InputError(f"--corpus {spec.shown}: has no split {spec.split!r}; it has {names}")
+    return {str(split): stream for split, stream in found.items() if spec.split in ("", split)}

@@ -1,0 +1,140 @@
+"""Rows of one shard of a dataset on the Hugging Face hub, streamed through `datasets`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+from pyarrow import types
+
+from ops.arrow_text import is_bytes, is_scalar, is_string, scalars, texts
+from ops.batch_rows import batch_rows
+from ops.columns import require_columns
+from ops.corpus_presets import PRESETS, Column, Preset
+from ops.errors import InputError, one_line
+from ops.hub import HubSpec, open_splits
+from ops.rows import Broken, OnError, Row, broken, printable
+
+if TYPE_CHECKING:
+    from datasets import Features, IterableDataset  # type: ignore[import-untyped]
+
+_BATCH_ROWS = 256
+
+
+def read_hub(
+    spec: HubSpec,
+    commit: str,
+    split: str,
+    shard: int,
+    shards: int,
+    *,
+    text_column: str = "text",
+    on_error: OnError = "fail",
+    name: str,
+) -> Iterator[Row | Broken]:
+    """The rows of shard `shard` of `shards` in their order; `doc_id` from its column, or `name:row` from 0.
+
+    A preset names its own columns; else the text is `text_column` and every other scalar column is metadata, a
+    class label by its name. Raises `InputError` under `fail` for data that cannot be decoded (under `reject`
+    the rest of the shard is one `broken`), and the connection's own error where that breaks.
+    """
+    stream = open_splits(spec, commit)[split].shard(num_shards=shards, index=shard)
+    preset = PRESETS.get(spec.preset)
+    features = stream.features
+    row = 0
+    tables = iter(stream.with_format("arrow").iter(batch_size=_BATCH_ROWS))
+    while True:
+        try:
+            table = next(tables, None)
+            if table is None:
+                return
+            batch = from_preset(table, features, preset) if preset else plain(table, features, text_column)
+        except Exception as error:
+            if not _is_damage(error):
+                raise
+            place = f"{split}, shard {shard} of {shards}, after row {row}"
+            yield broken(spec.shown, place, one_line(error), f"{name}:{row}", "", on_error)
+            return
+        yield from batch_rows(batch, "text" if preset else text_column, name, row)
+        row += batch.num_rows
+
+
+def column_types(spec: HubSpec, stream: IterableDataset) -> dict[str, pa.DataType]:
+    """The columns of a split and their types; from its first row where the dataset doesn't say.
+
+    Raises `InputError` where that row cannot be read.
+    """
+    if stream.features is not None:
+        return {field.name: field.type for field in stream.features.arrow_schema}
+    try:
+        table = next(iter(stream.with_format("arrow").iter(batch_size=1)), pa.table({}))
+    except Exception as error:
+        raise InputError(f"--corpus {spec.shown}: cannot be read ({one_line(error)}); check its files") from error
+    return {field.name: field.type for field in table.schema}
+
+
+def check_columns(spec: HubSpec, columns: dict[str, pa.DataType], text_column: str) -> None:
+    """Raise `InputError` unless the columns hold the text and what else a preset reads."""
+    preset = PRESETS.get(spec.preset)
+    shown = f"--corpus {spec.shown}"
+    if preset is not None:
+        text_column = preset.text
+        wanted = [column.name for column in (preset.doc_id, *preset.meta.values()) if column]
+        missing = [column for column in wanted if column not in columns]
+        if missing:
+            raise InputError(f"{shown}: {spec.hub} has no column {missing[0]!r}, only {', '.join(columns)}")
+    require_columns(shown, list(columns), text_column)
+    kind = columns[text_column]
+    if not (is_string(kind) or is_bytes(kind)):
+        raise InputError(f"{shown}: the column {text_column!r} is {kind}, expected text; see --text-column")
+
+
+def from_preset(table: pa.Table, features: Features | None, preset: Preset) -> pa.RecordBatch:
+    """The columns `text`, `doc_id` and metadata that a preset makes of a table's."""
+    columns = {"text": _whole(table[preset.text])}
+    if preset.doc_id is not None:
+        columns["doc_id"] = pa.array(_values(table, features, preset.doc_id), pa.string())
+    for key, column in preset.meta.items():
+        columns[key] = pa.array(_values(table, features, column), pa.string())
+    return pa.RecordBatch.from_pydict(columns)
+
+
+def plain(table: pa.Table, features: Features | None, text_column: str) -> pa.RecordBatch:
+    """A table's text and scalar columns, class labels as their names, everything else left out."""
+    columns = {}
+    for field in table.schema:
+        own_id = field.name == "doc_id" and is_bytes(field.type)
+        if field.name == text_column or own_id or is_scalar(field.type):
+            columns[field.name] = _named(table, features, field.name)
+    return pa.RecordBatch.from_pydict(columns)
+
+
+def _named(table: pa.Table, features: Features | None, name: str) -> pa.Array:
+    column = _whole(table[name])
+    names: Any = getattr((features or {}).get(name), "names", None)
+    if not names or not types.is_integer(column.type):
+        return column
+    labels = [names[n] if n is not None and 0 <= n < len(names) else None for n in column.to_pylist()]
+    return pa.array(labels, pa.string())
+
+
+def _values(table: pa.Table, features: Features | None, column: Column) -> list[str | None]:
+    values = _named(table, features, column.name)
+    if types.is_list(values.type) or types.is_large_list(values.type):
+        entries = [entry[0] if entry else None for entry in values.to_pylist()]
+        values = pa.array(entries, values.type.value_type)
+    found = texts(values) if is_string(values.type) else scalars(values)
+    stripped = [None if value is None else printable(value).strip(column.strip + " \t\r\n") for value in found]
+    return [(column.values.get(value) if column.values else value) if value else None for value in stripped]
+
+
+def _whole(column: pa.ChunkedArray) -> pa.Array:
+    whole = column.combine_chunks()
+    return pa.concat_arrays(whole.chunks) if isinstance(whole, pa.ChunkedArray) else whole
+
+
+def _is_damage(error: Exception) -> bool:
+    """Whether what is stored is broken, not the way to it: pyarrow's bare OSError is its word for bad bytes."""
+    bare = type(error) is OSError and error.errno is None
+    return bare or isinstance(error, ValueError | TypeError | KeyError | pa.ArrowException)

@@ -1,0 +1,192 @@
+"""Sources and the run directory on a real S3 server on loopback: bytes, stores and the whole main job."""
+
+import gzip
+import socket
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyarrow import fs
+
+from jobs import run as run_job
+from ops.errors import InputError
+from ops.read_source import check_source, pieces, read_piece, source_fingerprint
+from ops.rows import Row
+from ops.sources import parse_source
+from ops.storage import Store, is_whole, shard_footer
+from tests.jobs.conftest import config
+from tests.jobs.test_same_rows import EVERY
+
+
+def _put(uri: str, content: bytes) -> None:
+    scheme, _, path = uri.partition("://")
+    system, _ = fs.FileSystem.from_uri(f"{scheme}://{path.partition('/')[0]}")
+    with system.open_output_stream(path, compression=None) as stream:
+        stream.write(content)
+
+
+def _texts(spec: str) -> list[str]:
+    source = parse_source(spec)
+    check_source(source)
+    assert len(source_fingerprint(source)) == 64
+    return [row.text for piece in pieces(source) for row in read_piece(piece) if isinstance(row, Row)]
+
+
+def test_sources_of_every_kind_and_globs(bucket: str, tmp_path: Path) -> None:
+    table = pa.table({"text": ["parquet 1", "parquet 2"], "n": [1, 2]})
+    pq.write_table(table, tmp_path / "t.parquet")
+    _put(f"{bucket}/in/a.txt", b"text 1\ntext 2\n")
+    _put(f"{bucket}/in/b.jsonl.gz", gzip.compress(b'{"text": "json 1"}\n{"text": "json 2"}\n'))
+    _put(f"{bucket}/in/c.parquet", (tmp_path / "t.parquet").read_bytes())
+    _put(f"{bucket}/in/deep/d 1.txt", b"text 3\n")
+    assert _texts(f"{bucket}/in/a.txt") == ["text 1", "text 2"]
+    assert _texts(f"n={bucket}/in/b.jsonl.gz") == ["json 1", "json 2"]
+    assert _texts(f"{bucket}/in/*.parquet") == ["parquet 1", "parquet 2"]
+    assert _texts(f"{bucket}/in/**/*.txt") == ["text 1", "text 2", "text 3"]
+    names = [piece.name for piece in pieces(parse_source(f"{bucket}/in/**/*.txt"))]
+    assert names == ["a.txt", "deep/d 1.txt"]
+
+
+def test_the_main_job_gives_the_same_tables_as_on_disk(bucket: str, small_run: tuple[Path, Path], source: Path) -> None:
+    _put(f"{bucket}/in/docs.jsonl", source.read_bytes())
+    corpus = (f"docs={bucket}/in/*.jsonl",)
+    run_job.run(config(f"{bucket}/run", source, model=str(small_run[1]), corpus=corpus))
+    store = Store(f"{bucket}/run")
+    assert store.entries() == Store(str(small_run[0])).entries()
+    for table in EVERY:
+        found = pq.read_table(f"{bucket.removeprefix('s3://')}/run/{table}", filesystem=store.filesystem)
+        assert found.equals(pq.read_table(small_run[0] / table)), table
+
+
+def test_the_endpoint_may_stand_in_the_uri(s3: str, bucket: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    _put(f"{bucket}/a.txt", b"text\n")
+    monkeypatch.delenv("AWS_ENDPOINT_URL")
+    host = s3.removeprefix("http://")
+    assert _texts(f"{bucket}/a.txt?endpoint_override={host}&scheme=http") == ["text"]
+    assert _texts(f"{bucket}/*.txt?endpoint_override={host}&scheme=http") == ["text"]
+    monkeypatch.setenv("AWS_ENDPOINT_URL_S3", s3)
+    assert _texts(f"{bucket}/a.txt") == ["text"]
+
+
+@pytest.mark.parametrize(
+    ("name", "message"), [("none.txt", "no such file"), ("*.txt", "no file matches"), ("in", "is a directory")]
+)
+def test_what_is_not_there_is_named(bucket: str, name: str, message: str) -> None:
+    _put(f"{bucket}/in/a.csv", b"text\n")
+    with pytest.raises(InputError, match=message):
+        parse_source(f"{bucket}/{name}")
+
+
+def test_a_bucket_that_is_not_there_is_named(s3: str) -> None:
+    with pytest.raises(InputError, match="s3://no-such-bucket/a"):
+        parse_source("s3://no-such-bucket/a.txt")
+    with pytest.raises(InputError, match="s3://no-such-bucket/run"):
+        Store("s3://no-such-bucket/run").check_writable()
+
+
+def test_a_store_commits_lists_reads_and_deletes(bucket: str) -> None:
+    store = Store(f"{bucket}/deep/run")
+    store.check_writable()
+    assert store.entries() == []
+    assert not store.local
+    table = pa.table({"a": [1, 2, 3]}).replace_schema_metadata(shard_footer("f", "s", 3))
+    for name in ("topk/b.parquet", "topk/a.parquet"):
+        store.commit(name, lambda path: pq.write_table(table, path))
+    store.write_json("run.json", {"a": "ü"})
+    assert store.read_json("run.json") == {"a": "ü"}
+    assert store.files("topk", ".parquet") == ["a.parquet", "b.parquet"]
+    assert store.files("none") == []
+    assert store.entries() == ["run.json", "topk"]
+    assert store.exists("topk")
+    assert not store.exists("corpus")
+    assert store.size("topk") > 100
+    assert is_whole(store, "topk/a.parquet", "f", "s")
+    assert not is_whole(store, "topk/a.parquet", "g", "s")
+    assert not is_whole(store, "topk/c.parquet", "f", "s")
+    store.delete("topk/a.parquet")
+    assert store.files("topk") == ["b.parquet"]
+    store.delete("topk")
+    store.delete("never there")
+    assert not store.exists("topk")
+    assert store.entries() == ["run.json"]
+
+
+def test_a_write_that_fails_leaves_no_object(bucket: str) -> None:
+    store = Store(f"{bucket}/run")
+
+    def write(path: str) -> None:
+        Path(path).write_text("half")
+        raise RuntimeError("the power went")
+
+    with pytest.raises(RuntimeError, match="the power went"):
+        store.commit("topk/part", write)
+    assert store.entries() == []
+
+
+def test_a_local_file_that_cannot_be_read_to_its_end_leaves_no_object(
+    bucket: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = Store(f"{bucket}/run")
+
+    def fail(source: IO[bytes], target: pa.NativeFile, _: int) -> None:
+        target.write(source.read(3))
+        raise OSError("the disk went")
+
+    monkeypatch.setattr("shutil.copyfileobj", fail)
+    with pytest.raises(OSError, match="the disk went"):
+        store.commit("part", lambda path: Path(path).write_text("whole") and None)
+    assert store.files("") == []
+
+
+@pytest.fixture
+def cut(s3: str) -> Iterator[tuple[str, list[int]]]:
+    """A way to the server that breaks after so many bytes, for good; the endpoint and that number."""
+    room = [1 << 40]
+    listener = socket.create_server(("127.0.0.1", 0))
+    host, port = s3.removeprefix("http://").split(":")
+
+    def carry(source: socket.socket, target: socket.socket, limited: bool) -> None:
+        try:
+            while block := source.recv(1 << 16):
+                room[0] -= len(block) if limited else 0
+                if room[0] < 0:
+                    break
+                target.sendall(block)
+        except OSError:
+            pass
+        for end in (source, target):
+            end.close()
+
+    def serve() -> None:
+        while True:
+            try:
+                client, _ = listener.accept()
+            except OSError:
+                return
+            server = socket.create_connection((host, int(port)))
+            for arguments in ((client, server, True), (server, client, False)):
+                threading.Thread(target=carry, args=arguments, daemon=True).start()
+
+    threading.Thread(target=serve, daemon=True).start()
+    yield f"http://127.0.0.1:{listener.getsockname()[1]}", room
+    listener.close()
+
+
+def test_an_upload_that_breaks_in_the_middle_leaves_no_object(
+    bucket: str, cut: tuple[str, list[int]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    endpoint, room = cut
+    direct = Store(f"{bucket}/run")
+    monkeypatch.setenv("AWS_ENDPOINT_URL", endpoint)
+    store = Store(f"{bucket}/run")
+    store.commit("whole", lambda path: Path(path).write_bytes(b"x" * 100) and None)
+    assert direct.exists("whole")
+    room[0] = 12 << 20  # half of it arrives
+    with pytest.raises(OSError, match="AWS Error"):
+        store.commit("part", lambda path: Path(path).write_bytes(bytes(24 << 20)) and None)
+    assert not direct.exists("part")
+    assert direct.files("") == ["whole"]
