@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -16,6 +18,12 @@ if TYPE_CHECKING:
 FORM = "hf:ORG/NAME[:CONFIG][:SPLIT]"
 _SPEC = re.compile(r"hf:([\w.-]+/[\w.-]+)(?:@([\w./-]+))?(?::([^:]*))?(?::([^:]*))?")
 _SECONDS = 8  # that the hub may take to answer
+_RETRIES = {
+    "STREAMING_OPEN_MAX_RETRIES": 1,
+    "STREAMING_OPEN_RETRY_INTERVAL": 1,
+    "STREAMING_READ_MAX_RETRIES": 1,
+    "STREAMING_READ_RETRY_INTERVAL": 1,
+}
 _HELP = "check the name and the connection, or download its files and name them"
 
 
@@ -56,6 +64,21 @@ def parse_hub(spec: str, path: str) -> HubSpec | None:
     return HubSpec(*(part or "" for part in found.groups()))
 
 
+@contextmanager
+def _few_retries() -> Iterator[None]:
+    """Let `datasets` fail within seconds: its own 20 retries are for a stream that breaks in the middle."""
+    from datasets import config
+
+    kept = {name: getattr(config, name) for name in _RETRIES}
+    for name, value in _RETRIES.items():
+        setattr(config, name, value)
+    try:
+        yield
+    finally:
+        for name, value in kept.items():
+            setattr(config, name, value)
+
+
 @lru_cache
 def commit_of(spec: HubSpec) -> str:
     """The commit that the spec's revision is now; asks the hub once, for a few seconds.
@@ -92,7 +115,8 @@ def open_splits(spec: HubSpec, commit: str) -> dict[str, IterableDataset]:
         preset = PRESETS[spec.preset]
         options = {"data_files": preset.files} | ({"batch_size": preset.batch_rows} if preset.batch_rows else {})
     try:
-        found = datasets.load_dataset(spec.hub, revision=commit, streaming=True, **options)
+        with _few_retries():
+            found = datasets.load_dataset(spec.hub, revision=commit, streaming=True, **options)
     except Exception as error:
         raise InputError(f"--corpus {spec.shown}: cannot be loaded ({one_line(error)}); {_HELP}") from error
     if spec.split and spec.split not in found:

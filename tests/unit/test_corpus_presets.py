@@ -327,6 +327,25 @@ def test_forms() -> None:
     assert parse_hub("", "imdb.csv") is None
 
 
+def test_a_server_of_files_that_is_away_is_not_asked_for_minutes(
+    stand_in: StandIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from datasets import config
+
+    seen = []
+
+    def load(*_: Any, **__: Any) -> None:
+        seen.append((config.STREAMING_OPEN_MAX_RETRIES, config.STREAMING_READ_MAX_RETRIES))
+        raise ConnectionError("Server Disconnected")
+
+    before = (config.STREAMING_OPEN_MAX_RETRIES, config.STREAMING_READ_MAX_RETRIES)
+    monkeypatch.setattr("datasets.load_dataset", load)
+    with pytest.raises(InputError, match=r"--corpus imdb: cannot be loaded \(Server Disconnected\)"):
+        check_source(stand_in("imdb"))
+    assert seen == [(1, 1)]
+    assert before == (config.STREAMING_OPEN_MAX_RETRIES, config.STREAMING_READ_MAX_RETRIES)
+
+
 def test_a_lost_connection_is_no_fault_of_the_data(stand_in: StandIn, monkeypatch: pytest.MonkeyPatch) -> None:
     source = stand_in("hf:some/set", train=pa.table({"text": ["a"] * 600}))
     (piece,) = pieces(source)
