@@ -23,10 +23,11 @@ from jobs._engine import fan_out, pool_size
 from jobs._pieces import PieceReader, Pieces, is_read
 from jobs._progress import Progress
 from jobs._record import Run
+from ops.corpus_presets import PRESETS
 from ops.errors import InputError
 from ops.model import read_facts
 from ops.read_source import check_source, pieces, source_fingerprint
-from ops.sources import Source, parse_source
+from ops.sources import READABLE, Source, parse_source
 from ops.tokens import Tokenizer
 
 STAGE = "ingest"
@@ -43,7 +44,9 @@ class IngestConfig(StageConfig):
         "sample", description="Hugging Face id, local directory, or sample (the packaged all-MiniLM-L6-v2)"
     )
     corpus: Annotated[tuple[str, ...], BeforeValidator(_listed)] = Field(
-        (), description="pydocs, or a file or glob of .txt .csv .jsonl .parquet, NAME= in front; repeatable"
+        (),
+        description=f"pydocs, a preset ({' '.join(PRESETS)}), hf:ORG/NAME[:CONFIG][:SPLIT], or a path, glob or URI "
+        "of .txt .csv .jsonl .parquet; NAME= in front; repeatable",
     )
     text_column: str = Field("text", description="column that holds the text")
     split: Literal["sentences", "none"] = Field(
@@ -131,7 +134,7 @@ def check_sources(config: IngestConfig) -> list[Source]:
         InputError: none is named, or one cannot be read.
     """
     if not config.corpus:
-        raise InputError("--corpus is missing: name pydocs, or a file or glob of .txt .csv .jsonl .parquet")
+        raise InputError(f"--corpus is missing: name {READABLE}")
     sources = [parse_source(spec) for spec in config.corpus]
     for source in sources:
         check_source(source, config.text_column)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from itertools import islice, takewhile
 from typing import Any
@@ -27,6 +28,7 @@ _READERS = {"txt": read_txt, "csv": read_csv, "jsonl": read_jsonl}
 _CHECKED_ROWS = 200
 _WIDE = {b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
 _BLOCK = 1 << 20  # bytes
+_STREAMS = 8  # files that are hashed at a time
 
 
 @dataclass(frozen=True)
@@ -124,12 +126,19 @@ def source_fingerprint(source: Source) -> str:
         hub = source.hub
         digest.update(f"\n{hub.hub} {commit_of(hub)} {hub.config} {hub.split} {PRESETS.get(hub.preset)}".encode())
         return digest.hexdigest()
-    for path, name in _files(source):
-        content = hashlib.sha256()
-        with open_stream(path) as stream:
-            while block := stream.read(_BLOCK):
-                content.update(block)
-        digest.update(f"\n{content.hexdigest()} {name}".encode("utf-8", "surrogateescape"))
+    files = _files(source)
+    with ThreadPoolExecutor(_STREAMS) as pool:
+        contents = pool.map(_content, [path for path, _ in files])
+        for content, (_, name) in zip(contents, files, strict=True):
+            digest.update(f"\n{content} {name}".encode("utf-8", "surrogateescape"))
+    return digest.hexdigest()
+
+
+def _content(path: str) -> str:
+    digest = hashlib.sha256()
+    with open_stream(path) as stream:
+        while block := stream.read(_BLOCK):
+            digest.update(block)
     return digest.hexdigest()
 
 
