@@ -32,7 +32,7 @@ from ops.storage import is_whole
 from ops.tokens import Tokenizer
 
 STAGE = "topk"
-INGEST_ONLY = ("corpus", "limit", "on_error", "shard_size", "split", "text_column")
+INGEST_ONLY = ("corpus", "limit", "near_dedup", "on_error", "shard_size", "split", "text_column")
 
 
 class TopkConfig(IngestConfig):
