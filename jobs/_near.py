@@ -15,7 +15,7 @@ from jobs._pieces import Pieces, partial
 from jobs._progress import Progress
 from ops.dedup import hash_range
 from ops.key_file import KeyWriter, groups, read_between, taken
-from ops.near import PERMUTATIONS, Signer, band_hashes, banding
+from ops.near import PERMUTATIONS, Signer, band_hashes, banding, shortened
 from ops.near_groups import alike, candidates, distinct_pairs, leaders
 from ops.plan import spans
 from ops.storage import Store, is_whole, shard_footer
@@ -113,7 +113,7 @@ class RunSigner:
         ):
             for position, texts in self._texts(found):
                 signed = self.signer(texts)
-                low = pa.py_buffer(signed.astype(np.uint8))
+                low = pa.py_buffer(shortened(signed))
                 column = pa.Array.from_buffers(pa.binary(PERMUTATIONS), len(texts), [None, low])
                 signatures.write_table(pa.table([pa.array(position), column], schema=SIGNATURES))
                 hashes = band_hashes(signed, self.bands, self.rows)

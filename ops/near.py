@@ -42,6 +42,15 @@ def band_hashes(signatures: Signatures, bands: int, rows: int) -> npt.NDArray[np
     return found
 
 
+def shortened(signatures: Signatures) -> npt.NDArray[np.uint8]:
+    """Give 8 bits for each number of signatures, `[texts, 128]` uint8: equal for equal ones, else by chance in 1 of 256.
+
+    The numbers' own lowest bits would not do: those of two shingles may be equal under every permutation of the form
+    a h + b.
+    """
+    return mixed(signatures.astype(np.uint64)).astype(np.uint8)
+
+
 def folded(text: str) -> str:
     """Give a text casefolded, all but letters, their marks and digits run to single spaces; itself if none is left."""
     return _others().sub(" ", text.casefold()).strip() or text

@@ -43,10 +43,10 @@ def distinct_pairs(pairs: Numbers) -> Numbers:
 
 
 def similarity(one: Bytes, other: Bytes) -> npt.NDArray[np.float64]:
-    """Estimate the Jaccard similarity of texts from the lowest 8 bits of their signatures, `[texts, 128]` uint8 each.
+    """Estimate the Jaccard similarity of texts from their shortened signatures, `[texts, 128]` uint8 each.
 
-    Those of different texts agree by chance in one of 256 (Li, Koenig, b-Bit Minwise Hashing, WWW 2010, theorem 1 for
-    sets that are few among all).
+    What differs agrees in one of 256 by chance (Li, Koenig, b-Bit Minwise Hashing, WWW 2010, theorem 1 for sets that
+    are few among all).
     """
     agreed = (one == other).mean(1)
     return np.asarray((agreed - 1 / 256) / (1 - 1 / 256))
