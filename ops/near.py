@@ -43,7 +43,7 @@ def band_hashes(signatures: Signatures, bands: int, rows: int) -> npt.NDArray[np
 
 
 def shortened(signatures: Signatures) -> npt.NDArray[np.uint8]:
-    """Give 8 bits for each number of signatures, `[texts, 128]` uint8: equal for equal ones, else by chance in 1 of 256.
+    """Give 8 bits for each number of signatures, `[texts, 128]` uint8: those of unlike ones agree in 1 of 256.
 
     The numbers' own lowest bits would not do: those of two shingles may be equal under every permutation of the form
     a h + b.
