@@ -154,7 +154,7 @@ class NearFinder:
     """Compares the pairs and commits the groups of near-duplicates as `position`, `first` and `copies`, by position.
 
     `first` is the position that is kept, `copies` how often the texts of its group occur together. Memory grows with
-    the sentences that are to be compared with another: about 200 bytes for each, and 50 for each pair.
+    the sentences that are to be compared with another: about 200 bytes for each, and 100 for each pair.
     """
 
     def __init__(
@@ -183,12 +183,12 @@ class NearFinder:
         return {}
 
     def _pairs(self) -> Numbers:
-        found = np.zeros((0, 2), np.int64)
+        found = []
         for part in self.parts:
             with self.store.parquet(_file(_paired(part))) as file:
                 own = file.read()
-            found = np.concatenate([found, np.column_stack((own["one"].to_numpy(), own["other"].to_numpy()))])
-        return distinct_pairs(found)
+            found.append(np.column_stack((own["one"].to_numpy(), own["other"].to_numpy())))
+        return distinct_pairs(np.concatenate(found))
 
     def _signatures(self, named: Numbers) -> npt.NDArray[np.uint8]:
         """Give the signatures of these rising positions, `[positions, 128]`."""
