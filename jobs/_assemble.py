@@ -11,10 +11,10 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from jobs._distinct import KINDS, distinct_file
+from jobs._distinct import FirstCopies, distinct_file
 from jobs._engine import Item
 from jobs._pieces import Pieces, partial
-from ops.key_file import groups, read_between
+from ops.key_file import group_starts, groups, read_between, taken
 from ops.priority import last_chosen, up_to
 from ops.schema import group_rows, schema
 from ops.storage import Store, is_whole, shard_footer
@@ -33,6 +33,7 @@ class Numbering:
     Attributes:
         last: priority and position of the sample's last sentence; None where all distinct ones are kept.
         distinct, kept: sentences of each source.
+        near: texts of each source that were dropped as near-duplicates.
         before: kept sentences before each run of `unit` positions, and their total, `[units + 1]`.
         unit: positions of such a run.
     """
@@ -40,46 +41,44 @@ class Numbering:
     last: tuple[int, int] | None
     distinct: Numbers
     kept: Numbers
+    near: Numbers
     before: Numbers
     unit: int
 
 
-def number(
-    store: Store, pieces: Pieces, ranges: list[Item], sources: int, limit: int | None, unit: int = UNIT
-) -> Numbering:
+def number(pieces: Pieces, texts: FirstCopies, sources: int, limit: int | None, unit: int = UNIT) -> Numbering:
     """Count the distinct and the kept sentences by source and by place; nothing is held but these counts.
 
     Args:
-        ranges: the items of the second step.
+        texts: the distinct sentences.
         sources: number of sources.
         limit: at most so many distinct sentences, a seeded uniform sample.
     """
-    names = [distinct_file(item, "texts") for item in ranges]
 
     def blocks() -> Iterator[tuple[npt.NDArray[np.uint64], Numbers]]:
-        for name in names:
-            for group in groups(store, name, ["priority", "position"]):
-                yield group["priority"].to_numpy(), group["position"].to_numpy()
+        for group in texts.groups("priority"):
+            yield group["priority"].to_numpy(), group["position"].to_numpy()
 
-    total = 0
-    for name in names:
-        with store.parquet(name) as file:
-            total += file.metadata.num_rows
-    last = last_chosen(blocks, limit) if limit is not None and limit < total else None
+    last = last_chosen(blocks, limit) if limit is not None and limit < texts.total() else None
     firsts = pieces.first_positions()
     starts = firsts[np.searchsorted(pieces.sources, np.arange(sources))]
+
+    def by_source(position: Numbers) -> Numbers:
+        return np.bincount(np.searchsorted(starts, position, "right") - 1, minlength=sources)
+
     units = -(-int(firsts[-1]) // unit)
-    distinct, kept = np.zeros(sources, np.int64), np.zeros(sources, np.int64)
+    distinct, kept, near = (np.zeros(sources, np.int64) for _ in range(3))
     each = np.zeros(units, np.int64)
-    for name in names:
-        for group in groups(store, name, ["position"] if last is None else ["position", "priority"]):
-            position = group["position"].to_numpy()
-            distinct += np.bincount(np.searchsorted(starts, position, "right") - 1, minlength=sources)
-            if last is not None:
-                position = position[up_to(group["priority"].to_numpy(), position, last)]
-            kept += np.bincount(np.searchsorted(starts, position, "right") - 1, minlength=sources)
-            each += np.bincount(position // unit, minlength=units)
-    return Numbering(last, distinct, kept, np.concatenate([[0], np.cumsum(each)]), unit)
+    for group in texts.groups() if last is None else texts.groups("priority"):
+        position = group["position"].to_numpy()
+        distinct += by_source(position)
+        if last is not None:
+            position = position[up_to(group["priority"].to_numpy(), position, last)]
+        kept += by_source(position)
+        each += np.bincount(position // unit, minlength=units)
+    for position in texts.dropped():
+        near += by_source(position)
+    return Numbering(last, distinct, kept, near, np.concatenate([[0], np.cumsum(each)]), unit)
 
 
 def table_items(pieces: Pieces, numbering: Numbering, size: int, together: int = TOGETHER) -> list[Item]:
@@ -133,6 +132,7 @@ class Assembler:
         ranges: the items of the second step.
         last: as in `Numbering`.
         size: sentences of a shard.
+        near: leave out near-duplicates.
         fingerprint: the stage's.
     """
 
@@ -144,10 +144,12 @@ class Assembler:
         ranges: list[Item],
         last: tuple[int, int] | None,
         size: int,
+        near: bool,
         fingerprint: str,
     ) -> None:
         self.store, self.pieces, self.datasets = Store(out), pieces, names
-        self.texts, self.documents = ([distinct_file(r, kind) for r in ranges] for kind in KINDS)
+        self.texts = FirstCopies(self.store, ranges, near)
+        self.documents = [distinct_file(item, "documents") for item in ranges]
         self.last, self.size, self.fingerprint = last, size, fingerprint
 
     def __call__(self, item: Item, prepared: Any) -> Item:
@@ -189,43 +191,36 @@ class Assembler:
     def _chosen(self, corpus: Item) -> tuple[Numbers, Numbers]:
         """Give the positions of an item's sentences, rising, and how often each occurs."""
         first, behind = corpus["positions"]
-        whole = pa.concat_tables(read_between(self.store, name, "position", first, behind - 1) for name in self.texts)
+        whole = self.texts.between(first, behind - 1)
         position, copies = whole["position"].to_numpy(), whole["copies"].to_numpy()
         if self.last is not None:
             inside = up_to(whole["priority"].to_numpy(), position, self.last)
             position, copies = position[inside], copies[inside]
         ids = corpus["ids"]
-        order = np.argsort(position)[corpus["skip"] : corpus["skip"] + ids[1] - ids[0]]
-        return position[order], copies[order]
+        wanted = slice(corpus["skip"], corpus["skip"] + ids[1] - ids[0])
+        return position[wanted], copies[wanted]
 
     def _sentences(self, corpus: Item) -> Iterator[pa.Table]:
         """Give an item's sentences with all columns of corpus/, and besides `cut` and the number of their source."""
         position, copies = self._chosen(corpus)
         firsts, sent_id = self.pieces.first_positions(), corpus["ids"][0]
-        owner = np.searchsorted(firsts, position, "right") - 1
-        for piece in np.unique(owner).tolist():
-            here = owner == piece
+        for piece, here in self.pieces.split(position):
             place, count = position[here] - firsts[piece], copies[here]
             with self.store.parquet(partial(piece, "sentences")) as file:
-                sizes = [file.metadata.row_group(i).num_rows for i in range(file.num_row_groups)]
-                starts = np.concatenate([[0], np.cumsum(sizes)])
-                cuts = np.searchsorted(place, starts)
-                wanted = np.flatnonzero(np.diff(cuts)).tolist()
-                earlier = self._earlier(file, piece, wanted)
-                for group in wanted:
-                    own = slice(cuts[group], cuts[group + 1])
-                    table = file.read_row_group(group).take(pa.array(place[own] - starts[group]))
+                earlier = self._earlier(file, piece, place)
+                for own, table in taken(file, place):
                     yield self._columns(table, earlier, piece, sent_id, count[own])
                     sent_id += table.num_rows
 
-    def _earlier(self, file: Any, piece: int, wanted: list[int]) -> tuple[Numbers, Numbers]:
-        """Give, of the runs in these row groups, those whose documents began earlier, and how many sentences ago."""
+    def _earlier(self, file: Any, piece: int, place: Numbers) -> tuple[Numbers, Numbers]:
+        """Give, of the runs around these places, those whose documents began earlier, and how many sentences ago."""
         # Among the file's columns a nested one counts as several.
         column = [file.metadata.schema.column(i).path for i in range(len(file.metadata.schema))].index("run")
         first_run = int(self.pieces.first_runs()[piece])
-        low = file.metadata.row_group(wanted[0]).column(column).statistics.min + first_run
-        high = file.metadata.row_group(wanted[-1]).column(column).statistics.max + first_run
-        whole = pa.concat_tables(read_between(self.store, name, "run", low, high) for name in self.documents)
+        wanted = np.searchsorted(group_starts(file), place[[0, -1]], "right") - 1
+        low, high = (file.metadata.row_group(group).column(column).statistics for group in wanted.tolist())
+        between = (low.min + first_run, high.max + first_run)
+        whole = pa.concat_tables(read_between(self.store, name, "run", *between) for name in self.documents)
         run, before = whole["run"].to_numpy(), whole["before"].to_numpy()
         order = np.argsort(run)
         return run[order], before[order]

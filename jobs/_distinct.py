@@ -1,5 +1,6 @@
 """The second step of `ingest`: by ranges of hashes, the first copy of every text and where documents went on."""
 
+from collections.abc import Iterator
 from functools import partial as bind
 from typing import Any
 
@@ -11,13 +12,15 @@ import pyarrow.parquet as pq
 from jobs._engine import Item
 from jobs._pieces import Pieces, partial
 from ops.dedup import earlier_sentences, first_copies, hash_range
-from ops.key_file import GROUP, read_between
+from ops.key_file import GROUP, groups, read_between
+from ops.near_groups import without_dropped
 from ops.plan import LIMIT
 from ops.priority import priorities
 from ops.storage import Store, is_whole, shard_footer
 
 KINDS = ("texts", "documents")
 PARTITION = 1 << 21  # hashes
+NEAR_FILE = "_partials/ingest/near.parquet"
 
 
 def distinct_items(pieces: Pieces, partition: int = PARTITION) -> list[Item]:
@@ -56,7 +59,7 @@ class HashRange:
         for kind, find in (("texts", self._texts), ("documents", self._documents)):
             table = pa.table(find(item))
             table = table.replace_schema_metadata(shard_footer(self.fingerprint, _name(item, kind), table.num_rows))
-            self.store.commit(distinct_file(item, kind), bind(_write, table))
+            self.store.commit(distinct_file(item, kind), bind(write_numbers, table))
         return {}
 
     def _texts(self, item: Item) -> dict[str, npt.NDArray[Any]]:
@@ -89,5 +92,57 @@ class HashRange:
         return tuple(column[order] for column in whole)
 
 
-def _write(table: pa.Table, path: str) -> None:
+def write_numbers(table: pa.Table, path: str) -> None:
+    """Write a table of numbers that is read by ranges of a column."""
     pq.write_table(table, path, row_group_size=GROUP, compression="zstd", use_dictionary=False)
+
+
+class FirstCopies:
+    """The first copies of all texts as the ranges of hashes found them: rows of `position`, `copies` and `priority`.
+
+    Args:
+        store: the run's folder.
+        ranges: the items of the second step.
+        near: leave out those that are dropped as near-duplicates, and count them as copies of the ones kept.
+    """
+
+    def __init__(self, store: Store, ranges: list[Item], near: bool) -> None:
+        self.store, self.near = store, near
+        self.names = [distinct_file(item, "texts") for item in ranges]
+
+    def between(self, first: int, last: int) -> pa.Table:
+        """Give those whose positions lie from `first` to `last`, both included, by position."""
+        parts = (read_between(self.store, name, "position", first, last) for name in self.names)
+        return self._kept(pa.concat_tables(parts).sort_by("position"))
+
+    def groups(self, *columns: str) -> Iterator[pa.Table]:
+        """Give `position` and some other columns of all of them, a part at a time, the parts in no order."""
+        read = list(dict.fromkeys(["position", "copies", *columns] if self.near else ["position", *columns]))
+        for name in self.names:
+            for group in groups(self.store, name, read):
+                yield self._kept(group)
+
+    def dropped(self) -> Iterator[npt.NDArray[np.int64]]:
+        """Give the positions of those that are dropped as near-duplicates, a part at a time."""
+        if self.near:
+            for group in groups(self.store, NEAR_FILE, ["position", "first"]):
+                position = group["position"].to_numpy()
+                yield position[position != group["first"].to_numpy()]
+
+    def total(self) -> int:
+        """Count them."""
+        found = 0
+        for name in self.names:
+            with self.store.parquet(name) as file:
+                found += file.metadata.num_rows
+        return found - sum(len(part) for part in self.dropped())
+
+    def _kept(self, table: pa.Table) -> pa.Table:
+        if not self.near or not table.num_rows:
+            return table
+        position = table["position"].to_numpy()
+        near = read_between(self.store, NEAR_FILE, "position", int(position[0]), int(position[-1]))
+        columns = tuple(near[name].to_numpy() for name in ("position", "first", "copies"))
+        kept, copies = without_dropped(position, table["copies"].to_numpy(), columns)
+        place = table.column_names.index("copies")
+        return table.set_column(place, "copies", pa.array(copies)).filter(pa.array(kept))

@@ -1,6 +1,7 @@
 """The first step of `ingest`: every piece of a source becomes partial files of sentences, rejects and hashes."""
 
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -119,3 +120,9 @@ class Pieces:
     def first_runs(self) -> npt.NDArray[np.int64]:
         """Give the number of each piece's first run of a document among all pieces', and the end, `[pieces + 1]`."""
         return np.concatenate([[0], np.cumsum(self.documents)])
+
+    def split(self, position: npt.NDArray[np.int64]) -> Iterator[tuple[int, slice]]:
+        """Give the pieces that hold these rising positions, each with where its own stand among them."""
+        cuts = np.searchsorted(position, self.first_positions())
+        for piece in np.flatnonzero(np.diff(cuts)).tolist():
+            yield piece, slice(cuts[piece], cuts[piece + 1])

@@ -18,8 +18,9 @@ from pydantic import BeforeValidator, Field
 
 from jobs._assemble import Assembler, Numbering, is_written, number, table_items, truncated
 from jobs._config import StageConfig, main
-from jobs._distinct import HashRange, distinct_items, is_distinct
+from jobs._distinct import FirstCopies, HashRange, distinct_items, is_distinct
 from jobs._engine import fan_out, pool_size
+from jobs._near import find_near
 from jobs._pieces import PieceReader, Pieces, is_read
 from jobs._progress import Progress
 from jobs._record import Run
@@ -53,6 +54,12 @@ class IngestConfig(StageConfig):
         "sentences", description="split the text, or take a row as one sentence"
     )
     limit: int | None = Field(None, ge=1, description="at most so many sentences, a uniform sample drawn after dedup")
+    near_dedup: float | None = Field(
+        None,
+        gt=0,
+        le=1,
+        description="drop near-duplicates: of texts this similar (Jaccard) the first is kept; e.g. 0.8",
+    )
     shard_size: int = Field(100_000, ge=1, description="sentences of a shard")
     on_error: Literal["fail", "reject"] = Field(
         "fail", description="a broken place in a source: fail, or record and go on"
@@ -72,6 +79,7 @@ def run(config: IngestConfig) -> None:
         "text_column": config.text_column,
         "split": config.split,
         "limit": config.limit,
+        "near_dedup": config.near_dedup,
         "shard_size": config.shard_size,
         "on_error": config.on_error,
         "seed": config.seed,
@@ -106,12 +114,21 @@ def run(config: IngestConfig) -> None:
     with Progress(f"{STAGE}: first copies", len(ranges), "ranges", len(ranges) - len(todo)) as progress:
         for _ in fan_out(todo, HashRange, {**args, "seed": config.seed if config.limit else None}, workers=workers):
             progress.add()
-    numbering = number(store, found, ranges, len(sources), config.limit)
+    near = config.near_dedup is not None
+    if config.near_dedup is not None:
+        find_near(config.out, found, ranges, config.near_dedup, config.seed, fingerprint, workers)
+    numbering = number(found, FirstCopies(store, ranges, near), len(sources), config.limit)
 
     size = config.shard_size
     items = table_items(found, numbering, size)
     todo = [item for item in items if not is_written(store, item, size, fingerprint)]
-    args |= {"names": [s.dataset for s in sources], "ranges": ranges, "last": numbering.last, "size": size}
+    args |= {
+        "names": [s.dataset for s in sources],
+        "ranges": ranges,
+        "last": numbering.last,
+        "size": size,
+        "near": near,
+    }
     with Progress(f"{STAGE}: tables", len(items), "parts", len(items) - len(todo)) as progress:
         for done in fan_out(todo, Assembler, args, workers=workers):
             progress.add(done["sentences"])
@@ -119,6 +136,9 @@ def run(config: IngestConfig) -> None:
     total = int(numbering.before[-1])
     shards = -(-total // size)
     accounts = account(config.corpus, sources, found, numbering, truncated(store, shards, len(sources)))
+    if near:
+        for source, texts in zip(accounts, numbering.near.tolist(), strict=True):
+            source["near_copies"] = texts
     counts = {"sentences": total, "shards": shards, "sources": accounts}
     record.record["corpus"] = {"fingerprint": fingerprint, "sentences": total}
     record.finish(STAGE, counts, time.monotonic() - started)
@@ -201,9 +221,10 @@ def report(counts: dict[str, Any]) -> None:
     for a in counts["sources"]:
         if a["sentences"] != a["kept"] + a["copies"] + a["rejected"] + a["not_sampled"]:
             raise RuntimeError(f"ingest: the counts of {a['source']} do not add up: {a}")
+        nearly = f" (of which {a['near_copies']:,} nearly so)" if "near_copies" in a else ""
         print(
             f"ingest: {a['dataset']}: {a['sentences']:,} sentences = {a['kept']:,} kept"
-            f" + {a['copies']:,} further copies"
+            f" + {a['copies']:,} further copies{nearly}"
             f" + {a['rejected']:,} rejected + {a['not_sampled']:,} not sampled;"
             f" {a['truncated']:,} cut at the model's limit",
             file=sys.stderr,

@@ -93,3 +93,20 @@ def groups(store: Store, name: str, columns: list[str] | None = None) -> Iterato
     with store.parquet(name) as file:
         for group in range(file.num_row_groups):
             yield file.read_row_group(group, columns=columns)
+
+
+def group_starts(file: pq.ParquetFile) -> npt.NDArray[np.int64]:
+    """Give the number of the first row of each row group, and the end, `[groups + 1]`."""
+    sizes = [file.metadata.row_group(i).num_rows for i in range(file.num_row_groups)]
+    return np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes, dtype=np.int64)])
+
+
+def taken(
+    file: pq.ParquetFile, rows: npt.NDArray[np.int64], columns: list[str] | None = None
+) -> Iterator[tuple[slice, pa.Table]]:
+    """Give the rows of these rising numbers by row groups, each with where its numbers stand in `rows`."""
+    starts = group_starts(file)
+    cuts = np.searchsorted(rows, starts)
+    for group in np.flatnonzero(np.diff(cuts)).tolist():
+        own = slice(cuts[group], cuts[group + 1])
+        yield own, file.read_row_group(group, columns=columns).take(pa.array(rows[own] - starts[group]))

@@ -5,6 +5,8 @@ from collections.abc import Callable, Iterable
 import numpy as np
 import numpy.typing as npt
 
+from ops.mixed import mixed
+
 Priorities = npt.NDArray[np.uint64]
 Positions = npt.NDArray[np.int64]
 _BINS = 1 << 16
@@ -12,7 +14,7 @@ _SHIFT = np.uint64(48)
 
 
 def priorities(hashes: npt.NDArray[np.uint64], seed: int, purpose: int) -> Priorities:
-    """Give each text's priority in the draw, `[texts]`: its hash, mixed with the seed (SplitMix64's finaliser).
+    """Give each text's priority in the draw, `[texts]`: its hash, mixed with the seed.
 
     Args:
         hashes: 64 bits of each text's hash, `[texts]`.
@@ -20,10 +22,7 @@ def priorities(hashes: npt.NDArray[np.uint64], seed: int, purpose: int) -> Prior
         purpose: one of the draws that `ops.plan` names.
     """
     salt = np.random.default_rng([seed, purpose]).integers(0, 2**64, dtype=np.uint64)
-    x = hashes ^ salt
-    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return np.asarray(x ^ (x >> np.uint64(31)))
+    return mixed(hashes ^ salt)
 
 
 def last_chosen(blocks: Callable[[], Iterable[tuple[Priorities, Positions]]], size: int) -> tuple[int, int]:

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from jobs._assemble import Assembler, is_written, number, table_items, truncated
-from jobs._distinct import HashRange, distinct_items, is_distinct
+from jobs._distinct import FirstCopies, HashRange, distinct_items, is_distinct
 from jobs._pieces import PieceReader, Pieces, is_read
 from ops.model import read_facts
 from ops.read_source import pieces
@@ -83,11 +83,11 @@ def test_every_cut_gives_the_plain_result(tmp_path: Path, seed: int, limit: int 
             assert not is_distinct(store, item, "f")
             finder(item, None)
             assert is_distinct(store, item, "f")
-        numbering = number(store, found, ranges, 2, limit, unit)
+        numbering = number(found, FirstCopies(store, ranges, near=False), 2, limit, unit)
         size = 7
         items = table_items(found, numbering, size, together)
         assert (len(items) > 2) == (together == 11)
-        writer = Assembler(out, found, ["a", "b"], ranges, numbering.last, size, "f")
+        writer = Assembler(out, found, ["a", "b"], ranges, numbering.last, size, False, "f")
         for item in reversed(items):
             assert not is_written(store, item, size, "f")
             writer(item, None)

@@ -55,6 +55,7 @@ CASES = {
     "missing config": ("run", ["--corpus", "{f}/good.txt", "--config", "{f}/none.yaml"], "none.yaml"),
     "k = 0": ("run", ["--corpus", "{f}/good.txt", "--k", "0"], "--k"),
     "no number": ("run", ["--corpus", "{f}/good.txt", "--k", "ten"], "--k"),
+    "no similarity": ("run", ["--corpus", "{f}/good.txt", "--near-dedup", "1.5"], "--near-dedup"),
     "no such choice": ("run", ["--corpus", "{f}/good.txt", "--site", "heads"], "--site"),
     "no workers": ("run", ["--corpus", "{f}/good.txt", "--workers", "0"], "--workers"),
     "model not to be had": ("run", ["--corpus", "{f}/good.txt", "--model", "nobody/nothing"], "sample"),
@@ -68,6 +69,7 @@ CASES = {
     "no such pipeline": ("run", ["--corpus", "{f}/good.txt", "--pipeline", "en_nothing"], "english"),
     "unknown job option": ("ingest", ["--corpus", "{f}/good.txt", "--pool", "mean"], "--pool"),
     "ingest option alone": ("topk", ["--limit", "5"], "--limit"),
+    "near-duplicates alone": ("topk", ["--near-dedup", "0.8"], "--near-dedup"),
 }
 
 

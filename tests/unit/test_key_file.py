@@ -2,9 +2,11 @@ import itertools
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
-from ops.key_file import DOCUMENTS, TEXTS, KeyWriter, groups, read_between
+from ops.key_file import DOCUMENTS, TEXTS, KeyWriter, group_starts, groups, read_between, taken
 from ops.storage import Store
 
 
@@ -37,3 +39,18 @@ def test_a_file_without_rows_is_a_file(tmp_path: Path) -> None:
     store = Store(str(tmp_path))
     assert read_between(store, "keys.parquet", "high", 0, 2**64 - 1).num_rows == 0
     assert list(groups(store, "keys.parquet")) == []
+
+
+@pytest.mark.parametrize("rows", [[], [0], [49], [3, 6, 7, 8, 20, 21, 48, 49], list(range(50))])
+def test_rows_are_taken_by_their_numbers(tmp_path: Path, rows: list[int]) -> None:
+    pq.write_table(pa.table({"a": range(100, 150), "b": range(50)}), tmp_path / "t.parquet", row_group_size=7)
+    wanted = np.array(rows, np.int64)
+    with Store(str(tmp_path)).parquet("t.parquet") as file:
+        assert group_starts(file).tolist() == [*range(0, 50, 7), 50]
+        parts = list(taken(file, wanted, ["a"]))
+        whole = list(taken(file, wanted))
+    assert [value for _, part in parts for value in part["a"].to_pylist()] == [100 + row for row in rows]
+    assert [value for _, part in whole for value in part["b"].to_pylist()] == rows
+    assert [row for own, _ in parts for row in wanted[own].tolist()] == rows
+    assert len(parts) == len({row // 7 for row in rows})
+    assert all(part.column_names == ["a"] for _, part in parts)
