@@ -22,12 +22,16 @@ TABLES: dict[str, tuple[str, ...]] = {
     "topk": ("topk", "neurons", "activations", "unscored"),
     "annotate": ("sentences", "_store"),
     "mine": ("patterns", "profiles", "means", "scores"),
+    "psi": ("psi/vocabulary", "psi/tokens", "psi/clusters", "psi/contextual", "psi/figures"),
+    "mixing": ("mixing/ratios", "mixing/lengths", "mixing/norms", "mixing/tokens", "mixing/figures"),
 }
 READS: dict[str, tuple[str, ...]] = {
     "ingest": (),
     "topk": ("ingest",),
     "annotate": ("ingest", "topk"),
     "mine": ("ingest", "topk", "annotate"),
+    "psi": ("ingest",),
+    "mixing": ("ingest",),
 }
 
 
