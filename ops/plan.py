@@ -8,7 +8,7 @@ import numpy.typing as npt
 Ids = npt.NDArray[np.int64]
 
 # One number for each draw of a run, so that no two draws with one seed share their random stream.
-ORDER, LIMIT, ACTIVATIONS, PILOT, BASELINE = range(5)
+ORDER, LIMIT, ACTIVATIONS, PILOT, BASELINE, MASKING = range(6)
 
 
 @dataclass(frozen=True)
