@@ -4,7 +4,12 @@
     ray job submit --working-dir . -- python -m jobs.mixing --out s3://bkt/run --preset paper --model bert-base-uncased
 
 Writes mixing/ratios, mixing/lengths, mixing/norms, mixing/figures and, with --per-token, mixing/tokens, after Kobayashi
-2021. With --corpus it reads the sources first (jobs.ingest).
+2021. With --corpus it reads the sources first (jobs.ingest). Sequences are single sentences, or (--pack) consecutive ones
+of a document and a shard, between one [CLS] and one [SEP]. Pre-LN decoders (gpt2) have the stages attn and attn_res.
+
+Expect: 1.3 times the forward pass alone, 0.34 ms a token on one core with `sample` (November 2026, `python -m bench
+mixing`), so about 3 core-minutes for 20,000 sentences, and 0.6 GB on top of the model's own for a worker. There the mean
+mixing ratio behind LayerNorm is 20 to 33 % by layer.
 """
 
 import sys
@@ -90,7 +95,7 @@ def check(config: MixingConfig, facts: ModelFacts, tokenizer: Tokenizer) -> None
     Raises:
         InputError: the architecture is not known, the model has no mask token, or sequences cannot be so long.
     """
-    check_architecture(facts.model_type)
+    check_architecture(facts.model_type, facts.name)
     if config.mask_rate and tokenizer.mask_id is None:
         raise InputError(f"--mask-rate {config.mask_rate}: {config.model} has no mask token; give --mask-rate 0")
     if config.pack > facts.position_limit:

@@ -55,22 +55,17 @@ def attention_points(model: nn.Module, model_type: str, layers: int) -> list[Att
     return [_point(block, _NAMES[model_type]) for block in lists[0]]
 
 
-def check_architecture(model_type: str) -> None:
-    """Refuse an architecture whose attention is not known.
+def check_architecture(model_type: str, name: str = "") -> None:
+    """Refuse an architecture whose attention is not known; `name` is what the user called the model.
 
     Raises:
         InputError: it is not known.
     """
     if model_type not in _NAMES:
         raise InputError(
-            f"--model: mixing in a {model_type} is not known; it works for {', '.join(n for n in _NAMES)} "
+            f"--model {name or model_type}: mixing in a {model_type} is not known; it works for {', '.join(_NAMES)} "
             "(gpt2 without the stage behind the normalisation)"
         )
-
-
-def has_norm(model_type: str) -> bool:
-    """Tell whether a normalisation follows the sum of attention and residual (post-LN)."""
-    return _NAMES[model_type] in _POST_LN
 
 
 def _point(block: nn.Module, attention: str) -> AttentionPoint:

@@ -66,6 +66,8 @@ CASES = {
     "no such pipeline": ("run", ["--corpus", "{f}/good.txt", "--pipeline", "en_nothing"], "english"),
     "unknown job option": ("ingest", ["--corpus", "{f}/good.txt", "--pool", "mean"], "--pool"),
     "ingest option alone": ("topk", ["--limit", "5"], "--limit"),
+    "longer than the model takes": ("mixing", ["--corpus", "{f}/good.txt", "--pack", "1000"], "--pack 1000"),
+    "no such share": ("mixing", ["--corpus", "{f}/good.txt", "--mask-rate", "1.5"], "--mask-rate"),
 }
 
 
