@@ -4,12 +4,13 @@
     ray job submit --working-dir . -- python -m jobs.mixing --out s3://bkt/run --preset paper --model bert-base-uncased
 
 Writes mixing/ratios, mixing/lengths, mixing/norms, mixing/figures and, with --per-token, mixing/tokens, after Kobayashi
-2021. With --corpus it reads the sources first (jobs.ingest). Sequences are single sentences, or (--pack) consecutive ones
-of a document and a shard, between one [CLS] and one [SEP]. Pre-LN decoders (gpt2) have the stages attn and attn_res.
+2021. With --corpus it reads the sources first (jobs.ingest). Sequences are single sentences, or (--pack) consecutive
+ones of a document within a shard, between one [CLS] and one [SEP]. Pre-LN decoders (gpt2) have the stages attn and
+attn_res alone.
 
-Expect: 1.3 times the forward pass alone, 0.34 ms a token on one core with `sample` (November 2026, `python -m bench
-mixing`), so about 3 core-minutes for 20,000 sentences, and 0.6 GB on top of the model's own for a worker. There the mean
-mixing ratio behind LayerNorm is 20 to 33 % by layer.
+Expect: 1.3 times the forward pass alone, with `sample` 0.34 ms a token on one core (November 2026, `python -m bench
+mixing`), so about 3 core-minutes for 20,000 sentences; a worker holds 1.2 GB. There the mean mixing ratio behind
+LayerNorm is 20 to 33 % by layer.
 """
 
 import sys
@@ -163,9 +164,10 @@ class MixingWorker:
             sentences, batches = prepared[0], iter(prepared[1])
         result = measure_shard(self.scorer, self.classes, batches, args.per_token)
         first, behind = item["span"]
-        if sum(sentences.values()) != behind - first:
+        if sum(sentences.values()) != behind - first or result.scored + len(result.unscored) != len(sentences):
             raise RuntimeError(
-                f"mixing: shard {number} holds {behind - first} sentences, {sum(sentences.values())} came"
+                f"mixing: shard {number} holds {behind - first} sentences; {sum(sentences.values())} came in "
+                f"{len(sentences)} sequences, {result.scored} were measured and {len(result.unscored)} not"
             )
         footer = shard_footer(args.fingerprint, f"shard-{number}", rows_of(result))
         if args.per_token:
@@ -174,6 +176,7 @@ class MixingWorker:
         lost = {str(i): sentences[i] for i in sorted(result.unscored)}
         notes = {
             "quantities": self.scorer.names,
+            "scored": behind - first - sum(lost.values()),
             "sequences": len(sentences),
             "tokens": result.tokens,
             "masked": result.masked,
@@ -196,14 +199,12 @@ def publish(job: Pass, facts: ModelFacts) -> None:
     }
     lost = {int(first): n for note in notes for first, n in note["unscored"].items()}
     counts: dict[str, Any] = {n: sum(note[n] for note in notes) for n in ("sequences", "tokens", "masked", "truncated")}
-    unscored = sum(lost.values())
     if totals:
         for name, table in tables.items():
             write_part(store, name, 0, schema(name), [table], job.fingerprint)
         counts["figures"] = draw_all(store, tables, facts.name)
     counts |= {"stages": [n for n in names if n in STAGES], "unscored_sequences": list(lost)[:100]}
-    scored = job.corpus["counts"]["sentences"] - unscored
-    job.finish(scored, unscored, counts)
+    job.finish(sum(note["scored"] for note in notes), sum(lost.values()), counts)
 
 
 if __name__ == "__main__":

@@ -25,6 +25,7 @@ class MixingResult:
     Attributes:
         moments: for each group (`("class", name)` over the tokens of a class, `("length", tokens)` over those of the
             sequences of that length) the moments of `[layers * quantities]` values.
+        scored: sequences that were measured.
         unscored: first sentence of each sequence with a value that is not finite.
         cut: sequences that were cut at the model's limit of positions.
         tokens, masked: how many tokens were measured, and how many of them were the mask token.
@@ -33,6 +34,7 @@ class MixingResult:
     """
 
     moments: dict[Group, Moments] = field(default_factory=dict)
+    scored: int = 0
     unscored: list[int] = field(default_factory=list)
     cut: int = 0
     tokens: int = 0
@@ -90,6 +92,7 @@ def measure_shard(scorer: MixingScorer, classes: TokenClasses, batches: Batches,
         values, rows = scorer.measure(batch)
         finite = torch.isfinite(values).all(2).all(1)
         whole = torch.ones(len(batch), dtype=torch.bool).index_put((rows[~finite],), torch.tensor(False))
+        result.scored += int(whole.sum())
         result.unscored += first[~whole.numpy()].tolist()
         good = whole[rows]
         values, owner = values[good], rows[good].numpy()

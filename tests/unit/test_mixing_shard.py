@@ -50,7 +50,7 @@ def measure(scorer: MixingScorer, tokenizer: Tokenizer, batches: list[list[Token
 
 def test_moments_are_those_of_the_tokens(scorer: MixingScorer, tokenizer: Tokenizer, sentences: list[Tokens]) -> None:
     result = measure(scorer, tokenizer, [sentences[:3], sentences[3:]])
-    assert (result.cut, result.unscored, result.masked) == (1, [], 1)
+    assert (result.scored, result.cut, result.unscored, result.masked) == (5, 1, [], 1)
     assert tokenizer.decode(sentences[3].ids[1:-1]) == ["[UNK]", "[UNK]"]
     lengths = [len(t.ids) for t in sentences]
     assert lengths[0] == 3
@@ -84,6 +84,7 @@ def test_a_sentence_with_a_value_that_is_not_finite_is_left_out_whole(
     result = measure(scorer, tokenizer, [sentences], start=10)
     others = measure(scorer, tokenizer, [sentences[1:]], start=11)
     assert result.unscored == [10]
+    assert result.scored == 4
     assert sorted(result.kept) == [11, 12, 13, 14]
     for group, moments in others.moments.items():
         assert result.moments[group].n == moments.n
@@ -133,3 +134,18 @@ def test_the_rows_of_every_token(
     assert own["token"].to_pylist()[::LAYERS] == tokenizer.decode(sentences[1].ids)
     for stage, name in enumerate(("attn", "attn_res", "attn_res_ln")):
         np.testing.assert_allclose(own[name].to_numpy(), alone[..., stage].flatten(), rtol=1e-4, atol=1e-6)
+
+
+def test_a_shard_without_a_finite_value_adds_nothing(
+    tmp_path: Path, scorer: MixingScorer, tokenizer: Tokenizer, sentences: list[Tokens]
+) -> None:
+    store = Store(str(tmp_path))
+    results = [MixingResult(unscored=[7]), measure(scorer, tokenizer, [sentences[:2]])]
+    for i, result in enumerate(results):
+        footer = shard_footer("f", f"shard-{i}", rows_of(result))
+        store.commit(f"{i}.parquet", lambda path, r=result, f=footer: write_partial(path, r, {}, f))  # type: ignore[misc]
+        assert is_whole(store, f"{i}.parquet", "f", f"shard-{i}")
+    totals, _ = merge_partials(store, ["0.parquet", "1.parquet"])
+    assert totals.keys() == results[1].moments.keys()
+    assert list(token_rows(results[0], LAYERS, [])) == []
+    assert ratio_rows({}, LAYERS, NAMES).num_rows == 0
