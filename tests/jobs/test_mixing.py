@@ -19,9 +19,10 @@ import pytest
 from transformers import AlbertConfig, GPT2Config
 
 from jobs import mixing
+from jobs._mixing import MixingArgs, MixingWorker, prepare_shard
 from jobs._record import Run
 from jobs._stream import partial
-from jobs.mixing import MixingArgs, MixingConfig, MixingWorker, prepare_shard
+from jobs.mixing import MixingConfig
 from ops.errors import InputError
 from ops.model import read_facts
 from ops.tokens import Tokenizer
