@@ -3,7 +3,7 @@
 import importlib
 import sys
 
-NAMES = ("english", "ingest", "mining", "sharing")
+NAMES = ("english", "ingest", "mining", "mixing", "sharing")
 
 
 def main() -> int:

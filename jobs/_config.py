@@ -17,6 +17,7 @@ PAPER: dict[str, Any] = {
     "activation_sample": 10_000,
     "shard_size": 100_000,
     "subtree_root": "collapse",
+    "pack": 128,
 }
 SMALL: dict[str, Any] = {"k": 100, "baseline_size": None, "activation_sample": 1_000, "shard_size": 2_000}
 PRESETS: dict[str, dict[str, Any]] = {"small": SMALL, "paper": PAPER}

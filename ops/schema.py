@@ -38,6 +38,17 @@ _I16, _I32, _I64 = pa.int16(), pa.int32(), pa.int64()
 _F32, _F64, _STR, _BOOL = pa.float32(), pa.float64(), pa.string(), pa.bool_()
 _STRS = pa.list_(pa.string())
 
+_LAYER = Column("layer", _I16, "layer, counted from 1")
+_STAGE = Column(
+    "stage", _STR, "`attn`: attention alone; `attn_res`: with the residual; `attn_res_ln`: behind LayerNorm"
+)
+_CLASS = Column("token_class", _STR, "`all`, `cls`, `sep`, `mask`, `punct` (period or comma), `other`")
+_MEAN_RATIO = (
+    Column("n", _I64, "tokens"),
+    Column("mean", _F32, "mean of the tokens' mixing ratios"),
+    Column("std", _F32, "their standard deviation (ddof 0)"),
+)
+
 _NEURON = (
     Column("layer", _I16, "layer, counted from 1 (0 would be the embedding output)"),
     Column("unit", _I16, "unit within the layer, counted from 0"),
@@ -197,6 +208,41 @@ TABLES: dict[str, TableSpec] = {
             Column("random_high", _F64, "upper end of its 95 % interval", True),
         ),
         ("layer", "unit", "pole"),
+    ),
+    "mixing/ratios": TableSpec(
+        "a layer, stage and token class",
+        (_LAYER, _STAGE, _CLASS, *_MEAN_RATIO),
+        ("layer", "stage", "token_class"),
+    ),
+    "mixing/lengths": TableSpec(
+        "a layer, stage and length of the sequences",
+        (_LAYER, _STAGE, Column("length", _I32, "tokens of the sequence, special ones included"), *_MEAN_RATIO),
+        ("layer", "stage", "length"),
+    ),
+    "mixing/norms": TableSpec(
+        "a layer, quantity and token class",
+        (
+            _LAYER,
+            Column("quantity", _STR, "`attn_mixing`, `attn_preserving`, `residual`, `residual_ln` (behind LayerNorm)"),
+            _CLASS,
+            Column("n", _I64, "tokens"),
+            Column("mean", _F32, "mean Euclidean norm of the tokens' vectors"),
+            Column("std", _F32, "its standard deviation (ddof 0)"),
+        ),
+        ("layer", "quantity", "token_class"),
+    ),
+    "mixing/tokens": TableSpec(
+        "a token of a sequence in a layer",
+        (
+            Column("sent_id", _I64, "the sequence's first sentence"),
+            Column("position", _I32, "place in the sequence, 0 the first token ([CLS] where there is one)"),
+            Column("token", _STR, "token as the model saw it, masking done"),
+            _LAYER,
+            Column("attn", _F32, "mixing ratio of attention alone"),
+            Column("attn_res", _F32, "mixing ratio with the residual"),
+            Column("attn_res_ln", _F32, "mixing ratio behind LayerNorm; null in pre-LN models", True),
+        ),
+        ("sent_id", "position", "layer"),
     ),
 }
 

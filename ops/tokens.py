@@ -38,6 +38,9 @@ class Tokenizer:
         self.limit = facts.position_limit
         self.unknown_id: int | None = self._own.unk_token_id
         self.pad_id: int = self._own.pad_token_id or 0
+        self.mask_id: int | None = self._own.mask_token_id
+        self.cls_id: int | None = self._own.cls_token_id
+        self.sep_id: int | None = self._own.sep_token_id
         self._check_real(facts)
         self._fast = self._own.backend_tokenizer if self._own.is_fast else None
         if self._fast is not None:
@@ -72,8 +75,14 @@ class Tokenizer:
     def has_cls(self) -> bool:
         """Whether every sentence begins with the tokenizer's [CLS]."""
         first = self.encode(["a"])[0]
-        cls = self._own.cls_token_id
-        return cls is not None and bool(first.ids) and first.ids[0] == cls and bool(first.added[0])
+        return self.cls_id is not None and bool(first.ids) and first.ids[0] == self.cls_id and bool(first.added[0])
+
+    def vocabulary(self) -> list[str]:
+        """Give every token's string, by id; an id that no token has gives an empty one."""
+        strings = [""] * (max(self._own.get_vocab().values()) + 1)
+        for token, number in self._own.get_vocab().items():
+            strings[number] = token
+        return strings
 
     @property
     def fingerprint(self) -> str:

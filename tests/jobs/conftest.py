@@ -3,10 +3,13 @@
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from jobs import mixing
 from jobs import run as run_job
+from jobs.mixing import MixingConfig
 from jobs.run import RunConfig
 from ops.pydocs import read_pydocs
 from ops.rows import Row
@@ -59,4 +62,24 @@ def small_run(
     model = make_model(small_bert)
     out = tmp_path_factory.mktemp("runs") / "small"
     run_job.run(config(out, source, model=str(model)))
+    return out, model
+
+
+def mixing_config(out: Path, source: Path, model: Path, **options: Any) -> MixingConfig:
+    values = {"out": str(out), "corpus": (str(source),), "model": str(model), "split": "none", "shard_size": 20}
+    return MixingConfig.model_validate({**values, "workers": 2, "per_token": True, "token_budget": 256, **options})
+
+
+@pytest.fixture(scope="session")
+def mixing_run(
+    shared_ray: None,
+    tmp_path_factory: pytest.TempPathFactory,
+    source: Path,
+    make_model: Callable[..., Path],
+    small_bert: object,
+) -> tuple[Path, Path]:
+    """The job mixing on a small random model by two workers: the run directory, partials kept, and the model."""
+    model = make_model(small_bert)
+    out = tmp_path_factory.mktemp("runs") / "mixing"
+    mixing.run(mixing_config(out, source, model, keep_partials=True))
     return out, model

@@ -9,6 +9,7 @@ import pytest
 
 from jobs import _stream, ingest
 from jobs._config import part_of
+from jobs._partials import partial
 from jobs._record import Run
 from jobs._stream import SideConfig
 from jobs.ingest import IngestConfig
@@ -29,7 +30,7 @@ class Counter:
         number = item["shard"]
         footer = shard_footer(self.fingerprint, f"shard-{number}", behind - first)
         table = pa.table({"sent_id": range(first, behind)}).replace_schema_metadata(footer)
-        self.store.commit(_stream.partial(STAGE, number), lambda path: pq.write_table(table, path))
+        self.store.commit(partial(STAGE, number), lambda path: pq.write_table(table, path))
         return {"sentences": behind - first, "parts": item["parts"]}
 
 

@@ -70,6 +70,8 @@ CASES = {
     "unknown job option": ("ingest", ["--corpus", "{f}/good.txt", "--pool", "mean"], "--pool"),
     "ingest option alone": ("topk", ["--limit", "5"], "--limit"),
     "near-duplicates alone": ("topk", ["--near-dedup", "0.8"], "--near-dedup"),
+    "longer than the model takes": ("mixing", ["--corpus", "{f}/good.txt", "--pack", "1000"], "--pack 1000"),
+    "no such share": ("mixing", ["--corpus", "{f}/good.txt", "--mask-rate", "1.5"], "--mask-rate"),
 }
 
 

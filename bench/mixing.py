@@ -1,0 +1,121 @@
+"""What measuring mixing costs beside the forward pass alone, and against the published way, in one line of JSON.
+
+    python -m bench mixing
+
+The same batches of 128-token sequences go through the plain model with SDPA, through `ops.mixing_shard` (from tokens
+to merged moments), and through the direct implementation that builds heads x tokens x tokens x width, in turn. Times
+are the process's own (user and system, one thread), so that what else the machine does counts little. Sequences come
+from the Parquet files of the folder corpora/ below ATLAS_TEST_DATA where that is set, else from docstrings. Exit
+status 1 where a value differs or a target is missed.
+"""
+
+import argparse
+import json
+import statistics
+import sys
+import time
+from collections.abc import Callable
+
+import numpy as np
+import torch
+
+from bench.mining import draw
+from ops.mixing_shard import MixingScorer, measure_shard
+from ops.model import load_model, read_facts
+from ops.reference_mixing import DirectMixing
+from ops.score import pad
+from ops.token_classes import TokenClasses
+from ops.tokens import Tokenizer, Tokens
+
+LENGTH = 128
+FORWARD_TARGET, DIRECT_TARGET, TOLERANCE = 1.5, 30, 1e-4
+
+
+def main() -> int:
+    """Run the benchmark and print its line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--model", default="sample")
+    parser.add_argument("--batch", type=int, default=8, help="sequences of a batch (the direct way takes 0.3 GB each)")
+    parser.add_argument("--batches", type=int, default=2)
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--seed", type=int, default=0)
+    options = parser.parse_args()
+    facts = read_facts(options.model)
+    tokenizer = Tokenizer(facts)
+    batches = sequences(tokenizer, options.batches, options.batch, options.seed)
+    scorer = MixingScorer(facts, "cpu", "float32", 1, tokenizer.pad_id)
+    plain = load_model(facts, "cpu", "float32")
+    reference = DirectMixing(load_model(facts, "cpu", "float32"), facts.model_type, facts.layers)
+    classes = TokenClasses(tokenizer)
+    cpu = torch.device("cpu")
+    inputs = []
+    for batch in batches:
+        ids, real, _ = pad(batch, tokenizer.pad_id, cpu)
+        inputs.append({"input_ids": ids, "attention_mask": real.long()})
+
+    def forward() -> None:
+        with torch.inference_mode():
+            for batch in inputs:
+                plain(**batch)
+
+    def ours() -> None:
+        numbered = ((np.arange(len(batch)), batch) for batch in batches)
+        measure_shard(scorer, classes, numbered, keep=False)
+
+    def direct() -> None:
+        for batch in inputs:
+            reference.read(batch)
+
+    seconds = interleaved({"forward": forward, "ours": ours, "direct": direct}, options.repeats)
+    difference = 0.0
+    for tokens, given in zip(batches, inputs, strict=True):
+        expected = torch.stack(reference.read(given), 2).flatten(0, 1)
+        difference = max(difference, float((scorer.measure(tokens)[0] - expected).abs().max()))
+    median = {name: statistics.median(times) for name, times in seconds.items()}
+    over_forward = statistics.median(o / f for o, f in zip(seconds["ours"], seconds["forward"], strict=True))
+    over_ours = statistics.median(d / o for d, o in zip(seconds["direct"], seconds["ours"], strict=True))
+    result = {
+        "model": options.model,
+        "sequences": options.batches * options.batch,
+        "tokens_each": LENGTH,
+        "forward_sdpa_cpu_s": round(median["forward"], 3),
+        "ours_cpu_s": round(median["ours"], 3),
+        "direct_cpu_s": round(median["direct"], 3),
+        "ours_over_forward": round(over_forward, 3),
+        "direct_over_ours": round(over_ours, 1),
+        "largest_difference": difference,
+        "values_agree": difference < TOLERANCE,
+        "targets_met": over_forward <= FORWARD_TARGET and over_ours >= DIRECT_TARGET,
+    }
+    print(json.dumps({"bench": "mixing", **result}))
+    return 0 if result["values_agree"] and result["targets_met"] else 1
+
+
+def sequences(tokenizer: Tokenizer, batches: int, size: int, seed: int) -> list[list[Tokens]]:
+    """Return batches of sequences of 128 tokens each, cut from real sentences laid end to end."""
+    whole = [i for t in tokenizer.encode(draw(batches * size * LENGTH // 4, seed)) for i in t.ids[1:-1]]
+    inner = LENGTH - 2
+    first, last = tokenizer.encode(["a"])[0].ids[:: len(tokenizer.encode(["a"])[0].ids) - 1]
+    rows = [
+        Tokens([first, *whole[i * inner : (i + 1) * inner], last], [1, *[0] * inner, 1], False)
+        for i in range(batches * size)
+    ]
+    if len(rows[-1].ids) != LENGTH:
+        raise ValueError(f"bench mixing: {len(whole)} tokens are too few for {len(rows)} sequences of {LENGTH}")
+    return [rows[i * size : (i + 1) * size] for i in range(batches)]
+
+
+def interleaved(work: dict[str, Callable[[], None]], repeats: int) -> dict[str, list[float]]:
+    """Return the processor seconds of each run, one of each in turn, behind one round that is not counted."""
+    seconds: dict[str, list[float]] = {name: [] for name in work}
+    for round_ in range(repeats + 1):
+        for name, run in work.items():
+            started = time.process_time()
+            run()
+            if round_:
+                seconds[name].append(time.process_time() - started)
+    return seconds
+
+
+if __name__ == "__main__":
+    sys.exit(main())

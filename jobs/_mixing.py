@@ -1,0 +1,121 @@
+"""Workers of `mixing`: each measures shard after shard."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from jobs._engine import Item
+from jobs._partials import partial
+from ops.mask_tokens import mask_tokens
+from ops.mixing_partial import TOKENS, rows_of, token_rows, write_partial
+from ops.mixing_shard import Batches, MixingScorer, measure_shard
+from ops.model import ModelFacts
+from ops.pack import Packed, pack
+from ops.schema import schema
+from ops.score_shard import encode_batches
+from ops.storage import Store, shard_footer
+from ops.tables import part_name, write_part
+from ops.token_classes import TokenClasses
+from ops.tokens import Tokenizer
+
+STAGE = "mixing"
+
+
+@dataclass(frozen=True)
+class MixingArgs:
+    """What every worker is made from."""
+
+    out: str
+    facts: ModelFacts
+    fingerprint: str
+    device: str
+    dtype: str
+    threads: int
+    token_budget: int
+    seed: int
+    pack: int
+    mask_rate: float
+    per_token: bool
+
+
+def prepare_shard(item: Item, args: MixingArgs) -> tuple[dict[int, int], list[tuple[Any, Any]]]:
+    """Read, pack, tokenize and mask one shard on cores of its own (with GPUs)."""
+    tokenizer = Tokenizer(args.facts)
+    packed = read_packed(Store(args.out), item["parts"], args.pack, tokenizer)
+    return held(packed), list(sequences(packed, tokenizer, args))
+
+
+def read_packed(store: Store, parts: list[int], limit: int, tokenizer: Tokenizer) -> Packed:
+    """Read the sentences of a shard and pack them; a sequence never crosses a shard."""
+    columns = ["sent_id", "text", "n_tokens", "dataset", "doc_id"]
+    tables = []
+    for part in parts:
+        with store.parquet(part_name("corpus", part)) as file:
+            tables.append(file.read(columns=columns))
+    table = pa.concat_tables(tables)
+    documents = list(zip(table["dataset"].to_pylist(), table["doc_id"].to_pylist(), strict=True))
+    added = sum(tokenizer.encode(["a"])[0].added)
+    sent_ids, n_tokens = table["sent_id"].to_numpy(), table["n_tokens"].to_numpy()
+    return pack(sent_ids, table["text"].to_pylist(), n_tokens, documents, limit, added)
+
+
+def held(packed: Packed) -> dict[int, int]:
+    """Give how many sentences each sequence holds, by its first."""
+    return dict(zip(packed.first.tolist(), packed.sentences.tolist(), strict=True))
+
+
+def sequences(packed: Packed, tokenizer: Tokenizer, args: MixingArgs) -> Batches:
+    """Give the batches of a shard, masked."""
+    special = (tokenizer.cls_id, tokenizer.sep_id, tokenizer.mask_id, tokenizer.pad_id)
+    spared = frozenset(i for i in special if i is not None) - {tokenizer.unknown_id}
+    for first, batch in encode_batches(packed.first, packed.texts, packed.n_tokens, tokenizer, args.token_budget):
+        if args.mask_rate and tokenizer.mask_id is not None:
+            rate, mask, seed = args.mask_rate, tokenizer.mask_id, args.seed
+            batch = [
+                mask_tokens(tokens, rate, mask, spared, seed, sent_id, args.pack > 0)
+                for tokens, sent_id in zip(batch, first.tolist(), strict=True)
+            ]
+        yield first, batch
+
+
+class MixingWorker:
+    """Measures shard after shard and commits each one's partial file, and its part of mixing/tokens before."""
+
+    def __init__(self, args: MixingArgs) -> None:
+        self.args, self.store = args, Store(args.out)
+        self.tokenizer = Tokenizer(args.facts)
+        self.classes = TokenClasses(self.tokenizer)
+        self.scorer = MixingScorer(args.facts, args.device, args.dtype, args.threads, self.tokenizer.pad_id)
+
+    def __call__(self, item: Item, prepared: Any) -> Item:
+        """Measure one shard."""
+        args, number = self.args, item["shard"]
+        if prepared is None:
+            packed = read_packed(self.store, item["parts"], args.pack, self.tokenizer)
+            sentences, batches = held(packed), sequences(packed, self.tokenizer, args)
+        else:
+            sentences, batches = prepared[0], iter(prepared[1])
+        result = measure_shard(self.scorer, self.classes, batches, args.per_token)
+        first, behind = item["span"]
+        if sum(sentences.values()) != behind - first or result.scored + len(result.unscored) != len(sentences):
+            raise RuntimeError(
+                f"mixing: shard {number} holds {behind - first} sentences; {sum(sentences.values())} came in "
+                f"{len(sentences)} sequences, {result.scored} were measured and {len(result.unscored)} not"
+            )
+        footer = shard_footer(args.fingerprint, f"shard-{number}", rows_of(result))
+        if args.per_token:
+            rows = token_rows(result, args.facts.layers, self.classes.strings)
+            write_part(self.store, TOKENS, number, schema(TOKENS), rows, args.fingerprint)
+        lost = {str(i): sentences[i] for i in sorted(result.unscored)}
+        notes = {
+            "quantities": self.scorer.names,
+            "scored": behind - first - sum(lost.values()),
+            "sequences": len(sentences),
+            "tokens": result.tokens,
+            "masked": result.masked,
+            "truncated": result.cut,
+            "unscored": lost,
+        }
+        self.store.commit(partial(STAGE, number), lambda path: write_partial(path, result, notes, footer))
+        return {"sentences": behind - first}

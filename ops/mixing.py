@@ -1,0 +1,171 @@
+"""How much of each token's vector attention mixes in from other tokens, and how much it preserves (Kobayashi 2021)."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import nn
+
+from ops.attention_points import AttentionPoint, attention_points
+from ops.own_share import use_own_share
+
+STAGES = ("attn", "attn_res", "attn_res_ln")
+NORMS = ("attn_mixing", "attn_preserving", "residual", "residual_ln")
+
+
+def quantities(normalised: bool) -> tuple[str, ...]:
+    """Give the names of what is measured: ratios by stage, then norms; without those behind LN for pre-LN models."""
+    behind = ("attn_res_ln", "residual_ln")
+    return tuple(name for name in (*STAGES, *NORMS) if normalised or name not in behind)
+
+
+@dataclass(frozen=True)
+class Parts:
+    """One layer's sum of attention and residual, taken apart; every vector `[sentences, tokens, width]` float32.
+
+    Attributes:
+        mixing: what comes from the other tokens, sum over i != j of f(x_i).
+        preserving: the own term f(x_j), without the residual.
+        residual: x_j of the residual stream.
+        bias: b_O `[width]`, in neither.
+        norm: the LayerNorm that the sum enters, or None.
+        whole: what entered it, or None.
+    """
+
+    mixing: torch.Tensor
+    preserving: torch.Tensor
+    residual: torch.Tensor
+    bias: torch.Tensor
+    norm: nn.LayerNorm | None
+    whole: torch.Tensor | None
+
+    def measure(self) -> torch.Tensor:
+        """Give the ratios and norms that `quantities` names, `[sentences, tokens, quantities]` float32."""
+        kept = self.preserving + self.residual
+        mixing, preserving, residual = (_length(v) for v in (self.mixing, self.preserving, self.residual))
+        found = [_ratio(mixing, preserving), _ratio(mixing, _length(kept))]
+        norms = [mixing, preserving, residual]
+        if self.norm is not None:
+            gain = self._gain()
+            behind = [_length(_spread(v, gain)) for v in (self.mixing, kept, self.residual)]
+            found.append(_ratio(behind[0], behind[1]))
+            norms.append(behind[2])
+        return torch.stack([*found, *norms], -1)
+
+    def normalised(self) -> tuple[torch.Tensor, ...]:
+        """Give the five parts that sum to the LayerNorm's output: mixing, preserving, residual, b_O and beta.
+
+        (v - mean(v)) / s(whole) * gamma of each, and beta apart (Kobayashi 2021, section 3.3).
+
+        Raises:
+            ValueError: no normalisation follows.
+        """
+        if self.norm is None:
+            raise ValueError("the layer has no normalisation behind the residual")
+        gain = self._gain()
+        own = [_spread(v, gain) for v in (self.mixing, self.preserving, self.residual, self.bias)]
+        return (*own, self.norm.bias.float())
+
+    def _gain(self) -> torch.Tensor:
+        """Gamma over the standard deviation of the whole sum, `[sentences, tokens, width]`."""
+        assert self.norm is not None
+        assert self.whole is not None
+        variance = self.whole.float().var(-1, correction=0, keepdim=True)
+        return self.norm.weight.float() * (variance + self.norm.eps).rsqrt()
+
+
+class MixingReader:
+    """Takes every layer's sum of attention and residual apart, in one forward pass.
+
+    The mixing part is total minus own: the own part needs one more product with W_O and alpha's diagonal alone, so
+    nothing of the size tokens x tokens x width is ever built.
+
+    Args:
+        model: a model as `AutoModel` gives it; from here on it attends by `ops.own_share.attend`.
+        model_type: its architecture's name in transformers.
+        layers: number of its layers.
+
+    Raises:
+        InputError: the architecture is not known.
+    """
+
+    def __init__(self, model: nn.Module, model_type: str, layers: int) -> None:
+        self.points = attention_points(model, model_type, layers)
+        use_own_share(model)
+        self.model = model
+
+    def read(self, inputs: dict[str, torch.Tensor], take: Callable[[Parts], torch.Tensor]) -> list[torch.Tensor]:
+        """Run the model and give `take(parts)` for each layer."""
+        found: list[torch.Tensor] = []
+        handles = []
+        try:
+            for point in self.points:
+                handles += _Layer(point, take, found).hooks()
+            self.model(**inputs)
+        finally:
+            for handle in handles:
+                handle.remove()
+        return found
+
+
+class _Layer:
+    """Collects what one layer shows on its way, in the order in which it comes."""
+
+    def __init__(self, point: AttentionPoint, take: Callable[[Parts], torch.Tensor], found: list[torch.Tensor]) -> None:
+        self.point, self.take, self.found = point, take, found
+        self.seen: dict[str, torch.Tensor] = {}
+
+    def hooks(self) -> list[Any]:
+        point = self.point
+        handles = [
+            point.residual.register_forward_pre_hook(self._residual),
+            point.attention.register_forward_hook(self._attention),
+            point.projection.register_forward_hook(self._projection),
+        ]
+        if point.norm is not None:
+            handles.append(point.norm.register_forward_pre_hook(self._norm))
+        return handles
+
+    def _residual(self, module: nn.Module, args: Any) -> None:
+        self.seen["residual"] = args[0]
+
+    def _attention(self, module: nn.Module, args: Any, output: Any) -> None:
+        self.seen["own"] = output[1].flatten(2)
+        # Where W_O is part of the attention module, its result is there already.
+        if self.point.norm is None:
+            self._finish(None)
+
+    def _projection(self, module: nn.Module, args: Any, output: torch.Tensor) -> None:
+        self.seen["total"] = output
+
+    def _norm(self, module: nn.Module, args: Any) -> None:
+        self._finish(args[0])
+
+    def _finish(self, whole: torch.Tensor | None) -> None:
+        weight, bias = _matrix(self.point.projection)
+        preserving = (self.seen["own"] @ weight).float()
+        mixing = (self.seen["total"].float() - bias) - preserving
+        residual = self.seen["residual"].float()
+        self.seen.clear()
+        self.found.append(self.take(Parts(mixing, preserving, residual, bias, self.point.norm, whole)))
+
+
+def _matrix(projection: nn.Module) -> tuple[torch.Tensor, torch.Tensor]:
+    """Give W_O `[in, out]` in its own type and b_O `[out]` float32; GPT-2's Conv1D keeps the matrix transposed."""
+    weight: Any = projection.weight
+    weight = weight.T if isinstance(projection, nn.Linear) else weight
+    bias: Any = projection.bias
+    return weight, weight.new_zeros(weight.shape[1]).float() if bias is None else bias.float()
+
+
+def _spread(vectors: torch.Tensor, gain: torch.Tensor) -> torch.Tensor:
+    return (vectors - vectors.mean(-1, keepdim=True)) * gain
+
+
+def _length(vectors: torch.Tensor) -> torch.Tensor:
+    return torch.linalg.vector_norm(vectors, dim=-1)  # type: ignore[no-any-return]
+
+
+def _ratio(mixing: torch.Tensor, preserving: torch.Tensor) -> torch.Tensor:
+    return mixing / (mixing + preserving)

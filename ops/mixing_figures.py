@@ -1,0 +1,195 @@
+"""The figures of mixing, drawn from its tables alone, as PNG and SVG (after the kinds of Kobayashi 2021)."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ops.mixing import STAGES
+from ops.storage import Store
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+FOLDER = "mixing/figures"
+STAGE_TITLES = {"attn": "attention", "attn_res": "+ residual", "attn_res_ln": "+ residual + LayerNorm"}
+CLASS_TITLES = {"all": "all", "cls": "[CLS]", "sep": "[SEP]", "mask": "[MASK]", "punct": "punct.", "other": "other"}
+_COLORS = {"all": "black", "cls": "C0", "sep": "C1", "mask": "C2", "punct": "C3", "other": "0.6"}
+_LENGTH_BINS = 12
+
+
+def draw_all(store: Store, tables: dict[str, pa.Table], model: str) -> list[str]:
+    """Draw every figure into `mixing/figures/` and give the files' names.
+
+    Args:
+        store: the run's folder.
+        tables: `mixing/ratios`, `mixing/lengths`, `mixing/norms`.
+        model: its name, for the titles.
+    """
+    drawings: dict[str, Callable[[Figure], None]] = {
+        "ratios": lambda figure: draw_ratios(figure, tables["mixing/ratios"], model),
+        "lengths": lambda figure: draw_lengths(figure, tables["mixing/lengths"], model),
+        "norms_attention": lambda figure: draw_attention_norms(figure, tables["mixing/norms"], model),
+        "norms_residual": lambda figure: draw_residual_norms(figure, tables["mixing/norms"], model),
+    }
+    names = []
+    for name, draw in drawings.items():
+        for kind in ("png", "svg"):
+            names.append(f"{FOLDER}/{name}.{kind}")
+            store.commit(names[-1], lambda path, d=draw, k=kind: _save(path, d, k))  # type: ignore[misc]
+    return names
+
+
+def _save(path: str, draw: Callable[["Figure"], None], kind: str) -> None:
+    import matplotlib
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    with matplotlib.rc_context({"svg.hashsalt": "atlas", "font.size": 9}):
+        figure = Figure(layout="constrained")
+        FigureCanvasAgg(figure)
+        draw(figure)
+        figure.savefig(path, format=kind, dpi=150, metadata={"Date": None} if kind == "svg" else None)
+
+
+def draw_ratios(figure: "Figure", ratios: pa.Table, model: str) -> None:
+    """Draw the mean mixing ratio by layer and token class, a heat map a stage (as their Figures 2 and 6)."""
+    stages, classes = _present(ratios, "stage", STAGES), _present(ratios, "token_class", CLASS_TITLES)
+    layers = sorted(set(ratios["layer"].to_pylist()))
+    figure.set_size_inches(0.9 + 3.4 * len(stages), 1.6 + 0.32 * len(layers))
+    panels = figure.subplots(1, len(stages), sharey=True, squeeze=False)[0]
+    grids = {s: _grid(ratios, "stage", s, classes, len(layers))[0] * 100 for s in stages}
+    counts = _counts(ratios, classes)
+    for panel, stage in zip(panels, stages, strict=True):
+        # Attention alone mixes far more than it does with the residual: a scale of its own for each stage.
+        image = panel.imshow(grids[stage], origin="lower", aspect="auto", cmap="Blues", vmin=0)
+        middle = np.nanmax(grids[stage]) * 0.6
+        for (y, x), value in np.ndenumerate(grids[stage]):
+            if np.isfinite(value):
+                panel.text(x, y, f"{value:.0f}", ha="center", va="center", color="white" if value > middle else "black")
+        labels = [f"{CLASS_TITLES[c]}\n{_short(counts[c])}" for c in classes]
+        panel.set_xticks(range(len(classes)), labels, fontsize=7)
+        panel.set_yticks(range(len(layers)), [str(layer) for layer in layers])
+        panel.set_title(STAGE_TITLES[stage])
+        figure.colorbar(image, ax=panel, label="mixing ratio, %" if stage == stages[-1] else None)
+    panels[0].set_ylabel("layer")
+    figure.suptitle(f"Mean mixing ratio by layer and token class (below: number of tokens), {model}")
+
+
+def draw_lengths(figure: "Figure", lengths: pa.Table, model: str) -> None:
+    """Draw the mean mixing ratio against the length of the sequences, a panel a stage and a line a layer."""
+    import matplotlib
+
+    stages = _present(lengths, "stage", STAGES)
+    layers = sorted(set(lengths["layer"].to_pylist()))
+    figure.set_size_inches(0.9 + 3.2 * len(stages), 3.6)
+    panels = figure.subplots(1, len(stages), squeeze=False)[0]
+    colors = matplotlib.colormaps["viridis"](np.linspace(0, 0.9, len(layers)))
+    total = 0
+    for panel, stage in zip(panels, stages, strict=True):
+        for layer, color in zip(layers, colors, strict=True):
+            own = lengths.filter(pc.and_(pc.equal(lengths["stage"], stage), pc.equal(lengths["layer"], layer)))
+            middle, mean = _binned(*(own[c].to_numpy() for c in ("length", "n", "mean")))
+            total = int(own["n"].to_numpy().sum())
+            panel.plot(middle, mean * 100, marker=".", color=color, label=f"layer {layer}")
+        panel.set_title(STAGE_TITLES[stage])
+        panel.set_xlabel("tokens of the sequence")
+        panel.set_ylim(bottom=0)
+    panels[0].set_ylabel("mean mixing ratio, %")
+    panels[-1].legend(fontsize=7, ncols=2)
+    figure.suptitle(f"Mixing ratio by length, {total:,} tokens in at most {_LENGTH_BINS} groups of like size, {model}")
+
+
+def draw_attention_norms(figure: "Figure", norms: pa.Table, model: str) -> None:
+    """Draw the norms of attention's mixing and preserving parts by layer, a panel a class (as Figures 3 and 7)."""
+    classes = _present(norms, "token_class", CLASS_TITLES)
+    layers = sorted(set(norms["layer"].to_pylist()))
+    rows = -(-len(classes) // 3)
+    figure.set_size_inches(9.6, 0.8 + 2.5 * rows)
+    panels = figure.subplots(rows, min(len(classes), 3), sharex=True, sharey=True, squeeze=False).ravel()
+    counts = _counts(norms, classes)
+    for panel, name in zip(panels, classes, strict=False):
+        for quantity, label, style in (
+            ("attn_mixing", "mixing, other tokens", "C0-o"),
+            ("attn_preserving", "preserving, the token itself", "C1-s"),
+        ):
+            mean, std = (row[:, 0] for row in _grid(norms, "quantity", quantity, [name], len(layers)))
+            panel.plot(layers, mean, style, markersize=3, label=label)
+            panel.fill_between(layers, np.maximum(mean - std, 0), mean + std, color=style[:2], alpha=0.15, linewidth=0)
+        panel.set_title(f"{CLASS_TITLES[name]}, {counts[name]:,} tokens", fontsize=8)
+        panel.set_xticks(layers)
+    for panel in panels[len(classes) :]:
+        panel.set_visible(False)
+    panels[0].set_ylim(bottom=0)
+    panels[0].legend(fontsize=7)
+    figure.supxlabel("layer")
+    figure.supylabel("Euclidean norm (mean, band: standard deviation)")
+    figure.suptitle(f"What attention adds to a token's vector, {model}")
+
+
+def draw_residual_norms(figure: "Figure", norms: pa.Table, model: str) -> None:
+    """Draw the norms of the residual before and behind LayerNorm by layer, a line a class (as Figures 4 and 5)."""
+    classes = _present(norms, "token_class", CLASS_TITLES)
+    layers = sorted(set(norms["layer"].to_pylist()))
+    titles = {"residual": "residual stream", "residual_ln": "its part behind LayerNorm"}
+    shown = _present(norms, "quantity", titles)
+    figure.set_size_inches(0.9 + 4.2 * len(shown), 3.6)
+    panels = figure.subplots(1, len(shown), squeeze=False)[0]
+    counts = _counts(norms, classes)
+    for panel, quantity in zip(panels, shown, strict=True):
+        mean, _ = _grid(norms, "quantity", quantity, classes, len(layers))
+        for place, name in enumerate(classes):
+            label = f"{CLASS_TITLES[name]}, {counts[name]:,} tokens"
+            panel.plot(layers, mean[:, place], marker="o", markersize=3, color=_COLORS[name], label=label)
+        _axes(panel, titles[quantity], layers)
+    panels[0].set_ylabel("mean Euclidean norm")
+    panels[-1].legend(fontsize=7)
+    figure.suptitle(f"The residual that attention's result is added to, {model}")
+
+
+def _axes(panel: "Axes", title: str, layers: list[int]) -> None:
+    panel.set_title(title)
+    panel.set_xlabel("layer")
+    panel.set_xticks(layers)
+    panel.set_ylim(bottom=0)
+
+
+def _present(table: pa.Table, column: str, wanted: Any) -> list[str]:
+    there = set(table[column].to_pylist())
+    return [name for name in wanted if name in there]
+
+
+def _counts(table: pa.Table, classes: list[str]) -> dict[str, int]:
+    found = dict(zip(table["token_class"].to_pylist(), table["n"].to_pylist(), strict=True))
+    return {name: found[name] for name in classes}
+
+
+def _grid(
+    table: pa.Table, column: str, value: str, classes: list[str], layers: int
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """Give means and standard deviations `[layers, classes]` of one stage or quantity, NaN where there is none."""
+    grids = np.full((2, layers, len(classes)), np.nan)
+    for row in table.filter(pc.equal(table[column], value)).to_pylist():
+        if row["token_class"] in classes:
+            grids[:, row["layer"] - 1, classes.index(row["token_class"])] = row["mean"], row["std"]
+    return grids[0], grids[1]
+
+
+def _binned(
+    lengths: npt.NDArray[Any], n: npt.NDArray[Any], mean: npt.NDArray[Any]
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """Join neighbouring lengths to at most 12 groups of like size; give each one's mean length and mean value."""
+    share = (np.cumsum(n) - n / 2) / n.sum()
+    group = (share * _LENGTH_BINS).astype(int)
+    weight = np.bincount(group, n)
+    there = weight > 0
+    middle, value = (np.bincount(group, n * v)[there] / weight[there] for v in (lengths, mean))
+    return middle, value
+
+
+def _short(count: int) -> str:
+    return f"{count / 1e6:.1f}M" if count >= 1e6 else f"{count / 1e3:.0f}k" if count >= 1e4 else f"{count:,}"

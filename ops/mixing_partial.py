@@ -1,0 +1,90 @@
+"""What one shard adds to the mixing tables: a row for each group of tokens, and notes in the footer."""
+
+import json
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from ops.mixing_shard import Group, MixingResult
+from ops.moments import Moments
+from ops.schema import group_rows, schema
+from ops.storage import Store
+
+TOKENS = "mixing/tokens"
+NOTES = b"atlas.notes"
+_NUMBERS = ("mean", "m2", "m3", "m4", "min", "max")
+
+Totals = dict[Group, Moments]
+
+
+def write_partial(path: str, result: MixingResult, notes: dict[str, Any], footer: dict[bytes, bytes]) -> None:
+    """Write a shard's moments, a row a group."""
+    groups = sorted(result.moments)
+    found = [result.moments[g] for g in groups]
+    columns = {"kind": [g[0] for g in groups], "key": [g[1] for g in groups], "n": [m.n for m in found]}
+    lists = {name: pa.array([getattr(m, name) for m in found]) for name in _NUMBERS}
+    table = pa.table({**columns, **lists})
+    described = table.replace_schema_metadata({**footer, NOTES: json.dumps(notes).encode()})
+    pq.write_table(described, path, compression="zstd")
+
+
+def rows_of(result: MixingResult) -> int:
+    """Give how many rows a shard's partial file has."""
+    return len(result.moments)
+
+
+def merge_partials(store: Store, names: Iterable[str]) -> tuple[Totals, list[dict[str, Any]]]:
+    """Join partial files in the order given, so that rounding is the same in every run; give totals and all notes."""
+    totals: Totals = {}
+    notes = []
+    for name in names:
+        with store.parquet(name) as file:
+            table = file.read()
+            notes.append(json.loads(file.schema_arrow.metadata[NOTES]))
+        lists = {column: table[column].to_pylist() for column in _NUMBERS}
+        for i, group in enumerate(zip(table["kind"].to_pylist(), table["key"].to_pylist(), strict=True)):
+            wide = [np.array(lists[c][i]) for c in _NUMBERS[:4]]
+            ends = [np.array(lists[c][i], np.float32) for c in _NUMBERS[4:]]
+            own = Moments(table["n"][i].as_py(), *wide, *ends)
+            totals[group] = totals[group].merge(own) if group in totals else own
+    return totals, notes
+
+
+def token_rows(result: MixingResult, layers: int, strings: list[str]) -> Iterator[pa.Table]:
+    """Give the rows of `mixing/tokens` of one shard, in their order, in blocks of whole sequences.
+
+    Args:
+        result: a shard's, measured with `keep`.
+        layers: number of layers.
+        strings: every token's string, by id.
+    """
+    block: list[pa.Table] = []
+    held = 0
+    for sent_id in sorted(result.kept):
+        ids, ratios = result.kept[sent_id]
+        rows = len(ids) * layers
+        block.append(_sequence(sent_id, [strings[i] for i in ids], ratios.reshape(rows, -1), layers))
+        held += rows
+        if held >= group_rows(TOKENS):
+            yield pa.concat_tables(block)
+            block, held = [], 0
+    if block:
+        yield pa.concat_tables(block)
+
+
+def _sequence(sent_id: int, tokens: list[str], ratios: Any, layers: int) -> pa.Table:
+    rows = len(ratios)
+    behind = pa.array(ratios[:, 2]) if ratios.shape[1] > 2 else pa.nulls(rows, pa.float32())
+    columns = [
+        pa.array(np.full(rows, sent_id)),
+        pa.array(np.repeat(np.arange(len(tokens), dtype=np.int32), layers)),
+        pa.array(np.repeat(np.array(tokens, object), layers), pa.string()),
+        pa.array(np.tile(np.arange(1, layers + 1, dtype=np.int16), len(tokens))),
+        pa.array(ratios[:, 0]),
+        pa.array(ratios[:, 1]),
+        behind,
+    ]
+    return pa.Table.from_arrays(columns, schema=schema(TOKENS))

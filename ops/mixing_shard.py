@@ -1,0 +1,122 @@
+"""One shard's mixing: sequences through the model, reduced as they come to moments by token class and by length."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from ops.mixing import STAGES, MixingReader, Parts, quantities
+from ops.model import ModelFacts, load_model
+from ops.moments import Moments
+from ops.score import pad
+from ops.token_classes import ALL, CLASSES, TokenClasses
+from ops.tokens import Tokens
+
+Group = tuple[str, str]
+Batches = Iterator[tuple[npt.NDArray[np.int64], list[Tokens]]]
+
+
+@dataclass
+class MixingResult:
+    """One shard's outcome.
+
+    Attributes:
+        moments: for each group (`("class", name)` over the tokens of a class, `("length", tokens)` over those of the
+            sequences of that length) the moments of `[layers * quantities]` values.
+        scored: sequences that were measured.
+        unscored: first sentence of each sequence with a value that is not finite.
+        cut: sequences that were cut at the model's limit of positions.
+        tokens, masked: how many tokens were measured, and how many of them were the mask token.
+        kept: the ratios of each sequence by its first sentence (where they are asked for): token ids, and
+            `[tokens, layers, stages]` float32.
+    """
+
+    moments: dict[Group, Moments] = field(default_factory=dict)
+    scored: int = 0
+    unscored: list[int] = field(default_factory=list)
+    cut: int = 0
+    tokens: int = 0
+    masked: int = 0
+    kept: dict[int, tuple[list[int], npt.NDArray[np.float32]]] = field(default_factory=dict)
+
+
+class MixingScorer:
+    """A model ready to measure batches of sequences.
+
+    Sets the number of torch's threads of this process and switches TF32 off, as `ops.score.Scorer` does.
+
+    Args:
+        facts: the model.
+        device, dtype, threads: where and how it computes.
+        pad_id: token that fills up.
+
+    Raises:
+        InputError: the model cannot be loaded, or its architecture is not known.
+    """
+
+    def __init__(self, facts: ModelFacts, device: str, dtype: str, threads: int, pad_id: int) -> None:
+        if device == "cpu":
+            torch.set_num_threads(threads)
+        torch.backends.cuda.matmul.allow_tf32 = False
+        torch.backends.cudnn.allow_tf32 = False
+        self.device, self.pad_id = torch.device(device), pad_id
+        self.reader = MixingReader(load_model(facts, device, dtype), facts.model_type, facts.layers)
+        self.names = quantities(self.reader.points[0].norm is not None)
+
+    @torch.inference_mode()
+    def measure(self, batch: list[Tokens]) -> tuple[torch.Tensor, torch.Tensor]:
+        """Give all values of a batch's real tokens, and the row of the batch that each token stands in.
+
+        Returns:
+            `[tokens, layers, quantities]` float32 in the order of the sequences, and `[tokens]` int64; on the CPU.
+        """
+        ids, real, _ = pad(batch, self.pad_id, self.device)
+        layers = self.reader.read({"input_ids": ids, "attention_mask": real.long()}, Parts.measure)
+        return torch.stack(layers, 2)[real].cpu(), real.nonzero()[:, 0].cpu()
+
+
+def measure_shard(scorer: MixingScorer, classes: TokenClasses, batches: Batches, keep: bool) -> MixingResult:
+    """Measure a shard's sequences.
+
+    Args:
+        scorer: the model.
+        classes: its tokenizer's token classes.
+        batches: ids of the sequences' first sentences, and their tokens, masked already.
+        keep: whether every token's ratios are kept.
+    """
+    result = MixingResult()
+    stages = sum(name in STAGES for name in scorer.names)
+    for first, batch in batches:
+        values, rows = scorer.measure(batch)
+        finite = torch.isfinite(values).all(2).all(1)
+        whole = torch.ones(len(batch), dtype=torch.bool).index_put((rows[~finite],), torch.tensor(False))
+        result.scored += int(whole.sum())
+        result.unscored += first[~whole.numpy()].tolist()
+        good = whole[rows]
+        values, owner = values[good], rows[good].numpy()
+        ids = np.concatenate([np.array(t.ids, np.int64) for t in batch])[good.numpy()]
+        added = np.concatenate([np.array(t.added, bool) for t in batch])[good.numpy()]
+        lengths = np.array([len(t.ids) for t in batch])
+        result.cut += sum(t.cut for t in batch)
+        result.tokens += len(ids)
+        found = classes(ids, added)
+        flat = values.flatten(1)
+        _add(result, ("class", ALL), flat)
+        for number, name in enumerate(CLASSES):
+            _add(result, ("class", name), flat[torch.from_numpy(found == number)])
+        for length in np.unique(lengths[owner]).tolist():
+            _add(result, ("length", str(length)), flat[torch.from_numpy(lengths[owner] == length)])
+        result.masked += int((found == CLASSES.index("mask")).sum())
+        if keep:
+            ratios = values[..., :stages].numpy()
+            for row in np.flatnonzero(whole.numpy()).tolist():
+                result.kept[int(first[row])] = (batch[row].ids, ratios[owner == row])
+    return result
+
+
+def _add(result: MixingResult, group: Group, values: torch.Tensor) -> None:
+    if len(values):
+        before = result.moments.get(group, Moments.empty(values.shape[1]))
+        result.moments[group] = before.merge(Moments.of(values))

@@ -1,0 +1,48 @@
+"""The published mixing tables, from the merged moments."""
+
+from typing import Any
+
+import pyarrow as pa
+
+from ops.mixing import STAGES
+from ops.mixing_partial import Totals
+from ops.schema import TABLES, schema
+
+
+def ratio_rows(totals: Totals, layers: int, names: tuple[str, ...]) -> pa.Table:
+    """Give `mixing/ratios`: a layer, stage and token class; a class that no token has, has no row."""
+    return _rows("mixing/ratios", totals, layers, names, "class", [n for n in names if n in STAGES])
+
+
+def length_rows(totals: Totals, layers: int, names: tuple[str, ...]) -> pa.Table:
+    """Give `mixing/lengths`: a layer, stage and length of the sequences."""
+    return _rows("mixing/lengths", totals, layers, names, "length", [n for n in names if n in STAGES])
+
+
+def norm_rows(totals: Totals, layers: int, names: tuple[str, ...]) -> pa.Table:
+    """Give `mixing/norms`: a layer, quantity and token class."""
+    return _rows("mixing/norms", totals, layers, names, "class", [n for n in names if n not in STAGES])
+
+
+def _rows(table: str, totals: Totals, layers: int, names: tuple[str, ...], kind: str, wanted: list[str]) -> pa.Table:
+    """Lay out the moments, whose values stand layer by layer in the order of `names`."""
+    first, second, third = TABLES[table].order
+    rows: list[dict[str, Any]] = []
+    for (own, key), moments in totals.items():
+        if own == kind:
+            std = moments.std
+            for layer in range(layers):
+                for name in wanted:
+                    place = layer * len(names) + names.index(name)
+                    rows.append(
+                        {
+                            first: layer + 1,
+                            second: name,
+                            third: int(key) if kind == "length" else key,
+                            "n": moments.n,
+                            "mean": moments.mean[place],
+                            "std": std[place],
+                        }
+                    )
+    rows.sort(key=lambda row: (row[first], row[second], row[third]))
+    return pa.Table.from_pylist(rows, schema(table))

@@ -1,0 +1,57 @@
+"""Attention that hands out, beside its result, what each token takes from itself."""
+
+from typing import Any
+
+import torch
+from torch import nn
+
+from ops.errors import InputError
+
+NAME = "atlas_own_share"
+
+
+def attend(
+    module: nn.Module,
+    query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    attention_mask: torch.Tensor | None,
+    scaling: float | None = None,
+    **others: Any,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Give the heads' context and, where transformers expects attention weights, the own part of it.
+
+    The own part of token j in head h is alpha_jj^h v_j^h (Kobayashi 2021, the term i = j before W_O). The softmax is
+    computed once; no tensor is larger than heads x tokens x tokens.
+
+    Args:
+        query, key, value: `[sentences, heads, tokens, head width]`.
+        attention_mask: added to the scores, `[sentences, 1, tokens, tokens]`.
+        scaling: factor of the scores; by default one over the root of the head's width.
+
+    Returns:
+        Context and its own part, each `[sentences, tokens, heads, head width]`.
+    """
+    scores = (query @ key.transpose(2, 3)).mul_(query.shape[-1] ** -0.5 if scaling is None else scaling)
+    if attention_mask is not None:
+        scores += attention_mask
+    alpha = scores.softmax(-1)
+    own = alpha.diagonal(dim1=-2, dim2=-1).unsqueeze(-1) * value
+    return (alpha @ value).transpose(1, 2).contiguous(), own.transpose(1, 2)
+
+
+def use_own_share(model: nn.Module) -> None:
+    """Let a model of transformers attend by `attend`.
+
+    Raises:
+        InputError: its attention cannot be exchanged.
+    """
+    from transformers import AttentionInterface, AttentionMaskInterface
+    from transformers.masking_utils import eager_mask
+
+    AttentionInterface.register(NAME, attend)
+    AttentionMaskInterface.register(NAME, eager_mask)
+    exchange: Any = model
+    exchange.set_attn_implementation(NAME)
+    if exchange.config._attn_implementation != NAME:
+        raise InputError(f"--model: the attention of a {exchange.config.model_type} cannot be exchanged")

@@ -1,0 +1,59 @@
+"""Consecutive sentences of a document, put together to longer sequences."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+Longs = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Packed:
+    """Sequences of whole sentences, in their order.
+
+    Attributes:
+        first: id of each sequence's first sentence, `[sequences]` int64.
+        sentences: how many sentences each holds, `[sequences]` int64.
+        texts: each sequence's text, the sentences joined by a space.
+        n_tokens: each one's model tokens by the sentences' counts, special ones once, `[sequences]` int64.
+    """
+
+    first: Longs
+    sentences: Longs
+    texts: list[str]
+    n_tokens: Longs
+
+
+def pack(
+    sent_ids: Longs, texts: Sequence[str], n_tokens: Longs, documents: Sequence[object], limit: int, added: int
+) -> Packed:
+    """Put sentences that stand next to each other and come from one document together, as many as fit.
+
+    A sentence that is longer than the limit makes a sequence of its own. Sentences that ingest dropped between two
+    others (copies, rejects, those outside the sample) are not there to part them.
+
+    Args:
+        sent_ids, texts, n_tokens: of each sentence; `n_tokens` counts the special ones.
+        documents: something that tells documents apart, for each sentence.
+        limit: most tokens of a sequence, special ones included; 0 leaves every sentence by itself.
+        added: special tokens that the tokenizer adds to a text.
+
+    >>> ids = np.arange(4)
+    >>> pack(ids, ["a", "b", "c", "d"], np.full(4, 5), ["x", "x", "x", "y"], 8, 2).texts
+    ['a b', 'c', 'd']
+    """
+    starts: list[int] = []
+    lengths: list[int] = []
+    for i, tokens in enumerate(n_tokens.tolist()):
+        own = tokens - added
+        if starts and documents[i] == documents[i - 1] and lengths[-1] + own <= limit:
+            lengths[-1] += own
+        else:
+            starts.append(i)
+            lengths.append(tokens)
+    behind = [*starts[1:], len(n_tokens)] if starts else []
+    joined = [" ".join(texts[a:b]) for a, b in zip(starts, behind, strict=True)]
+    begin = np.array(starts, np.int64)
+    return Packed(sent_ids[begin], np.array(behind, np.int64) - begin, joined, np.array(lengths, np.int64))

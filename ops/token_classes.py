@@ -1,0 +1,38 @@
+"""What kind of token a token is: [CLS], [SEP], [MASK], a period or comma, or another."""
+
+import numpy as np
+import numpy.typing as npt
+
+from ops.tokens import Tokenizer
+
+ALL = "all"
+CLASSES = ("other", "punct", "mask", "sep", "cls")
+OTHER, PUNCT, MASK, SEP, CLS = range(len(CLASSES))
+
+# Signs of a word's beginning: byte-level BPE, SentencePiece.
+_BEGINNINGS = "\u0120\u2581"
+
+
+class TokenClasses:
+    """The classes of a tokenizer's tokens; `<s>` and `</s>` are RoBERTa's [CLS] and [SEP]."""
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        self.strings = tokenizer.vocabulary()
+        self._own = np.zeros(len(self.strings), np.int8)
+        self._own[[i for i, s in enumerate(self.strings) if s.lstrip(_BEGINNINGS) in (".", ",")]] = PUNCT
+        self._added = np.zeros(len(self.strings), np.int8)
+        if tokenizer.mask_id is not None:
+            self._own[tokenizer.mask_id] = MASK
+        if tokenizer.sep_id is not None:
+            self._added[tokenizer.sep_id] = SEP
+        if tokenizer.cls_id is not None:
+            self._added[tokenizer.cls_id] = CLS
+
+    def __call__(self, ids: npt.NDArray[np.int64], added: npt.NDArray[np.bool_]) -> npt.NDArray[np.int8]:
+        """Give each token's class as its place in CLASSES; [CLS] and [SEP] are such only where they were added.
+
+        Args:
+            ids: token ids, of any shape.
+            added: whether the tokenizer added the token, of that shape.
+        """
+        return np.asarray(np.where(added, self._added[ids], self._own[ids]))

@@ -1,0 +1,168 @@
+from collections.abc import Callable
+
+import pytest
+import torch
+from torch import nn
+from transformers import (
+    AlbertConfig,
+    AutoModel,
+    BertConfig,
+    CamembertConfig,
+    DistilBertConfig,
+    ElectraConfig,
+    GPT2Config,
+    PreTrainedConfig,
+    RobertaConfig,
+    XLMRobertaConfig,
+)
+
+from ops.attention_points import check_architecture
+from ops.errors import InputError
+from ops.mixing import NORMS, STAGES, MixingReader, Parts, quantities
+from ops.reference_mixing import DirectMixing
+
+LAYERS = 3
+SMALL = {"hidden_size": 16, "num_hidden_layers": LAYERS, "num_attention_heads": 2, "vocab_size": 40}
+CONFIGS: dict[str, Callable[[], PreTrainedConfig]] = {
+    "bert": lambda: BertConfig(**SMALL, intermediate_size=24),
+    "roberta": lambda: RobertaConfig(**SMALL, intermediate_size=24),
+    "xlm-roberta": lambda: XLMRobertaConfig(**SMALL, intermediate_size=24),
+    "camembert": lambda: CamembertConfig(**SMALL, intermediate_size=24),
+    "electra": lambda: ElectraConfig(**SMALL, intermediate_size=24, embedding_size=8),
+    "distilbert": lambda: DistilBertConfig(vocab_size=40, dim=16, n_layers=LAYERS, n_heads=2, hidden_dim=24),
+    "gpt2": lambda: GPT2Config(
+        vocab_size=40, n_embd=16, n_layer=LAYERS, n_head=2, n_inner=24, n_positions=32, bos_token_id=0, eos_token_id=0
+    ),
+}
+POST_LN = [kind for kind in CONFIGS if kind != "gpt2"]
+IDS = torch.tensor([[5, 6, 7, 8, 9, 9, 4], [9, 10, 11, 3, 1, 1, 1], [12, 1, 1, 1, 1, 1, 1]])
+REAL = torch.tensor([[1] * 7, [1, 1, 1, 1, 0, 0, 0], [1, 0, 0, 0, 0, 0, 0]])
+INPUTS = {"input_ids": IDS, "attention_mask": REAL}
+
+
+def make(kind: str) -> nn.Module:
+    torch.manual_seed(0)
+    model: nn.Module = AutoModel.from_config(CONFIGS[kind]()).eval()
+    for weight in model.parameters():
+        nn.init.normal_(weight, std=0.3)
+    return model
+
+
+@pytest.mark.parametrize("kind", POST_LN)
+@torch.inference_mode()
+def test_the_five_parts_sum_to_what_the_normalisation_gives(kind: str) -> None:
+    model, outputs = make(kind), []
+    reader = MixingReader(model, kind, LAYERS)
+    for point in reader.points:
+        assert point.norm is not None
+        point.norm.register_forward_hook(lambda module, args, output: outputs.append(output.clone()))
+    sums = reader.read(INPUTS, lambda parts: sum(parts.normalised(), torch.zeros(())))
+    assert len(sums) == len(outputs) == LAYERS
+    for ours, theirs in zip(sums, outputs, strict=True):
+        torch.testing.assert_close(ours[REAL.bool()], theirs[REAL.bool()], rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize("kind", POST_LN)
+@torch.inference_mode()
+def test_the_direct_implementation_gives_the_same(kind: str) -> None:
+    model = make(kind)
+    expected = DirectMixing(model, kind, LAYERS).read(INPUTS)
+    found = MixingReader(model, kind, LAYERS).read(INPUTS, Parts.measure)
+    names = quantities(True)
+    assert names == (*STAGES, *NORMS)
+    for ours, theirs in zip(found, expected, strict=True):
+        assert ours.shape == (3, 7, 7)
+        torch.testing.assert_close(ours[REAL.bool()], theirs[REAL.bool()], rtol=1e-4, atol=1e-5)
+
+
+@torch.inference_mode()
+def test_bert_pair_by_pair_from_its_own_weights() -> None:
+    model = make("bert")
+    states = model(**INPUTS, output_hidden_states=True).hidden_states
+    found = MixingReader(model, "bert", LAYERS).read(INPUTS, Parts.measure)
+    for layer, x, ours in zip(model.encoder.layer, states[:-1], found, strict=True):
+        own, out = layer.attention.self, layer.attention.output
+        for sentence, tokens in enumerate(REAL.sum(1).tolist()):
+            y = x[sentence, :tokens].double()
+            q, k, v = (y @ m.weight.double().T + m.bias.double() for m in (own.query, own.key, own.value))
+            f = torch.zeros(tokens, tokens, 16, dtype=torch.double)
+            for head in (slice(0, 8), slice(8, 16)):
+                alpha = (q[:, head] @ k[:, head].T / 8**0.5).softmax(-1)
+                for j in range(tokens):
+                    for i in range(tokens):
+                        f[j, i] += alpha[j, i] * (v[i, head] @ out.dense.weight.double().T[head])
+            for j in range(tokens):
+                mixing = f[j].sum(0) - f[j, j]
+                whole = f[j].sum(0) + out.dense.bias.double() + y[j]
+                gain = out.LayerNorm.weight.double() / (whole.var(correction=0) + out.LayerNorm.eps).sqrt()
+                kept = f[j, j] + y[j]
+                stages = [(mixing, f[j, j]), (mixing, kept)]
+                stages.append(((mixing - mixing.mean()) * gain, (kept - kept.mean()) * gain))
+                ratios = [a.norm() / (a.norm() + b.norm()) for a, b in stages]
+                norms = [mixing.norm(), f[j, j].norm(), y[j].norm(), ((y[j] - y[j].mean()) * gain).norm()]
+                expected = torch.stack(ratios + norms).float()
+                torch.testing.assert_close(ours[sentence, j], expected, rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("kind", CONFIGS)
+@torch.inference_mode()
+def test_the_model_gives_what_it_gave_before(kind: str) -> None:
+    model = make(kind)
+    expected = model(**INPUTS).last_hidden_state
+    reader = MixingReader(model, kind, LAYERS)
+    reader.read(INPUTS, Parts.measure)
+    torch.testing.assert_close(model(**INPUTS).last_hidden_state[REAL.bool()], expected[REAL.bool()])
+
+
+@torch.inference_mode()
+def test_a_decoder_has_the_stages_before_the_normalisation() -> None:
+    model = make("gpt2")
+    states = model(**INPUTS, output_hidden_states=True).hidden_states
+    found = MixingReader(model, "gpt2", LAYERS).read(INPUTS, Parts.measure)
+    assert quantities(False) == ("attn", "attn_res", "attn_mixing", "attn_preserving", "residual")
+    seen = torch.ones(7, 7).tril().bool() & REAL[:, None, None].bool()
+    for layer, x, ours in zip(model.h, states[:-1], found, strict=True):
+        norm = nn.functional.layer_norm(x, (16,), layer.ln_1.weight, layer.ln_1.bias)
+        parts = (norm @ layer.attn.c_attn.weight + layer.attn.c_attn.bias).split(16, 2)
+        q, k, v = (part.view(3, 7, 2, 8).transpose(1, 2) for part in parts)
+        alpha = (q @ k.mT / 8**0.5).masked_fill(~seen, -torch.inf).softmax(-1)
+        matrix = layer.attn.c_proj.weight.view(2, 8, 16)
+        pairs = torch.einsum("bhqk,bhkv,hvd->bqkd", alpha, v, matrix)
+        own = torch.stack([pairs[:, j, j] for j in range(7)], 1)
+        mixing = pairs.sum(2) - own
+        sizes = [v.norm(dim=-1) for v in (mixing, own, own + x, x)]
+        expected = [sizes[0] / (sizes[0] + sizes[1]), sizes[0] / (sizes[0] + sizes[2]), sizes[0], sizes[1], sizes[3]]
+        torch.testing.assert_close(ours[REAL.bool()], torch.stack(expected, -1)[REAL.bool()], rtol=1e-4, atol=1e-5)
+    # The first token of a decoder sees itself alone.
+    assert float(found[0][:, 0, 0].max()) < 1e-5
+
+
+@torch.inference_mode()
+def test_a_single_token_mixes_nothing() -> None:
+    found = MixingReader(make("bert"), "bert", LAYERS).read(INPUTS, Parts.measure)
+    assert all(float(layer[2, 0, :3].max()) < 1e-5 for layer in found)
+    assert all(float(layer[0, :, 0].min()) > 0.1 for layer in found)
+
+
+def test_no_hook_stays_behind_even_after_a_failure() -> None:
+    model = make("bert")
+    reader = MixingReader(model, "bert", LAYERS)
+    reader.read(INPUTS, Parts.measure)
+    with pytest.raises(ZeroDivisionError):
+        reader.read(INPUTS, lambda parts: parts.mixing / (1 // 0))
+    assert not any(m._forward_hooks or m._forward_pre_hooks for m in model.modules())
+
+
+@pytest.mark.parametrize("config", [AlbertConfig(**SMALL, intermediate_size=24)], ids=["albert"])
+def test_other_architectures_are_refused_by_name(config: PreTrainedConfig) -> None:
+    with pytest.raises(InputError, match=r"mixing in a albert is not known; it works for bert, .*gpt2"):
+        MixingReader(AutoModel.from_config(config), "albert", LAYERS)
+    with pytest.raises(InputError, match="deberta"):
+        check_architecture("deberta")
+
+
+def test_no_normalisation_no_parts_behind_it() -> None:
+    vectors = torch.ones(1, 1, 4)
+    parts = Parts(vectors, vectors, vectors, torch.zeros(4), None, None)
+    with pytest.raises(ValueError, match="no normalisation"):
+        parts.normalised()

@@ -1,0 +1,81 @@
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from matplotlib.figure import Figure
+
+from ops.mixing import quantities
+from ops.mixing_figures import draw_all, draw_attention_norms, draw_lengths, draw_ratios, draw_residual_norms
+from ops.mixing_partial import Totals
+from ops.mixing_tables import length_rows, norm_rows, ratio_rows
+from ops.moments import Moments
+from ops.storage import Store
+
+
+def tables(normalised: bool, layers: int = 3) -> dict[str, pa.Table]:
+    names = quantities(normalised)
+    rng = np.random.default_rng(0)
+
+    def moments(n: int) -> Moments:
+        mean = rng.random(layers * len(names))
+        return Moments(n, mean, n * mean**2 / 9, mean, mean, mean.astype(np.float32), mean.astype(np.float32))
+
+    totals: Totals = {("class", c): moments(n) for c, n in (("all", 2_000_000), ("cls", 70), ("other", 12_345))}
+    totals |= {("length", str(length)): moments(length * 10) for length in range(3, 60)}
+    return {
+        "mixing/ratios": ratio_rows(totals, layers, names),
+        "mixing/lengths": length_rows(totals, layers, names),
+        "mixing/norms": norm_rows(totals, layers, names),
+    }
+
+
+def test_every_figure_is_there_as_png_and_svg_and_the_same_each_time(tmp_path: Path) -> None:
+    for name in "ab":
+        found = draw_all(Store(str(tmp_path / name)), tables(True), "m")
+        assert len(found) == 8
+    for name in found:
+        data = (tmp_path / "a" / name).read_bytes()
+        assert data.startswith(b"\x89PNG" if name.endswith("png") else b"<?xml")
+        assert data == (tmp_path / "b" / name).read_bytes()
+
+
+@pytest.mark.parametrize("normalised", [True, False])
+def test_the_heat_map_shows_the_table(normalised: bool) -> None:
+    figure, ratios = Figure(), tables(normalised)["mixing/ratios"]
+    draw_ratios(figure, ratios, "some-model")
+    panels = [axes for axes in figure.axes if axes.images]
+    assert len(panels) == (3 if normalised else 2)
+    values = {(r["layer"], r["stage"], r["token_class"]): r["mean"] for r in ratios.to_pylist()}
+    shown = np.asarray(panels[1].images[0].get_array())
+    expected = [[values[layer, "attn_res", c] * 100 for c in ("all", "cls", "other")] for layer in (1, 2, 3)]
+    np.testing.assert_allclose(shown, expected, rtol=1e-5)
+    labels = [label.get_text() for label in panels[0].get_xticklabels()]
+    assert labels == ["all\n2.0M", "[CLS]\n70", "other\n12k"]
+    assert "some-model" in figure.get_suptitle()
+
+
+@pytest.mark.parametrize("normalised", [True, False])
+def test_the_lines_show_the_tables(normalised: bool) -> None:
+    found = tables(normalised)
+    figure, norms = Figure(), found["mixing/norms"]
+    draw_attention_norms(figure, norms, "m")
+    values = {(r["layer"], r["quantity"], r["token_class"]): r["mean"] for r in norms.to_pylist()}
+    cls = figure.axes[1]
+    assert cls.get_title() == "[CLS], 70 tokens"
+    expected = [values[layer, "attn_mixing", "cls"] for layer in (1, 2, 3)]
+    np.testing.assert_allclose(np.asarray(cls.lines[0].get_ydata()), expected, rtol=1e-6)
+    figure = Figure()
+    draw_residual_norms(figure, norms, "m")
+    assert len(figure.axes) == (2 if normalised else 1)
+    expected = [values[layer, "residual", "all"] for layer in (1, 2, 3)]
+    np.testing.assert_allclose(np.asarray(figure.axes[0].lines[0].get_ydata()), expected, rtol=1e-6)
+    figure = Figure()
+    draw_lengths(figure, found["mixing/lengths"], "m")
+    line = figure.axes[0].lines[0]
+    lengths = np.asarray(line.get_xdata())
+    assert 6 <= len(lengths) <= 12
+    assert (np.diff(lengths) > 0).all()
+    rows = [r for r in found["mixing/lengths"].to_pylist() if (r["layer"], r["stage"]) == (1, "attn")]
+    overall = sum(r["n"] * r["mean"] for r in rows) / sum(r["n"] for r in rows)
+    assert np.asarray(line.get_ydata()).min() <= overall * 100 <= np.asarray(line.get_ydata()).max()

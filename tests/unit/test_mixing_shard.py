@@ -1,0 +1,151 @@
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pyarrow.compute as pc
+import pytest
+import torch
+
+from ops.mixing import quantities
+from ops.mixing_partial import merge_partials, rows_of, token_rows, write_partial
+from ops.mixing_shard import MixingResult, MixingScorer, measure_shard
+from ops.mixing_tables import length_rows, norm_rows, ratio_rows
+from ops.model import read_facts
+from ops.schema import TABLES, schema
+from ops.storage import Store, is_whole, shard_footer
+from ops.token_classes import TokenClasses
+from ops.tokens import Tokenizer, Tokens
+
+NAMES = quantities(True)
+LAYERS = 2
+
+
+@pytest.fixture(scope="module")
+def folder(make_model: Callable[..., Path], small_bert: object) -> Path:
+    return make_model(small_bert)
+
+
+@pytest.fixture(scope="module")
+def tokenizer(folder: Path) -> Tokenizer:
+    return Tokenizer(read_facts(str(folder)))
+
+
+@pytest.fixture(scope="module")
+def scorer(folder: Path, tokenizer: Tokenizer) -> MixingScorer:
+    return MixingScorer(read_facts(str(folder)), "cpu", "float32", 1, tokenizer.pad_id)
+
+
+@pytest.fixture(scope="module")
+def sentences(tokenizer: Tokenizer) -> list[Tokens]:
+    """Sentences of one token, of some, of 2,000 (cut at the model's 40), and of unknown ones only."""
+    texts = ["Yes", "A cat, a dog and a [MASK] ran.", "word " * 2000, "\u2603 \u2603", "It rained , again ."]
+    return tokenizer.encode(texts)
+
+
+def measure(scorer: MixingScorer, tokenizer: Tokenizer, batches: list[list[Tokens]], start: int = 0) -> MixingResult:
+    numbers = np.cumsum([start, *(len(b) for b in batches)])
+    numbered = ((np.arange(n, n + len(b)), b) for n, b in zip(numbers, batches, strict=False))
+    return measure_shard(scorer, TokenClasses(tokenizer), numbered, keep=True)
+
+
+def test_moments_are_those_of_the_tokens(scorer: MixingScorer, tokenizer: Tokenizer, sentences: list[Tokens]) -> None:
+    result = measure(scorer, tokenizer, [sentences[:3], sentences[3:]])
+    assert (result.scored, result.cut, result.unscored, result.masked) == (5, 1, [], 1)
+    assert tokenizer.decode(sentences[3].ids[1:-1]) == ["[UNK]", "[UNK]"]
+    lengths = [len(t.ids) for t in sentences]
+    assert lengths[0] == 3
+    assert lengths[2] == 40
+    assert result.tokens == sum(lengths)
+    alone = [scorer.measure([t])[0].flatten(1).double() for t in sentences]
+    values = torch.cat(alone)
+    whole = result.moments["class", "all"]
+    np.testing.assert_allclose(whole.mean, values.mean(0), rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(whole.std, values.std(0, correction=0), rtol=1e-3, atol=1e-5)
+    strings = [tokenizer.decode(t.ids) for t in sentences]
+    for name, wanted in {"cls": ("[CLS]",), "sep": ("[SEP]",), "mask": ("[MASK]",), "punct": (".", ",")}.items():
+        rows = torch.tensor([s in wanted for row in strings for s in row])
+        own = result.moments["class", name]
+        assert own.n == int(rows.sum()) > 0
+        np.testing.assert_allclose(own.mean, values[rows].mean(0), rtol=1e-4, atol=1e-6)
+    assert sum(m.n for (kind, key), m in result.moments.items() if kind == "class" and key != "all") == whole.n
+    assert result.moments["length", "40"].n == 40
+    np.testing.assert_allclose(result.moments["length", "40"].mean, alone[2].mean(0), rtol=1e-4, atol=1e-6)
+
+
+def test_a_sentence_with_a_value_that_is_not_finite_is_left_out_whole(
+    make_model: Callable[..., Path], small_bert: object, tokenizer: Tokenizer, sentences: list[Tokens]
+) -> None:
+    def break_word(model: torch.nn.Module) -> None:
+        model.embeddings.word_embeddings.weight[sentences[0].ids[1]] = torch.inf  # type: ignore[union-attr,index]
+
+    scorer = MixingScorer(
+        read_facts(str(make_model(small_bert, change=break_word))), "cpu", "float32", 1, tokenizer.pad_id
+    )
+    result = measure(scorer, tokenizer, [sentences], start=10)
+    others = measure(scorer, tokenizer, [sentences[1:]], start=11)
+    assert result.unscored == [10]
+    assert result.scored == 4
+    assert sorted(result.kept) == [11, 12, 13, 14]
+    for group, moments in others.moments.items():
+        assert result.moments[group].n == moments.n
+        np.testing.assert_allclose(result.moments[group].mean, moments.mean, rtol=1e-4, atol=1e-6)
+
+
+def test_partials_merge_to_the_tables(
+    tmp_path: Path, scorer: MixingScorer, tokenizer: Tokenizer, sentences: list[Tokens]
+) -> None:
+    store = Store(str(tmp_path))
+    results = [measure(scorer, tokenizer, [sentences[:2]]), measure(scorer, tokenizer, [sentences[2:]], 2)]
+    for i, result in enumerate(results):
+        footer = shard_footer("f", f"shard-{i}", rows_of(result))
+        store.commit(f"{i}.parquet", lambda path, r=result, f=footer, i=i: write_partial(path, r, {"i": i}, f))  # type: ignore[misc]
+        assert is_whole(store, f"{i}.parquet", "f", f"shard-{i}")
+    totals, notes = merge_partials(store, ["0.parquet", "1.parquet"])
+    assert notes == [{"i": 0}, {"i": 1}]
+    assert totals["class", "punct"].n == 4
+    expected = results[0].moments["class", "all"].merge(results[1].moments["class", "all"])
+    assert np.array_equal(totals["class", "all"].mean, expected.mean)
+    assert np.array_equal(totals["class", "all"].m2, expected.m2)
+    layouts = {"mixing/ratios": ratio_rows, "mixing/lengths": length_rows, "mixing/norms": norm_rows}
+    for name, rows in layouts.items():
+        table = rows(totals, LAYERS, NAMES)
+        assert table.schema.equals(schema(name))
+        assert table.equals(table.sort_by([(c, "ascending") for c in TABLES[name].order])), "sorted"
+        assert len(set(zip(*(table[c].to_pylist() for c in TABLES[name].order), strict=True))) == table.num_rows
+    ratios = {(r["layer"], r["stage"], r["token_class"]): r for r in ratio_rows(totals, LAYERS, NAMES).to_pylist()}
+    assert len(ratios) == LAYERS * 3 * 6
+    place = 7 + NAMES.index("attn_res_ln")
+    assert ratios[2, "attn_res_ln", "all"]["mean"] == pytest.approx(expected.mean[place])
+    assert ratios[2, "attn_res_ln", "all"]["std"] == pytest.approx(expected.std[place])
+    norms = {(r["layer"], r["quantity"], r["token_class"]): r for r in norm_rows(totals, LAYERS, NAMES).to_pylist()}
+    assert norms[1, "residual", "all"]["mean"] == pytest.approx(expected.mean[NAMES.index("residual")])
+
+
+def test_the_rows_of_every_token(
+    tmp_path: Path, scorer: MixingScorer, tokenizer: Tokenizer, sentences: list[Tokens]
+) -> None:
+    result = measure(scorer, tokenizer, [sentences[3:], sentences[:3]])
+    (table,) = token_rows(result, LAYERS, TokenClasses(tokenizer).strings)
+    assert table.schema.equals(schema("mixing/tokens"))
+    assert table.equals(table.sort_by([(c, "ascending") for c in TABLES["mixing/tokens"].order]))
+    assert table.num_rows == LAYERS * sum(len(t.ids) for t in sentences)
+    own = table.filter(pc.equal(table["sent_id"], 3))
+    alone = scorer.measure([sentences[1]])[0]
+    assert own["token"].to_pylist()[::LAYERS] == tokenizer.decode(sentences[1].ids)
+    for stage, name in enumerate(("attn", "attn_res", "attn_res_ln")):
+        np.testing.assert_allclose(own[name].to_numpy(), alone[..., stage].flatten(), rtol=1e-4, atol=1e-6)
+
+
+def test_a_shard_without_a_finite_value_adds_nothing(
+    tmp_path: Path, scorer: MixingScorer, tokenizer: Tokenizer, sentences: list[Tokens]
+) -> None:
+    store = Store(str(tmp_path))
+    results = [MixingResult(unscored=[7]), measure(scorer, tokenizer, [sentences[:2]])]
+    for i, result in enumerate(results):
+        footer = shard_footer("f", f"shard-{i}", rows_of(result))
+        store.commit(f"{i}.parquet", lambda path, r=result, f=footer: write_partial(path, r, {}, f))  # type: ignore[misc]
+        assert is_whole(store, f"{i}.parquet", "f", f"shard-{i}")
+    totals, _ = merge_partials(store, ["0.parquet", "1.parquet"])
+    assert totals.keys() == results[1].moments.keys()
+    assert list(token_rows(results[0], LAYERS, [])) == []
+    assert ratio_rows({}, LAYERS, NAMES).num_rows == 0

@@ -1,0 +1,31 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ops.pack import pack
+
+ADDED = 2
+
+
+@given(st.lists(st.tuples(st.integers(3, 12), st.integers(0, 3)), max_size=20), st.integers(0, 30))
+def test_every_sentence_stands_in_one_sequence_of_its_document(rows: list[tuple[int, int]], limit: int) -> None:
+    n_tokens, documents = np.array([r[0] for r in rows], np.int64), [r[1] for r in rows]
+    ids, texts = np.arange(len(rows)) + 7, [f"s{i}" for i in range(len(rows))]
+    packed = pack(ids, texts, n_tokens, documents, limit, ADDED)
+    assert " ".join(packed.texts).split() == texts
+    assert packed.sentences.sum() == len(rows)
+    for first, count, length in zip(packed.first - 7, packed.sentences, packed.n_tokens, strict=True):
+        assert len(set(documents[first : first + count])) == 1
+        assert length == (n_tokens[first : first + count] - ADDED).sum() + ADDED
+        assert count == 1 or length <= limit
+        behind = first + count
+        if behind < len(rows) and documents[behind] == documents[first]:
+            assert length + n_tokens[behind] - ADDED > limit, "another one would have fitted"
+
+
+@pytest.mark.parametrize("limit", [0, 1])
+def test_no_limit_leaves_every_sentence_by_itself(limit: int) -> None:
+    packed = pack(np.arange(3), ["a", "b", "c"], np.full(3, 4), ["d"] * 3, limit, ADDED)
+    assert packed.texts == ["a", "b", "c"]
+    assert packed.sentences.tolist() == [1, 1, 1]
