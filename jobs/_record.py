@@ -16,18 +16,23 @@ RECORD = "run.json"
 TOOL = "neuron-atlas"
 LIBRARIES = ("ray", "torch", "transformers", "tokenizers", "datasets", "pyarrow", "numpy", "spacy", "prefixspan")
 
-# The tables that each stage writes, and the stages whose results it reads.
+# The tables that each stage writes, and the stages whose results it reads. A stage `job/part` is a part of a job that
+# is done or left out by itself.
 TABLES: dict[str, tuple[str, ...]] = {
     "ingest": ("corpus", "rejects"),
     "topk": ("topk", "neurons", "activations", "unscored"),
     "annotate": ("sentences", "_store"),
     "mine": ("patterns", "profiles", "means", "scores"),
+    "psi": ("psi/vocabulary", "psi/tokens", "psi/clusters", "psi/agreement", "psi/figures"),
+    "psi/contextual": ("psi/contextual",),
 }
 READS: dict[str, tuple[str, ...]] = {
     "ingest": (),
     "topk": ("ingest",),
     "annotate": ("ingest", "topk"),
     "mine": ("ingest", "topk", "annotate"),
+    "psi": (),
+    "psi/contextual": ("ingest",),
 }
 
 
@@ -88,7 +93,7 @@ class Run:
             what = f"{name} is not complete" if entry else f"{TABLES[name][0]}/ is missing"
             how = "give --corpus, or " if name == "ingest" else ""
             raise InputError(
-                f"--out {self.store.uri}: {what}; {how}run python -m jobs.{name} --out {self.store.uri} first"
+                f"--out {self.store.uri}: {what}; {how}run python -m jobs.{name.partition('/')[0]} --out {self.store.uri} first"
             )
         return entry
 
