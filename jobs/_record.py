@@ -25,6 +25,7 @@ TABLES: dict[str, tuple[str, ...]] = {
     "mine": ("patterns", "profiles", "means", "scores"),
     "psi": ("psi/vocabulary", "psi/tokens", "psi/clusters", "psi/agreement", "psi/figures"),
     "psi/contextual": ("psi/contextual",),
+    "mixing": ("mixing/ratios", "mixing/lengths", "mixing/norms", "mixing/tokens", "mixing/figures"),
 }
 READS: dict[str, tuple[str, ...]] = {
     "ingest": (),
@@ -33,6 +34,7 @@ READS: dict[str, tuple[str, ...]] = {
     "mine": ("ingest", "topk", "annotate"),
     "psi": (),
     "psi/contextual": ("ingest",),
+    "mixing": ("ingest",),
 }
 
 

@@ -15,16 +15,15 @@ from typing import Any, Literal
 import numpy as np
 from pydantic import Field
 
-from jobs import ingest
-from jobs._config import PRESETS, main, part_of
-from jobs._engine import fan_out, has_gpus, on_cluster, pool_size
+from jobs import _stream
+from jobs._config import main
+from jobs._engine import fan_out
 from jobs._merge import merge_ranges, write_activations, write_unscored
-from jobs._progress import Progress
 from jobs._record import Run
-from jobs._shards import PilotScorer, ScoreArgs, ShardWorker, partial, pilot_file, read_shard
-from jobs.ingest import IngestConfig
+from jobs._shards import PilotScorer, ScoreArgs, ShardWorker, pilot_file, read_shard
+from jobs._stream import SideConfig
 from ops.errors import InputError
-from ops.model import ModelFacts, read_facts
+from ops.model import ModelFacts
 from ops.neurons import Neurons
 from ops.plan import ACTIVATIONS, Shards, draw
 from ops.score import ScoreOptions, Scorer
@@ -32,10 +31,9 @@ from ops.storage import is_whole
 from ops.tokens import Tokenizer
 
 STAGE = "topk"
-INGEST_ONLY = ("corpus", "limit", "on_error", "shard_size", "split", "text_column")
 
 
-class TopkConfig(IngestConfig):
+class TopkConfig(SideConfig):
     """Options of `topk`, and those of `ingest` for when --corpus is given."""
 
     k: int = Field(100, ge=1, description="sentences kept for each neuron and pole")
@@ -47,10 +45,6 @@ class TopkConfig(IngestConfig):
     special_tokens: Literal["include", "exclude"] = Field(
         "include", description="whether the tokens that the tokenizer added count"
     )
-    device: Literal["auto", "cpu", "cuda"] = Field("auto", description="auto: the GPUs where there are any")
-    dtype: Literal["float32", "bfloat16", "float16"] = Field("float32", description="arithmetic of the forward pass")
-    threads: int = Field(1, ge=1, description="threads of one scorer on a CPU")
-    token_budget: int | None = Field(None, ge=1, description="tokens of a batch, padding included; CPU 2048, GPU 32768")
     activation_sample: int = Field(10_000, ge=0, description="sentences whose whole activation vectors are kept")
     pilot: int = Field(4_096, ge=1, description="most sentences of the pilot that fixes the histograms' edges")
 
@@ -58,8 +52,7 @@ class TopkConfig(IngestConfig):
 def run(config: TopkConfig) -> None:
     """Do the stage, or what is missing of it; first `ingest` where sources are named."""
     facts, tokenizer = prepare(config, Run(config.out))
-    if config.corpus:
-        ingest.run(part_of(config, IngestConfig, redo=False))
+    _stream.read_sources(config)
     score(config, facts, tokenizer, Run(config.out))
 
 
@@ -69,13 +62,7 @@ def prepare(config: TopkConfig, record: Run) -> tuple[ModelFacts, Tokenizer]:
     Raises:
         InputError: something is missing or does not fit.
     """
-    check_ingest_options(config)
-    if config.corpus:
-        ingest.check_sources(config)
-    else:
-        record.require(ingest.STAGE)
-    facts = read_facts(config.model)
-    tokenizer = Tokenizer(facts)
+    facts, tokenizer = _stream.prepare(config, record)
     check(config, facts, tokenizer)
     return facts, tokenizer
 
@@ -93,92 +80,47 @@ def check(config: TopkConfig, facts: ModelFacts, tokenizer: Tokenizer) -> None:
             raise InputError(f"--pool cls: {config.model} is a decoder and has no [CLS]; use --pool last or mean")
         if not tokenizer.has_cls:
             raise InputError(f"--pool cls: the tokenizer of {config.model} puts no [CLS] first; use --pool mean")
-    if config.device == "cuda" and not on_cluster() and not has_gpus():
-        raise InputError("--device cuda: no GPU is to be seen here; use --device auto or cpu")
-
-
-def check_ingest_options(config: TopkConfig) -> None:
-    """Refuse options of `ingest` where no source is named.
-
-    Raises:
-        InputError: one was given without --corpus.
-    """
-    preset = PRESETS.get(config.preset or "", {})
-    lonely = [n for n in INGEST_ONLY if n in config.model_fields_set and getattr(config, n) != preset.get(n)]
-    if lonely and not config.corpus:
-        raise InputError(
-            f"--{lonely[0].replace('_', '-')}: is an option of ingest; give --corpus with it, or leave it out"
-        )
 
 
 def score(config: TopkConfig, facts: ModelFacts, tokenizer: Tokenizer, record: Run) -> None:
     """Score all shards, merge them and write the tables."""
     started = time.monotonic()
-    corpus = record.require(ingest.STAGE)
-    if corpus["identity"]["tokenizer"] != tokenizer.fingerprint:
-        raise InputError(
-            f"--model {config.model}: its tokenizer is not the one corpus/ was made with "
-            f"({corpus['config']['model']}); give that model, or another --out"
-        )
-    device = config.device if config.device != "auto" else "cuda" if has_gpus() else "cpu"
-    budget = config.token_budget or (2_048 if device == "cpu" else 32_768)
+    corpus = _stream.require_corpus(config, tokenizer, record)
+    place = _stream.choose_place(config)
+    gpu, budget = place.device == "cuda", place.token_budget
     names = ("k", "poles", "site", "pool", "special_tokens", "dtype", "activation_sample", "pilot", "seed")
-    identity = {
-        **{name: getattr(config, name) for name in names},
-        "model": facts.fingerprint,
-        "device": device,
-        "threads": config.threads if device == "cpu" else None,
-        "token_budget": budget,
-    }
-    options = {n: v for n, v in config.model_dump(mode="json").items() if n not in INGEST_ONLY}
-    fingerprint = record.begin(STAGE, identity, {**options, "device": device, "token_budget": budget}, config.redo)
-    if record.complete(STAGE):
-        print(f"{STAGE}: done before, {record.require(STAGE)['counts']['scored']:,} sentences scored", file=sys.stderr)
+    identity = {name: getattr(config, name) for name in names}
+    fingerprint = _stream.begin(STAGE, config, facts, place, record, identity)
+    if fingerprint is None:
         return
-    record.record["model"] = {
-        "name": facts.name, "type": facts.model_type, "layers": facts.layers, "width": facts.width,
-        "position_limit": facts.position_limit, "fingerprint": facts.fingerprint,
-    }  # fmt: skip
+    record.record["model"] = _stream.describe(facts)
     shards = Shards(corpus["counts"]["sentences"], corpus["config"]["shard_size"])
-    scoring = ScoreOptions(config.site, config.pool, config.special_tokens, device, config.dtype, config.threads)
+    scoring = ScoreOptions(config.site, config.pool, config.special_tokens, place.device, config.dtype, config.threads)
     poles = ("top", "bottom") if config.poles == "both" else (config.poles,)
     k = min(config.k, shards.sentences)
     args = ScoreArgs(config.out, facts, scoring, k, poles, budget, fingerprint)
     Scorer(facts, scoring._replace(device="cpu", dtype="float32"))
     check_room(record, facts, config, shards)
 
-    gpu = device == "cuda"
-    workers = pool_size(config.workers, config.threads, gpu)
-    pool: dict[str, Any] = {"gpus": 1} if gpu else {"cpus": config.threads}
-
     if not is_whole(record.store, pilot_file(), fingerprint, "pilot"):
         sample = {"sentences": shards.sentences, "size": shards.size, "seed": config.seed, "pilot": config.pilot}
         print(f"{STAGE}: scoring a pilot for the histograms' edges", file=sys.stderr)
-        list(fan_out([sample], PilotScorer, {"args": args}, workers=1, **pool))
+        list(fan_out([sample], PilotScorer, {"args": args}, workers=1, **place.holds))
     with record.store.parquet(pilot_file()) as file:
         widths = json.loads(file.schema_arrow.metadata[b"atlas.widths"])
 
     sampled = shards.split(draw(shards.sentences, config.activation_sample, config.seed, ACTIVATIONS))
-    order = shards.order(config.seed)
     items = [
         {"shard": i, "span": shards.span(i), "sample": sampled[i].tolist()}
-        for i in order
-        if not is_whole(record.store, partial(i), fingerprint, f"shard-{i}")
+        for i in _stream.missing(record.store, STAGE, fingerprint, shards, config.seed)
     ]
-    if len(shards) < workers:
-        hint = (
-            f"{len(shards)} shards for {workers} workers; a smaller --shard-size (or --preset small) would use them all"
-        )
-        print(f"{STAGE}: {hint}", file=sys.stderr)
     prepare = bind(read_shard, args=args) if gpu else None
-    with Progress(STAGE, len(shards), "shards", len(shards) - len(items), ("sentences", shards.sentences)) as progress:
-        for done in fan_out(items, ShardWorker, {"args": args}, workers=workers, prepare=prepare, **pool):
-            progress.add(done["sentences"])
+    _stream.fan_out_shards(STAGE, items, shards, place, ShardWorker, {"args": args}, prepare)
 
     neurons = Neurons(tuple(widths))
     unscored = write_unscored(record.store, len(shards), fingerprint)
     counts = account(corpus["counts"], unscored)
-    merge_ranges(record.store, neurons, len(shards), k, poles, fingerprint, config.out, workers)
+    merge_ranges(record.store, neurons, len(shards), k, poles, fingerprint, config.out, place.workers)
     counts["activation_sample"] = write_activations(record.store, neurons, len(shards), fingerprint)
     counts |= {"neurons": len(neurons), "layers": len(widths)}
     record.finish(STAGE, counts, time.monotonic() - started)
