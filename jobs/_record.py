@@ -94,8 +94,9 @@ class Run:
         if entry is None or not entry["complete"]:
             what = f"{name} is not complete" if entry else f"{TABLES[name][0]}/ is missing"
             how = "give --corpus, or " if name == "ingest" else ""
+            job = name.partition("/")[0]
             raise InputError(
-                f"--out {self.store.uri}: {what}; {how}run python -m jobs.{name.partition('/')[0]} --out {self.store.uri} first"
+                f"--out {self.store.uri}: {what}; {how}run python -m jobs.{job} --out {self.store.uri} first"
             )
         return entry
 

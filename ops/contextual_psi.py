@@ -48,7 +48,9 @@ class ContextualPsi:
         torch.prod(values[:, :, : len(PROJECTIONS)], 2, out=values[:, :, len(PROJECTIONS)])
         return values
 
-    def _hook(self, layer: int, which: slice, values: torch.Tensor, real: torch.Tensor, norm: list[torch.Tensor]) -> Any:
+    def _hook(
+        self, layer: int, which: slice, values: torch.Tensor, real: torch.Tensor, norm: list[torch.Tensor]
+    ) -> Any:
         """Give a hook that writes psi of the projections `which`; the layer's first one leaves ||x|| in `norm`."""
         bias = self._biases[layer][which]
 

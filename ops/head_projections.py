@@ -97,3 +97,20 @@ def _bias(module: nn.Module, size: int) -> torch.Tensor:
     bias: torch.Tensor | None = module.bias  # type: ignore[assignment]
     weight: torch.Tensor = module.weight  # type: ignore[assignment]
     return weight.new_zeros(size) if bias is None else bias.detach()
+
+
+def word_embeddings(model: nn.Module, facts: ModelFacts) -> torch.Tensor:
+    """Give the table of word embeddings alone, without positions and normalisation, `[vocabulary, width]`.
+
+    Raises:
+        InputError: its rows are not as wide as the heads' input (ELECTRA's factorised table), or one is not finite.
+    """
+    vectors: torch.Tensor = model.get_input_embeddings().weight.detach()  # type: ignore[operator]
+    if vectors.shape[1] != facts.width:
+        raise InputError(
+            f"--model {facts.name}: its word embeddings are {vectors.shape[1]} wide and its layers {facts.width}, "
+            "so that no head takes them as they are; give a model whose table has the layers' width"
+        )
+    if not bool(torch.isfinite(vectors).all()):
+        raise InputError(f"--model {facts.name}: its word embeddings are not all finite; give other weights")
+    return vectors

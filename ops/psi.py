@@ -26,7 +26,8 @@ def psi(projected: torch.Tensor, norm: torch.Tensor, width: int) -> torch.Tensor
     """
     scale = math.sqrt(width / projected.shape[-1])
     stretched = torch.linalg.vector_norm(projected, dim=-1)
-    return stretched.mul_(scale).div_(norm.unsqueeze(-1))
+    ratio: torch.Tensor = stretched.mul_(scale).div_(norm.unsqueeze(-1))
+    return ratio
 
 
 def with_product(values: torch.Tensor) -> torch.Tensor:

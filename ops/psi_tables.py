@@ -49,7 +49,9 @@ def token_rows(layer: int, values: Floats) -> Iterator[pa.Table]:
     """Give the rows of `psi/tokens` of one layer (from 1), head by head; `values` are `[tokens, 4, heads]` float32."""
     for head in range(values.shape[2]):
         columns = {n: pa.array(values[:, i, head], from_pandas=True) for i, n in enumerate(VALUES)}
-        yield pa.table({**_place(layer, head, len(values)), "token_id": np.arange(len(values), dtype=np.int32), **columns})
+        yield pa.table(
+            {**_place(layer, head, len(values)), "token_id": np.arange(len(values), dtype=np.int32), **columns}
+        )
 
 
 def cluster_rows(layer: int, values: Floats, random: Floats, vocabulary: pa.Table) -> Iterator[pa.Table]:

@@ -209,7 +209,9 @@ TABLES: dict[str, TableSpec] = {
         "a token of the vocabulary",
         (
             Column("token_id", _I32, "token's number, the row of the word embeddings"),
-            Column("token", _STR, "token as the vocabulary has it; null for a row that the tokenizer never gives", True),
+            Column(
+                "token", _STR, "token as the vocabulary has it; null for a row that the tokenizer never gives", True
+            ),
             Column("type", _STR, "`Words`, `Subwords`, `Numbers`, `Symbols`, `Special` or `Tags`, by its characters"),
             Column("cluster", _I32, "its cluster by k-means on the word embeddings, counted from 0"),
             Column("cluster_type", _STR, "the type that most tokens of its cluster have"),

@@ -30,7 +30,7 @@ class TokenSums:
     def update(self, ids: torch.Tensor, values: torch.Tensor) -> None:
         """Add the values `[tokens, columns]` of tokens with these ids `[tokens]`.
 
-        Equal ids are brought together and added up in their order first, so that no two are added to one place at a time.
+        Equal ids are brought together and added up in their order first, so that no two go to one place at a time.
         """
         order = torch.argsort(ids, stable=True)
         distinct, counts = torch.unique_consecutive(ids[order], return_counts=True)
@@ -100,7 +100,8 @@ class TokenMoments:
         columns = table.schema.field("mean").type.list_size
         ids, count = (table[name].to_numpy() for name in ("token_id", "n"))
         mean, m2 = (
-            np.asarray(table[n].combine_chunks().flatten().to_numpy()).reshape(len(ids), columns) for n in ("mean", "m2")
+            np.asarray(table[n].combine_chunks().flatten().to_numpy()).reshape(len(ids), columns)
+            for n in ("mean", "m2")
         )
         return cls(ids, count, mean, m2)
 

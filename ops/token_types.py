@@ -82,7 +82,7 @@ def cluster_types(types: Sequence[str], labels: npt.NDArray[np.integer]) -> list
         One type for each cluster, `Words` for one without tokens.
     """
     counts = np.zeros((int(labels.max()) + 1, len(TYPES)), np.int64)
-    np.add.at(counts, (labels, [TYPES.index(t) for t in types]), 1)
+    np.add.at(counts, (labels, np.array([TYPES.index(t) for t in types])), 1)
     return [TYPES[i] for i in counts.argmax(1)]
 
 
