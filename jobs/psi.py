@@ -47,6 +47,7 @@ from ops.tokens import Tokenizer
 from ops.vocabulary_clusters import SUPERCLUSTERS, agreements, centroids, default_clusters, k_means
 
 PARTIALS_BYTES = 16e9
+CONTEXTUAL_FIGURE = "psi/figures/static_contextual.svg"
 
 
 class PsiConfig(SideConfig):
@@ -192,9 +193,12 @@ def measure_corpus(config: PsiConfig, facts: ModelFacts, tokenizer: Tokenizer) -
             counted += notes["tokens"]
         rows = contextual_rows(moments, facts.layers, heads)
         write_part(record.store, "psi/contextual", 0, schema("psi/contextual"), rows, job.fingerprint)
+        record.store.delete(CONTEXTUAL_FIGURE)
         counts = {"tokens": counted, "distinct_tokens": len(moments.ids), "first_unscored": unscored[:20]}
         job.finish(job.corpus["counts"]["sentences"] - len(unscored), len(unscored), counts)
-    draw_contextual(record.store, facts.layers)
+    # The static part drops its figures when it is done again, and this one with them.
+    if job is not None or not record.store.exists(CONTEXTUAL_FIGURE):
+        draw_contextual(record.store, facts.layers)
 
 
 def group_size(shards: int, partial_bytes: int) -> int:

@@ -23,7 +23,7 @@ from ops.storage import Store
 from ops.token_types import TYPES
 
 FOLDER = "psi/figures"
-TOP, BINS, POSITIONS, LEAST = 3, 200, 64, 10
+TOP, BINS, POSITIONS, LEAST = 3, 1_000, 64, 10
 _FIRST_TOKENS = ("[CLS]", "<s>")
 
 
@@ -55,9 +55,7 @@ def draw_static(store: Store, model: nn.Module, facts: ModelFacts) -> None:
 
 
 def draw_contextual(store: Store, layers: int) -> None:
-    """Draw psi of the word embeddings against that of real inputs: `static_contextual`, where it is not there yet."""
-    if store.exists(f"{FOLDER}/static_contextual.svg"):
-        return
+    """Draw psi of the word embeddings against that of real inputs: static_contextual."""
     pairs = [_layer_pairs(store, layer) for layer in range(1, layers + 1)]
     save_figure(store, f"{FOLDER}/static_contextual", draw_static_contextual(pairs, LEAST))
 

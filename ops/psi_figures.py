@@ -97,7 +97,9 @@ def draw_plane(plane: Plane, types: list[str], positions: int) -> Figure:
         xlabel=f"first component ({plane.shares[0]:.1%} of the variance)",
         ylabel=f"second component ({plane.shares[1]:.1%})",
     )
-    axes.legend(markerscale=2, fontsize=8, frameon=False)
+    legend = axes.legend(fontsize=8, frameon=False)
+    for handle in legend.legend_handles:
+        handle.set_sizes([24])  # type: ignore[union-attr]
     return figure
 
 
@@ -122,7 +124,7 @@ def draw_cosines(counts: npt.NDArray[np.integer], marked: dict[str, float]) -> F
         xlabel="cosine", ylabel="pairs", yscale="log", xlim=(low - 0.05, high + 0.05),
     )  # fmt: skip
     if marked:
-        axes.legend(frameon=False)
+        axes.legend(frameon=False, loc="upper left")
     return figure
 
 
@@ -153,7 +155,7 @@ def draw_static_contextual(pairs: list[tuple[Floats, Floats]], least: int) -> Fi
         square=True,
     )
     everything = np.concatenate([np.concatenate(pair) for pair in pairs])
-    low, high = (np.quantile(everything, [0.001, 0.999]) * (0.7, 1.4)) if len(everything) else (0.1, 10.0)
+    low, high = (np.quantile(everything, [0.0001, 0.9999]) * (0.8, 1.25)) if len(everything) else (0.1, 10.0)
     for layer, (static, contextual) in enumerate(pairs):
         axes = panels[layer]
         if len(static):
