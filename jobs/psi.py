@@ -32,11 +32,12 @@ from jobs._psi import (
 from jobs._record import Run
 from jobs._stream import SideConfig, check_ingest_options, describe, read_sources, require_corpus, start
 from jobs._stream import prepare as prepare_stream
+from ops import plan
 from ops.draw_psi import draw_contextual, draw_static
 from ops.errors import InputError
 from ops.head_projections import check_architecture, head_projections, word_embeddings
 from ops.model import ModelFacts, load_model, read_facts
-from ops.plan import CLUSTERS, Shards
+from ops.plan import Shards
 from ops.psi import VALUES
 from ops.psi_tables import contextual_rows, vocabulary_rows
 from ops.schema import schema
@@ -135,7 +136,7 @@ def measure_vocabulary(config: PsiConfig, facts: ModelFacts, tokenizer: Tokenize
             progress.add()
     labellings = [read_labels(store, i) for i in runs]
     centres = centroids(vectors, labellings[0])
-    rng = np.random.default_rng([config.seed, CLUSTERS, config.cluster_seeds])
+    rng = np.random.default_rng([config.seed, plan.SUPERCLUSTERS])
     superclusters = k_means(centres, min(SUPERCLUSTERS, len(centres)), rng)
     names = tokenizer.decode(list(range(len(vectors))))
     vocabulary = vocabulary_rows(names, tokenizer.special, vectors, labellings[0], superclusters)

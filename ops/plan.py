@@ -9,7 +9,7 @@ Ids = npt.NDArray[np.int64]
 
 # One number for each draw of a run, so that no two draws with one seed share their random stream.
 ORDER, LIMIT, ACTIVATIONS, PILOT, BASELINE = range(5)
-CLUSTERS = 200
+CLUSTERS, SUPERCLUSTERS = range(200, 202)
 
 
 @dataclass(frozen=True)

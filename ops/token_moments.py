@@ -32,6 +32,8 @@ class TokenSums:
 
         Equal ids are brought together and added up in their order first, so that no two go to one place at a time.
         """
+        if not len(ids):
+            return
         order = torch.argsort(ids, stable=True)
         distinct, counts = torch.unique_consecutive(ids[order], return_counts=True)
         wide = values[order].double()
