@@ -3,7 +3,7 @@
 import importlib
 import sys
 
-NAMES = ("english", "mining")
+NAMES = ("english", "mining", "psi")
 
 
 def main() -> int:
