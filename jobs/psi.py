@@ -3,7 +3,14 @@
     python -m jobs.psi --out runs/psi --preset small --corpus pydocs --limit 5000
     ray job submit --working-dir . -- python -m jobs.psi --out s3://bucket/run --preset paper --model bert-base-uncased
 
-EXPECT
+Writes psi/vocabulary, psi/tokens, psi/clusters and psi/agreement from the word embeddings alone; psi/contextual from
+the corpus, where there is one (corpus/, or --corpus); and figures, as PNG and SVG, below psi/figures/. Look at a head
+with python -m jobs.show --out runs/psi --psi 4:2.
+
+What to expect (packaged model, float32, November 2026): a run of k-means takes 30 s of a core, all values of the word
+embeddings 3 s, the corpus 1.06 times the forward pass alone. 20,000 sentences of 27 tokens took 12 min in all on two
+cores with ten busy processes beside them. A worker of the corpus takes 16 bytes for each token of the vocabulary, layer,
+head and value (140 MB; bert-base 280 MB) and as much again while it commits, the driver twice that while it merges.
 """
 
 import sys

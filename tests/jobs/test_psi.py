@@ -26,30 +26,22 @@ from ops.psi import static_psi
 from ops.schema import schema
 from ops.tokens import Tokenizer
 from tests.conftest import ROOT
+from tests.jobs.conftest import psi_options as options
 
 Command = Callable[..., subprocess.CompletedProcess[str]]
 TABLES = ("psi/vocabulary", "psi/tokens", "psi/clusters", "psi/agreement", "psi/contextual")
 FIGURES = ("embedding_plane", "position_attention", "psi_by_cluster", "top_cluster_types", "word_position_cosines")
-SHARDS, PER_SHARD = 9, 40
+SHARDS = 9
 
 
-def options(out: Path, model: Path, **more: Any) -> dict[str, Any]:
-    small = {"clusters": 12, "cluster_seeds": 2, "split": "none", "shard_size": PER_SHARD}
-    return {"out": str(out), "model": str(model), **small, **more}
+@pytest.fixture
+def whole(psi_run: tuple[Path, Path]) -> Path:
+    return psi_run[0]
 
 
-@pytest.fixture(scope="module")
-def model(make_model: Callable[..., Path], small_bert: Any) -> Path:
-    return make_model(small_bert)
-
-
-@pytest.fixture(scope="module")
-def whole(shared_ray: None, tmp_path_factory: pytest.TempPathFactory, source: Path, model: Path) -> Path:
-    """A run by two workers, its groups of shards kept."""
-    out = tmp_path_factory.mktemp("runs") / "psi"
-    more = {"corpus": (str(source),), "workers": 2, "keep_partials": True}
-    psi.run(PsiConfig.model_validate(options(out, model, **more)))
-    return out
+@pytest.fixture
+def model(psi_run: tuple[Path, Path]) -> Path:
+    return psi_run[1]
 
 
 def read(out: Path, table: str) -> pa.Table:

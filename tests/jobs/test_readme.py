@@ -19,8 +19,8 @@ def test_every_table_has_a_query() -> None:
 
 
 @pytest.mark.parametrize("query", QUERIES)
-def test_every_query_runs(finished: Path, small_run: tuple[Path, Path], query: str) -> None:
-    finished = small_run[0] if "/scores/" in query else finished
+def test_every_query_runs(finished: Path, small_run: tuple[Path, Path], psi_run: tuple[Path, Path], query: str) -> None:
+    finished = small_run[0] if "/scores/" in query else psi_run[0] if "/psi/" in query else finished
     duckdb.sql(query.replace("runs/small", str(finished))).fetchall()
 
 
