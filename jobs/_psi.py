@@ -112,7 +112,7 @@ class GroupReader:
     """Runs the model over groups of shards and commits the moments of the tokens that occur in each.
 
     Takes 16 bytes for each token of the vocabulary, layer, head and value (140 MB for the packaged model, 280 MB for
-    bert-base), and as much again while it commits.
+    bert-base), and twice that more while it commits.
     """
 
     def __init__(self, args: ContextualArgs) -> None:

@@ -9,8 +9,9 @@ with python -m jobs.show --out runs/psi --psi 4:2.
 
 What to expect (packaged model, float32, November 2026): a run of k-means takes 30 s of a core, all values of the word
 embeddings 3 s, the corpus 1.06 times the forward pass alone. 20,000 sentences of 27 tokens took 12 min in all on two
-cores with ten busy processes beside them. A worker of the corpus takes 16 bytes for each token of the vocabulary, layer,
-head and value (140 MB; bert-base 280 MB) and as much again while it commits, the driver twice that while it merges.
+cores with ten busy processes beside them. Beside the model, a worker of the corpus takes 16 bytes for each token of the
+vocabulary, layer, head and value, and twice that more while it commits; the driver five times that while it merges
+(measured: 140, 300 and 760 MB; bert-base twice as much).
 """
 
 import sys

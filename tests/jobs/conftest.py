@@ -78,7 +78,7 @@ def psi_run(
     make_model: Callable[..., Path],
     small_bert: object,
 ) -> tuple[Path, Path]:
-    """The job psi on a small random model by two workers: its run directory, with partial files, and the model's folder."""
+    """The job psi on a small random model by two workers: its run directory, partials kept, and the model's folder."""
     model = make_model(small_bert)
     out = tmp_path_factory.mktemp("runs") / "psi"
     more = {"corpus": (str(source),), "workers": 2, "keep_partials": True}
