@@ -38,7 +38,7 @@ from jobs._psi import (
     read_labels,
 )
 from jobs._record import Run
-from jobs._stream import SideConfig, check_ingest_options, describe, read_sources, require_corpus, start
+from jobs._stream import INGEST_ONLY, SideConfig, check_ingest_options, describe, read_sources, require_corpus, start
 from jobs._stream import prepare as prepare_stream
 from ops import plan
 from ops.draw_psi import draw_contextual, draw_static
@@ -49,11 +49,11 @@ from ops.plan import Shards
 from ops.psi import VALUES
 from ops.psi_tables import contextual_rows, vocabulary_rows
 from ops.schema import schema
-from ops.storage import is_whole
+from ops.storage import Store, is_whole
 from ops.tables import part_name, write_part
 from ops.token_moments import TokenMoments
 from ops.tokens import Tokenizer
-from ops.vocabulary_clusters import SUPERCLUSTERS, agreements, centroids, default_clusters, k_means
+from ops.vocabulary_clusters import SUPERCLUSTERS, Labels, agreements, centroids, default_clusters, k_means
 
 PARTIALS_BYTES = 16e9
 CONTEXTUAL_FIGURE = "psi/figures/static_contextual.svg"
@@ -127,22 +127,18 @@ def measure_vocabulary(config: PsiConfig, facts: ModelFacts, tokenizer: Tokenize
         "tokenizer": tokenizer.fingerprint,
         "seed": config.seed,
     }
+    options = {n: v for n, v in config.model_dump(mode="json").items() if n not in INGEST_ONLY}
     record = Run(config.out)
-    fingerprint = record.begin(STATIC, identity, config.model_dump(mode="json"), config.redo)
+    fingerprint = record.begin(STATIC, identity, {**options, "clusters": clusters}, config.redo)
     if record.complete(STATIC):
         print(f"{STATIC}: done before, {record.require(STATIC)['counts']['tokens']:,} tokens", file=sys.stderr)
         return
     record.record["stages"][STATIC]["model"] = describe(facts)
     store = record.store
-    args = {"args": PsiArgs(config.out, facts, fingerprint, clusters, config.seed)}
+    args = PsiArgs(config.out, facts, fingerprint, clusters, config.seed)
     workers = pool_size(config.workers)
 
-    runs = range(config.cluster_seeds)
-    todo = [{"run": i} for i in runs if not is_whole(store, labels_file(i), fingerprint, f"run-{i}")]
-    with Progress("psi: clusters", len(runs), "runs of k-means", len(runs) - len(todo)) as progress:
-        for _ in fan_out(todo, VocabularyClusterer, args, workers=workers):
-            progress.add()
-    labellings = [read_labels(store, i) for i in runs]
+    labellings = cluster(store, args, config.cluster_seeds, workers)
     centres = centroids(vectors, labellings[0])
     rng = np.random.default_rng([config.seed, plan.SUPERCLUSTERS])
     superclusters = k_means(centres, min(SUPERCLUSTERS, len(centres)), rng)
@@ -154,15 +150,7 @@ def measure_vocabulary(config: PsiConfig, facts: ModelFacts, tokenizer: Tokenize
     agreement = [pa.table(columns, schema=schema("psi/agreement"))] if found else []
     write_part(store, "psi/agreement", 0, schema("psi/agreement"), agreement, fingerprint)
 
-    layers = range(facts.layers)
-    todo = [
-        {"layer": i}
-        for i in layers
-        if not all(is_whole(store, part_name(t, i), fingerprint, f"layer-{i}") for t in ("psi/tokens", "psi/clusters"))
-    ]
-    with Progress("psi: word embeddings", len(layers), "layers", len(layers) - len(todo)) as progress:
-        for _ in fan_out(todo, LayerMeasurer, args, workers=workers):
-            progress.add()
+    measure_layers(store, args, facts.layers, workers)
     draw_static(store, model, facts)
     counts = {
         "tokens": len(vectors),
@@ -175,6 +163,28 @@ def measure_vocabulary(config: PsiConfig, facts: ModelFacts, tokenizer: Tokenize
     record.finish(STATIC, counts, time.monotonic() - started)
     if not config.keep_partials:
         store.delete(f"_partials/{STATIC}/vocabulary")
+
+
+def cluster(store: Store, args: PsiArgs, runs: int, workers: int) -> list[Labels]:
+    """Give the clusters of the vocabulary by each of several runs of k-means."""
+    todo = [{"run": i} for i in range(runs) if not is_whole(store, labels_file(i), args.fingerprint, f"run-{i}")]
+    with Progress("psi: clusters", runs, "runs of k-means", runs - len(todo)) as progress:
+        for _ in fan_out(todo, VocabularyClusterer, {"args": args}, workers=workers):
+            progress.add()
+    return [read_labels(store, i) for i in range(runs)]
+
+
+def measure_layers(store: Store, args: PsiArgs, layers: int, workers: int) -> None:
+    """Write the parts of `psi/tokens` and `psi/clusters`, one a layer."""
+    tables = ("psi/tokens", "psi/clusters")
+    todo = [
+        {"layer": i}
+        for i in range(layers)
+        if not all(is_whole(store, part_name(t, i), args.fingerprint, f"layer-{i}") for t in tables)
+    ]
+    with Progress("psi: word embeddings", layers, "layers", layers - len(todo)) as progress:
+        for _ in fan_out(todo, LayerMeasurer, {"args": args}, workers=workers):
+            progress.add()
 
 
 def measure_corpus(config: PsiConfig, facts: ModelFacts, tokenizer: Tokenizer) -> None:

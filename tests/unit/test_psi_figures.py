@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from ops import psi_figures
+from ops import embedding_figures, psi_figures
 from ops.figure_files import save_figure
 from ops.position_geometry import principal_plane
 from ops.storage import Store
@@ -42,13 +42,13 @@ def test_the_map_has_the_top_clusters_types_in_their_order() -> None:
 def test_the_plane_shows_every_word_and_position() -> None:
     plane = principal_plane(RNG.normal(size=(TOKENS + POSITIONS, 4)))
     types = [TYPES[i % len(TYPES)] for i in range(TOKENS)]
-    axes = psi_figures.draw_plane(plane, types, POSITIONS).axes[0]
+    axes = embedding_figures.draw_plane(plane, types, POSITIONS).axes[0]
     counts = [len(c.get_offsets()) for c in axes.collections]
     assert counts == [*(types.count(t) for t in TYPES), POSITIONS]
 
 
 def test_cosines_and_the_marked_pair() -> None:
-    axes = psi_figures.draw_cosines(np.array([0, 3, 10, 0]), {"[CLS] with position 0": 0.99}).axes[0]
+    axes = embedding_figures.draw_cosines(np.array([0, 3, 10, 0]), {"[CLS] with position 0": 0.99}).axes[0]
     assert "13 pairs" in axes.get_title()
     assert axes.lines[1].get_xdata()[0] == 0.99
     assert axes.get_xlim()[1] > 0.99
@@ -56,7 +56,7 @@ def test_cosines_and_the_marked_pair() -> None:
 
 def test_attention_panels_and_pairs() -> None:
     attention = RNG.dirichlet(np.ones(6), size=(HEADS, 6))
-    figure = psi_figures.draw_position_attention(attention)
+    figure = embedding_figures.draw_position_attention(attention)
     np.testing.assert_allclose(figure.axes[1].images[0].get_array(), np.maximum(attention[1], 1e-4))
     none = np.zeros(0, np.float32)
     pairs = [(RNG.lognormal(size=50), RNG.lognormal(size=50)), (none, none)]
@@ -69,7 +69,7 @@ def test_attention_panels_and_pairs() -> None:
 def test_both_files_and_the_same_bytes_again(tmp_path: Path) -> None:
     store = Store(str(tmp_path))
     for name in ("a", "b"):
-        save_figure(store, f"figures/{name}", psi_figures.draw_cosines(np.array([1, 3, 10]), {"a pair": 0.5}))
+        save_figure(store, f"figures/{name}", embedding_figures.draw_cosines(np.array([1, 3, 10]), {"a pair": 0.5}))
     assert store.files("figures") == ["a.png", "a.svg", "b.png", "b.svg"]
     for end in ("png", "svg"):
         assert (tmp_path / f"figures/a.{end}").read_bytes() == (tmp_path / f"figures/b.{end}").read_bytes()
