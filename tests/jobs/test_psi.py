@@ -197,12 +197,13 @@ def test_wrong_calls(tmp_path: Path, make_model: Callable[..., Path], model: Pat
 
     def refused(match: str, **more: Any) -> None:
         with pytest.raises(InputError, match=match):
-            psi.run(PsiConfig.model_validate(options(tmp_path / "run", model, corpus=(str(source),)) | more))
+            given = options(tmp_path / "run", model, corpus=(str(source),)) | more
+            psi.run(PsiConfig.model_validate({n: v for n, v in given.items() if v is not None}))
         assert not (tmp_path / "run" / "corpus").exists()
 
     refused("--clusters 40000: .* has a vocabulary of 30522 tokens", clusters=40_000)
     refused("--static-only with --corpus", static_only=True)
-    refused("--shard-size: is an option of ingest", corpus=(), static_only=True)
+    refused("--shard-size: is an option of ingest", corpus=None, split=None, static_only=True)
     refused("no such directory", model="./no/such/model")
     albert = AlbertConfig(
         vocab_size=30522,
