@@ -196,9 +196,10 @@ def test_wrong_calls(tmp_path: Path, make_model: Callable[..., Path], model: Pat
     from transformers import AlbertConfig
 
     def refused(match: str, **more: Any) -> None:
+        given = options(tmp_path / "run", model, corpus=(str(source),)) | more
+        config = PsiConfig.model_validate({n: v for n, v in given.items() if v is not None})
         with pytest.raises(InputError, match=match):
-            given = options(tmp_path / "run", model, corpus=(str(source),)) | more
-            psi.run(PsiConfig.model_validate({n: v for n, v in given.items() if v is not None}))
+            psi.run(config)
         assert not (tmp_path / "run" / "corpus").exists()
 
     refused("--clusters 40000: .* has a vocabulary of 30522 tokens", clusters=40_000)
