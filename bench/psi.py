@@ -4,7 +4,8 @@
 
 Sentences come from the Parquet files of the folder corpora/ below ATLAS_TEST_DATA where that is set, else from
 docstrings. Each batch (by length, 2,048 tokens) runs through the packaged model without and with psi in turn, on one
-thread. Exit status 1 where a count or a value differs or the target is missed.
+thread. On a busy machine trust the ratio of CPU seconds. Exit status 1 where a count or a value differs or either ratio
+misses the target.
 """
 
 import argparse
@@ -77,18 +78,18 @@ def measure(texts: list[str], repeats: int) -> dict[str, object]:
         plain_s, plain_cpu = plain_s + medians[0], plain_cpu + medians[1]
         psi_s, psi_cpu = psi_s + medians[2], psi_cpu + medians[3]
         differences.append(difference(reader, inputs, real))
-    ratio = psi_s / plain_s
+    ratio, cpu_ratio = psi_s / plain_s, psi_cpu / plain_cpu
     return {
         "sentences": len(texts),
         "tokens": int(lengths.sum()),
         "plain_s": round(plain_s, 3),
         "with_psi_s": round(psi_s, 3),
         "ratio": round(ratio, 3),
-        "ratio_cpu": round(psi_cpu / plain_cpu, 3),
+        "cpu_ratio": round(cpu_ratio, 3),
         "largest_difference": max(differences),
         "counts_agree": int(sums.count.sum()) == int(lengths.sum()) * repeats,
         "values_agree": max(differences) < 1e-4,
-        "targets_met": ratio <= TARGET,
+        "targets_met": max(ratio, cpu_ratio) <= TARGET,
     }
 
 
