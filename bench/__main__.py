@@ -3,7 +3,7 @@
 import importlib
 import sys
 
-NAMES = ("english", "ingest", "mining", "mixing", "sharing")
+NAMES = ("english", "ingest", "mining", "mixing", "psi", "sharing")
 
 
 def main() -> int:

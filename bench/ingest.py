@@ -92,7 +92,7 @@ def words() -> list[str]:
     """Give a thousand words that are one token each to the packaged model."""
     tokenizer = Tokenizer(read_facts("sample"))
     pieces = tokenizer.decode(list(range(1_996, 6_000)))
-    return [piece for piece in pieces if piece.isascii() and piece.isalpha() and len(piece) > 3][:WORDS]
+    return [piece for piece in pieces if piece and piece.isascii() and piece.isalpha() and len(piece) > 3][:WORDS]
 
 
 def write_file(folder: Path, known: list[str], number: int, thousands: "np.ndarray") -> int:

@@ -16,13 +16,15 @@ RECORD = "run.json"
 TOOL = "neuron-atlas"
 LIBRARIES = ("ray", "torch", "transformers", "tokenizers", "datasets", "pyarrow", "numpy", "spacy", "prefixspan")
 
-# The tables that each stage writes, and the stages whose results it reads.
+# The tables that each stage writes, and the stages whose results it reads. A stage `job/part` is a part of a job that
+# is done or left out by itself.
 TABLES: dict[str, tuple[str, ...]] = {
     "ingest": ("corpus", "rejects"),
     "topk": ("topk", "neurons", "activations", "unscored"),
     "annotate": ("sentences", "_store"),
     "mine": ("patterns", "profiles", "means", "scores"),
-    "psi": ("psi/vocabulary", "psi/tokens", "psi/clusters", "psi/contextual", "psi/figures"),
+    "psi": ("psi/vocabulary", "psi/tokens", "psi/clusters", "psi/agreement", "psi/figures"),
+    "psi/contextual": ("psi/contextual",),
     "mixing": ("mixing/ratios", "mixing/lengths", "mixing/norms", "mixing/tokens", "mixing/figures"),
 }
 READS: dict[str, tuple[str, ...]] = {
@@ -30,7 +32,8 @@ READS: dict[str, tuple[str, ...]] = {
     "topk": ("ingest",),
     "annotate": ("ingest", "topk"),
     "mine": ("ingest", "topk", "annotate"),
-    "psi": ("ingest",),
+    "psi": (),
+    "psi/contextual": ("ingest",),
     "mixing": ("ingest",),
 }
 
@@ -91,8 +94,9 @@ class Run:
         if entry is None or not entry["complete"]:
             what = f"{name} is not complete" if entry else f"{TABLES[name][0]}/ is missing"
             how = "give --corpus, or " if name == "ingest" else ""
+            job = name.partition("/")[0]
             raise InputError(
-                f"--out {self.store.uri}: {what}; {how}run python -m jobs.{name} --out {self.store.uri} first"
+                f"--out {self.store.uri}: {what}; {how}run python -m jobs.{job} --out {self.store.uri} first"
             )
         return entry
 

@@ -1,22 +1,23 @@
-"""Print one neuron: its sentences, what they have in common, and how that differs from the corpus.
+"""Print one neuron (its sentences, what they have in common, against the corpus) or one attention head.
 
     python -m jobs.show --out runs/small --neuron 3:17
     python -m jobs.show --out s3://bucket/run --neuron 11:309 --pole bottom --rows 20
+    python -m jobs.show --out runs/psi --psi 4:2
 
 Reads the tables of a finished run; starts no Ray.
 """
 
 import shutil
 import sys
-from typing import Any, Literal
+from typing import Literal
 
-import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.dataset as ds
 from pydantic import Field
 
 from jobs._config import JobConfig, main
 from jobs._record import Run
+from jobs._show import parse_pair, read
+from jobs._show_head import show_head
 from ops.errors import InputError
 from ops.show_neuron import lay_out
 from ops.storage import Store
@@ -26,13 +27,20 @@ class ShowConfig(JobConfig):
     """Options of `show`."""
 
     neuron: str = Field("", description="LAYER:UNIT, layers from 1, units from 0")
+    psi: str = Field("", description="LAYER:HEAD, layers from 1, heads from 0: the tokens that a head stretches most")
     pole: Literal["top", "bottom"] = Field("top", description="highest or lowest activations")
     rows: int = Field(10, ge=1, description="lines of each list")
 
 
 def run(config: ShowConfig) -> None:
-    """Print the neuron."""
-    layer, unit = parse_neuron(config.neuron)
+    """Print the neuron or the head."""
+    width = max(shutil.get_terminal_size((110, 24)).columns, 60)
+    if config.psi:
+        if config.neuron:
+            raise InputError("--psi with --neuron: shows one thing at a time; give one of the two")
+        print(show_head(Run(config.out, create=False), config.psi, config.rows, width))
+        return
+    layer, unit = parse_pair("--neuron", config.neuron, "LAYER:UNIT, such as 3:17 (layers from 1, units from 0)")
     record = Run(config.out, create=False)
     for stage in ("topk", "annotate", "mine"):
         record.require(stage)
@@ -52,30 +60,7 @@ def run(config: ShowConfig) -> None:
     }
     winners = [{**w, **texts.get(w["sent_id"], {})} for w in winners]
     patterns, profiles, means = (read(store, table, own) for table in ("patterns", "profiles", "means"))
-    width = max(shutil.get_terminal_size((110, 24)).columns, 60)
     print(lay_out(neuron[0], config.pole, winners, patterns, profiles, means, config.rows, width))
-
-
-def parse_neuron(text: str) -> tuple[int, int]:
-    """Read LAYER:UNIT.
-
-    Raises:
-        InputError: it is not two whole numbers.
-    """
-    layer, colon, unit = text.partition(":")
-    if not (colon and layer.isdigit() and unit.isdigit()):
-        raise InputError(f"--neuron {text!r}: expected LAYER:UNIT, such as 3:17 (layers from 1, units from 0)")
-    return int(layer), int(unit)
-
-
-def read(store: Store, table: str, where: pc.Expression, columns: list[str] | None = None) -> list[dict[str, Any]]:
-    """Give a table's rows for which `where` holds, in the table's order."""
-    files = [store.path(f"{table}/{name}") for name in store.files(table, ".parquet")]
-    found: pa.Table = ds.dataset(files, filesystem=store.filesystem, format="parquet").to_table(
-        filter=where, columns=columns
-    )
-    rows: list[dict[str, Any]] = found.to_pylist()
-    return rows
 
 
 def known(store: Store) -> str:

@@ -8,7 +8,7 @@ import numpy.typing as npt
 Ids = npt.NDArray[np.int64]
 
 # One number for each draw of a run, so that no two draws with one seed share their random stream.
-ORDER, LIMIT, ACTIVATIONS, PILOT, BASELINE, NEAR, MASKING = range(7)
+ORDER, LIMIT, ACTIVATIONS, PILOT, BASELINE, NEAR, MASKING, CLUSTERS, SUPERCLUSTERS = range(9)
 
 
 @dataclass(frozen=True)

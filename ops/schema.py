@@ -54,6 +54,10 @@ _NEURON = (
     Column("unit", _I16, "unit within the layer, counted from 0"),
 )
 _POLE = Column("pole", _STR, "`top`: the highest activations; `bottom`: the lowest")
+_HEAD = (
+    Column("layer", _I16, "layer, counted from 1"),
+    Column("head", _I16, "attention head within the layer, counted from 0"),
+)
 _SENTENCE = (
     Column("sent_id", _I64, "sentence, dense from 0 in the order of the sources"),
     Column("text", _STR, "the sentence"),
@@ -61,6 +65,9 @@ _SENTENCE = (
     Column("doc_id", _STR, "document the sentence stands in"),
     Column("meta", META, "what the source says of the document, as strings"),
 )
+
+_PSI = {"q": "the query", "k": "the key", "v": "the value", "qkv": "the three, their product"}
+_MOMENT = {"mean": "mean", "std": "standard deviation (ddof 0)"}
 
 TABLES: dict[str, TableSpec] = {
     "corpus": TableSpec(
@@ -243,6 +250,72 @@ TABLES: dict[str, TableSpec] = {
             Column("attn_res_ln", _F32, "mixing ratio behind LayerNorm; null in pre-LN models", True),
         ),
         ("sent_id", "position", "layer"),
+    ),
+    "psi/vocabulary": TableSpec(
+        "a token of the vocabulary",
+        (
+            Column("token_id", _I32, "token's number, the row of the word embeddings"),
+            Column(
+                "token", _STR, "token as the vocabulary has it; null for a row that the tokenizer never gives", True
+            ),
+            Column("type", _STR, "`Words`, `Subwords`, `Numbers`, `Symbols`, `Special` or `Tags`, by its characters"),
+            Column("cluster", _I32, "its cluster by k-means on the word embeddings, counted from 0"),
+            Column("cluster_type", _STR, "the type that most tokens of its cluster have"),
+            Column("norm", _F32, "Euclidean norm of its word embedding"),
+            Column("distance", _F32, "Euclidean distance from its cluster's centroid"),
+            Column("supercluster", _I32, "cluster of its cluster's centroid among the centroids, counted from 0"),
+        ),
+        ("token_id",),
+    ),
+    "psi/tokens": TableSpec(
+        "a token in a head, its word embedding alone",
+        (
+            *_HEAD,
+            Column("token_id", _I32, "token's number"),
+            *(Column(f"psi_{p}", _F32, f"norm stretch ratio of {_PSI[p]}; null for a zero vector", True) for p in _PSI),
+        ),
+        ("layer", "head", "token_id"),
+    ),
+    "psi/clusters": TableSpec(
+        "a cluster in a head, the word embeddings alone",
+        (
+            *_HEAD,
+            Column("cluster", _I32, "cluster of tokens"),
+            Column("type", _STR, "the type that most of its tokens have"),
+            Column("tokens", _STRS, "tokens nearest to the centroid, the nearest first"),
+            Column("n", _I64, "tokens that the means are over (those of a zero vector have no psi)"),
+            *(Column(f"psi_{p}", _F32, f"mean over its tokens of psi of {_PSI[p]}", True) for p in _PSI),
+            *(
+                Column(f"z_{p}", _F32, f"standard deviations of psi_{p} from a random group of as many tokens", True)
+                for p in _PSI
+            ),
+            *(Column(f"relative_{p}", _F32, f"psi_{p} over that of a random direction", True) for p in _PSI),
+            Column("rank", _I32, "rank by psi_qkv within the head, counted from 1"),
+        ),
+        ("layer", "head", "rank"),
+    ),
+    "psi/agreement": TableSpec(
+        "a pair of k-means runs over the vocabulary that differ in their seed",
+        (
+            Column("run_a", _I32, "one run, counted from 0; run 0 gave the clusters of the other tables"),
+            Column("run_b", _I32, "the other run"),
+            Column("rand_index", _F64, "adjusted Rand index: 1 where they agree, 0 as by chance"),
+        ),
+        ("run_a", "run_b"),
+    ),
+    "psi/contextual": TableSpec(
+        "a token in a head, over the corpus",
+        (
+            *_HEAD,
+            Column("token_id", _I32, "token's number"),
+            Column("n", _I64, "times the token occurs"),
+            *(
+                Column(f"psi_{p}_{m}", _F32, f"{_MOMENT[m]} of psi of {_PSI[p]} over these occurrences")
+                for p in _PSI
+                for m in _MOMENT
+            ),
+        ),
+        ("layer", "head", "token_id"),
     ),
 }
 

@@ -67,9 +67,14 @@ class Tokenizer:
         out = self._own(text, truncation=True, max_length=self.limit, return_special_tokens_mask=True)
         return Tokens(out["input_ids"], out["special_tokens_mask"], whole > len(out["input_ids"]))
 
-    def decode(self, ids: list[int]) -> list[str]:
-        """Give the tokens' strings."""
+    def decode(self, ids: list[int]) -> list[str | None]:
+        """Give the tokens' strings; None for an id that the tokenizer never gives."""
         return list(self._own.convert_ids_to_tokens(ids))
+
+    @property
+    def special(self) -> list[str]:
+        """The special tokens' strings (`[CLS]`, `[PAD]`, ...)."""
+        return list(self._own.all_special_tokens)
 
     @property
     def has_cls(self) -> bool:

@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from jobs import mixing
+from jobs import mixing, psi
 from jobs import run as run_job
 from jobs.mixing import MixingConfig
+from jobs.psi import PsiConfig
 from jobs.run import RunConfig
 from ops.pydocs import read_pydocs
 from ops.rows import Row
@@ -82,4 +83,25 @@ def mixing_run(
     model = make_model(small_bert)
     out = tmp_path_factory.mktemp("runs") / "mixing"
     mixing.run(mixing_config(out, source, model, keep_partials=True))
+    return out, model
+
+
+def psi_options(out: Path, model: Path, **more: Any) -> dict[str, Any]:
+    small = {"clusters": 12, "cluster_seeds": 2, "split": "none", "shard_size": 40}
+    return {"out": str(out), "model": str(model), **small, **more}
+
+
+@pytest.fixture(scope="session")
+def psi_run(
+    shared_ray: None,
+    tmp_path_factory: pytest.TempPathFactory,
+    source: Path,
+    make_model: Callable[..., Path],
+    small_bert: object,
+) -> tuple[Path, Path]:
+    """The job psi on a small random model by two workers: its run directory, partials kept, and the model's folder."""
+    model = make_model(small_bert)
+    out = tmp_path_factory.mktemp("runs") / "psi"
+    more = {"corpus": (str(source),), "workers": 2, "keep_partials": True}
+    psi.run(PsiConfig.model_validate(psi_options(out, model, **more)))
     return out, model

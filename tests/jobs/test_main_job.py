@@ -225,9 +225,15 @@ def test_profiles_are_shares_of_the_metadata(finished: Path) -> None:
 
 @pytest.mark.parametrize("table", sorted(TABLES.keys() | {"activations"}))
 def test_every_table_opens_in_duckdb_polars_and_datasets(
-    finished: Path, small_run: tuple[Path, Path], mixing_run: tuple[Path, Path], table: str, tmp_path: Path
+    finished: Path,
+    small_run: tuple[Path, Path],
+    mixing_run: tuple[Path, Path],
+    psi_run: tuple[Path, Path],
+    table: str,
+    tmp_path: Path,
 ) -> None:
-    finished = small_run[0] if table == "scores" else mixing_run[0] if table.startswith("mixing/") else finished
+    others = {"scores": small_run[0], "mixing": mixing_run[0], "psi": psi_run[0]}
+    finished = others.get(table.partition("/")[0], finished)
     files = sorted((finished / table).glob("*.parquet"))
     rows = sum(pq.ParquetFile(f).metadata.num_rows for f in files)
     assert duckdb.sql(f"select count(*) from read_parquet('{finished}/{table}/*.parquet')").fetchall() == [(rows,)]

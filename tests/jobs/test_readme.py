@@ -20,9 +20,10 @@ def test_every_table_has_a_query() -> None:
 
 @pytest.mark.parametrize("query", QUERIES)
 def test_every_query_runs(
-    finished: Path, small_run: tuple[Path, Path], mixing_run: tuple[Path, Path], query: str
+    finished: Path, small_run: tuple[Path, Path], mixing_run: tuple[Path, Path], psi_run: tuple[Path, Path], query: str
 ) -> None:
-    finished = small_run[0] if "/scores/" in query else mixing_run[0] if "/mixing/" in query else finished
+    others = {"/scores/": small_run[0], "/mixing/": mixing_run[0], "/psi/": psi_run[0]}
+    finished = next((run for part, run in others.items() if part in query), finished)
     duckdb.sql(query.replace("runs/small", str(finished))).fetchall()
 
 

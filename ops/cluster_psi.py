@@ -1,0 +1,68 @@
+"""A cluster's psi in a head: means over its tokens, set against random groups of its size and random directions."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class ClusterPsi:
+    """What the clusters' rows of `psi/clusters` say of one head; all but `n` and `rank` are `[clusters, values]`.
+
+    Attributes:
+        n: tokens that the means are over (those of norm zero have no psi), `[clusters]`.
+        mean: mean over the cluster's tokens.
+        z: how many standard deviations the mean lies from that of a random group of as many tokens.
+        relative: the mean over what a random direction gives.
+        rank: place by the mean of the last value, from 1, `[clusters]`; clusters without a value come last.
+    """
+
+    n: npt.NDArray[np.int64]
+    mean: Floats
+    z: Floats
+    relative: Floats
+    rank: npt.NDArray[np.int32]
+
+
+def cluster_psi(values: Floats, labels: npt.NDArray[np.integer], random: Floats) -> ClusterPsi:
+    """Measure every cluster in one head.
+
+    Args:
+        values: psi of each token, `[tokens, values]` float64, not a number where a token has none; psi_qkv last.
+        labels: cluster of each token, from 0, `[tokens]`.
+        random: psi of a random direction, `[values]`.
+    """
+    known = np.isfinite(values).all(1)
+    clusters = int(labels.max()) + 1
+    count = np.bincount(labels[known], minlength=clusters)
+    total = np.stack([np.bincount(labels[known], column[known], clusters) for column in values.T], 1)
+    with np.errstate(invalid="ignore"):
+        mean = total / count[:, None]
+    z = group_z_score(mean, count[:, None], values[known])
+    order = np.lexsort((np.arange(clusters), -np.nan_to_num(mean[:, -1], nan=-1.0)))
+    rank = np.empty(clusters, np.int32)
+    rank[order] = np.arange(1, clusters + 1)
+    return ClusterPsi(count, mean, z, mean / random, rank)
+
+
+def group_z_score(mean: Floats, size: npt.NDArray[np.integer], population: Floats) -> Floats:
+    """Say how far groups' means lie from those of random groups of the same size, in standard deviations.
+
+    The mean of n values drawn without replacement from N has the population's mean and the variance
+    s^2 / n (N - n) / (N - 1), where s^2 is the population's (ddof 0): exact, so nothing is sampled.
+
+    Args:
+        mean: `[groups, values]`.
+        size: n of each group, `[groups, 1]`.
+        population: all values, `[tokens, values]`.
+
+    Returns:
+        `[groups, values]`; not a number for a group of none or of all, and where all values are equal.
+    """
+    everything = len(population)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        spread = np.sqrt(population.var(0) / size * (everything - size) / (everything - 1))
+        return np.where(spread > 0, (mean - population.mean(0)) / spread, np.nan)

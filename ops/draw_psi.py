@@ -1,0 +1,71 @@
+"""The figures of a run's psi tables, below `psi/figures/`."""
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+from torch import nn
+
+from ops.embedding_figures import draw_cosines, draw_plane, draw_position_attention
+from ops.figure_files import save_figure
+from ops.head_projections import head_projections, word_embeddings
+from ops.model import ModelFacts
+from ops.position_geometry import cosine, cosine_histogram, position_attention, position_table, principal_plane
+from ops.psi_figures import draw_by_cluster, draw_static_contextual, draw_top_types
+from ops.storage import Store
+from ops.token_types import TYPES
+
+FOLDER = "psi/figures"
+TOP, BINS, POSITIONS, LEAST = 3, 1_000, 64, 10
+_FIRST_TOKENS = ("[CLS]", "<s>")
+
+
+def draw_static(store: Store, model: nn.Module, facts: ModelFacts) -> None:
+    """Draw what the word and position embeddings alone show.
+
+    Files: psi_by_cluster, top_cluster_types, embedding_plane, word_position_cosines, position_attention.
+    """
+    clusters = _read(store, "psi/clusters", ["layer", "head", "rank", "psi_qkv", "type"])
+    heads = head_projections(model, facts)
+    shape = (facts.layers, heads[0].heads, -1)
+    ranked = clusters["psi_qkv"].to_numpy().reshape(shape)
+    save_figure(store, f"{FOLDER}/psi_by_cluster", draw_by_cluster(ranked))
+    types = np.array([TYPES.index(t) for t in clusters["type"].to_pylist()]).reshape(shape)
+    save_figure(store, f"{FOLDER}/top_cluster_types", draw_top_types(types[:, :, :TOP]))
+
+    vocabulary = _read(store, "psi/vocabulary", ["token", "type"])
+    words, positions = word_embeddings(model, facts).numpy(), position_table(model)
+    if positions is None:
+        return
+    order, names = positions.numpy(), vocabulary["token"].to_pylist()
+    plane = principal_plane(np.concatenate([words, order]))
+    save_figure(store, f"{FOLDER}/embedding_plane", draw_plane(plane, vocabulary["type"].to_pylist(), len(order)))
+    marked = {f"{t} with position 0": cosine(words[names.index(t)], order[0]) for t in _FIRST_TOKENS if t in names}
+    histogram = cosine_histogram(words, order, BINS)
+    save_figure(store, f"{FOLDER}/word_position_cosines", draw_cosines(histogram, marked))
+    attention = position_attention(model, heads[0], positions[:POSITIONS], facts.decoder)
+    save_figure(store, f"{FOLDER}/position_attention", draw_position_attention(attention))
+
+
+def draw_contextual(store: Store, layers: int) -> None:
+    """Draw psi of the word embeddings against that of real inputs: static_contextual."""
+    pairs = [_layer_pairs(store, layer) for layer in range(1, layers + 1)]
+    save_figure(store, f"{FOLDER}/static_contextual", draw_static_contextual(pairs, LEAST))
+
+
+def _layer_pairs(store: Store, layer: int) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
+    """Give static and contextual psi_qkv of all heads of a layer and of the tokens that occur often enough."""
+    here = pc.field("layer") == layer
+    own = _read(store, "psi/contextual", ["head", "token_id", "psi_qkv_mean"], here & (pc.field("n") >= LEAST))
+    alone = _read(store, "psi/tokens", ["head", "token_id", "psi_qkv"], here)
+    tokens = int(pc.max(alone["token_id"]).as_py()) + 1
+    static = alone["psi_qkv"].to_numpy()[own["head"].to_numpy().astype(np.int64) * tokens + own["token_id"].to_numpy()]
+    contextual = own["psi_qkv_mean"].to_numpy()
+    known = np.isfinite(static) & (static > 0) & (contextual > 0)
+    return static[known], contextual[known]
+
+
+def _read(store: Store, table: str, columns: list[str], where: pc.Expression | None = None) -> pa.Table:
+    files = [store.path(f"{table}/{name}") for name in store.files(table, ".parquet")]
+    return ds.dataset(files, filesystem=store.filesystem, format="parquet").to_table(columns=columns, filter=where)

@@ -1,0 +1,84 @@
+"""Figures of word and position embeddings (Maeda 2024), drawn from arrays."""
+
+import numpy as np
+import numpy.typing as npt
+from matplotlib.colors import LogNorm
+from matplotlib.figure import Figure
+
+from ops.figure_panels import TYPE_COLOURS, label_outer, panels
+from ops.position_geometry import Plane
+from ops.token_types import TYPES
+
+Floats = npt.NDArray[np.floating]
+
+
+def draw_plane(plane: Plane, types: list[str], positions: int) -> Figure:
+    """Draw word embeddings by type and position embeddings by their order on their two principal axes.
+
+    Args:
+        plane: words first, then `positions` positions in order.
+        types: type of each word.
+    """
+    figure = Figure(figsize=(8, 6), layout="constrained")
+    axes = figure.add_subplot()
+    words = plane.places[: len(types)]
+    for kind in TYPES:
+        chosen = np.array([t == kind for t in types])
+        size = 30 if chosen.sum() < 20 else 3
+        axes.scatter(
+            words[chosen, 0], words[chosen, 1], s=size, color=TYPE_COLOURS[kind], lw=0, label=kind, rasterized=True
+        )
+    if positions:
+        places = plane.places[len(types) :]
+        marks = axes.scatter(
+            places[:, 0], places[:, 1], s=8, c=np.arange(positions), cmap="magma", lw=0, label="positions"
+        )
+        figure.colorbar(marks, ax=axes, label="position", fraction=0.04)
+    axes.set(
+        title="Word and position embeddings, principal components",
+        xlabel=f"first component ({plane.shares[0]:.1%} of the variance)",
+        ylabel=f"second component ({plane.shares[1]:.1%})",
+    )
+    legend = axes.legend(fontsize=8, frameon=False)
+    for handle in legend.legend_handles:
+        handle.set_sizes([24])  # type: ignore[union-attr]
+    return figure
+
+
+def draw_cosines(counts: npt.NDArray[np.integer], marked: dict[str, float]) -> Figure:
+    """Draw the histogram of all word-position cosines, with single pairs marked.
+
+    Args:
+        counts: pairs in equal bins from -1 to 1.
+        marked: cosine of each pair to be marked, by its name.
+    """
+    figure = Figure(figsize=(8, 4.5), layout="constrained")
+    axes = figure.add_subplot()
+    edges = np.linspace(-1, 1, len(counts) + 1)
+    axes.stairs(counts, edges, fill=True, color=TYPE_COLOURS["Words"])
+    axes.axvline(0, color="black", lw=0.6)
+    for name, value in marked.items():
+        axes.axvline(value, color=TYPE_COLOURS["Tags"], lw=1.2, ls="--", label=f"{name}: {value:.3f}")
+    seen = edges[:-1][counts > 0]
+    low, high = min([seen.min(), *marked.values()]), max([seen.max(), *marked.values()])
+    axes.set(
+        title=f"Cosine of every word embedding with every position embedding ({counts.sum():,} pairs)",
+        xlabel="cosine", ylabel="pairs", yscale="log", xlim=(low - 0.05, high + 0.05),
+    )  # fmt: skip
+    if marked:
+        axes.legend(frameon=False, loc="upper left")
+    return figure
+
+
+def draw_position_attention(attention: Floats) -> Figure:
+    """Draw the first layer's attention from positions alone, a panel a head: `[heads, query, key]`."""
+    figure, every = panels(len(attention), "Attention of layer 1 from position embeddings alone", square=True)
+    floor = max(float(attention[attention > 0].min()), 1e-4)
+    for head, axes in enumerate(every):
+        image = axes.imshow(
+            np.maximum(attention[head], floor), cmap="magma", norm=LogNorm(floor, 1), interpolation="nearest"
+        )
+        axes.set(title=f"head {head}")
+    label_outer(every, "key position", "query position")
+    figure.colorbar(image, ax=every, label="attention weight", fraction=0.02)
+    return figure

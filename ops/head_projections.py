@@ -1,0 +1,116 @@
+"""The query, key and value projections of every attention head of a model: their matrices and where they run."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import nn
+
+from ops.errors import InputError
+from ops.model import ModelFacts
+
+PROJECTIONS = ("q", "k", "v")
+
+# The modules that project, by architecture: three of them, or one whose output holds query, key and value in turn.
+_BERT = ("attention.self.query", "attention.self.key", "attention.self.value")
+_MODULES: dict[str, tuple[str, ...]] = {
+    "bert": _BERT,
+    "camembert": _BERT,
+    "electra": _BERT,
+    "roberta": _BERT,
+    "xlm-roberta": _BERT,
+    "distilbert": ("attention.q_lin", "attention.k_lin", "attention.v_lin"),
+    "gpt2": ("attn.c_attn",),
+}
+
+
+def check_architecture(facts: ModelFacts) -> None:
+    """Refuse an architecture whose projections are not known.
+
+    Raises:
+        InputError: it is neither of the BERT family with separate projections nor a GPT-2.
+    """
+    if facts.model_type not in _MODULES:
+        raise InputError(
+            f"--model {facts.name}: is a {facts.model_type}, whose query, key and value projections are not known "
+            f"here; give one of {', '.join(_MODULES)}"
+        )
+
+
+@dataclass(frozen=True)
+class LayerProjections:
+    """One layer's projections.
+
+    Attributes:
+        modules: the modules that project, in order of their output; all of them read the layer's same input x.
+        weight: `[3, heads, size, width]` float32: W of query, key and value of each head, so that a head gives W x.
+        bias: `[3, heads, size]` float32.
+    """
+
+    modules: tuple[nn.Module, ...]
+    weight: torch.Tensor
+    bias: torch.Tensor
+
+    @property
+    def heads(self) -> int:
+        """The number of heads."""
+        return int(self.weight.shape[1])
+
+
+def head_projections(model: nn.Module, facts: ModelFacts) -> list[LayerProjections]:
+    """Give the projections of every layer, from the first to the last.
+
+    Raises:
+        InputError: the architecture is not known.
+    """
+    check_architecture(facts)
+    config: Any = model.config
+    heads = int(config.num_attention_heads)
+    named = [
+        [module for name, module in model.named_modules() if f".{name}".endswith(f".{end}")]
+        for end in _MODULES[facts.model_type]
+    ]
+    if any(len(found) != facts.layers for found in named):
+        raise InputError(
+            f"--model {facts.name}: {len(named[0])} query projections were found in {facts.layers} layers; "
+            "give a model as transformers saves it"
+        )
+    return [_layer(tuple(modules), heads) for modules in zip(*named, strict=True)]
+
+
+def _layer(modules: tuple[nn.Module, ...], heads: int) -> LayerProjections:
+    matrices = [_matrix(module) for module in modules]
+    weight = torch.cat(matrices).float()
+    size = len(weight) // len(PROJECTIONS) // heads
+    bias = torch.cat([_bias(m, len(w)) for m, w in zip(modules, matrices, strict=True)]).float()
+    shape = (len(PROJECTIONS), heads, size)
+    return LayerProjections(modules, weight.reshape(*shape, -1), bias.reshape(shape))
+
+
+def _matrix(module: nn.Module) -> torch.Tensor:
+    """Give the matrix `[outputs, inputs]`; GPT-2's modules hold its transpose."""
+    weight: torch.Tensor = module.weight.detach()  # type: ignore[assignment, operator]
+    return weight if isinstance(module, nn.Linear) else weight.T
+
+
+def _bias(module: nn.Module, size: int) -> torch.Tensor:
+    bias: torch.Tensor | None = module.bias  # type: ignore[assignment]
+    weight: torch.Tensor = module.weight  # type: ignore[assignment]
+    return weight.new_zeros(size) if bias is None else bias.detach()
+
+
+def word_embeddings(model: nn.Module, facts: ModelFacts) -> torch.Tensor:
+    """Give the table of word embeddings alone, without positions and normalisation, `[vocabulary, width]`.
+
+    Raises:
+        InputError: its rows are not as wide as the heads' input (ELECTRA's factorised table), or one is not finite.
+    """
+    vectors: torch.Tensor = model.get_input_embeddings().weight.detach()  # type: ignore[operator]
+    if vectors.shape[1] != facts.width:
+        raise InputError(
+            f"--model {facts.name}: its word embeddings are {vectors.shape[1]} wide and its layers {facts.width}, "
+            "so that no head takes them as they are; give a model whose table has the layers' width"
+        )
+    if not bool(torch.isfinite(vectors).all()):
+        raise InputError(f"--model {facts.name}: its word embeddings are not all finite; give other weights")
+    return vectors

@@ -1,0 +1,72 @@
+"""The norm stretch ratio psi of a head's query, key and value projection (Maeda 2024)."""
+
+import math
+from collections.abc import Iterator
+
+import torch
+
+VALUES = ("psi_q", "psi_k", "psi_v", "psi_qkv")
+TOKENS_PER_BLOCK = 4_096
+
+
+def psi(projected: torch.Tensor, norm: torch.Tensor, width: int) -> torch.Tensor:
+    """Give psi(P, x) = (||P x|| / sqrt(d')) / (||x|| / sqrt(d)) of vectors projected by heads (Maeda 2024).
+
+    Args:
+        projected: P x without bias, `[..., heads, d']`.
+        norm: ||x||, `[...]`.
+        width: d, the length of x.
+
+    Returns:
+        `[..., heads]`; not a number where x is zero.
+
+    >>> x = torch.tensor([3.0, 4.0])
+    >>> psi(x.view(1, 2), x.norm(), 2)
+    tensor([1.])
+    """
+    scale = math.sqrt(width / projected.shape[-1])
+    stretched = torch.linalg.vector_norm(projected, dim=-1)
+    ratio: torch.Tensor = stretched.mul_(scale).div_(norm.unsqueeze(-1))
+    return ratio
+
+
+def with_product(values: torch.Tensor) -> torch.Tensor:
+    """Put psi_qkv, the product of psi_q, psi_k and psi_v `[..., 3, heads]`, behind them: `[..., 4, heads]`."""
+    return torch.cat([values, values.prod(-2, keepdim=True)], -2)
+
+
+@torch.inference_mode()
+def static_psi(vectors: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
+    """Give the psi of every vector in every head of one layer, by one matrix product for all heads of a block.
+
+    Args:
+        vectors: x, `[tokens, width]` float32: the word embeddings alone.
+        weight: the layer's matrices, `[3, heads, d', width]` float32.
+
+    Returns:
+        `[tokens, 4, heads]`, the columns of `VALUES`; not a number where x is zero.
+    """
+    return torch.cat(list(_blocks(vectors, weight)))
+
+
+def _blocks(vectors: torch.Tensor, weight: torch.Tensor) -> Iterator[torch.Tensor]:
+    width = weight.shape[-1]
+    flat = weight.reshape(-1, width).T
+    for block in vectors.split(TOKENS_PER_BLOCK):
+        projected = (block @ flat).view(len(block), *weight.shape[:3])
+        yield with_product(psi(projected, block.norm(dim=-1).unsqueeze(-1), width))
+
+
+def random_direction(weight: torch.Tensor) -> torch.Tensor:
+    """Give the psi to expect of a random direction, the root mean square of psi_q, psi_k and psi_v over all directions.
+
+    The mean of ||P x||^2 over directions of x is ||P||_F^2 ||x||^2 / d, so that of psi^2 is ||P||_F^2 / d'. For
+    psi_qkv the product of the three is given, a scale and no mean.
+
+    Args:
+        weight: a layer's matrices, `[3, heads, d', width]`.
+
+    Returns:
+        `[4, heads]` in the order of `VALUES`.
+    """
+    return with_product(torch.linalg.vector_norm(weight, dim=(-2, -1)) / math.sqrt(weight.shape[-2]))

@@ -1,0 +1,91 @@
+"""Figures of psi by cluster, by type and by token (Maeda 2024), drawn from arrays."""
+
+import math
+
+import matplotlib
+import numpy as np
+import numpy.typing as npt
+from matplotlib.colors import ListedColormap
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch
+
+from ops.figure_panels import TYPE_COLOURS, label_outer, panels
+from ops.token_types import TYPES
+
+Floats = npt.NDArray[np.floating]
+
+
+def draw_by_cluster(psi_qkv: Floats) -> Figure:
+    """Draw psi_qkv of each head's clusters in descending order: a panel a layer, a line a head.
+
+    Args:
+        psi_qkv: `[layers, heads, clusters]` by rank.
+    """
+    layers, heads, clusters = psi_qkv.shape
+    figure, every = panels(layers, "psi_qkv of the clusters of the vocabulary, from each head's highest to its lowest")
+    colours = matplotlib.colormaps["viridis"](np.linspace(0, 0.95, heads))
+    for layer, axes in enumerate(every):
+        for head in range(heads):
+            axes.plot(np.arange(1, clusters + 1), psi_qkv[layer, head], color=colours[head], lw=1, label=f"head {head}")
+        axes.set(title=f"layer {layer + 1}", xscale="log", yscale="log")
+        axes.grid(alpha=0.25, lw=0.5)
+    label_outer(every, "rank of the cluster", "psi_qkv")
+    handles, labels = every[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside right upper", frameon=False, fontsize=8)
+    return figure
+
+
+def draw_top_types(types: npt.NDArray[np.integer]) -> Figure:
+    """Draw the types of each head's top clusters as a map of layers and heads, the first cluster on the left.
+
+    Args:
+        types: places in `TYPES`, `[layers, heads, top]`.
+    """
+    layers, heads, top = types.shape
+    figure = Figure(figsize=(2.6 + 0.55 * heads, 1.8 + 0.42 * layers), layout="constrained")
+    axes = figure.add_subplot()
+    colours = ListedColormap([TYPE_COLOURS[t] for t in TYPES])
+    axes.imshow(
+        types.reshape(layers, heads * top), cmap=colours, vmin=-0.5, vmax=len(TYPES) - 0.5, aspect="auto",
+        interpolation="nearest",
+    )  # fmt: skip
+    for x in range(1, heads * top):
+        axes.axvline(x - 0.5, color="white", lw=4 if x % top == 0 else 0.6)
+    for y in range(1, layers):
+        axes.axhline(y - 0.5, color="white", lw=4)
+    axes.set_xticks(np.arange(heads) * top + (top - 1) / 2, [str(h) for h in range(heads)])
+    axes.set_yticks(np.arange(layers), [str(i + 1) for i in range(layers)])
+    axes.set(xlabel="head", ylabel="layer", title=f"Types of each head's {top} clusters of highest psi_qkv")
+    axes.tick_params(length=0)
+    for spine in axes.spines.values():
+        spine.set_visible(False)
+    patches = [Patch(color=TYPE_COLOURS[t], label=t) for t in TYPES]
+    figure.legend(handles=patches, loc="outside lower center", ncols=len(TYPES), frameon=False, fontsize=8)
+    return figure
+
+
+def draw_static_contextual(pairs: list[tuple[Floats, Floats]], least: int) -> Figure:
+    """Draw psi_qkv of the word embedding alone against its mean over the corpus, a panel a layer.
+
+    Args:
+        pairs: for each layer the static and the contextual values of all heads' tokens.
+        least: occurrences that a token needs to be drawn.
+    """
+    figure, every = panels(
+        len(pairs),
+        f"psi_qkv of word embeddings and of real inputs, tokens that occur {least} times or more",
+        square=True,
+    )
+    everything = np.concatenate([np.concatenate(pair) for pair in pairs])
+    low, high = (np.quantile(everything, [0.0001, 0.9999]) * (0.8, 1.25)) if len(everything) else (0.1, 10.0)
+    for layer, (static, contextual) in enumerate(pairs):
+        axes = every[layer]
+        if len(static):
+            axes.hexbin(
+                static, contextual, gridsize=60, xscale="log", yscale="log", bins="log", mincnt=1, cmap="viridis", lw=0,
+                extent=(math.log10(low), math.log10(high)) * 2,
+            )  # fmt: skip
+        axes.plot([low, high], [low, high], color="black", lw=0.7, ls="--")
+        axes.set(title=f"layer {layer + 1}", xscale="log", yscale="log", xlim=(low, high), ylim=(low, high))
+    label_outer(every, "word embedding alone", "mean over the corpus")
+    return figure

@@ -1,0 +1,111 @@
+"""Count, mean and spread of many values for each token of a vocabulary, summed as batches come and merged exactly."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import torch
+
+Floats = npt.NDArray[np.float64]
+Longs = npt.NDArray[np.int64]
+
+
+class TokenSums:
+    """Sums of values and of their squares for each token: float64, of fixed size, the same bits on any device kind.
+
+    Values of psi are of the order of one and float32, so that the square of one is exact in float64, and the rounding
+    of a sum of n of them is about sqrt(n) 1e-16 of it: below 1e-6 in a standard deviation up to n = 10^8 in one group.
+    What is kept on disk are means and central sums (`moments`), which merge without that loss.
+
+    Args:
+        vocabulary: number of tokens.
+        columns: values of a token; the sums take 16 bytes for each token and column.
+    """
+
+    def __init__(self, vocabulary: int, columns: int, device: torch.device | str = "cpu") -> None:
+        self.count = torch.zeros(vocabulary, dtype=torch.int64, device=device)
+        self.sums = torch.zeros(vocabulary, 2, columns, dtype=torch.float64, device=device)
+
+    def update(self, ids: torch.Tensor, values: torch.Tensor) -> None:
+        """Add the values `[tokens, columns]` of tokens with these ids `[tokens]`.
+
+        Equal ids are brought together and added up in their order first, so that no two go to one place at a time.
+        """
+        if not len(ids):
+            return
+        order = torch.argsort(ids, stable=True)
+        distinct, counts = torch.unique_consecutive(ids[order], return_counts=True)
+        wide = values[order].double()
+        both = torch.stack([wide, wide * wide], 1).flatten(1)
+        added = torch.segment_reduce(both, "sum", lengths=counts, axis=0)
+        self.count[distinct] += counts
+        self.sums[distinct] += added.view(-1, *self.sums.shape[1:])
+
+    def moments(self) -> "TokenMoments":
+        """Give the moments of the tokens seen so far."""
+        seen = self.count.nonzero()[:, 0]
+        count = self.count[seen].cpu().numpy()
+        total, squares = (self.sums[seen, i].cpu().numpy() for i in (0, 1))
+        mean = total / count[:, None]
+        return TokenMoments(seen.cpu().numpy(), count, mean, np.maximum(squares - mean * total, 0))
+
+
+@dataclass(frozen=True)
+class TokenMoments:
+    """Count `[tokens]`, mean and central sum of squares `[tokens, columns]` of the tokens `ids` (rising).
+
+    `merge` joins those of two sets of sentences (Chan, Golub and LeVeque 1979); `empty` is neutral. Rounding depends on
+    the order of the merges, so who needs the same bits merges in the same order.
+    """
+
+    ids: Longs
+    count: Longs
+    mean: Floats
+    m2: Floats
+
+    @classmethod
+    def empty(cls, columns: int) -> "TokenMoments":
+        """The moments of no sentence."""
+        none, nothing = np.zeros(0, np.int64), np.zeros((0, columns))
+        return cls(none, none, nothing, nothing)
+
+    def merge(self, other: "TokenMoments") -> "TokenMoments":
+        """Join the moments of two disjoint sets of sentences."""
+        ids = np.union1d(self.ids, other.ids)
+        count = np.zeros(len(ids), np.int64)
+        mean, m2 = np.zeros((len(ids), self.mean.shape[1])), np.zeros((len(ids), self.mean.shape[1]))
+        mine = np.searchsorted(ids, self.ids)
+        count[mine], mean[mine], m2[mine] = self.count, self.mean, self.m2
+        place = np.searchsorted(ids, other.ids)
+        before, total = count[place, None], count[place, None] + other.count[:, None]
+        difference = other.mean - mean[place]
+        m2[place] += other.m2 + difference**2 * (before * (other.count[:, None] / total))
+        mean[place] += difference * (other.count[:, None] / total)
+        count[place] += other.count
+        return TokenMoments(ids, count, mean, m2)
+
+    @property
+    def std(self) -> Floats:
+        """Standard deviation, ddof 0, `[tokens, columns]`."""
+        return np.asarray(np.sqrt(self.m2 / self.count[:, None]))
+
+    def table(self) -> pa.Table:
+        """Give the moments as a table, a row for each token."""
+        columns = self.mean.shape[1]
+        listed = {n: pa.FixedSizeListArray.from_arrays(v.ravel(), columns) for n, v in self._matrices().items()}
+        return pa.table({"token_id": pa.array(self.ids), "n": pa.array(self.count), **listed})
+
+    @classmethod
+    def read(cls, table: pa.Table) -> "TokenMoments":
+        """Read what `table` gave."""
+        columns = table.schema.field("mean").type.list_size
+        ids, count = (table[name].to_numpy() for name in ("token_id", "n"))
+        mean, m2 = (
+            np.asarray(table[n].combine_chunks().flatten().to_numpy()).reshape(len(ids), columns)
+            for n in ("mean", "m2")
+        )
+        return cls(ids, count, mean, m2)
+
+    def _matrices(self) -> dict[str, Floats]:
+        return {"mean": self.mean, "m2": self.m2}

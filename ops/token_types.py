@@ -1,0 +1,102 @@
+"""What kind of token a vocabulary's piece is, by its characters: the six types of Maeda 2024, by rule."""
+
+import re
+import unicodedata
+from collections.abc import Collection, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+TYPES = ("Words", "Subwords", "Numbers", "Symbols", "Special", "Tags")
+
+_RESERVED = re.compile(r"\[unused\d+\]|madeupword\d+|\[PAD\]|<pad>")
+# WordPiece marks a piece inside a word; byte-pair and sentence-piece vocabularies mark one that follows a space.
+INSIDE, AFTER_SPACE = "##", ("Ġ", "▁")
+
+
+def vocabulary_mark(tokens: Sequence[str | None]) -> str:
+    """Give the mark that most pieces of a vocabulary begin with: `##`, `Ġ` or `▁`; none of them gives an empty one."""
+    counts = {mark: sum(t is not None and t.startswith(mark) for t in tokens) for mark in (INSIDE, *AFTER_SPACE)}
+    mark = max(counts, key=lambda m: counts[m])
+    return mark if counts[mark] else ""
+
+
+def token_type(token: str | None, mark: str, special: Collection[str] = ()) -> str:
+    """Give a token's type by the first of these rules that holds.
+
+    1. Special: padding and reserved places (`[PAD]`, `[unused7]`, a row that the tokenizer never gives: None).
+    2. Tags: the tokenizer's other special tokens (`[CLS]`, `[SEP]`, `[MASK]`, `[UNK]`).
+    3. Subwords: marked as the inside of a word (`##`).
+    4. Symbols: no letter and no digit, or a single letter of another script than the Latin one.
+    5. Numbers: a decimal digit stands in it.
+    6. Subwords: not marked as following a space, in a vocabulary that marks that (`Ġ`, `▁`).
+    7. Words.
+
+    Args:
+        token: the piece as the vocabulary has it.
+        mark: as `vocabulary_mark` gives it.
+        special: the tokenizer's special tokens.
+
+    >>> [token_type(t, "##") for t in ("may", "##ing", "1990s", "%", "人", "[unused3]")]
+    ['Words', 'Subwords', 'Numbers', 'Symbols', 'Symbols', 'Special']
+    >>> [token_type(t, "Ġ") for t in ("Ġmay", "ing", "Ġ1990", ",")]
+    ['Words', 'Subwords', 'Numbers', 'Symbols']
+    """
+    if token is None or _RESERVED.fullmatch(token):
+        return "Special"
+    if token in special:
+        return "Tags"
+    if mark == INSIDE and token.startswith(mark) and len(token) > len(mark):
+        return "Subwords"
+    text = piece_text(token, mark)
+    if text is None:
+        return "Subwords"
+    if not any(c.isalpha() or c.isdecimal() for c in text) or (len(text) == 1 and _foreign(text)):
+        return "Symbols"
+    if any(c.isdecimal() for c in text):
+        return "Numbers"
+    return "Subwords" if mark in AFTER_SPACE and not token.startswith(mark) else "Words"
+
+
+def piece_text(token: str, mark: str) -> str | None:
+    """Give a piece's characters without its mark; None where its bytes are but a part of a character."""
+    text = token.removeprefix(mark)
+    if mark != "Ġ":
+        return text
+    try:
+        return bytes(_BYTES[c] for c in text).decode()
+    except KeyError:
+        return text
+    except UnicodeDecodeError:
+        return None
+
+
+def cluster_types(types: Sequence[str], labels: npt.NDArray[np.integer]) -> list[str]:
+    """Give each cluster the type that most of its tokens have; of equally many the first of `TYPES`.
+
+    Args:
+        types: type of each token, `[tokens]`.
+        labels: cluster of each token, from 0, `[tokens]`.
+
+    Returns:
+        One type for each cluster, `Words` for one without tokens.
+    """
+    counts = np.zeros((int(labels.max()) + 1, len(TYPES)), np.int64)
+    np.add.at(counts, (labels, np.array([TYPES.index(t) for t in types])), 1)
+    return [TYPES[i] for i in counts.argmax(1)]
+
+
+def _foreign(character: str) -> bool:
+    return character.isalpha() and not unicodedata.name(character, "").startswith("LATIN ")
+
+
+def _byte_alphabet() -> dict[str, int]:
+    """Give the byte of each character of byte-level vocabularies: printable ones stand for themselves, the others
+    for the characters from 256 on, in their order.
+    """
+    printable = {*range(33, 127), *range(161, 173), *range(174, 256)}
+    others = [b for b in range(256) if b not in printable]
+    return {chr(b): b for b in printable} | {chr(256 + i): b for i, b in enumerate(others)}
+
+
+_BYTES = _byte_alphabet()

@@ -1,0 +1,65 @@
+"""Clusters of a vocabulary: k-means on the word embeddings, and how far two seeds agree (Maeda 2024)."""
+
+import warnings
+from itertools import combinations
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.cluster import KMeans
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import adjusted_rand_score
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+
+Labels = npt.NDArray[np.int32]
+Floats = npt.NDArray[np.float64]
+
+PAPER_CLUSTERS, PAPER_VOCABULARY = 1_000, 30_522
+SUPERCLUSTERS = 7
+
+
+def default_clusters(vocabulary: int) -> int:
+    """Give the number of clusters in the paper's proportion: 1,000 for 30,522 tokens."""
+    return max(round(vocabulary * PAPER_CLUSTERS / PAPER_VOCABULARY), 1)
+
+
+def k_means(vectors: npt.NDArray[np.floating], clusters: int, rng: np.random.Generator) -> Labels:
+    """Cluster vectors `[tokens, width]` by Lloyd's k-means from one k-means++ start, and give each one's cluster.
+
+    Clusters are numbered by their first token, without gaps: where fewer than `clusters` vectors are distinct, there
+    are fewer. One thread does it, since the order in which threads add would change the last bits.
+    """
+    method = KMeans(clusters, n_init=1, max_iter=300, random_state=int(rng.integers(1 << 31)), algorithm="lloyd")
+    with threadpool_limits(1), warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        labels = method.fit_predict(vectors)
+    _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
+    place = np.empty(len(first), np.int32)
+    place[np.argsort(first)] = np.arange(len(first), dtype=np.int32)
+    return place[inverse]
+
+
+def centroids(vectors: npt.NDArray[np.floating], labels: Labels) -> Floats:
+    """Give the mean of each cluster's vectors, `[clusters, width]` float64."""
+    total = np.zeros((int(labels.max()) + 1, vectors.shape[1]))
+    np.add.at(total, labels, vectors)
+    return np.asarray(total / np.bincount(labels)[:, None])
+
+
+def distances(vectors: npt.NDArray[np.floating], labels: Labels, centres: Floats) -> Floats:
+    """Give each vector's Euclidean distance to its cluster's centroid, `[tokens]` float64."""
+    return np.asarray(np.linalg.norm(vectors - centres[labels], axis=1))
+
+
+def examples(labels: Labels, distance: Floats, count: int) -> list[npt.NDArray[np.int64]]:
+    """Give for each cluster the places of its `count` tokens nearest to the centroid, the nearest first."""
+    order = np.lexsort((np.arange(len(labels)), distance, labels))
+    ends = np.cumsum(np.bincount(labels))[:-1]
+    return [rows[:count] for rows in np.split(order, ends)]
+
+
+def agreements(labellings: list[Labels]) -> list[tuple[int, int, float]]:
+    """Give (a, b, adjusted Rand index) for every two labellings of the same tokens: 1 is equal, 0 is chance."""
+    return [
+        (a, b, float(adjusted_rand_score(labellings[a], labellings[b])))
+        for a, b in combinations(range(len(labellings)), 2)
+    ]

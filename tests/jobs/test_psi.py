@@ -1,0 +1,234 @@
+"""The side job `psi`, end to end on a small random model: tables, figures, resuming, workers and wrong calls."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import torch
+
+from jobs import psi
+from jobs.psi import PsiConfig, group_size
+from ops.errors import InputError
+from ops.head_projections import head_projections, word_embeddings
+from ops.model import load_model, read_facts
+from ops.psi import static_psi
+from ops.schema import schema
+from ops.tokens import Tokenizer
+from tests.conftest import ROOT
+from tests.jobs.conftest import psi_options as options
+
+Command = Callable[..., subprocess.CompletedProcess[str]]
+TABLES = ("psi/vocabulary", "psi/tokens", "psi/clusters", "psi/agreement", "psi/contextual")
+FIGURES = ("embedding_plane", "position_attention", "psi_by_cluster", "top_cluster_types", "word_position_cosines")
+SHARDS = 9
+
+
+@pytest.fixture
+def whole(psi_run: tuple[Path, Path]) -> Path:
+    return psi_run[0]
+
+
+@pytest.fixture
+def model(psi_run: tuple[Path, Path]) -> Path:
+    return psi_run[1]
+
+
+def read(out: Path, table: str) -> pa.Table:
+    return pq.read_table(out / table)
+
+
+def test_the_tables_are_as_specified_and_sorted(whole: Path, model: Path) -> None:
+    for table in TABLES:
+        files = sorted((whole / table).glob("*.parquet"))
+        assert all(pq.ParquetFile(f).schema_arrow.remove_metadata().equals(schema(table)) for f in files)
+    tokens = pq.read_table(whole / "psi/tokens")
+    assert tokens.num_rows == 2 * 2 * 30_522
+    assert [pq.ParquetFile(f).num_row_groups for f in sorted((whole / "psi/tokens").glob("*.parquet"))] == [2, 2]
+    for table, columns in (("psi/tokens", "layer, head, token_id"), ("psi/clusters", "layer, head, rank")):
+        ordered = duckdb.sql(f"select * from '{whole}/{table}/*.parquet' order by {columns}").to_arrow_table()
+        assert ordered.to_pylist() == read(whole, table).to_pylist()
+    clusters = read(whole, "psi/clusters")
+    assert clusters.num_rows == 2 * 2 * 12
+    assert set(clusters["n"].to_pylist()) <= set(range(1, 30_523))
+    vocabulary = read(whole, "psi/vocabulary")
+    assert len(set(vocabulary["supercluster"].to_pylist())) == 7
+    assert read(whole, "psi/agreement").num_rows == 1
+
+
+def test_tokens_and_clusters_come_from_the_model_s_weights(whole: Path, model: Path) -> None:
+    facts = read_facts(str(model))
+    loaded = load_model(facts, "cpu", "float32")
+    vectors, layers = word_embeddings(loaded, facts), head_projections(loaded, facts)
+    own = pq.read_table(whole / "psi/tokens", filters=[("layer", "=", 2), ("head", "=", 1)])
+    expected = static_psi(vectors, layers[1].weight)[:, :, 1].numpy()
+    # The padding token's row of a BERT that was never trained is zero: it has no psi.
+    known = expected[:, 0] == expected[:, 0]
+    assert [v is None for v in own["psi_qkv"].to_pylist()] == (~known).tolist()
+    for i, name in enumerate(("psi_q", "psi_k", "psi_v", "psi_qkv")):
+        np.testing.assert_allclose(own[name].to_numpy()[known], expected[known, i], rtol=1e-6)
+    mismatches = duckdb.sql(f"""
+        with means as (
+            select layer, head, cluster, count(psi_qkv) as n, avg(psi_qkv) as qkv, avg(psi_v) as v
+            from '{whole}/psi/tokens/*.parquet' join '{whole}/psi/vocabulary/*.parquet' using (token_id) group by all
+        )
+        select count(*) filter (abs(qkv / psi_qkv - 1) > 1e-6 or abs(v / psi_v - 1) > 1e-6 or means.n <> c.n), count(*)
+        from '{whole}/psi/clusters/*.parquet' c join means using (layer, head, cluster)
+    """).fetchall()
+    assert mismatches == [(0, 48)]
+
+
+@torch.inference_mode()
+def test_contextual_values_are_those_of_the_sentences_one_by_one(whole: Path, model: Path) -> None:
+    facts = read_facts(str(model))
+    loaded, tokenizer = load_model(facts, "cpu", "float32"), Tokenizer(facts)
+    texts = read(whole, "corpus")["text"].to_pylist()
+    weight = dict(loaded.named_parameters())["encoder.layer.1.attention.self.key.weight"].double()
+    found: dict[int, list[float]] = {}
+    for tokens in tokenizer.encode(texts):
+        states = loaded(input_ids=torch.tensor([tokens.ids]), output_hidden_states=True).hidden_states
+        x = states[1][0].double()
+        ratios = (x @ weight.T).view(-1, 2, 6).norm(dim=2)[:, 1] / 6**0.5 / (x.norm(dim=1) / 12**0.5)
+        for token, ratio in zip(tokens.ids, ratios.tolist(), strict=True):
+            found.setdefault(token, []).append(ratio)
+    rows = pq.read_table(whole / "psi/contextual", filters=[("layer", "=", 2), ("head", "=", 1)]).to_pylist()
+    assert [r["token_id"] for r in rows] == sorted(found)
+    for row in rows:
+        own = np.array(found[row["token_id"]])
+        assert row["n"] == len(own)
+        assert row["psi_k_mean"] == pytest.approx(own.mean(), rel=1e-4)
+        assert row["psi_k_std"] == pytest.approx(own.std(), abs=1e-4)
+    counts = json.loads((whole / "run.json").read_text())["stages"]["psi/contextual"]["counts"]
+    assert counts["scored"] == len(texts)
+    assert counts["tokens"] == sum(len(own) for own in found.values())
+    assert max(len(t.ids) for t in tokenizer.encode(texts)) == facts.position_limit
+
+
+def test_every_figure_as_png_and_svg(whole: Path) -> None:
+    names = sorted(p.name for p in (whole / "psi/figures").iterdir())
+    assert names == sorted(f"{n}.{end}" for n in (*FIGURES, "static_contextual") for end in ("png", "svg"))
+    assert all((whole / "psi/figures" / n).stat().st_size > 5_000 for n in names)
+
+
+def test_one_worker_gives_the_same(whole: Path, tmp_path: Path, model: Path, source: Path) -> None:
+    more = {"corpus": (str(source),), "workers": 1}
+    psi.run(PsiConfig.model_validate(options(tmp_path / "one", model, **more)))
+    for table in TABLES:
+        assert read(tmp_path / "one", table).equals(read(whole, table)), table
+    assert not (tmp_path / "one/_partials/psi").exists() or not list(
+        (tmp_path / "one/_partials/psi").rglob("*.parquet")
+    )
+
+
+def test_groups_keep_the_partial_files_small() -> None:
+    assert group_size(10, 140_000_000) == 1
+    assert group_size(820, 281_000_000) == 15
+    assert group_size(3, 10**12) == 3
+
+
+def test_static_first_and_the_corpus_later_by_groups_of_shards(
+    shared_ray: None, tmp_path: Path, model: Path, source: Path, whole: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "run"
+    psi.run(PsiConfig(out=str(out), model=str(model), clusters=12, cluster_seeds=2))
+    assert "there is no corpus/ and no --corpus" in capsys.readouterr().err
+    assert not (out / "psi/contextual").exists()
+    assert not (out / "psi/figures/static_contextual.svg").exists()
+    times = {p: p.stat().st_mtime_ns for p in out.rglob("psi/**/*.parquet")}
+    psi.run(PsiConfig.model_validate(options(out, model, corpus=(str(source),), group_size=4)))
+    assert "psi: done before, 30,522 tokens" in capsys.readouterr().err
+    assert {p: p.stat().st_mtime_ns for p in times} == times
+    ours, theirs = (read(run, "psi/contextual") for run in (out, whole))
+    assert ours["n"].equals(theirs["n"])
+    for name in schema("psi/contextual").names[4:]:
+        np.testing.assert_allclose(ours[name], theirs[name], rtol=1e-6, atol=1e-6)
+    assert (out / "psi/figures/static_contextual.svg").exists()
+    with pytest.raises(InputError, match=r"clusters \(was 12, is 13\)"):
+        psi.run(PsiConfig.model_validate(options(out, model, corpus=(str(source),), clusters=13)))
+
+
+def test_kill_9_and_go_on(whole: Path, tmp_path: Path, model: Path, source: Path) -> None:
+    out, log = tmp_path / "run", tmp_path / "log"
+    flags = [f"--{n.replace('_', '-')}={v}" for n, v in options(out, model, corpus=source, workers=2).items()]
+
+    def start() -> "subprocess.Popen[bytes]":
+        with log.open("wb") as stream:
+            command = [sys.executable, "-m", "jobs.psi", "--keep-partials", *flags]
+            return subprocess.Popen(command, cwd=ROOT, stderr=stream, start_new_session=True)
+
+    def kill_when(there: Callable[[], bool]) -> None:
+        process, deadline = start(), time.monotonic() + 240
+        while not there():
+            assert process.poll() is None, log.read_text()
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        time.sleep(1)
+
+    kill_when(lambda: bool(list((out / "psi/tokens").glob("part-*.parquet"))))
+    kill_when(lambda: len(list((out / "_partials/psi/contextual").glob("shard-*.parquet"))) >= 2)
+    finished = sorted((out / "_partials/psi/contextual").glob("shard-*.parquet"))
+    assert 2 <= len(finished) < SHARDS, "the kill came too late to show anything"
+    assert not (out / "psi/contextual").exists()
+    torn = finished[0]
+    torn.write_bytes(torn.read_bytes()[:-40])
+    times = {p: p.stat().st_mtime_ns for p in finished[1:]}
+    last = start()
+    assert last.wait(timeout=240) == 0, log.read_text()
+    assert {p: p.stat().st_mtime_ns for p in times} == times, "a finished shard was done again"
+    assert "psi: done before" in log.read_text()
+    for table in TABLES:
+        assert read(out, table).equals(read(whole, table)), table
+
+
+def test_wrong_calls(tmp_path: Path, make_model: Callable[..., Path], model: Path, source: Path) -> None:
+    from transformers import AlbertConfig
+
+    def refused(match: str, **more: Any) -> None:
+        given = options(tmp_path / "run", model, corpus=(str(source),)) | more
+        config = PsiConfig.model_validate({n: v for n, v in given.items() if v is not None})
+        with pytest.raises(InputError, match=match):
+            psi.run(config)
+        assert not (tmp_path / "run" / "corpus").exists()
+
+    refused("--clusters 40000: .* has a vocabulary of 30522 tokens", clusters=40_000)
+    refused("--static-only with --corpus", static_only=True)
+    refused("--shard-size: is an option of ingest", corpus=None, split=None, static_only=True)
+    refused("no such directory", model="./no/such/model")
+    albert = AlbertConfig(
+        vocab_size=30522,
+        hidden_size=12,
+        embedding_size=8,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        intermediate_size=8,
+    )
+    refused("is a albert, whose query, key and value projections are not known", model=str(make_model(albert)))
+
+
+def test_show(command: Command, whole: Path, source: Path, tmp_path: Path) -> None:
+    shown = command("show", "--out", whole, "--psi", "2:1", "--rows", "3")
+    assert shown.returncode == 0, shown.stderr
+    assert "Head 1 of layer 2 (L1-H1 where layers count from 0" in shown.stdout
+    assert "tokens over the corpus" in shown.stdout
+    first = duckdb.sql(f"select psi_qkv from '{whole}/psi/clusters/*.parquet' where layer=2 and head=1 and rank=1")
+    assert f"{first.fetchall()[0][0]:.2f}" in shown.stdout
+    for which, named in (("3:0", "layers run from 1 to 2"), ("1:2", "heads from 0 to 1"), ("four", "LAYER:HEAD")):
+        wrong = command("show", "--out", whole, "--psi", which)
+        assert (wrong.returncode, "Traceback" in wrong.stderr) == (2, False)
+        assert named in wrong.stderr.splitlines()[-1]
+    command("ingest", "--out", tmp_path / "bare", "--corpus", source)
+    missing = command("show", "--out", tmp_path / "bare", "--psi", "1:0")
+    assert missing.returncode == 2
+    assert "psi/vocabulary/ is missing; run python -m jobs.psi" in missing.stderr.splitlines()[-1]
