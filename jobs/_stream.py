@@ -106,6 +106,12 @@ def choose_place(config: SideConfig) -> Place:
     gpu = config.device == "cuda" or (config.device == "auto" and has_gpus())
     budget = config.token_budget or (32_768 if gpu else 2_048)
     workers = pool_size(config.workers, config.threads, gpu)
+    if on_cluster() and not has_gpus():
+        # Machines with GPUs may come up only when a GPU is asked for.
+        if gpu and config.workers == "auto":
+            print("no GPU is up on the cluster yet: one is asked for; --workers N asks for N", file=sys.stderr)
+        elif config.device == "auto":
+            print("no GPU is up on the cluster: on CPUs; --device cuda --workers N asks for N GPUs", file=sys.stderr)
     if gpu:
         return Place("cuda", budget, None, workers, {"gpus": 1})
     return Place("cpu", budget, config.threads, workers, {"cpus": config.threads})

@@ -35,7 +35,7 @@ SITE = """
 import errno, os, signal, time
 _replace = os.replace
 def replace(source, target, **options):
-    if "_partials/topk/shard-" not in str(target):
+    if os.environ.get("FAULT_MATCH", "_partials/topk/shard-") not in str(target):
         return _replace(source, target, **options)
     time.sleep(0.15)
     with open(os.environ["FAULT_COUNT"], "ab") as counter:
@@ -289,3 +289,37 @@ def test_a_node_removed_in_the_middle(scored: Scored, tmp_path: Path) -> None:
     removed = int(found.stdout.split("removed at")[1].split()[0])
     assert removed < SHARDS - 2, "the node went too late to show anything"
     assert_same(out, scored)
+
+
+@pytest.mark.faults
+@pytest.mark.parametrize("at", ["sentences", "distinct"])
+def test_ingest_killed_in_the_middle(shared_ray: None, tmp_path: Path, at: str) -> None:
+    """Killed while pieces are read, or right before the ranges of hashes; other workers, and the same rows."""
+    for number in range(6):
+        rows = [{"text": f"row {i % 90} of some text number {number % 4}", "doc_id": f"d{i % 7}"} for i in range(200)]
+        (tmp_path / f"in{number}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+    def run(out: Path, workers: int, env: dict[str, str]) -> "subprocess.Popen[bytes]":
+        flags = [f"--corpus={tmp_path}/in*.jsonl", "--split=none", "--shard-size=50", f"--workers={workers}"]
+        with (tmp_path / "log").open("ab") as log:
+            return subprocess.Popen(
+                [sys.executable, "-m", "jobs.ingest", f"--out={out}", "--limit=250", *flags],
+                cwd=ROOT, env={**os.environ, **env}, stderr=log, start_new_session=True,
+            )  # fmt: skip
+
+    assert run(tmp_path / "whole", 1, {}).wait(timeout=200) == 0
+    out = tmp_path / "killed"
+    fault, match = ("none", "piece") if at == "sentences" else ("killed before", "distinct")
+    site = broken_site(tmp_path, fault, 1)
+    process = run(out, 2, {**site, "FAULT_MATCH": f"_partials/ingest/{match}"})
+    deadline = time.monotonic() + 200
+    while process.poll() is None and time.monotonic() < deadline:
+        if at == "sentences" and len(list(out.glob("_partials/ingest/*.sentences.parquet"))) >= 2:
+            os.killpg(process.pid, signal.SIGKILL)
+        time.sleep(0.02)
+    assert process.wait() == -signal.SIGKILL
+    assert not (out / "corpus").exists()
+    assert run(out, 1, {}).wait(timeout=200) == 0, (tmp_path / "log").read_text()
+    assert "of 6 pieces were done before" in (tmp_path / "log").read_text()
+    for table in ("corpus", "rejects"):
+        assert pq.read_table(out / table).equals(pq.read_table(tmp_path / "whole" / table)), table

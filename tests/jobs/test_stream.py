@@ -105,3 +105,19 @@ def test_what_does_not_fit_is_refused(config: SideConfig, tmp_path: Path, monkey
         _stream.prepare(SideConfig(out=bare.out, limit=5), Run(bare.out))
     with pytest.raises(InputError, match="--device cuda"):
         _stream.prepare(config.model_copy(update={"device": "cuda"}), Run(config.out))
+
+
+def test_a_cluster_whose_gpus_are_not_up_yet(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    monkeypatch.setattr(_stream, "has_gpus", lambda: False)
+    monkeypatch.setattr(_stream, "on_cluster", lambda: True)
+    monkeypatch.setattr(_stream, "pool_size", lambda asked, threads, gpu: 1 if asked == "auto" else asked)
+    asked = {"cuda": ("cuda", 1, "--workers N asks for N"), "auto": ("cpu", 1, "--device cuda --workers N")}
+    for device, (expected, workers, said) in asked.items():
+        place = _stream.choose_place(SideConfig.model_validate({"out": str(tmp_path), "device": device}))
+        assert (place.device, place.workers) == (expected, workers)
+        assert said in capsys.readouterr().err
+    place = _stream.choose_place(SideConfig.model_validate({"out": str(tmp_path), "device": "cuda", "workers": 8}))
+    assert (place.device, place.workers, place.holds) == ("cuda", 8, {"gpus": 1})
+    assert capsys.readouterr().err == ""
