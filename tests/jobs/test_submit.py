@@ -57,8 +57,17 @@ def head(tmp_path: Path) -> Iterator[tuple[str, dict[str, str]]]:
     env = {**given, "RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN_PATH": str(tmp_path / "token")}
     # Unix sockets lie in it, whose paths may hold 107 characters.
     short = tempfile.mkdtemp(prefix="atlas-")
-    port, dashboard = free_port(), free_port()
-    flags = [f"--port={port}", f"--dashboard-port={dashboard}", "--num-cpus=2", "--disable-usage-stats"]
+    # Another Ray of this machine may hold the ports that Ray takes by itself.
+    own = (
+        "port",
+        "dashboard-port",
+        "dashboard-agent-listen-port",
+        "dashboard-agent-grpc-port",
+        "ray-client-server-port",
+    )
+    ports = {name: free_port() for name in own}
+    dashboard = ports["dashboard-port"]
+    flags = [*(f"--{name}={number}" for name, number in ports.items()), "--num-cpus=2", "--disable-usage-stats"]
     with (tmp_path / "head.log").open("wb") as log:
         process = subprocess.Popen(
             [sys.executable, "-m", "ray.scripts.scripts", "start", "--head", "--block", *flags, f"--temp-dir={short}"],
