@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -71,6 +70,7 @@ class News:
             if named != self.fingerprint.encode() or table.num_rows != self.neurons:
                 return None
             self.seen = version
-            return np.array(table["top"], np.float32), np.array(table["bottom"], np.float32)
+            # Copies: torch takes no memory that must not be written to.
+            return table["top"].to_numpy().copy(), table["bottom"].to_numpy().copy()
         except _LOST:
             return None

@@ -101,6 +101,7 @@ def test_one_worker_and_lost_partials_give_the_same_bits(
     assert "mixing: done before, 360 sentences scored" in capsys.readouterr().err
 
 
+@pytest.mark.faults
 def test_kill_9_and_go_on(tmp_path: Path, whole: Path, source: Path, model: Path) -> None:
     out = tmp_path / "killed"
     flags = [f"--{n.replace('_', '-')}={v}" for n, v in config(out, source, model).model_dump().items() if n in FLAGS]

@@ -157,6 +157,7 @@ def test_static_first_and_the_corpus_later_by_groups_of_shards(
         psi.run(PsiConfig.model_validate(options(out, model, corpus=(str(source),), clusters=13)))
 
 
+@pytest.mark.faults
 def test_kill_9_and_go_on(whole: Path, tmp_path: Path, model: Path, source: Path) -> None:
     out, log = tmp_path / "run", tmp_path / "log"
     flags = [f"--{n.replace('_', '-')}={v}" for n, v in options(out, model, corpus=source, workers=2).items()]
