@@ -3,7 +3,18 @@
 import importlib
 import sys
 
-NAMES = ("english", "ingest", "mining", "sharing")
+NAMES = (
+    "english",
+    "ingest",
+    "mining",
+    "sharing",
+    "reducer",
+    "dtype",
+    "growth",
+    "end_to_end",
+    "plain_script",
+    "scale",
+)
 
 
 def main() -> int:
