@@ -18,9 +18,10 @@ from ops.tokens import Tokenizer
 
 @dataclass(frozen=True)
 class Forward:
-    """What one process did, or several: sentences a second, tokens a second, and the share of padding among them."""
+    """What several processes did together: sentences and tokens a second, processor time, the share of padding."""
 
     sentences_per_second: float
+    sentences_per_cpu_second: float
     tokens_per_second: float
     padding: float
 
@@ -35,9 +36,9 @@ def forward_alone(out: Path, shards: int, processes: int, budget: int, every: in
     with context.Pool(processes, _share, (barrier,)) as pool:
         tasks = [(str(out), list(range(i, shards, processes)), budget, every, dtype) for i in range(processes)]
         found = pool.starmap(_work, tasks, chunksize=1)
-    sentences, real, padded, _ = (sum(column) for column in zip(*found, strict=True))
+    sentences, real, padded, _, cpu = (sum(column) for column in zip(*found, strict=True))
     rate = sum(own[0] / own[3] for own in found)
-    return Forward(rate, rate * real / sentences, 1 - real / padded)
+    return Forward(rate, sentences / cpu, rate * real / sentences, 1 - real / padded)
 
 
 _barrier: Any = None
@@ -49,7 +50,7 @@ def _share(barrier: Any) -> None:
 
 
 @torch.inference_mode()
-def _work(out: str, shards: list[int], budget: int, every: int, dtype: str) -> tuple[int, int, int, float]:
+def _work(out: str, shards: list[int], budget: int, every: int, dtype: str) -> tuple[int, int, int, float, float]:
     torch.set_num_threads(1)
     facts = read_facts("sample")
     tokenizer, model, store = Tokenizer(facts), load_model(facts, "cpu", dtype), Store(out)
@@ -59,9 +60,9 @@ def _work(out: str, shards: list[int], budget: int, every: int, dtype: str) -> t
     for ids, mask in inputs[:2]:
         model(input_ids=ids, attention_mask=mask)
     _barrier.wait()
-    started = time.perf_counter()
+    started, cpu = time.perf_counter(), time.process_time()
     for ids, mask in inputs:
         model(input_ids=ids, attention_mask=mask)
-    seconds = time.perf_counter() - started
+    took = time.perf_counter() - started, time.process_time() - cpu
     real_tokens = sum(int(mask.sum()) for _, mask in inputs)
-    return sum(len(ids) for ids, _ in inputs), real_tokens, sum(ids.numel() for ids, _ in inputs), seconds
+    return sum(len(ids) for ids, _ in inputs), real_tokens, sum(ids.numel() for ids, _ in inputs), *took

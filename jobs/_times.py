@@ -12,12 +12,13 @@ class Times:
     """Seconds of a stage by part, on the wall clock, which workers share (on several machines, as far as theirs agree).
 
     `start_up` runs from the making of this object to the first shard's start, the pilot aside; `score` from there to
-    the last shard's end; what was done before in another run is in none of them.
+    the last shard's end; `worker_cpu` is the processor time that all workers spent on shards meanwhile. What was done
+    before in another run is in none of them.
     """
 
     def __init__(self) -> None:
         self.begun = time.time()
-        self.seconds = {"start_up": 0.0, "pilot": 0.0, "score": 0.0, "merge": 0.0}
+        self.seconds = {"start_up": 0.0, "pilot": 0.0, "score": 0.0, "worker_cpu": 0.0, "merge": 0.0}
         self.sentences = 0
 
     @contextmanager
@@ -28,7 +29,7 @@ class Times:
         self.seconds[part] += time.time() - started
 
     def count(self, rows: Iterable[Item]) -> None:
-        """Take in the rows of all shards of one round; a row holds `sentences`, `began` and `ended`."""
+        """Take in the rows of all shards of one round; a row holds `sentences`, `began`, `ended` and `cpu`."""
         rows = list(rows)
         if not rows:
             return
@@ -36,6 +37,7 @@ class Times:
         if not self.sentences:
             self.seconds["start_up"] = max(first - self.begun - self.seconds["pilot"], 0.0)
         self.seconds["score"] += max(row["ended"] for row in rows) - first
+        self.seconds["worker_cpu"] += sum(row["cpu"] for row in rows)
         self.sentences += sum(row["sentences"] for row in rows)
 
     def result(self) -> dict[str, float]:

@@ -66,8 +66,12 @@ def count_bins(values: torch.Tensor, edges: torch.Tensor) -> torch.Tensor:
 def add_bins(counts: torch.Tensor, values: torch.Tensor, edges: torch.Tensor) -> None:
     """Count as `count_bins` does, but onto `counts` `[neurons, bins]` int64, which saves making them anew."""
     if counts.device.type == "cpu":
-        _add(counts.numpy(), values.numpy(), edges.numpy())
-        return
+        _add_compiled(counts.numpy(), values.numpy(), edges.numpy())
+    else:
+        _add_anywhere(counts, values, edges)
+
+
+def _add_anywhere(counts: torch.Tensor, values: torch.Tensor, edges: torch.Tensor) -> None:
     neurons, bins = counts.shape
     place = torch.searchsorted(edges, values.T.contiguous(), right=True, out_int32=True)
     place += torch.arange(neurons, dtype=torch.int32, device=edges.device)[:, None] * bins
@@ -75,7 +79,9 @@ def add_bins(counts: torch.Tensor, values: torch.Tensor, edges: torch.Tensor) ->
 
 
 @compiled
-def _add(counts: npt.NDArray[np.int64], values: npt.NDArray[np.float32], edges: npt.NDArray[np.float32]) -> None:
+def _add_compiled(
+    counts: npt.NDArray[np.int64], values: npt.NDArray[np.float32], edges: npt.NDArray[np.float32]
+) -> None:
     # All sentences of a neuron take each halving together: that has no branch to guess wrong, and is vectorised.
     column = np.empty(len(values), np.float32)
     low = np.empty(len(values), np.int32)
