@@ -3,7 +3,20 @@
 import importlib
 import sys
 
-NAMES = ("english", "ingest", "mining", "mixing", "psi", "sharing")
+NAMES = (
+    "english",
+    "ingest",
+    "mining",
+    "mixing",
+    "psi",
+    "sharing",
+    "reducer",
+    "dtype",
+    "growth",
+    "end_to_end",
+    "plain_script",
+    "scale",
+)
 
 
 def main() -> int:

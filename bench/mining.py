@@ -10,25 +10,20 @@ where a count differs or a target is missed.
 import argparse
 import importlib
 import json
-import os
 import statistics
 import sys
 import time
 from collections.abc import Callable, Iterable
-from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
-import pyarrow.parquet as pq  # type: ignore[import-untyped]
 import spacy
 
+from bench.texts import draw
 from ops import count_patterns, count_subtrees, prefixspan, reference_prefixspan, subtrees
 from ops.pattern_trie import PatternTrie
 from ops.penn_tags import PUNCTUATION_TAGS
-from ops.pydocs import pydocs_pieces, read_pydocs
-from ops.rows import Row
 from ops.sequences import Sequences
-from ops.split_sentences import SentenceSplitter
 from ops.subtree_trie import SubtreeTrie
 from ops.trees import Forest, read_forest
 
@@ -115,23 +110,6 @@ def median(work: Callable[[], T], times: int = 5) -> tuple[float, T]:
         result = work()
         seconds.append(time.perf_counter() - started)
     return statistics.median(seconds), result
-
-
-def draw(count: int, seed: int) -> list[str]:
-    """Return a seeded sample of real sentences of at least three words."""
-    folder = Path(os.environ.get("ATLAS_TEST_DATA", "")) / "corpora"
-    if os.environ.get("ATLAS_TEST_DATA") and folder.is_dir():
-        tables = [
-            pq.read_table(file, columns=["text"])["text"].to_pylist() for file in sorted(folder.glob("*.parquet"))
-        ]
-        texts = [text for table in tables for text in table]
-    else:
-        splitter = SentenceSplitter()
-        rows = [row for piece in pydocs_pieces() for row in read_pydocs(piece) if isinstance(row, Row)]
-        texts = list(dict.fromkeys(text for row in rows for text in splitter.split(row.text)))
-    texts = [text for text in texts if text and len(text.split()) > 2]
-    chosen = np.random.default_rng(seed).permutation(len(texts))[:count]
-    return [texts[i] for i in chosen]
 
 
 def words_of(texts: Iterable[str]) -> list[list[str]]:

@@ -1,6 +1,7 @@
 """Workers of `topk`: one scores a pilot sample, the others score shard after shard."""
 
 import json
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -104,7 +105,8 @@ class ShardWorker:
         self.shards = ShardScorer(scorer, args.k, args.poles, torch.from_numpy(edges.copy()))
 
     def __call__(self, item: Item, prepared: list[tuple[Ids, list[Tokens]]] | None) -> Item:
-        """Score one shard."""
+        """Score one shard; the row carries its start and end by the wall clock, and seconds of processor time."""
+        began, cpu = time.time(), time.process_time()
         batches: Batches
         if prepared is None:
             corpus = read_corpus(self.store, item["shard"])
@@ -126,7 +128,8 @@ class ShardWorker:
         }
         name = partial("topk", item["shard"])
         self.store.commit(name, lambda path: topk_partial.write_table(path, result.table, footer))
-        return {"shard": item["shard"], "sentences": behind - first}
+        took = {"began": began, "ended": time.time(), "cpu": time.process_time() - cpu}
+        return {"shard": item["shard"], "sentences": behind - first, **took}
 
 
 def read_notes(store: Store, shard: int) -> dict[str, Any]:

@@ -19,13 +19,14 @@ from pydantic import Field
 
 from jobs import _stream
 from jobs._config import main
-from jobs._engine import fan_out
+from jobs._engine import Item, fan_out
 from jobs._merge import merge_ranges, write_activations, write_unscored
 from jobs._partials import partial, pilot_file
 from jobs._record import Run
 from jobs._shards import PilotScorer, ScoreArgs, ShardWorker, read_shard
 from jobs._sharing import Board
 from jobs._stream import SideConfig
+from jobs._times import Times
 from ops.errors import InputError
 from ops.model import ModelFacts
 from ops.neurons import Neurons
@@ -90,7 +91,7 @@ def check(config: TopkConfig, facts: ModelFacts, tokenizer: Tokenizer) -> None:
 
 def score(config: TopkConfig, facts: ModelFacts, tokenizer: Tokenizer, record: Run) -> None:
     """Score all shards, merge them and write the tables."""
-    started = time.monotonic()
+    started, times = time.monotonic(), Times()
     corpus = _stream.require_corpus(config, tokenizer, record)
     place = _stream.choose_place(config)
     budget = place.token_budget
@@ -111,7 +112,8 @@ def score(config: TopkConfig, facts: ModelFacts, tokenizer: Tokenizer, record: R
     if not is_whole(record.store, pilot_file(), fingerprint, "pilot"):
         sample = {"sentences": shards.sentences, "size": shards.size, "seed": config.seed, "pilot": config.pilot}
         print(f"{STAGE}: scoring a pilot for the histograms' edges", file=sys.stderr)
-        list(fan_out([sample], PilotScorer, {"args": args}, workers=1, **place.holds))
+        with times.of("pilot"):
+            list(fan_out([sample], PilotScorer, {"args": args}, workers=1, **place.holds))
     with record.store.parquet(pilot_file()) as file:
         widths = json.loads(file.schema_arrow.metadata[b"atlas.widths"])
 
@@ -119,10 +121,11 @@ def score(config: TopkConfig, facts: ModelFacts, tokenizer: Tokenizer, record: R
     sampled = shards.split(draw(shards.sentences, config.activation_sample, config.seed, ACTIVATIONS))
     damaged: dict[int, str] = {}
     for _ in range(ATTEMPTS):
-        score_missing(args, store, shards, sampled, config.seed, place, damaged)
+        times.count(score_missing(args, store, shards, sampled, config.seed, place, damaged))
         unscored = write_unscored(store, len(shards), fingerprint)
         counts = account(corpus["counts"], unscored)
-        damaged = merge_ranges(store, neurons, len(shards), k, poles, fingerprint, config.out, place.workers)
+        with times.of("merge"):
+            damaged = merge_ranges(store, neurons, len(shards), k, poles, fingerprint, config.out, place.workers)
         if not damaged:
             break
         for shard, why in sorted(damaged.items()):
@@ -130,7 +133,8 @@ def score(config: TopkConfig, facts: ModelFacts, tokenizer: Tokenizer, record: R
     else:
         raise RuntimeError(f"{STAGE}: {sorted(damaged)} came out damaged {ATTEMPTS} times; check the disk of --out")
     counts["activation_sample"] = write_activations(store, neurons, len(shards), fingerprint)
-    counts |= {"neurons": len(neurons), "layers": len(widths)}
+    counts |= {"neurons": len(neurons), "layers": len(widths), "seconds": times.result()}
+    print(f"{STAGE}: {times}", file=sys.stderr)
     record.finish(STAGE, counts, time.monotonic() - started)
     if not config.keep_partials:
         store.delete(f"_partials/{STAGE}")
@@ -144,8 +148,8 @@ def score_missing(
     seed: int,
     place: _stream.Place,
     damaged: Collection[int],
-) -> None:
-    """Score the shards whose partial files are missing, not whole or `damaged`; the workers share thresholds."""
+) -> list[Item]:
+    """Score the shards whose partial files are missing, not whole or `damaged`, and give their workers' rows."""
     missing = _stream.missing(store, STAGE, args.fingerprint, shards, seed)
     missing += [i for i in damaged if i not in missing]
     items = [{"shard": i, "span": shards.span(i), "sample": sampled[i].tolist()} for i in missing]
@@ -155,9 +159,12 @@ def score_missing(
     if board:
         board.add(set(range(len(shards))) - set(missing))
     make = {"args": replace(args, sharing=sharing)}
+    rows = []
     for row in _stream.fan_out_shards(STAGE, items, shards, place, ShardWorker, make, prepare):
+        rows.append(row)
         if board:
             board.add([row["shard"]])
+    return rows
 
 
 def account(corpus: dict[str, Any], unscored: list[int]) -> dict[str, Any]:

@@ -1,7 +1,9 @@
 """One forward pass: sentences in, the pooled activation of every neuron out."""
 
+from itertools import chain
 from typing import NamedTuple
 
+import numpy as np
 import torch
 
 from ops.model import ModelFacts, load_model
@@ -58,12 +60,10 @@ class Scorer:
 
 def pad(batch: list[Tokens], pad_id: int, device: torch.device) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """Give ids (int64), real tokens and added tokens (bool), each `[sentences, longest]`, padded on the right."""
-    longest = max(len(t.ids) for t in batch)
-    ids = torch.full((len(batch), longest), pad_id, dtype=torch.int64)
-    real = torch.zeros(len(batch), longest, dtype=torch.bool)
-    added = torch.zeros(len(batch), longest, dtype=torch.bool)
-    for i, tokens in enumerate(batch):
-        ids[i, : len(tokens.ids)] = torch.tensor(tokens.ids)
-        real[i, : len(tokens.ids)] = True
-        added[i, : len(tokens.ids)] = torch.tensor(tokens.added, dtype=torch.bool)
-    return ids.to(device), real.to(device), added.to(device)
+    lengths = np.array([len(t.ids) for t in batch])
+    real = np.arange(lengths.max()) < lengths[:, None]
+    ids = np.full(real.shape, pad_id, np.int64)
+    ids[real] = np.fromiter(chain.from_iterable(t.ids for t in batch), np.int64, lengths.sum())
+    added = np.zeros(real.shape, bool)
+    added[real] = np.fromiter(chain.from_iterable(t.added for t in batch), bool, lengths.sum())
+    return torch.from_numpy(ids).to(device), torch.from_numpy(real).to(device), torch.from_numpy(added).to(device)

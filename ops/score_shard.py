@@ -10,7 +10,7 @@ import pyarrow as pa
 import torch
 
 from ops.batches import length_batches
-from ops.histogram import count_bins
+from ops.histogram import add_bins
 from ops.moments import Moments
 from ops.plan import Ids
 from ops.score import Scorer
@@ -110,7 +110,7 @@ class ShardScorer:
             for p in self.poles:
                 self.winners[p].update(values if p == "top" else -values, numbers)
             moments = moments.merge(Moments.of(values))
-            histogram += count_bins(values, self.edges)
+            add_bins(histogram, values, self.edges)
             for row in np.flatnonzero(np.isin(ids, sample)).tolist():
                 kept[int(ids[row])] = values[row].cpu().numpy()
         result.sampled = sorted(kept)

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import torch
 
-from ops.histogram import BINS, count_bins, edges_from_pilot
+from ops.histogram import BINS, _add_anywhere, add_bins, count_bins, edges_from_pilot
 
 RNG = np.random.default_rng(0)
 PILOTS = {
@@ -40,6 +40,9 @@ def test_counts_are_those_of_brute_force(name: str) -> None:
     edges = edges_of(PILOTS[name])
     values = np.concatenate([pilot, pilot[:1] * 3, edges.numpy()[:, ::17].T, np.nextafter(pilot[:5], np.float32(-9))])
     found = count_bins(torch.from_numpy(values), edges).numpy()
+    on_any_device = torch.zeros(len(edges), BINS, dtype=torch.int64)
+    _add_anywhere(on_any_device, torch.from_numpy(values), edges)
+    np.testing.assert_array_equal(on_any_device.numpy(), found)
     for neuron, own in enumerate(edges.numpy()):
         places = np.searchsorted(own, values[:, neuron], side="right")
         np.testing.assert_array_equal(found[neuron], np.bincount(places, minlength=BINS))
@@ -48,6 +51,15 @@ def test_counts_are_those_of_brute_force(name: str) -> None:
 
 def test_no_sentence_counts_nothing() -> None:
     assert int(count_bins(torch.zeros(0, 2), edges_of(PILOTS["normal"][:, :2])).sum()) == 0
+
+
+def test_counts_are_added_to_what_is_there() -> None:
+    edges = edges_of(PILOTS["normal"])
+    values = torch.from_numpy(PILOTS["normal"].astype(np.float32))
+    counts = torch.full((3, BINS), 7)
+    for block in values.split(170):
+        add_bins(counts, block, edges)
+    assert torch.equal(counts - 7, count_bins(values, edges))
 
 
 def test_half_of_the_pilot_lies_below_the_middle_edge() -> None:

@@ -1,0 +1,76 @@
+"""Sentences per second of `jobs.topk` over those of the forward pass alone, in one run, in one line of JSON.
+
+    python -m bench end_to_end
+
+Both use `sample`, the same batches of the same real sentences (bench/texts.py), float32 and two processes of one
+thread; the forward pass is measured before and after the job, on every third batch. The job's time is all of it but
+the start-up and the pilot, which stand beside it: scoring, its partial files, and the merge. On a machine that others
+load, look at the ratio of the workers' processor time. Exit status 1 where a count is wrong or the ratio is below 0.90.
+"""
+
+import argparse
+import json
+import sys
+import tempfile
+from pathlib import Path
+
+import pyarrow.dataset as ds  # type: ignore[import-untyped]
+
+from bench.forward import forward_alone
+from bench.running import load, run_job
+from bench.texts import draw, write
+
+TARGET = 0.90
+BUDGET = 2_048
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="bench end_to_end", description=str(__doc__).splitlines()[0])
+    parser.add_argument("--sentences", type=int, default=20_000)
+    parser.add_argument(
+        "--workers", type=int, default=2, help="processes of one thread, of the job and of the pass alone"
+    )
+    parser.add_argument("--shard-size", type=int, default=2_000)
+    parser.add_argument("--k", type=int, default=100)
+    parser.add_argument("--every", type=int, default=3, help="the pass alone takes every so many of the batches")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--json", action="store_true", help="accepted for all benchmarks; the output is JSON anyway")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="atlas-bench-") as folder:
+        out = Path(folder) / "run"
+        source = write(Path(folder) / "texts.parquet", draw(options.sentences, options.seed))
+        ingested = run_job("ingest", out, "--corpus", source, "--split", "none", "--shard-size", options.shard_size)
+        shards = -(-ingested["sentences"] // options.shard_size)
+        before = forward_alone(out, shards, options.workers, BUDGET, options.every)
+        flags = ("--k", options.k, "--workers", options.workers, "--token-budget", BUDGET)
+        counts = run_job("topk", out, *flags)
+        after = forward_alone(out, shards, options.workers, BUDGET, options.every)
+        rows = ds.dataset(out / "topk").count_rows()
+    seconds = counts["seconds"]
+    winners = counts["neurons"] * 2 * min(options.k, counts["scored"])
+    right = counts["scored"] == ingested["sentences"] and rows == winners
+    alone = (before.sentences_per_second + after.sentences_per_second) / 2
+    job = counts["scored"] / (seconds["score"] + seconds["merge"])
+    alone_cpu = (before.sentences_per_cpu_second + after.sentences_per_cpu_second) / 2
+    result = {
+        "bench": "end_to_end",
+        "sentences": counts["scored"],
+        "workers": options.workers,
+        "job_sentences_per_second": round(job, 1),
+        "forward_sentences_per_second": [round(f.sentences_per_second, 1) for f in (before, after)],
+        "forward_tokens_per_second": round((before.tokens_per_second + after.tokens_per_second) / 2),
+        "padding_share": round(before.padding, 4),
+        "ratio": round(job / alone, 3),
+        "ratio_of_scoring": round(counts["scored"] / seconds["score"] / alone, 3),
+        "ratio_of_workers_cpu": round(counts["scored"] / seconds["worker_cpu"] / alone_cpu, 3),
+        "seconds": seconds,
+        "counts_right": right,
+        "target": TARGET,
+        "load": load(),
+    }
+    print(json.dumps(result))
+    return 0 if right and job / alone >= TARGET else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,106 @@
+"""Whether time a sentence and a worker's memory grow with the corpus: `jobs.topk` at three sizes, one line of JSON.
+
+    python -m bench growth
+
+A small BERT with random weights and the packaged tokenizer, so that all but the forward pass weighs; sentences are
+synthetic, distinct and of one kind. Time is that of scoring behind each worker's first shard, which finds the models
+loaded. A worker's memory at the largest size is compared between the first and the last third of its time on shards.
+Exit status 1 where a count is wrong, or time or memory differ by more than a tenth.
+"""
+
+import argparse
+import json
+import statistics
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from bench.ingest import sentence, words
+from bench.memory import MemoryWatch
+from bench.random_model import save_bert
+from bench.running import counts_of, job, load, run_job
+from bench.texts import write
+
+SIZES = (10_000, 40_000, 160_000)
+WITHIN = 0.10
+MODEL = {"hidden_size": 192, "num_hidden_layers": 3, "num_attention_heads": 6, "intermediate_size": 768}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="bench growth", description=str(__doc__).splitlines()[0])
+    parser.add_argument("--sizes", type=int, nargs="+", default=list(SIZES), help="sentences")
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--shard-size", type=int, default=1_000)
+    parser.add_argument("--k", type=int, default=100)
+    parser.add_argument("--json", action="store_true", help="accepted for all benchmarks; the output is JSON anyway")
+    options = parser.parse_args()
+    known = words()
+    sizes, right = {}, True
+    with tempfile.TemporaryDirectory(prefix="atlas-bench-") as name:
+        folder = Path(name)
+        model = save_bert(folder / "model", **MODEL)
+        for size in options.sizes:
+            source = write(folder / f"{size}.parquet", [sentence(known, i) for i in range(size)])
+            out = folder / f"run-{size}"
+            ingest = ("--corpus", source, "--split", "none", "--shard-size", options.shard_size, "--model", model)
+            run_job("ingest", out, *ingest)
+            began = time.time()
+            flags = ("--k", options.k, "--workers", options.workers, "--keep-partials")
+            topk = job("topk", out, "--model", model, *flags)
+            with MemoryWatch(topk.pid) as memory:
+                status = topk.wait()
+            if status:
+                return status
+            counts = counts_of("topk", out)
+            right &= counts["scored"] == size
+            # A shard's partial file is put in place when it is done.
+            done = sorted(path.stat().st_mtime for path in (out / "_partials" / "topk").glob("shard-*"))
+            sizes[size] = figures(counts, done, options.shard_size, options.workers)
+            sizes[size]["memory"] = memory_of(memory, [at - began for at in done], options.workers)
+    each = [figure["ms_a_sentence"] for figure in sizes.values()]
+    grown = sizes[max(sizes)]["memory"]["growth"]
+    steady = max(each) <= min(each) * (1 + WITHIN)
+    flat = grown is not None and grown <= WITHIN
+    result = {"bench": "growth", "workers": options.workers, "k": options.k, "sizes": sizes, "counts_right": right}
+    result |= {"time_spread": round(max(each) / min(each) - 1, 3), "memory_growth": grown, "within": WITHIN}
+    print(json.dumps({**result, "time_steady": steady, "memory_flat": flat, "load": load()}))
+    return 0 if right and steady and flat else 1
+
+
+def figures(counts: dict[str, Any], done: list[float], shard: int, workers: int) -> dict[str, Any]:
+    """Return milliseconds a sentence: of scoring from its start, and behind each worker's first shard."""
+    whole = counts["seconds"]["score"] / counts["scored"]
+    later = (done[-1] - done[workers - 1]) / (len(done) - workers) / shard
+    return {
+        "ms_a_sentence": round(later * 1e3, 4),
+        "ms_first_shards_included": round(whole * 1e3, 4),
+        "seconds": counts["seconds"],
+    }
+
+
+def memory_of(memory: MemoryWatch, done: list[float], workers: int) -> dict[str, Any]:
+    """Return the scoring workers' highest memory, and its growth from the first to the last third of their shards.
+
+    Args:
+        memory: what was watched.
+        done: when each shard ended, seconds since the watch began; those of the first two of each worker don't count.
+        workers: how many there were.
+    """
+    begin, end = done[min(2 * workers, len(done) - 1)], done[-1]
+    series = [
+        [size for at, size in own if begin <= at <= end] for (_, name), own in memory.series.items() if "Worker" in name
+    ]
+    series = sorted(series, key=len)[-workers:]
+    growth = []
+    for own in series:
+        third = len(own) // 3
+        if third:
+            growth.append(statistics.median(own[-third:]) / statistics.median(own[:third]) - 1)
+    peak = max((max(own, default=0) for own in series), default=0)
+    return {"peak_mb": round(peak / 1e6), "growth": round(max(growth), 3) if growth else None}
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,68 @@
+"""What the main job takes on 82 million sentences with bert-base on some GPUs, from measured and assumed figures."""
+
+from typing import Any, NamedTuple
+
+SENTENCES, TOKENS, NEURONS, POLES, K, SHARD = 82_000_000, 22, 9_216, 2, 10_000, 100_000
+FLOP_PER_TOKEN = 170e6  # computed: two for each weight of twelve layers (85 million)
+PEAK_FLOPS, PEAK_SHARE = 989e12, 0.4  # an H100's data sheet, bfloat16 without sparsity; assumed share
+GPU_BYTES_PER_S = 3.35e12 * 0.5  # data sheet, and half of it assumed
+BYTES_PER_VALUE = 160  # assumed: what thresholds, float64 moments and histogram read and write on a GPU
+CORES_PER_GPU = 16  # assumed
+# Candidates of a neuron and pole in units of K, by workers, thresholds shared: `python -m bench sharing --workers N`.
+EMITTED = {1: 7.5, 8: 14.0, 64: 22.3}
+
+
+class Measured(NamedTuple):
+    """Figures of one core of the machine that measures.
+
+    Attributes:
+        reduce_s: seconds of reducing a sentence.
+        commit_s: seconds of writing one candidate into a partial file.
+        board_s: seconds in which the driver takes in a shard's histogram and makes the bounds.
+        pair_bytes: bytes of a candidate in the partial files, what else is in them included.
+        merge_s: seconds of merging one candidate and writing its share of the tables.
+        worker_bytes: highest resident memory of a worker, the model aside.
+        tokens_per_second: tokens made from text.
+    """
+
+    reduce_s: float
+    commit_s: float
+    board_s: float
+    pair_bytes: float
+    merge_s: float
+    worker_bytes: float
+    tokens_per_second: float
+
+
+def project(measured: Measured, emitted: dict[int, float] = EMITTED) -> dict[str, Any]:
+    """Give seconds of each part, bytes of memory and storage, by number of GPUs.
+
+    Tokenizing goes on beside the forward pass and counts where it is slower; so does the driver's part. Reducing and
+    writing come on top of the forward pass.
+    """
+    table: dict[str, Any] = {}
+    for gpus, in_k in emitted.items():
+        cores = CORES_PER_GPU * gpus
+        pairs = in_k * K * NEURONS * POLES
+        forward = SENTENCES * TOKENS * FLOP_PER_TOKEN / (PEAK_FLOPS * PEAK_SHARE) / gpus
+        reduce = SENTENCES * NEURONS * BYTES_PER_VALUE / GPU_BYTES_PER_S / gpus
+        commit = pairs * measured.commit_s / gpus
+        tokenize = SENTENCES * TOKENS / measured.tokens_per_second / cores
+        driver = measured.board_s * SENTENCES / SHARD if gpus > 1 else 0.0
+        merge = pairs * measured.merge_s / cores
+        scoring = max(forward + reduce + commit, tokenize, driver)
+        table[str(gpus)] = {
+            "forward_s": round(forward),
+            "reduce_s": round(reduce),
+            "commit_s": round(commit),
+            "tokenize_s": round(tokenize),
+            "driver_s": round(driver),
+            "merge_s": round(merge),
+            "all_s": round(scoring + merge),
+            "reduce_core_hours_without_gpu": round(SENTENCES * measured.reduce_s / 3600, 1),
+            "device_state_gb": round(POLES * NEURONS * K * 1.5 * 8 / 1e9, 1),
+            "worker_gb": round(measured.worker_bytes / 1e9, 1),
+            "partials_gb": round(pairs * measured.pair_bytes / 1e9, 1),
+            "emitted_in_k": in_k,
+        }
+    return table

@@ -1,0 +1,39 @@
+"""Running the jobs from a benchmark, as a user does, and reading what they recorded."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parent.parent
+
+
+def job(name: str, out: Path, *flags: object) -> "subprocess.Popen[bytes]":
+    """Start `python -m jobs.NAME --out OUT FLAGS` in the checkout, one thread for each process."""
+    command = [sys.executable, "-m", f"jobs.{name}", "--out", str(out), *map(str, flags)]
+    return subprocess.Popen(command, cwd=ROOT, env={**os.environ, "OMP_NUM_THREADS": "1"})
+
+
+def run_job(name: str, out: Path, *flags: object) -> dict[str, Any]:
+    """Run a job to its end and return the counts of its stage in run.json.
+
+    Raises:
+        SystemExit: it failed; its own status.
+    """
+    status = job(name, out, *flags).wait()
+    if status:
+        raise SystemExit(status)
+    return counts_of(name, out)
+
+
+def counts_of(name: str, out: Path) -> dict[str, Any]:
+    """Return the counts of a finished stage."""
+    counts: dict[str, Any] = json.loads((out / "run.json").read_text())["stages"][name]["counts"]
+    return counts
+
+
+def load() -> float:
+    """Return how many processes wanted a core over the last minute: a figure is worth little where it is high."""
+    return round(os.getloadavg()[0], 1)

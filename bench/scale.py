@@ -1,0 +1,234 @@
+"""The main job at its real size but for the model: 9,216 neurons, K = 10,000, both poles, in one line of JSON.
+
+    python -m bench scale --minutes 10
+
+Synthetic activations go through what production uses: `ShardScorer`, partial files put in place by `Store.commit`,
+bounds from the shards' histograms, and the merge by ranges of neurons. As many shards of 100,000 sentences as fit
+into most of the time, then as many ranges as fit into the rest. Some neurons' winners are compared with sorting
+everything. What the job on 82 million sentences takes is then projected (bench/projection.py). Exit status 1 where
+a winner is wrong or memory is not flat.
+"""
+
+import argparse
+import json
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from typing import Any, cast
+
+import numpy as np
+import pyarrow as pa  # type: ignore[import-untyped]
+import torch
+
+from bench.memory import MemoryWatch
+from bench.projection import Measured, project
+from bench.running import load
+from bench.texts import draw
+from jobs._merge import RangeMerger
+from jobs._partials import partial, pilot_file
+from ops import topk_partial
+from ops.histogram import edges_from_pilot
+from ops.model import read_facts
+from ops.neurons import Neurons
+from ops.plan import Ids
+from ops.score import Scorer
+from ops.score_shard import ShardScorer
+from ops.shared_bound import SharedBound
+from ops.storage import Store, shard_footer
+from ops.tables import part_name
+from ops.tokens import Tokenizer, Tokens
+
+WIDTHS, K, SHARD, BATCH = (768,) * 12, 10_000, 100_000, 93
+POLES = ("top", "bottom")
+PRINT = "synthetic"
+WATCHED, MOST = 8, 10_000_000
+SCORING = 0.7
+FLAT = 0.10
+
+
+class Synthetic:
+    """Stands for a model: blocks of normal numbers made once, turned by some neurons for each batch.
+
+    Attributes:
+        seconds: what making the batches took.
+        watched: the first neurons' values, `[sentences, WATCHED]`, of which `seen` rows are filled.
+    """
+
+    device = torch.device("cpu")
+
+    def __init__(self, seed: int) -> None:
+        self.rng = np.random.default_rng(seed)
+        generator = torch.Generator().manual_seed(seed)
+        self.blocks = [torch.randn(BATCH, sum(WIDTHS), generator=generator) for _ in range(32)]
+        self.seconds = 0.0
+        # Made at once, since small pieces that stay would keep the heap's freed memory from going back.
+        self.watched = torch.empty(MOST, WATCHED)
+        self.seen = 0
+
+    def score(self, batch: list[Tokens]) -> list[torch.Tensor]:
+        """Give the activations of as many sentences as the batch has."""
+        started = time.perf_counter()
+        block = self.blocks[int(self.rng.integers(len(self.blocks)))][: len(batch)]
+        values = block.roll(int(self.rng.integers(sum(WIDTHS))), 1) * float(self.rng.uniform(0.999, 1.001))
+        self.watched[self.seen : self.seen + len(values)] = values[:, :WATCHED]
+        self.seen += len(values)
+        self.seconds += time.perf_counter() - started
+        return [values]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="bench scale", description=str(__doc__).splitlines()[0])
+    parser.add_argument("--minutes", type=float, default=5)
+    parser.add_argument("--k", type=int, default=K)
+    parser.add_argument("--shard-size", type=int, default=SHARD)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--folder", default=None, help="where the temporary folder is made: 10 GB for 10 minutes")
+    parser.add_argument("--json", action="store_true", help="accepted for all benchmarks; the output is JSON anyway")
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    begun = time.perf_counter()
+    model = Synthetic(options.seed)
+    edges = edges_from_pilot(torch.cat(model.blocks[:12]))
+    with tempfile.TemporaryDirectory(prefix="atlas-bench-", dir=options.folder) as folder:
+        store = Store(folder)
+        table = pa.table({"edges": topk_partial.by_neuron(edges.numpy())})
+        footer = shard_footer(PRINT, "pilot", len(edges))
+        store.commit(pilot_file(), lambda path: topk_partial.write_table(path, table, footer))
+        with MemoryWatch(os.getpid()) as memory:
+            deadline = begun + options.minutes * 60 * SCORING
+            shards = list(score(model, edges, store, options.k, options.shard_size, deadline))
+        (series,) = [s for (pid, _), s in memory.series.items() if pid == os.getpid()]
+        merging = merge(store, len(shards), options.k, begun + options.minutes * 60)
+        right = agrees(model, store, options.k)
+    peaks = [max((size for at, size in series if s["began"] <= at < s["ended"]), default=0) for s in shards]
+    later = peaks[1:] or peaks
+    growth = max(later[-max(len(later) // 3, 1) :]) / max(later[: max(len(later) // 3, 1)]) - 1
+    sentences = len(shards) * options.shard_size
+    pairs = sum(s["pairs"] for s in shards)
+    reduce_s = sum(s["reduce_s"] for s in shards)
+    measured = Measured(
+        reduce_s=reduce_s / sentences,
+        commit_s=sum(s["commit_s"] for s in shards) / pairs,
+        board_s=sum(s["board_s"] for s in shards) / len(shards),
+        pair_bytes=sum(s["bytes"] for s in shards) / pairs,
+        merge_s=merging["seconds"] / merging["pairs"],
+        worker_bytes=max(peaks),
+        tokens_per_second=tokenizing(options.seed),
+    )
+    result = {
+        "bench": "scale",
+        "sentences": sentences,
+        "shards": len(shards),
+        "neurons": sum(WIDTHS),
+        "k": options.k,
+        "rows_per_second": round(sentences / reduce_s, 1),
+        "rows_per_second_commits_included": round(sentences / sum(s["reduce_s"] + s["commit_s"] for s in shards), 1),
+        "partial_bytes": sum(s["bytes"] for s in shards),
+        "partial_bytes_per_sentence": round(sum(s["bytes"] for s in shards) / sentences),
+        "candidates_in_k": round(pairs / options.k / sum(WIDTHS) / 2, 2),
+        "ideal_in_k": round(1 + float(np.log(max(sentences / options.k, 1))), 2),
+        "shard_rows_per_second": [round(options.shard_size / s["reduce_s"]) for s in shards],
+        "shard_peak_mb": [round(peak / 1e6) for peak in peaks],
+        "memory_growth": round(growth, 3),
+        "merge": {**merging, "all_ranges_s": round(merging["seconds"] / merging["ranges"] * merging["of"], 1)},
+        "measured": measured._asdict(),
+        "projection": project(measured),
+        "winners_right": right,
+        "memory_flat": growth <= FLAT,
+        "load": load(),
+    }
+    print(json.dumps(result))
+    return 0 if right and growth <= FLAT else 1
+
+
+def score(
+    model: Synthetic, edges: torch.Tensor, store: Store, k: int, size: int, deadline: float
+) -> Iterator[dict[str, Any]]:
+    """Score shard after shard until the deadline, one at least, and give what each took."""
+    worker, shared = ShardScorer(cast(Scorer, model), k, POLES, edges), SharedBound(edges.numpy(), k)
+    begun = time.perf_counter()
+    shard, last = 0, 0.0
+    while shard == 0 or time.perf_counter() + last < deadline:
+        started, making = time.perf_counter(), model.seconds
+        span = (shard * size, (shard + 1) * size)
+        result = worker.run(span, batches(*span), np.array([], np.int64), shared.bounds)
+        reduced = time.perf_counter()
+        footer = shard_footer(PRINT, f"shard-{shard}", result.table.num_rows)
+        store.commit(partial("topk", shard), lambda path: topk_partial.write_table(path, result.table, footer))  # noqa: B023
+        committed = time.perf_counter()
+        pairs = sum(len(result.table[f"{p}_sent_id"].combine_chunks().flatten()) for p in POLES)
+        del result
+        board = time.perf_counter()
+        with store.parquet(partial("topk", shard)) as file:
+            shared.add(shard, topk_partial.read_matrix(file.read(columns=["histogram"]), "histogram"))
+        shared.bounds()
+        ended = time.perf_counter()
+        yield {
+            "reduce_s": reduced - started - (model.seconds - making),
+            "commit_s": committed - reduced,
+            "board_s": ended - board,
+            "bytes": store.filesystem.get_file_info(store.path(partial("topk", shard))).size,
+            "pairs": pairs,
+            "began": started - begun,
+            "ended": ended - begun,
+        }
+        shard, last = shard + 1, ended - started
+
+
+def batches(first: int, behind: int) -> Iterator[tuple[Ids, list[Tokens]]]:
+    """Give a shard's batches of sentences of one token."""
+    for start in range(first, behind, BATCH):
+        ids = np.arange(start, min(start + BATCH, behind))
+        yield ids, [Tokens([0], [0], False)] * len(ids)
+
+
+def merge(store: Store, shards: int, k: int, deadline: float) -> dict[str, Any]:
+    """Merge ranges of neurons until the deadline, one at least, and say how many, how long, and how many candidates."""
+    merger = RangeMerger(store.uri, Neurons(WIDTHS), shards, k, POLES, PRINT)
+    every = list(topk_partial.ranges(sum(WIDTHS)))
+    seconds, done, pairs = 0.0, 0, 0
+    for part, first, behind in every:
+        if done and time.perf_counter() + seconds / done > deadline:
+            break
+        started = time.perf_counter()
+        row = merger({"part": part, "first": first, "behind": behind}, None)
+        seconds += time.perf_counter() - started
+        if row["damaged"]:
+            raise RuntimeError(f"damaged partial files: {row['damaged']}")
+        done += 1
+        for shard in range(shards):
+            with store.parquet(partial("topk", shard)) as file:
+                group = file.read_row_group(part, columns=[f"{p}_sent_id" for p in POLES])
+            pairs += sum(len(column.combine_chunks().flatten()) for column in group.columns)
+    return {"ranges": done, "of": len(every), "seconds": round(seconds, 2), "pairs": pairs}
+
+
+def agrees(model: Synthetic, store: Store, k: int) -> bool:
+    """Compare the first neurons' winners in topk/ with those that sorting all their values gives."""
+    values = model.watched[: model.seen].numpy()
+    with store.parquet(part_name("topk", 0)) as file:
+        table = file.read(columns=["unit", "pole", "sent_id"])
+    unit, pole = table["unit"].to_numpy(), np.asarray(table["pole"])
+    sent_id = table["sent_id"].to_numpy()
+    for neuron in range(WATCHED):
+        for name, sign in (("top", -1), ("bottom", 1)):
+            order = np.lexsort((np.arange(len(values)), sign * values[:, neuron]))[:k]
+            if not np.array_equal(sent_id[(unit == neuron) & (pole == name)], order):
+                return False
+    return True
+
+
+def tokenizing(seed: int) -> float:
+    """Give the model tokens that one core makes of real sentences in a second, special ones included."""
+    texts = draw(5_000, seed)
+    tokenizer = Tokenizer(read_facts("sample"))
+    tokenizer.encode(texts[:500])
+    started = time.process_time()
+    tokens = sum(len(t.ids) for t in tokenizer.encode(texts))
+    return tokens / (time.process_time() - started)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

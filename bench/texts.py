@@ -1,0 +1,39 @@
+"""Real sentences for benchmarks."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa  # type: ignore[import-untyped]
+import pyarrow.parquet as pq  # type: ignore[import-untyped]
+
+from ops.pydocs import pydocs_pieces, read_pydocs
+from ops.rows import Row
+from ops.split_sentences import SentenceSplitter
+
+
+def draw(count: int, seed: int) -> list[str]:
+    """Return a seeded sample of real sentences of at least three words.
+
+    They come from the Parquet files of the folder corpora/ below ATLAS_TEST_DATA where that is set, else from
+    docstrings.
+    """
+    folder = Path(os.environ.get("ATLAS_TEST_DATA", "")) / "corpora"
+    if os.environ.get("ATLAS_TEST_DATA") and folder.is_dir():
+        tables = [
+            pq.read_table(file, columns=["text"])["text"].to_pylist() for file in sorted(folder.glob("*.parquet"))
+        ]
+        texts = [text for table in tables for text in table]
+    else:
+        splitter = SentenceSplitter()
+        rows = [row for piece in pydocs_pieces() for row in read_pydocs(piece) if isinstance(row, Row)]
+        texts = list(dict.fromkeys(text for row in rows for text in splitter.split(row.text)))
+    texts = [text for text in texts if text and len(text.split()) > 2]
+    chosen = np.random.default_rng(seed).permutation(len(texts))[:count]
+    return [texts[i] for i in chosen]
+
+
+def write(path: Path, texts: list[str]) -> str:
+    """Write sentences as a Parquet file of the column `text` and return its path."""
+    pq.write_table(pa.table({"text": texts}), path)
+    return str(path)

@@ -1,0 +1,53 @@
+"""Where the time of a pass over the corpus went."""
+
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+
+from jobs._engine import Item
+from jobs._progress import duration
+
+
+class Times:
+    """Seconds of a stage by part, on the wall clock, which workers share (on several machines, as far as theirs agree).
+
+    `start_up` runs from the making of this object to the first shard's start, the pilot aside; `score` from there to
+    the last shard's end; `worker_cpu` is the processor time that all workers spent on shards meanwhile. What was done
+    before in another run is in none of them.
+    """
+
+    def __init__(self) -> None:
+        self.begun = time.time()
+        self.seconds = {"start_up": 0.0, "pilot": 0.0, "score": 0.0, "worker_cpu": 0.0, "merge": 0.0}
+        self.sentences = 0
+
+    @contextmanager
+    def of(self, part: str) -> Iterator[None]:
+        """Add the time spent inside to a part."""
+        started = time.time()
+        yield
+        self.seconds[part] += time.time() - started
+
+    def count(self, rows: Iterable[Item]) -> None:
+        """Take in the rows of all shards of one round; a row holds `sentences`, `began`, `ended` and `cpu`."""
+        rows = list(rows)
+        if not rows:
+            return
+        first = min(row["began"] for row in rows)
+        if not self.sentences:
+            self.seconds["start_up"] = max(first - self.begun - self.seconds["pilot"], 0.0)
+        self.seconds["score"] += max(row["ended"] for row in rows) - first
+        self.seconds["worker_cpu"] += sum(row["cpu"] for row in rows)
+        self.sentences += sum(row["sentences"] for row in rows)
+
+    def result(self) -> dict[str, float]:
+        """Give the seconds of each part, rounded."""
+        return {part: round(seconds, 3) for part, seconds in self.seconds.items()}
+
+    def __str__(self) -> str:
+        s = self.seconds
+        rate = f", {self.sentences / s['score']:,.0f} sentences a second" if s["score"] else ""
+        return (
+            f"start-up {duration(s['start_up'])}, pilot {duration(s['pilot'])}, "
+            f"scoring {duration(s['score'])}{rate}, merge {duration(s['merge'])}"
+        )

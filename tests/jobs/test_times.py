@@ -1,0 +1,41 @@
+import time
+
+import pytest
+
+from jobs._times import Times
+
+
+def row(began: float, ended: float, sentences: int = 10) -> dict[str, float]:
+    return {"began": began, "ended": ended, "cpu": 0.25, "sentences": sentences}
+
+
+def test_scoring_runs_from_the_first_shard_to_the_last_and_start_up_leaves_the_pilot_out() -> None:
+    times = Times()
+    times.begun = 100.0
+    times.seconds["pilot"] = 3.0
+    times.count([row(112.0, 119.0), row(111.0, 115.5), row(116.0, 121.0)])
+    assert times.result() == {"start_up": 8.0, "pilot": 3.0, "score": 10.0, "worker_cpu": 0.75, "merge": 0.0}
+    assert "scoring 10 s, 3 sentences a second" in str(times)
+
+
+def test_a_second_round_adds_to_scoring_alone() -> None:
+    times = Times()
+    times.begun = 0.0
+    times.count([row(2.0, 6.0)])
+    times.count([row(9.0, 10.0)])
+    times.count([])
+    assert times.result()["start_up"] == 2.0
+    assert times.result()["score"] == 5.0
+
+
+def test_a_part_takes_what_was_spent_inside(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = iter([0.0, 5.0, 7.5])
+    monkeypatch.setattr(time, "time", lambda: next(clock))
+    times = Times()
+    with times.of("merge"):
+        pass
+    assert times.result()["merge"] == 2.5
+
+
+def test_nothing_scored_is_no_rate() -> None:
+    assert "scoring 0 s, merge" in str(Times())
