@@ -19,7 +19,7 @@ from collections.abc import Callable
 import numpy as np
 import torch
 
-from bench.mining import draw
+from bench.texts import draw
 from ops.mixing_shard import MixingScorer, measure_shard
 from ops.model import load_model, read_facts
 from ops.reference_mixing import DirectMixing

@@ -18,7 +18,7 @@ from collections.abc import Callable
 import numpy as np
 import torch
 
-from bench.mining import draw
+from bench.texts import draw
 from ops.batches import length_batches
 from ops.contextual_psi import ContextualPsi
 from ops.head_projections import PROJECTIONS, head_projections, word_embeddings
