@@ -45,7 +45,8 @@ def connect(cpus: int) -> None:
         return
     options: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
     if local:
-        options |= {"num_cpus": max(os.cpu_count() or 1, cpus), "include_dashboard": False}
+        # By name, or it would join a head that someone runs on this machine.
+        options |= {"address": "local", "num_cpus": max(os.cpu_count() or 1, cpus), "include_dashboard": False}
     for attempt in range(3):
         try:
             with _held_back_stderr():

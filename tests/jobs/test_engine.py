@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from jobs._engine import check_out, fan_out
+from jobs._engine import check_out, connect, fan_out
 from ops.errors import InputError
 from tests.conftest import ROOT
 
@@ -56,6 +56,23 @@ def test_a_submitted_job_needs_a_full_path(monkeypatch: pytest.MonkeyPatch) -> N
         check_out("runs/a")
     check_out("/runs/a")
     check_out("s3://bucket/a")
+
+
+@pytest.mark.parametrize("address", [None, "10.0.0.1:6379"])
+def test_a_head_on_this_machine_is_joined_only_where_it_is_named(
+    monkeypatch: pytest.MonkeyPatch, address: str | None
+) -> None:
+    import ray
+
+    asked: dict[str, Any] = {}
+    monkeypatch.setattr(ray, "is_initialized", lambda: False)
+    monkeypatch.setattr(ray, "init", lambda **options: asked.update(options))
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    if address:
+        monkeypatch.setenv("RAY_ADDRESS", address)
+    connect(1)
+    assert asked.get("address") == (None if address else "local")
+    assert ("num_cpus" in asked) == (address is None)
 
 
 def test_cluster_yaml_passes_rays_own_check(tmp_path: Path) -> None:

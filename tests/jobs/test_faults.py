@@ -271,6 +271,11 @@ def lose():
     print("removed at", sum(n.startswith("shard-") for n in os.listdir(folder)), flush=True)
 threading.Thread(target=lose, daemon=True).start()
 topk.run(topk.TopkConfig.model_validate(options))
+print("finished", flush=True)
+import ray
+ray.shutdown()
+cluster.shutdown()
+os._exit(0)  # Ray's own end takes the lost node for a failure
 """
 
 
@@ -286,6 +291,7 @@ def test_a_node_removed_in_the_middle(scored: Scored, tmp_path: Path) -> None:
         cwd=ROOT, env={**os.environ, **site}, capture_output=True, text=True, timeout=400, check=False,
     )  # fmt: skip
     assert found.returncode == 0, found.stdout + found.stderr
+    assert "finished" in found.stdout
     removed = int(found.stdout.split("removed at")[1].split()[0])
     assert removed < SHARDS - 2, "the node went too late to show anything"
     assert_same(out, scored)
