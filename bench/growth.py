@@ -25,7 +25,7 @@ from bench.texts import write
 
 SIZES = (10_000, 40_000, 160_000)
 WITHIN = 0.10
-MODEL = {"hidden_size": 192, "num_hidden_layers": 3, "num_attention_heads": 6, "intermediate_size": 768}
+MODEL = {"hidden_size": 128, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 512}
 
 
 def main() -> int:
