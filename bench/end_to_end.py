@@ -30,9 +30,9 @@ def main() -> int:
     parser.add_argument(
         "--workers", type=int, default=2, help="processes of one thread, of the job and of the pass alone"
     )
-    parser.add_argument("--shard-size", type=int, default=2_000)
+    parser.add_argument("--shard-size", type=int, default=1_000)
     parser.add_argument("--k", type=int, default=100)
-    parser.add_argument("--every", type=int, default=3, help="the pass alone takes every so many of the batches")
+    parser.add_argument("--every", type=int, default=1, help="the pass alone takes every so many of the batches")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--json", action="store_true", help="accepted for all benchmarks; the output is JSON anyway")
     options = parser.parse_args()

@@ -130,6 +130,7 @@ def fan_out(
     cpus: float = 1,
     gpus: float = 0,
     prepare: Callable[[Item], Any] | None = None,
+    here: bool = False,
 ) -> Iterator[Item]:
     """Spread items over a pool of workers and give each one's row as it comes, in no order.
 
@@ -143,12 +144,15 @@ def fan_out(
         cpus, gpus: what each worker holds.
         prepare: run on cores of its own before the worker gets the item (with GPUs: reading and tokenizing);
             without it the worker is called with None and does that itself.
+        here: do them one after another in this process: for work that is less than the start of a pool.
     """
     if not items:
         return
-    if len(items) == 1 and not gpus and not on_cluster():
+    if here or (len(items) == 1 and not gpus and not on_cluster()):
         # One item on this machine gains nothing from another process but its start.
-        yield make(**args)(items[0], prepare(items[0]) if prepare else None)
+        worker = make(**args)
+        for item in items:
+            yield worker(item, prepare(item) if prepare else None)
         return
     workers = min(workers, len(items))
     connect(math.ceil(workers * cpus))

@@ -23,6 +23,7 @@ from ops.topk import TopK
 from ops.topk_partial import by_neuron, ranges, read_keys, read_matrix, read_moments
 
 SAMPLE_ROWS = 512
+LITTLE = 1 << 27  # bytes
 
 
 def merge_ranges(
@@ -49,7 +50,9 @@ def merge_ranges(
     args = {"out": out, "neurons": neurons, "shards": shards, "k": k, "poles": poles, "fingerprint": fingerprint}
     damaged: dict[int, str] = {}
     with Progress("topk: merge", len(every), "ranges of neurons", len(every) - len(todo)) as progress:
-        for row in fan_out(todo, RangeMerger, args, workers=workers):
+        # A pool takes longer to start than so much takes to merge.
+        little = store.size("_partials/topk") < LITTLE
+        for row in fan_out(todo, RangeMerger, args, workers=workers, here=little):
             damaged |= {int(shard): why for shard, why in row["damaged"].items()}
             progress.add()
     return damaged

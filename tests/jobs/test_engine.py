@@ -47,6 +47,8 @@ def test_wrong_input_reaches_the_driver_as_such(shared_ray: None) -> None:
 def test_one_item_is_done_in_this_process() -> None:
     assert [f["pid"] for f in fan_out([{"n": 3}], Square, {}, workers=4)] == [os.getpid()]
     assert list(fan_out([], Square, {}, workers=4)) == []
+    found = list(fan_out([{"n": n} for n in range(3)], Square, {}, workers=4, here=True))
+    assert [(f["square"], f["pid"]) for f in found] == [(n * n, os.getpid()) for n in range(3)]
 
 
 def test_a_submitted_job_needs_a_full_path(monkeypatch: pytest.MonkeyPatch) -> None:
