@@ -61,7 +61,9 @@ def measure(texts: Sequence[str]) -> dict[str, float]:
 
 def main() -> int:
     """Print one line of JSON."""
-    path = Path(sys.argv[1]) if len(sys.argv) > 1 else None
+    # --json is accepted for all benchmarks; the output is JSON anyway.
+    files = [argument for argument in sys.argv[1:] if argument != "--json"]
+    path = Path(files[0]) if files else None
     print(json.dumps({"bench": "english", **measure(sentences(path))}))
     return 0
 

@@ -39,6 +39,7 @@ def main() -> int:
     parser.add_argument("--batches", type=int, default=2)
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--json", action="store_true", help="accepted for all benchmarks; the output is JSON anyway")
     options = parser.parse_args()
     facts = read_facts(options.model)
     tokenizer = Tokenizer(facts)
