@@ -75,6 +75,7 @@ def committed(out: Path) -> dict[str, int]:
     return {p.name: p.stat().st_mtime_ns for p in (out / "_partials" / "topk").glob("shard-*.parquet")}
 
 
+@pytest.mark.faults
 def test_kill_9_and_go_on(
     shared_ray: None, tmp_path: Path, source: Path, make_model: Callable[..., Path], small_bert: object
 ) -> None:
