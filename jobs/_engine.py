@@ -1,18 +1,16 @@
 """The engine: one Ray, one way to spread items over workers, the same on a laptop and on a cluster."""
 
-import json
 import logging
 import math
 import os
-import pickle
 import sys
 import tempfile
 import warnings
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial as bind
 from typing import Any, Literal, Protocol
-
-import pyarrow as pa
 
 from ops.errors import DiskFullError, InputError, disk_full
 
@@ -31,7 +29,6 @@ class Worker(Protocol):
 def connect(cpus: int) -> None:
     """Join the cluster that RAY_ADDRESS names, or start Ray on this machine with room for `cpus` busy cores."""
     # Ray reads these when it is first imported.
-    os.environ.setdefault("RAY_DATA_DISABLE_PROGRESS_BARS", "1")
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
     local = not on_cluster()
@@ -134,8 +131,7 @@ def fan_out(
 ) -> Iterator[Item]:
     """Spread items over a pool of workers and give each one's row as it comes, in no order.
 
-    An item is one block from end to end. A worker that dies is replaced and its item done again, so work is to be
-    idempotent.
+    A worker that dies is replaced and its item done again, so work is to be idempotent.
 
     Args:
         items: JSON-able descriptions.
@@ -144,56 +140,35 @@ def fan_out(
         cpus, gpus: what each worker holds.
         prepare: run on cores of its own before the worker gets the item (with GPUs: reading and tokenizing);
             without it the worker is called with None and does that itself.
-        here: do them one after another in this process: for work that is less than the start of a pool.
+        here: do them in threads of this process, with one worker for all: for work that is less than a pool's start.
     """
     if not items:
         return
     if here or (len(items) == 1 and not gpus and not on_cluster()):
         # One item on this machine gains nothing from another process but its start.
         worker = make(**args)
-        for item in items:
-            yield worker(item, prepare(item) if prepare else None)
+
+        def work(item: Item) -> Item:
+            return worker(item, prepare(item) if prepare else None)
+
+        if len(items) == 1 or workers == 1:
+            yield from map(work, items)
+            return
+        with ThreadPoolExecutor(workers) as threads:
+            yield from threads.map(work, items)
         return
     workers = min(workers, len(items))
     connect(math.ceil(workers * cpus))
-    from ray.data import ActorPoolStrategy, DataContext, Dataset, from_items
+    from jobs._pool import Pool
 
-    context = DataContext.get_current()
-    context.enable_progress_bars = False
-    context.print_on_execution_start = False
-    context.raise_original_map_exception = True
-    context.max_consecutive_actor_init_deaths = 5
-    context.execution_no_progress_timeout_s = -1
-    logging.getLogger("ray.data").setLevel(logging.ERROR)
-
-    rows = [{"item": json.dumps(item), "prepared": b""} for item in items]
-    data: Dataset = from_items(rows, override_num_blocks=len(rows))
-    if prepare is not None:
-        data = data.map_batches(_Prepare(prepare), batch_size=None, batch_format="pyarrow", num_cpus=1)
-    data = data.map_batches(
-        _Step,
-        fn_constructor_args=(make, args),
-        batch_size=None,
-        batch_format="pyarrow",
-        compute=ActorPoolStrategy(size=workers, max_tasks_in_flight_per_actor=2),
-        num_cpus=cpus,
-        num_gpus=gpus,
-    )
-    for row in data.iter_rows():
-        found = json.loads(row["row"])
-        for kind, error in TOLD.items():
-            if kind in found:
-                raise error(found[kind])
-        yield found
+    yield from map(_told, Pool(make.__name__, bind(_Step, make, args), workers, cpus, gpus, prepare).run(items))
 
 
-class _Prepare:
-    def __init__(self, prepare: Callable[[Item], Any]) -> None:
-        self.prepare = prepare
-
-    def __call__(self, block: pa.Table) -> pa.Table:
-        prepared = [pickle.dumps(self.prepare(json.loads(item))) for item in block["item"].to_pylist()]
-        return pa.table({"item": block["item"], "prepared": pa.array(prepared, pa.large_binary())})
+def _told(row: Item) -> Item:
+    for kind, error in TOLD.items():
+        if kind in row:
+            raise error(row[kind])
+    return row
 
 
 class _Step:
@@ -203,18 +178,15 @@ class _Step:
         self.make, self.args = make, args
         self.worker: Worker | None = None
 
-    def __call__(self, block: pa.Table) -> pa.Table:
-        rows = []
+    def __call__(self, item: Item, prepared: Any) -> Item:
         try:
             if self.worker is None:
                 self.worker = self.make(**self.args)
-            for item, prepared in zip(block["item"].to_pylist(), block["prepared"].to_pylist(), strict=True):
-                rows.append(json.dumps(self.worker(json.loads(item), pickle.loads(prepared) if prepared else None)))
+            return self.worker(item, prepared)
         except InputError as error:
-            rows = [json.dumps({"input_error": str(error)})]
+            return {"input_error": str(error)}
         except OSError as error:
             full = disk_full(error)
             if full is None:
                 raise
-            rows = [json.dumps({"disk_full": str(full)})]
-        return pa.table({"row": rows})
+            return {"disk_full": str(full)}

@@ -20,10 +20,11 @@ from ops.schema import activations_schema, group_rows, schema
 from ops.storage import Store, is_whole, shard_footer
 from ops.tables import part_name, write_part
 from ops.topk import TopK
-from ops.topk_partial import by_neuron, ranges, read_keys, read_matrix, read_moments
+from ops.topk_partial import CANDIDATES, by_neuron, ranges, read_keys, read_matrix, read_moments
 
 SAMPLE_ROWS = 512
 LITTLE = 1 << 27  # bytes
+DAMAGE = (OSError, pa.ArrowException)
 
 
 def merge_ranges(
@@ -50,8 +51,9 @@ def merge_ranges(
     args = {"out": out, "neurons": neurons, "shards": shards, "k": k, "poles": poles, "fingerprint": fingerprint}
     damaged: dict[int, str] = {}
     with Progress("topk: merge", len(every), "ranges of neurons", len(every) - len(todo)) as progress:
-        # A pool takes longer to start than so much takes to merge.
-        little = store.size("_partials/topk") < LITTLE
+        # A pool takes longer to start than so much takes to merge, the activation sample aside.
+        sampled = sum(len(read_notes(store, shard)["sampled"]) for shard in range(shards))
+        little = store.size("_partials/topk") - 4 * sampled * len(neurons) < LITTLE
         for row in fan_out(todo, RangeMerger, args, workers=workers, here=little):
             damaged |= {int(shard): why for shard, why in row["damaged"].items()}
             progress.add()
@@ -81,8 +83,8 @@ class RangeMerger:
         for shard in range(self.shards):
             try:
                 with self.store.parquet(partial("topk", shard)) as file:
-                    table = file.read_row_group(item["part"])
-            except (OSError, pa.ArrowException) as error:
+                    table = file.read_row_group(item["part"], columns=CANDIDATES)
+            except DAMAGE as error:
                 damaged[shard] = one_line(error, 100)
                 continue
             for pole, best in winners.items():
@@ -183,10 +185,24 @@ def write_unscored(store: Store, shards: int, fingerprint: str) -> list[int]:
     return [i for i, _ in rows]
 
 
-def write_activations(store: Store, neurons: Neurons, shards: int, fingerprint: str) -> int:
-    """Write activations/, sorted by sentence, and give its number of sentences."""
+def write_activations(store: Store, neurons: Neurons, shards: int, fingerprint: str) -> tuple[int, dict[int, str]]:
+    """Write activations/, sorted by sentence.
+
+    Returns:
+        Its number of sentences; the first shard whose partial file is damaged, and what was found: then it is not
+        written.
+    """
     layout = activations_schema(neurons.widths)
     starts = np.cumsum([0, *neurons.widths])
+    damaged: dict[int, str] = {}
+
+    def sample(shard: int) -> np.ndarray:
+        try:
+            with store.parquet(partial("topk", shard)) as file:
+                return read_matrix(file.read(columns=["sample"]), "sample").T
+        except DAMAGE as error:
+            damaged[shard] = one_line(error, 100)
+            raise
 
     def batches() -> Iterator[pa.Table]:
         ids: list[int] = []
@@ -194,9 +210,8 @@ def write_activations(store: Store, neurons: Neurons, shards: int, fingerprint: 
         for shard in range(shards):
             sampled = read_notes(store, shard)["sampled"]
             if sampled:
-                with store.parquet(partial("topk", shard)) as file:
-                    ids += sampled
-                    rows += list(read_matrix(file.read(columns=["sample"]), "sample").T)
+                ids += sampled
+                rows += list(sample(shard))
             while len(ids) >= SAMPLE_ROWS or (shard == shards - 1 and ids):
                 block = np.array(rows[:SAMPLE_ROWS], np.float32)
                 layers = [
@@ -206,4 +221,9 @@ def write_activations(store: Store, neurons: Neurons, shards: int, fingerprint: 
                 yield pa.table([pa.array(ids[:SAMPLE_ROWS], pa.int64()), *layers], schema=layout)
                 del ids[:SAMPLE_ROWS], rows[:SAMPLE_ROWS]
 
-    return write_part(store, "activations", 0, layout, batches(), fingerprint)
+    try:
+        return write_part(store, "activations", 0, layout, batches(), fingerprint), {}
+    except DAMAGE:
+        if not damaged:
+            raise
+        return 0, damaged

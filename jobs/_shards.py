@@ -103,6 +103,7 @@ class ShardWorker:
             self.news = News(self.store, args.fingerprint, len(edges))
         scorer = Scorer(args.facts, args.options, self.tokenizer.pad_id)
         self.shards = ShardScorer(scorer, args.k, args.poles, torch.from_numpy(edges.copy()))
+        self.shards.warm_up(args.token_budget, args.facts.position_limit)
 
     def __call__(self, item: Item, prepared: list[tuple[Ids, list[Tokens]]] | None) -> Item:
         """Score one shard; the row carries its start and end by the wall clock, and seconds of processor time."""

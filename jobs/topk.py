@@ -122,17 +122,17 @@ def score(config: TopkConfig, facts: ModelFacts, tokenizer: Tokenizer, record: R
     damaged: dict[int, str] = {}
     for _ in range(ATTEMPTS):
         times.count(score_missing(args, store, shards, sampled, config.seed, place, damaged))
-        unscored = write_unscored(store, len(shards), fingerprint)
-        counts = account(corpus["counts"], unscored)
         with times.of("merge"):
+            counts = account(corpus["counts"], write_unscored(store, len(shards), fingerprint))
             damaged = merge_ranges(store, neurons, len(shards), k, poles, fingerprint, config.out, place.workers)
+            if not damaged:
+                counts["activation_sample"], damaged = write_activations(store, neurons, len(shards), fingerprint)
         if not damaged:
             break
         for shard, why in sorted(damaged.items()):
             print(f"{STAGE}: {partial(STAGE, shard)} is damaged ({why}): scoring it again", file=sys.stderr)
     else:
         raise RuntimeError(f"{STAGE}: {sorted(damaged)} came out damaged {ATTEMPTS} times; check the disk of --out")
-    counts["activation_sample"] = write_activations(store, neurons, len(shards), fingerprint)
     counts |= {"neurons": len(neurons), "layers": len(widths), "seconds": times.result()}
     print(f"{STAGE}: {times}", file=sys.stderr)
     record.finish(STAGE, counts, time.monotonic() - started)

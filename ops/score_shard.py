@@ -10,7 +10,7 @@ import pyarrow as pa
 import torch
 
 from ops.batches import length_batches
-from ops.histogram import add_bins
+from ops.histogram import add_bins, count_bins
 from ops.moments import Moments
 from ops.plan import Ids
 from ops.score import Scorer
@@ -19,6 +19,9 @@ from ops.topk import TopK
 from ops.topk_partial import build, candidates
 
 Floats = npt.NDArray[np.float32]
+
+BLOCK = 256  # sentences
+WARM_LENGTH = 16  # tokens of a sentence
 
 
 def encode_batches(
@@ -72,6 +75,17 @@ class ShardScorer:
         self.edges = edges.to(scorer.device)
         self.winners = {p: TopK(len(edges), k, scorer.device) for p in poles}
 
+    def warm_up(self, tokens: int, limit: int) -> None:
+        """Score so many made-up tokens, so that the first shard does not pay for what is made ready at first use.
+
+        Args:
+            tokens: about as many as a batch will have.
+            limit: most tokens of a sentence.
+        """
+        length = min(tokens, WARM_LENGTH, limit)
+        values, _, _ = score_batch(self.scorer, [Tokens([0] * length, [0] * length, False)] * (tokens // length))
+        count_bins(values, self.edges)
+
     def raise_bounds(self, top: Floats, bottom: Floats) -> None:
         """Take over bounds of the whole corpus, each `[neurons]`, as `ops.shared_bound` gives them."""
         for pole, bound in (("top", top), ("bottom", -bottom)):
@@ -99,20 +113,14 @@ class ShardScorer:
         histogram = torch.zeros(len(self.edges), self.edges.shape[1] + 1, dtype=torch.int64, device=self.scorer.device)
         kept: dict[int, np.ndarray] = {}
         result = ShardResult(pa.table({}))
-        for ids, tokens in batches:
-            values, finite, reasons = score_batch(self.scorer, tokens)
-            for row, reason in reasons.items():
-                result.unscored.setdefault(reason, []).append(int(ids[row]))
-            values, ids = values[finite], ids[finite.cpu().numpy()]
-            result.scored += len(ids)
-            result.tokens += sum(len(t.ids) for t in tokens)
-            numbers = torch.from_numpy(ids).to(values.device)
+        for block_ids, values in _blocks(self._score(batches, result)):
+            numbers = torch.from_numpy(block_ids).to(values.device)
             for p in self.poles:
                 self.winners[p].update(values if p == "top" else -values, numbers)
             moments = moments.merge(Moments.of(values))
             add_bins(histogram, values, self.edges)
-            for row in np.flatnonzero(np.isin(ids, sample)).tolist():
-                kept[int(ids[row])] = values[row].cpu().numpy()
+            for row in np.flatnonzero(np.isin(block_ids, sample)).tolist():
+                kept[int(block_ids[row])] = values[row].cpu().numpy()
         result.sampled = sorted(kept)
         width = len(self.edges)
         rows = np.array([kept[i] for i in result.sampled], np.float32).reshape(len(kept), width)
@@ -124,10 +132,39 @@ class ShardScorer:
         result.table = build(poles, moments, histogram.cpu().numpy(), rows.T)
         return result
 
+    def _score(
+        self, batches: Iterator[tuple[Ids, list[Tokens]]], result: ShardResult
+    ) -> Iterator[tuple[Ids, torch.Tensor]]:
+        """Give the ids and values of each batch's finite sentences, and count all in `result`."""
+        for ids, tokens in batches:
+            values, finite, reasons = score_batch(self.scorer, tokens)
+            for row, reason in reasons.items():
+                result.unscored.setdefault(reason, []).append(int(ids[row]))
+            if reasons:
+                values, ids = values[finite], ids[finite.cpu().numpy()]
+            result.scored += len(ids)
+            result.tokens += sum(len(t.ids) for t in tokens)
+            yield ids, values
+
     def _hear(self, news: Callable[[], tuple[Floats, Floats] | None]) -> None:
         bounds = news()
         if bounds is not None:
             self.raise_bounds(*bounds)
+
+
+def _blocks(scored: Iterator[tuple[Ids, torch.Tensor]]) -> Iterator[tuple[Ids, torch.Tensor]]:
+    """Put small batches together, since what takes them in costs by the call as well as by the sentence."""
+    ids: list[Ids] = []
+    values: list[torch.Tensor] = []
+    for some_ids, some_values in scored:
+        ids.append(some_ids)
+        values.append(some_values)
+        if sum(map(len, ids)) >= BLOCK:
+            yield np.concatenate(ids), torch.cat(values)
+            ids.clear()
+            values.clear()
+    if ids:
+        yield np.concatenate(ids), torch.cat(values)
 
 
 def score_batch(scorer: Scorer, tokens: list[Tokens]) -> tuple[torch.Tensor, torch.Tensor, dict[int, str]]:

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from ops.leaves import coded
 from ops.schema import SCHEMA_VERSION, group_rows
 from ops.storage import Store
 
@@ -41,7 +42,7 @@ def write_part(
 
     def write(path: str) -> None:
         nonlocal rows
-        with pq.ParquetWriter(path, described, compression=COMPRESSION) as writer:
+        with pq.ParquetWriter(path, described, compression=COMPRESSION, use_dictionary=coded(schema)) as writer:
             for batch in batches:
                 rows += batch.num_rows
                 if batch.num_rows:

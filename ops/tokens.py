@@ -58,7 +58,7 @@ class Tokenizer:
     def encode(self, texts: list[str]) -> list[Tokens]:
         """Tokenize sentences, each by itself."""
         if self._fast is not None:
-            found = self._fast.encode_batch(texts, add_special_tokens=True)
+            found = self._fast.encode_batch_fast(texts, add_special_tokens=True)
             return [Tokens(e.ids, e.special_tokens_mask, bool(e.overflowing)) for e in found]
         return [self._encode_slowly(text) for text in texts]
 

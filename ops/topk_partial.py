@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 import torch
 
 from ops.keys import EMPTY, decode, encode
+from ops.leaves import floats, leaves
 from ops.moments import Moments
 
 RANGE = 256
@@ -22,6 +23,7 @@ SCHEMA = pa.schema(
     + [("n", _I64), ("mean", _F64), ("m2", _F64), ("m3", _F64), ("m4", _F64), ("min", _F32), ("max", _F32)]
     + [("histogram", pa.list_(_I64)), ("sample", pa.list_(_F32))]
 )
+CANDIDATES = [name for name in SCHEMA.names if name != "sample"]
 
 
 def candidates(
@@ -74,7 +76,16 @@ def build(
 def write_table(path: str, table: pa.Table, footer: dict[bytes, bytes]) -> None:
     """Write a table of neurons, a row group for each range of them, with `footer` among its metadata."""
     described = table.schema.with_metadata(footer)
-    with pq.ParquetWriter(path, described, compression="zstd", write_page_checksum=True) as writer:
+    paths = [path for path, _ in leaves(table.schema)]
+    with pq.ParquetWriter(
+        path,
+        described,
+        # The sample is as large as it is for a short time, and packs by a tenth only.
+        compression={p: "none" if p.startswith("sample.") else "zstd" for p in paths},
+        write_page_checksum=True,
+        use_dictionary=False,
+        use_byte_stream_split=[p for p in floats(table.schema) if not p.startswith("sample.")],
+    ) as writer:
         writer.write_table(table, row_group_size=RANGE)
 
 

@@ -1,6 +1,8 @@
 """The engine: every item's row comes back, what is wrong with the input is told as such, reading may run apart."""
 
 import os
+import signal
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +44,46 @@ def test_reading_apart_from_the_work(shared_ray: None) -> None:
 def test_wrong_input_reaches_the_driver_as_such(shared_ray: None) -> None:
     with pytest.raises(InputError, match="item 2 is wrong"):
         list(fan_out([{"n": n} for n in range(4)], Square, {"refused": 2}, workers=1, cpus=0.5))
+
+
+class Mortal:
+    """Dies at an item as often as it is told to, counted by files in a folder; raises at another."""
+
+    def __init__(self, folder: str, deaths: int, raises: int = -1) -> None:
+        self.folder, self.deaths, self.raises = Path(folder), deaths, raises
+
+    def __call__(self, item: dict[str, Any], prepared: Any) -> dict[str, Any]:
+        if item["n"] == 2 and len(list(self.folder.iterdir())) < self.deaths:
+            (self.folder / str(os.getpid())).touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        if item["n"] == self.raises:
+            raise ArithmeticError(f"item {item['n']} broke")
+        return {"n": item["n"], "prepared": prepared, "pid": os.getpid()}
+
+
+@pytest.mark.parametrize("prepare", [None, tripled])
+def test_a_worker_that_dies_is_replaced_and_its_items_are_done_again(
+    shared_ray: None, tmp_path: Path, prepare: Callable[[dict[str, Any]], int] | None
+) -> None:
+    args = {"folder": str(tmp_path), "deaths": 2}
+    found = list(fan_out([{"n": n} for n in range(7)], Mortal, args, workers=2, cpus=0.5, prepare=prepare))
+    assert sorted(f["n"] for f in found) == list(range(7))
+    assert [f["prepared"] for f in found] == [3 * f["n"] if prepare else None for f in found]
+    dead = {int(path.name) for path in tmp_path.iterdir()}
+    assert len(dead) == 2
+    assert not dead & {f["pid"] for f in found if f["n"] == 2}
+
+
+def test_work_that_kills_every_worker_is_given_up(shared_ray: None, tmp_path: Path) -> None:
+    with pytest.raises(RuntimeError, match="died over the same work, 5 times"):
+        list(fan_out([{"n": n} for n in range(4)], Mortal, {"folder": str(tmp_path), "deaths": 9}, workers=2, cpus=0.5))
+    assert len(list(tmp_path.iterdir())) == 5
+
+
+def test_what_a_worker_raises_is_raised(shared_ray: None, tmp_path: Path) -> None:
+    args = {"folder": str(tmp_path), "deaths": 0, "raises": 1}
+    with pytest.raises(ArithmeticError, match="item 1 broke"):
+        list(fan_out([{"n": n} for n in range(4)], Mortal, args, workers=1, cpus=0.5))
 
 
 def test_one_item_is_done_in_this_process() -> None:

@@ -232,7 +232,7 @@ def test_a_scorer_killed_in_the_middle(scored: Scored, tmp_path: Path) -> None:
         assert process.poll() is None, log.read_text()
         assert time.monotonic() < deadline
         time.sleep(0.02)
-    victims = [pid for pid, name, _ in descendants(process.pid) if name.startswith("ray::MapWorker")]
+    victims = [pid for pid, name, _ in descendants(process.pid) if name.startswith("ray::ShardWorker")]
     assert len(victims) == 2
     os.kill(victims[0], signal.SIGKILL)
     assert committed(out) < SHARDS - 2, "the kill came too late to show anything"

@@ -1,5 +1,7 @@
+from itertools import combinations, pairwise
+from math import inf
+
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -17,12 +19,33 @@ def test_every_row_once_within_the_budget_and_longest_first(lengths: list[int], 
         assert len(rows) == 1 or max(lengths[row] for row in rows) * len(rows) <= budget
 
 
-@pytest.mark.parametrize(("budget", "sizes"), [(10, [1, 2, 2]), (6, [1, 1, 1, 2]), (1, [1, 1, 1, 1, 1])])
-def test_batches_are_filled(budget: int, sizes: list[int]) -> None:
-    assert [len(rows) for rows in length_batches(np.array([3, 12, 4, 5, 2]), budget)] == sizes
+@given(st.lists(st.integers(1, 60), min_size=1, max_size=9), st.integers(1, 400))
+@settings(deadline=None)
+def test_no_other_cut_costs_less(lengths: list[int], budget: int) -> None:
+    ordered = sorted(lengths, reverse=True)
+
+    def cost(cuts: tuple[int, ...]) -> float:
+        total = 0
+        for start, behind in pairwise((0, *cuts, len(ordered))):
+            tokens = ordered[start] * (behind - start)
+            if behind - start > 1 and tokens > budget:
+                return inf
+            total += tokens + max(budget // 64, 1)
+        return total
+
+    inner = range(1, len(ordered))
+    least = min(cost(cuts) for n in range(len(ordered)) for cuts in combinations(inner, n))
+    sizes = [len(rows) for rows in length_batches(np.array(lengths), budget)]
+    assert cost(tuple(np.cumsum(sizes)[:-1])) == least
+
+
+def test_batches_are_filled_until_padding_costs_more() -> None:
+    lengths = np.array([100] * 10 + [99] * 3 + [90] * 4 + [20] * 10)
+    assert [len(rows) for rows in length_batches(lengths, 2_048)] == [13, 4, 10]
+    assert [len(rows) for rows in length_batches(lengths, 1_024)] == [10, 3, 4, 10]
 
 
 def test_any_kind_of_integer_will_do() -> None:
-    expected = [[1, 0], [2]]
+    expected = [[0, 1], [2]]
     for kind in (np.uint8, np.int16, np.int64):
-        assert [rows.tolist() for rows in length_batches(np.array([3, 4, 1], kind), 8)] == expected
+        assert [rows.tolist() for rows in length_batches(np.array([4, 4, 1], kind), 8)] == expected

@@ -54,3 +54,10 @@ def test_half_precision_is_pooled_in_float32(pool: str) -> None:
 def test_all_values_negative_leave_the_padding_out_of_the_maximum() -> None:
     states = torch.tensor([[[-3.0], [-2.0], [0.0]]])
     assert Pooler("max", torch.tensor([[True, True, False]]))(states).tolist() == [[-2.0]]
+
+
+def test_the_mean_of_no_token_is_not_a_number() -> None:
+    counted = torch.tensor([[True, True], [False, False]])
+    found = Pooler("mean", counted)(torch.ones(2, 2, 3))
+    assert found[0].tolist() == [1.0, 1.0, 1.0]
+    assert found[1].isnan().all()

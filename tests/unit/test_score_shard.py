@@ -194,7 +194,7 @@ def test_batches_are_tokenized_in_their_order() -> None:
         def encode(self, texts: list[str]) -> list[Tokens]:
             return [Tokens([ord(c) for c in text], [0] * len(text), False) for text in texts]
 
-    texts = ["abc", "d", "ef", "ghij", "k"]
+    texts = ["abc", "d", "efg", "ghij", "k"]
     lengths = np.array([len(t) for t in texts])
     found = list(encode_batches(np.arange(10, 15), texts, lengths, cast(Tokenizer, Letters()), 6))
     assert [ids.tolist() for ids, _ in found] == [[13], [10, 12], [11, 14]]

@@ -1,0 +1,29 @@
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from ops.leaves import coded, floats, leaves
+
+NESTED = pa.schema(
+    [
+        ("plain", pa.float32()),
+        ("words", pa.list_(pa.string())),
+        ("meta", pa.map_(pa.string(), pa.float64())),
+        ("vector", pa.list_(pa.float32(), 3)),
+        ("place", pa.struct([("row", pa.int64()), ("at", pa.list_(pa.float64()))])),
+        ("large", pa.large_list(pa.int32())),
+    ]
+)
+
+
+def test_paths_are_the_ones_that_parquet_writes(tmp_path: Path) -> None:
+    pq.write_table(NESTED.empty_table(), tmp_path / "t.parquet")
+    schema = pq.ParquetFile(tmp_path / "t.parquet").schema
+    written = [schema.column(i).path for i in range(len(NESTED.names) + 2)]
+    assert [path for path, _ in leaves(NESTED)] == written
+
+
+def test_every_column_is_coded_or_of_floats() -> None:
+    assert floats(NESTED) == ["plain", "meta.key_value.value", "vector.list.element", "place.at.list.element"]
+    assert sorted(floats(NESTED) + coded(NESTED)) == sorted(path for path, _ in leaves(NESTED))
