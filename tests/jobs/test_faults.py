@@ -115,7 +115,7 @@ def test_thresholds_shared_or_not_or_lost_give_the_same_rows(scored: Scored, tmp
     assert_same(score(again, source, model), scored)
 
 
-@pytest.mark.parametrize("where", ["pages", "footer"])
+@pytest.mark.parametrize("where", ["pages", "sample", "footer"])
 def test_a_damaged_partial_file_is_named_and_done_again(
     scored: Scored, tmp_path: Path, where: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -123,14 +123,17 @@ def test_a_damaged_partial_file_is_named_and_done_again(
     path = out / partial("topk", 5)
     data = bytearray(path.read_bytes())
     with pq.ParquetFile(path) as file:
-        start = file.metadata.row_group(0).column(0).data_page_offset
-    place = start + 40 if where == "pages" else len(data) - 6
+        group = file.metadata.row_group(0)
+        last = group.num_columns - 1
+        pages = {"pages": group.column(0), "sample": group.column(last)}
+        assert pages["sample"].path_in_schema.startswith("sample")
+        place = pages[where].data_page_offset + 40 if where in pages else len(data) - 6
     data[place] ^= 0xFF
     path.write_bytes(data)
     intact = (out / partial("topk", 4)).stat().st_mtime_ns
     assert_same(score(out, scored[1], scored[2], keep_partials=True), scored)
     said = capfd.readouterr().err
-    assert ("shard-00005.parquet is damaged" in said) == (where == "pages")
+    assert ("shard-00005.parquet is damaged" in said) == (where in pages)
     assert f"{SHARDS - 1} of {SHARDS} shards were done before" in said
     assert (out / partial("topk", 4)).stat().st_mtime_ns == intact
 
