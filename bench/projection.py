@@ -2,6 +2,8 @@
 
 from typing import Any, NamedTuple
 
+from jobs._sharing import is_due
+
 SENTENCES, TOKENS, NEURONS, POLES, K, SHARD = 82_000_000, 22, 9_216, 2, 10_000, 100_000
 FLOP_PER_TOKEN = 170e6  # computed: two for each weight of twelve layers (85 million)
 PEAK_FLOPS, PEAK_SHARE = 989e12, 0.4  # an H100's data sheet, bfloat16 without sparsity; assumed share
@@ -18,7 +20,8 @@ class Measured(NamedTuple):
     Attributes:
         reduce_s: seconds of reducing a sentence.
         commit_s: seconds of writing one candidate into a partial file.
-        board_s: seconds in which the driver takes in a shard's histogram and makes the bounds.
+        count_s: seconds in which the driver takes in a shard's histogram.
+        bounds_s: seconds in which it makes the bounds, which it does for a part of the shards.
         pair_bytes: bytes of a candidate in the partial files, what else is in them included.
         merge_s: seconds of merging one candidate and writing its share of the tables.
         worker_bytes: highest resident memory of a worker, the model aside.
@@ -27,11 +30,21 @@ class Measured(NamedTuple):
 
     reduce_s: float
     commit_s: float
-    board_s: float
+    count_s: float
+    bounds_s: float
     pair_bytes: float
     merge_s: float
     worker_bytes: float
     tokens_per_second: float
+
+
+def posts() -> int:
+    """Give how often the driver makes bounds."""
+    posted = times = 0
+    for counted in range(1, SENTENCES // SHARD + 1):
+        if is_due(counted, posted):
+            posted, times = counted, times + 1
+    return times
 
 
 def project(measured: Measured, emitted: dict[int, float] = EMITTED) -> dict[str, Any]:
@@ -48,7 +61,7 @@ def project(measured: Measured, emitted: dict[int, float] = EMITTED) -> dict[str
         reduce = SENTENCES * NEURONS * BYTES_PER_VALUE / GPU_BYTES_PER_S / gpus
         commit = pairs * measured.commit_s / gpus
         tokenize = SENTENCES * TOKENS / measured.tokens_per_second / cores
-        driver = measured.board_s * SENTENCES / SHARD if gpus > 1 else 0.0
+        driver = measured.count_s * SENTENCES / SHARD + measured.bounds_s * posts() if gpus > 1 else 0.0
         merge = pairs * measured.merge_s / cores
         scoring = max(forward + reduce + commit, tokenize, driver)
         table[str(gpus)] = {

@@ -112,7 +112,8 @@ def main() -> int:
     measured = Measured(
         reduce_s=float(np.median([s["reduce_s"] for s in shards[1:] or shards])) / options.shard_size,
         commit_s=sum(s["commit_s"] for s in shards) / pairs,
-        board_s=sum(s["board_s"] for s in shards) / len(shards),
+        count_s=sum(s["count_s"] for s in shards) / len(shards),
+        bounds_s=sum(s["bounds_s"] for s in shards) / len(shards),
         pair_bytes=sum(s["bytes"] for s in shards) / pairs,
         merge_s=merging["seconds"] / merging["pairs"],
         worker_bytes=max(peaks),
@@ -165,12 +166,14 @@ def score(
         board = time.process_time()
         with store.parquet(partial("topk", shard)) as file:
             shared.add(shard, topk_partial.read_matrix(file.read(columns=["histogram"]), "histogram"))
+        counted = time.process_time()
         shared.bounds()
         ended = time.process_time()
         yield {
             "reduce_s": reduced - started - (model.seconds - making),
             "commit_s": committed - reduced,
-            "board_s": ended - board,
+            "count_s": counted - board,
+            "bounds_s": ended - counted,
             "bytes": store.filesystem.get_file_info(store.path(partial("topk", shard))).size,
             "pairs": pairs,
             "began": began - begun,

@@ -6,8 +6,10 @@ import sys
 import time
 from typing import Any
 
+import pyarrow as pa
+
 from jobs._engine import check_out
-from ops.errors import InputError
+from ops.errors import InputError, one_line
 from ops.fingerprint import fingerprint
 from ops.schema import SCHEMA_VERSION
 from ops.storage import Store
@@ -50,7 +52,11 @@ class Run:
             raise InputError("--out is missing: name the run directory, a path or a URI such as s3://bucket/run")
         check_out(out)
         self.store = Store(out)
-        known = self.store.exists(RECORD)
+        try:
+            known = self.store.exists(RECORD)
+        except (OSError, pa.ArrowException) as error:
+            why = f"({one_line(error)}); check the address and what you may read"
+            raise InputError(f"--out {out}: cannot be looked into {why}") from error
         if known:
             self.record: dict[str, Any] = self.store.read_json(RECORD)
             if not isinstance(self.record, dict) or self.record.get("tool") != TOOL:

@@ -15,6 +15,11 @@ BOUND = "_partials/topk/bound.parquet"
 _LOST = (OSError, pa.ArrowException, KeyError, ValueError)
 
 
+def is_due(counted: int, posted: int) -> bool:
+    """Tell whether so many shards deserve new bounds: every one at first, then one for every 20 there are."""
+    return counted > posted * 1.05
+
+
 class Board:
     """On the driver: adds up the histograms of committed shards and posts the bounds that follow from them.
 
@@ -30,20 +35,24 @@ class Board:
     def __init__(self, store: Store, fingerprint: str, k: int) -> None:
         self.store, self.fingerprint = store, fingerprint
         self.said = False
+        self.posted = 0
         with store.parquet(pilot_file()) as file:
             self.shared = SharedBound(read_matrix(file.read(), "edges"), k)
 
     def add(self, shards: Iterable[int]) -> None:
-        """Count some committed shards and post the new bounds; where that fails the workers do without."""
+        """Count some committed shards and post the new bounds if due; where that fails the workers do without."""
         try:
             for shard in shards:
                 with self.store.parquet(partial("topk", shard)) as file:
                     self.shared.add(shard, read_matrix(file.read(columns=["histogram"]), "histogram"))
+            if not is_due(len(self.shared.shards), self.posted):
+                return
             top, bottom = self.shared.bounds()
             table = pa.table({"top": top, "bottom": bottom}).replace_schema_metadata(
                 {FINGERPRINT: self.fingerprint.encode()}
             )
             self.store.commit(BOUND, lambda path: pq.write_table(table, path, write_page_checksum=True))
+            self.posted = len(self.shared.shards)
         except _LOST as error:
             if not self.said:
                 self.said = True

@@ -13,6 +13,7 @@ import pytest
 from pyarrow import fs
 
 from jobs import run as run_job
+from jobs._record import Run
 from ops.errors import InputError
 from ops.read_source import check_source, pieces, read_piece, source_fingerprint
 from ops.rows import Row
@@ -190,3 +191,13 @@ def test_an_upload_that_breaks_in_the_middle_leaves_no_object(
         store.commit("part", lambda path: Path(path).write_bytes(bytes(24 << 20)) and None)
     assert not direct.exists("part")
     assert direct.files("") == ["whole"]
+
+
+def test_an_out_that_is_not_reached_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in {"AWS_ENDPOINT_URL": "http://127.0.0.1:9", "AWS_ACCESS_KEY_ID": "test"}.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "test")
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+    monkeypatch.delenv("AWS_ENDPOINT_URL_S3", raising=False)
+    with pytest.raises(InputError, match="--out s3://bucket/run: cannot be looked into .*127.0.0.1"):
+        Run("s3://bucket/run")

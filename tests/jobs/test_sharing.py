@@ -1,0 +1,71 @@
+"""The thresholds that workers share: when they are posted, what they follow from, whom they are for."""
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from jobs._partials import partial, pilot_file
+from jobs._sharing import Board, News, is_due
+from ops import topk_partial
+from ops.moments import Moments
+from ops.shared_bound import histogram_bounds
+from ops.storage import Store, shard_footer
+
+NEURONS, BINS, K = 3, 8, 5
+
+
+def test_every_one_of_the_first_shards_brings_new_bounds_and_then_one_in_twenty() -> None:
+    posted, due = 0, []
+    for counted in range(1, 821):
+        if is_due(counted, posted):
+            posted = counted
+            due.append(counted)
+    assert due[:20] == list(range(1, 21))
+    assert due[-1] > 780
+    assert max(b / a for a, b in zip(due[20:], due[21:], strict=False)) < 1.1
+    assert len(due) < 100
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    store = Store(str(tmp_path))
+    edges = np.arange(NEURONS * (BINS - 1), dtype=np.float32).reshape(NEURONS, -1)
+    rng = np.random.default_rng(0)
+    table = pa.table({"edges": topk_partial.by_neuron(edges)})
+    store.commit(pilot_file(), lambda path: topk_partial.write_table(path, table, shard_footer("print", "pilot", 3)))
+    for shard in range(30):
+        counts = rng.integers(0, 3, (NEURONS, BINS))
+        moments = Moments.empty(NEURONS)
+        whole = topk_partial.build({}, moments, counts, np.zeros((NEURONS, 0), np.float32))
+        footer = shard_footer("print", f"shard-{shard}", NEURONS)
+        store.commit(partial("topk", shard), lambda path: topk_partial.write_table(path, whole, footer))  # noqa: B023
+    return store
+
+
+def test_what_is_posted_follows_from_the_shards_in_place(store: Store) -> None:
+    board, news = Board(store, "print", K), News(store, "print", NEURONS)
+    assert news() is None
+    total = np.zeros((NEURONS, BINS), np.int64)
+    seen = 0
+    for shard in range(30):
+        board.add([shard])
+        with store.parquet(partial("topk", shard)) as file:
+            total += topk_partial.read_matrix(file.read(columns=["histogram"]), "histogram")
+        found = news()
+        if is_due(shard + 1, seen):
+            assert found is not None
+            for ours, expected in zip(found, histogram_bounds(total, board.shared.edges, K), strict=True):
+                np.testing.assert_array_equal(ours, expected)
+            seen = shard + 1
+        else:
+            assert found is None
+    assert seen == 30
+
+
+def test_bounds_of_another_run_are_none(store: Store) -> None:
+    Board(store, "print", K).add(range(30))
+    assert News(store, "print", NEURONS)() is not None
+    assert News(store, "other", NEURONS)() is None
+    assert News(store, "print", NEURONS + 1)() is None
