@@ -3,9 +3,9 @@
     python -m bench end_to_end
 
 Both use `sample`, the same batches of the same real sentences (bench/texts.py), float32 and two processes of one
-thread; the forward pass is measured before and after the job, on every third batch. The job's time is all of it but
-the start-up and the pilot, which stand beside it: scoring, its partial files, and the merge. On a machine that others
-load, look at the ratio of the workers' processor time. Exit status 1 where a count is wrong or the ratio is below 0.90.
+thread; the forward pass is measured before and after the job. The job's time is all of it but the start-up and the
+pilot, which stand beside it: scoring, partial files, merge and tables. On a machine that others load, look at the
+ratio of the workers' processor time. Exit status 1 where a count is wrong or the ratio is below 0.90.
 """
 
 import argparse

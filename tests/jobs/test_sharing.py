@@ -1,5 +1,6 @@
 """The thresholds that workers share: when they are posted, what they follow from, whom they are for."""
 
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -24,7 +25,7 @@ def test_every_one_of_the_first_shards_brings_new_bounds_and_then_one_in_twenty(
             due.append(counted)
     assert due[:20] == list(range(1, 21))
     assert due[-1] > 780
-    assert max(b / a for a, b in zip(due[20:], due[21:], strict=False)) < 1.1
+    assert max(b / a for a, b in pairwise(due[20:])) < 1.1
     assert len(due) < 100
 
 
