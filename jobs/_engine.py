@@ -154,7 +154,7 @@ def fan_out(
         if len(items) == 1 or workers == 1:
             yield from map(work, items)
             return
-        with ThreadPoolExecutor(workers) as threads:
+        with ThreadPoolExecutor(min(workers, os.cpu_count() or 1)) as threads:
             yield from threads.map(work, items)
         return
     workers = min(workers, len(items))
