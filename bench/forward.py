@@ -12,7 +12,7 @@ from jobs._shards import read_corpus
 from ops.model import load_model, read_facts
 from ops.score import pad
 from ops.score_shard import encode_batches
-from ops.storage import Store
+from ops.storage.store import Store
 from ops.tokens import Tokenizer
 
 

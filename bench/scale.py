@@ -36,8 +36,8 @@ from ops.plan import Ids
 from ops.score import Scorer
 from ops.score_shard import ShardScorer
 from ops.shared_bound import SharedBound
-from ops.storage import Store, shard_footer
-from ops.tables import part_name
+from ops.storage.store import Store, shard_footer
+from ops.storage.tables import part_name
 from ops.tokens import Tokenizer, Tokens
 
 WIDTHS, K, SHARD, BATCH = (768,) * 12, 10_000, 100_000, 93

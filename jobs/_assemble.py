@@ -14,11 +14,11 @@ import pyarrow.compute as pc
 from jobs._distinct import FirstCopies, distinct_file
 from jobs._engine import Item
 from jobs._pieces import Pieces, partial
-from ops.key_file import group_starts, groups, read_between, taken
 from ops.priority import last_chosen, up_to
 from ops.schema import group_rows, schema
-from ops.storage import Store, is_whole, shard_footer
-from ops.tables import part_name, write_part
+from ops.storage.range_file import group_starts, groups, read_between, taken
+from ops.storage.store import Store, is_whole, shard_footer
+from ops.storage.tables import part_name, write_part
 
 Numbers = npt.NDArray[np.int64]
 UNIT = 1 << 16  # positions

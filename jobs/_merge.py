@@ -17,8 +17,8 @@ from ops.keys import EMPTY, decode
 from ops.moments import Moments
 from ops.neurons import Neurons
 from ops.schema import activations_schema, group_rows, schema
-from ops.storage import Store, is_whole, shard_footer
-from ops.tables import part_name, write_part
+from ops.storage.store import Store, is_whole, shard_footer
+from ops.storage.tables import part_name, write_part
 from ops.topk import TopK
 from ops.topk_partial import CANDIDATES, by_neuron, ranges, read_keys, read_matrix, read_moments
 

@@ -20,9 +20,9 @@ from ops.neurons import Neurons
 from ops.pattern_kinds import PatternKind, SequenceKind, SubtreeKind
 from ops.schema import group_rows, schema
 from ops.sentence_store import open_sentences
-from ops.storage import Store, shard_footer
+from ops.storage.store import Store, shard_footer
+from ops.storage.tables import part_name, write_part
 from ops.support import support_count
-from ops.tables import part_name, write_part
 from ops.topk_partial import RANGE
 
 POLES = ("bottom", "top")

@@ -14,8 +14,8 @@ from ops.model import ModelFacts
 from ops.pack import Packed, pack
 from ops.schema import schema
 from ops.score_shard import encode_batches
-from ops.storage import Store, shard_footer
-from ops.tables import part_name, write_part
+from ops.storage.store import Store, shard_footer
+from ops.storage.tables import part_name, write_part
 from ops.token_classes import TokenClasses
 from ops.tokens import Tokenizer
 

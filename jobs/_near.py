@@ -14,11 +14,11 @@ from jobs._engine import Item, fan_out
 from jobs._pieces import Pieces, partial
 from jobs._progress import Progress
 from ops.dedup import hash_range
-from ops.key_file import KeyWriter, groups, read_between, taken
 from ops.near import PERMUTATIONS, Signer, band_hashes, banding, shortened
 from ops.near_groups import alike, candidates, distinct_pairs, leaders
 from ops.plan import spans
-from ops.storage import Store, is_whole, shard_footer
+from ops.storage.range_file import KeyWriter, groups, read_between, taken
+from ops.storage.store import Store, is_whole, shard_footer
 
 RUN = 1 << 18  # positions
 PARTITION = 1 << 22  # hashes of bands

@@ -11,11 +11,11 @@ import pyarrow.parquet as pq
 
 from jobs._engine import Item
 from ops.ingest import REJECTS, SENTENCES, Judge
-from ops.key_file import DOCUMENTS, TEXTS, KeyWriter
 from ops.model import ModelFacts
 from ops.read_source import Piece, read_piece
 from ops.split_sentences import SentenceSplitter
-from ops.storage import Store, is_whole, shard_footer
+from ops.storage.range_file import DOCUMENTS, TEXTS, KeyWriter
+from ops.storage.store import Store, is_whole, shard_footer
 from ops.tokens import Tokenizer
 
 COUNTS = b"atlas.counts"

@@ -21,8 +21,8 @@ from ops.psi_tables import cluster_rows, token_rows
 from ops.schema import schema
 from ops.score import pad
 from ops.score_shard import encode_batches
-from ops.storage import Store, shard_footer
-from ops.tables import read_parts, write_part
+from ops.storage.store import Store, shard_footer
+from ops.storage.tables import read_parts, write_part
 from ops.token_moments import TokenMoments, TokenSums
 from ops.tokens import Tokenizer, Tokens
 from ops.vocabulary_clusters import Labels, k_means

@@ -10,9 +10,9 @@ import pyarrow as pa
 
 from jobs._engine import check_out
 from ops.errors import InputError, one_line
-from ops.fingerprint import fingerprint
 from ops.schema import SCHEMA_VERSION
-from ops.storage import Store
+from ops.storage.fingerprint import fingerprint
+from ops.storage.store import Store
 
 RECORD = "run.json"
 TOOL = "neuron-atlas"

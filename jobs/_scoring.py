@@ -17,7 +17,7 @@ from ops.held_out import draw_others, matched_set, random_set, training_document
 from ops.neuron_profile import Profiler
 from ops.representation import represent
 from ops.schema import schema
-from ops.tables import write_part
+from ops.storage.tables import write_part
 
 SETS = ("own", "matched", "random")
 COLUMNS = {

@@ -20,8 +20,8 @@ from ops.model import ModelFacts
 from ops.plan import PILOT, Ids, Shards, draw, pilot_size
 from ops.score import ScoreOptions, Scorer
 from ops.score_shard import Floats, ShardScorer, encode_batches, score_batch
-from ops.storage import Store, shard_footer
-from ops.tables import part_name
+from ops.storage.store import Store, shard_footer
+from ops.storage.tables import part_name
 from ops.tokens import Tokenizer, Tokens
 
 Batches = Iterator[tuple[Ids, list[Tokens]]]

@@ -7,7 +7,7 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from ops.errors import InputError
-from ops.storage import Store
+from ops.storage.store import Store
 
 
 def parse_pair(flag: str, text: str, expected: str) -> tuple[int, int]:

@@ -18,7 +18,7 @@ from jobs.ingest import IngestConfig
 from ops.errors import InputError
 from ops.model import ModelFacts, read_facts
 from ops.plan import Shards
-from ops.storage import Store, is_whole
+from ops.storage.store import Store, is_whole
 from ops.tokens import Tokenizer
 
 INGEST_ONLY = tuple(sorted(IngestConfig.model_fields.keys() - StageConfig.model_fields.keys() - {"model"}))

@@ -23,8 +23,8 @@ from ops.coded import CODED_SCHEMA, coded_table, sentence_table, vocabulary, voc
 from ops.pipeline import SHIPPED, Annotator, describe, load_pipeline
 from ops.plan import BASELINE, Shards, draw
 from ops.schema import group_rows, schema
-from ops.storage import Store, is_whole, shard_footer
-from ops.tables import part_name, read_parts, write_part
+from ops.storage.store import Store, is_whole, shard_footer
+from ops.storage.tables import part_name, read_parts, write_part
 
 STAGE = "annotate"
 WANTED, BASELINE_MARK, WINNER = 1, 2, 4

@@ -43,8 +43,8 @@ from ops.errors import InputError
 from ops.neurons import Neurons
 from ops.plan import spans
 from ops.sentence_store import drop_sentences, open_sentences
-from ops.storage import Store, is_whole, shard_footer
-from ops.tables import part_name
+from ops.storage.store import Store, is_whole, shard_footer
+from ops.storage.tables import part_name
 
 STAGE = "mine"
 NEURONS_PER_RANGE = 64

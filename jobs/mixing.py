@@ -32,7 +32,7 @@ from ops.mixing_partial import merge_partials
 from ops.mixing_tables import length_rows, norm_rows, ratio_rows
 from ops.model import ModelFacts
 from ops.schema import schema
-from ops.tables import write_part
+from ops.storage.tables import write_part
 from ops.tokens import Tokenizer
 
 

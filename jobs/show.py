@@ -20,7 +20,7 @@ from jobs._show import parse_pair, read
 from jobs._show_head import show_head
 from ops.errors import InputError
 from ops.show_neuron import lay_out
-from ops.storage import Store
+from ops.storage.store import Store
 
 
 class ShowConfig(JobConfig):

@@ -32,7 +32,7 @@ from ops.model import ModelFacts
 from ops.neurons import Neurons
 from ops.plan import ACTIVATIONS, Ids, Shards, draw
 from ops.score import ScoreOptions, Scorer
-from ops.storage import Store, is_whole
+from ops.storage.store import Store, is_whole
 from ops.tokens import Tokenizer
 
 STAGE = "topk"

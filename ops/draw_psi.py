@@ -13,7 +13,7 @@ from ops.head_projections import head_projections, word_embeddings
 from ops.model import ModelFacts
 from ops.position_geometry import cosine, cosine_histogram, position_attention, position_table, principal_plane
 from ops.psi_figures import draw_by_cluster, draw_static_contextual, draw_top_types
-from ops.storage import Store
+from ops.storage.store import Store
 from ops.token_types import TYPES
 
 FOLDER = "psi/figures"

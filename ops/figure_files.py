@@ -3,7 +3,7 @@
 import matplotlib
 from matplotlib.figure import Figure
 
-from ops.storage import Store
+from ops.storage.store import Store
 
 DPI = 150
 

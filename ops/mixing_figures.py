@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ops.mixing import STAGES
-from ops.storage import Store
+from ops.storage.store import Store
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

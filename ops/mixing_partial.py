@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 from ops.mixing_shard import Group, MixingResult
 from ops.moments import Moments
 from ops.schema import group_rows, schema
-from ops.storage import Store
+from ops.storage.store import Store
 
 TOKENS = "mixing/tokens"
 NOTES = b"atlas.notes"

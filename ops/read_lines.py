@@ -11,10 +11,10 @@ from typing import IO, Any, cast
 import pyarrow as pa
 
 from ops.errors import one_line
-from ops.open_path import open_stream
 from ops.rows import ROW_BYTES
 from ops.sources import compression
-from ops.watched import Watched
+from ops.storage.streams import open_stream
+from ops.storage.watched import Watched
 
 BOM = b"\xef\xbb\xbf"
 _BLOCK = 1 << 18  # bytes

@@ -12,9 +12,9 @@ from ops.arrow_text import is_bytes, is_scalar, is_string
 from ops.batch_rows import batch_rows
 from ops.columns import require_columns
 from ops.errors import InputError, one_line
-from ops.open_path import open_random
 from ops.rows import Broken, OnError, Row, broken, printable
-from ops.watched import Watched
+from ops.storage.streams import open_random
+from ops.storage.watched import Watched
 
 _BATCH_BYTES = 1 << 24  # of decoded values, so that rows of 10 MB come one by one
 _BATCH_ROWS = 8192

@@ -14,7 +14,6 @@ from urllib.parse import unquote
 from ops.corpus_presets import PRESETS
 from ops.errors import InputError
 from ops.hub import HubSpec, commit_of, open_splits
-from ops.open_path import open_stream
 from ops.pydocs import package_versions, pydocs_pieces, read_pydocs
 from ops.read_csv import read_csv
 from ops.read_hub import check_columns, column_types, read_hub
@@ -23,6 +22,7 @@ from ops.read_parquet import open_parquet, read_parquet, row_group_runs
 from ops.read_txt import read_txt
 from ops.rows import Broken, OnError, Row
 from ops.sources import Source
+from ops.storage.streams import open_stream
 
 _READERS = {"txt": read_txt, "csv": read_csv, "jsonl": read_jsonl}
 _CHECKED_ROWS = 200

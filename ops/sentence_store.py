@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from ops.coded import KINDS
 from ops.sequences import Sequences
-from ops.storage import Store
+from ops.storage.store import Store
 from ops.trees import Forest
 
 Longs = npt.NDArray[np.int64]

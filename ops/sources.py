@@ -10,7 +10,7 @@ from pyarrow.fs import FileType
 
 from ops.errors import InputError
 from ops.hub import HubSpec, parse_hub
-from ops.open_path import WILDCARD, expand, file_type, is_uri
+from ops.storage.streams import WILDCARD, expand, file_type, is_uri
 
 KINDS = {".txt": "txt", ".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet"}
 COMPRESSIONS = (".gz", ".zst")

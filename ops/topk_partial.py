@@ -10,8 +10,8 @@ import pyarrow.parquet as pq
 import torch
 
 from ops.keys import EMPTY, decode, encode
-from ops.leaves import floats, leaves
 from ops.moments import Moments
+from ops.storage.parquet_columns import floats, leaves
 
 RANGE = 256
 POLES = ("top", "bottom")

@@ -14,7 +14,7 @@ from jobs._pieces import PieceReader, Pieces, is_read
 from ops.model import read_facts
 from ops.read_source import pieces
 from ops.sources import parse_source
-from ops.storage import Store
+from ops.storage.store import Store
 
 WORDS = ["apple", "river", "window", "garden", "music", "paper", "yellow"]
 

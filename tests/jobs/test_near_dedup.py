@@ -20,7 +20,7 @@ from ops.model import read_facts
 from ops.near import banding, folded
 from ops.read_source import pieces
 from ops.sources import parse_source
-from ops.storage import Store
+from ops.storage.store import Store
 
 WORDS = ("apple", "river", "window", "garden", "music", "paper", "yellow", "seven", "houses", "quiet", "slowly", "turn")
 

@@ -18,7 +18,7 @@ from ops.errors import InputError
 from ops.read_source import check_source, pieces, read_piece, source_fingerprint
 from ops.rows import Row
 from ops.sources import parse_source
-from ops.storage import Store, is_whole, shard_footer
+from ops.storage.store import Store, is_whole, shard_footer
 from tests.jobs.conftest import config
 from tests.jobs.test_same_rows import EVERY
 

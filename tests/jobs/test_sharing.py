@@ -12,7 +12,7 @@ from jobs._sharing import Board, News, is_due
 from ops import topk_partial
 from ops.moments import Moments
 from ops.shared_bound import histogram_bounds
-from ops.storage import Store, shard_footer
+from ops.storage.store import Store, shard_footer
 
 NEURONS, BINS, K = 3, 8, 5
 

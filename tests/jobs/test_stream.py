@@ -14,7 +14,7 @@ from jobs._record import Run
 from jobs._stream import SideConfig
 from jobs.ingest import IngestConfig
 from ops.errors import InputError
-from ops.storage import Store, is_whole, shard_footer
+from ops.storage.store import Store, is_whole, shard_footer
 
 STAGE = "mixing"
 

@@ -12,7 +12,7 @@ from ops.coded import CODED_SCHEMA, coded_table, sentence_table, vocabulary, voc
 from ops.pipeline import Annotation
 from ops.schema import schema
 from ops.sentence_store import SentenceStore, open_sentences
-from ops.storage import Store
+from ops.storage.store import Store
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from ops.mixing_figures import draw_all, draw_attention_norms, draw_lengths, dra
 from ops.mixing_partial import Totals
 from ops.mixing_tables import length_rows, norm_rows, ratio_rows
 from ops.moments import Moments
-from ops.storage import Store
+from ops.storage.store import Store
 
 
 def tables(normalised: bool, layers: int = 3) -> dict[str, pa.Table]:

@@ -12,7 +12,7 @@ from ops.mixing_shard import MixingResult, MixingScorer, measure_shard
 from ops.mixing_tables import length_rows, norm_rows, ratio_rows
 from ops.model import read_facts
 from ops.schema import TABLES, schema
-from ops.storage import Store, is_whole, shard_footer
+from ops.storage.store import Store, is_whole, shard_footer
 from ops.token_classes import TokenClasses
 from ops.tokens import Tokenizer, Tokens
 

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from ops import embedding_figures, psi_figures
 from ops.figure_files import save_figure
 from ops.position_geometry import principal_plane
-from ops.storage import Store
+from ops.storage.store import Store
 from ops.token_types import TYPES
 
 RNG = np.random.default_rng(0)

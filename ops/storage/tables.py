@@ -5,9 +5,9 @@ from collections.abc import Iterable, Iterator
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ops.leaves import coded
 from ops.schema import SCHEMA_VERSION, group_rows
-from ops.storage import Store
+from ops.storage.parquet_columns import coded
+from ops.storage.store import Store
 
 COMPRESSION = "zstd"
 

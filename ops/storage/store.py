@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 from pyarrow import fs as pafs
 
 from ops.errors import InputError, disk_full, one_line
-from ops.open_path import locate
+from ops.storage.streams import locate
 
 FINGERPRINT = b"atlas.fingerprint"
 SHARD = b"atlas.shard"

@@ -3,7 +3,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ops.leaves import coded, floats, leaves
+from ops.storage.parquet_columns import coded, floats, leaves
 
 NESTED = pa.schema(
     [

@@ -6,8 +6,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from ops.key_file import DOCUMENTS, TEXTS, KeyWriter, group_starts, groups, read_between, taken
-from ops.storage import Store
+from ops.storage.range_file import DOCUMENTS, TEXTS, KeyWriter, group_starts, groups, read_between, taken
+from ops.storage.store import Store
 
 
 @pytest.mark.parametrize("segment", [1, 7, 1000])

@@ -7,7 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from ops.errors import InputError, one_line
-from ops.storage import FINGERPRINT, ROWS, SHARD, Store, is_whole, shard_footer
+from ops.storage.store import FINGERPRINT, ROWS, SHARD, Store, is_whole, shard_footer
 
 
 @pytest.fixture

@@ -1,6 +1,6 @@
 import pytest
 
-from ops.fingerprint import fingerprint
+from ops.storage.fingerprint import fingerprint
 
 
 def test_it_is_one_name_for_ever() -> None:

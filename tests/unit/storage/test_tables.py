@@ -5,8 +5,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from ops.schema import SCHEMA_VERSION, TABLES, activations_schema, group_rows, schema
-from ops.storage import Store, is_whole, shard_footer
-from ops.tables import footer, part_name, read_parts, write_part
+from ops.storage.store import Store, is_whole, shard_footer
+from ops.storage.tables import footer, part_name, read_parts, write_part
 
 UNSCORED = schema("unscored")
 

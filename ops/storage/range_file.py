@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from ops.storage import Store
+from ops.storage.store import Store
 
 SEGMENT = 1 << 20  # rows
 GROUP = 1 << 14  # rows
