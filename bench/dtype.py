@@ -17,9 +17,9 @@ import torch
 
 from bench.running import load
 from bench.texts import draw
-from ops.histogram import edges_from_pilot
-from ops.keys import decode
 from ops.model import read_facts
+from ops.reducers.histogram import edges_from_pilot
+from ops.reducers.keys import decode
 from ops.score import ScoreOptions, Scorer
 from ops.score_shard import ShardScorer, encode_batches, score_batch
 from ops.tokens import Tokenizer

@@ -24,8 +24,8 @@ from ops.contextual_psi import ContextualPsi
 from ops.head_projections import PROJECTIONS, head_projections, word_embeddings
 from ops.model import load_model, read_facts
 from ops.psi import VALUES
+from ops.reducers.token_moments import TokenSums
 from ops.score import pad
-from ops.token_moments import TokenSums
 from ops.tokens import Tokenizer
 
 TARGET = 1.25

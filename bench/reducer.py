@@ -19,9 +19,9 @@ import torch
 
 from bench.risen import risen
 from bench.running import load
-from ops.histogram import add_bins, edges_from_pilot
-from ops.keys import encode
-from ops.moments import Moments
+from ops.reducers.histogram import add_bins, edges_from_pilot
+from ops.reducers.keys import encode
+from ops.reducers.moments import Moments
 
 NEURONS, K, TOKENS, BUDGET = 9_216, 10_000, 22, 2_048
 TARGET = 0.03

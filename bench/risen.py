@@ -2,8 +2,8 @@
 
 import torch
 
-from ops.keys import encode
-from ops.topk import TopK
+from ops.reducers.keys import encode
+from ops.reducers.top_k import TopK
 
 
 def risen(neurons: int, k: int, seen: int, device: torch.device | str = "cpu", seed: int = 0) -> TopK:

@@ -18,12 +18,12 @@ from ops.model import ModelFacts, load_model
 from ops.plan import CLUSTERS, Ids
 from ops.psi import VALUES, random_direction, static_psi
 from ops.psi_tables import cluster_rows, token_rows
+from ops.reducers.token_moments import TokenMoments, TokenSums
 from ops.schema import schema
 from ops.score import pad
 from ops.score_shard import encode_batches
 from ops.storage.store import Store, shard_footer
 from ops.storage.tables import read_parts, write_part
-from ops.token_moments import TokenMoments, TokenSums
 from ops.tokens import Tokenizer, Tokens
 from ops.vocabulary_clusters import Labels, k_means
 

@@ -15,9 +15,9 @@ from jobs._partials import partial, pilot_file
 from jobs._sharing import News
 from ops import topk_partial
 from ops.errors import InputError
-from ops.histogram import edges_from_pilot
 from ops.model import ModelFacts
 from ops.plan import PILOT, Ids, Shards, draw, pilot_size
+from ops.reducers.histogram import edges_from_pilot
 from ops.score import ScoreOptions, Scorer
 from ops.score_shard import Floats, ShardScorer, encode_batches, score_batch
 from ops.storage.store import Store, shard_footer

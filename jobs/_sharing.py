@@ -7,7 +7,7 @@ import pyarrow.parquet as pq
 
 from jobs._partials import partial, pilot_file
 from ops.errors import one_line
-from ops.shared_bound import Floats, SharedBound
+from ops.reducers.thresholds import Floats, SharedBound
 from ops.storage.store import FINGERPRINT, Store
 from ops.topk_partial import read_matrix
 

@@ -48,10 +48,10 @@ from ops.model import ModelFacts, load_model, read_facts
 from ops.plan import Shards
 from ops.psi import VALUES
 from ops.psi_tables import contextual_rows, vocabulary_rows
+from ops.reducers.token_moments import TokenMoments
 from ops.schema import schema
 from ops.storage.store import Store, is_whole
 from ops.storage.tables import part_name, write_part
-from ops.token_moments import TokenMoments
 from ops.tokens import Tokenizer
 from ops.vocabulary_clusters import SUPERCLUSTERS, Labels, agreements, centroids, default_clusters, k_means
 

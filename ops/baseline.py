@@ -7,9 +7,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ops.means import Sums
 from ops.neuron_profile import Profiler
 from ops.profiles import ValueCounts
+from ops.reducers.integer_sums import Sums
 
 Longs = npt.NDArray[np.int64]
 

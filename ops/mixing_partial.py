@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ops.mixing_shard import Group, MixingResult
-from ops.moments import Moments
+from ops.reducers.moments import Moments
 from ops.schema import group_rows, schema
 from ops.storage.store import Store
 

@@ -9,7 +9,7 @@ import torch
 
 from ops.mixing import STAGES, MixingReader, Parts, quantities
 from ops.model import ModelFacts, load_model
-from ops.moments import Moments
+from ops.reducers.moments import Moments
 from ops.score import pad
 from ops.token_classes import ALL, CLASSES, TokenClasses
 from ops.tokens import Tokens

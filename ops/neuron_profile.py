@@ -6,10 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ops.means import Sums
 from ops.mining_text import MiningText
 from ops.penn_tags import TAG_CLASSES, tag_class
 from ops.profiles import ValueCounts, count_sentences, count_tokens, count_values
+from ops.reducers.integer_sums import Sums
 from ops.sequences import Sequences
 
 Longs = npt.NDArray[np.int64]

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from ops.cluster_psi import cluster_psi
 from ops.psi import VALUES
-from ops.token_moments import TokenMoments
+from ops.reducers.token_moments import TokenMoments
 from ops.token_types import cluster_types, token_type, vocabulary_mark
 from ops.vocabulary_clusters import Labels, centroids, distances, examples
 

@@ -10,12 +10,12 @@ import pyarrow as pa
 import torch
 
 from ops.batches import length_batches
-from ops.histogram import add_bins, count_bins
-from ops.moments import Moments
 from ops.plan import Ids
+from ops.reducers.histogram import add_bins, count_bins
+from ops.reducers.moments import Moments
+from ops.reducers.top_k import TopK
 from ops.score import Scorer
 from ops.tokens import Tokenizer, Tokens
-from ops.topk import TopK
 from ops.topk_partial import build, candidates
 
 Floats = npt.NDArray[np.float32]
@@ -87,7 +87,7 @@ class ShardScorer:
         count_bins(values, self.edges)
 
     def raise_bounds(self, top: Floats, bottom: Floats) -> None:
-        """Take over bounds of the whole corpus, each `[neurons]`, as `ops.shared_bound` gives them."""
+        """Take over bounds of the whole corpus, each `[neurons]`, as `ops.reducers.thresholds` gives them."""
         for pole, bound in (("top", top), ("bottom", -bottom)):
             if pole in self.winners:
                 self.winners[pole].raise_bound(torch.from_numpy(bound))

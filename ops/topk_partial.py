@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import torch
 
-from ops.keys import EMPTY, decode, encode
-from ops.moments import Moments
+from ops.reducers.keys import EMPTY, decode, encode
+from ops.reducers.moments import Moments
 from ops.storage.parquet_columns import floats, leaves
 
 RANGE = 256

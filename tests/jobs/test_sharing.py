@@ -10,8 +10,8 @@ import pytest
 from jobs._partials import partial, pilot_file
 from jobs._sharing import Board, News, is_due
 from ops import topk_partial
-from ops.moments import Moments
-from ops.shared_bound import histogram_bounds
+from ops.reducers.moments import Moments
+from ops.reducers.thresholds import histogram_bounds
 from ops.storage.store import Store, shard_footer
 
 NEURONS, BINS, K = 3, 8, 5

@@ -9,7 +9,7 @@ from ops.mixing import quantities
 from ops.mixing_figures import draw_all, draw_attention_norms, draw_lengths, draw_ratios, draw_residual_norms
 from ops.mixing_partial import Totals
 from ops.mixing_tables import length_rows, norm_rows, ratio_rows
-from ops.moments import Moments
+from ops.reducers.moments import Moments
 from ops.storage.store import Store
 
 

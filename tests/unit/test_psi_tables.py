@@ -5,8 +5,8 @@ import pyarrow as pa
 import pytest
 
 from ops.psi_tables import EXAMPLES, cluster_rows, contextual_rows, token_rows, vocabulary_rows
+from ops.reducers.token_moments import TokenMoments
 from ops.schema import schema
-from ops.token_moments import TokenMoments
 
 TOKENS = ["[PAD]", "[CLS]", "may", "june", "##ing", "1990", "1991", ",", "##s", None]
 LABELS = np.array([0, 0, 1, 1, 2, 3, 3, 0, 2, 4], np.int32)

@@ -6,9 +6,9 @@ import pyarrow.parquet as pq
 import pytest
 import torch
 
-from ops.keys import EMPTY, decode, encode
-from ops.moments import Moments
-from ops.topk import TopK
+from ops.reducers.keys import EMPTY, decode, encode
+from ops.reducers.moments import Moments
+from ops.reducers.top_k import TopK
 from ops.topk_partial import (
     RANGE,
     SCHEMA,

@@ -5,7 +5,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ops.token_moments import TokenMoments, TokenSums
+from ops.reducers.token_moments import TokenMoments, TokenSums
 
 VOCABULARY, COLUMNS = 12, 3
 

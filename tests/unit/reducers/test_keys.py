@@ -2,7 +2,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ops.keys import EMPTY, MAX_IDS, decode, encode
+from ops.reducers.keys import EMPTY, MAX_IDS, decode, encode
 
 FINITE = st.floats(width=32, allow_nan=False, allow_infinity=False)
 PAIRS = st.lists(st.tuples(FINITE, st.integers(0, MAX_IDS - 1)), min_size=1, max_size=30)

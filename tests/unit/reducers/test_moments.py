@@ -5,7 +5,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ops.moments import Moments
+from ops.reducers.moments import Moments
 
 
 def check(found: Moments, values: np.ndarray) -> None:

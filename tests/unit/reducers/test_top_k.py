@@ -6,8 +6,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ops.keys import EMPTY, MAX_IDS, decode
-from ops.topk import TopK
+from ops.reducers.keys import EMPTY, MAX_IDS, decode
+from ops.reducers.top_k import TopK
 
 NEURONS = 3
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ops.means import Sums
+from ops.reducers.integer_sums import Sums
 
 NUMBERS = st.lists(st.integers(0, 500), min_size=1, max_size=40)
 

@@ -2,7 +2,7 @@
 
 import torch
 
-from ops.keys import EMPTY, MAX_IDS, decode, encode
+from ops.reducers.keys import EMPTY, MAX_IDS, decode, encode
 
 
 class TopK:

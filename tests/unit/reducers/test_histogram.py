@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import torch
 
-from ops.histogram import BINS, _add_anywhere, add_bins, count_bins, edges_from_pilot
+from ops.reducers.histogram import BINS, _add_anywhere, add_bins, count_bins, edges_from_pilot
 
 RNG = np.random.default_rng(0)
 PILOTS = {

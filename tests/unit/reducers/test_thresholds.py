@@ -3,8 +3,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ops.histogram import count_bins, edges_from_pilot
-from ops.shared_bound import SharedBound, histogram_bounds
+from ops.reducers.histogram import count_bins, edges_from_pilot
+from ops.reducers.thresholds import SharedBound, histogram_bounds
 
 NEURONS = 3
 
