@@ -17,12 +17,12 @@ import torch
 
 from bench.running import load
 from bench.texts import draw
-from ops.model import read_facts
+from ops.model.activations import ScoreOptions, Scorer
+from ops.model.load import read_facts
+from ops.model.tokenizer import Tokenizer
 from ops.reducers.histogram import edges_from_pilot
 from ops.reducers.keys import decode
-from ops.score import ScoreOptions, Scorer
 from ops.score_shard import ShardScorer, encode_batches, score_batch
-from ops.tokens import Tokenizer
 
 POLES = ("top", "bottom")
 BUDGET = 2_048

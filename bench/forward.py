@@ -9,11 +9,11 @@ from typing import Any
 import torch
 
 from jobs._shards import read_corpus
-from ops.model import load_model, read_facts
-from ops.score import pad
+from ops.model.activations import pad
+from ops.model.load import load_model, read_facts
+from ops.model.tokenizer import Tokenizer
 from ops.score_shard import encode_batches
 from ops.storage.store import Store
-from ops.tokens import Tokenizer
 
 
 @dataclass(frozen=True)

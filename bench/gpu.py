@@ -22,14 +22,14 @@ import torch
 
 from bench.random_model import save_bert
 from bench.running import load
-from ops.batches import length_batches
-from ops.model import read_facts
+from ops.model.activations import ScoreOptions, Scorer, pad
+from ops.model.batches import length_batches
+from ops.model.load import read_facts
+from ops.model.tokenizer import Tokens
 from ops.plan import Ids
 from ops.reducers.histogram import edges_from_pilot
 from ops.reducers.thresholds import SharedBound
-from ops.score import ScoreOptions, Scorer, pad
 from ops.score_shard import ShardScorer, score_batch
-from ops.tokens import Tokens
 from ops.topk_partial import read_matrix
 
 T = TypeVar("T")

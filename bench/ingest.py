@@ -19,8 +19,8 @@ from pathlib import Path
 import numpy as np
 
 from bench.memory import MemoryWatch
-from ops.model import read_facts
-from ops.tokens import Tokenizer
+from ops.model.load import read_facts
+from ops.model.tokenizer import Tokenizer
 
 ROOT = Path(__file__).parent.parent
 OF_1000 = {"new": 880, "copy": 80, "short": 30, "broken": 10}

@@ -21,11 +21,11 @@ import torch
 
 from bench.texts import draw
 from ops.mixing_shard import MixingScorer, measure_shard
-from ops.model import load_model, read_facts
+from ops.model.activations import pad
+from ops.model.load import load_model, read_facts
+from ops.model.tokenizer import Tokenizer, Tokens
 from ops.reference_mixing import DirectMixing
-from ops.score import pad
 from ops.token_classes import TokenClasses
-from ops.tokens import Tokenizer, Tokens
 
 LENGTH = 128
 FORWARD_TARGET, DIRECT_TARGET, TOLERANCE = 1.5, 30, 1e-4

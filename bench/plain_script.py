@@ -25,7 +25,7 @@ import torch
 
 from bench.running import load, run_job
 from bench.texts import draw, write
-from ops.model import load_model, quiet_transformers, read_facts
+from ops.model.load import load_model, quiet_transformers, read_facts
 
 TARGETS = {1_000: 2.7, 10_000: 10.0}
 BATCH, WITHIN = 32, 1e-5

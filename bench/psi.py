@@ -19,14 +19,14 @@ import numpy as np
 import torch
 
 from bench.texts import draw
-from ops.batches import length_batches
 from ops.contextual_psi import ContextualPsi
-from ops.head_projections import PROJECTIONS, head_projections, word_embeddings
-from ops.model import load_model, read_facts
+from ops.model.activations import pad
+from ops.model.batches import length_batches
+from ops.model.head_projections import PROJECTIONS, head_projections, word_embeddings
+from ops.model.load import load_model, read_facts
+from ops.model.tokenizer import Tokenizer
 from ops.psi import VALUES
 from ops.reducers.token_moments import TokenSums
-from ops.score import pad
-from ops.tokens import Tokenizer
 
 TARGET = 1.25
 BUDGET = 2_048

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from ops.model import quiet_transformers, read_facts
+from ops.model.load import quiet_transformers, read_facts
 
 
 def save_bert(folder: Path, seed: int = 0, **config: Any) -> Path:

@@ -19,13 +19,13 @@ from typing import cast
 import numpy as np
 import torch
 
+from ops.model.activations import Scorer
+from ops.model.tokenizer import Tokens
 from ops.reducers.histogram import edges_from_pilot
 from ops.reducers.keys import decode
 from ops.reducers.thresholds import SharedBound
 from ops.reducers.top_k import TopK
-from ops.score import Scorer
 from ops.score_shard import Floats, ShardScorer
-from ops.tokens import Tokens
 from ops.topk_partial import read_keys, read_matrix
 
 K, SHARD, SHARDS, WORKERS, PILOT = 100, 1_000, 820, 8, 4_096

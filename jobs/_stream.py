@@ -16,10 +16,10 @@ from jobs._progress import Progress
 from jobs._record import Run
 from jobs.ingest import IngestConfig
 from ops.errors import InputError
-from ops.model import ModelFacts, read_facts
+from ops.model.load import ModelFacts, read_facts
+from ops.model.tokenizer import Tokenizer
 from ops.plan import Shards
 from ops.storage.store import Store, is_whole
-from ops.tokens import Tokenizer
 
 INGEST_ONLY = tuple(sorted(IngestConfig.model_fields.keys() - StageConfig.model_fields.keys() - {"model"}))
 

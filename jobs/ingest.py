@@ -26,10 +26,10 @@ from jobs._progress import Progress
 from jobs._record import Run
 from ops.corpus_presets import PRESETS
 from ops.errors import InputError
-from ops.model import read_facts
+from ops.model.load import read_facts
+from ops.model.tokenizer import Tokenizer
 from ops.read_source import check_source, pieces, source_fingerprint
 from ops.sources import READABLE, Source, parse_source
-from ops.tokens import Tokenizer
 
 STAGE = "ingest"
 

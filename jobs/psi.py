@@ -43,8 +43,9 @@ from jobs._stream import prepare as prepare_stream
 from ops import plan
 from ops.draw_psi import draw_contextual, draw_static
 from ops.errors import InputError
-from ops.head_projections import check_architecture, head_projections, word_embeddings
-from ops.model import ModelFacts, load_model, read_facts
+from ops.model.head_projections import check_architecture, head_projections, word_embeddings
+from ops.model.load import ModelFacts, load_model, read_facts
+from ops.model.tokenizer import Tokenizer
 from ops.plan import Shards
 from ops.psi import VALUES
 from ops.psi_tables import contextual_rows, vocabulary_rows
@@ -52,7 +53,6 @@ from ops.reducers.token_moments import TokenMoments
 from ops.schema import schema
 from ops.storage.store import Store, is_whole
 from ops.storage.tables import part_name, write_part
-from ops.tokens import Tokenizer
 from ops.vocabulary_clusters import SUPERCLUSTERS, Labels, agreements, centroids, default_clusters, k_means
 
 PARTIALS_BYTES = 16e9

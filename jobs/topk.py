@@ -28,12 +28,12 @@ from jobs._sharing import Board
 from jobs._stream import SideConfig
 from jobs._times import Times
 from ops.errors import InputError
-from ops.model import ModelFacts
+from ops.model.activations import ScoreOptions, Scorer
+from ops.model.load import ModelFacts
+from ops.model.tokenizer import Tokenizer
 from ops.neurons import Neurons
 from ops.plan import ACTIVATIONS, Ids, Shards, draw
-from ops.score import ScoreOptions, Scorer
 from ops.storage.store import Store, is_whole
-from ops.tokens import Tokenizer
 
 STAGE = "topk"
 ATTEMPTS = 3  # at a shard whose partial file turns out damaged

@@ -5,7 +5,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from ops.head_projections import PROJECTIONS, LayerProjections
+from ops.model.head_projections import PROJECTIONS, LayerProjections
 from ops.psi import VALUES, psi
 
 
@@ -16,7 +16,7 @@ class ContextualPsi:
 
     Args:
         model: as `AutoModel` gives it.
-        layers: its projections, as `ops.head_projections` gives them.
+        layers: its projections, as `ops.model.head_projections` gives them.
     """
 
     def __init__(self, model: nn.Module, layers: list[LayerProjections]) -> None:

@@ -9,8 +9,8 @@ from torch import nn
 
 from ops.embedding_figures import draw_cosines, draw_plane, draw_position_attention
 from ops.figure_files import save_figure
-from ops.head_projections import head_projections, word_embeddings
-from ops.model import ModelFacts
+from ops.model.head_projections import head_projections, word_embeddings
+from ops.model.load import ModelFacts
 from ops.position_geometry import cosine, cosine_histogram, position_attention, position_table, principal_plane
 from ops.psi_figures import draw_by_cluster, draw_static_contextual, draw_top_types
 from ops.storage.store import Store

@@ -10,9 +10,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from ops.clean_text import collapse_symbols, normalize
+from ops.model.tokenizer import Tokenizer, Tokens
 from ops.rows import Broken, Row
 from ops.schema import META
-from ops.tokens import Tokenizer, Tokens
 
 MIN_TOKENS = 3
 REJECT_CHARACTERS = 200

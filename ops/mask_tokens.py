@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from ops.model.tokenizer import Tokens
 from ops.plan import MASKING
-from ops.tokens import Tokens
 
 
 def mask_tokens(

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from ops.attention_points import AttentionPoint, attention_points
+from ops.model.attention_modules import AttentionPoint, attention_points
 from ops.own_share import use_own_share
 
 STAGES = ("attn", "attn_res", "attn_res_ln")

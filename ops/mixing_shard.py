@@ -8,11 +8,11 @@ import numpy.typing as npt
 import torch
 
 from ops.mixing import STAGES, MixingReader, Parts, quantities
-from ops.model import ModelFacts, load_model
+from ops.model.activations import pad
+from ops.model.load import ModelFacts, load_model
+from ops.model.tokenizer import Tokens
 from ops.reducers.moments import Moments
-from ops.score import pad
 from ops.token_classes import ALL, CLASSES, TokenClasses
-from ops.tokens import Tokens
 
 Group = tuple[str, str]
 Batches = Iterator[tuple[npt.NDArray[np.int64], list[Tokens]]]
@@ -45,7 +45,7 @@ class MixingResult:
 class MixingScorer:
     """A model ready to measure batches of sequences.
 
-    Sets the number of torch's threads of this process and switches TF32 off, as `ops.score.Scorer` does.
+    Sets the number of torch's threads of this process and switches TF32 off, as `ops.model.activations.Scorer` does.
 
     Args:
         facts: the model.

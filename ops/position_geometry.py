@@ -8,7 +8,7 @@ import numpy.typing as npt
 import torch
 from torch import nn
 
-from ops.head_projections import LayerProjections
+from ops.model.head_projections import LayerProjections
 
 Floats = npt.NDArray[np.float64]
 Vectors = npt.NDArray[np.floating]

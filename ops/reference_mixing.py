@@ -5,7 +5,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from ops.attention_points import AttentionPoint, attention_points
+from ops.model.attention_modules import AttentionPoint, attention_points
 
 
 class DirectMixing:

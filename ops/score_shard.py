@@ -9,13 +9,13 @@ import numpy.typing as npt
 import pyarrow as pa
 import torch
 
-from ops.batches import length_batches
+from ops.model.activations import Scorer
+from ops.model.batches import length_batches
+from ops.model.tokenizer import Tokenizer, Tokens
 from ops.plan import Ids
 from ops.reducers.histogram import add_bins, count_bins
 from ops.reducers.moments import Moments
 from ops.reducers.top_k import TopK
-from ops.score import Scorer
-from ops.tokens import Tokenizer, Tokens
 from ops.topk_partial import build, candidates
 
 Floats = npt.NDArray[np.float32]

@@ -3,7 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 
-from ops.tokens import Tokenizer
+from ops.model.tokenizer import Tokenizer
 
 ALL = "all"
 CLASSES = ("other", "punct", "mask", "sep", "cls")

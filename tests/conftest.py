@@ -110,7 +110,7 @@ def make_model(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
         import torch
         from transformers import AutoModel
 
-        from ops.model import quiet_transformers, read_facts
+        from ops.model.load import quiet_transformers, read_facts
 
         torch.manual_seed(seed)
         folder = tmp_path_factory.mktemp("model")

@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from jobs import run as run_job
-from ops.model import read_facts
+from ops.model.load import read_facts
 from ops.penn_tags import PUNCTUATION_TAGS
 from ops.schema import TABLES
 from tests.jobs.conftest import K, config

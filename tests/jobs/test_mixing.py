@@ -24,8 +24,8 @@ from jobs._partials import partial
 from jobs._record import Run
 from jobs.mixing import MixingConfig
 from ops.errors import InputError
-from ops.model import read_facts
-from ops.tokens import Tokenizer
+from ops.model.load import read_facts
+from ops.model.tokenizer import Tokenizer
 from tests.conftest import ROOT
 from tests.jobs.conftest import mixing_config as config
 

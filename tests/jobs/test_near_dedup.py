@@ -16,7 +16,7 @@ from jobs._near import BandRange, NearFinder, RunSigner, is_paired, is_signed, p
 from jobs._pieces import PieceReader, Pieces
 from jobs.ingest import IngestConfig
 from ops.errors import InputError
-from ops.model import read_facts
+from ops.model.load import read_facts
 from ops.near import banding, folded
 from ops.read_source import pieces
 from ops.sources import parse_source

@@ -20,11 +20,11 @@ import torch
 from jobs import psi
 from jobs.psi import PsiConfig, group_size
 from ops.errors import InputError
-from ops.head_projections import head_projections, word_embeddings
-from ops.model import load_model, read_facts
+from ops.model.head_projections import head_projections, word_embeddings
+from ops.model.load import load_model, read_facts
+from ops.model.tokenizer import Tokenizer
 from ops.psi import static_psi
 from ops.schema import schema
-from ops.tokens import Tokenizer
 from tests.conftest import ROOT
 from tests.jobs.conftest import psi_options as options
 

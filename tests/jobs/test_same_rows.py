@@ -183,8 +183,8 @@ def test_reading_apart_as_with_gpus_gives_the_same_partial_files(small_run: tupl
     """With GPUs shards are read and tokenized on cores of their own: the same batches, so the same rows."""
     from jobs._partials import partial
     from jobs._shards import ScoreArgs, ShardWorker, read_shard
-    from ops.model import read_facts
-    from ops.score import ScoreOptions
+    from ops.model.activations import ScoreOptions
+    from ops.model.load import read_facts
 
     out = rescore(small_run, tmp_path / "i", keep_partials=True)
     fingerprint = json.loads((out / "run.json").read_text())["stages"]["topk"]["fingerprint"]

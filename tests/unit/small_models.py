@@ -7,7 +7,7 @@ import torch
 from torch import nn
 from transformers import AutoModel, BertConfig, DistilBertConfig, GPT2Config, PreTrainedConfig, RobertaConfig
 
-from ops.model import ModelFacts
+from ops.model.load import ModelFacts
 
 LAYERS, HEADS, WIDTH, VOCABULARY = 3, 4, 24, 50
 _SMALL: dict[str, Any] = {

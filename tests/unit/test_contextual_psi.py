@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from ops.contextual_psi import ContextualPsi
-from ops.head_projections import head_projections
+from ops.model.head_projections import head_projections
 from tests.unit.small_models import CONFIGS, HEADS, LAYERS, VOCABULARY, WIDTH, make
 
 SIZE = WIDTH // HEADS

@@ -6,8 +6,8 @@ import pyarrow as pa
 import pytest
 
 from ops.ingest import REJECT_CHARACTERS, REJECTS, SENTENCES, Block, Judge, hashes
+from ops.model.tokenizer import Tokenizer, Tokens
 from ops.rows import Broken, Row
-from ops.tokens import Tokenizer, Tokens
 
 CUT = 6
 

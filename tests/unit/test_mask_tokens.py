@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from ops.mask_tokens import mask_tokens
-from ops.tokens import Tokens
+from ops.model.tokenizer import Tokens
 
 MASK, CLS, SEP = 3, 1, 2
 SPARED = frozenset((MASK, CLS, SEP))

@@ -16,9 +16,9 @@ from transformers import (
     XLMRobertaConfig,
 )
 
-from ops.attention_points import check_architecture
 from ops.errors import InputError
 from ops.mixing import NORMS, STAGES, MixingReader, Parts, quantities
+from ops.model.attention_modules import check_architecture
 from ops.reference_mixing import DirectMixing
 
 LAYERS = 3

@@ -10,11 +10,11 @@ from ops.mixing import quantities
 from ops.mixing_partial import merge_partials, rows_of, token_rows, write_partial
 from ops.mixing_shard import MixingResult, MixingScorer, measure_shard
 from ops.mixing_tables import length_rows, norm_rows, ratio_rows
-from ops.model import read_facts
+from ops.model.load import read_facts
+from ops.model.tokenizer import Tokenizer, Tokens
 from ops.schema import TABLES, schema
 from ops.storage.store import Store, is_whole, shard_footer
 from ops.token_classes import TokenClasses
-from ops.tokens import Tokenizer, Tokens
 
 NAMES = quantities(True)
 LAYERS = 2

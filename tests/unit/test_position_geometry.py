@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from ops.head_projections import head_projections
+from ops.model.head_projections import head_projections
 from ops.position_geometry import cosine, cosine_histogram, position_attention, position_table, principal_plane
 from tests.unit.small_models import CONFIGS, HEADS, WIDTH, make
 

@@ -3,8 +3,8 @@ import math
 import pytest
 import torch
 
-from ops.head_projections import head_projections, word_embeddings
-from ops.model import load_model, read_facts
+from ops.model.head_projections import head_projections, word_embeddings
+from ops.model.load import load_model, read_facts
 from ops.psi import psi, random_direction, static_psi, with_product
 
 EVERY = 11

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import torch
 
-from ops.pooling import POOLS, Pooler
+from ops.model.pooling import POOLS, Pooler
 
 LENGTHS = (4, 2, 7)
 RNG = np.random.default_rng(0)

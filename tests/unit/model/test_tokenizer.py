@@ -8,8 +8,8 @@ from tokenizers.pre_tokenizers import Whitespace
 from transformers import PreTrainedTokenizerFast
 
 from ops.errors import InputError
-from ops.model import ModelFacts, read_facts
-from ops.tokens import Tokenizer
+from ops.model.load import ModelFacts, read_facts
+from ops.model.tokenizer import Tokenizer
 
 
 @pytest.fixture(scope="module")

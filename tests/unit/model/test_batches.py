@@ -5,7 +5,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ops.batches import length_batches
+from ops.model.batches import length_batches
 
 
 @given(st.lists(st.integers(0, 600), max_size=80), st.integers(1, 1500))

@@ -6,7 +6,7 @@ from safetensors.torch import load_file, save_file
 from transformers import AutoConfig, AutoModel, BertConfig, GPT2Config, OPTConfig, RobertaConfig, T5Config, XLNetConfig
 
 from ops.errors import InputError
-from ops.model import SAMPLE_SHA256, load_model, position_limit, read_facts
+from ops.model.load import SAMPLE_SHA256, load_model, position_limit, read_facts
 
 TINY = {"hidden_size": 8, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 8, "vocab_size": 30}
 

@@ -2,9 +2,9 @@ import pytest
 import torch
 from transformers import AutoModel, BertConfig
 
-from ops.model import ModelFacts, read_facts
-from ops.score import ScoreOptions, Scorer, pad
-from ops.tokens import Tokens
+from ops.model.activations import ScoreOptions, Scorer, pad
+from ops.model.load import ModelFacts, read_facts
+from ops.model.tokenizer import Tokens
 
 BATCH = [Tokens([5, 6, 7, 8], [1, 0, 0, 1], False), Tokens([9, 10, 11], [1, 0, 1], False), Tokens([12], [0], False)]
 

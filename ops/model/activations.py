@@ -6,10 +6,10 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
-from ops.model import ModelFacts, load_model
-from ops.pooling import Pooler
-from ops.sites import SiteReader
-from ops.tokens import Tokens
+from ops.model.load import ModelFacts, load_model
+from ops.model.pooling import Pooler
+from ops.model.sites import SiteReader
+from ops.model.tokenizer import Tokens
 
 
 class ScoreOptions(NamedTuple):

@@ -16,7 +16,7 @@ from transformers import (
 )
 
 from ops.errors import InputError
-from ops.sites import SITES, SiteReader
+from ops.model.sites import SITES, SiteReader
 
 LAYERS = 3
 SMALL = {"hidden_size": 16, "num_hidden_layers": LAYERS, "num_attention_heads": 2, "vocab_size": 40}

@@ -5,7 +5,7 @@ import json
 from typing import Any, NamedTuple
 
 from ops.errors import InputError, one_line
-from ops.model import ModelFacts, quiet_transformers
+from ops.model.load import ModelFacts, quiet_transformers
 
 
 class Tokens(NamedTuple):

@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from ops.errors import InputError
-from ops.model import ModelFacts
+from ops.model.load import ModelFacts
 
 PROJECTIONS = ("q", "k", "v")
 

@@ -1,0 +1,1 @@
+"""The language model: loading, tokens, batches, sites, pooling, activations."""
