@@ -26,10 +26,10 @@ from ops.model.activations import ScoreOptions, Scorer, pad
 from ops.model.batches import length_batches
 from ops.model.load import read_facts
 from ops.model.tokenizer import Tokens
-from ops.plan import Ids
 from ops.reducers.histogram import edges_from_pilot
 from ops.reducers.thresholds import SharedBound
 from ops.score_shard import ShardScorer, score_batch
+from ops.shards import Ids
 from ops.topk_partial import read_matrix
 
 T = TypeVar("T")

@@ -33,10 +33,10 @@ from ops.model.activations import Scorer
 from ops.model.load import read_facts
 from ops.model.tokenizer import Tokenizer, Tokens
 from ops.neurons import Neurons
-from ops.plan import Ids
 from ops.reducers.histogram import edges_from_pilot
 from ops.reducers.thresholds import SharedBound
 from ops.score_shard import ShardScorer
+from ops.shards import Ids
 from ops.storage.store import Store, shard_footer
 from ops.storage.tables import part_name
 

@@ -13,8 +13,8 @@ from jobs._engine import Item
 from jobs._pieces import Pieces, partial
 from ops.dedup import earlier_sentences, first_copies, hash_range
 from ops.near_groups import without_dropped
-from ops.plan import LIMIT
 from ops.priority import priorities
+from ops.shards import LIMIT
 from ops.storage.range_file import GROUP, groups, read_between
 from ops.storage.store import Store, is_whole, shard_footer
 

@@ -16,7 +16,7 @@ from jobs._progress import Progress
 from ops.dedup import hash_range
 from ops.near import PERMUTATIONS, Signer, band_hashes, banding, shortened
 from ops.near_groups import alike, candidates, distinct_pairs, leaders
-from ops.plan import spans
+from ops.shards import spans
 from ops.storage.range_file import KeyWriter, groups, read_between, taken
 from ops.storage.store import Store, is_whole, shard_footer
 

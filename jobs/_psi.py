@@ -17,12 +17,12 @@ from ops.model.activations import pad
 from ops.model.head_projections import head_projections, word_embeddings
 from ops.model.load import ModelFacts, load_model
 from ops.model.tokenizer import Tokenizer, Tokens
-from ops.plan import CLUSTERS, Ids
 from ops.psi import VALUES, random_direction, static_psi
 from ops.psi_tables import cluster_rows, token_rows
 from ops.reducers.token_moments import TokenMoments, TokenSums
 from ops.schema import schema
 from ops.score_shard import encode_batches
+from ops.shards import CLUSTERS, Ids
 from ops.storage.store import Store, shard_footer
 from ops.storage.tables import read_parts, write_part
 from ops.vocabulary_clusters import Labels, k_means

@@ -18,9 +18,9 @@ from ops.errors import InputError
 from ops.model.activations import ScoreOptions, Scorer
 from ops.model.load import ModelFacts
 from ops.model.tokenizer import Tokenizer, Tokens
-from ops.plan import PILOT, Ids, Shards, draw, pilot_size
 from ops.reducers.histogram import edges_from_pilot
 from ops.score_shard import Floats, ShardScorer, encode_batches, score_batch
+from ops.shards import PILOT, Ids, Shards, draw, pilot_size
 from ops.storage.store import Store, shard_footer
 from ops.storage.tables import part_name
 

@@ -18,7 +18,7 @@ from jobs.ingest import IngestConfig
 from ops.errors import InputError
 from ops.model.load import ModelFacts, read_facts
 from ops.model.tokenizer import Tokenizer
-from ops.plan import Shards
+from ops.shards import Shards
 from ops.storage.store import Store, is_whole
 
 INGEST_ONLY = tuple(sorted(IngestConfig.model_fields.keys() - StageConfig.model_fields.keys() - {"model"}))

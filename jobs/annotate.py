@@ -21,8 +21,8 @@ from jobs._progress import Progress
 from jobs._record import Run
 from ops.coded import CODED_SCHEMA, coded_table, sentence_table, vocabulary, vocabulary_columns
 from ops.pipeline import SHIPPED, Annotator, describe, load_pipeline
-from ops.plan import BASELINE, Shards, draw
 from ops.schema import group_rows, schema
+from ops.shards import BASELINE, Shards, draw
 from ops.storage.store import Store, is_whole, shard_footer
 from ops.storage.tables import part_name, read_parts, write_part
 

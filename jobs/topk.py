@@ -32,7 +32,7 @@ from ops.model.activations import ScoreOptions, Scorer
 from ops.model.load import ModelFacts
 from ops.model.tokenizer import Tokenizer
 from ops.neurons import Neurons
-from ops.plan import ACTIVATIONS, Ids, Shards, draw
+from ops.shards import ACTIVATIONS, Ids, Shards, draw
 from ops.storage.store import Store, is_whole
 
 STAGE = "topk"

@@ -9,8 +9,8 @@ import numpy.typing as npt
 from datasketch import MinHash, MinHashLSH
 
 from ops.compiled import compiled
-from ops.mixed import mixed
-from ops.plan import NEAR
+from ops.hashing import mixed
+from ops.shards import NEAR
 
 PERMUTATIONS = 128
 SHINGLE = 5  # characters

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 import numpy as np
 import numpy.typing as npt
 
-from ops.mixed import mixed
+from ops.hashing import mixed
 
 Priorities = npt.NDArray[np.uint64]
 Positions = npt.NDArray[np.int64]
@@ -19,7 +19,7 @@ def priorities(hashes: npt.NDArray[np.uint64], seed: int, purpose: int) -> Prior
     Args:
         hashes: 64 bits of each text's hash, `[texts]`.
         seed: the run's seed.
-        purpose: one of the draws that `ops.plan` names.
+        purpose: one of the draws that `ops.shards` names.
     """
     salt = np.random.default_rng([seed, purpose]).integers(0, 2**64, dtype=np.uint64)
     return mixed(hashes ^ salt)

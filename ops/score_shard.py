@@ -12,10 +12,10 @@ import torch
 from ops.model.activations import Scorer
 from ops.model.batches import length_batches
 from ops.model.tokenizer import Tokenizer, Tokens
-from ops.plan import Ids
 from ops.reducers.histogram import add_bins, count_bins
 from ops.reducers.moments import Moments
 from ops.reducers.top_k import TopK
+from ops.shards import Ids
 from ops.topk_partial import build, candidates
 
 Floats = npt.NDArray[np.float32]

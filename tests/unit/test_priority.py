@@ -4,8 +4,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ops.plan import LIMIT
 from ops.priority import last_chosen, priorities, up_to
+from ops.shards import LIMIT
 
 
 @given(

@@ -7,13 +7,13 @@ import torch
 
 from ops.model.activations import Scorer
 from ops.model.tokenizer import Tokenizer, Tokens
-from ops.plan import Shards
 from ops.reducers.histogram import edges_from_pilot
 from ops.reducers.keys import EMPTY, decode
 from ops.reducers.moments import Moments
 from ops.reducers.thresholds import SharedBound
 from ops.reducers.top_k import TopK
 from ops.score_shard import ShardResult, ShardScorer, encode_batches, negate, score_batch
+from ops.shards import Shards
 from ops.topk_partial import by_neuron, read_keys, read_matrix, read_moments
 
 N, K, WIDTHS = 90, 4, (3, 2)

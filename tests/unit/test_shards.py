@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ops.plan import ACTIVATIONS, BASELINE, LIMIT, ORDER, PILOT, Shards, draw, pilot_size, spans
+from ops.shards import ACTIVATIONS, BASELINE, LIMIT, ORDER, PILOT, Shards, draw, pilot_size, spans
 
 
 @given(st.integers(1, 500), st.integers(1, 120))
