@@ -7,8 +7,8 @@ import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.parquet as pq  # type: ignore[import-untyped]
 
-from ops.pydocs import pydocs_pieces, read_pydocs
-from ops.rows import Row
+from ops.sources.docstrings.packages import pydocs_pieces, read_pydocs
+from ops.sources.rows import Row
 from ops.split_sentences import SentenceSplitter
 
 

@@ -24,12 +24,12 @@ from jobs._near import find_near
 from jobs._pieces import PieceReader, Pieces, is_read
 from jobs._progress import Progress
 from jobs._record import Run
-from ops.corpus_presets import PRESETS
 from ops.errors import InputError
 from ops.model.load import read_facts
 from ops.model.tokenizer import Tokenizer
-from ops.read_source import check_source, pieces, source_fingerprint
-from ops.sources import READABLE, Source, parse_source
+from ops.sources.pieces import check_source, pieces, source_fingerprint
+from ops.sources.presets import PRESETS
+from ops.sources.spec import READABLE, Source, parse_source
 
 STAGE = "ingest"
 

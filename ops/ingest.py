@@ -11,8 +11,8 @@ import pyarrow as pa
 
 from ops.clean_text import collapse_symbols, normalize
 from ops.model.tokenizer import Tokenizer, Tokens
-from ops.rows import Broken, Row
 from ops.schema import META
+from ops.sources.rows import Broken, Row
 
 MIN_TOKENS = 3
 REJECT_CHARACTERS = 200

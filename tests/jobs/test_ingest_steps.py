@@ -12,8 +12,8 @@ from jobs._assemble import Assembler, is_written, number, table_items, truncated
 from jobs._distinct import FirstCopies, HashRange, distinct_items, is_distinct
 from jobs._pieces import PieceReader, Pieces, is_read
 from ops.model.load import read_facts
-from ops.read_source import pieces
-from ops.sources import parse_source
+from ops.sources.pieces import pieces
+from ops.sources.spec import parse_source
 from ops.storage.store import Store
 
 WORDS = ["apple", "river", "window", "garden", "music", "paper", "yellow"]

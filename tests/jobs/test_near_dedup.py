@@ -18,8 +18,8 @@ from jobs.ingest import IngestConfig
 from ops.errors import InputError
 from ops.model.load import read_facts
 from ops.near import banding, folded
-from ops.read_source import pieces
-from ops.sources import parse_source
+from ops.sources.pieces import pieces
+from ops.sources.spec import parse_source
 from ops.storage.store import Store
 
 WORDS = ("apple", "river", "window", "garden", "music", "paper", "yellow", "seven", "houses", "quiet", "slowly", "turn")

@@ -15,8 +15,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from jobs import run
-from ops.pydocs import read_pydocs
-from ops.rows import Row
+from ops.sources.docstrings.packages import read_pydocs
+from ops.sources.rows import Row
 from tests.conftest import ROOT
 
 TABLES = (

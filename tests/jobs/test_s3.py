@@ -15,9 +15,9 @@ from pyarrow import fs
 from jobs import run as run_job
 from jobs._record import Run
 from ops.errors import InputError
-from ops.read_source import check_source, pieces, read_piece, source_fingerprint
-from ops.rows import Row
-from ops.sources import parse_source
+from ops.sources.pieces import check_source, pieces, read_piece, source_fingerprint
+from ops.sources.rows import Row
+from ops.sources.spec import parse_source
 from ops.storage.store import Store, is_whole, shard_footer
 from tests.jobs.conftest import config
 from tests.jobs.test_same_rows import EVERY

@@ -7,7 +7,7 @@ import pytest
 
 from ops.ingest import REJECT_CHARACTERS, REJECTS, SENTENCES, Block, Judge, hashes
 from ops.model.tokenizer import Tokenizer, Tokens
-from ops.rows import Broken, Row
+from ops.sources.rows import Broken, Row
 
 CUT = 6
 

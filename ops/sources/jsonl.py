@@ -6,10 +6,10 @@ import json
 import os
 from collections.abc import Iterator
 
-from ops.columns import require_columns
 from ops.errors import one_line
-from ops.read_lines import BrokenStream, read_lines, text_of
-from ops.rows import Broken, OnError, Row, broken, printable, scalar_text, to_row
+from ops.sources.columns import require_columns
+from ops.sources.lines import BrokenStream, read_lines, text_of
+from ops.sources.rows import Broken, OnError, Row, broken, printable, scalar_text, to_row
 
 _OBJECTS_WITHOUT_TEXT = 100  # so many before the column counts as missing: a null is often left out
 

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ops.errors import InputError
-from ops.rows import Broken, Row, broken, excerpt, scalar_text, to_row
+from ops.sources.rows import Broken, Row, broken, excerpt, scalar_text, to_row
 
 
 def test_a_good_row_is_kept_as_it_is() -> None:

@@ -6,8 +6,8 @@ import inspect
 import re
 from collections.abc import Iterator
 
-from ops.docstring_markup import plain_text
-from ops.prose_sentences import prose_sentences
+from ops.sources.docstrings.markup import plain_text
+from ops.sources.docstrings.sentences import prose_sentences
 
 # Titles over lists of names, code or citations, of NumPy ("Parameters", underlined) and Google ("Args:").
 _FIELDS = (

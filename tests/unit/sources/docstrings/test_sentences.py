@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ops.prose_sentences import is_prose, prose_sentences
+from ops.sources.docstrings.sentences import is_prose, prose_sentences
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,8 @@ import pyarrow as pa
 import pytest
 
 from ops.errors import InputError
-from ops.read_txt import read_txt
-from ops.rows import Broken, Row
+from ops.sources.rows import Broken, Row
+from ops.sources.txt import read_txt
 
 
 def _write(path: Path, content: bytes) -> str:
@@ -75,7 +75,7 @@ def test_a_file_that_is_not_compressed_at_all(tmp_path: Path, suffix: str) -> No
 
 
 def test_a_line_without_end_is_taken_for_damage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ops.read_lines.ROW_BYTES", 10)
+    monkeypatch.setattr("ops.sources.lines.ROW_BYTES", 10)
     path = _write(tmp_path / "a.txt", b"short\n" + b"x" * 50)
     assert [row.doc_id for row in read_txt(path, on_error="reject")] == ["a.txt:0", "a.txt:1"]
     with pytest.raises(InputError, match="more than 10 bytes"):

@@ -4,8 +4,8 @@ from pathlib import Path
 import pytest
 
 from ops.errors import InputError
-from ops.read_csv import read_csv
-from ops.rows import Broken, Row
+from ops.sources.csv import read_csv
+from ops.sources.rows import Broken, Row
 
 
 def _write(path: Path, content: str | bytes) -> str:

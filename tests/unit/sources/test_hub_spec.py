@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from ops.corpus_presets import PRESETS
+from ops.sources.presets import PRESETS
 
 COMMIT = "c" * 40
 ROOT = Path(__file__).parent.parent.parent
@@ -118,8 +118,8 @@ def _put(path: Path, table: pa.Table) -> None:
 READ = """
 import json, sys
 from ops.errors import InputError
-from ops.read_source import check_source, pieces, read_piece, source_fingerprint
-from ops.sources import parse_source
+from ops.sources.pieces import check_source, pieces, read_piece, source_fingerprint
+from ops.sources.spec import parse_source
 found = {}
 for spec in sys.argv[1:]:
     try:

@@ -11,17 +11,17 @@ from itertools import islice, takewhile
 from typing import Any
 from urllib.parse import unquote
 
-from ops.corpus_presets import PRESETS
 from ops.errors import InputError
-from ops.hub import HubSpec, commit_of, open_splits
-from ops.pydocs import package_versions, pydocs_pieces, read_pydocs
-from ops.read_csv import read_csv
-from ops.read_hub import check_columns, column_types, read_hub
-from ops.read_jsonl import read_jsonl
-from ops.read_parquet import open_parquet, read_parquet, row_group_runs
-from ops.read_txt import read_txt
-from ops.rows import Broken, OnError, Row
-from ops.sources import Source
+from ops.sources.csv import read_csv
+from ops.sources.docstrings.packages import package_versions, pydocs_pieces, read_pydocs
+from ops.sources.hub import check_columns, column_types, read_hub
+from ops.sources.hub_spec import HubSpec, commit_of, open_splits
+from ops.sources.jsonl import read_jsonl
+from ops.sources.parquet import open_parquet, read_parquet, row_group_runs
+from ops.sources.presets import PRESETS
+from ops.sources.rows import Broken, OnError, Row
+from ops.sources.spec import Source
+from ops.sources.txt import read_txt
 from ops.storage.streams import open_stream
 
 _READERS = {"txt": read_txt, "csv": read_csv, "jsonl": read_jsonl}

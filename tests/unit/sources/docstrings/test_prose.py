@@ -1,6 +1,6 @@
 import pytest
 
-from ops.docstring_prose import docstring_prose
+from ops.sources.docstrings.prose import docstring_prose
 
 NUMPY = """
     Return the sum of an array.

@@ -8,11 +8,11 @@ from collections.abc import Iterator
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ops.arrow_text import is_bytes, is_scalar, is_string
-from ops.batch_rows import batch_rows
-from ops.columns import require_columns
 from ops.errors import InputError, one_line
-from ops.rows import Broken, OnError, Row, broken, printable
+from ops.sources.arrow_text import is_bytes, is_scalar, is_string
+from ops.sources.batch_rows import batch_rows
+from ops.sources.columns import require_columns
+from ops.sources.rows import Broken, OnError, Row, broken, printable
 from ops.storage.streams import open_random
 from ops.storage.watched import Watched
 

@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 
-from ops.docstring_prose import docstring_prose
 from ops.errors import InputError
-from ops.rows import Broken, Row, excerpt
+from ops.sources.docstrings.prose import docstring_prose
+from ops.sources.rows import Broken, Row, excerpt
 
 STANDARD_LIBRARY = "stdlib"
 PACKAGES = ("datasets", "numpy", "pyarrow", "ray", "spacy", "torch", "transformers")

@@ -3,8 +3,8 @@ from pathlib import Path
 import pytest
 
 from ops.errors import InputError
-from ops.read_jsonl import read_jsonl
-from ops.rows import Broken, Row
+from ops.sources.jsonl import read_jsonl
+from ops.sources.rows import Broken, Row
 
 
 def _write(path: Path, content: str | bytes) -> str:

@@ -10,14 +10,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from ops import hub, read_source
-from ops.corpus_presets import PRESETS
 from ops.errors import InputError
-from ops.hub import HubSpec, parse_hub
-from ops.read_hub import column_types
-from ops.read_source import Piece, check_source, pieces, read_piece, source_fingerprint
-from ops.rows import Broken, Row
-from ops.sources import Source, parse_source
+from ops.sources import hub_spec as hub
+from ops.sources import pieces as read_source
+from ops.sources.hub import column_types
+from ops.sources.hub_spec import HubSpec, parse_hub
+from ops.sources.pieces import Piece, check_source, pieces, read_piece, source_fingerprint
+from ops.sources.presets import PRESETS
+from ops.sources.rows import Broken, Row
+from ops.sources.spec import Source, parse_source
 
 COMMIT = "0" * 40
 StandIn = Callable[..., Source]
@@ -364,7 +365,7 @@ def test_a_lost_connection_is_no_fault_of_the_data(stand_in: StandIn, monkeypatc
             yield pa.table({"text": ["a"] * batch_size})
             raise ConnectionResetError(104, "connection lost")
 
-    monkeypatch.setattr("ops.read_hub.open_splits", lambda *_: {"train": Cut()})
+    monkeypatch.setattr("ops.sources.hub.open_splits", lambda *_: {"train": Cut()})
     rows = read_piece(piece, on_error="reject")
     assert isinstance(next(rows), Row)
     with pytest.raises(ConnectionResetError, match="connection lost"):

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pyarrow.fs import FileType
 
 from ops.errors import InputError
-from ops.hub import HubSpec, parse_hub
+from ops.sources.hub_spec import HubSpec, parse_hub
 from ops.storage.streams import WILDCARD, expand, file_type, is_uri
 
 KINDS = {".txt": "txt", ".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet"}
@@ -31,7 +31,7 @@ class Source:
 def parse_source(spec: str) -> Source:
     """The source that a value of `--corpus` names, with `NAME=` before it or not.
 
-    That is `pydocs`, a preset (`ops/corpus_presets.py`), `hf:ORG/NAME[:CONFIG][:SPLIT]`, or a file, glob or URI.
+    That is `pydocs`, a preset (`ops/sources/presets.py`), `hf:ORG/NAME[:CONFIG][:SPLIT]`, or a file, glob or URI.
 
     Files are absolute and sorted. Without NAME the dataset is called after the preset, the file, or, for a glob of
     several files, after the words of the pattern or else their folder. Raises `InputError` where nothing

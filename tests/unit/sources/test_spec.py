@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from ops.errors import InputError
-from ops.sources import Source, parse_source
+from ops.sources.spec import Source, parse_source
 
 
 def _touch(path: Path, content: str = "text\na\n") -> str:

@@ -14,9 +14,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from ops.errors import InputError
-from ops.read_source import Piece, check_source, pieces, read_piece
-from ops.rows import Broken, OnError, Row
-from ops.sources import parse_source
+from ops.sources.pieces import Piece, check_source, pieces, read_piece
+from ops.sources.rows import Broken, OnError, Row
+from ops.sources.spec import parse_source
 
 TEXTS = [f"Sentence {number} {random.Random(number).randbytes(40).hex()}." for number in range(3000)]
 FORMATS = ["txt", "csv", "jsonl", "txt.gz", "csv.gz", "jsonl.gz", "txt.zst", "csv.zst", "jsonl.zst", "parquet"]

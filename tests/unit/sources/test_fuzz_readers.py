@@ -11,17 +11,17 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ops.arrow_text import is_scalar, is_string
-from ops.batch_rows import batch_rows
-from ops.corpus_presets import PRESETS
 from ops.errors import InputError
-from ops.hub import HubSpec
-from ops.read_csv import read_csv
-from ops.read_hub import check_columns, from_preset, plain
-from ops.read_jsonl import read_jsonl
-from ops.read_parquet import read_parquet
-from ops.read_txt import read_txt
-from ops.rows import Broken, Row
+from ops.sources.arrow_text import is_scalar, is_string
+from ops.sources.batch_rows import batch_rows
+from ops.sources.csv import read_csv
+from ops.sources.hub import check_columns, from_preset, plain
+from ops.sources.hub_spec import HubSpec
+from ops.sources.jsonl import read_jsonl
+from ops.sources.parquet import read_parquet
+from ops.sources.presets import PRESETS
+from ops.sources.rows import Broken, Row
+from ops.sources.txt import read_txt
 
 Reader = Callable[..., Iterator[Row | Broken]]
 BITS = st.sampled_from(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from ops.arrow_text import is_bytes, scalars, texts
-from ops.rows import Broken, Row, printable, to_row
+from ops.sources.arrow_text import is_bytes, scalars, texts
+from ops.sources.rows import Broken, Row, printable, to_row
 
 
 def batch_rows(batch: pa.RecordBatch, text_column: str, name: str, first: int) -> list[Row | Broken]:

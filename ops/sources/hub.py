@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 from pyarrow import types
 
-from ops.arrow_text import is_bytes, is_scalar, is_string, scalars, texts
-from ops.batch_rows import batch_rows
-from ops.columns import require_columns
-from ops.corpus_presets import PRESETS, Column, Preset
 from ops.errors import InputError, one_line
-from ops.hub import HubSpec, open_splits
-from ops.rows import Broken, OnError, Row, broken, printable
+from ops.sources.arrow_text import is_bytes, is_scalar, is_string, scalars, texts
+from ops.sources.batch_rows import batch_rows
+from ops.sources.columns import require_columns
+from ops.sources.hub_spec import HubSpec, open_splits
+from ops.sources.presets import PRESETS, Column, Preset
+from ops.sources.rows import Broken, OnError, Row, broken, printable
 
 if TYPE_CHECKING:
     from datasets import Features, IterableDataset  # type: ignore[import-untyped]

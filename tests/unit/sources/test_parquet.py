@@ -7,8 +7,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from ops.errors import InputError
-from ops.read_parquet import read_parquet
-from ops.rows import Broken, Row
+from ops.sources.parquet import read_parquet
+from ops.sources.rows import Broken, Row
 
 
 def _write(path: Path, table: pa.Table, **options: object) -> str:
@@ -143,7 +143,7 @@ def test_a_damaged_row_group_is_recorded_row_by_row(tmp_path: Path) -> None:
 
 
 def test_large_rows_come_in_small_batches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ops.read_parquet._BATCH_BYTES", 1000)
+    monkeypatch.setattr("ops.sources.parquet._BATCH_BYTES", 1000)
     texts = [f"{number} " + "x" * 600 for number in range(5)]
     path = _write(tmp_path / "a.parquet", pa.table({"text": texts}))
     assert [row.text for row in read_parquet(path)] == texts

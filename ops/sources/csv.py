@@ -6,10 +6,10 @@ import csv
 import os
 from collections.abc import Iterator
 
-from ops.columns import require_columns
 from ops.errors import InputError, one_line
-from ops.read_lines import BrokenStream, read_lines, text_of
-from ops.rows import ROW_BYTES, Broken, OnError, Row, broken, printable, to_row
+from ops.sources.columns import require_columns
+from ops.sources.lines import BrokenStream, read_lines, text_of
+from ops.sources.rows import ROW_BYTES, Broken, OnError, Row, broken, printable, to_row
 
 
 def read_csv(

@@ -5,9 +5,9 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from ops.read_source import check_source, pieces, read_piece
-from ops.rows import Row
-from ops.sources import parse_source
+from ops.sources.pieces import check_source, pieces, read_piece
+from ops.sources.rows import Row
+from ops.sources.spec import parse_source
 
 FOLDER = os.environ.get("ATLAS_TEST_DATA") and os.path.join(os.environ["ATLAS_TEST_DATA"], "corpora")
 

@@ -7,11 +7,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from ops import pydocs, read_source
 from ops.errors import InputError
-from ops.read_source import Piece, check_source, pieces, read_piece, source_fingerprint
-from ops.rows import Row
-from ops.sources import parse_source
+from ops.sources import pieces as read_source
+from ops.sources.docstrings import packages as pydocs
+from ops.sources.pieces import Piece, check_source, pieces, read_piece, source_fingerprint
+from ops.sources.rows import Row
+from ops.sources.spec import parse_source
 
 
 def _touch(path: Path, content: bytes = b"text\na\n") -> str:
@@ -55,7 +56,7 @@ def test_a_large_parquet_file_gives_several_pieces(tmp_path: Path, monkeypatch: 
     source = parse_source(str(path))
     (whole,) = pieces(source)
     rows = list(read_piece(whole))
-    monkeypatch.setattr("ops.read_parquet._RUN_BYTES", pq.read_metadata(path).row_group(0).total_byte_size * 3)
+    monkeypatch.setattr("ops.sources.parquet._RUN_BYTES", pq.read_metadata(path).row_group(0).total_byte_size * 3)
     parts = pieces(source)
     assert len(parts) > 3
     assert [part.index for part in parts] == list(range(len(parts)))

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import types
 
-from ops.rows import printable, scalar_text
+from ops.sources.rows import printable, scalar_text
 
 _OFFSET = re.compile(r"([+-]\d\d)(\d\d)$")
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 
-from ops.read_lines import BrokenStream, read_lines, text_of
-from ops.rows import Broken, OnError, Row, broken, to_row
+from ops.sources.lines import BrokenStream, read_lines, text_of
+from ops.sources.rows import Broken, OnError, Row, broken, to_row
 
 
 def read_txt(

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from ops import pydocs
 from ops.errors import InputError
-from ops.pydocs import package_versions, pydocs_pieces, read_pydocs
-from ops.rows import Broken, Row
+from ops.sources.docstrings import packages as pydocs
+from ops.sources.docstrings.packages import package_versions, pydocs_pieces, read_pydocs
+from ops.sources.rows import Broken, Row
 
 SOURCE = '''"""This is the module of the test."""
 import nothing_of_the_kind

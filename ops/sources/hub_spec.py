@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from ops.corpus_presets import PRESETS
 from ops.errors import InputError, one_line
+from ops.sources.presets import PRESETS
 
 if TYPE_CHECKING:
     from datasets import IterableDataset  # type: ignore[import-untyped]

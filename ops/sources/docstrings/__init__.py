@@ -1,0 +1,1 @@
+"""Docstrings of installed Python packages as a source of text."""
