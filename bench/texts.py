@@ -7,9 +7,9 @@ import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.parquet as pq  # type: ignore[import-untyped]
 
+from ops.corpus.split_sentences import SentenceSplitter
 from ops.sources.docstrings.packages import pydocs_pieces, read_pydocs
 from ops.sources.rows import Row
-from ops.split_sentences import SentenceSplitter
 
 
 def draw(count: int, seed: int) -> list[str]:

@@ -11,8 +11,8 @@ import pyarrow.parquet as pq
 
 from jobs._engine import Item
 from jobs._pieces import Pieces, partial
-from ops.dedup import earlier_sentences, first_copies, hash_range
-from ops.near_groups import without_dropped
+from ops.corpus.exact_duplicates import earlier_sentences, first_copies, hash_range
+from ops.corpus.near_duplicates import without_dropped
 from ops.priority import priorities
 from ops.shards import LIMIT
 from ops.storage.range_file import GROUP, groups, read_between

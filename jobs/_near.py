@@ -13,9 +13,9 @@ from jobs._distinct import NEAR_FILE, FirstCopies, write_numbers
 from jobs._engine import Item, fan_out
 from jobs._pieces import Pieces, partial
 from jobs._progress import Progress
-from ops.dedup import hash_range
-from ops.near import PERMUTATIONS, Signer, band_hashes, banding, shortened
-from ops.near_groups import alike, candidates, distinct_pairs, leaders
+from ops.corpus.exact_duplicates import hash_range
+from ops.corpus.minhash import PERMUTATIONS, Signer, band_hashes, banding, shortened
+from ops.corpus.near_duplicates import alike, candidates, distinct_pairs, leaders
 from ops.shards import spans
 from ops.storage.range_file import KeyWriter, groups, read_between, taken
 from ops.storage.store import Store, is_whole, shard_footer

@@ -10,11 +10,11 @@ import numpy.typing as npt
 import pyarrow.parquet as pq
 
 from jobs._engine import Item
-from ops.ingest import REJECTS, SENTENCES, Judge
+from ops.corpus.sentences import REJECTS, SENTENCES, Judge
+from ops.corpus.split_sentences import SentenceSplitter
 from ops.model.load import ModelFacts
 from ops.model.tokenizer import Tokenizer
 from ops.sources.pieces import Piece, read_piece
-from ops.split_sentences import SentenceSplitter
 from ops.storage.range_file import DOCUMENTS, TEXTS, KeyWriter
 from ops.storage.store import Store, is_whole, shard_footer
 

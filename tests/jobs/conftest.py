@@ -12,9 +12,9 @@ from jobs import run as run_job
 from jobs.mixing import MixingConfig
 from jobs.psi import PsiConfig
 from jobs.run import RunConfig
+from ops.corpus.split_sentences import SentenceSplitter
 from ops.sources.docstrings.packages import read_pydocs
 from ops.sources.rows import Row
-from ops.split_sentences import SentenceSplitter
 
 SENTENCES = 360
 K = 40

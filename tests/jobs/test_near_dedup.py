@@ -15,9 +15,9 @@ from jobs._distinct import NEAR_FILE, FirstCopies, HashRange, distinct_items
 from jobs._near import BandRange, NearFinder, RunSigner, is_paired, is_signed, pair_items, sign_items
 from jobs._pieces import PieceReader, Pieces
 from jobs.ingest import IngestConfig
+from ops.corpus.minhash import banding, folded
 from ops.errors import InputError
 from ops.model.load import read_facts
-from ops.near import banding, folded
 from ops.sources.pieces import pieces
 from ops.sources.spec import parse_source
 from ops.storage.store import Store

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ops.clean_text import collapse_symbols, normalize
+from ops.corpus.clean_text import collapse_symbols, normalize
 from ops.model.tokenizer import Tokenizer, Tokens
 from ops.schema import META
 from ops.sources.rows import Broken, Row

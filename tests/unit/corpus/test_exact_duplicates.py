@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ops.dedup import earlier_sentences, first_copies, hash_range
+from ops.corpus.exact_duplicates import earlier_sentences, first_copies, hash_range
 
 HALF = st.sampled_from([0, 1, 2, 2**63, 2**64 - 1])
 

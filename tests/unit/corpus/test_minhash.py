@@ -4,8 +4,8 @@ from datasketch import MinHash
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ops.near import SHINGLE, Signer, band_hashes, banding, folded, shortened
-from ops.near_groups import similarity
+from ops.corpus.minhash import SHINGLE, Signer, band_hashes, banding, folded, shortened
+from ops.corpus.near_duplicates import similarity
 
 TEXT = st.text(alphabet="ab cdÉé!?_ 1がि☃ß", max_size=30) | st.text(max_size=12)
 WORDS = st.sampled_from(["the", "a", "river", "window", "garden", "music", "paper", "yellow", "slowly", "turned", "in"])

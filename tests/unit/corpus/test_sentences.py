@@ -5,7 +5,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from ops.ingest import REJECT_CHARACTERS, REJECTS, SENTENCES, Block, Judge, hashes
+from ops.corpus.sentences import REJECT_CHARACTERS, REJECTS, SENTENCES, Block, Judge, hashes
 from ops.model.tokenizer import Tokenizer, Tokens
 from ops.sources.rows import Broken, Row
 

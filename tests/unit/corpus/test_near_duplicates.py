@@ -2,7 +2,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ops.near_groups import WINDOW, alike, candidates, distinct_pairs, leaders, similarity, without_dropped
+from ops.corpus.near_duplicates import WINDOW, alike, candidates, distinct_pairs, leaders, similarity, without_dropped
 
 PAIRS = st.lists(st.tuples(st.integers(0, 14), st.integers(0, 14)).filter(lambda p: p[0] < p[1]), max_size=40)
 

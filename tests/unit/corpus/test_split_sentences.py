@@ -5,7 +5,7 @@ import spacy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ops.split_sentences import SentenceSplitter
+from ops.corpus.split_sentences import SentenceSplitter
 
 SPLITTER = SentenceSplitter()
 PLAIN = spacy.blank("en")
@@ -78,12 +78,12 @@ def test_windows_do_not_cut_sentences(monkeypatch: pytest.MonkeyPatch) -> None:
     text = " ".join(f"This is sentence number {number}." for number in range(200))
     whole = SPLITTER.split(text)
     assert len(whole) == 200
-    monkeypatch.setattr("ops.split_sentences._WINDOW", 100)
+    monkeypatch.setattr("ops.corpus.split_sentences._WINDOW", 100)
     assert SPLITTER.split(text) == whole
 
 
 def test_a_sentence_longer_than_the_window_is_cut_at_white_space(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ops.split_sentences._WINDOW", 100)
+    monkeypatch.setattr("ops.corpus.split_sentences._WINDOW", 100)
     pieces = SPLITTER.split("word " * 100 + "end. " + "x" * 250)
     assert " ".join(pieces[:-3]).split() == ["word"] * 100 + ["end."]
     assert all(len(piece) <= 100 for piece in pieces)
@@ -99,7 +99,7 @@ def test_a_word_of_a_million_characters(word: str) -> None:
 def test_the_vocabulary_stays_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     splitter = SentenceSplitter()
     size = len(splitter._vocab.strings)
-    monkeypatch.setattr("ops.split_sentences._MAX_STRINGS", size + 100)
+    monkeypatch.setattr("ops.corpus.split_sentences._MAX_STRINGS", size + 100)
     for number in range(300):
         assert splitter.split(f"word{number}. Next.") == [f"word{number}.", "Next."]
     assert len(splitter._vocab.strings) < size + 200

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ops.clean_text import collapse_symbols, normalize
+from ops.corpus.clean_text import collapse_symbols, normalize
 
 SYMBOLS = "!@#$%^&*()_+-=[]{};:?,."
 
