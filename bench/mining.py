@@ -20,12 +20,16 @@ import numpy as np
 import spacy
 
 from bench.texts import draw
-from ops import count_patterns, count_subtrees, prefixspan, reference_prefixspan, subtrees
-from ops.pattern_trie import PatternTrie
+from ops.patterns import count_sequences as count_patterns
+from ops.patterns import count_subtrees
+from ops.patterns import mine_sequences as prefixspan
+from ops.patterns import mine_subtrees as subtrees
+from ops.patterns import prefixspan_package as reference_prefixspan
+from ops.patterns.forest import Forest, read_forest
+from ops.patterns.sequence_trie import PatternTrie
+from ops.patterns.sequences import Sequences
+from ops.patterns.subtree_trie import SubtreeTrie
 from ops.penn_tags import PUNCTUATION_TAGS
-from ops.sequences import Sequences
-from ops.subtree_trie import SubtreeTrie
-from ops.trees import Forest, read_forest
 
 T = TypeVar("T")
 NEURONS, POLES = 9_216, 2

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ops.pattern_kinds import PatternKind
-from ops.sequences import Sequences
+from ops.patterns.sequences import Sequences
 from ops.support import support_count
 
 Longs = npt.NDArray[np.int64]

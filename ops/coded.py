@@ -5,9 +5,9 @@ from collections.abc import Iterable
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ops.patterns.forest import read
 from ops.pipeline import Annotation
 from ops.schema import META, schema
-from ops.trees import read
 
 _CODED = pa.list_(pa.dictionary(pa.int32(), pa.string()))
 

@@ -4,10 +4,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ops.compiled import compiled
+from ops.patterns.forest import ROOT, Forest
+from ops.patterns.sequences import Sequences
 from ops.penn_tags import PUNCTUATION_TAGS
 from ops.sentence_store import SentenceStore
-from ops.sequences import Sequences
-from ops.trees import ROOT, Forest
 
 Longs = npt.NDArray[np.int64]
 

@@ -10,14 +10,18 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from ops import count_patterns, count_subtrees, prefixspan, reference_prefixspan, subtrees
 from ops.mining_text import MiningText
-from ops.occurrences import Occurrences
-from ops.pattern_trie import PatternTrie
-from ops.productivity import productive_sequences, productive_subtrees
-from ops.sequences import Sequences
-from ops.subtree_patterns import Subtrees
-from ops.subtree_trie import SubtreeTrie
+from ops.patterns import count_sequences as count_patterns
+from ops.patterns import count_subtrees
+from ops.patterns import mine_sequences as prefixspan
+from ops.patterns import mine_subtrees as subtrees
+from ops.patterns import prefixspan_package as reference_prefixspan
+from ops.patterns.occurrences import Occurrences
+from ops.patterns.productivity import productive_sequences, productive_subtrees
+from ops.patterns.sequence_trie import PatternTrie
+from ops.patterns.sequences import Sequences
+from ops.patterns.subtree_patterns import Subtrees
+from ops.patterns.subtree_trie import SubtreeTrie
 
 Longs = npt.NDArray[np.int64]
 KINDS = ("subtree", "tag", "word")

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ops.compiled import compiled
 from ops.measures import Measures, measures
-from ops.sequences import Sequences
+from ops.patterns.sequences import Sequences
 
 Counts = NDArray[np.int64]
 

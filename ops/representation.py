@@ -11,9 +11,9 @@ from ops.candidates import Winners, from_keys
 from ops.measures import measures
 from ops.neuron_profile import COUNTED_WORDS, Profiler
 from ops.pattern_kinds import PatternKind
+from ops.patterns.sequences import Sequences
 from ops.penn_tags import TAG_CLASSES
 from ops.profiles import profile
-from ops.sequences import Sequences
 
 Longs = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]

@@ -13,9 +13,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ops.coded import KINDS
-from ops.sequences import Sequences
+from ops.patterns.forest import Forest
+from ops.patterns.sequences import Sequences
 from ops.storage.store import Store
-from ops.trees import Forest
 
 Longs = npt.NDArray[np.int64]
 _LISTS = {"words": "word", "tags": "tag", "labels": "label"}

@@ -8,7 +8,7 @@ from ops.baseline import baseline_table, look_up, read_baseline
 from ops.candidates import to_keys
 from ops.mining_text import MiningText
 from ops.neuron_profile import Profiler
-from ops.sequences import Sequences
+from ops.patterns.sequences import Sequences
 from tests.unit.small_corpus import open_corpus, random_sentences
 
 

@@ -4,9 +4,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ops.candidates import SCHEMA, UNION_SCHEMA, Winners, from_keys, mine_winners, to_keys, unite
-from ops.occurrences import Occurrences
 from ops.pattern_kinds import PatternKind
-from ops.sequences import Sequences
+from ops.patterns.occurrences import Occurrences
+from ops.patterns.sequences import Sequences
 
 PATTERNS = st.lists(st.lists(st.integers(0, 2**31 - 1), min_size=1, max_size=5), max_size=12)
 

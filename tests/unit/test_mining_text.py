@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from ops.mining_text import NO_TAG, MiningText
+from ops.patterns.forest import read
 from ops.penn_tags import PUNCTUATION_TAGS
-from ops.trees import read
 from tests.unit.small_corpus import Sentence, open_corpus
 
 ALL = np.arange(3)

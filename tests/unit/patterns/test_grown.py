@@ -1,6 +1,6 @@
 import numpy as np
 
-from ops.grown import spell
+from ops.patterns.grown import spell
 
 
 def test_patterns_spell_their_whole_line_of_parents():

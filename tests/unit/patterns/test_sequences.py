@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ops.sequences import Sequences
+from ops.patterns.sequences import Sequences
 
 LISTS = st.lists(st.lists(st.integers(0, 5), max_size=6), max_size=8)
 

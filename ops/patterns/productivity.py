@@ -3,9 +3,9 @@
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ops.pattern_trie import PatternTrie
-from ops.sequences import Sequences
-from ops.subtree_patterns import Subtrees
+from ops.patterns.sequence_trie import PatternTrie
+from ops.patterns.sequences import Sequences
+from ops.patterns.subtree_patterns import Subtrees
 
 
 def productive_sequences(patterns: Sequences, lift: ArrayLike, productivity: float = 1.05) -> NDArray[np.bool_]:

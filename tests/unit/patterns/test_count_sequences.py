@@ -1,9 +1,9 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ops import count_patterns
-from ops.pattern_trie import PatternTrie
-from ops.sequences import Sequences
+from ops.patterns import count_sequences as count_patterns
+from ops.patterns.sequence_trie import PatternTrie
+from ops.patterns.sequences import Sequences
 
 ITEMS = st.integers(0, 4)
 SENTENCES = st.lists(st.lists(ITEMS, max_size=9), max_size=12)

@@ -2,7 +2,7 @@
 
 from prefixspan import PrefixSpan  # type: ignore[import-untyped]
 
-from ops.sequences import Sequences
+from ops.patterns.sequences import Sequences
 
 
 def mine(sequences: Sequences, min_support_count: int, max_length: int) -> list[tuple[tuple[int, ...], int]]:

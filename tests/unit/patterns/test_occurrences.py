@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from ops.occurrences import Occurrences
+from ops.patterns.occurrences import Occurrences
 
 FOUND = Occurrences(np.array([0, 2, 3, 1], np.int32), np.array([0, 3, 3, 4], np.int64))
 

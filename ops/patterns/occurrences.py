@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ops.compiled import compiled
-from ops.sequences import Sequences
+from ops.patterns.sequences import Sequences
 
 
 @dataclass(frozen=True)

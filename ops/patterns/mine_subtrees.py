@@ -6,10 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ops.compiled import compiled
-from ops.grown import spell
-from ops.subtree_patterns import Subtrees
-from ops.tree_links import link, pair_support
-from ops.trees import Forest
+from ops.patterns.forest import Forest
+from ops.patterns.grown import spell
+from ops.patterns.subtree_patterns import Subtrees
+from ops.patterns.tree_links import link, pair_support
 
 Codes = NDArray[np.int32]
 Longs = NDArray[np.int64]
@@ -24,7 +24,7 @@ def mine(forest: Forest, min_support_count: int, max_nodes: int) -> tuple[Subtre
 
     Raises ValueError where the minimum is below 1 or the maximum below 2.
 
-    >>> from ops.trees import read_forest
+    >>> from ops.patterns.forest import read_forest
     >>> texts = ["(NP (NP (NN snow)) (PP (IN in) (NP (NN May))))", "(NP (NN ice) (PP (IN on)))"]
     >>> forest, labels = read_forest(texts)
     >>> found, support = mine(forest, 2, 3)

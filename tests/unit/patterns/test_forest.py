@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from ops.errors import InputError
-from ops.trees import Forest, read, read_forest
+from ops.patterns.forest import Forest, read, read_forest
 
 TEXT = "(ROOT (S (NP (PRP I)) (VP (VBP sleep)) (. .)))"
 

@@ -3,8 +3,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ops.pattern_trie import PatternTrie
-from ops.sequences import Sequences
+from ops.patterns.sequence_trie import PatternTrie
+from ops.patterns.sequences import Sequences
 
 PATTERNS = st.lists(st.lists(st.integers(0, 6), min_size=1, max_size=4), max_size=12)
 

@@ -6,9 +6,9 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ops.pattern_trie import PatternTrie
-from ops.subtree_patterns import Subtrees
-from ops.tree_links import pair_support
+from ops.patterns.sequence_trie import PatternTrie
+from ops.patterns.subtree_patterns import Subtrees
+from ops.patterns.tree_links import pair_support
 
 
 @dataclass(frozen=True)

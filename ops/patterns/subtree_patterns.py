@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ops.compiled import compiled
-from ops.sequences import Sequences
-from ops.trees import Forest
+from ops.patterns.forest import Forest
+from ops.patterns.sequences import Sequences
 
 
 @dataclass(frozen=True)

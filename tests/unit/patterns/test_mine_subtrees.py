@@ -5,11 +5,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ops import count_subtrees
-from ops.subtree_patterns import Subtrees
-from ops.subtree_trie import SubtreeTrie
-from ops.subtrees import mine
-from ops.trees import Forest
+from ops.patterns import count_subtrees
+from ops.patterns.forest import Forest
+from ops.patterns.mine_subtrees import mine
+from ops.patterns.subtree_patterns import Subtrees
+from ops.patterns.subtree_trie import SubtreeTrie
 
 
 def grow(nodes):

@@ -4,11 +4,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ops.compiled import compiled
-from ops.occurrences import Occurrences
-from ops.subtree_patterns import Subtrees
-from ops.subtree_trie import SubtreeTrie
-from ops.tree_links import link
-from ops.trees import Forest
+from ops.patterns.forest import Forest
+from ops.patterns.occurrences import Occurrences
+from ops.patterns.subtree_patterns import Subtrees
+from ops.patterns.subtree_trie import SubtreeTrie
+from ops.patterns.tree_links import link
 
 Codes = NDArray[np.int32]
 Longs = NDArray[np.int64]
@@ -18,11 +18,11 @@ CHUNK = 1024
 
 
 def count(forest: Forest, subtrees: Subtrees | SubtreeTrie) -> Longs:
-    """Return how many trees contain each subtree, `[n_subtrees] int64`, by the rule of `ops.subtrees.mine`.
+    """Return how many trees contain each subtree, `[n_subtrees] int64`, by the rule of `ops.patterns.mine_subtrees.mine`.
 
     Build the `SubtreeTrie` once where many shards are counted.
 
-    >>> from ops.trees import read_forest
+    >>> from ops.patterns.forest import read_forest
     >>> forest, labels = read_forest(["(NP (NP (NN snow)) (PP (IN in) (NP (NN May))))", "(NP (NN ice))"])
     >>> count(forest, Subtrees.from_lists([[(0, labels.index("NP")), (1, labels.index("NN"))]])).tolist()
     [2]
@@ -75,7 +75,7 @@ def _search(
 ) -> tuple[Codes, Codes]:
     """Add each trie node's trees to `support [n_nodes]` and return the pairs of `recorded` nodes and trees.
 
-    Matches, steps and stamps are those of the search in `ops.subtrees`.
+    Matches, steps and stamps are those of the search in `ops.patterns.mine_subtrees`.
     """
     child_of = np.full(n_labels * max(max_nodes, 1), -1, np.int32)
     last, count = np.full(code_of.size, -1, np.int32), np.zeros(code_of.size, np.int64)

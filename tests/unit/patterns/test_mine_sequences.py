@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ops import count_patterns, reference_prefixspan
-from ops.prefixspan import mine
-from ops.sequences import Sequences
+from ops.patterns import count_sequences as count_patterns
+from ops.patterns import prefixspan_package as reference_prefixspan
+from ops.patterns.mine_sequences import mine
+from ops.patterns.sequences import Sequences
 
 FOLDER = os.environ.get("ATLAS_TEST_DATA") and os.path.join(os.environ["ATLAS_TEST_DATA"], "corpora")
 SENTENCES = st.lists(st.lists(st.integers(0, 4), max_size=8), max_size=10)

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ops.compiled import compiled
-from ops.sequences import Sequences
+from ops.patterns.sequences import Sequences
 
 
 def spell(parent: NDArray[np.int64], item: NDArray[np.int64]) -> Sequences:

@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ops.compiled import compiled
-from ops.grown import spell
-from ops.sequences import Sequences
+from ops.patterns.grown import spell
+from ops.patterns.sequences import Sequences
 
 Codes = NDArray[np.int32]
 Longs = NDArray[np.int64]

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ops.productivity import productive_sequences, productive_subtrees
-from ops.sequences import Sequences
-from ops.subtree_patterns import Subtrees
+from ops.patterns.productivity import productive_sequences, productive_subtrees
+from ops.patterns.sequences import Sequences
+from ops.patterns.subtree_patterns import Subtrees
 
 LIFT = st.sampled_from([0.5, 1.0, 1.05, 1.2, 2.0, math.nan])
 PATTERN = st.lists(st.integers(0, 2), min_size=1, max_size=4).map(tuple)

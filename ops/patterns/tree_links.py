@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ops.compiled import compiled
-from ops.trees import Forest
+from ops.patterns.forest import Forest
 
 Codes = NDArray[np.int32]
 Longs = NDArray[np.int64]

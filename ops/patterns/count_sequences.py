@@ -4,9 +4,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ops.compiled import compiled
-from ops.occurrences import Occurrences
-from ops.pattern_trie import PatternTrie
-from ops.sequences import Sequences
+from ops.patterns.occurrences import Occurrences
+from ops.patterns.sequence_trie import PatternTrie
+from ops.patterns.sequences import Sequences
 
 # Sentences searched at once: their items and matches stay in the processor's cache.
 CHUNK = 8192

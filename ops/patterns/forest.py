@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ops.errors import InputError
+from ops.patterns.sequences import Sequences
 from ops.penn_tags import PUNCTUATION_TAGS
-from ops.sequences import Sequences
 
 ROOT = "ROOT"
 _TOKEN = re.compile(r"[()]|[^\s()]+")

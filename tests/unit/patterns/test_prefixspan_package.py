@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ops.reference_prefixspan import mine
-from ops.sequences import Sequences
+from ops.patterns.prefixspan_package import mine
+from ops.patterns.sequences import Sequences
 
 
 @settings(deadline=None)

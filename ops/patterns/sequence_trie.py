@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ops.compiled import compiled
-from ops.sequences import Sequences
+from ops.patterns.sequences import Sequences
 
 
 @dataclass(frozen=True)

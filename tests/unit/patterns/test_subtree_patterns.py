@@ -2,8 +2,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ops.subtree_patterns import Subtrees
-from ops.trees import read
+from ops.patterns.forest import read
+from ops.patterns.subtree_patterns import Subtrees
 
 
 @st.composite

@@ -1,0 +1,1 @@
+"""Frequent sequences and subtrees on flat arrays: mining and counting."""
