@@ -26,13 +26,13 @@ from spacy.language import Language
 
 from jobs._config import main
 from ops.english import FOLDER
-from ops.english.assemble import assemble
-from ops.english.batches import Batcher, collect_labels
-from ops.english.evaluation import compare, evaluate
-from ops.english.mixture import Mixture
-from ops.english.model import Architecture, Joint
-from ops.english.training import Trainer
-from ops.english.treebank import Sentence, read_tags, read_trees
+from ops.english.training.assemble import assemble
+from ops.english.training.batches import Batcher, collect_labels
+from ops.english.training.evaluation import compare, evaluate
+from ops.english.training.mixture import Mixture
+from ops.english.training.model import Architecture, Joint
+from ops.english.training.training import Trainer
+from ops.english.training.treebank import Sentence, read_tags, read_trees
 from ops.english.words import collect
 from ops.errors import InputError
 

@@ -2,9 +2,9 @@
 
 import torch
 
-from ops.english.batches import Batcher, Labels, collect_labels
-from ops.english.model import Architecture, Joint
-from ops.english.treebank import Sentence, of_tree
+from ops.english.training.batches import Batcher, Labels, collect_labels
+from ops.english.training.model import Architecture, Joint
+from ops.english.training.treebank import Sentence, of_tree
 from ops.english.words import KINDS, Inventory, collect
 from ops.penn import read
 

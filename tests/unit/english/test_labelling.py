@@ -1,8 +1,8 @@
 import numpy as np
 
-from ops.english.batches import IGNORED
 from ops.english.labelling import best_labels
 from ops.english.labels import encode
+from ops.english.training.batches import IGNORED
 from ops.english.viterbi import CHANGES, DEPTHS
 from tests.unit.english import small
 

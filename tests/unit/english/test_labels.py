@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ops.bracketing import Agreement, agreement
 from ops.english.labels import decode, encode, places
-from ops.english.treebank import read_trees
+from ops.english.training.bracketing import Agreement, agreement
+from ops.english.training.treebank import read_trees
 from ops.errors import InputError
 from ops.penn import leaves, read, write
 from tests.unit.english.strategies import TREES

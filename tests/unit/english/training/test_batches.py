@@ -2,8 +2,8 @@ from random import Random
 
 import numpy as np
 
-from ops.english.batches import IGNORED
-from ops.english.treebank import Sentence
+from ops.english.training.batches import IGNORED
+from ops.english.training.treebank import Sentence
 from ops.english.viterbi import LOWEST_CHANGE
 from tests.unit.english import small
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from spacy.language import Language
 from spacy.tokens import Doc
 
-from ops.bracketing import Agreement, agreement
-from ops.english.raw import raw_text
-from ops.english.treebank import Sentence, of_tree
+from ops.english.training.bracketing import Agreement, agreement
+from ops.english.training.raw import raw_text
+from ops.english.training.treebank import Sentence, of_tree
 from ops.penn import ROOT, Tree, read
 
 AT_ONCE = 256

@@ -1,6 +1,6 @@
 import pytest
 
-from ops.english.raw import raw_text
+from ops.english.training.raw import raw_text
 
 
 @pytest.mark.parametrize(

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from random import Random
 
-from ops.english.augment import vary
-from ops.english.batches import Batcher
-from ops.english.model import Joint
-from ops.english.treebank import Sentence
+from ops.english.training.augment import vary
+from ops.english.training.batches import Batcher
+from ops.english.training.model import Joint
+from ops.english.training.treebank import Sentence
 from ops.penn import leaves
 
 

@@ -7,7 +7,7 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 from torch.nn.utils.rnn import pad_sequence
 
-from ops.english.batches import IGNORED, Batch
+from ops.english.training.batches import IGNORED, Batch
 from ops.english.viterbi import steps
 
 

@@ -1,8 +1,8 @@
 import spacy
 from spacy.tokens import Doc
 
-from ops.english.assemble import assemble
-from ops.english.evaluation import of_doc
+from ops.english.training.assemble import assemble
+from ops.english.training.evaluation import of_doc
 from ops.penn import write
 from tests.unit.english import small
 

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from ops.english import viterbi
-from ops.english.losses import depth_sequence_loss, loss
+from ops.english.training.losses import depth_sequence_loss, loss
 from tests.unit.english import small
 
 

@@ -2,7 +2,7 @@ import gzip
 
 import pytest
 
-from ops.english.treebank import read_tags, read_trees
+from ops.english.training.treebank import read_tags, read_trees
 from ops.errors import InputError
 from ops.penn import write
 

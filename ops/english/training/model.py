@@ -7,11 +7,11 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from ops.english.batches import Batch, Batcher, Labels
 from ops.english.labelling import best_labels
 from ops.english.labels import decode
 from ops.english.network import Reader
-from ops.english.treebank import Sentence
+from ops.english.training.batches import Batch, Batcher, Labels
+from ops.english.training.treebank import Sentence
 from ops.english.viterbi import CHANGES, DEPTHS
 from ops.english.words import Inventory
 

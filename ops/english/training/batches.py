@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from ops.english.labels import encode
-from ops.english.treebank import Sentence
+from ops.english.training.treebank import Sentence
 from ops.english.viterbi import CHANGES, DEPTHS, LOWEST_CHANGE
 from ops.english.words import Inventory
 from ops.penn import ROOT

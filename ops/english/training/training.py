@@ -7,10 +7,10 @@ from random import Random
 import torch
 from torch import nn
 
-from ops.english.batches import Batcher
-from ops.english.losses import loss
-from ops.english.model import Joint
-from ops.english.treebank import Sentence
+from ops.english.training.batches import Batcher
+from ops.english.training.losses import loss
+from ops.english.training.model import Joint
+from ops.english.training.treebank import Sentence
 
 AVERAGED = 0.998
 WARM_UP = 200

@@ -3,9 +3,9 @@ import spacy
 from spacy.tokens import Doc
 
 import ops.english
-from ops.english.evaluation import compare, evaluate, of_doc
 from ops.english.extension import store
-from ops.english.treebank import Sentence, of_tree
+from ops.english.training.evaluation import compare, evaluate, of_doc
+from ops.english.training.treebank import Sentence, of_tree
 from ops.penn import read, write
 from tests.unit.english import small
 

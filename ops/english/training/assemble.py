@@ -8,7 +8,7 @@ from spacy.language import Language
 from torch import nn
 
 from ops.english import encoder, parser
-from ops.english.model import Joint
+from ops.english.training.model import Joint
 
 __all__ = ["assemble", "encoder", "parser"]
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from random import Random
 
-from ops.english.treebank import Sentence, of_tree
+from ops.english.training.treebank import Sentence, of_tree
 from ops.penn import ROOT, Tree
 
 CASES: tuple[Callable[[str], str], ...] = (str.lower, str.upper, str.title)

@@ -3,8 +3,8 @@ from random import Random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ops.english.augment import addressed, joined, recased, vary, without_stop
-from ops.english.treebank import Sentence, of_tree
+from ops.english.training.augment import addressed, joined, recased, vary, without_stop
+from ops.english.training.treebank import Sentence, of_tree
 from ops.penn import leaves, read, write
 from tests.unit.english import small
 from tests.unit.english.strategies import TREES

@@ -3,7 +3,7 @@ from random import Random
 
 import torch
 
-from ops.english.training import Trainer
+from ops.english.training.training import Trainer
 from tests.unit.english import small
 
 

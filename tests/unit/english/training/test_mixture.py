@@ -1,7 +1,7 @@
 from random import Random
 
-from ops.english.mixture import Mixture, own_trees
-from ops.english.treebank import Sentence
+from ops.english.training.mixture import Mixture, own_trees
+from ops.english.training.treebank import Sentence
 from ops.penn import leaves
 from tests.unit.english import small
 
