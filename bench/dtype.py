@@ -22,7 +22,7 @@ from ops.model.load import read_facts
 from ops.model.tokenizer import Tokenizer
 from ops.reducers.histogram import edges_from_pilot
 from ops.reducers.keys import decode
-from ops.score_shard import ShardScorer, encode_batches, score_batch
+from ops.topk.score_shard import ShardScorer, encode_batches, score_batch
 
 POLES = ("top", "bottom")
 BUDGET = 2_048

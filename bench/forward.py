@@ -12,8 +12,8 @@ from jobs._shards import read_corpus
 from ops.model.activations import pad
 from ops.model.load import load_model, read_facts
 from ops.model.tokenizer import Tokenizer
-from ops.score_shard import encode_batches
 from ops.storage.store import Store
+from ops.topk.score_shard import encode_batches
 
 
 @dataclass(frozen=True)

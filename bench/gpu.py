@@ -28,9 +28,9 @@ from ops.model.load import read_facts
 from ops.model.tokenizer import Tokens
 from ops.reducers.histogram import edges_from_pilot
 from ops.reducers.thresholds import SharedBound
-from ops.score_shard import ShardScorer, score_batch
 from ops.shards import Ids
-from ops.topk_partial import read_matrix
+from ops.topk.partial_file import read_matrix
+from ops.topk.score_shard import ShardScorer, score_batch
 
 T = TypeVar("T")
 POLES = ("top", "bottom")

@@ -28,17 +28,17 @@ from bench.running import load
 from bench.texts import draw
 from jobs._merge import RangeMerger
 from jobs._partials import partial, pilot_file
-from ops import topk_partial
 from ops.model.activations import Scorer
 from ops.model.load import read_facts
 from ops.model.tokenizer import Tokenizer, Tokens
-from ops.neurons import Neurons
 from ops.reducers.histogram import edges_from_pilot
 from ops.reducers.thresholds import SharedBound
-from ops.score_shard import ShardScorer
 from ops.shards import Ids
 from ops.storage.store import Store, shard_footer
 from ops.storage.tables import part_name
+from ops.topk import partial_file as topk_partial
+from ops.topk.neurons import Neurons
+from ops.topk.score_shard import ShardScorer
 
 WIDTHS, K, SHARD, BATCH = (768,) * 12, 10_000, 100_000, 93
 POLES = ("top", "bottom")

@@ -25,8 +25,8 @@ from ops.reducers.histogram import edges_from_pilot
 from ops.reducers.keys import decode
 from ops.reducers.thresholds import SharedBound
 from ops.reducers.top_k import TopK
-from ops.score_shard import Floats, ShardScorer
-from ops.topk_partial import read_keys, read_matrix
+from ops.topk.partial_file import read_keys, read_matrix
+from ops.topk.score_shard import Floats, ShardScorer
 
 K, SHARD, SHARDS, WORKERS, PILOT = 100, 1_000, 820, 8, 4_096
 TARGET = 1.5

@@ -13,14 +13,14 @@ from jobs._partials import partial, pilot_file
 from jobs._progress import Progress
 from jobs._shards import read_notes
 from ops.errors import one_line
-from ops.neurons import Neurons
 from ops.reducers.keys import EMPTY, decode
 from ops.reducers.moments import Moments
 from ops.reducers.top_k import TopK
 from ops.schema import activations_schema, group_rows, schema
 from ops.storage.store import Store, is_whole, shard_footer
 from ops.storage.tables import part_name, write_part
-from ops.topk_partial import CANDIDATES, by_neuron, ranges, read_keys, read_matrix, read_moments
+from ops.topk.neurons import Neurons
+from ops.topk.partial_file import CANDIDATES, by_neuron, ranges, read_keys, read_matrix, read_moments
 
 SAMPLE_ROWS = 512
 LITTLE = 1 << 27  # bytes

@@ -16,14 +16,14 @@ from ops.candidates import SCHEMA, Winners, from_keys, mine_winners
 from ops.finish import mean_rows, pattern_rows, profile_rows
 from ops.mining_text import MiningText
 from ops.neuron_profile import Profiler
-from ops.neurons import Neurons
 from ops.pattern_kinds import PatternKind, SequenceKind, SubtreeKind
 from ops.schema import group_rows, schema
 from ops.sentence_store import open_sentences
 from ops.storage.store import Store, shard_footer
 from ops.storage.tables import part_name, write_part
 from ops.support import support_count
-from ops.topk_partial import RANGE
+from ops.topk.neurons import Neurons
+from ops.topk.partial_file import RANGE
 
 POLES = ("bottom", "top")
 

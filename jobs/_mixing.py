@@ -14,10 +14,10 @@ from ops.model.load import ModelFacts
 from ops.model.tokenizer import Tokenizer
 from ops.pack import Packed, pack
 from ops.schema import schema
-from ops.score_shard import encode_batches
 from ops.storage.store import Store, shard_footer
 from ops.storage.tables import part_name, write_part
 from ops.token_classes import TokenClasses
+from ops.topk.score_shard import encode_batches
 
 STAGE = "mixing"
 

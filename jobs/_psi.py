@@ -21,10 +21,10 @@ from ops.psi import VALUES, random_direction, static_psi
 from ops.psi_tables import cluster_rows, token_rows
 from ops.reducers.token_moments import TokenMoments, TokenSums
 from ops.schema import schema
-from ops.score_shard import encode_batches
 from ops.shards import CLUSTERS, Ids
 from ops.storage.store import Store, shard_footer
 from ops.storage.tables import read_parts, write_part
+from ops.topk.score_shard import encode_batches
 from ops.vocabulary_clusters import Labels, k_means
 
 STATIC, CONTEXTUAL = "psi", "psi/contextual"

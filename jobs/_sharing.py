@@ -9,7 +9,7 @@ from jobs._partials import partial, pilot_file
 from ops.errors import one_line
 from ops.reducers.thresholds import Floats, SharedBound
 from ops.storage.store import FINGERPRINT, Store
-from ops.topk_partial import read_matrix
+from ops.topk.partial_file import read_matrix
 
 BOUND = "_partials/topk/bound.parquet"
 _LOST = (OSError, pa.ArrowException, KeyError, ValueError)

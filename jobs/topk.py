@@ -31,9 +31,9 @@ from ops.errors import InputError
 from ops.model.activations import ScoreOptions, Scorer
 from ops.model.load import ModelFacts
 from ops.model.tokenizer import Tokenizer
-from ops.neurons import Neurons
 from ops.shards import ACTIVATIONS, Ids, Shards, draw
 from ops.storage.store import Store, is_whole
+from ops.topk.neurons import Neurons
 
 STAGE = "topk"
 ATTEMPTS = 3  # at a shard whose partial file turns out damaged

@@ -9,10 +9,10 @@ import pytest
 
 from jobs._partials import partial, pilot_file
 from jobs._sharing import Board, News, is_due
-from ops import topk_partial
 from ops.reducers.moments import Moments
 from ops.reducers.thresholds import histogram_bounds
 from ops.storage.store import Store, shard_footer
+from ops.topk import partial_file as topk_partial
 
 NEURONS, BINS, K = 3, 8, 5
 

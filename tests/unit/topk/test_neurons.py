@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from ops.neurons import Neurons
+from ops.topk.neurons import Neurons
 
 
 @pytest.mark.parametrize("widths", [(3,), (2, 2, 2), (1, 4, 2)])

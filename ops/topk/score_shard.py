@@ -16,7 +16,7 @@ from ops.reducers.histogram import add_bins, count_bins
 from ops.reducers.moments import Moments
 from ops.reducers.top_k import TopK
 from ops.shards import Ids
-from ops.topk_partial import build, candidates
+from ops.topk.partial_file import build, candidates
 
 Floats = npt.NDArray[np.float32]
 

@@ -12,9 +12,9 @@ from ops.reducers.keys import EMPTY, decode
 from ops.reducers.moments import Moments
 from ops.reducers.thresholds import SharedBound
 from ops.reducers.top_k import TopK
-from ops.score_shard import ShardResult, ShardScorer, encode_batches, negate, score_batch
 from ops.shards import Shards
-from ops.topk_partial import by_neuron, read_keys, read_matrix, read_moments
+from ops.topk.partial_file import by_neuron, read_keys, read_matrix, read_moments
+from ops.topk.score_shard import ShardResult, ShardScorer, encode_batches, negate, score_batch
 
 N, K, WIDTHS = 90, 4, (3, 2)
 SHARDS = Shards(N, 20)

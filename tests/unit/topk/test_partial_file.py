@@ -9,7 +9,7 @@ import torch
 from ops.reducers.keys import EMPTY, decode, encode
 from ops.reducers.moments import Moments
 from ops.reducers.top_k import TopK
-from ops.topk_partial import (
+from ops.topk.partial_file import (
     RANGE,
     SCHEMA,
     build,
