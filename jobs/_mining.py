@@ -14,11 +14,11 @@ from jobs._engine import Item
 from ops.baseline import Baseline, baseline_table, read_baseline
 from ops.candidates import SCHEMA, Winners, from_keys, mine_winners
 from ops.finish import mean_rows, pattern_rows, profile_rows
-from ops.mining_text import MiningText
 from ops.neuron_profile import Profiler
 from ops.pattern_kinds import PatternKind, SequenceKind, SubtreeKind
 from ops.schema import group_rows, schema
-from ops.sentence_store import open_sentences
+from ops.sentences.mining_view import MiningText
+from ops.sentences.store import open_sentences
 from ops.storage.store import Store, shard_footer
 from ops.storage.tables import part_name, write_part
 from ops.support import support_count

@@ -40,7 +40,7 @@ from jobs._scoring import (
 )
 from ops.candidates import unite
 from ops.errors import InputError
-from ops.sentence_store import drop_sentences, open_sentences
+from ops.sentences.store import drop_sentences, open_sentences
 from ops.shards import spans
 from ops.storage.store import Store, is_whole, shard_footer
 from ops.storage.tables import part_name

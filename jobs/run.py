@@ -15,7 +15,7 @@ from jobs.annotate import AnnotateConfig
 from jobs.ingest import IngestConfig
 from jobs.mine import MineConfig
 from jobs.topk import TopkConfig
-from ops.pipeline import load_pipeline
+from ops.sentences.pipeline import load_pipeline
 
 
 class RunConfig(TopkConfig, AnnotateConfig, MineConfig):

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ops.mining_text import MiningText
 from ops.patterns.sequences import Sequences
 from ops.penn_tags import TAG_CLASSES, tag_class
 from ops.profiles import ValueCounts, count_sentences, count_tokens, count_values
 from ops.reducers.integer_sums import Sums
+from ops.sentences.mining_view import MiningText
 
 Longs = npt.NDArray[np.int64]
 MAX_VALUES = 200

@@ -10,7 +10,6 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from ops.mining_text import MiningText
 from ops.patterns import count_sequences as count_patterns
 from ops.patterns import count_subtrees
 from ops.patterns import mine_sequences as prefixspan
@@ -22,6 +21,7 @@ from ops.patterns.sequence_trie import PatternTrie
 from ops.patterns.sequences import Sequences
 from ops.patterns.subtree_patterns import Subtrees
 from ops.patterns.subtree_trie import SubtreeTrie
+from ops.sentences.mining_view import MiningText
 
 Longs = npt.NDArray[np.int64]
 KINDS = ("subtree", "tag", "word")

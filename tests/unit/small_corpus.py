@@ -8,10 +8,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from ops.coded import CODED_SCHEMA, coded_table, sentence_table, vocabulary, vocabulary_columns
-from ops.pipeline import Annotation
 from ops.schema import schema
-from ops.sentence_store import SentenceStore, open_sentences
+from ops.sentences.codes import CODED_SCHEMA, coded_table, sentence_table, vocabulary, vocabulary_columns
+from ops.sentences.pipeline import Annotation
+from ops.sentences.store import SentenceStore, open_sentences
 from ops.storage.store import Store
 
 

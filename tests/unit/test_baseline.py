@@ -6,9 +6,9 @@ import pytest
 
 from ops.baseline import baseline_table, look_up, read_baseline
 from ops.candidates import to_keys
-from ops.mining_text import MiningText
 from ops.neuron_profile import Profiler
 from ops.patterns.sequences import Sequences
+from ops.sentences.mining_view import MiningText
 from tests.unit.small_corpus import open_corpus, random_sentences
 
 

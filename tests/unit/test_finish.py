@@ -16,11 +16,11 @@ import pytest
 from ops.baseline import Baseline, baseline_table, read_baseline
 from ops.candidates import Winners, from_keys, mine_winners, unite
 from ops.finish import mean_rows, pattern_rows, profile_rows
-from ops.mining_text import MiningText
 from ops.neuron_profile import Profiler
 from ops.pattern_kinds import PatternKind, SequenceKind, SubtreeKind
 from ops.penn_tags import PUNCTUATION_TAGS, tag_class
-from ops.sentence_store import SentenceStore
+from ops.sentences.mining_view import MiningText
+from ops.sentences.store import SentenceStore
 from ops.support import support_count
 from tests.unit.small_corpus import Sentence, open_corpus, random_sentences
 

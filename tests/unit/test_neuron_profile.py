@@ -4,9 +4,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ops.mining_text import MiningText
 from ops.neuron_profile import Profiler
 from ops.penn_tags import PUNCTUATION_TAGS, tag_class
+from ops.sentences.mining_view import MiningText
 from tests.unit.small_corpus import Sentence, open_corpus, random_sentences
 
 

@@ -12,9 +12,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ops.coded import KINDS
 from ops.patterns.forest import Forest
 from ops.patterns.sequences import Sequences
+from ops.sentences.codes import KINDS
 from ops.storage.store import Store
 
 Longs = npt.NDArray[np.int64]

@@ -6,7 +6,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ops.patterns.forest import read
-from ops.sentence_store import SentenceStore, drop_sentences, open_sentences
+from ops.sentences.store import SentenceStore, drop_sentences, open_sentences
 from tests.unit.small_corpus import Sentence, open_corpus, write_store
 
 TREES = [None, "(ROOT (NN cat))", "(ROOT (S (NP (DT the) (NN cat)) (VP (VBZ runs)) (. .)))", "(ROOT (X (. .)))"]

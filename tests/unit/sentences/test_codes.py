@@ -1,9 +1,9 @@
 import pyarrow as pa
 import pytest
 
-from ops.coded import CODED_SCHEMA, KINDS, coded_table, vocabulary, vocabulary_columns
 from ops.errors import InputError
 from ops.schema import schema
+from ops.sentences.codes import CODED_SCHEMA, KINDS, coded_table, vocabulary, vocabulary_columns
 from tests.unit.small_corpus import Sentence, to_table
 
 SENTENCES = [

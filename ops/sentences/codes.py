@@ -6,8 +6,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ops.patterns.forest import read
-from ops.pipeline import Annotation
 from ops.schema import META, schema
+from ops.sentences.pipeline import Annotation
 
 _CODED = pa.list_(pa.dictionary(pa.int32(), pa.string()))
 

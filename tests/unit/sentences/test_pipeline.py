@@ -5,7 +5,7 @@ import spacy
 from spacy.tokens import Doc, Span
 
 from ops.errors import InputError
-from ops.pipeline import Annotation, Annotator, describe, load_pipeline, read_annotation
+from ops.sentences.pipeline import Annotation, Annotator, describe, load_pipeline, read_annotation
 
 VOCAB = spacy.blank("en").vocab
 

@@ -3,9 +3,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ops.mining_text import NO_TAG, MiningText
 from ops.patterns.forest import read
 from ops.penn_tags import PUNCTUATION_TAGS
+from ops.sentences.mining_view import NO_TAG, MiningText
 from tests.unit.small_corpus import Sentence, open_corpus
 
 ALL = np.arange(3)

@@ -7,7 +7,7 @@ from ops.compiled import compiled
 from ops.patterns.forest import ROOT, Forest
 from ops.patterns.sequences import Sequences
 from ops.penn_tags import PUNCTUATION_TAGS
-from ops.sentence_store import SentenceStore
+from ops.sentences.store import SentenceStore
 
 Longs = npt.NDArray[np.int64]
 

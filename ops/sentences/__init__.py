@@ -1,0 +1,1 @@
+"""Annotated sentences: the spaCy pipeline, their codes, and the store that mining reads."""
