@@ -6,11 +6,11 @@ import pyarrow as pa
 
 from ops.baseline import Baseline, look_up
 from ops.candidates import Winners, from_keys
-from ops.measures import Measures, measures, rank_patterns
 from ops.neuron_profile import MAX_VALUES, Profiler
 from ops.pattern_kinds import PatternKind
 from ops.profiles import profile
-from ops.q_values import q_values, selected_p_values
+from ops.statistics.association import Measures, measures, rank_patterns
+from ops.statistics.false_discovery import q_values, selected_p_values
 
 
 def pattern_rows(

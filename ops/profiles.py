@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ops.compiled import compiled
-from ops.measures import Measures, measures
 from ops.patterns.sequences import Sequences
+from ops.statistics.association import Measures, measures
 
 Counts = NDArray[np.int64]
 

@@ -8,12 +8,12 @@ import pyarrow as pa
 
 from ops.baseline import Baseline, look_up
 from ops.candidates import Winners, from_keys
-from ops.measures import measures
 from ops.neuron_profile import COUNTED_WORDS, Profiler
 from ops.pattern_kinds import PatternKind
 from ops.patterns.sequences import Sequences
 from ops.penn_tags import TAG_CLASSES
 from ops.profiles import profile
+from ops.statistics.association import measures
 
 Longs = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ops.measures import measures
 from ops.patterns.sequences import Sequences
 from ops.profiles import ValueCounts, count_sentences, count_tokens, count_values, profile
+from ops.statistics.association import measures
 
 LISTS = st.lists(st.lists(st.integers(0, 5), max_size=6), max_size=8)
 COUNTS = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), min_size=1, max_size=12)

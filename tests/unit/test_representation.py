@@ -6,13 +6,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ops.auc import area
 from ops.baseline import baseline_table, read_baseline
 from ops.candidates import Winners, from_keys, mine_winners, unite
 from ops.neuron_profile import Profiler
 from ops.pattern_kinds import PatternKind, SequenceKind
 from ops.representation import Representation, represent
 from ops.sentences.mining_view import MiningText
+from ops.statistics.auc import area
 from tests.unit.small_corpus import Sentence, open_corpus
 
 WORDS = [f"w{i}" for i in range(30)]

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from ops.measures import measures, rank_patterns
 from ops.patterns import count_sequences as count_patterns
 from ops.patterns import mine_sequences as prefixspan
 from ops.patterns.productivity import productive_sequences
 from ops.patterns.sequences import Sequences
-from ops.q_values import p_values, q_values, selected_p_values
+from ops.statistics.association import measures, rank_patterns
+from ops.statistics.false_discovery import p_values, q_values, selected_p_values
 
 
 def language(random: np.random.Generator, n_sentences: int) -> Sequences:

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import roc_auc_score
 
-from ops.auc import area
+from ops.statistics.auc import area
 
 SCORES = st.lists(st.integers(-3, 3), min_size=1, max_size=30)
 

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_ndtr  # type: ignore[import-untyped]
 
-from ops.measures import signed_g2
+from ops.statistics.association import signed_g2
 
 Floats = NDArray[np.float64]
 

@@ -6,7 +6,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy.stats import chi2_contingency
 
-from ops.measures import measures, rank_patterns, signed_g2
+from ops.statistics.association import measures, rank_patterns, signed_g2
 
 TABLES = st.tuples(st.integers(1, 20_000), st.integers(1, 80_000_000)).flatmap(
     lambda n: st.tuples(

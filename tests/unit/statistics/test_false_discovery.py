@@ -4,8 +4,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import chi2, false_discovery_control
 
-from ops.measures import signed_g2
-from ops.q_values import p_values, q_values, selected_p_values
+from ops.statistics.association import signed_g2
+from ops.statistics.false_discovery import p_values, q_values, selected_p_values
 
 P = st.floats(0, 1)
 

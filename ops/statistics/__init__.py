@@ -1,0 +1,1 @@
+"""Measures of association, false discovery rates, areas under the curve."""
