@@ -11,17 +11,17 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from jobs._engine import Item
-from ops.baseline import Baseline, baseline_table, read_baseline
-from ops.candidates import SCHEMA, Winners, from_keys, mine_winners
-from ops.finish import mean_rows, pattern_rows, profile_rows
-from ops.neuron_profile import Profiler
-from ops.pattern_kinds import PatternKind, SequenceKind, SubtreeKind
+from ops.mine.baseline_counts import Baseline, baseline_table, read_baseline
+from ops.mine.candidates import SCHEMA, Winners, from_keys, mine_winners
+from ops.mine.pattern_kinds import PatternKind, SequenceKind, SubtreeKind
+from ops.mine.properties import Profiler
+from ops.mine.support import support_count
+from ops.mine.table_rows import mean_rows, pattern_rows, profile_rows
 from ops.schema import group_rows, schema
 from ops.sentences.mining_view import MiningText
 from ops.sentences.store import open_sentences
 from ops.storage.store import Store, shard_footer
 from ops.storage.tables import part_name, write_part
-from ops.support import support_count
 from ops.topk.neurons import Neurons
 from ops.topk.partial_file import RANGE
 

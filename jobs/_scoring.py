@@ -10,11 +10,11 @@ import pyarrow.compute as pc
 
 from jobs._engine import Item
 from jobs._mining import POLES, BaselineCounter, MineArgs, MiningWorker
-from ops.baseline import Baseline, read_baseline
-from ops.candidates import SCHEMA, Winners, mine_winners
-from ops.held_out import draw_others, matched_set, random_set, training_documents
-from ops.neuron_profile import Profiler
-from ops.representation import represent
+from ops.mine.baseline_counts import Baseline, read_baseline
+from ops.mine.candidates import SCHEMA, Winners, mine_winners
+from ops.mine.held_out_sets import draw_others, matched_set, random_set, training_documents
+from ops.mine.properties import Profiler
+from ops.mine.representation import represent
 from ops.schema import schema
 from ops.statistics.auc import area
 from ops.storage.tables import write_part

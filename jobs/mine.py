@@ -38,8 +38,8 @@ from jobs._scoring import (
     training_totals_file,
     training_union_file,
 )
-from ops.candidates import unite
 from ops.errors import InputError
+from ops.mine.candidates import unite
 from ops.sentences.store import drop_sentences, open_sentences
 from ops.shards import spans
 from ops.storage.store import Store, is_whole, shard_footer

@@ -7,8 +7,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ops.neuron_profile import Profiler
-from ops.profiles import ValueCounts
+from ops.mine.properties import Profiler
+from ops.mine.value_counts import ValueCounts
 from ops.reducers.integer_sums import Sums
 
 Longs = npt.NDArray[np.int64]

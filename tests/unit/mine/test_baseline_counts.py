@@ -4,9 +4,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from ops.baseline import baseline_table, look_up, read_baseline
-from ops.candidates import to_keys
-from ops.neuron_profile import Profiler
+from ops.mine.baseline_counts import baseline_table, look_up, read_baseline
+from ops.mine.candidates import to_keys
+from ops.mine.properties import Profiler
 from ops.patterns.sequences import Sequences
 from ops.sentences.mining_view import MiningText
 from tests.unit.small_corpus import open_corpus, random_sentences

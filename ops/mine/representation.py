@@ -6,13 +6,13 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ops.baseline import Baseline, look_up
-from ops.candidates import Winners, from_keys
-from ops.neuron_profile import COUNTED_WORDS, Profiler
-from ops.pattern_kinds import PatternKind
+from ops.mine.baseline_counts import Baseline, look_up
+from ops.mine.candidates import Winners, from_keys
+from ops.mine.pattern_kinds import PatternKind
+from ops.mine.properties import COUNTED_WORDS, Profiler
+from ops.mine.value_counts import profile
 from ops.patterns.sequences import Sequences
 from ops.penn_tags import TAG_CLASSES
-from ops.profiles import profile
 from ops.statistics.association import measures
 
 Longs = npt.NDArray[np.int64]
@@ -56,7 +56,7 @@ def represent(
     """Pick the patterns and values that stand out: positive g2, the strongest 25 of each kind and property.
 
     Args:
-        candidates: the set's mined patterns, rows of `ops.candidates`.
+        candidates: the set's mined patterns, rows of `ops.mine.candidates`.
         baseline: counts over the baseline's training part.
         winners: the set's training sentences.
         least: winners that a value needs.

@@ -4,7 +4,7 @@ from fractions import Fraction
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ops.support import support_count
+from ops.mine.support import support_count
 
 
 @given(st.integers(0, 1000), st.integers(0, 20_000), st.integers(0, 50))

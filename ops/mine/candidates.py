@@ -8,9 +8,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ops.pattern_kinds import PatternKind
+from ops.mine.pattern_kinds import PatternKind
+from ops.mine.support import support_count
 from ops.patterns.sequences import Sequences
-from ops.support import support_count
 
 Longs = npt.NDArray[np.int64]
 

@@ -2,7 +2,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ops.held_out import draw_others, matched_set, random_set, training_documents
+from ops.mine.held_out_sets import draw_others, matched_set, random_set, training_documents
 
 
 def test_about_half_of_the_documents_train_by_the_seed_alone() -> None:

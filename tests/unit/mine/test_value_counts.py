@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ops.mine.value_counts import ValueCounts, count_sentences, count_tokens, count_values, profile
 from ops.patterns.sequences import Sequences
-from ops.profiles import ValueCounts, count_sentences, count_tokens, count_values, profile
 from ops.statistics.association import measures
 
 LISTS = st.lists(st.lists(st.integers(0, 5), max_size=6), max_size=8)

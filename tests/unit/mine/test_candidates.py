@@ -3,8 +3,8 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ops.candidates import SCHEMA, UNION_SCHEMA, Winners, from_keys, mine_winners, to_keys, unite
-from ops.pattern_kinds import PatternKind
+from ops.mine.candidates import SCHEMA, UNION_SCHEMA, Winners, from_keys, mine_winners, to_keys, unite
+from ops.mine.pattern_kinds import PatternKind
 from ops.patterns.occurrences import Occurrences
 from ops.patterns.sequences import Sequences
 

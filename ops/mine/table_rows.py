@@ -4,11 +4,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ops.baseline import Baseline, look_up
-from ops.candidates import Winners, from_keys
-from ops.neuron_profile import MAX_VALUES, Profiler
-from ops.pattern_kinds import PatternKind
-from ops.profiles import profile
+from ops.mine.baseline_counts import Baseline, look_up
+from ops.mine.candidates import Winners, from_keys
+from ops.mine.pattern_kinds import PatternKind
+from ops.mine.properties import MAX_VALUES, Profiler
+from ops.mine.value_counts import profile
 from ops.statistics.association import Measures, measures, rank_patterns
 from ops.statistics.false_discovery import q_values, selected_p_values
 
@@ -28,7 +28,7 @@ def pattern_rows(
     False discovery rates are over all mined patterns, before the productivity filter and the cap.
 
     Args:
-        candidates: rows of `ops.candidates` of this set and kind.
+        candidates: rows of `ops.mine.candidates` of this set and kind.
         n_winners, n_baseline: the winners, and the baseline's sentences that are not among them.
         min_support: the support that mining asked for.
         productivity, max_patterns: as the options of `mine`; 0 switches either off.

@@ -6,11 +6,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ops.baseline import baseline_table, read_baseline
-from ops.candidates import Winners, from_keys, mine_winners, unite
-from ops.neuron_profile import Profiler
-from ops.pattern_kinds import PatternKind, SequenceKind
-from ops.representation import Representation, represent
+from ops.mine.baseline_counts import baseline_table, read_baseline
+from ops.mine.candidates import Winners, from_keys, mine_winners, unite
+from ops.mine.pattern_kinds import PatternKind, SequenceKind
+from ops.mine.properties import Profiler
+from ops.mine.representation import Representation, represent
 from ops.sentences.mining_view import MiningText
 from ops.statistics.auc import area
 from tests.unit.small_corpus import Sentence, open_corpus

@@ -13,15 +13,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from ops.baseline import Baseline, baseline_table, read_baseline
-from ops.candidates import Winners, from_keys, mine_winners, unite
-from ops.finish import mean_rows, pattern_rows, profile_rows
-from ops.neuron_profile import Profiler
-from ops.pattern_kinds import PatternKind, SequenceKind, SubtreeKind
+from ops.mine.baseline_counts import Baseline, baseline_table, read_baseline
+from ops.mine.candidates import Winners, from_keys, mine_winners, unite
+from ops.mine.pattern_kinds import PatternKind, SequenceKind, SubtreeKind
+from ops.mine.properties import Profiler
+from ops.mine.support import support_count
+from ops.mine.table_rows import mean_rows, pattern_rows, profile_rows
 from ops.penn_tags import PUNCTUATION_TAGS, tag_class
 from ops.sentences.mining_view import MiningText
 from ops.sentences.store import SentenceStore
-from ops.support import support_count
 from tests.unit.small_corpus import Sentence, open_corpus, random_sentences
 
 LENGTH, GAP, SHARE, FLOOR = 3, 1, 0.1, 2

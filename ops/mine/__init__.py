@@ -1,0 +1,1 @@
+"""What a neuron's winners have in common, against the baseline."""
