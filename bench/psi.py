@@ -19,13 +19,13 @@ import numpy as np
 import torch
 
 from bench.texts import draw
-from ops.contextual_psi import ContextualPsi
 from ops.model.activations import pad
 from ops.model.batches import length_batches
 from ops.model.head_projections import PROJECTIONS, head_projections, word_embeddings
 from ops.model.load import load_model, read_facts
 from ops.model.tokenizer import Tokenizer
-from ops.psi import VALUES
+from ops.psi.contextual import ContextualPsi
+from ops.psi.psi import VALUES
 from ops.reducers.token_moments import TokenSums
 
 TARGET = 1.25

@@ -12,20 +12,20 @@ import torch
 from jobs._engine import Item
 from jobs._partials import partial
 from jobs._shards import read_corpus
-from ops.contextual_psi import ContextualPsi
 from ops.model.activations import pad
 from ops.model.head_projections import head_projections, word_embeddings
 from ops.model.load import ModelFacts, load_model
 from ops.model.tokenizer import Tokenizer, Tokens
-from ops.psi import VALUES, random_direction, static_psi
-from ops.psi_tables import cluster_rows, token_rows
+from ops.psi.contextual import ContextualPsi
+from ops.psi.psi import VALUES, random_direction, static_psi
+from ops.psi.tables import cluster_rows, token_rows
+from ops.psi.vocabulary_clusters import Labels, k_means
 from ops.reducers.token_moments import TokenMoments, TokenSums
 from ops.schema import schema
 from ops.shards import CLUSTERS, Ids
 from ops.storage.store import Store, shard_footer
 from ops.storage.tables import read_parts, write_part
 from ops.topk.score_shard import encode_batches
-from ops.vocabulary_clusters import Labels, k_means
 
 STATIC, CONTEXTUAL = "psi", "psi/contextual"
 

@@ -41,19 +41,19 @@ from jobs._record import Run
 from jobs._stream import INGEST_ONLY, SideConfig, check_ingest_options, describe, read_sources, require_corpus, start
 from jobs._stream import prepare as prepare_stream
 from ops import shards as plan
-from ops.draw_psi import draw_contextual, draw_static
 from ops.errors import InputError
 from ops.model.head_projections import check_architecture, head_projections, word_embeddings
 from ops.model.load import ModelFacts, load_model, read_facts
 from ops.model.tokenizer import Tokenizer
-from ops.psi import VALUES
-from ops.psi_tables import contextual_rows, vocabulary_rows
+from ops.psi.figures import draw_contextual, draw_static
+from ops.psi.psi import VALUES
+from ops.psi.tables import contextual_rows, vocabulary_rows
+from ops.psi.vocabulary_clusters import SUPERCLUSTERS, Labels, agreements, centroids, default_clusters, k_means
 from ops.reducers.token_moments import TokenMoments
 from ops.schema import schema
 from ops.shards import Shards
 from ops.storage.store import Store, is_whole
 from ops.storage.tables import part_name, write_part
-from ops.vocabulary_clusters import SUPERCLUSTERS, Labels, agreements, centroids, default_clusters, k_means
 
 PARTIALS_BYTES = 16e9
 CONTEXTUAL_FIGURE = "psi/figures/static_contextual.svg"

@@ -3,7 +3,7 @@
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from ops.token_types import TYPES
+from ops.psi.token_types import TYPES
 
 # Okabe and Ito's colours, which people with any colour vision tell apart.
 TYPE_COLOURS = dict(zip(TYPES, ("#0072B2", "#56B4E9", "#E69F00", "#009E73", "#999999", "#D55E00"), strict=True))

@@ -23,7 +23,7 @@ from ops.errors import InputError
 from ops.model.head_projections import head_projections, word_embeddings
 from ops.model.load import load_model, read_facts
 from ops.model.tokenizer import Tokenizer
-from ops.psi import static_psi
+from ops.psi.psi import static_psi
 from ops.schema import schema
 from tests.conftest import ROOT
 from tests.jobs.conftest import psi_options as options

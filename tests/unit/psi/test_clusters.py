@@ -3,7 +3,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from ops.cluster_psi import cluster_psi, group_z_score
+from ops.psi.clusters import cluster_psi, group_z_score
 
 LABELS = np.array([0, 1, 0, 2, 1, 1, 3])
 

@@ -5,7 +5,7 @@ import torch
 
 from ops.model.head_projections import head_projections, word_embeddings
 from ops.model.load import load_model, read_facts
-from ops.psi import psi, random_direction, static_psi, with_product
+from ops.psi.psi import psi, random_direction, static_psi, with_product
 
 EVERY = 11
 
@@ -75,7 +75,7 @@ def test_blocks_do_not_show(monkeypatch: pytest.MonkeyPatch) -> None:
     generator = torch.Generator().manual_seed(2)
     vectors, weight = torch.randn(23, 12, generator=generator), torch.randn(3, 2, 6, 12, generator=generator)
     whole = static_psi(vectors, weight)
-    monkeypatch.setattr("ops.psi.TOKENS_PER_BLOCK", 5)
+    monkeypatch.setattr("ops.psi.psi.TOKENS_PER_BLOCK", 5)
     torch.testing.assert_close(static_psi(vectors, weight), whole, rtol=1e-6, atol=0)
 
 

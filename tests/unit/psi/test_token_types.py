@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from ops.token_types import TYPES, cluster_types, piece_text, token_type, vocabulary_mark
+from ops.psi.token_types import TYPES, cluster_types, piece_text, token_type, vocabulary_mark
 
 BERT = {
     "Words": ("may", "January", "l'eau", "a", "é", "naïve", "km²"),

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from ops.vocabulary_clusters import agreements, centroids, default_clusters, distances, examples, k_means
+from ops.psi.vocabulary_clusters import agreements, centroids, default_clusters, distances, examples, k_means
 
 
 def blobs(seed: int = 0) -> tuple[np.ndarray, np.ndarray]:

@@ -6,7 +6,7 @@ import torch
 from torch import nn
 
 from ops.model.head_projections import PROJECTIONS, LayerProjections
-from ops.psi import VALUES, psi
+from ops.psi.psi import VALUES, psi
 
 
 class ContextualPsi:

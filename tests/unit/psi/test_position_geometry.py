@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from ops.model.head_projections import head_projections
-from ops.position_geometry import cosine, cosine_histogram, position_attention, position_table, principal_plane
+from ops.psi.position_geometry import cosine, cosine_histogram, position_attention, position_table, principal_plane
 from tests.unit.small_models import CONFIGS, HEADS, WIDTH, make
 
 SIZE = WIDTH // HEADS
@@ -36,7 +36,7 @@ def test_cosines_of_all_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
     a, b = rng.normal(size=(23, 5)).astype(np.float32), rng.normal(size=(7, 5)).astype(np.float32)
     every = [cosine(x, y) for x in a for y in b]
     assert every[3] == pytest.approx(float(a[0] @ b[3] / np.linalg.norm(a[0]) / np.linalg.norm(b[3])), rel=1e-5)
-    monkeypatch.setattr("ops.position_geometry.ROWS_PER_BLOCK", 4)
+    monkeypatch.setattr("ops.psi.position_geometry.ROWS_PER_BLOCK", 4)
     a[5] = 0
     counts = cosine_histogram(a, b, 10)
     del every[35:42]

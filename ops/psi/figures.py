@@ -7,14 +7,14 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 from torch import nn
 
-from ops.embedding_figures import draw_cosines, draw_plane, draw_position_attention
 from ops.figure_files import save_figure
 from ops.model.head_projections import head_projections, word_embeddings
 from ops.model.load import ModelFacts
-from ops.position_geometry import cosine, cosine_histogram, position_attention, position_table, principal_plane
-from ops.psi_figures import draw_by_cluster, draw_static_contextual, draw_top_types
+from ops.psi.embedding_plots import draw_cosines, draw_plane, draw_position_attention
+from ops.psi.position_geometry import cosine, cosine_histogram, position_attention, position_table, principal_plane
+from ops.psi.psi_plots import draw_by_cluster, draw_static_contextual, draw_top_types
+from ops.psi.token_types import TYPES
 from ops.storage.store import Store
-from ops.token_types import TYPES
 
 FOLDER = "psi/figures"
 TOP, BINS, POSITIONS, LEAST = 3, 1_000, 64, 10

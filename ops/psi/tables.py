@@ -6,11 +6,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ops.cluster_psi import cluster_psi
-from ops.psi import VALUES
+from ops.psi.clusters import cluster_psi
+from ops.psi.psi import VALUES
+from ops.psi.token_types import cluster_types, token_type, vocabulary_mark
+from ops.psi.vocabulary_clusters import Labels, centroids, distances, examples
 from ops.reducers.token_moments import TokenMoments
-from ops.token_types import cluster_types, token_type, vocabulary_mark
-from ops.vocabulary_clusters import Labels, centroids, distances, examples
 
 Floats = npt.NDArray[np.floating]
 EXAMPLES = 10

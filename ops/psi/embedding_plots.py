@@ -6,8 +6,8 @@ from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 
 from ops.figure_panels import TYPE_COLOURS, label_outer, panels
-from ops.position_geometry import Plane
-from ops.token_types import TYPES
+from ops.psi.position_geometry import Plane
+from ops.psi.token_types import TYPES
 
 Floats = npt.NDArray[np.floating]
 

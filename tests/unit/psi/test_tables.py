@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from ops.psi_tables import EXAMPLES, cluster_rows, contextual_rows, token_rows, vocabulary_rows
+from ops.psi.tables import EXAMPLES, cluster_rows, contextual_rows, token_rows, vocabulary_rows
 from ops.reducers.token_moments import TokenMoments
 from ops.schema import schema
 

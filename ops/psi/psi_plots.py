@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from ops.figure_panels import TYPE_COLOURS, label_outer, panels
-from ops.token_types import TYPES
+from ops.psi.token_types import TYPES
 
 Floats = npt.NDArray[np.floating]
 

@@ -1,8 +1,8 @@
 import pytest
 import torch
 
-from ops.contextual_psi import ContextualPsi
 from ops.model.head_projections import head_projections
+from ops.psi.contextual import ContextualPsi
 from tests.unit.small_models import CONFIGS, HEADS, LAYERS, VOCABULARY, WIDTH, make
 
 SIZE = WIDTH // HEADS

@@ -5,11 +5,12 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from ops import embedding_figures, psi_figures
 from ops.figure_files import save_figure
-from ops.position_geometry import principal_plane
+from ops.psi import embedding_plots as embedding_figures
+from ops.psi import psi_plots as psi_figures
+from ops.psi.position_geometry import principal_plane
+from ops.psi.token_types import TYPES
 from ops.storage.store import Store
-from ops.token_types import TYPES
 
 RNG = np.random.default_rng(0)
 LAYERS, HEADS, TOKENS, POSITIONS = 5, 3, 40, 6

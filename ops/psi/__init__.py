@@ -1,0 +1,1 @@
+"""The norm stretch ratio psi of attention heads (Maeda 2024)."""
