@@ -2,7 +2,7 @@
 
     python -m bench mixing
 
-The same batches of 128-token sequences go through the plain model with SDPA, through `ops.mixing_shard` (from tokens
+The same batches of 128-token sequences go through the plain model with SDPA, through `ops.mixing.shard` (from tokens
 to merged moments), and through the direct implementation that builds heads x tokens x tokens x width, in turn. Times
 are the process's own (user and system, one thread), so that what else the machine does counts little. Sequences come
 from the Parquet files of the folder corpora/ below ATLAS_TEST_DATA where that is set, else from docstrings. Exit
@@ -20,12 +20,12 @@ import numpy as np
 import torch
 
 from bench.texts import draw
-from ops.mixing_shard import MixingScorer, measure_shard
+from ops.mixing.reference import DirectMixing
+from ops.mixing.shard import MixingScorer, measure_shard
+from ops.mixing.token_classes import TokenClasses
 from ops.model.activations import pad
 from ops.model.load import load_model, read_facts
 from ops.model.tokenizer import Tokenizer, Tokens
-from ops.reference_mixing import DirectMixing
-from ops.token_classes import TokenClasses
 
 LENGTH = 128
 FORWARD_TARGET, DIRECT_TARGET, TOLERANCE = 1.5, 30, 1e-4

@@ -7,16 +7,16 @@ import pyarrow as pa
 
 from jobs._engine import Item
 from jobs._partials import partial
-from ops.mask_tokens import mask_tokens
-from ops.mixing_partial import TOKENS, rows_of, token_rows, write_partial
-from ops.mixing_shard import Batches, MixingScorer, measure_shard
+from ops.mixing.mask_tokens import mask_tokens
+from ops.mixing.pack import Packed, pack
+from ops.mixing.partial_file import TOKENS, rows_of, token_rows, write_partial
+from ops.mixing.shard import Batches, MixingScorer, measure_shard
+from ops.mixing.token_classes import TokenClasses
 from ops.model.load import ModelFacts
 from ops.model.tokenizer import Tokenizer
-from ops.pack import Packed, pack
 from ops.schema import schema
 from ops.storage.store import Store, shard_footer
 from ops.storage.tables import part_name, write_part
-from ops.token_classes import TokenClasses
 from ops.topk.score_shard import encode_batches
 
 STAGE = "mixing"

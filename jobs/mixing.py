@@ -25,10 +25,10 @@ from jobs._mixing import STAGE, MixingArgs, MixingWorker, prepare_shard
 from jobs._record import Run
 from jobs._stream import Pass, SideConfig
 from ops.errors import InputError
-from ops.mixing import STAGES
-from ops.mixing_figures import draw_all
-from ops.mixing_partial import merge_partials
-from ops.mixing_tables import length_rows, norm_rows, ratio_rows
+from ops.mixing.decomposition import STAGES
+from ops.mixing.figures import draw_all
+from ops.mixing.partial_file import merge_partials
+from ops.mixing.tables import length_rows, norm_rows, ratio_rows
 from ops.model.attention_modules import check_architecture
 from ops.model.load import ModelFacts
 from ops.model.tokenizer import Tokenizer

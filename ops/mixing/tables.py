@@ -4,8 +4,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from ops.mixing import STAGES
-from ops.mixing_partial import Totals
+from ops.mixing.decomposition import STAGES
+from ops.mixing.partial_file import Totals
 from ops.schema import TABLES, schema
 
 

@@ -7,12 +7,12 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from ops.mixing import STAGES, MixingReader, Parts, quantities
+from ops.mixing.decomposition import STAGES, MixingReader, Parts, quantities
+from ops.mixing.token_classes import ALL, CLASSES, TokenClasses
 from ops.model.activations import pad
 from ops.model.load import ModelFacts, load_model
 from ops.model.tokenizer import Tokens
 from ops.reducers.moments import Moments
-from ops.token_classes import ALL, CLASSES, TokenClasses
 
 Group = tuple[str, str]
 Batches = Iterator[tuple[npt.NDArray[np.int64], list[Tokens]]]

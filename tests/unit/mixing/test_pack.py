@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ops.pack import pack
+from ops.mixing.pack import pack
 
 ADDED = 2
 

@@ -5,10 +5,10 @@ import pyarrow as pa
 import pytest
 from matplotlib.figure import Figure
 
-from ops.mixing import quantities
-from ops.mixing_figures import draw_all, draw_attention_norms, draw_lengths, draw_ratios, draw_residual_norms
-from ops.mixing_partial import Totals
-from ops.mixing_tables import length_rows, norm_rows, ratio_rows
+from ops.mixing.decomposition import quantities
+from ops.mixing.figures import draw_all, draw_attention_norms, draw_lengths, draw_ratios, draw_residual_norms
+from ops.mixing.partial_file import Totals
+from ops.mixing.tables import length_rows, norm_rows, ratio_rows
 from ops.reducers.moments import Moments
 from ops.storage.store import Store
 

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ops.mixing_shard import Group, MixingResult
+from ops.mixing.shard import Group, MixingResult
 from ops.reducers.moments import Moments
 from ops.schema import group_rows, schema
 from ops.storage.store import Store

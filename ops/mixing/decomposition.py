@@ -7,8 +7,8 @@ from typing import Any
 import torch
 from torch import nn
 
+from ops.mixing.attention_with_own_share import use_own_share
 from ops.model.attention_modules import AttentionPoint, attention_points
-from ops.own_share import use_own_share
 
 STAGES = ("attn", "attn_res", "attn_res_ln")
 NORMS = ("attn_mixing", "attn_preserving", "residual", "residual_ln")
@@ -82,7 +82,7 @@ class MixingReader:
     nothing of the size tokens x tokens x width is ever built.
 
     Args:
-        model: a model as `AutoModel` gives it; from here on it attends by `ops.own_share.attend`.
+        model: a model as `AutoModel` gives it; from here on it attends by `ops.mixing.attention_with_own_share.attend`.
         model_type: its architecture's name in transformers.
         layers: number of its layers.
 

@@ -8,7 +8,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ops.mixing import STAGES
+from ops.mixing.decomposition import STAGES
 from ops.storage.store import Store
 
 if TYPE_CHECKING:

@@ -6,15 +6,15 @@ import pyarrow.compute as pc
 import pytest
 import torch
 
-from ops.mixing import quantities
-from ops.mixing_partial import merge_partials, rows_of, token_rows, write_partial
-from ops.mixing_shard import MixingResult, MixingScorer, measure_shard
-from ops.mixing_tables import length_rows, norm_rows, ratio_rows
+from ops.mixing.decomposition import quantities
+from ops.mixing.partial_file import merge_partials, rows_of, token_rows, write_partial
+from ops.mixing.shard import MixingResult, MixingScorer, measure_shard
+from ops.mixing.tables import length_rows, norm_rows, ratio_rows
+from ops.mixing.token_classes import TokenClasses
 from ops.model.load import read_facts
 from ops.model.tokenizer import Tokenizer, Tokens
 from ops.schema import TABLES, schema
 from ops.storage.store import Store, is_whole, shard_footer
-from ops.token_classes import TokenClasses
 
 NAMES = quantities(True)
 LAYERS = 2

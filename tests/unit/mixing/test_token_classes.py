@@ -4,9 +4,9 @@ from pathlib import Path
 import numpy as np
 from transformers import RobertaConfig
 
+from ops.mixing.token_classes import CLASSES, TokenClasses
 from ops.model.load import read_facts
 from ops.model.tokenizer import Tokenizer
-from ops.token_classes import CLASSES, TokenClasses
 
 
 def named(tokenizer: Tokenizer, text: str) -> list[tuple[str, str]]:

@@ -17,9 +17,9 @@ from transformers import (
 )
 
 from ops.errors import InputError
-from ops.mixing import NORMS, STAGES, MixingReader, Parts, quantities
+from ops.mixing.decomposition import NORMS, STAGES, MixingReader, Parts, quantities
+from ops.mixing.reference import DirectMixing
 from ops.model.attention_modules import check_architecture
-from ops.reference_mixing import DirectMixing
 
 LAYERS = 3
 SMALL = {"hidden_size": 16, "num_hidden_layers": LAYERS, "num_attention_heads": 2, "vocab_size": 40}

@@ -4,7 +4,7 @@ from torch.nn.functional import scaled_dot_product_attention
 from transformers import BertConfig, BertModel
 
 from ops.errors import InputError
-from ops.own_share import NAME, attend, use_own_share
+from ops.mixing.attention_with_own_share import NAME, attend, use_own_share
 
 
 @pytest.mark.parametrize("scaling", [None, 0.3])

@@ -1,0 +1,1 @@
+"""Mixing and preserving in attention, residual and LayerNorm (Kobayashi 2021)."""
