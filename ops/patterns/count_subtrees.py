@@ -18,7 +18,7 @@ CHUNK = 1024
 
 
 def count(forest: Forest, subtrees: Subtrees | SubtreeTrie) -> Longs:
-    """Return how many trees contain each subtree, `[n_subtrees] int64`, by the rule of `ops.patterns.mine_subtrees.mine`.
+    """Return how many trees contain each subtree, `[n_subtrees] int64`, by the rule of `mine_subtrees.mine`.
 
     Build the `SubtreeTrie` once where many shards are counted.
 
