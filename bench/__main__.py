@@ -21,7 +21,7 @@ GPU = "gpu"  # not among `all`: it needs one
 
 
 def main() -> int:
-    """Run the named benchmark, or all, and give the worst exit status."""
+    """Run the named benchmark, or all, and return the worst exit status."""
     name, *rest = sys.argv[1:] or ["--help"]
     if name != "all" and name not in (*NAMES, GPU):
         names = ", ".join((*NAMES, GPU))

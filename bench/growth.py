@@ -3,7 +3,7 @@
     python -m bench growth
 
 A BERT of four layers of 256 with random weights and the packaged tokenizer, so that all but the forward pass weighs
-more than with a usual model; sentences are synthetic, distinct and of one kind. Time is that of scoring behind each
+more than with a usual model; sentences are synthetic, distinct and of one kind. Time is that of scoring after each
 worker's first shard, which finds the models loaded. A worker's memory at the largest size is compared between the
 first and the last third of its time on shards. Exit status 1 where a count is wrong, or time or memory differ by more
 than a tenth.
@@ -71,7 +71,7 @@ def main() -> int:
 
 
 def figures(counts: dict[str, Any], done: list[float], shard: int, workers: int) -> dict[str, Any]:
-    """Return milliseconds a sentence: of scoring from its start, and behind each worker's first shard."""
+    """Return milliseconds a sentence: of scoring from its start, and after each worker's first shard."""
     whole = counts["seconds"]["score"] / counts["scored"]
     later = (done[-1] - done[workers - 1]) / (len(done) - workers) / shard
     return {

@@ -89,21 +89,21 @@ def main() -> int:
 
 
 def words() -> list[str]:
-    """Give a thousand words that are one token each to the packaged model."""
+    """Return a thousand words that are one token each to the packaged model."""
     tokenizer = Tokenizer(read_facts("sample"))
     pieces = tokenizer.decode(list(range(1_996, 6_000)))
     return [piece for piece in pieces if piece and piece.isascii() and piece.isalpha() and len(piece) > 3][:WORDS]
 
 
 def write_file(folder: Path, known: list[str], number: int, thousands: "np.ndarray") -> int:
-    """Write one file of the source, some thousands of lines, and give its bytes."""
+    """Write one file of the source, some thousands of lines, and return its bytes."""
     path = folder / f"part-{number:04d}.jsonl"
     with path.open("w", encoding="utf-8") as file:
         for thousand in thousands.tolist():
             rng = np.random.default_rng([7, thousand])
             kinds = rng.permutation(np.repeat(list(OF_1000), list(OF_1000.values())))
             new = iter(range(thousand * OF_1000["new"], (thousand + 1) * OF_1000["new"]))
-            behind = (thousand + 1) * OF_1000["new"]
+            stop = (thousand + 1) * OF_1000["new"]
             for i, kind in enumerate(kinds):
                 if kind == "broken":
                     file.write('{"text": "this line ends in the mid\n')
@@ -111,13 +111,13 @@ def write_file(folder: Path, known: list[str], number: int, thousands: "np.ndarr
                 if kind == "short":
                     text = f"{known[i]} {known[-i - 1]}"
                 else:
-                    text = sentence(known, next(new) if kind == "new" else int(rng.integers(behind)))
+                    text = sentence(known, next(new) if kind == "new" else int(rng.integers(stop)))
                 file.write(json.dumps({"text": text, "doc_id": f"d{thousand}-{i // 20}", "topic": known[i % 7]}) + "\n")
     return path.stat().st_size
 
 
 def sentence(known: list[str], number: int) -> str:
-    """Give the sentence of a number: three words that spell it, and fifteen or so that follow from it."""
+    """Return the sentence of a number: three words that spell it, and fifteen or so that follow from it."""
     spelled = [known[number // WORDS**power % WORDS] for power in range(3)]
     more = np.random.default_rng([8, number]).integers(0, WORDS, 8 + number % 15)
     return " ".join([*spelled, *(known[i] for i in more)]) + "."

@@ -35,7 +35,7 @@ class MemoryWatch:
         self._thread.join()
 
     def peak(self, name: str) -> int:
-        """Give the highest memory of any process whose name contains `name`; 0 where there was none."""
+        """Return the highest memory of any process whose name contains `name`; 0 where there was none."""
         return max((peak for (_, own), peak in self.peaks.items() if name in own), default=0)
 
     def _run(self) -> None:
@@ -48,7 +48,7 @@ class MemoryWatch:
 
 
 def descendants(root: int) -> list[tuple[int, str, int]]:
-    """Give pid, command line (its start) and resident bytes of a process and of all below it."""
+    """Return pid, command line (its start) and resident bytes of a process and of all below it."""
     parents: dict[int, int] = {}
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():

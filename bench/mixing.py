@@ -107,7 +107,7 @@ def sequences(tokenizer: Tokenizer, batches: int, size: int, seed: int) -> list[
 
 
 def interleaved(work: dict[str, Callable[[], None]], repeats: int) -> dict[str, list[float]]:
-    """Return the processor seconds of each run, one of each in turn, behind one round that is not counted."""
+    """Return the processor seconds of each run, one of each in turn, after one round that is not counted."""
     seconds: dict[str, list[float]] = {name: [] for name in work}
     for round_ in range(repeats + 1):
         for name, run in work.items():

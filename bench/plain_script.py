@@ -36,9 +36,7 @@ State = dict[str, tuple[torch.Tensor, torch.Tensor]]
 def main() -> int:
     parser = argparse.ArgumentParser(prog="bench plain_script", description=str(__doc__).splitlines()[0])
     parser.add_argument("--start", type=int, default=10_000, help="sentences that the script's state is made from")
-    parser.add_argument(
-        "--sentences", type=int, default=640, help="sentences behind them, which the script is timed on"
-    )
+    parser.add_argument("--sentences", type=int, default=640, help="sentences after them, which the script is timed on")
     parser.add_argument("--k", type=int, nargs="+", default=list(TARGETS))
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--json", action="store_true", help="accepted for all benchmarks; the output is JSON anyway")

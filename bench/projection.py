@@ -39,7 +39,7 @@ class Measured(NamedTuple):
 
 
 def posts() -> int:
-    """Give how often the driver makes bounds."""
+    """Return how often the driver makes bounds."""
     posted = times = 0
     for counted in range(1, SENTENCES // SHARD + 1):
         if is_due(counted, posted):
@@ -48,7 +48,7 @@ def posts() -> int:
 
 
 def project(measured: Measured, emitted: dict[int, float] = EMITTED) -> dict[str, Any]:
-    """Give seconds of each part, bytes of memory and storage, by number of GPUs.
+    """Return seconds of each part, bytes of memory and storage, by number of GPUs.
 
     Tokenizing goes on beside the forward pass and counts where it is slower; so does the driver's part. Reducing and
     writing come on top of the forward pass.

@@ -7,7 +7,7 @@ from ops.reducers.top_k import TopK
 
 
 def risen(neurons: int, k: int, seen: int, device: torch.device | str = "cpu", seed: int = 0) -> TopK:
-    """Give a reducer that holds the `k` highest of `seen` values from the standard normal distribution.
+    """Return a reducer that holds the `k` highest of `seen` values from the standard normal distribution.
 
     The highest are drawn as such: `seen` uniform numbers have their k-th highest where a sum of k + 1 exponential
     draws says (Rényi 1953). All neurons hold the same ones.

@@ -68,7 +68,7 @@ class Synthetic:
         self.seen = 0
 
     def score(self, batch: list[Tokens]) -> list[torch.Tensor]:
-        """Give the activations of as many sentences as the batch has."""
+        """Return the activations of as many sentences as the batch has."""
         started = time.process_time()
         block = self.blocks[int(self.rng.integers(len(self.blocks)))][: len(batch)]
         values = block.roll(int(self.rng.integers(sum(WIDTHS))), 1) * float(self.rng.uniform(0.999, 1.001))
@@ -105,7 +105,7 @@ def main() -> int:
     peaks = [max((size for at, size in series if s["began"] <= at < s["ended"]), default=0) for s in shards]
     later = peaks[1:] or peaks
     growth = max(later[-max(len(later) // 3, 1) :]) / max(later[: max(len(later) // 3, 1)]) - 1
-    flat = growth <= FLAT if len(later) > 1 else None  # one shard behind the first says nothing
+    flat = growth <= FLAT if len(later) > 1 else None  # one shard after the first says nothing
     sentences = len(shards) * options.shard_size
     pairs = sum(s["pairs"] for s in shards)
     reduce_s = sum(s["reduce_s"] for s in shards)
@@ -148,7 +148,7 @@ def main() -> int:
 def score(
     model: Synthetic, edges: torch.Tensor, store: Store, k: int, size: int, deadline: float
 ) -> Iterator[dict[str, Any]]:
-    """Score shard after shard until the deadline, two at least, and give what each took."""
+    """Score shard after shard until the deadline, two at least, and return what each took."""
     worker, shared = ShardScorer(cast(Scorer, model), k, POLES, edges), SharedBound(edges.numpy(), k)
     begun = time.perf_counter()
     shard, last = 0, 0.0
@@ -182,10 +182,10 @@ def score(
         shard, last = shard + 1, time.perf_counter() - began
 
 
-def batches(first: int, behind: int) -> Iterator[tuple[Ids, list[Tokens]]]:
-    """Give a shard's batches of sentences of one token."""
-    for start in range(first, behind, BATCH):
-        ids = np.arange(start, min(start + BATCH, behind))
+def batches(first: int, stop: int) -> Iterator[tuple[Ids, list[Tokens]]]:
+    """Return a shard's batches of sentences of one token."""
+    for start in range(first, stop, BATCH):
+        ids = np.arange(start, min(start + BATCH, stop))
         yield ids, [Tokens([0], [0], False)] * len(ids)
 
 
@@ -194,11 +194,11 @@ def merge(store: Store, shards: int, k: int, deadline: float) -> dict[str, Any]:
     merger = RangeMerger(store.uri, Neurons(WIDTHS), shards, k, POLES, PRINT)
     every = list(topk_partial.ranges(sum(WIDTHS)))
     seconds, wall, done, pairs = 0.0, 0.0, 0, 0
-    for part, first, behind in every:
+    for part, first, stop in every:
         if done and time.perf_counter() + wall / done > deadline:
             break
         began, started = time.perf_counter(), time.process_time()
-        row = merger({"part": part, "first": first, "behind": behind}, None)
+        row = merger({"part": part, "first": first, "stop": stop}, None)
         wall += time.perf_counter() - began
         seconds += time.process_time() - started
         if row["damaged"]:
@@ -227,7 +227,7 @@ def agrees(model: Synthetic, store: Store, k: int) -> bool:
 
 
 def tokenizing(seed: int) -> float:
-    """Give the model tokens that one core makes of real sentences in a second, special ones included."""
+    """Return the model tokens that one core makes of real sentences in a second, special ones included."""
     texts = draw(5_000, seed)
     tokenizer = Tokenizer(read_facts("sample"))
     tokenizer.encode(texts[:500])

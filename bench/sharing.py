@@ -47,9 +47,9 @@ class Synthetic:
             self.values[:, i] = self.values[torch.from_numpy(rng.permutation(n)), i]
 
     def score(self, batch: list[Tokens]) -> list[torch.Tensor]:
-        """Give the activations of the sentences whose ids stand where tokens do."""
-        first, behind = batch[0].ids[0], batch[-1].ids[0]
-        return [self.values[first : behind + 1]]
+        """Return the activations of the sentences whose ids stand where tokens do."""
+        first, stop = batch[0].ids[0], batch[-1].ids[0]
+        return [self.values[first : stop + 1]]
 
 
 def main() -> int:
@@ -77,7 +77,7 @@ def main() -> int:
 
 
 def exact(values: torch.Tensor) -> torch.Tensor:
-    """Give the winners' keys by one reducer over everything."""
+    """Return the winners' keys by one reducer over everything."""
     reducer = TopK(values.shape[1], K)
     reducer.update(values, torch.arange(len(values)))
     return reducer.result()
@@ -86,7 +86,7 @@ def exact(values: torch.Tensor) -> torch.Tensor:
 def simulate(
     model: Synthetic, edges: torch.Tensor, workers: int, sharing: bool, expected: dict[str, torch.Tensor]
 ) -> tuple[float, bool]:
-    """Give the candidates handed over for each neuron and pole, in units of K, and whether the winners are right."""
+    """Return the candidates handed over for each neuron and pole, in units of K, and whether the winners are right."""
     rng = np.random.default_rng(1)
     pool = [ShardScorer(cast(Scorer, model), K, POLES, edges) for _ in range(workers)]
     shared = SharedBound(edges.numpy(), K)
@@ -117,9 +117,9 @@ def simulate(
     return handed / (len(edges) * len(POLES) * K), same
 
 
-def batches(first: int, behind: int) -> Iterator[tuple[np.ndarray, list[Tokens]]]:
-    """Give a shard as one batch, each sentence's one token being its id."""
-    yield np.arange(first, behind), [Tokens([i], [0], False) for i in range(first, behind)]
+def batches(first: int, stop: int) -> Iterator[tuple[np.ndarray, list[Tokens]]]:
+    """Return a shard as one batch, each sentence's one token being its id."""
+    yield np.arange(first, stop), [Tokens([i], [0], False) for i in range(first, stop)]
 
 
 if __name__ == "__main__":

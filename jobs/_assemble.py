@@ -82,32 +82,32 @@ def number(pieces: Pieces, texts: FirstCopies, sources: int, limit: int | None, 
 
 
 def table_items(pieces: Pieces, numbering: Numbering, size: int, together: int = TOGETHER) -> list[Item]:
-    """Give what is to be written as items: some shards of corpus/ each, and a part of rejects/."""
+    """Return what is to be written as items: some shards of corpus/ each, and a part of rejects/."""
     pairs = zip_longest(_corpus_parts(numbering, size, together), _reject_parts(pieces, together))
     return [{"corpus": corpus, "rejects": rejects} for corpus, rejects in pairs]
 
 
 def _corpus_parts(numbering: Numbering, size: int, together: int) -> Iterator[Item]:
-    """Give runs of shards of at least `together` sentences: the ids, the positions that hold them, how many to skip."""
+    """Return runs of shards of at least `together` sentences: the ids, their positions, how many to skip."""
     total = int(numbering.before[-1])
     step = -(-together // size) * size
     for first in range(0, total, step):
-        behind = min(first + step, total)
+        stop = min(first + step, total)
         start = int(np.searchsorted(numbering.before, first, "right")) - 1
-        end = int(np.searchsorted(numbering.before, behind, "left"))
+        end = int(np.searchsorted(numbering.before, stop, "left"))
         yield {
-            "ids": [first, behind],
+            "ids": [first, stop],
             "positions": [start * numbering.unit, end * numbering.unit],
             "skip": first - int(numbering.before[start]),
         }
 
 
 def _reject_parts(pieces: Pieces, together: int) -> Iterator[Item]:
-    """Give runs of pieces with about `together` rejects each."""
+    """Return runs of pieces with about `together` rejects each."""
     place = (np.cumsum(pieces.rejects) - pieces.rejects) // together
     cuts = [0, *(np.flatnonzero(np.diff(place)) + 1).tolist(), len(place)]
-    for part, (first, behind) in enumerate(pairwise(cuts)):
-        yield {"part": part, "pieces": [first, behind], "rows": int(pieces.rejects[first:behind].sum())}
+    for part, (first, stop) in enumerate(pairwise(cuts)):
+        yield {"part": part, "pieces": [first, stop], "rows": int(pieces.rejects[first:stop].sum())}
 
 
 def is_written(store: Store, item: Item, size: int, fingerprint: str) -> bool:
@@ -118,8 +118,8 @@ def is_written(store: Store, item: Item, size: int, fingerprint: str) -> bool:
 
 
 def _shards(corpus: Item, size: int) -> list[tuple[int, int]]:
-    first, behind = corpus["ids"]
-    return [(start // size, min(size, behind - start)) for start in range(first, behind, size)]
+    first, stop = corpus["ids"]
+    return [(start // size, min(size, stop - start)) for start in range(first, stop, size)]
 
 
 class Assembler:
@@ -189,9 +189,9 @@ class Assembler:
                 yield pa.table([names, group["doc_id"], group["text"], group["reason"]], names=schema("rejects").names)
 
     def _chosen(self, corpus: Item) -> tuple[Numbers, Numbers]:
-        """Give the positions of an item's sentences, rising, and how often each occurs."""
-        first, behind = corpus["positions"]
-        whole = self.texts.between(first, behind - 1)
+        """Return the positions of an item's sentences, ascending, and how often each occurs."""
+        first, stop = corpus["positions"]
+        whole = self.texts.between(first, stop - 1)
         position, copies = whole["position"].to_numpy(), whole["copies"].to_numpy()
         if self.last is not None:
             inside = up_to(whole["priority"].to_numpy(), position, self.last)
@@ -201,7 +201,7 @@ class Assembler:
         return position[wanted], copies[wanted]
 
     def _sentences(self, corpus: Item) -> Iterator[pa.Table]:
-        """Give an item's sentences with all columns of corpus/, and besides `cut` and the number of their source."""
+        """Return an item's sentences with all columns of corpus/, and besides `cut` and the number of their source."""
         position, copies = self._chosen(corpus)
         firsts, sent_id = self.pieces.first_positions(), corpus["ids"][0]
         for piece, here in self.pieces.split(position):
@@ -213,7 +213,7 @@ class Assembler:
                     sent_id += table.num_rows
 
     def _earlier(self, file: Any, piece: int, place: Numbers) -> tuple[Numbers, Numbers]:
-        """Give, of the runs around these places, those whose documents began earlier, and how many sentences ago."""
+        """Return, of the runs around these places, those whose documents began earlier, and how many sentences ago."""
         # Among the file's columns a nested one counts as several.
         column = [file.metadata.schema.column(i).path for i in range(len(file.metadata.schema))].index("run")
         first_run = int(self.pieces.first_runs()[piece])

@@ -98,7 +98,7 @@ def resolve(config: type[Config], job: str, flags: dict[str, Any]) -> Config:
 
 
 def part_of(config: BaseModel, part: type[Config], **changes: Any) -> Config:
-    """Give the options of one job out of those of a job that runs it, some of them changed."""
+    """Return the options of one job out of those of a job that runs it, some of them changed."""
     return part(**{name: getattr(config, name) for name in part.model_fields} | changes)
 
 
@@ -133,7 +133,7 @@ def read_yaml(path: str, config: type[BaseModel], job: str) -> dict[str, Any]:
 def main(
     config: type[Config], job: str, about: str, run: Callable[[Config], None], argv: list[str] | None = None
 ) -> int:
-    """Run a job from its command line and give the exit status: 0 done, 2 wrong input, 1 anything else."""
+    """Run a job from its command line and return the exit status: 0 done, 2 wrong input, 1 anything else."""
     try:
         run(parse(config, job, about, argv))
     except InputError as error:

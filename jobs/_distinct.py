@@ -24,13 +24,13 @@ NEAR_FILE = "_partials/ingest/near.parquet"
 
 
 def distinct_items(pieces: Pieces, partition: int = PARTITION) -> list[Item]:
-    """Give the ranges of hashes as items, of about `partition` hashes each: a function of the counts alone."""
+    """Return the ranges of hashes as items, of about `partition` hashes each: a function of the counts alone."""
     parts = max(-(-int(max(pieces.sentences.sum(), pieces.documents.sum())) // partition), 1)
     return [{"part": part, "parts": parts} for part in range(parts)]
 
 
 def distinct_file(item: Item, kind: str) -> str:
-    """Give the path of a partial file of an item, `texts` or `documents`."""
+    """Return the path of a partial file of an item, `texts` or `documents`."""
     return f"_partials/ingest/{_name(item, kind)}.parquet"
 
 
@@ -79,7 +79,7 @@ class HashRange:
     def _read(
         self, item: Item, kind: str, number: str, firsts: npt.NDArray[np.int64], *more: str
     ) -> tuple[npt.NDArray[Any], ...]:
-        """Give `number` counted over all pieces, the hashes' halves and further columns, sorted by the first."""
+        """Return `number` counted over all pieces, the hashes' halves and further columns, sorted by the first."""
         between = hash_range(item["part"], item["parts"])
         columns = (number, "high", "low", *more)
         parts = []
@@ -111,19 +111,19 @@ class FirstCopies:
         self.names = [distinct_file(item, "texts") for item in ranges]
 
     def between(self, first: int, last: int) -> pa.Table:
-        """Give those whose positions lie from `first` to `last`, both included, by position."""
+        """Return those whose positions lie from `first` to `last`, both included, by position."""
         parts = (read_between(self.store, name, "position", first, last) for name in self.names)
         return self._kept(pa.concat_tables(parts).sort_by("position"))
 
     def groups(self, *columns: str) -> Iterator[pa.Table]:
-        """Give `position` and some other columns of all of them, a part at a time, the parts in no order."""
+        """Return `position` and some other columns of all of them, a part at a time, the parts in no order."""
         read = list(dict.fromkeys(["position", "copies", *columns] if self.near else ["position", *columns]))
         for name in self.names:
             for group in groups(self.store, name, read):
                 yield self._kept(group)
 
     def dropped(self) -> Iterator[npt.NDArray[np.int64]]:
-        """Give the positions of those that are dropped as near-duplicates, a part at a time."""
+        """Return the positions of those that are dropped as near-duplicates, a part at a time."""
         if self.near:
             for group in groups(self.store, NEAR_FILE, ["position", "first"]):
                 position = group["position"].to_numpy()

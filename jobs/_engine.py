@@ -92,7 +92,7 @@ def on_cluster() -> bool:
 
 
 def has_gpus() -> bool:
-    """Tell whether a GPU is to be had: on this machine, or on the cluster's nodes that are up."""
+    """Tell whether a GPU is available: on this machine, or on the cluster's nodes that are up."""
     if on_cluster():
         return _cluster("GPU") > 0
     import torch
@@ -101,7 +101,7 @@ def has_gpus() -> bool:
 
 
 def pool_size(asked: int | Literal["auto"], threads: int = 1, gpu: bool = False) -> int:
-    """Give the number of workers: as many as asked for, or (`auto`) one a GPU, or one for every `threads` cores."""
+    """Return the number of workers: as many as asked for, or (`auto`) one a GPU, or one for every `threads` cores."""
     if asked != "auto":
         return asked
     if gpu:
@@ -129,7 +129,7 @@ def fan_out(
     prepare: Callable[[Item], Any] | None = None,
     here: bool = False,
 ) -> Iterator[Item]:
-    """Spread items over a pool of workers and give each one's row as it comes, in no order.
+    """Spread items over a pool of workers and return each one's row as it comes, in no order.
 
     A worker that dies is replaced and its item done again, so work is to be idempotent.
 

@@ -42,7 +42,7 @@ def merge_ranges(
     Returns:
         The shards whose partial files are damaged, and what was found; a range that met one is not written.
     """
-    every = [{"part": part, "first": first, "behind": behind} for part, first, behind in ranges(len(neurons))]
+    every = [{"part": part, "first": first, "stop": stop} for part, first, stop in ranges(len(neurons))]
     todo = [
         item
         for item in every
@@ -61,7 +61,7 @@ def merge_ranges(
 
 
 def _name(item: Item) -> str:
-    return f"neurons-{item['first']}-{item['behind']}"
+    return f"neurons-{item['first']}-{item['stop']}"
 
 
 class RangeMerger:
@@ -76,7 +76,7 @@ class RangeMerger:
 
     def __call__(self, item: Item, prepared: Any) -> Item:
         """Merge one range in the order of the shards, so that rounding is the same in every run."""
-        size = item["behind"] - item["first"]
+        size = item["stop"] - item["first"]
         winners = {p: TopK(size, self.k) for p in self.poles}
         moments, histogram = Moments.empty(size), np.zeros(0)
         damaged: dict[int, str] = {}
@@ -94,7 +94,7 @@ class RangeMerger:
             histogram = histogram + counts if len(histogram) else counts
         if damaged:
             return {"part": item["part"], "damaged": damaged}
-        layer, unit = self.neurons.name(np.arange(item["first"], item["behind"]))
+        layer, unit = self.neurons.name(np.arange(item["first"], item["stop"]))
         found = {p: _decoded(winners[p].result(), p) for p in self.poles}
         columns = _neuron_columns(moments, found)
         with self.store.parquet(pilot_file()) as file:
@@ -117,7 +117,7 @@ class RangeMerger:
 
 
 def _decoded(keys: torch.Tensor, pole: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Give activations, ids and which slots are filled, each `[neurons, k]`."""
+    """Return activations, ids and which slots are filled, each `[neurons, k]`."""
     values, ids = decode(keys)
     values = values if pole == "top" else 0.0 - values
     return values.numpy(), ids.numpy(), (keys != EMPTY).numpy()
@@ -150,7 +150,7 @@ def _neuron_columns(
 def _winner_rows(
     layer: np.ndarray, unit: np.ndarray, found: dict[str, tuple[np.ndarray, np.ndarray, np.ndarray]]
 ) -> Iterator[pa.Table]:
-    """Give the winners sorted by layer, unit, pole and rank, as many whole neurons at a time as a row group holds."""
+    """Return the winners sorted by layer, unit, pole and rank, as many whole neurons at a time as a row group holds."""
     poles = sorted(found)
     each = sum(f[0].shape[1] for f in found.values())
     step = max(group_rows("topk") // each, 1)
@@ -174,7 +174,7 @@ def _winner_rows(
 
 
 def write_unscored(store: Store, shards: int, fingerprint: str) -> list[int]:
-    """Write unscored/ and give its sentences, sorted."""
+    """Write unscored/ and return its sentences, sorted."""
     rows: list[tuple[int, str]] = []
     for shard in range(shards):
         for reason, ids in read_notes(store, shard)["unscored"].items():

@@ -41,22 +41,22 @@ class MineArgs:
 
 
 def mined_file(number: int) -> str:
-    """Give the path of a range's candidates."""
+    """Return the path of a range's candidates."""
     return f"_partials/mine/range-{number:05d}.parquet"
 
 
 def baseline_file(number: int) -> str:
-    """Give the path of the counts over a run of baseline sentences."""
+    """Return the path of the counts over a run of baseline sentences."""
     return f"_partials/mine/run-{number:05d}.parquet"
 
 
 def union_file() -> str:
-    """Give the path of all ranges' candidates, each once."""
+    """Return the path of all ranges' candidates, each once."""
     return "_partials/mine/union.parquet"
 
 
 def totals_file() -> str:
-    """Give the path of the counts over the whole baseline."""
+    """Return the path of the counts over the whole baseline."""
     return "_partials/mine/totals.parquet"
 
 
@@ -76,23 +76,23 @@ class MiningWorker:
         if self.sentences.has["labels"]:
             self.kinds["subtree"] = SubtreeKind(self.text, o["subtree_min_support"], o["subtree_max_nodes"])
 
-    def winners(self, first: int, behind: int) -> Iterator[Winners]:
-        """Give the winners of each neuron from `first` to `behind` - 1 and pole; a set's number is 2 neuron + pole."""
+    def winners(self, first: int, stop: int) -> Iterator[Winners]:
+        """Return the winners of each neuron from `first` to `stop` - 1 and pole; a set's number is 2 neuron + pole."""
         starts = np.concatenate([[0], np.cumsum(self.args.neurons.widths)[:-1]])
-        for part in range(first // RANGE, (behind - 1) // RANGE + 1):
+        for part in range(first // RANGE, (stop - 1) // RANGE + 1):
             with self.store.parquet(part_name("topk", part)) as file:
                 table = file.read(columns=["layer", "unit", "pole", "sent_id"])
             neuron = starts[table["layer"].to_numpy() - 1] + table["unit"].to_numpy()
             number = 2 * neuron + pc.equal(table["pole"], "top").to_numpy().astype(np.int64)
             ids = table["sent_id"].to_numpy()
-            for own in np.unique(number[(neuron >= first) & (neuron < behind)]):
+            for own in np.unique(number[(neuron >= first) & (neuron < stop)]):
                 begin, end = np.searchsorted(number, [own, own + 1])
                 rows = self.sentences.rows(ids[begin:end])
                 rows.sort()
                 yield Winners(int(own), rows, np.asarray(self.sentences.baseline[rows]), self.sentences.doc[rows])
 
     def footer(self, name: str, rows: int) -> dict[bytes, bytes]:
-        """Give the footer of a partial file."""
+        """Return the footer of a partial file."""
         return shard_footer(self.args.fingerprint, name, rows)
 
     def commit(self, path: str, name: str, table: pa.Table) -> None:
@@ -107,7 +107,7 @@ class RangeMiner(MiningWorker):
     def __call__(self, item: Item, prepared: Any) -> Item:
         """Mine one range and commit its candidates."""
         floor = self.args.options["min_count"]
-        tables = [mine_winners(w, self.kinds.values(), floor) for w in self.winners(item["first"], item["behind"])]
+        tables = [mine_winners(w, self.kinds.values(), floor) for w in self.winners(item["first"], item["stop"])]
         table = pa.concat_tables([SCHEMA.empty_table(), *tables])
         self.commit(mined_file(item["range"]), f"range-{item['range']}", table)
         return {"patterns": table.num_rows}
@@ -138,8 +138,8 @@ class BaselineCounter(MiningWorker):
         return {"sentences": len(rows)}
 
     def rows(self, item: Item) -> npt.NDArray[np.int64]:
-        """Give the baseline's rows of one run."""
-        rows = item["first"] + np.flatnonzero(self.sentences.baseline[item["first"] : item["behind"]])
+        """Return the baseline's rows of one run."""
+        rows = item["first"] + np.flatnonzero(self.sentences.baseline[item["first"] : item["stop"]])
         return np.asarray(rows)
 
 
@@ -158,7 +158,7 @@ class RangeFinisher(MiningWorker):
             candidates = file.read()
         tables: dict[str, dict[int, list[pa.Table]]] = {"patterns": {}, "profiles": {}, "means": {}}
         options = self.args.options
-        for winners in self.winners(item["first"], item["behind"]):
+        for winners in self.winners(item["first"], item["stop"]):
             neuron = winners.number // 2
             layer, unit = (int(n[0]) for n in self.args.neurons.name(np.array([neuron])))
             named = {"layer": layer, "unit": unit, "pole": POLES[winners.number % 2]}

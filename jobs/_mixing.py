@@ -61,12 +61,12 @@ def read_packed(store: Store, parts: list[int], limit: int, tokenizer: Tokenizer
 
 
 def held(packed: Packed) -> dict[int, int]:
-    """Give how many sentences each sequence holds, by its first."""
+    """Return how many sentences each sequence holds, by its first."""
     return dict(zip(packed.first.tolist(), packed.sentences.tolist(), strict=True))
 
 
 def sequences(packed: Packed, tokenizer: Tokenizer, args: MixingArgs) -> Batches:
-    """Give the batches of a shard, masked."""
+    """Return the batches of a shard, masked."""
     special = (tokenizer.cls_id, tokenizer.sep_id, tokenizer.mask_id, tokenizer.pad_id)
     spared = frozenset(i for i in special if i is not None) - {tokenizer.unknown_id}
     for first, batch in encode_batches(packed.first, packed.texts, packed.n_tokens, tokenizer, args.token_budget):
@@ -97,10 +97,10 @@ class MixingWorker:
         else:
             sentences, batches = prepared[0], iter(prepared[1])
         result = measure_shard(self.scorer, self.classes, batches, args.per_token)
-        first, behind = item["span"]
-        if sum(sentences.values()) != behind - first or result.scored + len(result.unscored) != len(sentences):
+        first, stop = item["span"]
+        if sum(sentences.values()) != stop - first or result.scored + len(result.unscored) != len(sentences):
             raise RuntimeError(
-                f"mixing: shard {number} holds {behind - first} sentences; {sum(sentences.values())} came in "
+                f"mixing: shard {number} holds {stop - first} sentences; {sum(sentences.values())} came in "
                 f"{len(sentences)} sequences, {result.scored} were measured and {len(result.unscored)} not"
             )
         footer = shard_footer(args.fingerprint, f"shard-{number}", rows_of(result))
@@ -110,7 +110,7 @@ class MixingWorker:
         lost = {str(i): sentences[i] for i in sorted(result.unscored)}
         notes = {
             "quantities": self.scorer.names,
-            "scored": behind - first - sum(lost.values()),
+            "scored": stop - first - sum(lost.values()),
             "sequences": len(sentences),
             "tokens": result.tokens,
             "masked": result.masked,
@@ -118,4 +118,4 @@ class MixingWorker:
             "unscored": lost,
         }
         self.store.commit(partial(STAGE, number), lambda path: write_partial(path, result, notes, footer))
-        return {"sentences": behind - first}
+        return {"sentences": stop - first}

@@ -55,13 +55,13 @@ def find_near(
 
 
 def sign_items(pieces: Pieces, run: int = RUN) -> list[Item]:
-    """Give runs of positions as items, of `run` each: a function of the counts alone."""
+    """Return runs of positions as items, of `run` each: a function of the counts alone."""
     total = int(pieces.sentences.sum())
     return [{"run": number, "positions": list(span)} for number, span in enumerate(spans(total, run))]
 
 
 def pair_items(pieces: Pieces, bands: int, partition: int = PARTITION) -> list[Item]:
-    """Give the ranges of bands' hashes as items, of at most about `partition` each: a function of the counts alone."""
+    """Return the ranges of bands' hashes as items of at most about `partition` each: a function of the counts alone."""
     parts = max(-(-int(pieces.sentences.sum()) * bands // partition), 1)
     return [{"part": part, "parts": parts} for part in range(parts)]
 
@@ -104,8 +104,8 @@ class RunSigner:
         return {}
 
     def _write(self, item: Item, paths: dict[str, str]) -> None:
-        first, behind = item["positions"]
-        found = self.texts.between(first, behind - 1)["position"].to_numpy()
+        first, stop = item["positions"]
+        found = self.texts.between(first, stop - 1)["position"].to_numpy()
         with (
             # Signatures are random bits: nothing is gained by compressing them.
             pq.ParquetWriter(paths["signatures"], SIGNATURES, compression="none", use_dictionary=False) as signatures,
@@ -191,7 +191,7 @@ class NearFinder:
         return distinct_pairs(np.concatenate(found))
 
     def _signatures(self, named: Numbers) -> npt.NDArray[np.uint8]:
-        """Give the signatures of these rising positions, `[positions, 128]`."""
+        """Return the signatures of these ascending positions, `[positions, 128]`."""
         found = np.empty((len(named), PERMUTATIONS), np.uint8)
         for run in self.runs:
             for group in groups(self.store, _file(_signed(run, "signatures"))):
@@ -202,7 +202,7 @@ class NearFinder:
         return found
 
     def _copies(self, named: Numbers) -> Numbers:
-        """Give how often the texts of these rising positions occur."""
+        """Return how often the texts of these ascending positions occur."""
         found = np.zeros(len(named), np.int64)
         for group in self.texts.groups("copies"):
             at, here = _among(group["position"].to_numpy(), named)
@@ -211,9 +211,9 @@ class NearFinder:
 
 
 def _among(position: Numbers, named: Numbers) -> tuple[Numbers, Numbers]:
-    """Give the places in `named`, and those in `position`, of what stands in both; both rise."""
-    first, behind = np.searchsorted(named, [position[0], position[-1] + 1])
-    at = np.arange(first, behind)
+    """Return the places in `named`, and those in `position`, of what stands in both; both ascend."""
+    first, stop = np.searchsorted(named, [position[0], position[-1] + 1])
+    at = np.arange(first, stop)
     here = np.searchsorted(position, named[at])
     both = position[here] == named[at]
     return at[both], here[both]

@@ -2,10 +2,10 @@
 
 
 def partial(stage: str, number: int) -> str:
-    """Give the path of the partial file of a shard, or of a group of shards."""
+    """Return the path of the partial file of a shard, or of a group of shards."""
     return f"_partials/{stage}/shard-{number:05d}.parquet"
 
 
 def pilot_file() -> str:
-    """Give the path of the file that holds the histograms' edges."""
+    """Return the path of the file that holds the histograms' edges."""
     return "_partials/topk/pilot.parquet"

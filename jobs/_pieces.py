@@ -23,7 +23,7 @@ KINDS = ("sentences", "rejects", "texts", "documents")
 
 
 def partial(piece: int, kind: str) -> str:
-    """Give the path of one of a piece's partial files."""
+    """Return the path of one of a piece's partial files."""
     return f"_partials/ingest/piece-{piece:05d}.{kind}.parquet"
 
 
@@ -89,7 +89,7 @@ class Pieces:
     """What the pieces held, in the order of the plan.
 
     Attributes:
-        sources: the number of each piece's source, rising.
+        sources: the number of each piece's source, ascending.
         rows, sentences, rejects, documents: counts of each piece; `sentences` are the usable ones.
         reasons: rejects by reason of each piece.
     """
@@ -114,15 +114,15 @@ class Pieces:
         return cls(np.array(sources, np.int64), rows, sentences, rejects, documents, [f["reasons"] for f in found])
 
     def first_positions(self) -> npt.NDArray[np.int64]:
-        """Give the position of each piece's first usable sentence among all pieces', and the end, `[pieces + 1]`."""
+        """Return the position of each piece's first usable sentence among all pieces', and the end, `[pieces + 1]`."""
         return np.concatenate([[0], np.cumsum(self.sentences)])
 
     def first_runs(self) -> npt.NDArray[np.int64]:
-        """Give the number of each piece's first run of a document among all pieces', and the end, `[pieces + 1]`."""
+        """Return the number of each piece's first run of a document among all pieces', and the end, `[pieces + 1]`."""
         return np.concatenate([[0], np.cumsum(self.documents)])
 
     def split(self, position: npt.NDArray[np.int64]) -> Iterator[tuple[int, slice]]:
-        """Give the pieces that hold these rising positions, each with where its own stand among them."""
+        """Return the pieces that hold these ascending positions, each with where its own stand among them."""
         cuts = np.searchsorted(position, self.first_positions())
         for piece in np.flatnonzero(np.diff(cuts)).tolist():
             yield piece, slice(cuts[piece], cuts[piece + 1])

@@ -14,7 +14,7 @@ UP = -1  # Where an item's number stands: the actor is to say that it is up.
 
 
 class Pool:
-    """Hands items to actors and gives their results as they come.
+    """Hands items to actors and returns their results as they come.
 
     An item goes to an actor that is up, never to one that waits for room on the cluster: the work begins with the
     actors that are there. One that dies (killed, out of memory, its machine gone) is replaced, and its items are done
@@ -50,7 +50,7 @@ class Pool:
         self._next = 0
 
     def run(self, items: list[Any]) -> Iterator[Any]:
-        """Give each item's result, in no order.
+        """Return each item's result, in no order.
 
         Raises:
             RuntimeError: actors die again and again.
@@ -98,7 +98,7 @@ class Pool:
         self._waiting[self._actors[number].up.remote()] = number, UP
 
     def _hand_out(self, items: list[Any], todo: list[int]) -> None:
-        """Give items to actors, the first to each before a second to any."""
+        """Return items to actors, the first to each before a second to any."""
         for held in range(self._most):
             for number in [n for n, count in self._held.items() if count == held]:
                 if not todo:

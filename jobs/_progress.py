@@ -60,7 +60,7 @@ class Progress:
 
 
 def duration(seconds: float) -> str:
-    """Give a time for people: `42 s`, `3 min`, `2 h 10 min`."""
+    """Return a time for people: `42 s`, `3 min`, `2 h 10 min`."""
     if seconds < 100:
         return f"{seconds:.0f} s"
     minutes = round(seconds / 60)

@@ -31,12 +31,12 @@ STATIC, CONTEXTUAL = "psi", "psi/contextual"
 
 
 def labels_file(run: int) -> str:
-    """Give the path of the partial file that holds one k-means run's clusters."""
+    """Return the path of the partial file that holds one k-means run's clusters."""
     return f"_partials/{STATIC}/vocabulary/run-{run:03d}.parquet"
 
 
 def read_labels(store: Store, run: int) -> Labels:
-    """Give the cluster of each token by one k-means run."""
+    """Return the cluster of each token by one k-means run."""
     with store.parquet(labels_file(run)) as file:
         return np.asarray(file.read()["cluster"].to_numpy())
 
@@ -149,7 +149,7 @@ class GroupReader:
 
     @torch.inference_mode()
     def _add(self, sent_ids: Ids, tokens: list[Tokens], sums: TokenSums) -> list[int]:
-        """Add one batch and give the sentences left out, for a value of theirs is not finite."""
+        """Add one batch and return the sentences left out, for a value of theirs is not finite."""
         ids, real, _ = pad(tokens, self.tokenizer.pad_id, self.device)
         values = self.reader.read({"input_ids": ids, "attention_mask": real.long()}, real).flatten(1)
         ids = ids[real]
@@ -165,7 +165,7 @@ class GroupReader:
 
 
 def read_group(store: Store, number: int) -> tuple[TokenMoments, dict[str, Any]]:
-    """Give a group's moments and what its file says besides: sentences, those left out, tokens."""
+    """Return a group's moments and what its file says besides: sentences, those left out, tokens."""
     with store.parquet(partial(CONTEXTUAL, number)) as file:
         notes: dict[str, Any] = json.loads(file.schema_arrow.metadata[b"atlas.notes"])
         return TokenMoments.read(file.read()), notes

@@ -81,7 +81,7 @@ class Run:
             )
 
     def stage(self, name: str) -> dict[str, Any] | None:
-        """Give a stage's entry, or None where it was never begun."""
+        """Return a stage's entry, or None where it was never begun."""
         entry: dict[str, Any] | None = self.record["stages"].get(name)
         return entry
 
@@ -91,7 +91,7 @@ class Run:
         return entry is not None and bool(entry["complete"])
 
     def require(self, name: str) -> dict[str, Any]:
-        """Give the entry of a stage whose tables are to be read.
+        """Return the entry of a stage whose tables are to be read.
 
         Raises:
             InputError: it is not complete.
@@ -107,7 +107,7 @@ class Run:
         return entry
 
     def begin(self, name: str, identity: dict[str, Any], config: dict[str, Any], redo: bool) -> str:
-        """Start or go on with a stage and give its fingerprint.
+        """Start or go on with a stage and return its fingerprint.
 
         Args:
             name: the stage.
@@ -165,7 +165,7 @@ class Run:
 
 
 def versions() -> dict[str, str]:
-    """Give the versions of Python and of the libraries whose results these are."""
+    """Return the versions of Python and of the libraries whose results these are."""
     found = {name: importlib.metadata.version(name) for name in LIBRARIES}
     return {"python": platform.python_version(), "platform": sys.platform, "machine": platform.machine(), **found}
 

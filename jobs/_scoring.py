@@ -1,4 +1,4 @@
-"""Workers of `mine` for the held-out score: the training halves are mined and counted, the test halves told apart."""
+"""Workers of `mine` for the held-out score: the training halves are mined and counted, the test halves scored."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -31,22 +31,22 @@ Longs = npt.NDArray[np.int64]
 
 
 def training_file(number: int) -> str:
-    """Give the path of the candidates of a range's training halves."""
+    """Return the path of the candidates of a range's training halves."""
     return f"_partials/mine/training-{number:05d}.parquet"
 
 
 def training_run_file(number: int) -> str:
-    """Give the path of the counts over a run of the baseline's training sentences."""
+    """Return the path of the counts over a run of the baseline's training sentences."""
     return f"_partials/mine/training-run-{number:05d}.parquet"
 
 
 def training_union_file() -> str:
-    """Give the path of the training candidates, each once."""
+    """Return the path of the training candidates, each once."""
     return "_partials/mine/training-union.parquet"
 
 
 def training_totals_file() -> str:
-    """Give the path of the counts over the baseline's whole training part."""
+    """Return the path of the counts over the baseline's whole training part."""
     return "_partials/mine/training-totals.parquet"
 
 
@@ -61,9 +61,9 @@ class HeldOutWorker(MiningWorker):
         self.baseline_rows = np.flatnonzero(self.sentences.baseline)
         self.lengths = self.sentences.lengths(np.arange(len(self.sentences.sent_id)))
 
-    def sets(self, first: int, behind: int) -> Iterator[tuple[int, str, Longs]]:
-        """Give the rows of each neuron's winners, of their matched set and of a random set, by number and name."""
-        for winners in self.winners(first, behind):
+    def sets(self, first: int, stop: int) -> Iterator[tuple[int, str, Longs]]:
+        """Return the rows of each neuron's winners, of their matched set and of a random set, by number and name."""
+        for winners in self.winners(first, stop):
             number, dataset = winners.number, self.sentences.dataset
             yield number, "own", winners.rows
             matched = matched_set(winners.rows, self.baseline_rows, dataset, self.lengths, self.seed, number)
@@ -71,7 +71,7 @@ class HeldOutWorker(MiningWorker):
             yield number, "random", random_set(self.baseline_rows, len(winners.rows), self.seed, number)
 
     def training_half(self, number: int, name: str, rows: Longs) -> Winners:
-        """Give a set's training sentences; its number is 3 times the winners' plus the place of its name."""
+        """Return a set's training sentences; its number is 3 times the winners' plus the place of its name."""
         own = rows[self.trains[rows]]
         inside = np.asarray(self.sentences.baseline[own])
         return Winners(len(SETS) * number + SETS.index(name), own, inside, self.sentences.doc[own])
@@ -82,7 +82,7 @@ class TrainingMiner(HeldOutWorker):
 
     def __call__(self, item: Item, prepared: Any) -> Item:
         """Mine one range and commit its candidates."""
-        halves = (self.training_half(*found) for found in self.sets(item["first"], item["behind"]))
+        halves = (self.training_half(*found) for found in self.sets(item["first"], item["stop"]))
         tables = [mine_winners(half, self.kinds.values(), self.args.options["min_count"]) for half in halves]
         table = pa.concat_tables([SCHEMA.empty_table(), *tables])
         self.commit(training_file(item["range"]), f"range-{item['range']}", table)
@@ -96,7 +96,7 @@ class TrainingCounter(HeldOutWorker, BaselineCounter):
     counts = staticmethod(training_run_file)
 
     def rows(self, item: Item) -> Longs:
-        """Give the training rows of one run."""
+        """Return the training rows of one run."""
         rows = super().rows(item)
         return rows[self.trains[rows]]
 
@@ -116,7 +116,7 @@ class RangeScorer(HeldOutWorker):
         with self.store.parquet(training_file(item["range"])) as file:
             candidates = file.read()
         rows: dict[int, dict[str, Any]] = {}
-        for number, name, members in self.sets(item["first"], item["behind"]):
+        for number, name, members in self.sets(item["first"], item["stop"]):
             half = self.training_half(number, name, members)
             own = candidates.filter(pc.equal(candidates["set"], half.number))
             features = represent(own, self.kinds, self.baseline, half, self.profiler, self.args.options["min_count"])

@@ -42,7 +42,7 @@ class ScoreArgs:
 
 
 def read_corpus(store: Store, shard: int, rows: Ids | None = None) -> tuple[Ids, list[str], Ids]:
-    """Read ids, texts and token counts of a shard, or of some of its sentences (rising ids)."""
+    """Read ids, texts and token counts of a shard, or of some of its sentences (ascending ids)."""
     with store.parquet(part_name("corpus", shard)) as file:
         table = file.read(columns=["sent_id", "text", "n_tokens"])
     if rows is not None:
@@ -114,12 +114,12 @@ class ShardWorker:
             batches = encode_batches(*corpus, self.tokenizer, self.args.token_budget)
         else:
             batches = iter(prepared)
-        first, behind = item["span"]
-        result = self.shards.run((first, behind), batches, np.array(item["sample"], np.int64), self.news)
+        first, stop = item["span"]
+        result = self.shards.run((first, stop), batches, np.array(item["sample"], np.int64), self.news)
         lost = sum(len(ids) for ids in result.unscored.values())
-        if result.scored + lost != behind - first:
+        if result.scored + lost != stop - first:
             raise RuntimeError(
-                f"topk: shard {item['shard']} holds {behind - first} sentences, "
+                f"topk: shard {item['shard']} holds {stop - first} sentences, "
                 f"{result.scored} were scored and {lost} not"
             )
         notes = {"unscored": result.unscored, "sampled": result.sampled, "tokens": result.tokens}
@@ -130,11 +130,11 @@ class ShardWorker:
         name = partial("topk", item["shard"])
         self.store.commit(name, lambda path: topk_partial.write_table(path, result.table, footer))
         took = {"began": began, "ended": time.time(), "cpu": time.process_time() - cpu}
-        return {"shard": item["shard"], "sentences": behind - first, **took}
+        return {"shard": item["shard"], "sentences": stop - first, **took}
 
 
 def read_notes(store: Store, shard: int) -> dict[str, Any]:
-    """Give what a shard's partial file says besides its table: unscored ids by reason, and sampled ids."""
+    """Return what a shard's partial file says besides its table: unscored ids by reason, and sampled ids."""
     with store.parquet(partial("topk", shard)) as file:
         notes: dict[str, Any] = json.loads(file.schema_arrow.metadata[b"atlas.notes"])
     return notes

@@ -23,7 +23,7 @@ def parse_pair(flag: str, text: str, expected: str) -> tuple[int, int]:
 
 
 def read(store: Store, table: str, where: pc.Expression, columns: list[str] | None = None) -> list[dict[str, Any]]:
-    """Give a table's rows for which `where` holds, in the table's order."""
+    """Return a table's rows for which `where` holds, in the table's order."""
     files = [store.path(f"{table}/{name}") for name in store.files(table, ".parquet")]
     found: pa.Table = ds.dataset(files, filesystem=store.filesystem, format="parquet").to_table(
         filter=where, columns=columns

@@ -34,7 +34,7 @@ def show_head(record: Run, which: str, rows: int, width: int) -> str:
 
 
 def read_contextual(store: Store, here: pc.Expression, rows: int) -> list[dict[str, Any]]:
-    """Give the head's tokens of highest mean psi_qkv among those that occur often enough, with their strings."""
+    """Return the head's tokens of highest mean psi_qkv among those that occur often enough, with their strings."""
     columns = ["token_id", "n", "psi_qkv_mean", "psi_qkv_std"]
     found = read(store, "psi/contextual", here & (pc.field("n") >= LEAST), columns)
     best = sorted(found, key=lambda t: (-t["psi_qkv_mean"], t["token_id"]))[:rows]

@@ -50,7 +50,7 @@ class Place:
 
 
 def prepare(config: SideConfig, record: Run) -> tuple[ModelFacts, Tokenizer]:
-    """Check options, sources and model, cheapest first, and give what is known of the model, and its tokenizer.
+    """Check options, sources and model, cheapest first, and return what is known of the model, and its tokenizer.
 
     Raises:
         InputError: something is missing or does not fit.
@@ -87,7 +87,7 @@ def read_sources(config: SideConfig) -> None:
 
 
 def require_corpus(config: SideConfig, tokenizer: Tokenizer, record: Run) -> dict[str, Any]:
-    """Give the entry of the finished corpus.
+    """Return the entry of the finished corpus.
 
     Raises:
         InputError: it is not there, or was counted by another tokenizer.
@@ -120,7 +120,7 @@ def choose_place(config: SideConfig) -> Place:
 def begin(
     stage: str, config: SideConfig, facts: ModelFacts, place: Place, record: Run, identity: dict[str, Any]
 ) -> str | None:
-    """Start or go on with a stage and give its fingerprint, or None where it was done before.
+    """Start or go on with a stage and return its fingerprint, or None where it was done before.
 
     Args:
         stage: its name.
@@ -143,7 +143,7 @@ def begin(
 
 
 def describe(facts: ModelFacts) -> dict[str, Any]:
-    """Give what run.json says of a model."""
+    """Return what run.json says of a model."""
     return {
         "name": facts.name, "type": facts.model_type, "layers": facts.layers, "width": facts.width,
         "position_limit": facts.position_limit, "fingerprint": facts.fingerprint,
@@ -151,7 +151,7 @@ def describe(facts: ModelFacts) -> dict[str, Any]:
 
 
 def missing(store: Store, stage: str, fingerprint: str, shards: Shards, seed: int) -> list[int]:
-    """Give the shards whose partial file is not there or not whole, in the seeded order."""
+    """Return the shards whose partial file is not there or not whole, in the seeded order."""
     return [i for i in shards.order(seed) if not is_whole(store, partial(stage, i), fingerprint, f"shard-{i}")]
 
 
@@ -164,7 +164,7 @@ def fan_out_shards(
     args: Item,
     prepare: Callable[[Item], Any] | None = None,
 ) -> Iterator[Item]:
-    """Let workers do what is missing of the shards, show how far it is, and give their rows.
+    """Let workers do what is missing of the shards, show how far it is, and return their rows.
 
     Args:
         stage: its name.
@@ -215,9 +215,9 @@ class Pass:
     def each_shard(self, make: Callable[..., Worker], args: Item, prepare: Callable[[Item], Any] | None = None) -> None:
         """Do what is missing, one item a shard or group.
 
-        An item is `{"shard": number, "span": (first, behind last sentence id), "parts": [parts of corpus/]}`; the
+        An item is `{"shard": number, "span": (first, stop), "parts": [parts of corpus/]}`; the
         worker commits `partial(stage, number)` with the footer `shard_footer(fingerprint, f"shard-{number}", rows)`
-        and gives a row that holds `sentences`.
+        and returns a row that holds `sentences`.
         """
         parts = -(-self.corpus["counts"]["sentences"] // self.corpus["config"]["shard_size"])
         items = [
@@ -257,7 +257,7 @@ def start(
     identity: dict[str, Any],
     per_group: int = 1,
 ) -> Pass | None:
-    """Start or go on with a side job, or give None where it was done before; call it behind `read_sources`.
+    """Start or go on with a side job, or return None where it was done before; call it after `read_sources`.
 
     Args:
         stage: its name, known to `jobs._record`.

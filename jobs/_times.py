@@ -41,7 +41,7 @@ class Times:
         self.sentences += sum(row["sentences"] for row in rows)
 
     def result(self) -> dict[str, float]:
-        """Give the seconds of each part, rounded."""
+        """Return the seconds of each part, rounded."""
         return {part: round(seconds, 3) for part, seconds in self.seconds.items()}
 
     def __str__(self) -> str:

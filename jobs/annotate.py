@@ -1,4 +1,4 @@
-"""Give the winners and a uniform baseline sample words, part-of-speech tags and parses.
+"""Return the winners and a uniform baseline sample words, part-of-speech tags and parses.
 
     python -m jobs.annotate --out runs/docs --preset small
     ray job submit --working-dir . -- python -m jobs.annotate --out s3://bucket/run --preset paper
@@ -84,22 +84,22 @@ def run(config: AnnotateConfig) -> None:
 
 
 def partial(shard: int) -> str:
-    """Give the path of a shard's partial file."""
+    """Return the path of a shard's partial file."""
     return f"_partials/{STAGE}/shard-{shard:05d}.parquet"
 
 
 def stored(shard: int) -> str:
-    """Give the path of a shard's codes, which mining reads."""
+    """Return the path of a shard's codes, which mining reads."""
     return f"_store/shard-{shard:05d}.parquet"
 
 
 def wanted_file() -> str:
-    """Give the path of the marks of all sentences, a byte each."""
+    """Return the path of the marks of all sentences, a byte each."""
     return f"_partials/{STAGE}/wanted.bin"
 
 
 def want(store: Store, shards: Shards, config: AnnotateConfig) -> list[int]:
-    """Commit which sentences are to be annotated, a byte for each of the corpus, and give how many each shard has."""
+    """Commit which sentences are to be annotated, a byte for each of the corpus, and return how many each shard has."""
     marks = np.zeros(shards.sentences, np.uint8)
     for table in read_parts(store, "topk", ["sent_id"]):
         marks[table["sent_id"].to_numpy()] = WANTED | WINNER
@@ -130,9 +130,9 @@ class ShardAnnotator:
     def __call__(self, item: Item, prepared: Any) -> Item:
         """Annotate one shard; its codes are put in place first, so that the partial file says that both are there."""
         shard = item["shard"]
-        first, behind = item["span"]
+        first, stop = item["span"]
         with self.store.filesystem.open_input_file(self.store.path(wanted_file())) as file:
-            marks = np.frombuffer(file.read_at(behind - first, first), np.uint8)
+            marks = np.frombuffer(file.read_at(stop - first, first), np.uint8)
         wanted = np.flatnonzero(marks)
         marks = marks[wanted]
         with self.store.parquet(part_name("corpus", shard)) as file:
@@ -153,7 +153,7 @@ def _write(path: str, table: pa.Table, described: pa.Schema) -> None:
 
 
 def publish(store: Store, shards: int, fingerprint: str) -> dict[str, int]:
-    """Write sentences/ from the partial files, and the store's vocabulary; give the counts."""
+    """Write sentences/ from the partial files, and the store's vocabulary; return the counts."""
     counts = dict.fromkeys(("sentences", "baseline", "winners", "tagged", "trees"), 0)
     for shard in range(shards):
         with store.parquet(partial(shard)) as file:

@@ -148,7 +148,7 @@ def run(config: IngestConfig) -> None:
 
 
 def check_sources(config: IngestConfig) -> list[Source]:
-    """Give the sources, each looked into.
+    """Return the sources, each looked into.
 
     Raises:
         InputError: none is named, or one cannot be read.

@@ -75,9 +75,7 @@ class MineConfig(StageConfig):
     subtree_root: Literal["keep", "collapse"] = Field(
         "keep", description="collapse: merge an S right under ROOT into it"
     )
-    min_count: int = Field(
-        5, ge=1, description="least winners behind a pattern or a profile's value, whatever the share"
-    )
+    min_count: int = Field(5, ge=1, description="least winners with a pattern or a profile's value, whatever the share")
     productivity: float = Field(
         1.05, ge=0, description="least lift over that of each pattern one item shorter; 0 keeps all patterns"
     )
@@ -105,10 +103,9 @@ def run(config: MineConfig) -> None:
     args = MineArgs(config.out, annotate["fingerprint"], fingerprint, neurons, config.seed, options)
     sentences = open_sentences(store, args.sentences)
     workers = pool_size(config.workers)
-    ranges = [{"range": i, "first": a, "behind": b} for i, (a, b) in enumerate(spans(len(neurons), NEURONS_PER_RANGE))]
+    ranges = [{"range": i, "first": a, "stop": b} for i, (a, b) in enumerate(spans(len(neurons), NEURONS_PER_RANGE))]
     runs = [
-        {"run": i, "first": a, "behind": b}
-        for i, (a, b) in enumerate(spans(len(sentences.sent_id), SENTENCES_PER_COUNT))
+        {"run": i, "first": a, "stop": b} for i, (a, b) in enumerate(spans(len(sentences.sent_id), SENTENCES_PER_COUNT))
     ]
 
     def spread(what: str, items: list[Any], name: str, unit: str, file: Any, worker: Any) -> None:
@@ -159,7 +156,7 @@ def check(config: MineConfig) -> None:
 
 
 def widths(store: Store) -> tuple[int, ...]:
-    """Give the units of each layer, from `activations/`."""
+    """Return the units of each layer, from `activations/`."""
     with store.parquet(part_name("activations", 0)) as file:
         return tuple(field.type.list_size for field in file.schema_arrow if field.name.startswith("layer_"))
 

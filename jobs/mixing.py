@@ -9,7 +9,7 @@ ones of a document within a shard, between one [CLS] and one [SEP]. Pre-LN decod
 attn_res alone.
 
 Expect: 1.3 times the forward pass alone, with `sample` 0.34 ms a token on one core (November 2026, `python -m bench
-mixing`), so about 3 core-minutes for 20,000 sentences; a worker holds 1.2 GB. There the mean mixing ratio behind
+mixing`), so about 3 core-minutes for 20,000 sentences; a worker holds 1.2 GB. There the mean mixing ratio after
 LayerNorm is 20 to 33 % by layer.
 """
 

@@ -89,7 +89,7 @@ def run(config: PsiConfig) -> None:
 
 
 def prepare(config: PsiConfig, record: Run, contextual: bool) -> tuple[ModelFacts, Tokenizer, nn.Module]:
-    """Check options, sources and model, and give what is known of the model, its tokenizer and itself.
+    """Check options, sources and model, and return what is known of the model, its tokenizer and itself.
 
     Raises:
         InputError: something is missing or does not fit.
@@ -166,7 +166,7 @@ def measure_vocabulary(config: PsiConfig, facts: ModelFacts, tokenizer: Tokenize
 
 
 def cluster(store: Store, args: PsiArgs, runs: int, workers: int) -> list[Labels]:
-    """Give the clusters of the vocabulary by each of several runs of k-means."""
+    """Return the clusters of the vocabulary by each of several runs of k-means."""
     todo = [{"run": i} for i in range(runs) if not is_whole(store, labels_file(i), args.fingerprint, f"run-{i}")]
     with Progress("psi: clusters", runs, "runs of k-means", runs - len(todo)) as progress:
         for _ in fan_out(todo, VocabularyClusterer, {"args": args}, workers=workers):
@@ -221,7 +221,7 @@ def measure_corpus(config: PsiConfig, facts: ModelFacts, tokenizer: Tokenizer) -
 
 
 def group_size(shards: int, partial_bytes: int) -> int:
-    """Give how many shards share a partial file, so that all files together stay below `PARTIALS_BYTES`."""
+    """Return how many shards share a partial file, so that all files together stay below `PARTIALS_BYTES`."""
     return -(-shards // max(int(PARTIALS_BYTES // partial_bytes), 1))
 
 

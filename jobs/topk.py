@@ -64,7 +64,7 @@ def run(config: TopkConfig) -> None:
 
 
 def prepare(config: TopkConfig, record: Run) -> tuple[ModelFacts, Tokenizer]:
-    """Check options, sources and model, cheapest first, and give what is known of the model, and its tokenizer.
+    """Check options, sources and model, cheapest first, and return what is known of the model, and its tokenizer.
 
     Raises:
         InputError: something is missing or does not fit.
@@ -149,7 +149,7 @@ def score_missing(
     place: _stream.Place,
     damaged: Collection[int],
 ) -> list[Item]:
-    """Score the shards whose partial files are missing, not whole or `damaged`, and give their workers' rows."""
+    """Score the shards whose partial files are missing, not whole or `damaged`, and return their workers' rows."""
     missing = _stream.missing(store, STAGE, args.fingerprint, shards, seed)
     missing += [i for i in damaged if i not in missing]
     items = [{"shard": i, "span": shards.span(i), "sample": sampled[i].tolist()} for i in missing]
@@ -177,8 +177,8 @@ def account(corpus: dict[str, Any], unscored: list[int]) -> dict[str, Any]:
         raise InputError("--model: gave no finite activation for any sentence; try --dtype float32, or another model")
     sources = []
     for source in corpus["sources"]:
-        first, behind = source["first_sent_id"], source["first_sent_id"] + source["kept"]
-        lost = int(np.searchsorted(unscored, behind) - np.searchsorted(unscored, first))
+        first, stop = source["first_sent_id"], source["first_sent_id"] + source["kept"]
+        lost = int(np.searchsorted(unscored, stop) - np.searchsorted(unscored, first))
         names = {n: source[n] for n in ("source", "dataset", "kept")}
         sources.append({**names, "scored": source["kept"] - lost, "unscored": lost})
     return {"scored": corpus["sentences"] - len(unscored), "unscored": len(unscored), "sources": sources}

@@ -92,7 +92,7 @@ class TrainEnglishConfig(BaseModel):
 
 
 def train(config: TrainEnglishConfig, progress: Progress = print) -> dict[str, Any]:
-    """Train a pipeline, write it to ``config.out`` and give its scores on the test files."""
+    """Train a pipeline, write it to ``config.out`` and return its scores on the test files."""
     if not config.train_trees:
         raise InputError("--train-trees: no file given, expected at least one; name files of trees to train on")
     if config.out is None:

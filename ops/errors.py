@@ -16,7 +16,7 @@ FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 def disk_full(error: BaseException) -> DiskFullError | None:
-    """Give the error to show where `error` says that there is no room left, else None."""
+    """Return the error to show where `error` says that there is no room left, else None."""
     if isinstance(error, DiskFullError):
         return error
     if not isinstance(error, OSError) or error.errno not in FULL:
@@ -28,6 +28,6 @@ def disk_full(error: BaseException) -> DiskFullError | None:
 
 
 def one_line(error: BaseException | str, limit: int = 300) -> str:
-    """Give an error's message as one line of at most `limit` characters."""
+    """Return an error's message as one line of at most `limit` characters."""
     text = " ".join(str(error).split()) or type(error).__name__
     return text if len(text) <= limit else text[: limit - 3] + "..."

@@ -14,7 +14,7 @@ _SHIFT = np.uint64(48)
 
 
 def priorities(hashes: npt.NDArray[np.uint64], seed: int, purpose: int) -> Priorities:
-    """Give each text's priority in the draw, `[texts]`: its hash, mixed with the seed.
+    """Return each text's priority in the draw, `[texts]`: its hash, mixed with the seed.
 
     Args:
         hashes: 64 bits of each text's hash, `[texts]`.

@@ -39,9 +39,7 @@ _F32, _F64, _STR, _BOOL = pa.float32(), pa.float64(), pa.string(), pa.bool_()
 _STRS = pa.list_(pa.string())
 
 _LAYER = Column("layer", _I16, "layer, counted from 1")
-_STAGE = Column(
-    "stage", _STR, "`attn`: attention alone; `attn_res`: with the residual; `attn_res_ln`: behind LayerNorm"
-)
+_STAGE = Column("stage", _STR, "`attn`: attention alone; `attn_res`: with the residual; `attn_res_ln`: after LayerNorm")
 _CLASS = Column("token_class", _STR, "`all`, `cls`, `sep`, `mask`, `punct` (period or comma), `other`")
 _MEAN_RATIO = (
     Column("n", _I64, "tokens"),
@@ -120,7 +118,7 @@ TABLES: dict[str, TableSpec] = {
             Column("kurtosis", _F64, "excess kurtosis, without bias correction; null for a constant neuron", True),
             Column("min", _F32, "lowest activation"),
             Column("max", _F32, "highest activation"),
-            Column("histogram_edges", pa.list_(_F32), "the m - 1 inner edges, strictly rising"),
+            Column("histogram_edges", pa.list_(_F32), "the m - 1 inner edges, strictly ascending"),
             Column("histogram_counts", pa.list_(_I64), "m counts; bin i holds edge[i-1] <= x < edge[i]"),
             Column("top_threshold", _F32, "activation of the last winner of the pole `top`", True),
             Column("bottom_threshold", _F32, "activation of the last winner of the pole `bottom`", True),
@@ -158,7 +156,7 @@ TABLES: dict[str, TableSpec] = {
             Column("lift_low", _F32, "lower 95 % bound of the lift", True),
             Column("g2", _F32, "log-likelihood ratio, negative where the share is below the baseline's"),
             Column("q_value", _F64, "false discovery rate within neuron, pole and kind", True),
-            Column("docs", _I32, "distinct documents behind the support"),
+            Column("docs", _I32, "distinct documents that the support comes from"),
             Column("rank", _I32, "rank by g2 within neuron, pole and kind, counted from 1"),
         ),
         ("layer", "unit", "pole", "kind", "rank"),
@@ -230,7 +228,7 @@ TABLES: dict[str, TableSpec] = {
         "a layer, quantity and token class",
         (
             _LAYER,
-            Column("quantity", _STR, "`attn_mixing`, `attn_preserving`, `residual`, `residual_ln` (behind LayerNorm)"),
+            Column("quantity", _STR, "`attn_mixing`, `attn_preserving`, `residual`, `residual_ln` (after LayerNorm)"),
             _CLASS,
             Column("n", _I64, "tokens"),
             Column("mean", _F32, "mean Euclidean norm of the tokens' vectors"),
@@ -247,7 +245,7 @@ TABLES: dict[str, TableSpec] = {
             _LAYER,
             Column("attn", _F32, "mixing ratio of attention alone"),
             Column("attn_res", _F32, "mixing ratio with the residual"),
-            Column("attn_res_ln", _F32, "mixing ratio behind LayerNorm; null in pre-LN models", True),
+            Column("attn_res_ln", _F32, "mixing ratio after LayerNorm; null in pre-LN models", True),
         ),
         ("sent_id", "position", "layer"),
     ),
@@ -321,16 +319,16 @@ TABLES: dict[str, TableSpec] = {
 
 
 def schema(table: str) -> pa.Schema:
-    """Give a table's Arrow schema."""
+    """Return a table's Arrow schema."""
     return TABLES[table].arrow
 
 
 def group_rows(table: str) -> int:
-    """Give the most rows that a row group of the table may hold."""
+    """Return the most rows that a row group of the table may hold."""
     return TABLES[table].rows_per_group if table in TABLES else 1_024
 
 
 def activations_schema(widths: tuple[int, ...]) -> pa.Schema:
-    """Give the schema of `activations/`: a sentence, then one vector of `widths[i]` values for layer i + 1."""
+    """Return the schema of `activations/`: a sentence, then one vector of `widths[i]` values for layer i + 1."""
     layers = [pa.field(f"layer_{i + 1}", pa.list_(pa.float32(), w), False) for i, w in enumerate(widths)]
     return pa.schema([pa.field("sent_id", pa.int64(), False), *layers])

@@ -22,11 +22,11 @@ class Shards:
         return -(-self.sentences // self.size)
 
     def span(self, shard: int) -> tuple[int, int]:
-        """Give the first id of a shard and the one behind its last."""
+        """Return the first id of a shard and the one after its last."""
         return shard * self.size, min((shard + 1) * self.size, self.sentences)
 
     def order(self, seed: int) -> list[int]:
-        """Give all shards in a seeded random order, so that thresholds rise early whatever the corpus's order."""
+        """Return all shards in a seeded random order, so that thresholds rise early whatever the corpus's order."""
         return [int(i) for i in np.random.default_rng([seed, ORDER]).permutation(len(self))]
 
     def split(self, ids: Ids) -> list[Ids]:
@@ -54,10 +54,10 @@ def draw(sentences: int, size: int, seed: int, purpose: int) -> Ids:
 
 
 def pilot_size(sentences: int, at_most: int) -> int:
-    """Give the sentences of the pilot: a fiftieth of the corpus, at least 256 and at most `at_most`."""
+    """Return the sentences of the pilot: a fiftieth of the corpus, at least 256 and at most `at_most`."""
     return min(sentences, max(min(256, at_most), min(at_most, sentences // 50)))
 
 
 def spans(total: int, size: int) -> list[tuple[int, int]]:
-    """Cut the numbers from 0 to `total` - 1 into runs of `size`, as (first, behind last)."""
+    """Cut the numbers from 0 to `total` - 1 into runs of `size`, as (first, stop)."""
     return [(start, min(start + size, total)) for start in range(0, total, size)]

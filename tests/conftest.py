@@ -100,7 +100,7 @@ def command() -> Callable[..., subprocess.CompletedProcess[str]]:
 
 @pytest.fixture(scope="session")
 def make_model(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
-    """Save a small random model of any configuration beside the packaged model's tokenizer, and give its folder."""
+    """Save a small random model of any configuration beside the packaged model's tokenizer, and return its folder."""
 
     def make(
         config: "PretrainedConfig", seed: int = 0, change: Callable[["torch.nn.Module"], None] | None = None

@@ -10,7 +10,7 @@ Halves = npt.NDArray[np.uint64]
 
 
 def hash_range(part: int, parts: int) -> tuple[int, int]:
-    """Give the first and the last value of a 64-bit hash that belong to a part, `part` counting from 0."""
+    """Return the first and the last value of a 64-bit hash that belong to a part, `part` counting from 0."""
     return -(-part * 2**64 // parts), -(-(part + 1) * 2**64 // parts) - 1
 
 
@@ -21,13 +21,13 @@ def first_copies(high: Halves, low: Halves) -> tuple[Numbers, Numbers]:
         high, low: the two halves of each text's 128-bit hash, `[sentences]`, in the order of the plan.
 
     Returns:
-        The places of the first sentences, rising, and how often the text of each occurs, both `[distinct]` int64.
+        The places of the first sentences, ascending, and how often the text of each occurs, both `[distinct]` int64.
     """
     if not len(high):
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
     order, starts = _groups(low, high)
     copies = np.diff(np.append(starts, len(order)))
-    first = order[starts]  # the order is stable: within a text, places rise
+    first = order[starts]  # the order is stable: within a text, places ascend
     ascending = np.argsort(first)
     return first[ascending].astype(np.int64), copies[ascending].astype(np.int64)
 
@@ -54,7 +54,7 @@ def earlier_sentences(high: Halves, low: Halves, source: Numbers, sentences: Num
 
 
 def _groups(*keys: npt.NDArray[Any]) -> tuple[Numbers, Numbers]:
-    """Give a stable order that puts equal keys side by side, and where in it each group begins."""
+    """Return a stable order that puts equal keys side by side, and where in it each group begins."""
     order = np.lexsort(keys)
     new = np.zeros(len(order), bool)
     new[0] = True

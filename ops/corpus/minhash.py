@@ -22,7 +22,7 @@ Numbers = npt.NDArray[np.int64]
 
 
 def banding(threshold: float) -> tuple[int, int]:
-    """Give the bands, and the permutations of each, by which texts become candidates for this Jaccard similarity.
+    """Return the bands, and the permutations of each, by which texts become candidates for this Jaccard similarity.
 
     They miss few: of the pairs at 0.8 itself, 2 in 100 (Leskovec, Rajaraman, Ullman, Mining of Massive Datasets,
     section 3.4; the search for the weighted optimum is datasketch's).
@@ -32,7 +32,7 @@ def banding(threshold: float) -> tuple[int, int]:
 
 
 def band_hashes(signatures: Signatures, bands: int, rows: int) -> npt.NDArray[np.uint64]:
-    """Give the hash of each band of each signature, the band's number in it, `[texts, bands]` uint64."""
+    """Return the hash of each band of each signature, the band's number in it, `[texts, bands]` uint64."""
     found = np.empty((len(signatures), bands), np.uint64)
     for band in range(bands):
         whole = np.full(len(signatures), band + 1, np.uint64)
@@ -43,7 +43,7 @@ def band_hashes(signatures: Signatures, bands: int, rows: int) -> npt.NDArray[np
 
 
 def shortened(signatures: Signatures) -> npt.NDArray[np.uint8]:
-    """Give 8 bits for each number of signatures, `[texts, 128]` uint8: those of unlike ones agree in 1 of 256.
+    """Return 8 bits for each number of signatures, `[texts, 128]` uint8: those of unlike ones agree in 1 of 256.
 
     The numbers' own lowest bits would not do: those of two shingles may be equal under every permutation of the form
     a h + b.
@@ -52,7 +52,7 @@ def shortened(signatures: Signatures) -> npt.NDArray[np.uint8]:
 
 
 def folded(text: str) -> str:
-    """Give a text casefolded, all but letters, their marks and digits run to single spaces; itself if none is left."""
+    """Return a text casefolded, all but letters, their marks and digits run to a space; itself if none is left."""
     return _others().sub(" ", text.casefold()).strip() or text
 
 
@@ -79,7 +79,7 @@ class Signer:
         self.permutations: Signatures = MinHash(num_perm=PERMUTATIONS, seed=drawn).permutations
 
     def __call__(self, texts: list[str]) -> Signatures:
-        """Give `[texts, 128]` uint32."""
+        """Return `[texts, 128]` uint32."""
         kept = [folded(text) for text in texts]
         width = [SHINGLE if any(map(str.isalnum, text)) else len(text) for text in kept]
         codes = np.frombuffer("".join(kept).encode("utf-32-le"), np.uint32)

@@ -13,11 +13,11 @@ Bytes = npt.NDArray[np.uint8]
 
 
 def candidates(hashes: npt.NDArray[np.uint64], position: Numbers) -> Numbers:
-    """Give the pairs of texts to compare: of each bucket the first with all, and each with those close before it.
+    """Return the pairs of texts to compare: of each bucket the first with all, and each with those close before it.
 
     Args:
         hashes: bands' hashes; equal ones make a bucket.
-        position: of the text of each, rising in order of the texts.
+        position: of the text of each, ascending in the order of the texts.
 
     Returns:
         Distinct pairs of positions, the lower one first, `[pairs, 2]` int64; their number grows with that of hashes
@@ -35,7 +35,7 @@ def candidates(hashes: npt.NDArray[np.uint64], position: Numbers) -> Numbers:
 
 
 def distinct_pairs(pairs: Numbers) -> Numbers:
-    """Give each of the pairs once, sorted."""
+    """Return each of the pairs once, sorted."""
     pairs = pairs[np.lexsort((pairs[:, 0], pairs[:, 1]))]
     again = np.zeros(len(pairs), bool)
     again[1:] = (pairs[1:] == pairs[:-1]).all(1)
@@ -60,7 +60,7 @@ def alike(signatures: Bytes, pairs: Numbers, threshold: float) -> npt.NDArray[np
 
 
 def leaders(texts: int, pairs: Numbers) -> Numbers:
-    """Give for each text the one that is kept for it: in order, the first kept one that it is alike with, or itself.
+    """Return for each text the one that is kept for it: in order, the first kept one that it is alike with, or itself.
 
     So each text is alike with the one that it is dropped for. Whole chains of texts, each alike with the next, would
     join what is not: of the sentences of a news corpus that this drops at 0.6, almost a third.
@@ -88,7 +88,7 @@ def without_dropped(
 
     Args:
         position, copies: of some texts, `[texts]`.
-        near: positions of all near-duplicates of any of them, rising, those that are kept for them among these; the
+        near: positions of all near-duplicates of any of them, ascending, those that are kept for them among these; the
             position that is kept for each; how often the texts of that one occur together.
     """
     if not len(near[0]):

@@ -58,7 +58,7 @@ class Splitter(Protocol):
     """Cuts a row's text into sentences."""
 
     def split(self, text: str) -> list[str]:
-        """Give the raw sentences in order."""
+        """Return the raw sentences in order."""
 
 
 class _Found(NamedTuple):
@@ -86,7 +86,7 @@ class Judge:
         self._place = 0
 
     def blocks(self, rows: Iterable[Row | Broken]) -> Iterator[Block]:
-        """Give the sentences of `rows`; the last block may hold nothing but the end of the last run."""
+        """Return the sentences of `rows`; the last block may hold nothing but the end of the last run."""
         waiting: list[_Found] = []
         characters = 0
         for row in rows:
@@ -151,7 +151,7 @@ class Judge:
 
 
 def hashes(texts: list[str]) -> Halves:
-    """Give the 128-bit hashes of some texts as two numbers each, `[texts, 2]` uint64."""
+    """Return the 128-bit hashes of some texts as two numbers each, `[texts, 2]` uint64."""
     digests = b"".join(hashlib.blake2b(text.encode(), digest_size=16).digest() for text in texts)
     return np.frombuffer(digests, np.uint64).reshape(-1, 2)
 

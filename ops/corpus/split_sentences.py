@@ -20,7 +20,7 @@ _PARAGRAPH = re.compile(r"\n\s*\n")
 class SentenceSplitter:
     """spaCy's blank English tokenizer and `sentencizer`, fed only with what can decide on a boundary.
 
-    A sentence ends at a blank line, or at a token like `.` `!` `?` with the punctuation behind it; the
+    A sentence ends at a blank line, or at a token like `.` `!` `?` with the punctuation after it; the
     tokenizer knows abbreviations. Unlike spaCy's own, a sentence begins with what opens it.
     Memory is bounded for a text of any length.
 

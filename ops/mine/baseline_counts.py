@@ -22,7 +22,7 @@ class Baseline:
         sentences: its number of sentences.
         keys, counts: each kind's candidate patterns and in how many of the sentences they occur.
         values: the values of each property, in the order of the profiler's properties.
-        sums: the sums behind the means.
+        sums: the sums that the means are made of.
     """
 
     sentences: int
@@ -78,6 +78,6 @@ def read_baseline(table: pa.Table, profiler: Profiler) -> Baseline:
 
 
 def look_up(baseline: Baseline, kind: str, keys: pa.ChunkedArray) -> Longs:
-    """Give in how many baseline sentences each of these candidates occurs."""
+    """Return in how many baseline sentences each of these candidates occurs."""
     where = pc.index_in(keys, value_set=baseline.keys[kind])
     return np.asarray(baseline.counts[kind][np.asarray(where)])

@@ -61,14 +61,14 @@ def mine_winners(winners: Winners, kinds: Iterable[PatternKind], min_count: int)
 
 
 def to_keys(patterns: Sequences) -> pa.BinaryArray:
-    """Give each pattern's codes as bytes, so that patterns are compared and looked up as values."""
+    """Return each pattern's codes as bytes, so that patterns are compared and looked up as values."""
     offsets = (patterns.offsets * 4).astype(np.int32)
     data = np.ascontiguousarray(patterns.items, np.int32)
     return pa.BinaryArray.from_buffers(pa.binary(), len(patterns), [None, pa.py_buffer(offsets), pa.py_buffer(data)])
 
 
 def from_keys(keys: pa.Array | pa.ChunkedArray) -> Sequences:
-    """Give back the patterns of `to_keys`."""
+    """Return the patterns of `to_keys`."""
     whole = keys.combine_chunks() if isinstance(keys, pa.ChunkedArray) else keys
     whole = pa.concat_arrays([pa.array([], pa.binary()), whole])
     lengths = np.asarray(pc.binary_length(whole), np.int64) // 4
@@ -79,7 +79,7 @@ def from_keys(keys: pa.Array | pa.ChunkedArray) -> Sequences:
 
 
 def unite(tables: Iterable[pa.Table]) -> pa.Table:
-    """Give each distinct (kind, pattern) of candidates once, in the order of its first appearance."""
+    """Return each distinct (kind, pattern) of candidates once, in the order of its first appearance."""
     union = UNION_SCHEMA.empty_table()
     for table in tables:
         union = (

@@ -1,4 +1,4 @@
-"""The kinds of patterns, behind one face: mined, found again, filtered and spelled the same way.
+"""The kinds of patterns, with one interface: mined, found again, filtered and spelled the same way.
 
 A pattern is a sequence of integers: the codes of words or tags, or the steps that build a subtree.
 """
@@ -39,19 +39,19 @@ class PatternKind(Protocol):
         """The least share of the winners."""
 
     def mine(self, rows: Longs, min_count: int) -> tuple[Sequences, Longs]:
-        """Give the patterns that at least `min_count` of these sentences contain, and how many do."""
+        """Return the patterns that at least `min_count` of these sentences contain, and how many do."""
 
     def find(self, rows: Longs, patterns: Sequences) -> Occurrences:
         """Tell which of these sentences contain which pattern."""
 
     def counter(self, patterns: Sequences) -> Callable[[Longs], Longs]:
-        """Give a function that counts, for each pattern, the sentences among given rows that contain it."""
+        """Return a function that counts, for each pattern, the sentences among given rows that contain it."""
 
     def productive(self, patterns: Sequences, lift: npt.NDArray[np.float64], factor: float) -> npt.NDArray[np.bool_]:
         """Tell which patterns have `factor` times the lift of each mined pattern one item shorter."""
 
     def spell(self, patterns: Sequences) -> tuple[list[str], list[list[str]]]:
-        """Give each pattern as readable text, and its items."""
+        """Return each pattern as readable text, and its items."""
 
 
 @dataclass(frozen=True)

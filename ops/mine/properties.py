@@ -82,12 +82,12 @@ class Profiler:
         return counts, counts if in_baseline.all() else self.count(rows[in_baseline])
 
     def words_of_class(self, rows: Longs, of: int) -> Sequences:
-        """Give the words of one tag class (its place in `TAG_CLASSES`) of these rows."""
+        """Return the words of one tag class (its place in `TAG_CLASSES`) of these rows."""
         words, tags = self.text.words_and_tags(rows)
         return words.where(self._classes[tags.items] == of)
 
     def sums(self, rows: Longs) -> dict[str, Sums]:
-        """Give the sums behind the means over these rows, those of tags only where there are any."""
+        """Return the sums that the means are made of over these rows, those of tags only where there are any."""
         found = {"words_per_sentence": Sums.of(self.store.lengths(rows))}
         if self.tagged:
             tags = self.store.tags(rows)

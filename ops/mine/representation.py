@@ -34,7 +34,7 @@ class Representation:
     values: dict[str, Floats]
 
     def score(self, rows: Longs, kinds: dict[str, PatternKind], profiler: Profiler) -> Floats:
-        """Give, for each row, the sum of the weights of the features it has (naive Bayes without absent features)."""
+        """Return, for each row, the sum of the weights of the features it has (naive Bayes without absent features)."""
         total = np.zeros(len(rows))
         for name, (patterns, weights) in self.patterns.items():
             if len(patterns):

@@ -23,7 +23,7 @@ def pattern_rows(
     productivity: float,
     max_patterns: int,
 ) -> pa.Table:
-    """Give one set of winners' patterns of one kind, ranked, without the columns that name the neuron.
+    """Return one set of winners' patterns of one kind, ranked, without the columns that name the neuron.
 
     False discovery rates are over all mined patterns, before the productivity filter and the cap.
 
@@ -65,7 +65,7 @@ def pattern_rows(
 
 
 def profile_rows(profiler: Profiler, baseline: Baseline, winners: Winners, min_count: int) -> pa.Table:
-    """Give one set of winners' profile, properties in the order of their names."""
+    """Return one set of winners' profile, properties in the order of their names."""
     counts, own = profiler.count_winners(winners.rows, winners.in_baseline)
     tables = []
     for property_, count, inside, total in sorted(
@@ -94,7 +94,7 @@ def profile_rows(profiler: Profiler, baseline: Baseline, winners: Winners, min_c
 
 
 def mean_rows(profiler: Profiler, baseline: Baseline, winners: Winners) -> pa.Table:
-    """Give the means of one set of winners, in the order of their names."""
+    """Return the means of one set of winners, in the order of their names."""
     found, own = profiler.sums(winners.rows), profiler.sums(winners.rows[winners.in_baseline])
     names = sorted(found)
     others = [baseline.sums[name] - own[name] for name in names]

@@ -15,9 +15,9 @@ NORMS = ("attn_mixing", "attn_preserving", "residual", "residual_ln")
 
 
 def quantities(normalised: bool) -> tuple[str, ...]:
-    """Give the names of what is measured: ratios by stage, then norms; without those behind LN for pre-LN models."""
-    behind = ("attn_res_ln", "residual_ln")
-    return tuple(name for name in (*STAGES, *NORMS) if normalised or name not in behind)
+    """Return the names of what is measured: ratios by stage, then norms; without those after LN for pre-LN models."""
+    after_norm = ("attn_res_ln", "residual_ln")
+    return tuple(name for name in (*STAGES, *NORMS) if normalised or name not in after_norm)
 
 
 @dataclass(frozen=True)
@@ -41,20 +41,20 @@ class Parts:
     whole: torch.Tensor | None
 
     def measure(self) -> torch.Tensor:
-        """Give the ratios and norms that `quantities` names, `[sentences, tokens, quantities]` float32."""
+        """Return the ratios and norms that `quantities` names, `[sentences, tokens, quantities]` float32."""
         kept = self.preserving + self.residual
         mixing, preserving, residual = (_length(v) for v in (self.mixing, self.preserving, self.residual))
         found = [_ratio(mixing, preserving), _ratio(mixing, _length(kept))]
         norms = [mixing, preserving, residual]
         if self.norm is not None:
             gain = self._gain()
-            behind = [_length(_spread(v, gain)) for v in (self.mixing, kept, self.residual)]
-            found.append(_ratio(behind[0], behind[1]))
-            norms.append(behind[2])
+            normed = [_length(_spread(v, gain)) for v in (self.mixing, kept, self.residual)]
+            found.append(_ratio(normed[0], normed[1]))
+            norms.append(normed[2])
         return torch.stack([*found, *norms], -1)
 
     def normalised(self) -> tuple[torch.Tensor, ...]:
-        """Give the five parts that sum to the LayerNorm's output: mixing, preserving, residual, b_O and beta.
+        """Return the five parts that sum to the LayerNorm's output: mixing, preserving, residual, b_O and beta.
 
         (v - mean(v)) / s(whole) * gamma of each, and beta apart (Kobayashi 2021, section 3.3).
 
@@ -62,7 +62,7 @@ class Parts:
             ValueError: no normalisation follows.
         """
         if self.norm is None:
-            raise ValueError("the layer has no normalisation behind the residual")
+            raise ValueError("the layer has no normalisation after the residual")
         gain = self._gain()
         own = [_spread(v, gain) for v in (self.mixing, self.preserving, self.residual, self.bias)]
         return (*own, self.norm.bias.float())
@@ -96,7 +96,7 @@ class MixingReader:
         self.model = model
 
     def read(self, inputs: dict[str, torch.Tensor], take: Callable[[Parts], torch.Tensor]) -> list[torch.Tensor]:
-        """Run the model and give `take(parts)` for each layer."""
+        """Run the model and return `take(parts)` for each layer."""
         found: list[torch.Tensor] = []
         handles = []
         try:
@@ -152,7 +152,7 @@ class _Layer:
 
 
 def _matrix(projection: nn.Module) -> tuple[torch.Tensor, torch.Tensor]:
-    """Give W_O `[in, out]` in its own type and b_O `[out]` float32; GPT-2's Conv1D keeps the matrix transposed."""
+    """Return W_O `[in, out]` in its own type and b_O `[out]` float32; GPT-2's Conv1D keeps the matrix transposed."""
     weight: Any = projection.weight
     weight = weight.T if isinstance(projection, nn.Linear) else weight
     bias: Any = projection.bias

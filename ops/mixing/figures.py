@@ -23,7 +23,7 @@ _LENGTH_BINS = 12
 
 
 def draw_all(store: Store, tables: dict[str, pa.Table], model: str) -> list[str]:
-    """Draw every figure into `mixing/figures/` and give the files' names.
+    """Draw every figure into `mixing/figures/` and return the files' names.
 
     Args:
         store: the run's folder.
@@ -132,10 +132,10 @@ def draw_attention_norms(figure: "Figure", norms: pa.Table, model: str) -> None:
 
 
 def draw_residual_norms(figure: "Figure", norms: pa.Table, model: str) -> None:
-    """Draw the norms of the residual before and behind LayerNorm by layer, a line a class (as Figures 4 and 5)."""
+    """Draw the norms of the residual before and after LayerNorm by layer, a line a class (as Figures 4 and 5)."""
     classes = _present(norms, "token_class", CLASS_TITLES)
     layers = sorted(set(norms["layer"].to_pylist()))
-    titles = {"residual": "residual stream", "residual_ln": "its part behind LayerNorm"}
+    titles = {"residual": "residual stream", "residual_ln": "its part after LayerNorm"}
     shown = _present(norms, "quantity", titles)
     figure.set_size_inches(0.9 + 4.2 * len(shown), 3.6)
     panels = figure.subplots(1, len(shown), squeeze=False)[0]
@@ -171,7 +171,7 @@ def _counts(table: pa.Table, classes: list[str]) -> dict[str, int]:
 def _grid(
     table: pa.Table, column: str, value: str, classes: list[str], layers: int
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """Give means and standard deviations `[layers, classes]` of one stage or quantity, NaN where there is none."""
+    """Return means and standard deviations `[layers, classes]` of one stage or quantity, NaN where there is none."""
     grids = np.full((2, layers, len(classes)), np.nan)
     for row in table.filter(pc.equal(table[column], value)).to_pylist():
         if row["token_class"] in classes:
@@ -182,7 +182,7 @@ def _grid(
 def _binned(
     lengths: npt.NDArray[Any], n: npt.NDArray[Any], mean: npt.NDArray[Any]
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """Join neighbouring lengths to at most 12 groups of like size; give each one's mean length and mean value."""
+    """Join neighbouring lengths to at most 12 groups of like size; return each one's mean length and mean value."""
     share = (np.cumsum(n) - n / 2) / n.sum()
     group = (share * _LENGTH_BINS).astype(int)
     weight = np.bincount(group, n)

@@ -53,7 +53,7 @@ def pack(
         else:
             starts.append(i)
             lengths.append(tokens)
-    behind = [*starts[1:], len(n_tokens)] if starts else []
-    joined = [" ".join(texts[a:b]) for a, b in zip(starts, behind, strict=True)]
+    stop = [*starts[1:], len(n_tokens)] if starts else []
+    joined = [" ".join(texts[a:b]) for a, b in zip(starts, stop, strict=True)]
     begin = np.array(starts, np.int64)
-    return Packed(sent_ids[begin], np.array(behind, np.int64) - begin, joined, np.array(lengths, np.int64))
+    return Packed(sent_ids[begin], np.array(stop, np.int64) - begin, joined, np.array(lengths, np.int64))

@@ -32,12 +32,12 @@ def write_partial(path: str, result: MixingResult, notes: dict[str, Any], footer
 
 
 def rows_of(result: MixingResult) -> int:
-    """Give how many rows a shard's partial file has."""
+    """Return how many rows a shard's partial file has."""
     return len(result.moments)
 
 
 def merge_partials(store: Store, names: Iterable[str]) -> tuple[Totals, list[dict[str, Any]]]:
-    """Join partial files in the order given, so that rounding is the same in every run; give totals and all notes."""
+    """Join partial files in the order given, so that rounding is the same in every run; return totals and all notes."""
     totals: Totals = {}
     notes = []
     for name in names:
@@ -54,7 +54,7 @@ def merge_partials(store: Store, names: Iterable[str]) -> tuple[Totals, list[dic
 
 
 def token_rows(result: MixingResult, layers: int, strings: list[str]) -> Iterator[pa.Table]:
-    """Give the rows of `mixing/tokens` of one shard, in their order, in blocks of whole sequences.
+    """Return the rows of `mixing/tokens` of one shard, in their order, in blocks of whole sequences.
 
     Args:
         result: a shard's, measured with `keep`.
@@ -77,7 +77,7 @@ def token_rows(result: MixingResult, layers: int, strings: list[str]) -> Iterato
 
 def _sequence(sent_id: int, tokens: list[str], ratios: Any, layers: int) -> pa.Table:
     rows = len(ratios)
-    behind = pa.array(ratios[:, 2]) if ratios.shape[1] > 2 else pa.nulls(rows, pa.float32())
+    stop = pa.array(ratios[:, 2]) if ratios.shape[1] > 2 else pa.nulls(rows, pa.float32())
     columns = [
         pa.array(np.full(rows, sent_id)),
         pa.array(np.repeat(np.arange(len(tokens), dtype=np.int32), layers)),
@@ -85,6 +85,6 @@ def _sequence(sent_id: int, tokens: list[str], ratios: Any, layers: int) -> pa.T
         pa.array(np.tile(np.arange(1, layers + 1, dtype=np.int16), len(tokens))),
         pa.array(ratios[:, 0]),
         pa.array(ratios[:, 1]),
-        behind,
+        stop,
     ]
     return pa.Table.from_arrays(columns, schema=schema(TOKENS))

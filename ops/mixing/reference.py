@@ -27,7 +27,7 @@ class DirectMixing:
 
     @torch.inference_mode()
     def read(self, inputs: dict[str, torch.Tensor]) -> list[torch.Tensor]:
-        """Give each layer's ratios at the three stages, then the norms, `[sentences, tokens, 7]` float32."""
+        """Return each layer's ratios at the three stages, then the norms, `[sentences, tokens, 7]` float32."""
         found: list[torch.Tensor] = []
         handles = []
         for point in self.points:
@@ -63,7 +63,7 @@ def _watch(point: AttentionPoint, found: list[torch.Tensor]) -> list[Any]:
 def direct(
     x: torch.Tensor, value: torch.Tensor, alpha: torch.Tensor, point: AttentionPoint, whole: torch.Tensor
 ) -> torch.Tensor:
-    """Give one layer's ratios and norms.
+    """Return one layer's ratios and norms.
 
     Args:
         x: the residual, `[sentences, tokens, width]`.
@@ -86,10 +86,10 @@ def direct(
 
     gain: torch.Tensor = norm.weight / deviation
 
-    def behind(v: torch.Tensor) -> torch.Tensor:
+    def normalised(v: torch.Tensor) -> torch.Tensor:
         return (v - v.mean(-1, keepdim=True)) * gain
 
-    ratios = [(mixing, preserving), (mixing, preserving + x), (behind(mixing), behind(preserving + x))]
+    ratios = [(mixing, preserving), (mixing, preserving + x), (normalised(mixing), normalised(preserving + x))]
     found = [m.norm(dim=-1) / (m.norm(dim=-1) + p.norm(dim=-1)) for m, p in ratios]
-    norms = [v.norm(dim=-1) for v in (mixing, preserving, x, behind(x))]
+    norms = [v.norm(dim=-1) for v in (mixing, preserving, x, normalised(x))]
     return torch.stack([*found, *norms], -1)

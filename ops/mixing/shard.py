@@ -67,7 +67,7 @@ class MixingScorer:
 
     @torch.inference_mode()
     def measure(self, batch: list[Tokens]) -> tuple[torch.Tensor, torch.Tensor]:
-        """Give all values of a batch's real tokens, and the row of the batch that each token stands in.
+        """Return all values of a batch's real tokens, and the row of the batch that each token stands in.
 
         Returns:
             `[tokens, layers, quantities]` float32 in the order of the sequences, and `[tokens]` int64; on the CPU.

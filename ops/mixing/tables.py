@@ -10,17 +10,17 @@ from ops.schema import TABLES, schema
 
 
 def ratio_rows(totals: Totals, layers: int, names: tuple[str, ...]) -> pa.Table:
-    """Give `mixing/ratios`: a layer, stage and token class; a class that no token has, has no row."""
+    """Return `mixing/ratios`: a layer, stage and token class; a class that no token has, has no row."""
     return _rows("mixing/ratios", totals, layers, names, "class", [n for n in names if n in STAGES])
 
 
 def length_rows(totals: Totals, layers: int, names: tuple[str, ...]) -> pa.Table:
-    """Give `mixing/lengths`: a layer, stage and length of the sequences."""
+    """Return `mixing/lengths`: a layer, stage and length of the sequences."""
     return _rows("mixing/lengths", totals, layers, names, "length", [n for n in names if n in STAGES])
 
 
 def norm_rows(totals: Totals, layers: int, names: tuple[str, ...]) -> pa.Table:
-    """Give `mixing/norms`: a layer, quantity and token class."""
+    """Return `mixing/norms`: a layer, quantity and token class."""
     return _rows("mixing/norms", totals, layers, names, "class", [n for n in names if n not in STAGES])
 
 

@@ -29,7 +29,7 @@ class TokenClasses:
             self._added[tokenizer.cls_id] = CLS
 
     def __call__(self, ids: npt.NDArray[np.int64], added: npt.NDArray[np.bool_]) -> npt.NDArray[np.int8]:
-        """Give each token's class as its place in CLASSES; [CLS] and [SEP] are such only where they were added.
+        """Return each token's class as its place in CLASSES; [CLS] and [SEP] are such only where they were added.
 
         Args:
             ids: token ids, of any shape.

@@ -44,7 +44,7 @@ class Scorer:
         self.reader = SiteReader(load_model(facts, options.device, options.dtype), facts.layers, options.site)
 
     def score(self, batch: list[Tokens]) -> list[torch.Tensor]:
-        """Give each layer's pooled activations `[sentences, units]` float32, on the model's device."""
+        """Return each layer's pooled activations `[sentences, units]` float32, on the model's device."""
         return self._read(*pad(batch, self.pad_id, self.device))
 
     @torch.inference_mode()
@@ -54,12 +54,12 @@ class Scorer:
         return self.reader.read({"input_ids": ids, "attention_mask": real.long()}, pooler)
 
     def widths(self) -> tuple[int, ...]:
-        """Give the number of units of each layer at this site, by scoring one token."""
+        """Return the number of units of each layer at this site, by scoring one token."""
         return tuple(layer.shape[1] for layer in self.score([Tokens([0], [0], False)]))
 
 
 def pad(batch: list[Tokens], pad_id: int, device: torch.device) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Give ids (int64), real tokens and added tokens (bool), each `[sentences, longest]`, padded on the right."""
+    """Return ids (int64), real tokens and added tokens (bool), each `[sentences, longest]`, padded on the right."""
     lengths = np.array([len(t.ids) for t in batch])
     real = np.arange(lengths.max()) < lengths[:, None]
     ids = np.full(real.shape, pad_id, np.int64)

@@ -1,4 +1,4 @@
-"""Where attention, its output matrix, the residual and the normalisation behind them stand in a layer."""
+"""Where attention, its output matrix, the residual and the normalisation after them stand in a layer."""
 
 from dataclasses import dataclass
 
@@ -64,7 +64,7 @@ def check_architecture(model_type: str, name: str = "") -> None:
     if model_type not in _NAMES:
         raise InputError(
             f"--model {name or model_type}: mixing in a {model_type} is not known; it works for {', '.join(_NAMES)} "
-            "(gpt2 without the stage behind the normalisation)"
+            "(gpt2 without the stage after the normalisation)"
         )
 
 

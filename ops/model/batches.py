@@ -11,7 +11,7 @@ _BATCHES_PER_BUDGET = 64  # What a batch costs whatever it holds: on a CPU about
 
 
 def length_batches(n_tokens: npt.NDArray[np.integer], budget: int) -> Iterator[npt.NDArray[np.int64]]:
-    """Give the row numbers of each batch, longest sentences first; a function of the lengths and the budget alone.
+    """Return the row numbers of each batch, longest sentences first; a function of the lengths and the budget alone.
 
     Of all ways to cut the sentences, sorted by length, into batches within the budget, this is the one that costs
     least: the tokens of its batches, padding included, and for each batch a 64th of the budget.
@@ -23,28 +23,28 @@ def length_batches(n_tokens: npt.NDArray[np.integer], budget: int) -> Iterator[n
     order = np.argsort(-n_tokens.astype(np.int64), kind="stable")
     lengths = np.maximum(n_tokens[order].astype(np.int64), 1)
     first = _cut(lengths, budget, max(budget // _BATCHES_PER_BUDGET, 1))
-    behind = len(order)
+    stop = len(order)
     batches = []
-    while behind:
-        batches.append(order[first[behind] : behind])
-        behind = int(first[behind])
+    while stop:
+        batches.append(order[first[stop] : stop])
+        stop = int(first[stop])
     yield from reversed(batches)
 
 
 @compiled
 def _cut(lengths: npt.NDArray[np.int64], budget: int, own: int) -> npt.NDArray[np.int64]:
-    """Give, for every number of sentences, where the last batch of the cheapest way to cut so many begins."""
+    """Return, for every number of sentences, where the last batch of the cheapest way to cut so many begins."""
     cost = np.zeros(len(lengths) + 1, np.int64)
     first = np.zeros(len(lengths) + 1, np.int64)
-    for behind in range(1, len(lengths) + 1):
-        start = behind - 1
-        cost[behind] = cost[start] + lengths[start] + own
-        first[behind] = start
+    for stop in range(1, len(lengths) + 1):
+        start = stop - 1
+        cost[stop] = cost[start] + lengths[start] + own
+        first[stop] = start
         start -= 1
-        while start >= 0 and lengths[start] * (behind - start) <= budget:
-            found = cost[start] + lengths[start] * (behind - start) + own
-            if found < cost[behind]:
-                cost[behind] = found
-                first[behind] = start
+        while start >= 0 and lengths[start] * (stop - start) <= budget:
+            found = cost[start] + lengths[start] * (stop - start) + own
+            if found < cost[stop]:
+                cost[stop] = found
+                first[stop] = start
             start -= 1
     return first

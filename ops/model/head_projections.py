@@ -58,7 +58,7 @@ class LayerProjections:
 
 
 def head_projections(model: nn.Module, facts: ModelFacts) -> list[LayerProjections]:
-    """Give the projections of every layer, from the first to the last.
+    """Return the projections of every layer, from the first to the last.
 
     Raises:
         InputError: the architecture is not known.
@@ -88,7 +88,7 @@ def _layer(modules: tuple[nn.Module, ...], heads: int) -> LayerProjections:
 
 
 def _matrix(module: nn.Module) -> torch.Tensor:
-    """Give the matrix `[outputs, inputs]`; GPT-2's modules hold its transpose."""
+    """Return the matrix `[outputs, inputs]`; GPT-2's modules hold its transpose."""
     weight: torch.Tensor = module.weight.detach()  # type: ignore[assignment, operator]
     return weight if isinstance(module, nn.Linear) else weight.T
 
@@ -100,7 +100,7 @@ def _bias(module: nn.Module, size: int) -> torch.Tensor:
 
 
 def word_embeddings(model: nn.Module, facts: ModelFacts) -> torch.Tensor:
-    """Give the table of word embeddings alone, without positions and normalisation, `[vocabulary, width]`.
+    """Return the table of word embeddings alone, without positions and normalisation, `[vocabulary, width]`.
 
     Raises:
         InputError: its rows are not as wide as the heads' input (ELECTRA's factorised table), or one is not finite.

@@ -62,7 +62,7 @@ def quiet_transformers() -> Iterator[None]:
 
 
 def locate_model(name: str) -> tuple[str, str]:
-    """Give the directory or hub id that `name` is loaded from, and the revision.
+    """Return the directory or hub id that `name` is loaded from, and the revision.
 
     Raises:
         InputError: it is not there, or the hub cannot be reached and it is not in the cache.
@@ -142,10 +142,10 @@ def read_facts(name: str) -> ModelFacts:
 
 
 def position_limit(config: Any, model: torch.nn.Module) -> int:
-    """Give the most tokens the model takes; where it has no limit of its own, 4,096.
+    """Return the most tokens the model takes; where it has no limit of its own, 4,096.
 
-    A learned table whose `padding_idx` is set (RoBERTa and its kin) starts counting behind that row, so that many
-    rows are not to be had.
+    A learned table whose `padding_idx` is set (RoBERTa and its kin) starts counting after that row, so that many
+    rows are not available.
     """
     limit = getattr(config, "max_position_embeddings", None)
     if not isinstance(limit, int) or limit <= 0:

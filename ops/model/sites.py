@@ -42,7 +42,7 @@ _FEED_FORWARD_OUTPUT = (
 class SiteReader:
     """Reads one site of every layer of a model, in one forward pass.
 
-    `hidden`: what `output_hidden_states` gives for each layer (for the last one, the model's own output, so behind a
+    `hidden`: what `output_hidden_states` gives for each layer (for the last one, the model's own output, so after a
     final normalisation where there is one). `mlp`: after the activation function, which is what enters the
     feed-forward's second matrix (in a gated layer, the product with the gate). `attention`: after the output
     projection W_O, before residual and normalisation.
@@ -65,7 +65,7 @@ class SiteReader:
             self._points = [_find_point(model, block, site) for block in self._blocks]
 
     def read(self, inputs: dict[str, torch.Tensor], take: Callable[[torch.Tensor], torch.Tensor]) -> list[torch.Tensor]:
-        """Run the model and give `take(states)` for each layer, the states being `[sentences, tokens, units]`."""
+        """Run the model and return `take(states)` for each layer, the states being `[sentences, tokens, units]`."""
         shape = inputs["input_ids"].shape
         if self.site == "hidden" and self._blocks is None:
             states = self.model(**inputs, output_hidden_states=True).hidden_states
@@ -111,7 +111,7 @@ def _shaped(take: Callable[[torch.Tensor], torch.Tensor], shape: torch.Size) -> 
 
 
 def _find_blocks(model: nn.Module, layers: int) -> list[nn.Module] | None:
-    """Give the layers, or None where hooks on them would not do.
+    """Return the layers, or None where hooks on them would not do.
 
     ALBERT runs one shared layer again and again; inside XLNet tokens come before sentences.
     """

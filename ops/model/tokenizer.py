@@ -68,7 +68,7 @@ class Tokenizer:
         return Tokens(out["input_ids"], out["special_tokens_mask"], whole > len(out["input_ids"]))
 
     def decode(self, ids: list[int]) -> list[str | None]:
-        """Give the tokens' strings; None for an id that the tokenizer never gives."""
+        """Return the tokens' strings; None for an id that the tokenizer never gives."""
         return list(self._own.convert_ids_to_tokens(ids))
 
     @property
@@ -83,7 +83,7 @@ class Tokenizer:
         return self.cls_id is not None and bool(first.ids) and first.ids[0] == self.cls_id and bool(first.added[0])
 
     def vocabulary(self) -> list[str]:
-        """Give every token's string, by id; an id that no token has gives an empty one."""
+        """Return every token's string, by id; an id that no token has gives an empty one."""
         strings = [""] * (max(self._own.get_vocab().values()) + 1)
         for token, number in self._own.get_vocab().items():
             strings[number] = token

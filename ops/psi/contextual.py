@@ -10,7 +10,7 @@ from ops.psi.psi import VALUES, psi
 
 
 class ContextualPsi:
-    """Reads psi of the projections' real input: what the layer below gave, and in GPT-2 behind the normalisation.
+    """Reads psi of the projections' real input: what the layer below gave, and in GPT-2 after the normalisation.
 
     W x is what a projection puts out less its bias, so no matrix product is done again.
 
@@ -25,7 +25,7 @@ class ContextualPsi:
         self._biases = [layer.bias for layer in layers]
 
     def read(self, inputs: dict[str, torch.Tensor], real: torch.Tensor) -> torch.Tensor:
-        """Run the model and give psi of every real token, `[tokens, layers, 4, heads]` float32.
+        """Run the model and return psi of every real token, `[tokens, layers, 4, heads]` float32.
 
         Args:
             inputs: what the model takes.
@@ -51,7 +51,7 @@ class ContextualPsi:
     def _hook(
         self, layer: int, which: slice, values: torch.Tensor, real: torch.Tensor, norm: list[torch.Tensor]
     ) -> Any:
-        """Give a hook that writes psi of the projections `which`; the layer's first one leaves ||x|| in `norm`."""
+        """Return a hook that writes psi of the projections `which`; the layer's first one leaves ||x|| in `norm`."""
         bias = self._biases[layer][which]
 
         def hook(module: nn.Module, args: tuple[torch.Tensor, ...], output: torch.Tensor) -> None:

@@ -55,7 +55,7 @@ def draw_contextual(store: Store, layers: int) -> None:
 
 
 def _layer_pairs(store: Store, layer: int) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
-    """Give static and contextual psi_qkv of all heads of a layer and of the tokens that occur often enough."""
+    """Return static and contextual psi_qkv of all heads of a layer and of the tokens that occur often enough."""
     here = pc.field("layer") == layer
     own = _read(store, "psi/contextual", ["head", "token_id", "psi_qkv_mean"], here & (pc.field("n") >= LEAST))
     alone = _read(store, "psi/tokens", ["head", "token_id", "psi_qkv"], here)

@@ -26,7 +26,7 @@ class Plane(NamedTuple):
 
 
 def position_table(model: nn.Module) -> torch.Tensor | None:
-    """Give the position embeddings in order, `[positions, width]`, or None for a model without a table of them.
+    """Return the position embeddings in order, `[positions, width]`, or None for a model without a table of them.
 
     Rows up to the padding's stand for no position (RoBERTa and its kin) and are left out.
     """
@@ -48,7 +48,7 @@ def principal_plane(vectors: Vectors) -> Plane:
 
 
 def cosine(a: Vectors, b: Vectors) -> float:
-    """Give the cosine of two vectors; not a number where one is zero."""
+    """Return the cosine of two vectors; not a number where one is zero."""
     with np.errstate(invalid="ignore"):
         wide = a.astype(np.float64), b.astype(np.float64)
         return float(np.divide(wide[0] @ wide[1], np.linalg.norm(wide[0]) * np.linalg.norm(wide[1])))
@@ -76,7 +76,7 @@ def cosine_histogram(a: Vectors, b: Vectors, bins: int) -> npt.NDArray[np.int64]
 def position_attention(
     model: nn.Module, layer: LayerProjections, positions: torch.Tensor, decoder: bool
 ) -> npt.NDArray[np.float32]:
-    """Give the first layer's attention where the input is the position embeddings alone, `[heads, query, key]`.
+    """Return the first layer's attention where the input is the position embeddings alone, `[heads, query, key]`.
 
     The vectors go the model's own way: through the normalisation in front of the first projections, then to queries and
     keys with their biases; words and segments are left out. A decoder's query sees the positions up to its own.

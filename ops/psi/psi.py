@@ -10,7 +10,7 @@ TOKENS_PER_BLOCK = 4_096
 
 
 def psi(projected: torch.Tensor, norm: torch.Tensor, width: int) -> torch.Tensor:
-    """Give psi(P, x) = (||P x|| / sqrt(d')) / (||x|| / sqrt(d)) of vectors projected by heads (Maeda 2024).
+    """Return psi(P, x) = (||P x|| / sqrt(d')) / (||x|| / sqrt(d)) of vectors projected by heads (Maeda 2024).
 
     Args:
         projected: P x without bias, `[..., heads, d']`.
@@ -31,13 +31,13 @@ def psi(projected: torch.Tensor, norm: torch.Tensor, width: int) -> torch.Tensor
 
 
 def with_product(values: torch.Tensor) -> torch.Tensor:
-    """Put psi_qkv, the product of psi_q, psi_k and psi_v `[..., 3, heads]`, behind them: `[..., 4, heads]`."""
+    """Put psi_qkv, the product of psi_q, psi_k and psi_v `[..., 3, heads]`, after them: `[..., 4, heads]`."""
     return torch.cat([values, values.prod(-2, keepdim=True)], -2)
 
 
 @torch.inference_mode()
 def static_psi(vectors: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
-    """Give the psi of every vector in every head of one layer, by one matrix product for all heads of a block.
+    """Return the psi of every vector in every head of one layer, by one matrix product for all heads of a block.
 
     Args:
         vectors: x, `[tokens, width]` float32: the word embeddings alone.
@@ -58,7 +58,7 @@ def _blocks(vectors: torch.Tensor, weight: torch.Tensor) -> Iterator[torch.Tenso
 
 
 def random_direction(weight: torch.Tensor) -> torch.Tensor:
-    """Give the psi to expect of a random direction, the root mean square of psi_q, psi_k and psi_v over all directions.
+    """Return the psi to expect of a random direction: the root mean square of psi_q, psi_k and psi_v over all of them.
 
     The mean of ||P x||^2 over directions of x is ||P||_F^2 ||x||^2 / d, so that of psi^2 is ||P||_F^2 / d'. For
     psi_qkv the product of the three is given, a scale and no mean.

@@ -19,7 +19,7 @@ EXAMPLES = 10
 def vocabulary_rows(
     tokens: Sequence[str | None], special: Sequence[str], vectors: Floats, labels: Labels, superclusters: Labels
 ) -> pa.Table:
-    """Give the rows of `psi/vocabulary`.
+    """Return the rows of `psi/vocabulary`.
 
     Args:
         tokens: the vocabulary in the order of its ids; None for a row that the tokenizer never gives.
@@ -46,7 +46,7 @@ def vocabulary_rows(
 
 
 def token_rows(layer: int, values: Floats) -> Iterator[pa.Table]:
-    """Give the rows of `psi/tokens` of one layer (from 1), head by head; `values` are `[tokens, 4, heads]` float32."""
+    """Return the rows of `psi/tokens` of one layer (from 1), head by head; `values`: `[tokens, 4, heads]` float32."""
     for head in range(values.shape[2]):
         columns = {n: pa.array(values[:, i, head], from_pandas=True) for i, n in enumerate(VALUES)}
         yield pa.table(
@@ -55,7 +55,7 @@ def token_rows(layer: int, values: Floats) -> Iterator[pa.Table]:
 
 
 def cluster_rows(layer: int, values: Floats, random: Floats, vocabulary: pa.Table) -> Iterator[pa.Table]:
-    """Give the rows of `psi/clusters` of one layer, head by head, by rank.
+    """Return the rows of `psi/clusters` of one layer, head by head, by rank.
 
     Args:
         layer: from 1.
@@ -91,7 +91,7 @@ def cluster_rows(layer: int, values: Floats, random: Floats, vocabulary: pa.Tabl
 
 
 def contextual_rows(moments: TokenMoments, layers: int, heads: int) -> Iterator[pa.Table]:
-    """Give the rows of `psi/contextual`, head by head; the moments' columns are layer by layer `[4, heads]`."""
+    """Return the rows of `psi/contextual`, head by head; the moments' columns are layer by layer `[4, heads]`."""
     shape = (len(moments.ids), layers, len(VALUES), heads)
     mean, std = (m.astype(np.float32).reshape(shape) for m in (moments.mean, moments.std))
     for layer in range(layers):

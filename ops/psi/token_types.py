@@ -15,14 +15,14 @@ INSIDE, AFTER_SPACE = "##", ("Ġ", "▁")
 
 
 def vocabulary_mark(tokens: Sequence[str | None]) -> str:
-    """Give the mark that most pieces of a vocabulary begin with: `##`, `Ġ` or `▁`; none of them gives an empty one."""
+    """Return the mark that most pieces of a vocabulary begin with: `##`, `Ġ` or `▁`; none of them: an empty one."""
     counts = {mark: sum(t is not None and t.startswith(mark) for t in tokens) for mark in (INSIDE, *AFTER_SPACE)}
     mark = max(counts, key=lambda m: counts[m])
     return mark if counts[mark] else ""
 
 
 def token_type(token: str | None, mark: str, special: Collection[str] = ()) -> str:
-    """Give a token's type by the first of these rules that holds.
+    """Return a token's type by the first of these rules that holds.
 
     1. Special: padding and reserved places (`[PAD]`, `[unused7]`, a row that the tokenizer never gives: None).
     2. Tags: the tokenizer's other special tokens (`[CLS]`, `[SEP]`, `[MASK]`, `[UNK]`).
@@ -59,7 +59,7 @@ def token_type(token: str | None, mark: str, special: Collection[str] = ()) -> s
 
 
 def piece_text(token: str, mark: str) -> str | None:
-    """Give a piece's characters without its mark; None where its bytes are but a part of a character."""
+    """Return a piece's characters without its mark; None where its bytes are but a part of a character."""
     text = token.removeprefix(mark)
     if mark != "Ġ":
         return text
@@ -72,7 +72,7 @@ def piece_text(token: str, mark: str) -> str | None:
 
 
 def cluster_types(types: Sequence[str], labels: npt.NDArray[np.integer]) -> list[str]:
-    """Give each cluster the type that most of its tokens have; of equally many the first of `TYPES`.
+    """Return each cluster the type that most of its tokens have; of equally many the first of `TYPES`.
 
     Args:
         types: type of each token, `[tokens]`.
@@ -91,7 +91,7 @@ def _foreign(character: str) -> bool:
 
 
 def _byte_alphabet() -> dict[str, int]:
-    """Give the byte of each character of byte-level vocabularies: printable ones stand for themselves, the others
+    """Return the byte of each character of byte-level vocabularies: printable ones stand for themselves, the others
     for the characters from 256 on, in their order.
     """
     printable = {*range(33, 127), *range(161, 173), *range(174, 256)}

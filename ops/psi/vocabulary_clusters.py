@@ -18,12 +18,12 @@ SUPERCLUSTERS = 7
 
 
 def default_clusters(vocabulary: int) -> int:
-    """Give the number of clusters in the paper's proportion: 1,000 for 30,522 tokens."""
+    """Return the number of clusters in the paper's proportion: 1,000 for 30,522 tokens."""
     return max(round(vocabulary * PAPER_CLUSTERS / PAPER_VOCABULARY), 1)
 
 
 def k_means(vectors: npt.NDArray[np.floating], clusters: int, rng: np.random.Generator) -> Labels:
-    """Cluster vectors `[tokens, width]` by Lloyd's k-means from one k-means++ start, and give each one's cluster.
+    """Cluster vectors `[tokens, width]` by Lloyd's k-means from one k-means++ start, and return each one's cluster.
 
     Clusters are numbered by their first token, without gaps: where fewer than `clusters` vectors are distinct, there
     are fewer. One thread does it, since the order in which threads add would change the last bits.
@@ -39,26 +39,26 @@ def k_means(vectors: npt.NDArray[np.floating], clusters: int, rng: np.random.Gen
 
 
 def centroids(vectors: npt.NDArray[np.floating], labels: Labels) -> Floats:
-    """Give the mean of each cluster's vectors, `[clusters, width]` float64."""
+    """Return the mean of each cluster's vectors, `[clusters, width]` float64."""
     total = np.zeros((int(labels.max()) + 1, vectors.shape[1]))
     np.add.at(total, labels, vectors)
     return np.asarray(total / np.bincount(labels)[:, None])
 
 
 def distances(vectors: npt.NDArray[np.floating], labels: Labels, centres: Floats) -> Floats:
-    """Give each vector's Euclidean distance to its cluster's centroid, `[tokens]` float64."""
+    """Return each vector's Euclidean distance to its cluster's centroid, `[tokens]` float64."""
     return np.asarray(np.linalg.norm(vectors - centres[labels], axis=1))
 
 
 def examples(labels: Labels, distance: Floats, count: int) -> list[npt.NDArray[np.int64]]:
-    """Give for each cluster the places of its `count` tokens nearest to the centroid, the nearest first."""
+    """Return for each cluster the places of its `count` tokens nearest to the centroid, the nearest first."""
     order = np.lexsort((np.arange(len(labels)), distance, labels))
     ends = np.cumsum(np.bincount(labels))[:-1]
     return [rows[:count] for rows in np.split(order, ends)]
 
 
 def agreements(labellings: list[Labels]) -> list[tuple[int, int, float]]:
-    """Give (a, b, adjusted Rand index) for every two labellings of the same tokens: 1 is equal, 0 is chance."""
+    """Return (a, b, adjusted Rand index) for every two labellings of the same tokens: 1 is equal, 0 is chance."""
     return [
         (a, b, float(adjusted_rand_score(labellings[a], labellings[b])))
         for a, b in combinations(range(len(labellings)), 2)

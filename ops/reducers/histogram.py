@@ -12,7 +12,7 @@ _CORE = 1.5
 
 
 def edges_from_pilot(pilot: torch.Tensor, bins: int = BINS) -> torch.Tensor:
-    """Give each neuron's inner edges from some of its activations.
+    """Return each neuron's inner edges from some of its activations.
 
     Edges lie around the pilot's median, in units of the pilot's spread on that side of it (the root mean square
     distance from the median). A quarter of the bins covers the 1.5 spreads around the median; the others cover the two
@@ -24,7 +24,7 @@ def edges_from_pilot(pilot: torch.Tensor, bins: int = BINS) -> torch.Tensor:
         bins: number of bins, the two open ones included; at least 8, even.
 
     Returns:
-        `[neurons, bins - 1]` float32, strictly rising for every neuron, a constant one too.
+        `[neurons, bins - 1]` float32, strictly ascending for every neuron, a constant one too.
     """
     x = pilot.double().cpu().numpy()
     median = np.median(x, axis=0)
@@ -53,7 +53,7 @@ def count_bins(values: torch.Tensor, edges: torch.Tensor) -> torch.Tensor:
 
     Args:
         values: `[sentences, neurons]` float32.
-        edges: `[neurons, bins - 1]` float32, rising, on the same device.
+        edges: `[neurons, bins - 1]` float32, ascending, on the same device.
 
     Returns:
         `[neurons, bins]` int64.
@@ -108,7 +108,7 @@ def _spread(distance: np.ndarray, median: np.ndarray) -> np.ndarray:
 
 
 def _growing(count: int, total: float) -> np.ndarray:
-    """Give `count` rising numbers from 1 to `total` whose differences grow by one factor."""
+    """Return `count` ascending numbers from 1 to `total` whose differences grow by one factor."""
     low, high = 1.0, 4.0
     for _ in range(80):
         factor = (low + high) / 2

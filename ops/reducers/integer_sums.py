@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 @dataclass(frozen=True)
 class Sums:
-    """The sums behind a mean: `n` sentences, the sum of their numbers and of the squares.
+    """The sums that a mean is made of: `n` sentences, the sum of their numbers and of the squares.
 
     They are whole, so adding sets of sentences or taking a part off (the baseline's winners) loses nothing.
 

@@ -7,7 +7,7 @@ EMPTY = torch.iinfo(torch.int64).min
 
 
 def encode(values: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
-    """Give int64 keys whose descending order is: higher activation first, then lower sentence id.
+    """Return int64 keys whose descending order is: higher activation first, then lower sentence id.
 
     Args:
         values: finite activations, float32, any shape; -0.0 counts as 0.0.
@@ -19,7 +19,7 @@ def encode(values: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
 
 
 def decode(keys: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """Give back the activations (float32) and sentence ids (int64) of `keys`."""
+    """Return the activations (float32) and sentence ids (int64) of `keys`."""
     ordered = (keys >> 32).to(torch.int32)
     values = (ordered ^ ((ordered >> 31) & 0x7FFFFFFF)).view(torch.float32)
     return values, MAX_IDS - 1 - (keys & (MAX_IDS - 1))

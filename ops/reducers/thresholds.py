@@ -11,7 +11,7 @@ _MARGIN = 1e-5
 
 
 def histogram_bounds(counts: Counts, edges: Floats, k: int) -> tuple[Floats, Floats]:
-    """Give what an activation must reach, for each neuron, to be among the `k` highest or lowest.
+    """Return what an activation must reach, for each neuron, to be among the `k` highest or lowest.
 
     Where `k` distinct sentences reach an edge of the histogram, none below that edge can win, whoever saw them: the
     bound is the highest such edge (for the lowest activations, the lowest edge that `k` lie below), let out by a
@@ -19,7 +19,7 @@ def histogram_bounds(counts: Counts, edges: Floats, k: int) -> tuple[Floats, Flo
 
     Args:
         counts: how many distinct sentences fell into each bin, `[neurons, bins]`.
-        edges: the inner edges, `[neurons, bins - 1]`, rising.
+        edges: the inner edges, `[neurons, bins - 1]`, ascending.
         k: winners of each neuron and pole.
 
     Returns:
@@ -62,5 +62,5 @@ class SharedBound:
             self.counts += counts
 
     def bounds(self) -> tuple[Floats, Floats]:
-        """Give the bounds, as `histogram_bounds` does."""
+        """Return the bounds, as `histogram_bounds` does."""
         return histogram_bounds(self.counts, self.edges, self.k)

@@ -43,7 +43,7 @@ class TokenSums:
         self.sums[distinct] += added.view(-1, *self.sums.shape[1:])
 
     def moments(self) -> "TokenMoments":
-        """Give the moments of the tokens seen so far."""
+        """Return the moments of the tokens seen so far."""
         seen = self.count.nonzero()[:, 0]
         count = self.count[seen].cpu().numpy()
         total, squares = (self.sums[seen, i].cpu().numpy() for i in (0, 1))
@@ -53,7 +53,7 @@ class TokenSums:
 
 @dataclass(frozen=True)
 class TokenMoments:
-    """Count `[tokens]`, mean and central sum of squares `[tokens, columns]` of the tokens `ids` (rising).
+    """Count `[tokens]`, mean and central sum of squares `[tokens, columns]` of the tokens `ids` (ascending).
 
     `merge` joins those of two sets of sentences (Chan, Golub and LeVeque 1979); `empty` is neutral. Rounding depends on
     the order of the merges, so who needs the same bits merges in the same order.
@@ -91,7 +91,7 @@ class TokenMoments:
         return np.asarray(np.sqrt(self.m2 / self.count[:, None]))
 
     def table(self) -> pa.Table:
-        """Give the moments as a table, a row for each token."""
+        """Return the moments as a table, a row for each token."""
         columns = self.mean.shape[1]
         listed = {n: pa.FixedSizeListArray.from_arrays(v.ravel(), columns) for n, v in self._matrices().items()}
         return pa.table({"token_id": pa.array(self.ids), "n": pa.array(self.count), **listed})

@@ -54,7 +54,7 @@ class TopK:
         self.bound = torch.maximum(self.bound, bound.to(self.bound))
 
     def insert(self, neuron: torch.Tensor, keys: torch.Tensor) -> None:
-        """Take in encoded pairs: `neuron` int64 `[pairs]` in rising order, `keys` int64 `[pairs]`."""
+        """Take in encoded pairs: `neuron` int64 `[pairs]` in ascending order, `keys` int64 `[pairs]`."""
         while len(neuron):
             counts = torch.bincount(neuron, minlength=len(self.filled))
             place = torch.arange(len(neuron), device=neuron.device) - (counts.cumsum(0) - counts)[neuron]
@@ -68,7 +68,7 @@ class TopK:
         self.insert(neuron, other.keys[neuron, slot])
 
     def result(self) -> torch.Tensor:
-        """Give the winners' keys `[neurons, k]` int64 in order, the slots past the last winner holding `EMPTY`."""
+        """Return the winners' keys `[neurons, k]` int64 in order, the slots past the last winner holding `EMPTY`."""
         self._compact(torch.arange(len(self.filled), device=self.filled.device))
         return self.keys[:, : self.k]
 

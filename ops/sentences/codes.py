@@ -34,7 +34,7 @@ VOCABULARY_SCHEMA = pa.schema([("kind", pa.string()), ("name", pa.string())])
 
 
 def sentence_table(corpus: pa.Table, annotations: list[Annotation], baseline: pa.Array, winner: pa.Array) -> pa.Table:
-    """Give the rows of `sentences/` for rows of `corpus/` and their annotations."""
+    """Return the rows of `sentences/` for rows of `corpus/` and their annotations."""
     columns = {name: corpus[name] for name in ("sent_id", "text", "dataset", "doc_id", "meta")}
     columns |= {
         "words": pa.array([a.words for a in annotations], pa.list_(pa.string())),
@@ -47,7 +47,7 @@ def sentence_table(corpus: pa.Table, annotations: list[Annotation], baseline: pa
 
 
 def coded_table(sentences: pa.Table) -> pa.Table:
-    """Give the rows of the store for rows of `sentences/`; trees without words and punctuation, as labels and sizes."""
+    """Return the store's rows for rows of `sentences/`; trees without words and punctuation, as labels and sizes."""
     trees = [read(tree) if tree is not None else ([], []) for tree in sentences["tree"].to_pylist()]
     columns = {name: sentences[name] for name in ("sent_id", "is_baseline", "is_winner", "dataset", "doc_id", "meta")}
     columns |= {
@@ -60,7 +60,7 @@ def coded_table(sentences: pa.Table) -> pa.Table:
 
 
 def vocabulary(tables: Iterable[pa.Table]) -> pa.Table:
-    """Give every name that occurs in tables of the store, each kind sorted: a name's code is its place there."""
+    """Return every name that occurs in tables of the store, each kind sorted: a name's code is its place there."""
     found: dict[str, set[str]] = {kind: set() for kind in KINDS}
     for table in tables:
         for kind, column in _COLUMNS.items():
@@ -70,7 +70,7 @@ def vocabulary(tables: Iterable[pa.Table]) -> pa.Table:
 
 
 def vocabulary_columns() -> list[str]:
-    """Give the columns of the store that `vocabulary` reads."""
+    """Return the columns of the store that `vocabulary` reads."""
     return list(_COLUMNS.values())
 
 

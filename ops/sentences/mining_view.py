@@ -40,19 +40,19 @@ class MiningText:
         self._word_is_mark = np.array([all(c in _MARKS for c in word) for word in words], bool)
 
     def words(self, rows: Longs) -> Sequences:
-        """Give the words of these rows, punctuation left out: by the words' tags, or by sight where there are none."""
+        """Return the words of these rows, punctuation left out: by the words' tags, or by sight without any."""
         return self._worded(rows)[0]
 
     def words_and_tags(self, rows: Longs) -> tuple[Sequences, Sequences]:
-        """Give words and tags of these rows item by item, punctuation left out; `NO_TAG` where a sentence has none."""
+        """Return words and tags of these rows item by item, punctuation left out; `NO_TAG` where there is none."""
         return self._worded(rows)
 
     def tags(self, rows: Longs) -> Sequences:
-        """Give the tags of these rows, punctuation left out."""
+        """Return the tags of these rows, punctuation left out."""
         return self.store.tags(rows).without(self._tag_is_mark)
 
     def forest(self, rows: Longs) -> Forest:
-        """Give the trees of these rows."""
+        """Return the trees of these rows."""
         forest = self.store.forest(rows)
         if not self.collapse_root or ROOT not in self.label_names or "S" not in self.label_names:
             return forest

@@ -50,7 +50,7 @@ def load_pipeline(name: str) -> Language:
 
 
 def describe(pipeline: Language) -> str:
-    """Give the name and version that the run's record keeps, with the sha256 of the pipeline's files if it has any."""
+    """Return the name and version that run.json keeps, and the sha256 of the pipeline's files if it has any."""
     meta = pipeline.meta
     name = f"{meta.get('lang', '')}_{meta.get('name', '')} {meta.get('version', '')}".strip()
     if pipeline.path is None:
@@ -68,7 +68,7 @@ class Annotator:
         self.pipeline = load_pipeline(name)
 
     def annotate(self, texts: list[str]) -> list[Annotation]:
-        """Give each sentence's words, tags and tree, in order."""
+        """Return each sentence's words, tags and tree, in order."""
         return [read_annotation(doc) for doc in self.pipeline.pipe(texts, batch_size=256)]
 
 

@@ -25,7 +25,7 @@ class SentenceStore:
     """What mining needs of every sentence in `sentences/`, by row; rows are in the order of sentence ids.
 
     Attributes:
-        sent_id: `[sentences]` int64, rising.
+        sent_id: `[sentences]` int64, ascending.
         baseline, winner: `[sentences]` bool.
         doc, dataset: codes `[sentences]` int32.
         names: the sorted names of each kind of code (`word`, `tag`, `label`, `dataset`, `doc_id`).
@@ -44,7 +44,7 @@ class SentenceStore:
         self._lists = {n: tuple(np.asarray(self._load(f)) for f in (n, f"{n}_offsets")) for n in (*_LISTS, "sizes")}
 
     def rows(self, sent_ids: Longs) -> Longs:
-        """Give the rows of these sentences.
+        """Return the rows of these sentences.
 
         Raises:
             KeyError: one of them is not in the store.
@@ -56,20 +56,20 @@ class SentenceStore:
         return rows
 
     def words(self, rows: Longs) -> Sequences:
-        """Give the words of these rows as codes."""
+        """Return the words of these rows as codes."""
         return self._take("words", rows)
 
     def tags(self, rows: Longs) -> Sequences:
-        """Give the tags of these rows as codes; a sentence that was not tagged has none."""
+        """Return the tags of these rows as codes; a sentence that was not tagged has none."""
         return self._take("tags", rows)
 
     def forest(self, rows: Longs) -> Forest:
-        """Give the trees of these rows, ROOT among their nodes; a sentence that was not parsed has an empty one."""
+        """Return the trees of these rows, ROOT among their nodes; a sentence that was not parsed has an empty one."""
         labels = self._take("labels", rows)
         return Forest(labels.items, self._take("sizes", rows).items, labels.offsets)
 
     def lengths(self, rows: Longs) -> Longs:
-        """Give the words of each of these rows, counted."""
+        """Return the words of each of these rows, counted."""
         offsets = self._lists["words"][1]
         return np.asarray(offsets[rows + 1] - offsets[rows])
 
@@ -119,7 +119,7 @@ def drop_sentences(fingerprint: str) -> None:
 
 
 def _copy(fingerprint: str) -> Path:
-    """Give where this machine's copy lies: below ATLAS_CACHE, or in the temporary folder under the user's number."""
+    """Return where this machine's copy lies: below ATLAS_CACHE, or in the temporary folder under the user's number."""
     base = os.environ.get("ATLAS_CACHE") or Path(tempfile.gettempdir()) / f"neuron-atlas-{os.getuid()}"
     return Path(base) / fingerprint[:32]
 

@@ -34,7 +34,7 @@ def open_parquet(path: str, text_column: str) -> tuple[pq.ParquetFile, Watched]:
 
 
 def row_group_runs(path: str) -> list[tuple[int, int, int]]:
-    """Runs of row groups of about 64 MB as stored: the first group, the one behind the last, the first row.
+    """Runs of row groups of about 64 MB as stored: the first group, the one after the last, the first row.
 
     Raises `InputError` for an unreadable footer.
     """

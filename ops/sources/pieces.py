@@ -164,7 +164,7 @@ def _parts(piece: Piece) -> list[Piece]:
     runs = row_group_runs(piece.file)
     if len(runs) == 1:
         return [piece]
-    return [replace(piece, first_group=first, behind_group=behind, first_row=row) for first, behind, row in runs]
+    return [replace(piece, first_group=first, behind_group=stop, first_row=row) for first, stop, row in runs]
 
 
 def _shown(name: str, file: str) -> str:

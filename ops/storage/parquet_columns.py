@@ -6,18 +6,18 @@ import pyarrow as pa
 
 
 def leaves(schema: pa.Schema) -> Iterator[tuple[str, pa.DataType]]:
-    """Give the path and the type of every column that Parquet stores for a table: `sample.list.element`, float."""
+    """Return the path and the type of every column that Parquet stores for a table: `sample.list.element`, float."""
     for field in schema:
         yield from _below(field.name, field.type)
 
 
 def floats(schema: pa.Schema) -> list[str]:
-    """Give the paths of the columns of float numbers."""
+    """Return the paths of the columns of float numbers."""
     return [path for path, kind in leaves(schema) if pa.types.is_floating(kind)]
 
 
 def coded(schema: pa.Schema) -> list[str]:
-    """Give the paths of the columns that a dictionary may help: all but the floats, which seldom repeat.
+    """Return the paths of the columns that a dictionary may help: all but the floats, which seldom repeat.
 
     Trying a dictionary on floats took eight times the writing of activations/, and its file was half as large again.
     """

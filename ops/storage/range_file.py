@@ -69,7 +69,7 @@ class KeyWriter:
 
 
 def read_between(store: Store, name: str, column: str, first: int, last: int) -> pa.Table:
-    """Give the rows of a file whose `column` lies from `first` to `last`, both included, in the file's order."""
+    """Return the rows of a file whose `column` lies from `first` to `last`, both included, in the file's order."""
     with store.parquet(name) as file:
         place = file.schema_arrow.get_field_index(column)
         groups = [
@@ -89,14 +89,14 @@ def _overlaps(column: Any, first: int, last: int) -> bool:
 
 
 def groups(store: Store, name: str, columns: list[str] | None = None) -> Iterator[pa.Table]:
-    """Give a file's row groups one after another."""
+    """Return a file's row groups one after another."""
     with store.parquet(name) as file:
         for group in range(file.num_row_groups):
             yield file.read_row_group(group, columns=columns)
 
 
 def group_starts(file: pq.ParquetFile) -> npt.NDArray[np.int64]:
-    """Give the number of the first row of each row group, and the end, `[groups + 1]`."""
+    """Return the number of the first row of each row group, and the end, `[groups + 1]`."""
     sizes = [file.metadata.row_group(i).num_rows for i in range(file.num_row_groups)]
     return np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes, dtype=np.int64)])
 
@@ -104,7 +104,7 @@ def group_starts(file: pq.ParquetFile) -> npt.NDArray[np.int64]:
 def taken(
     file: pq.ParquetFile, rows: npt.NDArray[np.int64], columns: list[str] | None = None
 ) -> Iterator[tuple[slice, pa.Table]]:
-    """Give the rows of these rising numbers by row groups, each with where its numbers stand in `rows`."""
+    """Return the rows of these ascending numbers by row groups, each with where its numbers stand in `rows`."""
     starts = group_starts(file)
     cuts = np.searchsorted(rows, starts)
     for group in np.flatnonzero(np.diff(cuts)).tolist():

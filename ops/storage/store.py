@@ -40,7 +40,7 @@ class Store:
         return Store, (self.uri,)
 
     def path(self, name: str) -> str:
-        """Give the full path of `name` on this store's file system."""
+        """Return the full path of `name` on this store's file system."""
         return f"{self.root.rstrip('/')}/{name}" if name else self.root
 
     def exists(self, name: str) -> bool:
@@ -59,7 +59,7 @@ class Store:
         return sorted(info.base_name for info in self.filesystem.get_file_info(selector))
 
     def size(self, folder: str) -> int:
-        """Give the bytes of all files below `folder`."""
+        """Return the bytes of all files below `folder`."""
         selector = pafs.FileSelector(self.path(folder), allow_not_found=True, recursive=True)
         return sum(info.size or 0 for info in self.filesystem.get_file_info(selector) if info.is_file)
 
@@ -156,7 +156,7 @@ class Store:
 
 
 def shard_footer(fingerprint: str, shard: str, rows: int) -> dict[bytes, bytes]:
-    """Give the footer entries by which a partial file is recognised as this shard's whole result."""
+    """Return the footer entries by which a partial file is recognised as this shard's whole result."""
     return {FINGERPRINT: fingerprint.encode(), SHARD: shard.encode(), ROWS: str(rows).encode()}
 
 

@@ -13,12 +13,12 @@ COMPRESSION = "zstd"
 
 
 def part_name(table: str, part: int) -> str:
-    """Give the path of a table's part below the run's folder."""
+    """Return the path of a table's part below the run's folder."""
     return f"{table}/part-{part:05d}.parquet"
 
 
 def footer(fingerprint: str) -> dict[bytes, bytes]:
-    """Give the footer entries that every published file carries."""
+    """Return the footer entries that every published file carries."""
     return {b"atlas.schema_version": SCHEMA_VERSION.encode(), b"atlas.fingerprint": fingerprint.encode()}
 
 
@@ -31,7 +31,7 @@ def write_part(
     fingerprint: str,
     extra: dict[bytes, bytes] | None = None,
 ) -> int:
-    """Commit one part of a table, a row group for each table of `batches`, and give its number of rows.
+    """Commit one part of a table, a row group for each table of `batches`, and return its number of rows.
 
     Each table of `batches` becomes one row group, unless it is longer than the table's limit of rows: then it is
     cut. No batch at all gives a file without rows.
@@ -53,7 +53,7 @@ def write_part(
 
 
 def read_parts(store: Store, table: str, columns: list[str] | None = None) -> Iterator[pa.Table]:
-    """Give a table's row groups in the order of its parts, one at a time."""
+    """Return a table's row groups in the order of its parts, one at a time."""
     for name in store.files(table, ".parquet"):
         with store.parquet(f"{table}/{name}") as file:
             for group in range(file.num_row_groups):

@@ -16,7 +16,7 @@ class Neurons:
         return sum(self.widths)
 
     def name(self, index: npt.NDArray[np.integer]) -> tuple[npt.NDArray[np.int16], npt.NDArray[np.int16]]:
-        """Give layers (from 1) and units (from 0) of the neurons at the places `index`, each `[index]` int16."""
+        """Return layers (from 1) and units (from 0) of the neurons at the places `index`, each `[index]` int16."""
         starts = np.concatenate([[0], np.cumsum(self.widths)[:-1]])
         layer = np.searchsorted(starts, index, side="right")
         return layer.astype(np.int16), (index - starts[layer - 1]).astype(np.int16)

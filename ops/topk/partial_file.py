@@ -27,17 +27,17 @@ CANDIDATES = [name for name in SCHEMA.names if name != "sample"]
 
 
 def candidates(
-    keys: torch.Tensor, first: int, behind: int, bound: torch.Tensor | None = None
+    keys: torch.Tensor, first: int, stop: int, bound: torch.Tensor | None = None
 ) -> tuple[pa.Array, pa.Array]:
-    """Give, as list columns by neuron, the activations and ids of the winners so far that lie in one shard.
+    """Return, as list columns by neuron, the activations and ids of the winners so far that lie in one shard.
 
     Args:
         keys: a reducer's result, `[neurons, k]` int64.
-        first, behind: the shard's sentence ids run from `first` to `behind` - 1.
+        first, stop: the shard's sentence ids run from `first` to `stop` - 1.
         bound: what lies below it cannot win, `[neurons]` float32.
     """
     values, ids = decode(keys)
-    here = (keys != EMPTY) & (ids >= first) & (ids < behind)
+    here = (keys != EMPTY) & (ids >= first) & (ids < stop)
     if bound is not None:
         here &= values >= bound[:, None]
     offsets = np.concatenate([[0], np.cumsum(here.sum(1).cpu().numpy())]).astype(np.int32)
@@ -47,13 +47,13 @@ def candidates(
 
 
 def no_candidates(neurons: int) -> tuple[pa.Array, pa.Array]:
-    """Give the two list columns of a pole that is not asked for."""
+    """Return the two list columns of a pole that is not asked for."""
     offsets = np.zeros(neurons + 1, np.int32)
     return tuple(pa.ListArray.from_arrays(offsets, pa.array([], t)) for t in (_F32, _I64))  # type: ignore[return-value]
 
 
 def by_neuron(matrix: npt.NDArray[Any]) -> pa.Array:
-    """Give a matrix `[neurons, m]` as a list column."""
+    """Return a matrix `[neurons, m]` as a list column."""
     offsets = np.arange(len(matrix) + 1, dtype=np.int32) * matrix.shape[1]
     return pa.ListArray.from_arrays(offsets, pa.array(np.ascontiguousarray(matrix).ravel()))
 
@@ -90,7 +90,7 @@ def write_table(path: str, table: pa.Table, footer: dict[bytes, bytes]) -> None:
 
 
 def read_keys(table: pa.Table, pole: str) -> tuple[torch.Tensor, torch.Tensor]:
-    """Give a range's candidates of one pole as neuron places within the range and encoded keys, each `[pairs]`."""
+    """Return a range's candidates of one pole as neuron places within the range and encoded keys, each `[pairs]`."""
     values = table[f"{pole}_activation"].combine_chunks()
     ids = table[f"{pole}_sent_id"].combine_chunks()
     lengths = np.diff(values.offsets.to_numpy())
@@ -101,19 +101,19 @@ def read_keys(table: pa.Table, pole: str) -> tuple[torch.Tensor, torch.Tensor]:
 
 
 def read_moments(table: pa.Table) -> Moments:
-    """Give a range's moments."""
+    """Return a range's moments."""
     column = {name: table[name].to_numpy() for name in ("mean", "m2", "m3", "m4", "min", "max")}
     return Moments(int(table["n"][0].as_py()), **column)
 
 
 def read_matrix(table: pa.Table, name: str) -> npt.NDArray[Any]:
-    """Give the list column `name`, whose lists are of one length, as a matrix `[neurons, length]`."""
+    """Return the list column `name`, whose lists are of one length, as a matrix `[neurons, length]`."""
     column = table[name].combine_chunks()
     flat = np.asarray(column.flatten().to_numpy(zero_copy_only=False))
     return flat.reshape(len(column), len(flat) // max(len(column), 1))
 
 
 def ranges(neurons: int) -> Iterator[tuple[int, int, int]]:
-    """Give (row group, first neuron, behind last neuron) of each range."""
+    """Return (row group, first neuron, stop) of each range."""
     for group, start in enumerate(range(0, neurons, RANGE)):
         yield group, start, min(start + RANGE, neurons)

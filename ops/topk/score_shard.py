@@ -27,7 +27,7 @@ WARM_LENGTH = 16  # tokens of a sentence
 def encode_batches(
     sent_ids: Ids, texts: list[str], n_tokens: Ids, tokenizer: Tokenizer, budget: int
 ) -> Iterator[tuple[Ids, list[Tokens]]]:
-    """Give each batch's sentence ids and tokens; the next batch is tokenized while one is in use.
+    """Return each batch's sentence ids and tokens; the next batch is tokenized while one is in use.
 
     The batches depend on the shard's lengths and the budget alone, never on who runs them.
     """
@@ -135,7 +135,7 @@ class ShardScorer:
     def _score(
         self, batches: Iterator[tuple[Ids, list[Tokens]]], result: ShardResult
     ) -> Iterator[tuple[Ids, torch.Tensor]]:
-        """Give the ids and values of each batch's finite sentences, and count all in `result`."""
+        """Return the ids and values of each batch's finite sentences, and count all in `result`."""
         for ids, tokens in batches:
             values, finite, reasons = score_batch(self.scorer, tokens)
             for row, reason in reasons.items():
@@ -182,6 +182,6 @@ def score_batch(scorer: Scorer, tokens: list[Tokens]) -> tuple[torch.Tensor, tor
 
 
 def negate(activations: pa.ListArray) -> pa.ListArray:
-    """Give a list column with every number's sign turned; zero stays 0.0."""
+    """Return a list column with every number's sign turned; zero stays 0.0."""
     values = 0.0 - activations.flatten().to_numpy(zero_copy_only=False)
     return pa.ListArray.from_arrays(activations.offsets, pa.array(values.astype(np.float32)))

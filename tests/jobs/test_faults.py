@@ -227,7 +227,7 @@ def start(out: Path, scored: Scored, log: Path, **env: str) -> "subprocess.Popen
 
 
 def broken_site(folder: Path, fault: str, at: int) -> dict[str, str]:
-    """Give the environment of a run whose `at`-th commit of a shard meets a fault."""
+    """Return the environment of a run whose `at`-th commit of a shard meets a fault."""
     (folder / "sitecustomize.py").write_text(SITE)
     path = os.pathsep.join([str(folder), os.environ.get("PYTHONPATH", "")]).rstrip(os.pathsep)
     return {"PYTHONPATH": path, "FAULT": fault, "FAULT_AT": str(at), "FAULT_COUNT": str(folder / "count")}

@@ -140,8 +140,8 @@ def test_packed_sequences(tmp_path: Path, source: Path, model: Path) -> None:
             sequences[row["sent_id"]].append(row["token"])
     firsts = [*sorted(sequences), 360]
     several = 0
-    for first, behind in pairwise(firsts):
-        own = [corpus[i] for i in range(first, behind)]
+    for first, stop in pairwise(firsts):
+        own = [corpus[i] for i in range(first, stop)]
         assert len({row["doc_id"] for row in own}) == 1
         assert len(sequences[first]) == sum(row["n_tokens"] - 2 for row in own) + 2
         assert len(own) == 1 or len(sequences[first]) <= 38

@@ -64,7 +64,7 @@ def reference(files: list[list[str]]) -> tuple[list[dict[str, object]], list[int
 
 
 def steps(folder: Path, out: str, limit: int | None, threshold: float, small: bool) -> tuple[list[dict], list[int]]:
-    """Take all steps of ingest, the items of each in reverse, and give the rows and the near-duplicates by source."""
+    """Take all steps of ingest, the items of each in reverse, and return the rows and the near-duplicates by source."""
     store = Store(out)
     sources = [parse_source(f"{name}={folder}/{name}*.jsonl") for name in "ab"]
     plan = [(i, piece) for i, source in enumerate(sources) for piece in pieces(source)]

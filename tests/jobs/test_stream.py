@@ -26,12 +26,12 @@ class Counter:
         self.store, self.fingerprint = Store(out), fingerprint
 
     def __call__(self, item: dict[str, Any], prepared: Any) -> dict[str, Any]:
-        first, behind = item["span"]
+        first, stop = item["span"]
         number = item["shard"]
-        footer = shard_footer(self.fingerprint, f"shard-{number}", behind - first)
-        table = pa.table({"sent_id": range(first, behind)}).replace_schema_metadata(footer)
+        footer = shard_footer(self.fingerprint, f"shard-{number}", stop - first)
+        table = pa.table({"sent_id": range(first, stop)}).replace_schema_metadata(footer)
         self.store.commit(partial(STAGE, number), lambda path: pq.write_table(table, path))
-        return {"sentences": behind - first, "parts": item["parts"]}
+        return {"sentences": stop - first, "parts": item["parts"]}
 
 
 @pytest.fixture

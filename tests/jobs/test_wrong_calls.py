@@ -58,7 +58,7 @@ CASES = {
     "no similarity": ("run", ["--corpus", "{f}/good.txt", "--near-dedup", "1.5"], "--near-dedup"),
     "no such choice": ("run", ["--corpus", "{f}/good.txt", "--site", "heads"], "--site"),
     "no workers": ("run", ["--corpus", "{f}/good.txt", "--workers", "0"], "--workers"),
-    "model not to be had": ("run", ["--corpus", "{f}/good.txt", "--model", "nobody/nothing"], "sample"),
+    "model not available": ("run", ["--corpus", "{f}/good.txt", "--model", "nobody/nothing"], "sample"),
     "model directory missing": ("run", ["--corpus", "{f}/good.txt", "--model", "./no/such/model"], "./no/such/model"),
     "model without weights": ("run", ["--corpus", "{f}/good.txt", "--model", "{f}/nomodel"], "nomodel"),
     "cls without special tokens": (
@@ -101,7 +101,7 @@ def test_one_line_and_status_2(answers: dict[str, tuple[subprocess.CompletedProc
     assert last.startswith("error: ")
     assert named in last
     for table in ("corpus", "topk", "sentences", "patterns"):
-        assert not list((out / table).glob("*")), f"{table}/ was left behind"
+        assert not list((out / table).glob("*")), f"{table}/ was left stop"
 
 
 def test_out_is_missing(command: Command, files: Path) -> None:

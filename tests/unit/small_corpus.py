@@ -30,7 +30,7 @@ class Sentence:
 
 
 def to_table(sentences: list[Sentence], first: int = 0) -> pa.Table:
-    """Give the rows of `sentences/`, ids from `first` in steps of 2."""
+    """Return the rows of `sentences/`, ids from `first` in steps of 2."""
     corpus = pa.table(
         {
             "sent_id": pa.array([first + 2 * i for i in range(len(sentences))], pa.int64()),
@@ -60,13 +60,13 @@ def write_store(folder: Path, shards: list[list[Sentence]]) -> Store:
 
 
 def open_corpus(folder: Path, monkeypatch: pytest.MonkeyPatch, *shards: list[Sentence]) -> SentenceStore:
-    """Give these sentences as mining sees them."""
+    """Return these sentences as mining sees them."""
     monkeypatch.setenv("ATLAS_CACHE", str(folder / "cache"))
     return open_sentences(write_store(folder / "run", list(shards)), "f" * 64)
 
 
 def random_sentences(seed: int, n: int) -> list[Sentence]:
-    """Give tagged and parsed sentences of few words, with metadata that some lack."""
+    """Return tagged and parsed sentences of few words, with metadata that some lack."""
     rng = np.random.default_rng(seed)
     lexicon = {"NN": ["cat", "dog", "Dog"], "VBZ": ["runs", "sees"], "JJ": ["old"], "DT": ["the", "a"], ".": ["."]}
     found = []

@@ -45,7 +45,7 @@ class Mixture:
         return sentences + self._varied(tagged, random)
 
     def parse(self, network: Joint, batcher: Batcher) -> None:
-        """Give the tagged sentences trees by this network, over their own tags."""
+        """Return the tagged sentences trees by this network, over their own tags."""
         self._parsed = own_trees(network, self._tagged, batcher)
 
     def words(self) -> int:

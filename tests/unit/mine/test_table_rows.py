@@ -103,7 +103,7 @@ def mining_items(sentence: Sentence, kind: str) -> list[str]:
 
 
 def split(sentences: list[Sentence]) -> tuple[list[Sentence], list[Sentence]]:
-    """Give the winners, and the baseline without them."""
+    """Return the winners, and the baseline without them."""
     return [s for s in sentences if s.winner], [s for s in sentences if s.baseline and not s.winner]
 
 

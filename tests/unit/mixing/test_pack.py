@@ -19,9 +19,9 @@ def test_every_sentence_stands_in_one_sequence_of_its_document(rows: list[tuple[
         assert len(set(documents[first : first + count])) == 1
         assert length == (n_tokens[first : first + count] - ADDED).sum() + ADDED
         assert count == 1 or length <= limit
-        behind = first + count
-        if behind < len(rows) and documents[behind] == documents[first]:
-            assert length + n_tokens[behind] - ADDED > limit, "another one would have fitted"
+        stop = first + count
+        if stop < len(rows) and documents[stop] == documents[first]:
+            assert length + n_tokens[stop] - ADDED > limit, "another one would have fitted"
 
 
 @pytest.mark.parametrize("limit", [0, 1])

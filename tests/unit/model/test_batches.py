@@ -26,9 +26,9 @@ def test_no_other_cut_costs_less(lengths: list[int], budget: int) -> None:
 
     def cost(cuts: tuple[int, ...]) -> float:
         total = 0
-        for start, behind in pairwise((0, *cuts, len(ordered))):
-            tokens = ordered[start] * (behind - start)
-            if behind - start > 1 and tokens > budget:
+        for start, stop in pairwise((0, *cuts, len(ordered))):
+            tokens = ordered[start] * (stop - start)
+            if stop - start > 1 and tokens > budget:
                 return inf
             total += tokens + max(budget // 64, 1)
         return total

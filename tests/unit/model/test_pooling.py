@@ -9,7 +9,7 @@ RNG = np.random.default_rng(0)
 
 
 def batch(special_tokens: str) -> tuple[torch.Tensor, torch.Tensor]:
-    """Give states, padded with NaN, and which tokens count: with `exclude` not the first and the last."""
+    """Return states, padded with NaN, and which tokens count: with `exclude` not the first and the last."""
     states = torch.full((3, 7, 5), torch.nan)
     counted = torch.zeros(3, 7, dtype=torch.bool)
     for row, length in enumerate(LENGTHS):

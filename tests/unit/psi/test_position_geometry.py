@@ -16,7 +16,7 @@ def test_position_tables() -> None:
         model, _ = make(kind)
         found = position_table(model)
         assert found is not None
-        # RoBERTa counts positions from behind the padding's row.
+        # RoBERTa counts positions from after the padding's row.
         assert found.shape == ((18 if kind == "roberta" else 20), WIDTH)
     assert position_table(torch.nn.Linear(2, 2)) is None
 

@@ -72,8 +72,8 @@ def test_bins_are_finer_in_the_tails_than_the_tails_are_long() -> None:
     values = torch.from_numpy(np.random.default_rng(5).normal(0, 1, (200_000, 1)).astype(np.float32))
     counts = count_bins(values, edges_from_pilot(values[:4000]))[0]
     from_top = counts.flip(0).cumsum(0)
-    behind = int(counts.flip(0)[int((from_top >= 100).nonzero()[0])])
-    assert behind < 60
+    stop = int(counts.flip(0)[int((from_top >= 100).nonzero()[0])])
+    assert stop < 60
     assert counts.max() < 8000
 
 

@@ -101,7 +101,7 @@ def test_ties_go_to_the_lower_id_across_compactions() -> None:
     assert winners(reduced(np.zeros((5000, 2), np.float32), ids, 3)) == [[(0.0, 0), (0.0, 1), (0.0, 2)]] * 2
 
 
-def test_rising_values_overflow_the_buffer_again_and_again() -> None:
+def test_ascending_values_overflow_the_buffer_again_and_again() -> None:
     values = np.arange(1000, dtype=np.float32)[:, None] * np.array([1, -1], np.float32)
     found = winners(reduced(values, np.arange(1000), 2))
     assert found == [[(999.0, 999), (998.0, 998)], [(0.0, 0), (-1.0, 1)]]

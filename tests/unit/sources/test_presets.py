@@ -44,7 +44,7 @@ def _articles(**columns: Any) -> pa.Table:
 
 @pytest.fixture
 def stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> StandIn:
-    """Write a dataset's files into a folder and give the source that reads them in place of the hub's."""
+    """Write a dataset's files into a folder and return the source that reads them in place of the hub's."""
     monkeypatch.setattr(read_source, "commit_of", lambda spec: COMMIT)
 
     def make(spec: str, **files: pa.Table | str) -> Source:

@@ -22,10 +22,10 @@ def test_ranges_give_every_row_once_whatever_the_segments(tmp_path: Path, segmen
     store = Store(str(tmp_path))
     cuts = [0, 1 << 60, 1 << 61, (1 << 63) + 5, 2**64]
     found = []
-    for first, behind in itertools.pairwise(cuts):
-        table = read_between(store, "keys.parquet", "high", first, behind - 1)
+    for first, stop in itertools.pairwise(cuts):
+        table = read_between(store, "keys.parquet", "high", first, stop - 1)
         inside = table["high"].to_pylist()
-        assert all(first <= value < behind for value in inside)
+        assert all(first <= value < stop for value in inside)
         found += list(zip(inside, table["low"].to_pylist(), table["place"].to_pylist(), strict=True))
     assert sorted(found, key=lambda row: row[2]) == list(zip(high.tolist(), low.tolist(), range(200), strict=True))
     with store.parquet("keys.parquet") as file:

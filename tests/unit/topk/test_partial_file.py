@@ -71,20 +71,20 @@ def test_a_file_gives_back_what_it_was_made_of(tmp_path: Path, sampled: int, pol
         assert file.schema_arrow.metadata[b"mine"] == b"1"
         assert file.num_row_groups == 2
         groups = [file.read_row_group(i) for i in range(2)]
-    for (group, first, behind), table in zip(ranges(NEURONS), groups, strict=True):
-        assert table.num_rows == behind - first == (RANGE, 5)[group]
+    for (group, first, stop), table in zip(ranges(NEURONS), groups, strict=True):
+        assert table.num_rows == stop - first == (RANGE, 5)[group]
         for pole in ("top", "bottom"):
-            reducer = TopK(behind - first, 7)
+            reducer = TopK(stop - first, 7)
             reducer.insert(*read_keys(table, pole))
-            expected = keys[pole][first:behind] if pole in poles else torch.full((behind - first, 7), EMPTY)
+            expected = keys[pole][first:stop] if pole in poles else torch.full((stop - first, 7), EMPTY)
             assert torch.equal(reducer.result(), expected)
         found = read_moments(table)
         assert found.n == 40
         for name in ("mean", "m2", "m3", "m4", "min", "max"):
-            np.testing.assert_array_equal(getattr(found, name), getattr(moments, name)[first:behind])
-        np.testing.assert_array_equal(read_matrix(table, "histogram"), histogram[first:behind])
-        np.testing.assert_array_equal(read_matrix(table, "sample"), sample[first:behind])
-        assert read_matrix(table, "sample").shape == (behind - first, sampled)
+            np.testing.assert_array_equal(getattr(found, name), getattr(moments, name)[first:stop])
+        np.testing.assert_array_equal(read_matrix(table, "histogram"), histogram[first:stop])
+        np.testing.assert_array_equal(read_matrix(table, "sample"), sample[first:stop])
+        assert read_matrix(table, "sample").shape == (stop - first, sampled)
 
 
 def test_ranges_cover_all_neurons() -> None:

@@ -42,8 +42,8 @@ def scorer_of(values: np.ndarray, poles: tuple[str, ...] = POLES) -> ShardScorer
     return ShardScorer(cast(Scorer, FakeScorer(values)), K, poles, edges)
 
 
-def batches(first: int, behind: int, size: int = 7) -> Iterator[tuple[np.ndarray, list[Tokens]]]:
-    ids = np.random.default_rng(first).permutation(np.arange(first, behind))
+def batches(first: int, stop: int, size: int = 7) -> Iterator[tuple[np.ndarray, list[Tokens]]]:
+    ids = np.random.default_rng(first).permutation(np.arange(first, stop))
     for start in range(0, len(ids), size):
         own = ids[start : start + size]
         yield own, [Tokens([int(i)], [0], False) for i in own]
