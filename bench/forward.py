@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from jobs._shards import read_corpus
+from ops.corpus.read_shard import read_shard
 from ops.model.activations import pad
 from ops.model.load import load_model, read_facts
 from ops.model.tokenizer import Tokenizer
@@ -54,7 +54,7 @@ def _work(out: str, shards: list[int], budget: int, every: int, dtype: str) -> t
     torch.set_num_threads(1)
     facts = read_facts("sample")
     tokenizer, model, store = Tokenizer(facts), load_model(facts, "cpu", dtype), Store(out)
-    cut = [tokens for s in shards for _, tokens in encode_batches(*read_corpus(store, s), tokenizer, budget)]
+    cut = [tokens for s in shards for _, tokens in encode_batches(*read_shard(store, s), tokenizer, budget)]
     batches = [pad(tokens, tokenizer.pad_id, torch.device("cpu"))[:2] for tokens in cut[::every]]
     inputs = [(ids, real.long()) for ids, real in batches]
     for ids, mask in inputs[:2]:

@@ -23,6 +23,7 @@ from bench.memory import MemoryWatch
 from bench.random_model import save_bert
 from bench.running import counts_of, job, load, run_job
 from bench.texts import write
+from jobs.stage.layout import STAGES
 
 SIZES = (10_000, 40_000, 160_000)
 WITHIN = 0.10
@@ -57,7 +58,7 @@ def main() -> int:
             counts = counts_of("topk", out)
             right &= counts["scored"] == size
             # A shard's partial file is put in place when it is done.
-            done = sorted(path.stat().st_mtime for path in (out / "_partials" / "topk").glob("shard-*"))
+            done = sorted(path.stat().st_mtime for path in (out / STAGES["topk"].partials).glob("shard-*"))
             sizes[size] = figures(counts, done, options.shard_size, options.workers)
             sizes[size]["memory"] = memory_of(memory, [at - began for at in done], options.workers)
     each = [figure["ms_a_sentence"] for figure in sizes.values()]

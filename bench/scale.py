@@ -26,8 +26,8 @@ from bench.memory import MemoryWatch
 from bench.projection import Measured, project
 from bench.running import load
 from bench.texts import draw
-from jobs._merge import RangeMerger
-from jobs._partials import partial, pilot_file
+from jobs.stage.layout import pilot_file, shard_file
+from jobs.steps.topk_merge import RangeMerger
 from ops.model.activations import Scorer
 from ops.model.load import read_facts
 from ops.model.tokenizer import Tokenizer, Tokens
@@ -95,7 +95,7 @@ def main() -> int:
         store = Store(folder)
         table = pa.table({"edges": topk_partial.by_neuron(edges.numpy())})
         footer = shard_footer(PRINT, "pilot", len(edges))
-        store.commit(pilot_file(), lambda path: topk_partial.write_table(path, table, footer))
+        store.commit(pilot_file().path, lambda path: topk_partial.write_table(path, table, footer))
         with MemoryWatch(os.getpid()) as memory:
             deadline = begun + options.minutes * 60 * SCORING
             shards = list(score(model, edges, store, options.k, options.shard_size, deadline))
@@ -159,12 +159,12 @@ def score(
         result = worker.run(span, batches(*span), np.array([], np.int64), shared.bounds)
         reduced = time.process_time()
         footer = shard_footer(PRINT, f"shard-{shard}", result.table.num_rows)
-        store.commit(partial("topk", shard), lambda path: topk_partial.write_table(path, result.table, footer))  # noqa: B023
+        store.commit(shard_file("topk", shard).path, lambda path: topk_partial.write_table(path, result.table, footer))  # noqa: B023
         committed = time.process_time()
         pairs = sum(len(result.table[f"{p}_sent_id"].combine_chunks().flatten()) for p in POLES)
         del result
         board = time.process_time()
-        with store.parquet(partial("topk", shard)) as file:
+        with store.parquet(shard_file("topk", shard).path) as file:
             shared.add(shard, topk_partial.read_matrix(file.read(columns=["histogram"]), "histogram"))
         counted = time.process_time()
         shared.bounds()
@@ -174,7 +174,7 @@ def score(
             "commit_s": committed - reduced,
             "count_s": counted - board,
             "bounds_s": ended - counted,
-            "bytes": store.filesystem.get_file_info(store.path(partial("topk", shard))).size,
+            "bytes": store.filesystem.get_file_info(store.path(shard_file("topk", shard).path)).size,
             "pairs": pairs,
             "began": began - begun,
             "ended": time.perf_counter() - begun,
@@ -205,7 +205,7 @@ def merge(store: Store, shards: int, k: int, deadline: float) -> dict[str, Any]:
             raise RuntimeError(f"damaged partial files: {row['damaged']}")
         done += 1
         for shard in range(shards):
-            with store.parquet(partial("topk", shard)) as file:
+            with store.parquet(shard_file("topk", shard).path) as file:
                 group = file.read_row_group(part, columns=[f"{p}_sent_id" for p in POLES])
             pairs += sum(len(column.combine_chunks().flatten()) for column in group.columns)
     return {"ranges": done, "of": len(every), "seconds": round(seconds, 2), "pairs": pairs}

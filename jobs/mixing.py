@@ -14,30 +14,24 @@ LayerNorm is 20 to 33 % by layer.
 """
 
 import sys
-from functools import partial as bind
-from typing import Any
+from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import Field
 
-from jobs import _stream
-from jobs._config import main
-from jobs._mixing import STAGE, MixingArgs, MixingWorker, prepare_shard
-from jobs._record import Run
-from jobs._stream import Pass, SideConfig
-from ops.errors import InputError
-from ops.mixing.decomposition import STAGES
-from ops.mixing.figures import draw_all
-from ops.mixing.partial_file import merge_partials
-from ops.mixing.tables import length_rows, norm_rows, ratio_rows
-from ops.model.attention_modules import check_architecture
-from ops.model.load import ModelFacts
-from ops.model.tokenizer import Tokenizer
-from ops.schema import schema
-from ops.storage.tables import write_part
+from jobs import ingest
+from jobs.ingest import IngestConfig
+from jobs.stage.command_line import main
+from jobs.stage.config import CorpusPassConfig, part_of
+
+if TYPE_CHECKING:
+    from ops.model.load import ModelFacts
+    from ops.model.tokenizer import Tokenizer
 
 
-class MixingConfig(SideConfig):
+class MixingConfig(CorpusPassConfig):
     """Options of `mixing`, and those of `ingest` for when --corpus is given."""
+
+    heading: ClassVar[tuple[int, str]] = (60, "mixing")
 
     pack: int = Field(0, ge=0, description="most tokens of a sequence of consecutive sentences; 0: one sentence each")
     mask_rate: float = Field(0.12, ge=0, le=1, description="share of the tokens that are replaced by the mask token")
@@ -46,29 +40,39 @@ class MixingConfig(SideConfig):
 
 def run(config: MixingConfig) -> None:
     """Do the stage, or what is missing of it; first `ingest` where sources are named."""
-    facts, tokenizer = _stream.prepare(config, Run(config.out))
+    from jobs.stage.checks import check_pass
+    from jobs.stage.corpus_pass import begin_pass, describe
+    from jobs.stage.record import Run
+    from jobs.steps.mixing import MixingArgs, measure_shards, publish
+
+    facts, tokenizer = check_pass(config, Run(config.out))
     check(config, facts, tokenizer)
-    _stream.read_sources(config)
+    if config.corpus:
+        ingest.run(part_of(config, IngestConfig, redo=False))
     identity = {"pack": config.pack, "mask_rate": config.mask_rate, "per_token": config.per_token}
-    job = _stream.start(STAGE, config, facts, tokenizer, identity)
+    job = begin_pass("mixing", config, facts, tokenizer, identity)
     if job is None:
         return
-    place, threads = job.place, job.place.threads or 1
+    # The run's own model is the one of `topk`; a side job may look at another with the same tokenizer.
+    job.stage.entry["model"] = describe(facts)
+    place = job.placement
     args = MixingArgs(
-        config.out, facts, job.fingerprint, place.device, config.dtype, threads, place.token_budget,
+        config.out, facts, job.stage.fingerprint, place.device, config.dtype, place.threads or 1, place.token_budget,
         config.seed, config.pack, config.mask_rate, config.per_token,
     )  # fmt: skip
-    prepare = bind(prepare_shard, args=args) if place.device == "cuda" else None
-    job.each_shard(MixingWorker, {"args": args}, prepare)
+    job.do(measure_shards(job, args))
     publish(job, facts)
 
 
-def check(config: MixingConfig, facts: ModelFacts, tokenizer: Tokenizer) -> None:
+def check(config: MixingConfig, facts: "ModelFacts", tokenizer: "Tokenizer") -> None:
     """Refuse what cannot work, before anything heavy starts.
 
     Raises:
         InputError: the architecture is not known, the model has no mask token, or sequences cannot be so long.
     """
+    from ops.errors import InputError
+    from ops.model.attention_modules import check_architecture
+
     check_architecture(facts.model_type, facts.name)
     if config.mask_rate and tokenizer.mask_id is None:
         raise InputError(f"--mask-rate {config.mask_rate}: {config.model} has no mask token; give --mask-rate 0")
@@ -78,25 +82,5 @@ def check(config: MixingConfig, facts: ModelFacts, tokenizer: Tokenizer) -> None
         )
 
 
-def publish(job: Pass, facts: ModelFacts) -> None:
-    """Merge the shards in their order, write the tables, draw the figures from them, and record the counts."""
-    store = job.record.store
-    totals, notes = merge_partials(store, job.partials)
-    names = tuple(notes[0]["quantities"])
-    tables = {
-        "mixing/ratios": ratio_rows(totals, facts.layers, names),
-        "mixing/lengths": length_rows(totals, facts.layers, names),
-        "mixing/norms": norm_rows(totals, facts.layers, names),
-    }
-    lost = {int(first): n for note in notes for first, n in note["unscored"].items()}
-    counts: dict[str, Any] = {n: sum(note[n] for note in notes) for n in ("sequences", "tokens", "masked", "truncated")}
-    if totals:
-        for name, table in tables.items():
-            write_part(store, name, 0, schema(name), [table], job.fingerprint)
-        counts["figures"] = draw_all(store, tables, facts.name)
-    counts |= {"stages": [n for n in names if n in STAGES], "unscored_sequences": list(lost)[:100]}
-    job.finish(sum(note["scored"] for note in notes), sum(lost.values()), counts)
-
-
 if __name__ == "__main__":
-    sys.exit(main(MixingConfig, STAGE, str(__doc__).splitlines()[0], run))
+    sys.exit(main(MixingConfig, "mixing", str(__doc__).splitlines()[0], run))

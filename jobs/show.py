@@ -9,22 +9,18 @@ Reads the tables of a finished run; starts no Ray.
 
 import shutil
 import sys
-from typing import Literal
+from typing import ClassVar, Literal
 
-import pyarrow.compute as pc
 from pydantic import Field
 
-from jobs._config import JobConfig, main
-from jobs._record import Run
-from jobs._show import parse_pair, read
-from jobs._show_head import show_head
-from ops.errors import InputError
-from ops.show_neuron import lay_out
-from ops.storage.store import Store
+from jobs.stage.command_line import main
+from jobs.stage.config import JobConfig
 
 
 class ShowConfig(JobConfig):
     """Options of `show`."""
+
+    heading: ClassVar[tuple[int, str]] = (10, "What to show")
 
     neuron: str = Field("", description="LAYER:UNIT, layers from 1, units from 0")
     psi: str = Field("", description="LAYER:HEAD, layers from 1, heads from 0: the tokens that a head stretches most")
@@ -34,40 +30,17 @@ class ShowConfig(JobConfig):
 
 def run(config: ShowConfig) -> None:
     """Print the neuron or the head."""
+    from jobs.stage.record import Run
+    from jobs.steps.show import show_head, show_neuron
+    from ops.errors import InputError
+
     width = max(shutil.get_terminal_size((110, 24)).columns, 60)
     if config.psi:
         if config.neuron:
             raise InputError("--psi with --neuron: shows one thing at a time; give one of the two")
         print(show_head(Run(config.out, create=False), config.psi, config.rows, width))
         return
-    layer, unit = parse_pair("--neuron", config.neuron, "LAYER:UNIT, such as 3:17 (layers from 1, units from 0)")
-    record = Run(config.out, create=False)
-    for stage in ("topk", "annotate", "mine"):
-        record.require(stage)
-    store = record.store
-    here = (pc.field("layer") == layer) & (pc.field("unit") == unit)
-    neuron = read(store, "neurons", here)
-    if not neuron:
-        raise InputError(f"--neuron {config.neuron}: there is no such neuron; {known(store)}")
-    own = here & (pc.field("pole") == config.pole)
-    winners = read(store, "topk", own)
-    if not winners:
-        raise InputError(f"--pole {config.pole}: this run kept only the other pole")
-    shown = {w["sent_id"] for w in winners[: config.rows]}
-    texts = {
-        s["sent_id"]: s
-        for s in read(store, "sentences", pc.field("sent_id").isin(shown), ["sent_id", "text", "dataset"])
-    }
-    winners = [{**w, **texts.get(w["sent_id"], {})} for w in winners]
-    patterns, profiles, means = (read(store, table, own) for table in ("patterns", "profiles", "means"))
-    print(lay_out(neuron[0], config.pole, winners, patterns, profiles, means, config.rows, width))
-
-
-def known(store: Store) -> str:
-    """Say which neurons a run has."""
-    rows = read(store, "neurons", pc.scalar(True), ["layer", "unit"])
-    layers = sorted({r["layer"] for r in rows})
-    return f"layers run from 1 to {layers[-1]}, units from 0 to {max(r['unit'] for r in rows)}"
+    print(show_neuron(config.out, config.neuron, config.pole, config.rows, width))
 
 
 if __name__ == "__main__":

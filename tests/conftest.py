@@ -31,7 +31,7 @@ def test_data() -> Path:
 @pytest.fixture(scope="session")
 def shared_ray(s3: str) -> Iterator[None]:
     """One small Ray for all tests that need it, started the way the jobs start theirs; its workers know `s3`."""
-    from jobs._engine import connect
+    from jobs.engine.connect import connect
 
     connect(2)
     yield

@@ -81,6 +81,35 @@ def _leaders(kept: Numbers, pairs: Numbers) -> Numbers:
     return kept
 
 
+def similar_groups(pairs: Numbers, copies: Numbers) -> tuple[npt.NDArray[np.bool_], Numbers, Numbers]:
+    """Group texts around the ones that are kept for them.
+
+    Args:
+        pairs: places of two that are alike, as `leaders` takes them.
+        copies: how often each text occurs, `[texts]`.
+
+    Returns:
+        Which texts belong to a group of several, `[texts]`; and for each of these, in their order, the place of the
+        text that is kept for it, and how often the texts of its group occur together.
+    """
+    kept = leaders(len(copies), pairs)
+    grouped = np.zeros(len(copies), bool)
+    dropped = kept != np.arange(len(copies))
+    grouped[dropped] = grouped[kept[dropped]] = True
+    total = np.zeros(len(copies), np.int64)
+    np.add.at(total, kept, copies)
+    return grouped, kept[grouped], total[kept[grouped]]
+
+
+def places_of(position: Numbers, named: Numbers) -> tuple[Numbers, Numbers]:
+    """Return the places in `named`, and those in `position`, of what stands in both; both ascend."""
+    first, stop = np.searchsorted(named, [position[0], position[-1] + 1])
+    at = np.arange(first, stop)
+    here = np.searchsorted(position, named[at])
+    both = position[here] == named[at]
+    return at[both], here[both]
+
+
 def without_dropped(
     position: Numbers, copies: Numbers, near: tuple[Numbers, Numbers, Numbers]
 ) -> tuple[npt.NDArray[np.bool_], Numbers]:

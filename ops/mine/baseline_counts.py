@@ -1,5 +1,6 @@
 """Counts over the baseline sample: of every candidate pattern and of every property's values."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -75,6 +76,16 @@ def read_baseline(table: pa.Table, profiler: Profiler) -> Baseline:
     ]
     sums = {n.removeprefix("sums:"): Sums(*(int(c) for c in count[lines(n)])) for n in place if n.startswith("sums:")}
     return Baseline(int(count[0]), keys, counts, values, sums)
+
+
+def add_up(tables: Iterable[pa.Table]) -> pa.Table:
+    """Add up the counts of `baseline_table`s over parts of the baseline; each has the same rows in the same order."""
+    total: Longs | None = None
+    for table in tables:
+        counts = table["count"].to_numpy()
+        total = counts if total is None else total + counts
+        first = table
+    return first.set_column(first.schema.get_field_index("count"), "count", pa.array(total, pa.int64()))
 
 
 def look_up(baseline: Baseline, kind: str, keys: pa.ChunkedArray) -> Longs:

@@ -5,8 +5,32 @@ import numpy.typing as npt
 import torch
 
 from ops.compiled import compiled
+from ops.errors import InputError
 
 POOLS = ("mean", "max", "cls", "last")
+
+
+def check_pool(pool: str, special_tokens: str, model: str, decoder: bool, has_cls: bool) -> None:
+    """Refuse a way of pooling that leaves no token or does not fit the model.
+
+    Args:
+        pool: one of `POOLS`.
+        special_tokens: `include` or `exclude` the tokens that the tokenizer added.
+        model: its name, for the message.
+        decoder: the model is one.
+        has_cls: its tokenizer puts [CLS] first.
+
+    Raises:
+        InputError: it does not.
+    """
+    if pool != "cls":
+        return
+    if special_tokens == "exclude":
+        raise InputError("--pool cls with --special-tokens exclude: leaves no token; choose one of the two")
+    if decoder:
+        raise InputError(f"--pool cls: {model} is a decoder and has no [CLS]; use --pool last or mean")
+    if not has_cls:
+        raise InputError(f"--pool cls: the tokenizer of {model} puts no [CLS] first; use --pool mean")
 
 
 class Pooler:

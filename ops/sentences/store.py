@@ -89,11 +89,12 @@ class SentenceStore:
         return text.split("\0")[:-1]
 
 
-def open_sentences(store: Store, fingerprint: str) -> SentenceStore:
+def open_sentences(store: Store, codes: str, fingerprint: str) -> SentenceStore:
     """Open the local copy of a run's store, building it first where this machine has none.
 
     Args:
         store: the run's directory.
+        codes: the folder below it that holds the annotated sentences as codes, and `vocabulary.parquet`.
         fingerprint: the annotate stage's, by which the copy is known.
     """
     folder = _copy(fingerprint)
@@ -102,7 +103,7 @@ def open_sentences(store: Store, fingerprint: str) -> SentenceStore:
         attempt = folder.parent / f".{folder.name}.{uuid.uuid4().hex[:12]}"
         attempt.mkdir()
         try:
-            _build(store, attempt)
+            _build(store, codes, attempt)
             try:
                 attempt.rename(folder)
             except OSError:
@@ -124,8 +125,8 @@ def _copy(fingerprint: str) -> Path:
     return Path(base) / fingerprint[:32]
 
 
-def _build(store: Store, folder: Path) -> None:
-    with store.parquet("_store/vocabulary.parquet") as file:
+def _build(store: Store, codes: str, folder: Path) -> None:
+    with store.parquet(f"{codes}/vocabulary.parquet") as file:
         vocabulary = file.read()
     names = {k: vocabulary["name"].filter(pc.equal(vocabulary["kind"], k)).combine_chunks() for k in KINDS}
     for kind, values in names.items():
@@ -133,10 +134,10 @@ def _build(store: Store, folder: Path) -> None:
     parts: dict[str, list[npt.NDArray[Any]]] = {}
     meta: dict[str, list[tuple[Longs, list[str]]]] = {}
     before = 0
-    for name in store.files("_store", ".parquet"):
+    for name in store.files(codes, ".parquet"):
         if name == "vocabulary.parquet":
             continue
-        with store.parquet(f"_store/{name}") as file:
+        with store.parquet(f"{codes}/{name}") as file:
             table = file.read().combine_chunks()
         for column in ("sent_id", "is_baseline", "is_winner"):
             parts.setdefault(column, []).append(table[column].to_numpy())
@@ -161,11 +162,11 @@ def _build(store: Store, folder: Path) -> None:
     for i, key in enumerate(keys):
         values = sorted({value for _, found in meta[key] for value in found})
         place = {value: code for code, value in enumerate(values)}
-        codes = np.full(before, -1, np.int32)
+        own = np.full(before, -1, np.int32)
         for rows, found in meta[key]:
-            codes[rows] = [place[value] for value in found]
+            own[rows] = [place[value] for value in found]
         _write_names(folder, f"meta_{i}_names", values)
-        np.save(folder / f"meta_{i}.npy", codes)
+        np.save(folder / f"meta_{i}.npy", own)
 
 
 def _whole(column: pa.ChunkedArray) -> pa.ListArray:

@@ -110,3 +110,8 @@ def taken(
     for group in np.flatnonzero(np.diff(cuts)).tolist():
         own = slice(cuts[group], cuts[group + 1])
         yield own, file.read_row_group(group, columns=columns).take(pa.array(rows[own] - starts[group]))
+
+
+def write_numbers(table: pa.Table, path: str) -> None:
+    """Write a table of numbers that is read by ranges of a column."""
+    pq.write_table(table, path, row_group_size=GROUP, compression="zstd", use_dictionary=False)

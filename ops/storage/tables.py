@@ -1,8 +1,11 @@
 """Parquet files of the published tables: one writer, so that every table keeps the same promises."""
 
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
 from ops.schema import SCHEMA_VERSION, group_rows
@@ -58,3 +61,13 @@ def read_parts(store: Store, table: str, columns: list[str] | None = None) -> It
         with store.parquet(f"{table}/{name}") as file:
             for group in range(file.num_row_groups):
                 yield file.read_row_group(group, columns=columns)
+
+
+def read_rows(store: Store, table: str, where: pc.Expression, columns: list[str] | None = None) -> list[dict[str, Any]]:
+    """Return a table's rows for which `where` holds, in the table's order."""
+    files = [store.path(f"{table}/{name}") for name in store.files(table, ".parquet")]
+    found: pa.Table = ds.dataset(files, filesystem=store.filesystem, format="parquet").to_table(
+        filter=where, columns=columns
+    )
+    rows: list[dict[str, Any]] = found.to_pylist()
+    return rows

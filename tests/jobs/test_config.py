@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from jobs._config import parse
 from jobs.run import RunConfig
+from jobs.stage.command_line import parse
 from ops.errors import InputError
 
 

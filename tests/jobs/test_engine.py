@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 import yaml
 
-from jobs._engine import check_out, connect, fan_out
+from jobs.engine.connect import connect
+from jobs.engine.fan_out import fan_out
+from jobs.stage.record import check_out
 from ops.errors import InputError
 from tests.conftest import ROOT
 

@@ -20,9 +20,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from bench.memory import descendants
-from jobs import _stream, topk
-from jobs._engine import Item, Worker
-from jobs._partials import partial
+from jobs import topk
+from jobs.engine.fan_out import Item, Worker
+from jobs.stage import step
+from jobs.stage.layout import shard_file
 from jobs.topk import TopkConfig
 from ops.errors import DiskFullError, disk_full
 from tests.conftest import ROOT
@@ -94,7 +95,7 @@ def reopened(scored: Scored, out: Path) -> Path:
 
 
 def handed_over(out: Path) -> int:
-    files = [pq.read_table(out / partial("topk", shard)) for shard in range(SHARDS)]
+    files = [pq.read_table(out / shard_file("topk", shard).path) for shard in range(SHARDS)]
     return sum(len(t[f"{pole}_sent_id"].combine_chunks().flatten()) for t in files for pole in ("top", "bottom"))
 
 
@@ -109,7 +110,7 @@ def test_shared_thresholds_make_workers_hand_over_less(
     scored: Scored, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _, source, model = scored
-    monkeypatch.setattr(_stream, "fan_out", in_turns)
+    monkeypatch.setattr(step, "fan_out", in_turns)
     alone = score(tmp_path / "alone", source, model, keep_partials=True, no_sharing=True)
     together = score(tmp_path / "together", source, model, keep_partials=True)
     assert_same(alone, scored)
@@ -126,7 +127,7 @@ def test_thresholds_shared_or_not_or_lost_give_the_same_rows(scored: Scored, tmp
     assert posted["top"].to_numpy().max() < float("inf")
     again = reopened(scored, tmp_path / "again")
     for shard in range(3, SHARDS):
-        (again / partial("topk", shard)).unlink()
+        (again / shard_file("topk", shard).path).unlink()
     # A bound that another run posted, or half a file, is no bound; nor is a place where none can be posted.
     bound = again / "_partials" / "topk" / "bound.parquet"
     bound.unlink()
@@ -139,7 +140,7 @@ def test_a_damaged_partial_file_is_named_and_done_again(
     scored: Scored, tmp_path: Path, where: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
     out = reopened(scored, tmp_path / "out")
-    path = out / partial("topk", 5)
+    path = out / shard_file("topk", 5).path
     data = bytearray(path.read_bytes())
     with pq.ParquetFile(path) as file:
         group = file.metadata.row_group(0)
@@ -151,12 +152,12 @@ def test_a_damaged_partial_file_is_named_and_done_again(
         place = ends[where] - 3 if where in pages else len(data) - 6
     data[place] ^= 0xFF
     path.write_bytes(data)
-    intact = (out / partial("topk", 4)).stat().st_mtime_ns
+    intact = (out / shard_file("topk", 4).path).stat().st_mtime_ns
     assert_same(score(out, scored[1], scored[2], keep_partials=True), scored)
     said = capfd.readouterr().err
     assert ("shard-00005.parquet is damaged" in said) == (where in pages)
     assert f"{SHARDS - 1} of {SHARDS} shards were done before" in said
-    assert (out / partial("topk", 4)).stat().st_mtime_ns == intact
+    assert (out / shard_file("topk", 4).path).stat().st_mtime_ns == intact
 
 
 def test_no_room_at_any_write_loses_nothing(scored: Scored, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -183,8 +184,8 @@ def test_no_room_at_any_write_loses_nothing(scored: Scored, tmp_path: Path, monk
     monkeypatch.setattr(pq.ParquetWriter, "write_table", full_write)
     out = tmp_path / "out"
     faults = 0
-    for step in range(1, 200):
-        left = step
+    for write in range(1, 200):
+        left = write
         try:
             score(out, source, model, shard_size=1_000, workers=1)
         except OSError as error:
@@ -195,7 +196,7 @@ def test_no_room_at_any_write_loses_nothing(scored: Scored, tmp_path: Path, monk
             left = -1
         assert "same command goes on" in said
         faults += 1
-        if step % 3 == 1:
+        if write % 3 == 1:
             score(out, source, model, shard_size=1_000, workers=1)
             for table in TABLES:
                 if table not in ("corpus", "activations"):

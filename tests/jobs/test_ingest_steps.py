@@ -1,20 +1,21 @@
 """The steps of `ingest` against a plain reference, with partitions and runs so small that all cuts occur."""
 
 import json
-from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from jobs._assemble import Assembler, is_written, number, table_items, truncated
-from jobs._distinct import FirstCopies, HashRange, distinct_items, is_distinct
-from jobs._pieces import PieceReader, Pieces, is_read
+from jobs.steps.ingest_deduplicate import find_first_copies, open_first_copies
+from jobs.steps.ingest_read import open_pieces, read_pieces
+from jobs.steps.ingest_write import truncated, write_tables
+from ops.corpus.numbering import number
 from ops.model.load import read_facts
 from ops.sources.pieces import pieces
 from ops.sources.spec import parse_source
 from ops.storage.store import Store
+from tests.jobs.steps import do_in_reverse
 
 WORDS = ["apple", "river", "window", "garden", "music", "paper", "yellow"]
 
@@ -68,33 +69,23 @@ def test_every_cut_gives_the_plain_result(tmp_path: Path, seed: int, limit: int 
         out = str(tmp_path / f"out{partition}")
         store = Store(out)
         options = {"text_column": "text", "on_error": "fail", "split": "none"}
-        reader = PieceReader(out, read_facts("sample"), "f", options)
-        for n, (_, piece) in enumerate(plan):
-            assert not is_read(store, n, "f")
-            reader({"number": n, "piece": asdict(piece)}, None)
-            assert is_read(store, n, "f")
-            assert not is_read(store, n, "g")
-        found = Pieces.read(store, [i for i, _ in plan])
+        args = {"out": out, "fingerprint": "f"}
+        reading = {**args, "facts": read_facts("sample"), "options": options}
+        do_in_reverse(read_pieces([piece for _, piece in plan], reading), out)
+        found = open_pieces(store, [i for i, _ in plan])
         assert found.rows.tolist() == [len(rows) for rows in files]
-        ranges = distinct_items(found, partition)
-        assert (len(ranges) > 3) == (partition == 17)
-        finder = HashRange(out, found, seed if limit else None, "f")
-        for item in reversed(ranges):
-            assert not is_distinct(store, item, "f")
-            finder(item, None)
-            assert is_distinct(store, item, "f")
-        numbering = number(found, FirstCopies(store, ranges, near=False), 2, limit, unit)
-        size = 7
-        items = table_items(found, numbering, size, together)
-        assert (len(items) > 2) == (together == 11)
-        writer = Assembler(out, found, ["a", "b"], ranges, numbering.last, size, False, "f")
-        for item in reversed(items):
-            assert not is_written(store, item, size, "f")
-            writer(item, None)
-            assert is_written(store, item, size, "f")
+        copies = find_first_copies(found, seed if limit else None, args, partition)
+        assert (len(copies.items) > 3) == (partition == 17)
+        do_in_reverse(copies, out)
+        ranges = list(copies.items)
+        numbering = number(found, open_first_copies(store, ranges, near=False), 2, limit, unit)
+        writing = {**args, "names": ["a", "b"], "ranges": ranges, "near": False}
+        tables = write_tables(found, numbering, 7, writing, together)
+        assert (len(tables.items) > 2) == (together == 11)
+        do_in_reverse(tables, out)
         total = int(numbering.before[-1])
         shards = store.files("corpus")
-        assert len(shards) == -(-total // size)
+        assert len(shards) == -(-total // 7)
         rows = [row for name in shards for row in pq.read_table(f"{out}/corpus/{name}").to_pylist()]
         assert [row.pop("sent_id") for row in rows] == list(range(total))
         assert all(row.pop("n_tokens") == len(row["text"].split()) + 2 for row in rows)

@@ -19,10 +19,10 @@ import pytest
 from transformers import AlbertConfig, GPT2Config
 
 from jobs import mixing
-from jobs._mixing import MixingArgs, MixingWorker, prepare_shard
-from jobs._partials import partial
-from jobs._record import Run
 from jobs.mixing import MixingConfig
+from jobs.stage.layout import shard_file
+from jobs.stage.record import Run
+from jobs.steps.mixing import MixingArgs, MixingWorker, prepare_shard
 from ops.errors import InputError
 from ops.model.load import read_facts
 from ops.model.tokenizer import Tokenizer
@@ -203,7 +203,7 @@ def test_reading_apart_as_with_gpus_gives_the_same_partial_files(whole: Path, mo
         str(out), read_facts(str(model)), entry["fingerprint"], "cpu", "float32", 1, 256, 0, 0, 0.12, False
     )
     item = {"shard": 3, "span": [60, 80], "parts": [3]}
-    path = out / partial("mixing", 3)
+    path = out / shard_file("mixing", 3).path
     before = pq.read_table(path)
     for prepared in (None, prepare_shard(item, args)):
         path.unlink()

@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -10,17 +10,20 @@ import pyarrow.parquet as pq
 import pytest
 
 from jobs import ingest
-from jobs._assemble import Assembler, number, table_items
-from jobs._distinct import NEAR_FILE, FirstCopies, HashRange, distinct_items
-from jobs._near import BandRange, NearFinder, RunSigner, is_paired, is_signed, pair_items, sign_items
-from jobs._pieces import PieceReader, Pieces
 from jobs.ingest import IngestConfig
-from ops.corpus.minhash import banding, folded
+from jobs.stage.layout import near_duplicates_file
+from jobs.steps.ingest_deduplicate import find_first_copies, open_first_copies
+from jobs.steps.ingest_near_duplicates import near_duplicate_steps
+from jobs.steps.ingest_read import open_pieces, read_pieces
+from jobs.steps.ingest_write import write_tables
+from ops.corpus.minhash import folded
+from ops.corpus.numbering import number
 from ops.errors import InputError
 from ops.model.load import read_facts
 from ops.sources.pieces import pieces
 from ops.sources.spec import parse_source
 from ops.storage.store import Store
+from tests.jobs.steps import do_in_reverse
 
 WORDS = ("apple", "river", "window", "garden", "music", "paper", "yellow", "seven", "houses", "quiet", "slowly", "turn")
 
@@ -68,37 +71,23 @@ def steps(folder: Path, out: str, limit: int | None, threshold: float, small: bo
     store = Store(out)
     sources = [parse_source(f"{name}={folder}/{name}*.jsonl") for name in "ab"]
     plan = [(i, piece) for i, source in enumerate(sources) for piece in pieces(source)]
-    reader = PieceReader(out, read_facts("sample"), "f", {"text_column": "text", "on_error": "fail", "split": "none"})
-    for n, (_, piece) in enumerate(plan):
-        reader({"number": n, "piece": asdict(piece)}, None)
-    found = Pieces.read(store, [i for i, _ in plan])
-    ranges = distinct_items(found, *([17] if small else []))
-    for item in reversed(ranges):
-        HashRange(out, found, 5 if limit else None, "f")(item, None)
+    args = {"out": out, "fingerprint": "f"}
+    options = {"text_column": "text", "on_error": "fail", "split": "none"}
+    do_in_reverse(read_pieces([p for _, p in plan], {**args, "facts": read_facts("sample"), "options": options}), out)
+    found = open_pieces(store, [i for i, _ in plan])
+    copies = find_first_copies(found, 5 if limit else None, args, *([17] if small else []))
+    do_in_reverse(copies, out)
+    ranges = list(copies.items)
+    near = near_duplicate_steps(found, ranges, threshold, 5, args, *([23, 150] if small else []))
+    assert [len(step.items) > 3 for step in near] == [small, small, False]
+    for step in near:
+        do_in_reverse(step, out)
 
-    bands, rows = banding(threshold)
-    runs = sign_items(found, *([23] if small else []))
-    signer = RunSigner(out, found, ranges, bands, rows, 5, "f")
-    for item in reversed(runs):
-        assert not is_signed(store, item, "f")
-        signer(item, None)
-        assert is_signed(store, item, "f")
-        assert not is_signed(store, item, "g")
-    parts = pair_items(found, bands, *([150] if small else []))
-    assert (len(runs) > 3, len(parts) > 3) == (small, small)
-    finder = BandRange(out, runs, "f")
-    for item in reversed(parts):
-        assert not is_paired(store, item, "f")
-        finder(item, None)
-        assert is_paired(store, item, "f")
-    NearFinder(out, ranges, runs, parts, threshold, "f")({}, None)
-
-    texts = FirstCopies(store, ranges, near=True)
+    texts = open_first_copies(store, ranges, near=True)
     numbering = number(found, texts, 2, limit, *([8] if small else []))
     assert texts.total() == numbering.distinct.sum()
-    writer = Assembler(out, found, ["a", "b"], ranges, numbering.last, 7, True, "f")
-    for item in reversed(table_items(found, numbering, 7, *([11] if small else []))):
-        writer(item, None)
+    writing = {**args, "names": ["a", "b"], "ranges": ranges, "near": True}
+    do_in_reverse(write_tables(found, numbering, 7, writing, *([11] if small else [])), out)
     written = [row for name in store.files("corpus") for row in pq.read_table(f"{out}/corpus/{name}").to_pylist()]
     assert [row["sent_id"] for row in written] == list(range(int(numbering.kept.sum())))
     return written, numbering.near.tolist()
@@ -132,7 +121,7 @@ def test_small_cuts_change_nothing_where_similarity_is_a_matter_of_degree(tmp_pa
     assert one == other
     assert sum(row["n_copies"] for row in one[0]) == 240
     assert 30 < sum(one[1]) < 225
-    near = pq.read_table(tmp_path / "outTrue" / NEAR_FILE).to_pydict()
+    near = pq.read_table(tmp_path / "outTrue" / near_duplicates_file().path).to_pydict()
     kept = dict(zip(near["position"], near["first"], strict=True))
     assert near["position"] == sorted(kept)
     assert all(first <= position and kept[first] == first for position, first in kept.items())
@@ -162,8 +151,8 @@ def test_the_job_accounts_for_them(
     assert not (tmp_path / "a" / "_partials" / "ingest").exists()
 
     # Small runs and partitions, so that there is something to spread over two workers.
-    monkeypatch.setattr("jobs._near.sign_items", lambda found: sign_items(found, 40))
-    monkeypatch.setattr("jobs._near.pair_items", lambda found, bands: pair_items(found, bands, 400))
+    small = partial(near_duplicate_steps, run=40, partition=400)
+    monkeypatch.setattr("jobs.steps.ingest_near_duplicates.near_duplicate_steps", small)
     ingest.run(config(tmp_path / "b", tmp_path / "in", near_dedup=0.9, workers=2))
     assert pq.read_table(tmp_path / "a" / "corpus").equals(pq.read_table(tmp_path / "b" / "corpus"))
 

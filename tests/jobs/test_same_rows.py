@@ -181,8 +181,8 @@ def test_a_decoder(source: Path, shared_ray: None, make_model: Make, tmp_path: P
 
 def test_reading_apart_as_with_gpus_gives_the_same_partial_files(small_run: tuple[Path, Path], tmp_path: Path) -> None:
     """With GPUs shards are read and tokenized on cores of their own: the same batches, so the same rows."""
-    from jobs._partials import partial
-    from jobs._shards import ScoreArgs, ShardWorker, read_shard
+    from jobs.stage.layout import shard_file
+    from jobs.steps.topk_score import ScoreArgs, ShardWorker, prepare_shard
     from ops.model.activations import ScoreOptions
     from ops.model.load import read_facts
 
@@ -191,7 +191,7 @@ def test_reading_apart_as_with_gpus_gives_the_same_partial_files(small_run: tupl
     args = ScoreArgs(str(out), read_facts(str(small_run[1])), ScoreOptions(), K, ("top", "bottom"), 2048, fingerprint)
     item = {"shard": 1, "span": [100, 200], "sample": []}
     tables: list[pa.Table] = []
-    for prepared in (None, read_shard(item, args)):
+    for prepared in (None, prepare_shard(item, args)):
         ShardWorker(args)(item, prepared)
-        tables.append(pq.read_table(out / partial("topk", 1)))
+        tables.append(pq.read_table(out / shard_file("topk", 1).path))
     assert tables[0].equals(tables[1])

@@ -7,8 +7,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from jobs._partials import partial, pilot_file
-from jobs._sharing import Board, News, is_due
+from jobs.stage.layout import pilot_file, shard_file
+from jobs.steps.topk_thresholds import BoundPublisher, BoundReader, is_due
 from ops.reducers.moments import Moments
 from ops.reducers.thresholds import histogram_bounds
 from ops.storage.store import Store, shard_footer
@@ -35,24 +35,26 @@ def store(tmp_path: Path) -> Store:
     edges = np.arange(NEURONS * (BINS - 1), dtype=np.float32).reshape(NEURONS, -1)
     rng = np.random.default_rng(0)
     table = pa.table({"edges": topk_partial.by_neuron(edges)})
-    store.commit(pilot_file(), lambda path: topk_partial.write_table(path, table, shard_footer("print", "pilot", 3)))
+    store.commit(
+        pilot_file().path, lambda path: topk_partial.write_table(path, table, shard_footer("print", "pilot", 3))
+    )
     for shard in range(30):
         counts = rng.integers(0, 3, (NEURONS, BINS))
         moments = Moments.empty(NEURONS)
         whole = topk_partial.build({}, moments, counts, np.zeros((NEURONS, 0), np.float32))
         footer = shard_footer("print", f"shard-{shard}", NEURONS)
-        store.commit(partial("topk", shard), lambda path: topk_partial.write_table(path, whole, footer))  # noqa: B023
+        store.commit(shard_file("topk", shard).path, lambda path: topk_partial.write_table(path, whole, footer))  # noqa: B023
     return store
 
 
 def test_what_is_posted_follows_from_the_shards_in_place(store: Store) -> None:
-    board, news = Board(store, "print", K), News(store, "print", NEURONS)
+    board, news = BoundPublisher(store, "print", K), BoundReader(store, "print", NEURONS)
     assert news() is None
     total = np.zeros((NEURONS, BINS), np.int64)
     seen = 0
     for shard in range(30):
         board.add([shard])
-        with store.parquet(partial("topk", shard)) as file:
+        with store.parquet(shard_file("topk", shard).path) as file:
             total += topk_partial.read_matrix(file.read(columns=["histogram"]), "histogram")
         found = news()
         if is_due(shard + 1, seen):
@@ -66,7 +68,7 @@ def test_what_is_posted_follows_from_the_shards_in_place(store: Store) -> None:
 
 
 def test_bounds_of_another_run_are_none(store: Store) -> None:
-    Board(store, "print", K).add(range(30))
-    assert News(store, "print", NEURONS)() is not None
-    assert News(store, "other", NEURONS)() is None
-    assert News(store, "print", NEURONS + 1)() is None
+    BoundPublisher(store, "print", K).add(range(30))
+    assert BoundReader(store, "print", NEURONS)() is not None
+    assert BoundReader(store, "other", NEURONS)() is None
+    assert BoundReader(store, "print", NEURONS + 1)() is None

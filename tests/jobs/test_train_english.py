@@ -4,7 +4,8 @@ import pytest
 import spacy
 from pydantic import ValidationError
 
-from jobs.train_english import TrainEnglishConfig, train
+from jobs.stage.train_english_config import TrainEnglishConfig
+from jobs.steps.train_english import train
 from ops.errors import InputError
 from tests.unit.english.small import LINES
 

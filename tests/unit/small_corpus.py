@@ -50,19 +50,19 @@ def write_store(folder: Path, shards: list[list[Sentence]]) -> Store:
     store, first, tables = Store(str(folder)), 0, []
     for i, sentences in enumerate(shards):
         coded = coded_table(to_table(sentences, first))
-        store.commit(f"_store/shard-{i:05d}.parquet", lambda path, t=coded: pq.write_table(t, path))  # type: ignore[misc]
-        with store.parquet(f"_store/shard-{i:05d}.parquet") as file:
+        store.commit(f"codes/shard-{i:05d}.parquet", lambda path, t=coded: pq.write_table(t, path))  # type: ignore[misc]
+        with store.parquet(f"codes/shard-{i:05d}.parquet") as file:
             assert file.schema_arrow.equals(CODED_SCHEMA)
             tables.append(file.read(columns=vocabulary_columns()))
         first += 2 * len(sentences)
-    store.commit("_store/vocabulary.parquet", lambda path: pq.write_table(vocabulary(tables), path))
+    store.commit("codes/vocabulary.parquet", lambda path: pq.write_table(vocabulary(tables), path))
     return store
 
 
 def open_corpus(folder: Path, monkeypatch: pytest.MonkeyPatch, *shards: list[Sentence]) -> SentenceStore:
     """Return these sentences as mining sees them."""
     monkeypatch.setenv("ATLAS_CACHE", str(folder / "cache"))
-    return open_sentences(write_store(folder / "run", list(shards)), "f" * 64)
+    return open_sentences(write_store(folder / "run", list(shards)), "codes", "f" * 64)
 
 
 def random_sentences(seed: int, n: int) -> list[Sentence]:

@@ -1,6 +1,7 @@
-"""What holds for the code as a whole."""
+"""What holds for the code as a whole: who imports whom, where things are spelled, how large files grow."""
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -8,7 +9,22 @@ import pytest
 
 ROOT = Path(__file__).parent.parent.parent
 OPS = sorted((ROOT / "ops").rglob("*.py"))
-FILES = [*OPS, *sorted((ROOT / "jobs").rglob("*.py"))]
+JOBS = sorted((ROOT / "jobs").rglob("*.py"))
+FILES = [*OPS, *JOBS]
+
+# From the ground up: a room, or a file right in ops/, imports from lower floors and from itself alone.
+FLOORS = {
+    "ops": (
+        {"errors", "compiled", "schema", "hashing", "shards", "sampling", "penn"},
+        {"storage", "reducers", "model", "statistics"},
+        {"figures", "sources", "patterns", "english", "topk", "mixing"},
+        {"corpus", "sentences", "psi"},
+        {"mine", "show"},
+    ),
+    "jobs": ({"engine"}, {"stage"}, {"steps"}, {"what a user types"}),
+}
+MOST_LINES_OF_A_JOB_FILE = 200
+MOST_FILES_RIGHT_IN_OPS = 12
 
 
 def imported(tree: ast.AST) -> Iterator[str]:
@@ -16,12 +32,24 @@ def imported(tree: ast.AST) -> Iterator[str]:
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and not node.level:
-            yield node.module or ""
+            # `from ops import shards` imports a module, `from ops.shards import draw` a name of one.
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
         elif isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] in (
             "import_module",
             "__import__",
         ):
             yield from (str(a.value) for a in node.args if isinstance(a, ast.Constant))
+
+
+def room(package: str, parts: tuple[str, ...]) -> str:
+    """The room of a module that stands below a package, by the parts of its path."""
+    name = parts[0].removesuffix(".py")
+    known = set.union(*FLOORS[package])
+    return name if package == "ops" or name in known else "what a user types"
+
+
+def floor(package: str, name: str) -> int:
+    return next((i for i, rooms in enumerate(FLOORS[package]) if name in rooms), -1)
 
 
 def undocumented(parent: ast.AST, name: str) -> Iterator[str]:
@@ -34,19 +62,66 @@ def undocumented(parent: ast.AST, name: str) -> Iterator[str]:
 
 
 def test_the_code_is_found() -> None:
-    names = {path.name for path in FILES}
-    assert {"keys.py", "topk.py", "_engine.py"} <= names
-
-
-@pytest.mark.parametrize("path", OPS, ids=lambda p: str(p.relative_to(ROOT)))
-def test_ops_know_neither_the_engine_nor_the_jobs(path: Path) -> None:
-    tops = {name.partition(".")[0] for name in imported(ast.parse(path.read_text(encoding="utf-8")))}
-    assert not tops & {"ray", "jobs"}
+    assert {"top_k.py", "step.py", "topk.py"} <= {path.name for path in FILES}
 
 
 def test_nested_imports_are_seen() -> None:
     source = "def f():\n    if 1:\n        from ray.data import x\n    importlib.import_module('ray')\n"
-    assert list(imported(ast.parse(source))) == ["ray.data", "ray"]
+    assert list(imported(ast.parse(source))) == ["ray.data.x", "ray"]
+
+
+def upward(path: Path) -> Iterator[str]:
+    package, *parts = path.relative_to(ROOT).parts
+    own = room(package, tuple(parts))
+    for name in imported(ast.parse(path.read_text(encoding="utf-8"))):
+        top, _, rest = name.partition(".")
+        if top == "jobs" and package == "ops":
+            yield name
+        elif top == package and rest:
+            other = room(package, tuple(rest.split(".")))
+            if other != own and floor(package, other) >= floor(package, own):
+                yield name
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_no_room_imports_upward(path: Path) -> None:
+    if path.name != "__init__.py" or path.parent not in (ROOT / "ops", ROOT / "jobs"):
+        package, *parts = path.relative_to(ROOT).parts
+        assert floor(package, room(package, tuple(parts))) >= 0, "a room that no floor names"
+    assert list(upward(path)) == []
+
+
+def test_an_upward_import_is_seen() -> None:
+    assert floor("ops", "mine") > floor("ops", "patterns") > floor("ops", "errors")
+    assert room("jobs", ("topk.py",)) == "what a user types"
+    assert room("jobs", ("stage", "step.py")) == "stage"
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_the_engine_alone_imports_ray(path: Path) -> None:
+    tops = {name.partition(".")[0] for name in imported(ast.parse(path.read_text(encoding="utf-8")))}
+    assert "ray" not in tops or path.parent == ROOT / "jobs" / "engine"
+
+
+def test_what_is_under_way_is_spelled_in_one_file() -> None:
+    spelled = re.compile(r"""["'/{](_partials|_store)(?=["'/])""")
+    found = [p for p in FILES + sorted((ROOT / "bench").glob("*.py")) if spelled.search(p.read_text(encoding="utf-8"))]
+    assert found == [ROOT / "jobs" / "stage" / "layout.py"]
+
+
+@pytest.mark.parametrize("path", JOBS, ids=lambda p: str(p.relative_to(ROOT)))
+def test_files_of_jobs_are_short(path: Path) -> None:
+    assert len(path.read_text(encoding="utf-8").splitlines()) <= MOST_LINES_OF_A_JOB_FILE
+
+
+def test_few_files_lie_right_in_ops() -> None:
+    assert len(list((ROOT / "ops").glob("*.py"))) <= MOST_FILES_RIGHT_IN_OPS
+
+
+def test_unit_tests_mirror_the_rooms() -> None:
+    rooms = {p.name for p in (ROOT / "ops").iterdir() if (p / "__init__.py").exists()}
+    folders = {p.name for p in (ROOT / "tests" / "unit").iterdir() if list(p.glob("test_*.py"))}
+    assert folders == rooms
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(ROOT)))

@@ -103,12 +103,12 @@ def test_what_there_is_at_all(
 def test_the_local_copy_is_built_once_and_dropped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ATLAS_CACHE", str(tmp_path / "deep" / "cache"))
     store = write_store(tmp_path / "run", [[Sentence(["a"])]])
-    open_sentences(store, "a" * 64)
+    open_sentences(store, "codes", "a" * 64)
     assert [p.name for p in (tmp_path / "deep" / "cache").iterdir()] == ["a" * 32]
-    store.delete("_store")
-    assert open_sentences(store, "a" * 64).names["word"] == ["a"]
+    store.delete("codes")
+    assert open_sentences(store, "codes", "a" * 64).names["word"] == ["a"]
     with pytest.raises(FileNotFoundError):
-        open_sentences(store, "b" * 64)
+        open_sentences(store, "codes", "b" * 64)
     assert [p.name for p in (tmp_path / "deep" / "cache").iterdir()] == ["a" * 32]
     drop_sentences("a" * 64)
     drop_sentences("a" * 64)

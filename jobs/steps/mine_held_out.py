@@ -8,8 +8,12 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from jobs._engine import Item
-from jobs._mining import POLES, BaselineCounter, MineArgs, MiningWorker
+from jobs.engine.fan_out import Item
+from jobs.stage.layout import Output, range_file, totals_file
+from jobs.stage.step import Step
+from jobs.steps.mine_patterns import BaselineCounter
+from jobs.steps.mine_tables import table_outputs
+from jobs.steps.mine_workers import POLES, MineArgs, MiningWorker, commit
 from ops.mine.baseline_counts import Baseline, read_baseline
 from ops.mine.candidates import SCHEMA, Winners, mine_winners
 from ops.mine.held_out_sets import draw_others, matched_set, random_set, training_documents
@@ -19,6 +23,7 @@ from ops.schema import schema
 from ops.statistics.auc import area
 from ops.storage.tables import write_part
 
+TRAINING = "training-"  # what the names of the training halves' files begin with
 SETS = ("own", "matched", "random")
 COLUMNS = {
     "own": ("auc", "auc_low", "auc_high"),
@@ -30,24 +35,13 @@ MAX_OTHERS = 1_000
 Longs = npt.NDArray[np.int64]
 
 
-def training_file(number: int) -> str:
-    """Return the path of the candidates of a range's training halves."""
-    return f"_partials/mine/training-{number:05d}.parquet"
+def write_scores(args: MineArgs, ranges: list[Item]) -> Step:
+    """Return the step that writes scores/."""
 
+    def outputs(item: Item) -> list[Output]:
+        return table_outputs(item, ["scores"])
 
-def training_run_file(number: int) -> str:
-    """Return the path of the counts over a run of the baseline's training sentences."""
-    return f"_partials/mine/training-run-{number:05d}.parquet"
-
-
-def training_union_file() -> str:
-    """Return the path of the training candidates, each once."""
-    return "_partials/mine/training-union.parquet"
-
-
-def training_totals_file() -> str:
-    """Return the path of the counts over the baseline's whole training part."""
-    return "_partials/mine/training-totals.parquet"
+    return Step("mine: scores", ranges, outputs, RangeScorer, {"args": args}, "ranges of neurons")
 
 
 class HeldOutWorker(MiningWorker):
@@ -85,15 +79,14 @@ class TrainingMiner(HeldOutWorker):
         halves = (self.training_half(*found) for found in self.sets(item["first"], item["stop"]))
         tables = [mine_winners(half, self.kinds.values(), self.args.options["min_count"]) for half in halves]
         table = pa.concat_tables([SCHEMA.empty_table(), *tables])
-        self.commit(training_file(item["range"]), f"range-{item['range']}", table)
+        commit(self.store, range_file(item["range"], TRAINING), table, self.args.fingerprint)
         return {"patterns": table.num_rows}
 
 
 class TrainingCounter(HeldOutWorker, BaselineCounter):
     """Counts the training candidates over runs of the baseline's training sentences."""
 
-    union = staticmethod(training_union_file)
-    counts = staticmethod(training_run_file)
+    prefix = TRAINING
 
     def rows(self, item: Item) -> Longs:
         """Return the training rows of one run."""
@@ -107,13 +100,13 @@ class RangeScorer(HeldOutWorker):
     def __init__(self, args: MineArgs) -> None:
         super().__init__(args)
         self.profiler = Profiler(self.text)
-        with self.store.parquet(training_totals_file()) as file:
+        with self.store.parquet(totals_file(TRAINING).path) as file:
             self.baseline: Baseline = read_baseline(file.read(), self.profiler)
         self.tested = self.baseline_rows[~self.trains[self.baseline_rows]]
 
     def __call__(self, item: Item, prepared: Any) -> Item:
         """Score one range and write its part of `scores/`."""
-        with self.store.parquet(training_file(item["range"])) as file:
+        with self.store.parquet(range_file(item["range"], TRAINING).path) as file:
             candidates = file.read()
         rows: dict[int, dict[str, Any]] = {}
         for number, name, members in self.sets(item["first"], item["stop"]):
@@ -131,7 +124,8 @@ class RangeScorer(HeldOutWorker):
         layout = schema("scores")
         columns = [pa.array([r[f.name] for r in rows.values()], f.type, from_pandas=True) for f in layout]
         table = pa.table(columns, schema=layout)
-        footer = self.footer(f"range-{item['range']}", table.num_rows)
+        (output,) = table_outputs(item, ["scores"])
+        footer = output.footer(self.args.fingerprint, table.num_rows)
         write_part(self.store, "scores", item["range"], layout, [table], self.args.fingerprint, footer)
         return {"neurons": table.num_rows}
 

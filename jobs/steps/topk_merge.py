@@ -8,17 +8,18 @@ import numpy as np
 import pyarrow as pa
 import torch
 
-from jobs._engine import Item, fan_out
-from jobs._partials import partial, pilot_file
-from jobs._progress import Progress
-from jobs._shards import read_notes
-from ops.errors import one_line
+from jobs.engine.fan_out import Item
+from jobs.stage.corpus_pass import CorpusPass
+from jobs.stage.layout import STAGES, Output, pilot_file, shard_file, table_part
+from jobs.stage.step import Step
+from jobs.steps.topk_score import read_notes
+from ops.errors import InputError, one_line
 from ops.reducers.keys import EMPTY, decode
 from ops.reducers.moments import Moments
 from ops.reducers.top_k import TopK
 from ops.schema import activations_schema, group_rows, schema
-from ops.storage.store import Store, is_whole, shard_footer
-from ops.storage.tables import part_name, write_part
+from ops.storage.store import Store
+from ops.storage.tables import write_part
 from ops.topk.neurons import Neurons
 from ops.topk.partial_file import CANDIDATES, by_neuron, ranges, read_keys, read_matrix, read_moments
 
@@ -27,41 +28,32 @@ LITTLE = 1 << 27  # bytes
 DAMAGE = (OSError, pa.ArrowException)
 
 
-def merge_ranges(
-    store: Store,
-    neurons: Neurons,
-    shards: int,
-    k: int,
-    poles: tuple[str, ...],
-    fingerprint: str,
-    out: str,
-    workers: int,
-) -> dict[int, str]:
+def merge_ranges(job: CorpusPass, neurons: Neurons, k: int, poles: tuple[str, ...]) -> dict[int, str]:
     """Write topk/ and neurons/, a part for each range of neurons, those that are there already left alone.
 
     Returns:
         The shards whose partial files are damaged, and what was found; a range that met one is not written.
     """
-    every = [{"part": part, "first": first, "stop": stop} for part, first, stop in ranges(len(neurons))]
-    todo = [
-        item
-        for item in every
-        if not all(is_whole(store, part_name(t, item["part"]), fingerprint, _name(item)) for t in ("topk", "neurons"))
-    ]
-    args = {"out": out, "neurons": neurons, "shards": shards, "k": k, "poles": poles, "fingerprint": fingerprint}
+    store, shards = job.stage.store, len(job.shards)
+    items = [{"part": part, "first": first, "stop": stop} for part, first, stop in ranges(len(neurons))]
+    args = {
+        "out": store.uri, "neurons": neurons, "shards": shards, "k": k, "poles": poles,
+        "fingerprint": job.stage.fingerprint,
+    }  # fmt: skip
+    # A pool takes longer to start than so much takes to merge, the activation sample aside.
+    sampled = sum(len(read_notes(store, shard)["sampled"]) for shard in range(shards))
+    little = store.size(STAGES["topk"].partials) - 4 * sampled * len(neurons) < LITTLE
+    step = Step("topk: merge", items, merged_outputs, RangeMerger, args, "ranges of neurons", here=little)
     damaged: dict[int, str] = {}
-    with Progress("topk: merge", len(every), "ranges of neurons", len(every) - len(todo)) as progress:
-        # A pool takes longer to start than so much takes to merge, the activation sample aside.
-        sampled = sum(len(read_notes(store, shard)["sampled"]) for shard in range(shards))
-        little = store.size("_partials/topk") - 4 * sampled * len(neurons) < LITTLE
-        for row in fan_out(todo, RangeMerger, args, workers=workers, here=little):
-            damaged |= {int(shard): why for shard, why in row["damaged"].items()}
-            progress.add()
+    for row in job.stage.do(step):
+        damaged |= {int(shard): why for shard, why in row["damaged"].items()}
     return damaged
 
 
-def _name(item: Item) -> str:
-    return f"neurons-{item['first']}-{item['stop']}"
+def merged_outputs(item: Item) -> list[Output]:
+    """Return the parts of a range of neurons."""
+    name = f"neurons-{item['first']}-{item['stop']}"
+    return [table_part(table, item["part"], name) for table in ("neurons", "topk")]
 
 
 class RangeMerger:
@@ -82,7 +74,7 @@ class RangeMerger:
         damaged: dict[int, str] = {}
         for shard in range(self.shards):
             try:
-                with self.store.parquet(partial("topk", shard)) as file:
+                with self.store.parquet(shard_file("topk", shard).path) as file:
                     table = file.read_row_group(item["part"], columns=CANDIDATES)
             except DAMAGE as error:
                 damaged[shard] = one_line(error, 100)
@@ -97,7 +89,7 @@ class RangeMerger:
         layer, unit = self.neurons.name(np.arange(item["first"], item["stop"]))
         found = {p: _decoded(winners[p].result(), p) for p in self.poles}
         columns = _neuron_columns(moments, found)
-        with self.store.parquet(pilot_file()) as file:
+        with self.store.parquet(pilot_file().path) as file:
             edges = read_matrix(file.read_row_group(item["part"]), "edges")
         columns |= {
             "layer": pa.array(layer),
@@ -106,14 +98,11 @@ class RangeMerger:
             "histogram_counts": by_neuron(histogram),
         }
         table = pa.table({n: columns[n] for n in schema("neurons").names})
-        self._write("neurons", item, [table], size)
-        groups = list(_winner_rows(layer, unit, found))
-        self._write("topk", item, groups, sum(g.num_rows for g in groups))
+        written = {"neurons": [table], "topk": list(_winner_rows(layer, unit, found))}
+        for (name, groups), output in zip(written.items(), merged_outputs(item), strict=True):
+            footer = output.footer(self.fingerprint, sum(g.num_rows for g in groups))
+            write_part(self.store, name, item["part"], schema(name), groups, self.fingerprint, footer)
         return {"part": item["part"], "damaged": {}}
-
-    def _write(self, table: str, item: Item, groups: list[pa.Table], rows: int) -> None:
-        footer = shard_footer(self.fingerprint, _name(item), rows)
-        write_part(self.store, table, item["part"], schema(table), groups, self.fingerprint, footer)
 
 
 def _decoded(keys: torch.Tensor, pole: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -198,7 +187,7 @@ def write_activations(store: Store, neurons: Neurons, shards: int, fingerprint: 
 
     def sample(shard: int) -> np.ndarray:
         try:
-            with store.parquet(partial("topk", shard)) as file:
+            with store.parquet(shard_file("topk", shard).path) as file:
                 return read_matrix(file.read(columns=["sample"]), "sample").T
         except DAMAGE as error:
             damaged[shard] = one_line(error, 100)
@@ -227,3 +216,20 @@ def write_activations(store: Store, neurons: Neurons, shards: int, fingerprint: 
         if not damaged:
             raise
         return 0, damaged
+
+
+def account(corpus: dict[str, Any], unscored: list[int]) -> dict[str, Any]:
+    """Count scored and unscored sentences of every source.
+
+    Raises:
+        InputError: not one sentence could be scored.
+    """
+    if len(unscored) == corpus["sentences"]:
+        raise InputError("--model: gave no finite activation for any sentence; try --dtype float32, or another model")
+    sources = []
+    for source in corpus["sources"]:
+        first, stop = source["first_sent_id"], source["first_sent_id"] + source["kept"]
+        lost = int(np.searchsorted(unscored, stop) - np.searchsorted(unscored, first))
+        names = {n: source[n] for n in ("source", "dataset", "kept")}
+        sources.append({**names, "scored": source["kept"] - lost, "unscored": lost})
+    return {"scored": corpus["sentences"] - len(unscored), "unscored": len(unscored), "sources": sources}

@@ -1,25 +1,29 @@
-"""Workers of `mixing`: each measures shard after shard."""
+"""The step of `mixing`: every shard is measured, and the shards together become the tables."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
 
-from jobs._engine import Item
-from jobs._partials import partial
+from jobs.engine.fan_out import Item
+from jobs.stage.corpus_pass import CorpusPass
+from jobs.stage.layout import Output, shard_file, table_part
+from jobs.stage.step import Step
+from ops.mixing.decomposition import STAGES
+from ops.mixing.figures import draw_all
 from ops.mixing.mask_tokens import mask_tokens
 from ops.mixing.pack import Packed, pack
-from ops.mixing.partial_file import TOKENS, rows_of, token_rows, write_partial
+from ops.mixing.partial_file import TOKENS, merge_partials, rows_of, token_rows, write_partial
 from ops.mixing.shard import Batches, MixingScorer, measure_shard
+from ops.mixing.tables import length_rows, norm_rows, ratio_rows
 from ops.mixing.token_classes import TokenClasses
 from ops.model.load import ModelFacts
 from ops.model.tokenizer import Tokenizer
 from ops.schema import schema
-from ops.storage.store import Store, shard_footer
+from ops.storage.store import Store
 from ops.storage.tables import part_name, write_part
 from ops.topk.score_shard import encode_batches
-
-STAGE = "mixing"
 
 
 @dataclass(frozen=True)
@@ -37,6 +41,19 @@ class MixingArgs:
     pack: int
     mask_rate: float
     per_token: bool
+
+
+def measure_shards(job: CorpusPass, args: MixingArgs) -> Step:
+    """Return the step that measures the shards."""
+    prepare = partial(prepare_shard, args=args) if job.placement.device == "cuda" else None
+    step = job.shard_step(MixingWorker, {"args": args}, prepare)
+    return replace(step, outputs=lambda item: shard_outputs(item["shard"], args.per_token))
+
+
+def shard_outputs(shard: int, per_token: bool) -> list[Output]:
+    """Return the files of a shard: its part of mixing/tokens where that is asked for, and its sums."""
+    tokens = [table_part(TOKENS, shard, f"shard-{shard}")] if per_token else []
+    return [*tokens, shard_file("mixing", shard)]
 
 
 def prepare_shard(item: Item, args: MixingArgs) -> tuple[dict[int, int], list[tuple[Any, Any]]]:
@@ -103,10 +120,11 @@ class MixingWorker:
                 f"mixing: shard {number} holds {stop - first} sentences; {sum(sentences.values())} came in "
                 f"{len(sentences)} sequences, {result.scored} were measured and {len(result.unscored)} not"
             )
-        footer = shard_footer(args.fingerprint, f"shard-{number}", rows_of(result))
-        if args.per_token:
-            rows = token_rows(result, args.facts.layers, self.classes.strings)
-            write_part(self.store, TOKENS, number, schema(TOKENS), rows, args.fingerprint)
+        *tokens, sums = shard_outputs(number, args.per_token)
+        for output in tokens:
+            groups = list(token_rows(result, args.facts.layers, self.classes.strings))
+            footer = output.footer(args.fingerprint, sum(group.num_rows for group in groups))
+            write_part(self.store, TOKENS, number, schema(TOKENS), groups, args.fingerprint, footer)
         lost = {str(i): sentences[i] for i in sorted(result.unscored)}
         notes = {
             "quantities": self.scorer.names,
@@ -117,5 +135,26 @@ class MixingWorker:
             "truncated": result.cut,
             "unscored": lost,
         }
-        self.store.commit(partial(STAGE, number), lambda path: write_partial(path, result, notes, footer))
+        footer = sums.footer(args.fingerprint, rows_of(result))
+        self.store.commit(sums.path, lambda path: write_partial(path, result, notes, footer))
         return {"sentences": stop - first}
+
+
+def publish(job: CorpusPass, facts: ModelFacts) -> None:
+    """Merge the shards in their order, write the tables, draw the figures from them, and record the counts."""
+    store = job.stage.store
+    totals, notes = merge_partials(store, [output.path for output in job.partials])
+    names = tuple(notes[0]["quantities"])
+    tables = {
+        "mixing/ratios": ratio_rows(totals, facts.layers, names),
+        "mixing/lengths": length_rows(totals, facts.layers, names),
+        "mixing/norms": norm_rows(totals, facts.layers, names),
+    }
+    lost = {int(first): n for note in notes for first, n in note["unscored"].items()}
+    counts: dict[str, Any] = {n: sum(note[n] for note in notes) for n in ("sequences", "tokens", "masked", "truncated")}
+    if totals:
+        for name, table in tables.items():
+            write_part(store, name, 0, schema(name), [table], job.stage.fingerprint)
+        counts["figures"] = draw_all(store, tables, facts.name)
+    counts |= {"stages": [n for n in names if n in STAGES], "unscored_sequences": list(lost)[:100]}
+    job.finish(sum(note["scored"] for note in notes), sum(lost.values()), counts)

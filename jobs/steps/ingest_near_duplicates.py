@@ -1,7 +1,7 @@
 """The step of `ingest` that --near-dedup adds: which distinct sentences are near-duplicates, and of which one."""
 
 from collections.abc import Iterator
-from functools import partial as bind
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -9,83 +9,68 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from jobs._distinct import NEAR_FILE, FirstCopies, write_numbers
-from jobs._engine import Item, fan_out
-from jobs._pieces import Pieces, partial
-from jobs._progress import Progress
+from jobs.engine.fan_out import Item
+from jobs.stage.layout import Output, near_duplicates_file, pairs_file, piece_file, signed_file
+from jobs.stage.step import Step
+from jobs.steps.ingest_deduplicate import open_first_copies
 from ops.corpus.exact_duplicates import hash_range
 from ops.corpus.minhash import PERMUTATIONS, Signer, band_hashes, banding, shortened
-from ops.corpus.near_duplicates import alike, candidates, distinct_pairs, leaders
+from ops.corpus.near_duplicates import alike, candidates, distinct_pairs, places_of, similar_groups
+from ops.corpus.piece_counts import Pieces
 from ops.shards import spans
-from ops.storage.range_file import KeyWriter, groups, read_between, taken
-from ops.storage.store import Store, is_whole, shard_footer
+from ops.storage.range_file import KeyWriter, groups, read_between, taken, write_numbers
+from ops.storage.store import Store
 
 RUN = 1 << 18  # positions
 PARTITION = 1 << 22  # hashes of bands
-NEAR = "near"
-KINDS = ("signatures", "bands")
+SIGNED_FILES = ("signatures", "bands")
 SIGNATURES = pa.schema([("position", pa.int64()), ("signature", pa.binary(PERMUTATIONS))])
 BANDS = pa.schema([("hash", pa.uint64()), ("position", pa.int64())])
 
 Numbers = npt.NDArray[np.int64]
 
 
-def find_near(
-    out: str, pieces: Pieces, ranges: list[Item], threshold: float, seed: int, fingerprint: str, workers: int
-) -> None:
-    """Do what is missing of the step: signatures, pairs to compare, and the file that the later steps read."""
-    store = Store(out)
+def near_duplicate_steps(
+    pieces: Pieces,
+    ranges: list[Item],
+    threshold: float,
+    seed: int,
+    args: Item,
+    run: int = RUN,
+    partition: int = PARTITION,
+) -> list[Step]:
+    """Return the steps: signatures, pairs to compare, and the file that the later steps read.
+
+    Args:
+        pieces: what was read.
+        ranges: the items of the step that found the first copies.
+        threshold: least similarity (Jaccard) of near-duplicates.
+        seed: that of the signatures.
+        args: the run's folder and the stage's fingerprint.
+        run, partition: positions of a run, and hashes of bands of a range, about.
+    """
+    sentences = int(pieces.sentences.sum())
     bands, rows = banding(threshold)
-    args: dict[str, Any] = {"out": out, "fingerprint": fingerprint}
-    runs = sign_items(pieces)
-    todo = [item for item in runs if not is_signed(store, item, fingerprint)]
-    with Progress("ingest: signatures", len(runs), "runs", len(runs) - len(todo)) as progress:
-        more = {"pieces": pieces, "ranges": ranges, "bands": bands, "rows": rows, "seed": seed}
-        for _ in fan_out(todo, RunSigner, {**args, **more}, workers=workers):
-            progress.add()
-    parts = pair_items(pieces, bands)
-    todo = [item for item in parts if not is_paired(store, item, fingerprint)]
-    with Progress("ingest: candidates", len(parts), "ranges", len(parts) - len(todo)) as progress:
-        for _ in fan_out(todo, BandRange, {**args, "runs": runs}, workers=workers):
-            progress.add()
-    if not is_whole(store, NEAR_FILE, fingerprint, NEAR):
-        more = {"ranges": ranges, "runs": runs, "parts": parts, "threshold": threshold}
-        for _ in fan_out([{}], NearFinder, {**args, **more}, workers=1):
-            pass
+    runs: list[Item] = [{"run": i, "positions": list(span)} for i, span in enumerate(spans(sentences, run))]
+    parts = max(-(-sentences * bands // partition), 1)
+    partitions: list[Item] = [{"part": part, "parts": parts} for part in range(parts)]
+    signing = {**args, "pieces": pieces, "ranges": ranges, "bands": bands, "rows": rows, "seed": seed}
+    comparing = {**args, "ranges": ranges, "runs": runs, "parts": partitions, "threshold": threshold}
+    return [
+        Step("ingest: signatures", runs, signed_outputs, RunSigner, signing, "runs"),
+        Step("ingest: candidates", partitions, pair_outputs, BandRange, {**args, "runs": runs}, "ranges"),
+        Step("ingest: near-duplicates", [{}], lambda _: [near_duplicates_file()], NearFinder, comparing),
+    ]
 
 
-def sign_items(pieces: Pieces, run: int = RUN) -> list[Item]:
-    """Return runs of positions as items, of `run` each: a function of the counts alone."""
-    total = int(pieces.sentences.sum())
-    return [{"run": number, "positions": list(span)} for number, span in enumerate(spans(total, run))]
+def signed_outputs(item: Item) -> list[Output]:
+    """Return the files of a run of positions."""
+    return [signed_file(item["run"], kind) for kind in SIGNED_FILES]
 
 
-def pair_items(pieces: Pieces, bands: int, partition: int = PARTITION) -> list[Item]:
-    """Return the ranges of bands' hashes as items of at most about `partition` each: a function of the counts alone."""
-    parts = max(-(-int(pieces.sentences.sum()) * bands // partition), 1)
-    return [{"part": part, "parts": parts} for part in range(parts)]
-
-
-def is_signed(store: Store, item: Item, fingerprint: str) -> bool:
-    """Tell whether the files of a run of positions are in place."""
-    return all(is_whole(store, _file(_signed(item, kind)), fingerprint, _signed(item, kind)) for kind in KINDS)
-
-
-def is_paired(store: Store, item: Item, fingerprint: str) -> bool:
-    """Tell whether the file of a range of hashes is in place."""
-    return is_whole(store, _file(_paired(item)), fingerprint, _paired(item))
-
-
-def _signed(item: Item, kind: str) -> str:
-    return f"near-{kind}-{item['run']:05d}"
-
-
-def _paired(item: Item) -> str:
-    return f"near-pairs-{item['part']:05d}-of-{item['parts']:05d}"
-
-
-def _file(name: str) -> str:
-    return f"_partials/ingest/{name}.parquet"
+def pair_outputs(item: Item) -> list[Output]:
+    """Return the file of a range of bands' hashes."""
+    return [pairs_file(item["part"], item["parts"])]
 
 
 class RunSigner:
@@ -95,12 +80,13 @@ class RunSigner:
         self, out: str, pieces: Pieces, ranges: list[Item], bands: int, rows: int, seed: int, fingerprint: str
     ) -> None:
         self.store, self.pieces, self.fingerprint = Store(out), pieces, fingerprint
-        self.texts = FirstCopies(self.store, ranges, near=False)
+        self.texts = open_first_copies(self.store, ranges, near=False)
         self.bands, self.rows, self.signer = bands, rows, Signer(seed)
 
     def __call__(self, item: Item, prepared: Any) -> Item:
         """Do one run; memory is that of its positions, of a row group's texts and of one segment of hashes."""
-        self.store.commit_several({kind: _file(_signed(item, kind)) for kind in KINDS}, bind(self._write, item))
+        names = {kind: signed_file(item["run"], kind).path for kind in SIGNED_FILES}
+        self.store.commit_several(names, partial(self._write, item))
         return {}
 
     def _write(self, item: Item, paths: dict[str, str]) -> None:
@@ -124,12 +110,12 @@ class RunSigner:
     def _texts(self, found: Numbers) -> Iterator[tuple[Numbers, list[str]]]:
         for piece, here in self.pieces.split(found):
             position = found[here]
-            with self.store.parquet(partial(piece, "sentences")) as file:
+            with self.store.parquet(piece_file(piece, "sentences").path) as file:
                 for own, table in taken(file, position - self.pieces.first_positions()[piece], ["text"]):
                     yield position[own], table["text"].to_pylist()
 
     def _footer(self, item: Item, kind: str, rows: int) -> dict[bytes, bytes]:
-        return shard_footer(self.fingerprint, _signed(item, kind), rows)
+        return signed_file(item["run"], kind).footer(self.fingerprint, rows)
 
 
 class BandRange:
@@ -141,12 +127,13 @@ class BandRange:
     def __call__(self, item: Item, prepared: Any) -> Item:
         """Do one range."""
         between = hash_range(item["part"], item["parts"])
-        files = [_file(_signed(run, "bands")) for run in self.runs]
+        files = [signed_file(run["run"], "bands").path for run in self.runs]
         whole = pa.concat_tables(read_between(self.store, name, "hash", *between) for name in files)
         pairs = candidates(whole["hash"].to_numpy(), whole["position"].to_numpy())
         table = pa.table({"one": pairs[:, 0], "other": pairs[:, 1]})
-        table = table.replace_schema_metadata(shard_footer(self.fingerprint, _paired(item), len(pairs)))
-        self.store.commit(_file(_paired(item)), bind(write_numbers, table))
+        output = pairs_file(item["part"], item["parts"])
+        table = table.replace_schema_metadata(output.footer(self.fingerprint, len(pairs)))
+        self.store.commit(output.path, partial(write_numbers, table))
         return {}
 
 
@@ -161,7 +148,7 @@ class NearFinder:
         self, out: str, ranges: list[Item], runs: list[Item], parts: list[Item], threshold: float, fingerprint: str
     ) -> None:
         self.store, self.runs, self.parts = Store(out), runs, parts
-        self.texts = FirstCopies(self.store, ranges, near=False)
+        self.texts = open_first_copies(self.store, ranges, near=False)
         self.threshold, self.fingerprint = threshold, fingerprint
 
     def __call__(self, item: Item, prepared: Any) -> Item:
@@ -170,22 +157,17 @@ class NearFinder:
         named = np.unique(pairs)
         places = np.searchsorted(named, pairs)
         places = places[alike(self._signatures(named), places, self.threshold)]
-        kept = leaders(len(named), places)
-        grouped = np.zeros(len(named), bool)
-        dropped = kept != np.arange(len(named))
-        grouped[dropped] = grouped[kept[dropped]] = True
-        total = np.zeros(len(named), np.int64)
-        np.add.at(total, kept, self._copies(named))
-        first = kept[grouped]
-        table = pa.table({"position": named[grouped], "first": named[first], "copies": total[first]})
-        table = table.replace_schema_metadata(shard_footer(self.fingerprint, NEAR, table.num_rows))
-        self.store.commit(NEAR_FILE, bind(write_numbers, table))
+        grouped, first, total = similar_groups(places, self._copies(named))
+        table = pa.table({"position": named[grouped], "first": named[first], "copies": total})
+        output = near_duplicates_file()
+        table = table.replace_schema_metadata(output.footer(self.fingerprint, table.num_rows))
+        self.store.commit(output.path, partial(write_numbers, table))
         return {}
 
     def _pairs(self) -> Numbers:
         found = []
         for part in self.parts:
-            with self.store.parquet(_file(_paired(part))) as file:
+            with self.store.parquet(pairs_file(part["part"], part["parts"]).path) as file:
                 own = file.read()
             found.append(np.column_stack((own["one"].to_numpy(), own["other"].to_numpy())))
         return distinct_pairs(np.concatenate(found))
@@ -194,8 +176,8 @@ class NearFinder:
         """Return the signatures of these ascending positions, `[positions, 128]`."""
         found = np.empty((len(named), PERMUTATIONS), np.uint8)
         for run in self.runs:
-            for group in groups(self.store, _file(_signed(run, "signatures"))):
-                at, here = _among(group["position"].to_numpy(), named)
+            for group in groups(self.store, signed_file(run["run"], "signatures").path):
+                at, here = places_of(group["position"].to_numpy(), named)
                 column = group["signature"].combine_chunks()
                 signed = np.frombuffer(column.buffers()[1], np.uint8).reshape(-1, PERMUTATIONS)
                 found[at] = signed[column.offset :][here]
@@ -205,15 +187,6 @@ class NearFinder:
         """Return how often the texts of these ascending positions occur."""
         found = np.zeros(len(named), np.int64)
         for group in self.texts.groups("copies"):
-            at, here = _among(group["position"].to_numpy(), named)
+            at, here = places_of(group["position"].to_numpy(), named)
             found[at] = group["copies"].to_numpy()[here]
         return found
-
-
-def _among(position: Numbers, named: Numbers) -> tuple[Numbers, Numbers]:
-    """Return the places in `named`, and those in `position`, of what stands in both; both ascend."""
-    first, stop = np.searchsorted(named, [position[0], position[-1] + 1])
-    at = np.arange(first, stop)
-    here = np.searchsorted(position, named[at])
-    both = position[here] == named[at]
-    return at[both], here[both]

@@ -3,24 +3,27 @@
 import json
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import torch
 
-from jobs._engine import Item
-from jobs._partials import partial, pilot_file
-from jobs._sharing import News
+from jobs.engine.fan_out import Item
+from jobs.stage.corpus_pass import CorpusPass
+from jobs.stage.layout import pilot_file, shard_file
+from jobs.stage.step import Step
+from jobs.steps.topk_thresholds import BoundPublisher, BoundReader
+from ops.corpus.read_shard import read_shard
 from ops.errors import InputError
 from ops.model.activations import ScoreOptions, Scorer
 from ops.model.load import ModelFacts
 from ops.model.tokenizer import Tokenizer, Tokens
 from ops.reducers.histogram import edges_from_pilot
 from ops.shards import PILOT, Ids, Shards, draw, pilot_size
-from ops.storage.store import Store, shard_footer
-from ops.storage.tables import part_name
+from ops.storage.store import Store
 from ops.topk import partial_file as topk_partial
 from ops.topk.score_shard import Floats, ShardScorer, encode_batches, score_batch
 
@@ -41,18 +44,43 @@ class ScoreArgs:
     sharing: bool = True
 
 
-def read_corpus(store: Store, shard: int, rows: Ids | None = None) -> tuple[Ids, list[str], Ids]:
-    """Read ids, texts and token counts of a shard, or of some of its sentences (ascending ids)."""
-    with store.parquet(part_name("corpus", shard)) as file:
-        table = file.read(columns=["sent_id", "text", "n_tokens"])
-    if rows is not None:
-        table = table.take(pa.array(np.searchsorted(table["sent_id"].to_numpy(), rows)))
-    return table["sent_id"].to_numpy(), table["text"].to_pylist(), table["n_tokens"].to_numpy()
-
-
-def read_shard(item: Item, args: ScoreArgs) -> list[tuple[Ids, list[Tokens]]]:
+def prepare_shard(item: Item, args: ScoreArgs) -> list[tuple[Ids, list[Tokens]]]:
     """Read and tokenize one shard, batch by batch, on cores of its own (with GPUs)."""
-    return list(encode_batches(*read_corpus(Store(args.out), item["shard"]), Tokenizer(args.facts), args.token_budget))
+    corpus = read_shard(Store(args.out), item["shard"])
+    return list(encode_batches(*corpus, Tokenizer(args.facts), args.token_budget))
+
+
+def score_pilot(job: CorpusPass, args: ScoreArgs, at_most: int) -> Step:
+    """Return the step that scores a sample of at most so many sentences and fixes the histograms' edges."""
+    item = {"sentences": job.shards.sentences, "size": job.shards.size, "seed": job.seed, "pilot": at_most}
+    outputs, holds = [pilot_file()], job.placement.holds
+    name = "topk: the histograms' edges"
+    return Step(name, [item], lambda _: outputs, PilotScorer, {"args": args}, "pilot samples", holds=holds)
+
+
+def read_widths(store: Store) -> tuple[int, ...]:
+    """Return the units of each layer, as the pilot found them."""
+    with store.parquet(pilot_file().path) as file:
+        return tuple(json.loads(file.schema_arrow.metadata[b"atlas.widths"]))
+
+
+def score_shards(job: CorpusPass, args: ScoreArgs, sampled: list[Ids]) -> list[Item]:
+    """Score the shards whose partial files are missing or not whole, and return their workers' rows.
+
+    Args:
+        job: the pass.
+        args: what the workers are made from.
+        sampled: the sentences of the activation sample in each shard.
+    """
+    prepare = partial(prepare_shard, args=args) if job.placement.device == "cuda" else None
+    step = job.shard_step(ShardWorker, {"args": args}, prepare)
+    step = replace(step, items=[{**item, "sample": sampled[item["shard"]].tolist()} for item in step.items])
+    todo = job.stage.missing(step)
+    if not args.sharing or min(job.placement.workers, len(todo)) < 2:
+        return job.do(replace(step, args={"args": replace(args, sharing=False)}), todo=todo)
+    publisher = BoundPublisher(job.stage.store, args.fingerprint, args.k)
+    publisher.add(set(range(len(job.shards))) - {item["shard"] for item in todo})
+    return job.do(step, todo=todo, each=lambda row: publisher.add([row["shard"]]))
 
 
 class PilotScorer:
@@ -67,7 +95,7 @@ class PilotScorer:
         """Score a seeded sample and fix the edges."""
         shards = Shards(item["sentences"], item["size"])
         ids = draw(shards.sentences, pilot_size(shards.sentences, item["pilot"]), item["seed"], PILOT)
-        parts = [read_corpus(self.store, i, rows) for i, rows in enumerate(shards.split(ids)) if len(rows)]
+        parts = [read_shard(self.store, i, rows) for i, rows in enumerate(shards.split(ids)) if len(rows)]
         sent_ids, n_tokens = (np.concatenate([p[column] for p in parts]) for column in (0, 2))
         texts = [text for p in parts for text in p[1]]
         blocks = []
@@ -83,10 +111,10 @@ class PilotScorer:
         edges = edges_from_pilot(pilot)
         table = pa.table({"edges": topk_partial.by_neuron(edges.numpy())})
         footer = {
-            **shard_footer(self.args.fingerprint, "pilot", len(edges)),
+            **pilot_file().footer(self.args.fingerprint, len(edges)),
             b"atlas.widths": json.dumps(self.scorer.widths()).encode(),
         }
-        self.store.commit(pilot_file(), lambda path: topk_partial.write_table(path, table, footer))
+        self.store.commit(pilot_file().path, lambda path: topk_partial.write_table(path, table, footer))
         return {"sentences": len(ids)}
 
 
@@ -96,11 +124,11 @@ class ShardWorker:
     def __init__(self, args: ScoreArgs) -> None:
         self.args, self.store = args, Store(args.out)
         self.tokenizer = Tokenizer(args.facts)
-        with self.store.parquet(pilot_file()) as file:
+        with self.store.parquet(pilot_file().path) as file:
             edges = topk_partial.read_matrix(file.read(), "edges")
-        self.news: Callable[[], tuple[Floats, Floats] | None] = lambda: None
+        self.newer_bounds: Callable[[], tuple[Floats, Floats] | None] = lambda: None
         if args.sharing:
-            self.news = News(self.store, args.fingerprint, len(edges))
+            self.newer_bounds = BoundReader(self.store, args.fingerprint, len(edges))
         scorer = Scorer(args.facts, args.options, self.tokenizer.pad_id)
         self.shards = ShardScorer(scorer, args.k, args.poles, torch.from_numpy(edges.copy()))
         self.shards.warm_up(args.token_budget, args.facts.position_limit)
@@ -110,31 +138,31 @@ class ShardWorker:
         began, cpu = time.time(), time.process_time()
         batches: Batches
         if prepared is None:
-            corpus = read_corpus(self.store, item["shard"])
+            corpus = read_shard(self.store, item["shard"])
             batches = encode_batches(*corpus, self.tokenizer, self.args.token_budget)
         else:
             batches = iter(prepared)
         first, stop = item["span"]
-        result = self.shards.run((first, stop), batches, np.array(item["sample"], np.int64), self.news)
+        result = self.shards.run((first, stop), batches, np.array(item["sample"], np.int64), self.newer_bounds)
         lost = sum(len(ids) for ids in result.unscored.values())
         if result.scored + lost != stop - first:
             raise RuntimeError(
                 f"topk: shard {item['shard']} holds {stop - first} sentences, "
                 f"{result.scored} were scored and {lost} not"
             )
+        output = shard_file("topk", item["shard"])
         notes = {"unscored": result.unscored, "sampled": result.sampled, "tokens": result.tokens}
         footer = {
-            **shard_footer(self.args.fingerprint, f"shard-{item['shard']}", result.table.num_rows),
+            **output.footer(self.args.fingerprint, result.table.num_rows),
             b"atlas.notes": json.dumps(notes).encode(),
         }
-        name = partial("topk", item["shard"])
-        self.store.commit(name, lambda path: topk_partial.write_table(path, result.table, footer))
+        self.store.commit(output.path, lambda path: topk_partial.write_table(path, result.table, footer))
         took = {"began": began, "ended": time.time(), "cpu": time.process_time() - cpu}
         return {"shard": item["shard"], "sentences": stop - first, **took}
 
 
 def read_notes(store: Store, shard: int) -> dict[str, Any]:
     """Return what a shard's partial file says besides its table: unscored ids by reason, and sampled ids."""
-    with store.parquet(partial("topk", shard)) as file:
+    with store.parquet(shard_file("topk", shard).path) as file:
         notes: dict[str, Any] = json.loads(file.schema_arrow.metadata[b"atlas.notes"])
     return notes

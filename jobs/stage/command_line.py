@@ -1,52 +1,16 @@
-"""From flags, a YAML file and a preset to one frozen, checked config for each job."""
+"""From flags, a YAML file and a preset to one frozen, checked config, and from a job's errors to an exit status."""
 
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any
 
 import cyclopts
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ValidationError, create_model
 
+from jobs.stage.config import PRESETS, Config
 from ops.errors import InputError, disk_full, one_line
-
-PAPER: dict[str, Any] = {
-    "k": 10_000,
-    "baseline_size": 1_000_000,
-    "activation_sample": 10_000,
-    "shard_size": 100_000,
-    "subtree_root": "collapse",
-    "pack": 128,
-}
-SMALL: dict[str, Any] = {"k": 100, "baseline_size": None, "activation_sample": 1_000, "shard_size": 2_000}
-PRESETS: dict[str, dict[str, Any]] = {"small": SMALL, "paper": PAPER}
-
-
-class JobConfig(BaseModel):
-    """Options of every job."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=())
-
-    out: str = Field("", description="run directory: a path or a URI such as s3://bucket/run")
-    preset: Literal["small", "paper"] | None = Field(None, description="sizes to start from; never caps the corpus")
-    config: str | None = Field(None, description="YAML file whose keys are these options, with _ for -")
-
-
-class StageConfig(JobConfig):
-    """Options of every stage that does work on Ray."""
-
-    redo: bool = Field(
-        False, description="drop this stage's results and those of the stages after it, and do them again"
-    )
-    seed: int = Field(0, ge=0, description="seed of every random draw")
-    workers: Annotated[int, Field(ge=1)] | Literal["auto"] = Field(
-        "auto", description="worker processes; auto: all cores, or all GPUs"
-    )
-    keep_partials: bool = Field(False, description="keep a finished stage's partial files")
-
-
-Config = TypeVar("Config", bound=BaseModel)
 
 
 def parse(config: type[Config], job: str, about: str, argv: list[str] | None = None) -> Config:
@@ -54,6 +18,7 @@ def parse(config: type[Config], job: str, about: str, argv: list[str] | None = N
 
     Raises:
         InputError: an unknown flag or key, or a value that does not fit, named.
+        SystemExit: the help was asked for, and printed.
     """
     app = cyclopts.App(
         name=f"python -m jobs.{job}",
@@ -62,12 +27,14 @@ def parse(config: type[Config], job: str, about: str, argv: list[str] | None = N
         result_action="return_value",
         help_format="plaintext",
     )
+    app["--help"].group = cyclopts.Group("Help", sort_key=1000)
 
     @app.default
     def read(*, options: Annotated[Any, cyclopts.Parameter(name="*", negative=())] = None) -> Any:
         return [options]
 
-    read.__annotations__["options"] = Annotated[config, cyclopts.Parameter(name="*", negative=())]
+    grouped = _in_groups(config)
+    read.__annotations__["options"] = Annotated[grouped, cyclopts.Parameter(name="*", negative=())]
     try:
         given = app(sys.argv[1:] if argv is None else argv, exit_on_error=False, print_error=False)
     except cyclopts.ValidationError as error:
@@ -76,10 +43,31 @@ def parse(config: type[Config], job: str, about: str, argv: list[str] | None = N
     except cyclopts.CycloptsError as error:
         raise InputError(f"{one_line(error)} (python -m jobs.{job} --help lists the flags)") from error
     if given is None:
-        raise SystemExit(0)  # the help was asked for and printed
-    given = given[0] or config.model_validate({})
+        raise SystemExit(0)
+    given = given[0] or grouped.model_validate({})
     flags = {name: getattr(given, name) for name in given.model_fields_set}
     return resolve(config, job, flags)
+
+
+def _in_groups(config: type[Config]) -> type[Config]:
+    """Return a config with the same options, each with the heading under which the help lists it."""
+    fields: dict[str, Any] = {}
+    for name, field in config.model_fields.items():
+        place, title = _heading(config, name)
+        says_nothing = field.default is None or field.default is False or field.default in ("", ())
+        group = cyclopts.Group(title, sort_key=place)
+        listed = cyclopts.Parameter(group=group, show_default=False if says_nothing else None)
+        fields[name] = (Annotated[field.annotation, listed], field)
+    return create_model(config.__name__, __base__=config, **fields)
+
+
+def _heading(config: type[BaseModel], name: str) -> tuple[int, str]:
+    if name in getattr(config, "required", ()):
+        return (0, "Required")
+    # The class that adds an option is the last one of the order of inheritance that has it.
+    owner = [c for c in config.__mro__ if name in getattr(c, "model_fields", ())][-1]
+    heading: tuple[int, str] = getattr(owner, "heading", (50, "Options"))
+    return heading
 
 
 def resolve(config: type[Config], job: str, flags: dict[str, Any]) -> Config:
@@ -95,11 +83,6 @@ def resolve(config: type[Config], job: str, flags: dict[str, Any]) -> Config:
         return config.model_validate({**sizes, **file, **flags})
     except ValidationError as error:
         raise InputError(_explain(error, job)) from error
-
-
-def part_of(config: BaseModel, part: type[Config], **changes: Any) -> Config:
-    """Return the options of one job out of those of a job that runs it, some of them changed."""
-    return part(**{name: getattr(config, name) for name in part.model_fields} | changes)
 
 
 def read_yaml(path: str, config: type[BaseModel], job: str) -> dict[str, Any]:

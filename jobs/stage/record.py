@@ -1,6 +1,7 @@
 """`run.json`: what was run with which options, on which inputs, and how far each stage has come."""
 
 import importlib.metadata
+import os
 import platform
 import sys
 import time
@@ -8,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from jobs._engine import check_out
+from jobs.stage.layout import STAGES, stages_after, stages_read
 from ops.errors import InputError, one_line
 from ops.schema import SCHEMA_VERSION
 from ops.storage.fingerprint import fingerprint
@@ -17,27 +18,6 @@ from ops.storage.store import Store
 RECORD = "run.json"
 TOOL = "neuron-atlas"
 LIBRARIES = ("ray", "torch", "transformers", "tokenizers", "datasets", "pyarrow", "numpy", "spacy", "prefixspan")
-
-# The tables that each stage writes, and the stages whose results it reads. A stage `job/part` is a part of a job that
-# is done or left out by itself.
-TABLES: dict[str, tuple[str, ...]] = {
-    "ingest": ("corpus", "rejects"),
-    "topk": ("topk", "neurons", "activations", "unscored"),
-    "annotate": ("sentences", "_store"),
-    "mine": ("patterns", "profiles", "means", "scores"),
-    "psi": ("psi/vocabulary", "psi/tokens", "psi/clusters", "psi/agreement", "psi/figures"),
-    "psi/contextual": ("psi/contextual",),
-    "mixing": ("mixing/ratios", "mixing/lengths", "mixing/norms", "mixing/tokens", "mixing/figures"),
-}
-READS: dict[str, tuple[str, ...]] = {
-    "ingest": (),
-    "topk": ("ingest",),
-    "annotate": ("ingest", "topk"),
-    "mine": ("ingest", "topk", "annotate"),
-    "psi": (),
-    "psi/contextual": ("ingest",),
-    "mixing": ("ingest",),
-}
 
 
 class Run:
@@ -98,7 +78,7 @@ class Run:
         """
         entry = self.stage(name)
         if entry is None or not entry["complete"]:
-            what = f"{name} is not complete" if entry else f"{TABLES[name][0]}/ is missing"
+            what = f"{name} is not complete" if entry else f"{STAGES[name].tables[0]}/ is missing"
             how = "give --corpus, or " if name == "ingest" else ""
             job = name.partition("/")[0]
             raise InputError(
@@ -118,7 +98,7 @@ class Run:
         Raises:
             InputError: the directory holds results of other options; every one that differs is named.
         """
-        identity = {**identity, **{f"{s} stage": self.require(s)["fingerprint"] for s in READS[name]}}
+        identity = {**identity, **{f"{s} stage": self.require(s)["fingerprint"] for s in stages_read(name)}}
         self.store.check_writable()
         if redo:
             self.drop(name)
@@ -149,19 +129,30 @@ class Run:
         self.save()
 
     def drop(self, name: str) -> None:
-        """Remove the tables, partial files and entries of a stage and of every stage that reads it."""
-        gone = {name} | {s for s in READS if name in READS[s]}
+        """Remove tables, partial files and entries of a stage and of every stage whose results follow from its own."""
+        gone = [name, *stages_after(name)]
         entries = [self.record["stages"].pop(s, None) for s in gone]
         if any(entries):
             self.save()
         for stage in gone:
-            for table in TABLES[stage]:
-                self.store.delete(table)
-            self.store.delete(f"_partials/{stage}")
+            for folder in (*STAGES[stage].tables, STAGES[stage].partials):
+                self.store.delete(folder)
 
     def save(self) -> None:
         """Write the record."""
         self.store.write_json(RECORD, self.record)
+
+
+def check_out(out: str) -> None:
+    """Refuse a relative run directory in a submitted job, whose working directory goes away with it.
+
+    Raises:
+        InputError: `out` is relative and the process runs as a Ray job.
+    """
+    if "://" not in out and not os.path.isabs(out) and os.environ.get("RAY_JOB_CONFIG_JSON_ENV_VAR"):
+        raise InputError(
+            f"--out {out}: is relative, and a submitted job's working directory goes away; give a full path or URI"
+        )
 
 
 def versions() -> dict[str, str]:

@@ -5,13 +5,12 @@ from collections.abc import Iterable
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from jobs._partials import partial, pilot_file
+from jobs.stage.layout import bound_path, pilot_file, shard_file
 from ops.errors import one_line
 from ops.reducers.thresholds import Floats, SharedBound
 from ops.storage.store import FINGERPRINT, Store
 from ops.topk.partial_file import read_matrix
 
-BOUND = "_partials/topk/bound.parquet"
 _LOST = (OSError, pa.ArrowException, KeyError, ValueError)
 
 
@@ -20,10 +19,10 @@ def is_due(counted: int, posted: int) -> bool:
     return counted > posted * 1.05
 
 
-class Board:
+class BoundPublisher:
     """On the driver: adds up the histograms of committed shards and posts the bounds that follow from them.
 
-    The histograms are read from the partial files, so that the board is the same after a restart, a shard counts
+    The histograms are read from the partial files, so that the bounds are the same after a restart, a shard counts
     once however often it was done, and only what is really in place counts.
 
     Args:
@@ -34,16 +33,16 @@ class Board:
 
     def __init__(self, store: Store, fingerprint: str, k: int) -> None:
         self.store, self.fingerprint = store, fingerprint
-        self.said = False
+        self.warned = False
         self.posted = 0
-        with store.parquet(pilot_file()) as file:
+        with store.parquet(pilot_file().path) as file:
             self.shared = SharedBound(read_matrix(file.read(), "edges"), k)
 
     def add(self, shards: Iterable[int]) -> None:
         """Count some committed shards and post the new bounds if due; where that fails the workers do without."""
         try:
             for shard in shards:
-                with self.store.parquet(partial("topk", shard)) as file:
+                with self.store.parquet(shard_file("topk", shard).path) as file:
                     self.shared.add(shard, read_matrix(file.read(columns=["histogram"]), "histogram"))
             if not is_due(len(self.shared.shards), self.posted):
                 return
@@ -51,15 +50,15 @@ class Board:
             table = pa.table({"top": top, "bottom": bottom}).replace_schema_metadata(
                 {FINGERPRINT: self.fingerprint.encode()}
             )
-            self.store.commit(BOUND, lambda path: pq.write_table(table, path, write_page_checksum=True))
+            self.store.commit(bound_path(), lambda path: pq.write_table(table, path, write_page_checksum=True))
             self.posted = len(self.shared.shards)
         except _LOST as error:
-            if not self.said:
-                self.said = True
+            if not self.warned:
+                self.warned = True
                 print(f"topk: thresholds are not shared ({one_line(error)}); results are the same, files larger")
 
 
-class News:
+class BoundReader:
     """In a worker: gives the posted bounds where they are newer than what was given last, else None."""
 
     def __init__(self, store: Store, fingerprint: str, neurons: int) -> None:
@@ -69,11 +68,11 @@ class News:
     def __call__(self) -> tuple[Floats, Floats] | None:
         """Look; whatever goes wrong, there are no news."""
         try:
-            info = self.store.filesystem.get_file_info(self.store.path(BOUND))
+            info = self.store.filesystem.get_file_info(self.store.path(bound_path()))
             version = (info.type, info.mtime_ns, info.size)
             if not info.is_file or version == self.seen:
                 return None
-            with self.store.parquet(BOUND) as file:
+            with self.store.parquet(bound_path()) as file:
                 table = file.read()
                 named = (file.metadata.metadata or {}).get(FINGERPRINT)
             if named != self.fingerprint.encode() or table.num_rows != self.neurons:

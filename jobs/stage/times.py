@@ -4,8 +4,8 @@ import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
-from jobs._engine import Item
-from jobs._progress import duration
+from jobs.engine.fan_out import Item
+from jobs.engine.progress import duration
 
 
 class Times:

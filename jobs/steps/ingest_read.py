@@ -1,35 +1,42 @@
 """The first step of `ingest`: every piece of a source becomes partial files of sentences, rejects and hashes."""
 
 import json
-from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow.parquet as pq
 
-from jobs._engine import Item
+from jobs.engine.fan_out import Item
+from jobs.stage.layout import Output, piece_file
+from jobs.stage.step import Step
+from ops.corpus.piece_counts import COUNTS, Pieces
 from ops.corpus.sentences import REJECTS, SENTENCES, Judge
 from ops.corpus.split_sentences import SentenceSplitter
 from ops.model.load import ModelFacts
 from ops.model.tokenizer import Tokenizer
 from ops.sources.pieces import Piece, read_piece
 from ops.storage.range_file import DOCUMENTS, TEXTS, KeyWriter
-from ops.storage.store import Store, is_whole, shard_footer
+from ops.storage.store import Store
 
-COUNTS = b"atlas.counts"
-KINDS = ("sentences", "rejects", "texts", "documents")
-
-
-def partial(piece: int, kind: str) -> str:
-    """Return the path of one of a piece's partial files."""
-    return f"_partials/ingest/piece-{piece:05d}.{kind}.parquet"
+# In the order of their commit.
+PIECE_FILES = ("documents", "texts", "rejects", "sentences")
 
 
-def is_read(store: Store, piece: int, fingerprint: str) -> bool:
-    """Tell whether all partial files of a piece are in place."""
-    return all(is_whole(store, partial(piece, kind), fingerprint, f"piece-{piece}-{kind}") for kind in KINDS)
+def read_pieces(plan: list[Piece], args: Item) -> Step:
+    """Return the step that reads these pieces; `args` as `PieceReader` takes them."""
+    items = [{"number": number, "piece": asdict(piece)} for number, piece in enumerate(plan)]
+    return Step("ingest", items, piece_outputs, PieceReader, args, "pieces")
+
+
+def piece_outputs(item: Item) -> list[Output]:
+    """Return the files of a piece."""
+    return [piece_file(item["number"], kind) for kind in PIECE_FILES]
+
+
+def open_pieces(store: Store, sources: list[int]) -> Pieces:
+    """Return what the pieces held; `sources` are the numbers of their sources."""
+    return Pieces.read(store, [piece_file(i, "sentences").path for i in range(len(sources))], sources)
 
 
 class PieceReader:
@@ -76,53 +83,9 @@ class PieceReader:
                 footer = self._footer(number, "sentences", count["sentences"])
                 sentences.add_key_value_metadata({**footer, COUNTS: json.dumps(counts).encode()})
 
-        names = {kind: partial(number, kind) for kind in reversed(KINDS)}
+        names = {kind: piece_file(number, kind).path for kind in PIECE_FILES}
         self.store.commit_several(names, write_all)
         return {"sentences": count["sentences"] + count["rejects"]}
 
     def _footer(self, piece: int, kind: str, rows: int) -> dict[bytes, bytes]:
-        return shard_footer(self.fingerprint, f"piece-{piece}-{kind}", rows)
-
-
-@dataclass(frozen=True)
-class Pieces:
-    """What the pieces held, in the order of the plan.
-
-    Attributes:
-        sources: the number of each piece's source, ascending.
-        rows, sentences, rejects, documents: counts of each piece; `sentences` are the usable ones.
-        reasons: rejects by reason of each piece.
-    """
-
-    sources: npt.NDArray[np.int64]
-    rows: npt.NDArray[np.int64]
-    sentences: npt.NDArray[np.int64]
-    rejects: npt.NDArray[np.int64]
-    documents: npt.NDArray[np.int64]
-    reasons: list[dict[str, int]]
-
-    @classmethod
-    def read(cls, store: Store, sources: list[int]) -> "Pieces":
-        """Read the counts of every piece's footer."""
-        found = []
-        for piece in range(len(sources)):
-            with store.parquet(partial(piece, "sentences")) as file:
-                found.append(json.loads(file.metadata.metadata[COUNTS]))
-        rows, sentences, rejects, documents = (
-            np.array([f[name] for f in found], np.int64) for name in ("rows", "sentences", "rejects", "documents")
-        )
-        return cls(np.array(sources, np.int64), rows, sentences, rejects, documents, [f["reasons"] for f in found])
-
-    def first_positions(self) -> npt.NDArray[np.int64]:
-        """Return the position of each piece's first usable sentence among all pieces', and the end, `[pieces + 1]`."""
-        return np.concatenate([[0], np.cumsum(self.sentences)])
-
-    def first_runs(self) -> npt.NDArray[np.int64]:
-        """Return the number of each piece's first run of a document among all pieces', and the end, `[pieces + 1]`."""
-        return np.concatenate([[0], np.cumsum(self.documents)])
-
-    def split(self, position: npt.NDArray[np.int64]) -> Iterator[tuple[int, slice]]:
-        """Return the pieces that hold these ascending positions, each with where its own stand among them."""
-        cuts = np.searchsorted(position, self.first_positions())
-        for piece in np.flatnonzero(np.diff(cuts)).tolist():
-            yield piece, slice(cuts[piece], cuts[piece + 1])
+        return piece_file(piece, kind).footer(self.fingerprint, rows)

@@ -1,0 +1,72 @@
+"""What is checked of a job's input before anything heavy starts, cheapest first."""
+
+from typing import Any
+
+from jobs.engine.connect import has_gpus, on_cluster
+from jobs.stage.config import INGEST_ONLY, PRESETS, CorpusConfig, CorpusPassConfig
+from jobs.stage.record import Run
+from ops.errors import InputError
+from ops.model.load import ModelFacts, read_facts
+from ops.model.tokenizer import Tokenizer
+from ops.sources.pieces import check_source
+from ops.sources.spec import READABLE, Source, parse_source
+
+
+def check_sources(config: CorpusConfig) -> list[Source]:
+    """Return the sources, each looked into.
+
+    Raises:
+        InputError: none is named, or one cannot be read.
+    """
+    if not config.corpus:
+        raise InputError(f"--corpus is missing: name {READABLE}")
+    sources = [parse_source(spec) for spec in config.corpus]
+    for source in sources:
+        check_source(source, config.text_column)
+    return sources
+
+
+def check_pass(config: CorpusPassConfig, record: Run) -> tuple[ModelFacts, Tokenizer]:
+    """Check options, sources and model, and return what is known of the model, and its tokenizer.
+
+    Raises:
+        InputError: something is missing or does not fit.
+    """
+    check_ingest_options(config)
+    if config.corpus:
+        check_sources(config)
+    else:
+        record.require("ingest")
+    if config.device == "cuda" and not on_cluster() and not has_gpus():
+        raise InputError("--device cuda: no GPU is to be seen here; use --device auto or cpu")
+    facts = read_facts(config.model)
+    return facts, Tokenizer(facts)
+
+
+def check_ingest_options(config: CorpusPassConfig) -> None:
+    """Refuse options of `ingest` where no source is named.
+
+    Raises:
+        InputError: one was given without --corpus.
+    """
+    preset = PRESETS.get(config.preset or "", {})
+    lonely = [n for n in INGEST_ONLY if n in config.model_fields_set and getattr(config, n) != preset.get(n)]
+    if lonely and not config.corpus:
+        raise InputError(
+            f"--{lonely[0].replace('_', '-')}: is an option of ingest; give --corpus with it, or leave it out"
+        )
+
+
+def require_corpus(config: CorpusPassConfig, tokenizer: Tokenizer, record: Run) -> dict[str, Any]:
+    """Return the entry of the finished corpus.
+
+    Raises:
+        InputError: it is not there, or was counted by another tokenizer.
+    """
+    corpus = record.require("ingest")
+    if corpus["identity"]["tokenizer"] != tokenizer.fingerprint:
+        raise InputError(
+            f"--model {config.model}: its tokenizer is not the one corpus/ was made with "
+            f"({corpus['config']['model']}); give that model, or another --out"
+        )
+    return corpus

@@ -1,0 +1,108 @@
+"""The options of every stage, as frozen, checked configs, and the sizes that a preset sets.
+
+Nothing heavy is imported here: a job's `--help` reads these classes and answers at once.
+"""
+
+from typing import Annotated, Any, ClassVar, Literal, TypeVar
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+
+from ops.sources.presets import PRESETS as CORPORA
+
+PAPER: dict[str, Any] = {
+    "k": 10_000,
+    "baseline_size": 1_000_000,
+    "activation_sample": 10_000,
+    "shard_size": 100_000,
+    "subtree_root": "collapse",
+    "pack": 128,
+}
+SMALL: dict[str, Any] = {"k": 100, "baseline_size": None, "activation_sample": 1_000, "shard_size": 2_000}
+PRESETS: dict[str, dict[str, Any]] = {"small": SMALL, "paper": PAPER}
+
+Config = TypeVar("Config", bound=BaseModel)
+
+
+class JobConfig(BaseModel):
+    """Options of every job.
+
+    Attributes:
+        heading: where the help lists the options that a class adds: a place among the others, and a title.
+        required: the options that the help lists first.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=())
+    heading: ClassVar[tuple[int, str]] = (5, "The run")
+    required: ClassVar[tuple[str, ...]] = ("out",)
+
+    out: str = Field("", description="run directory: a path or a URI such as s3://bucket/run")
+    preset: Literal["small", "paper"] | None = Field(None, description="sizes to start from; never caps the corpus")
+    config: str | None = Field(None, description="YAML file whose keys are these options, with _ for -")
+
+
+class StageConfig(JobConfig):
+    """Options of every stage that does work on Ray."""
+
+    heading: ClassVar[tuple[int, str]] = (80, "Every stage")
+
+    redo: bool = Field(
+        False, description="drop this stage's results and those of the stages after it, and do them again"
+    )
+    seed: int = Field(0, ge=0, description="seed of every random draw")
+    workers: Annotated[int, Field(ge=1)] | Literal["auto"] = Field(
+        "auto", description="worker processes; auto: all cores, or all GPUs"
+    )
+    keep_partials: bool = Field(False, description="keep a finished stage's partial files")
+
+
+def _listed(value: object) -> object:
+    return (value,) if isinstance(value, str) else value
+
+
+class CorpusConfig(StageConfig):
+    """Options of `ingest`: the sources, and how they become sentences."""
+
+    heading: ClassVar[tuple[int, str]] = (10, "ingest: the corpus")
+
+    model: str = Field(
+        "sample", description="Hugging Face id, local directory, or sample (the packaged all-MiniLM-L6-v2)"
+    )
+    corpus: Annotated[tuple[str, ...], BeforeValidator(_listed)] = Field(
+        (),
+        description=f"pydocs, a preset ({' '.join(CORPORA)}), hf:ORG/NAME[:CONFIG][:SPLIT], or a path, glob or URI "
+        "of .txt .csv .jsonl .parquet; NAME= in front; repeatable",
+    )
+    text_column: str = Field("text", description="column that holds the text")
+    split: Literal["sentences", "none"] = Field(
+        "sentences", description="split the text, or take a row as one sentence"
+    )
+    limit: int | None = Field(None, ge=1, description="at most so many sentences, a uniform sample drawn after dedup")
+    near_dedup: float | None = Field(
+        None,
+        gt=0,
+        le=1,
+        description="drop near-duplicates: of texts this similar (Jaccard) the first is kept; e.g. 0.8",
+    )
+    shard_size: int = Field(100_000, ge=1, description="sentences of a shard")
+    on_error: Literal["fail", "reject"] = Field(
+        "fail", description="a broken place in a source: fail, or record and go on"
+    )
+
+
+class CorpusPassConfig(CorpusConfig):
+    """Options of a job that runs the model over the corpus, and those of `ingest` for when --corpus is given."""
+
+    heading: ClassVar[tuple[int, str]] = (20, "The model's pass over the corpus")
+
+    device: Literal["auto", "cpu", "cuda"] = Field("auto", description="auto: the GPUs where there are any")
+    dtype: Literal["float32", "bfloat16", "float16"] = Field("float32", description="arithmetic of the forward pass")
+    threads: int = Field(1, ge=1, description="threads of one worker on a CPU")
+    token_budget: int | None = Field(None, ge=1, description="tokens of a batch, padding included; CPU 2048, GPU 32768")
+
+
+INGEST_ONLY = tuple(sorted(CorpusConfig.model_fields.keys() - StageConfig.model_fields.keys() - {"model"}))
+
+
+def part_of(config: BaseModel, part: type[Config], **changes: Any) -> Config:
+    """Return the options of one job out of those of a job that runs it, some of them changed."""
+    return part(**{name: getattr(config, name) for name in part.model_fields} | changes)

@@ -1,0 +1,139 @@
+"""A stage that runs the model over the corpus, shard by shard: `topk`, and the side jobs."""
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from jobs.engine.fan_out import Item, Worker
+from jobs.stage.checks import require_corpus
+from jobs.stage.config import INGEST_ONLY, CorpusPassConfig
+from jobs.stage.layout import Output, shard_file
+from jobs.stage.placement import Placement, choose_placement
+from jobs.stage.record import Run
+from jobs.stage.step import Stage, Step, begin
+from ops.errors import InputError
+from ops.model.load import ModelFacts
+from ops.model.tokenizer import Tokenizer
+from ops.shards import Shards
+
+
+@dataclass(frozen=True)
+class CorpusPass:
+    """A pass that `begin_pass` began: its shards are a step, and `finish` checks that all sentences are accounted for.
+
+    Attributes:
+        stage: the stage under way.
+        corpus: the entry of the corpus in run.json.
+        shards: the corpus's, or groups of them.
+        per_group: shards of a group.
+        placement, seed: as chosen.
+    """
+
+    stage: Stage
+    corpus: dict[str, Any]
+    shards: Shards
+    per_group: int
+    placement: Placement
+    seed: int
+
+    @property
+    def partials(self) -> list[Output]:
+        """All partial files, in the order of the shards: merge them in this order for the same bits."""
+        return [shard_file(self.stage.name, i) for i in range(len(self.shards))]
+
+    def shard_step(
+        self, worker: Callable[..., Worker], args: Item, prepare: Callable[[Item], Any] | None = None
+    ) -> Step:
+        """Return the step whose items are the shards, or groups of them, in the seeded order.
+
+        An item is `{"shard": number, "span": (first, stop), "parts": [parts of corpus/]}`, where the span is that of
+        the sentence ids; the worker commits `shard_file(stage, number)` and returns a row that holds `sentences`.
+        """
+        parts = -(-self.corpus["counts"]["sentences"] // self.corpus["config"]["shard_size"])
+        items = [
+            {
+                "shard": i,
+                "span": self.shards.span(i),
+                "parts": list(range(i * self.per_group, min((i + 1) * self.per_group, parts))),
+            }
+            for i in self.shards.order(self.seed)
+        ]
+        name = self.stage.name
+        return Step(
+            name,
+            items,
+            lambda item: [shard_file(name, item["shard"])],
+            worker,
+            args,
+            "shards",
+            ("sentences", self.shards.sentences),
+            prepare,
+            self.placement.holds,
+        )
+
+    def do(self, step: Step, **how: Any) -> list[Item]:
+        """Do what is missing of the step of the shards, with a word where there are fewer of them than workers."""
+        if len(self.shards) < self.placement.workers:
+            few = f"{len(self.shards)} shards for {self.placement.workers} workers"
+            hint = f"{few}; a smaller --shard-size (or --preset small) would use them all"
+            print(f"{self.stage.name}: {hint}", file=sys.stderr)
+        return self.stage.do(step, **how)
+
+    def finish(self, scored: int, unscored: int, counts: dict[str, Any]) -> None:
+        """Record that all tables are in place.
+
+        Raises:
+            InputError: not one sentence could be scored.
+            RuntimeError: the sentences do not add up.
+        """
+        sentences = self.corpus["counts"]["sentences"]
+        if scored + unscored != sentences:
+            raise RuntimeError(f"{self.stage.name}: of {sentences} sentences {scored} were scored and {unscored} not")
+        if not scored:
+            raise InputError("--model: gave no finite value for any sentence; try --dtype float32, or another model")
+        self.stage.finish({"scored": scored, "unscored": unscored, **counts})
+
+
+def begin_pass(
+    name: str,
+    config: CorpusPassConfig,
+    facts: ModelFacts,
+    tokenizer: Tokenizer,
+    identity: dict[str, Any],
+    per_group: int = 1,
+) -> CorpusPass | None:
+    """Begin a pass or go on with it; return None where it was done before. The corpus is to be there.
+
+    Args:
+        name: the stage.
+        config, facts, tokenizer: as `checks.check_pass` found them.
+        identity: the job's own options that its results depend on; model, placement, dtype and seed are added here.
+        per_group: shards that share one partial file (where a worker's state is large); it belongs to the identity.
+
+    Raises:
+        InputError: another tokenizer than the corpus's, or results of other options are there.
+    """
+    record = Run(config.out)
+    corpus = require_corpus(config, tokenizer, record)
+    placement = choose_placement(config)
+    identity = {**identity, "dtype": config.dtype, "seed": config.seed}
+    if per_group > 1:
+        identity["per_group"] = per_group
+    identity |= {"model": facts.fingerprint, **placement.identity}
+    options = {n: v for n, v in config.model_dump(mode="json").items() if n not in INGEST_ONLY}
+    options |= {"device": placement.device, "token_budget": placement.token_budget}
+    counted = ("scored", "sentences scored")
+    stage = begin(name, config, record, identity, options, counted, placement.workers)
+    if stage is None:
+        return None
+    shards = Shards(corpus["counts"]["sentences"], corpus["config"]["shard_size"] * per_group)
+    return CorpusPass(stage, corpus, shards, per_group, placement, config.seed)
+
+
+def describe(facts: ModelFacts) -> dict[str, Any]:
+    """Return what run.json says of a model."""
+    return {
+        "name": facts.name, "type": facts.model_type, "layers": facts.layers, "width": facts.width,
+        "position_limit": facts.position_limit, "fingerprint": facts.fingerprint,
+    }  # fmt: skip

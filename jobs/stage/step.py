@@ -1,0 +1,150 @@
+"""The one life cycle of a step and of a stage: what is not whole yet is spread over workers, shown and counted."""
+
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from jobs.engine.connect import pool_size
+from jobs.engine.fan_out import Item, Worker, fan_out
+from jobs.engine.progress import Progress
+from jobs.stage.config import StageConfig
+from jobs.stage.layout import STAGES, Output
+from jobs.stage.record import Run
+from ops.storage.store import Store
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step of a stage: its items are done in any order by any worker, each whole or not at all.
+
+    Attributes:
+        name: shown with its progress, such as `topk: merge`.
+        items: JSON-able descriptions of the work, all of it, in the order in which it is handed out.
+        outputs: the files of an item in the order in which its worker commits them, so that the last one is there
+            only where all are; an item is done where each of them is whole.
+        worker: makes what does an item's work, once in each process.
+        args: what it is made from.
+        unit: what an item is (`shards`); empty for a step that is too short for a line of progress.
+        work: what is counted inside the items (`sentences`), and how many there are in all; the worker's rows hold
+            `sentences` then.
+        prepare: what may be done with an item on other cores before its worker gets it.
+        holds: what a worker holds (`cpus`, `gpus`); a core, where nothing is said.
+        here: do it in this process, for work that is less than a worker's start.
+    """
+
+    name: str
+    items: Sequence[Item]
+    outputs: Callable[[Item], Sequence[Output]]
+    worker: Callable[..., Worker]
+    args: Item
+    unit: str = ""
+    work: tuple[str, int] | None = None
+    prepare: Callable[[Item], Any] | None = None
+    holds: dict[str, Any] = field(default_factory=dict)
+    here: bool = False
+
+    def is_done(self, item: Item, store: Store, fingerprint: str) -> bool:
+        """Tell whether all files of an item are whole; the last is looked at first, as the likeliest to be missing."""
+        return all(output.is_whole(store, fingerprint) for output in reversed(self.outputs(item)))
+
+    def missing(self, store: Store, fingerprint: str) -> list[Item]:
+        """Return the items that are not done, in their order."""
+        return [item for item in self.items if not self.is_done(item, store, fingerprint)]
+
+    def run(self, todo: list[Item], workers: int) -> Iterator[Item]:
+        """Do these items, show how far the step is, and return the row of each as it comes."""
+        if self.unit:
+            with Progress(self.name, len(self.items), self.unit, len(self.items) - len(todo), self.work) as progress:
+                for row in self._spread(todo, workers):
+                    progress.add(row.get("sentences", 0))
+                    yield row
+        else:
+            yield from self._spread(todo, workers)
+
+    def _spread(self, todo: list[Item], workers: int) -> Iterator[Item]:
+        return fan_out(
+            todo, self.worker, self.args, workers=workers, prepare=self.prepare, here=self.here, **self.holds
+        )
+
+
+class Stage:
+    """A stage under way: begun, its steps done one after another, finished.
+
+    Attributes:
+        name, fingerprint: the stage, and all that its results depend on, as one name.
+        record, store: the run, and where its files lie.
+        workers: most workers of a step.
+    """
+
+    def __init__(self, name: str, record: Run, fingerprint: str, workers: int, keep_partials: bool) -> None:
+        self.name, self.fingerprint = name, fingerprint
+        self.record, self.store = record, record.store
+        self.workers, self.keep_partials = workers, keep_partials
+        self.started = time.monotonic()
+
+    @property
+    def entry(self) -> dict[str, Any]:
+        """The stage's entry in run.json."""
+        entry: dict[str, Any] = self.record.record["stages"][self.name]
+        return entry
+
+    def missing(self, step: Step) -> list[Item]:
+        """Return the items of a step that are not done."""
+        return step.missing(self.store, self.fingerprint)
+
+    def do(self, step: Step, each: Callable[[Item], None] | None = None, todo: list[Item] | None = None) -> list[Item]:
+        """Do what is missing of a step.
+
+        Args:
+            step: the step.
+            each: called with the row of each item as it comes.
+            todo: its missing items, where the caller has asked for them already.
+
+        Returns:
+            The rows of the items that were done now.
+        """
+        rows = []
+        for row in step.run(self.missing(step) if todo is None else todo, self.workers):
+            rows.append(row)
+            if each is not None:
+                each(row)
+        return rows
+
+    def finish(self, counts: dict[str, Any]) -> None:
+        """Record that all tables are in place, and drop what was under way unless it is to be kept."""
+        self.record.finish(self.name, counts, time.monotonic() - self.started)
+        if not self.keep_partials:
+            self.store.delete(STAGES[self.name].partials)
+
+
+def begin(
+    name: str,
+    config: StageConfig,
+    record: Run,
+    identity: dict[str, Any],
+    options: dict[str, Any],
+    counted: tuple[str, str],
+    workers: int | None = None,
+) -> Stage | None:
+    """Begin a stage or go on with it; return None, and say so, where it was done before.
+
+    Args:
+        name: the stage.
+        config: redo, workers and keep_partials are taken from it.
+        record: the run.
+        identity: all that the results depend on, the fingerprints of the stages it reads aside.
+        options: the resolved options, for the record.
+        counted: which of the stage's counts is said where it was done before, and in what words.
+        workers: most workers of a step; as many as `config` says, where None.
+
+    Raises:
+        InputError: a stage that it reads is missing, or the directory holds results of other options.
+    """
+    fingerprint = record.begin(name, identity, options, config.redo)
+    if record.complete(name):
+        count, what = counted
+        print(f"{name}: done before, {record.require(name)['counts'][count]:,} {what}", file=sys.stderr)
+        return None
+    return Stage(name, record, fingerprint, workers or pool_size(config.workers), config.keep_partials)

@@ -1,0 +1,98 @@
+"""The second step of `ingest`: by ranges of hashes, the first copy of every text and where documents went on."""
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from jobs.engine.fan_out import Item
+from jobs.stage.layout import Output, distinct_file, near_duplicates_file, piece_file
+from jobs.stage.step import Step
+from ops.corpus.exact_duplicates import earlier_sentences, first_copies, hash_range
+from ops.corpus.first_copies import FirstCopies
+from ops.corpus.piece_counts import Pieces
+from ops.priority import priorities
+from ops.shards import LIMIT
+from ops.storage.range_file import read_between, write_numbers
+from ops.storage.store import Store
+
+RANGE_FILES = ("texts", "documents")
+PARTITION = 1 << 21  # hashes
+
+
+def find_first_copies(pieces: Pieces, seed: int | None, args: Item, partition: int = PARTITION) -> Step:
+    """Return the step that finds the first copies; its items are a function of the counts alone.
+
+    Args:
+        pieces: what was read.
+        seed: that of the sample to be drawn; None where all sentences are kept.
+        args: the run's folder and the stage's fingerprint.
+        partition: hashes of a range, about.
+    """
+    parts = max(-(-int(max(pieces.sentences.sum(), pieces.documents.sum())) // partition), 1)
+    items = [{"part": part, "parts": parts} for part in range(parts)]
+    given = {**args, "pieces": pieces, "seed": seed}
+    return Step("ingest: first copies", items, range_outputs, HashRange, given, "ranges")
+
+
+def range_outputs(item: Item) -> list[Output]:
+    """Return the files of a range of hashes."""
+    return [distinct_file(item["part"], item["parts"], kind) for kind in RANGE_FILES]
+
+
+def open_first_copies(store: Store, ranges: list[Item], near: bool) -> FirstCopies:
+    """Open what the ranges of hashes found; with `near`, without the near-duplicates that are dropped."""
+    names = [distinct_file(item["part"], item["parts"], "texts").path for item in ranges]
+    return FirstCopies(store, names, near_duplicates_file().path if near else None)
+
+
+class HashRange:
+    """Finds the first copies in one range of hashes after another.
+
+    Commits for texts `position` (of the first copy among all usable sentences), `copies` and, where a sample is to
+    be drawn, `priority`; for documents `run` and `before`, the sentences of its document's earlier runs, where there
+    are any. Both are sorted by the first column.
+    """
+
+    def __init__(self, out: str, pieces: Pieces, seed: int | None, fingerprint: str) -> None:
+        self.store, self.pieces, self.seed, self.fingerprint = Store(out), pieces, seed, fingerprint
+
+    def __call__(self, item: Item, prepared: Any) -> Item:
+        """Do one range."""
+        for kind, find in (("texts", self._texts), ("documents", self._documents)):
+            table = pa.table(find(item))
+            output = distinct_file(item["part"], item["parts"], kind)
+            table = table.replace_schema_metadata(output.footer(self.fingerprint, table.num_rows))
+            self.store.commit(output.path, partial(write_numbers, table))
+        return {}
+
+    def _texts(self, item: Item) -> dict[str, npt.NDArray[Any]]:
+        position, high, low = self._read(item, "texts", "place", self.pieces.first_positions())
+        first, copies = first_copies(high, low)
+        columns: dict[str, npt.NDArray[Any]] = {"position": position[first], "copies": copies}
+        if self.seed is not None:
+            columns["priority"] = priorities(low[first], self.seed, LIMIT)
+        return columns
+
+    def _documents(self, item: Item) -> dict[str, npt.NDArray[Any]]:
+        run, high, low, sentences = self._read(item, "documents", "run", self.pieces.first_runs(), "sentences")
+        piece = np.searchsorted(self.pieces.first_runs(), run, "right") - 1
+        before = earlier_sentences(high, low, self.pieces.sources[piece], sentences)
+        return {"run": run[before > 0], "before": before[before > 0]}
+
+    def _read(
+        self, item: Item, kind: str, number: str, firsts: npt.NDArray[np.int64], *more: str
+    ) -> tuple[npt.NDArray[Any], ...]:
+        """Return `number` counted over all pieces, the hashes' halves and further columns, sorted by the first."""
+        between = hash_range(item["part"], item["parts"])
+        columns = (number, "high", "low", *more)
+        parts = []
+        for piece, first in enumerate(firsts[:-1]):
+            table = read_between(self.store, piece_file(piece, kind).path, "high", *between)
+            own = [table[name].to_numpy() for name in columns]
+            parts.append((own[0] + first, *own[1:]))
+        whole = [np.concatenate(column) for column in zip(*parts, strict=True)]
+        order = np.argsort(whole[0])
+        return tuple(column[order] for column in whole)

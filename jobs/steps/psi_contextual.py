@@ -1,0 +1,146 @@
+"""The step of the contextual part of `psi`: the model reads groups of shards, whose moments become psi/contextual."""
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow.parquet as pq
+import torch
+
+from jobs.engine.fan_out import Item
+from jobs.stage.corpus_pass import CorpusPass
+from jobs.stage.layout import shard_file
+from jobs.stage.record import Run
+from ops.corpus.read_shard import read_shard
+from ops.model.activations import pad
+from ops.model.head_projections import head_projections, word_embeddings
+from ops.model.load import ModelFacts, load_model
+from ops.model.tokenizer import Tokenizer, Tokens
+from ops.psi.contextual import ContextualPsi
+from ops.psi.figures import draw_contextual
+from ops.psi.psi import VALUES
+from ops.psi.tables import contextual_rows
+from ops.reducers.token_moments import TokenMoments, TokenSums
+from ops.schema import schema
+from ops.shards import Ids, Shards
+from ops.storage.store import Store
+from ops.storage.tables import write_part
+from ops.topk.score_shard import encode_batches
+
+CONTEXTUAL = "psi/contextual"
+FIGURE = "psi/figures/static_contextual.svg"
+PARTIALS_BYTES = 16e9
+
+
+@dataclass(frozen=True)
+class ContextualArgs:
+    """What the workers of the contextual part are made from."""
+
+    out: str
+    facts: ModelFacts
+    fingerprint: str
+    device: str
+    dtype: str
+    threads: int | None
+    token_budget: int
+
+
+class GroupReader:
+    """Runs the model over groups of shards and commits the moments of the tokens that occur in each.
+
+    Takes 16 bytes for each token of the vocabulary, layer, head and value (140 MB for the packaged model, 280 MB for
+    bert-base), and twice that more while it commits.
+    """
+
+    def __init__(self, args: ContextualArgs) -> None:
+        if args.threads is not None:
+            torch.set_num_threads(args.threads)
+        torch.backends.cuda.matmul.allow_tf32 = False
+        torch.backends.cudnn.allow_tf32 = False
+        self.args, self.store = args, Store(args.out)
+        self.tokenizer, self.device = Tokenizer(args.facts), torch.device(args.device)
+        model = load_model(args.facts, args.device, args.dtype)
+        self.reader = ContextualPsi(model, head_projections(model, args.facts))
+        self.vocabulary = len(word_embeddings(model, args.facts))
+
+    def __call__(self, item: Item, prepared: Any) -> Item:
+        """Read one group's shards in their order."""
+        columns = len(self.reader.layers) * len(VALUES) * self.reader.heads
+        sums = TokenSums(self.vocabulary, columns, self.device)
+        unscored: list[int] = []
+        for part in item["parts"]:
+            corpus = read_shard(self.store, part)
+            for ids, tokens in encode_batches(*corpus, self.tokenizer, self.args.token_budget):
+                unscored += self._add(ids, tokens, sums)
+        moments = sums.moments()
+        table, number = moments.table(), item["shard"]
+        sentences = item["span"][1] - item["span"][0]
+        notes = {"sentences": sentences, "unscored": sorted(unscored), "tokens": int(moments.count.sum())}
+        output = shard_file(CONTEXTUAL, number)
+        footer = {
+            **output.footer(self.args.fingerprint, table.num_rows),
+            b"atlas.notes": json.dumps(notes).encode(),
+        }
+        described = table.replace_schema_metadata(footer)
+        self.store.commit(output.path, lambda path: pq.write_table(described, path, compression="zstd"))
+        return {"shard": number, "sentences": sentences}
+
+    @torch.inference_mode()
+    def _add(self, sent_ids: Ids, tokens: list[Tokens], sums: TokenSums) -> list[int]:
+        """Add one batch and return the sentences left out, for a value of theirs is not finite."""
+        ids, real, _ = pad(tokens, self.tokenizer.pad_id, self.device)
+        values = self.reader.read({"input_ids": ids, "attention_mask": real.long()}, real).flatten(1)
+        ids = ids[real]
+        finite = torch.isfinite(values).all(1)
+        if bool(finite.all()):
+            sums.update(ids, values)
+            return []
+        sentence = torch.nonzero(real)[:, 0]
+        good = torch.ones(len(tokens), dtype=torch.bool, device=self.device)
+        good[sentence[~finite]] = False
+        sums.update(ids[good[sentence]], values[good[sentence]])
+        return [int(i) for i in sent_ids[~good.cpu().numpy()]]
+
+
+def read_group(store: Store, number: int) -> tuple[TokenMoments, dict[str, Any]]:
+    """Return a group's moments and what its file says besides: sentences, those left out, tokens."""
+    with store.parquet(shard_file(CONTEXTUAL, number).path) as file:
+        notes: dict[str, Any] = json.loads(file.schema_arrow.metadata[b"atlas.notes"])
+        return TokenMoments.read(file.read()), notes
+
+
+def shards_of_group(record: Run, facts: ModelFacts) -> int:
+    """Return how many shards are to share a partial file."""
+    static, corpus = record.require("psi")["counts"], record.require("ingest")
+    shards = Shards(corpus["counts"]["sentences"], corpus["config"]["shard_size"])
+    return group_size(len(shards), static["tokens"] * facts.layers * len(VALUES) * static["heads"] * 16)
+
+
+def group_size(shards: int, partial_bytes: int) -> int:
+    """Return how many shards share a partial file, so that all files together stay below `PARTIALS_BYTES`."""
+    return -(-shards // max(int(PARTIALS_BYTES // partial_bytes), 1))
+
+
+def publish(job: CorpusPass, layers: int, heads: int) -> None:
+    """Merge the groups in their order, write psi/contextual, and record the counts."""
+    store = job.stage.store
+    moments = TokenMoments.empty(layers * len(VALUES) * heads)
+    unscored: list[int] = []
+    counted = 0
+    for number in range(len(job.shards)):
+        found, notes = read_group(store, number)
+        moments = moments.merge(found)
+        unscored += notes["unscored"]
+        counted += notes["tokens"]
+    rows = contextual_rows(moments, layers, heads)
+    write_part(store, CONTEXTUAL, 0, schema(CONTEXTUAL), rows, job.stage.fingerprint)
+    store.delete(FIGURE)
+    counts = {"tokens": counted, "distinct_tokens": len(moments.ids), "first_unscored": unscored[:20]}
+    job.finish(job.corpus["counts"]["sentences"] - len(unscored), len(unscored), counts)
+
+
+def draw_figure(store: Store, layers: int) -> None:
+    """Draw the figure that sets the corpus against the word embeddings, unless it is there."""
+    # The static part drops its figures when it is done again, and this one with them.
+    if not store.exists(FIGURE):
+        draw_contextual(store, layers)

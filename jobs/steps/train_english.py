@@ -1,0 +1,136 @@
+"""Training the English pipeline by a config, writing it, and scoring it."""
+
+import json
+import time
+from collections.abc import Callable, Mapping, Sequence
+from random import Random
+from typing import Any
+
+import spacy
+import torch
+from spacy.language import Language
+
+from jobs.stage.train_english_config import TrainEnglishConfig
+from ops.english import FOLDER
+from ops.english.training.assemble import assemble
+from ops.english.training.batches import Batcher, collect_labels
+from ops.english.training.evaluation import compare, evaluate
+from ops.english.training.mixture import Mixture
+from ops.english.training.model import Architecture, Joint
+from ops.english.training.training import Trainer
+from ops.english.training.treebank import Sentence, read_tags, read_trees
+from ops.english.words import collect
+from ops.errors import InputError
+
+MINIMUM = {"word": 2, "suffix2": 4, "suffix3": 4, "prefix3": 5, "shape": 6, "character": 8}
+
+META = {
+    "lang": "en",
+    "name": "atlas_english",
+    "version": "1.0.0",
+    "description": "Penn tags and constituency trees on a CPU",
+    "license": "CC BY-SA 4.0",
+}
+
+Progress = Callable[[str], None]
+
+
+def train(config: TrainEnglishConfig, progress: Progress = print) -> dict[str, Any]:
+    """Train a pipeline, write it to ``config.out`` and return its scores on the test files."""
+    if not config.train_trees:
+        raise InputError("--train-trees: no file given, expected at least one; name files of trees to train on")
+    if config.out is None:
+        raise InputError("--out is missing: name the folder that the trained pipeline goes to")
+    trees = [sentence for path in config.train_trees for sentence in read_trees(path)]
+    capped = [sentence for path in config.capped_trees for sentence in read_trees(path)]
+    tagged = [sentence for path in config.train_tags for sentence in read_tags(path)]
+    dev = {path.name: read_trees(path) for path in config.dev_trees}
+    dev |= {path.name: read_tags(path) for path in config.dev_tags}
+    tests = read_tests(config)
+
+    torch.manual_seed(config.seed)
+    random = Random(config.seed)
+    mixture = Mixture(
+        trees,
+        capped,
+        tagged,
+        capped_sentences=config.capped_sentences,
+        variation=config.variation,
+        own_trees=config.own_trees,
+    )
+    counts = mixture.counts()
+    inventory = collect(counts, MINIMUM)
+    labels = collect_labels([*trees, *capped], tagged)
+    sizes = Architecture(config.width, config.hidden, config.layers, config.windows, config.dropout)
+    network = Joint(inventory, labels, sizes)
+    batcher = Batcher(inventory, labels, config.batch_words)
+    trainer = Trainer(
+        network,
+        batcher,
+        counts,
+        steps=config.passes * -(-mixture.words() // config.batch_words),
+        rate=config.rate,
+        sequence_weight=config.sequence_weight,
+        unknown=config.unknown,
+    )
+    weights = sum(weight.numel() for weight in network.parameters())
+    progress(f"{mixture.words()} words a pass, {config.passes} passes; {weights} weights")
+
+    curve = []
+    began = time.process_time()
+    for number in range(1, config.passes + 1):
+        after_half = number - config.passes // 2
+        if config.own_trees and tagged and (after_half == 1 or (after_half > 1 and number % 4 == 0)):
+            with trainer.averaged() as averaged:
+                mixture.parse(averaged, batcher)
+        loss = trainer.run(mixture.draw(random), random)
+        with trainer.averaged() as averaged:
+            scores = {name: compare(gold, averaged.parse(gold, batcher)).row() for name, gold in dev.items()}
+        seconds = round(time.process_time() - began)
+        curve.append({"pass": number, "cpu_seconds": seconds, "loss": round(loss, 3), **scores})
+        progress(json.dumps(curve[-1]))
+
+    with trainer.averaged() as averaged:
+        assemble(averaged.eval(), META | {"sources": list(config.sources)}).to_disk(config.out)
+    nlp = spacy.load(config.out)
+    nlp.meta["performance"] = scores = score(nlp, tests, progress)
+    nlp.to_disk(config.out)
+    record = {"config": _named(config), "curve": curve}
+    (config.out / "training.json").write_text(json.dumps(record, indent=1), encoding="utf-8")
+    return scores
+
+
+def _named(config: TrainEnglishConfig) -> dict[str, Any]:
+    """The config with the names of files instead of their paths."""
+    settings = config.model_dump(mode="json", exclude={"out", "evaluate_only", "sources"})
+    paths = {name: value for name, value in config if name.endswith(("_trees", "_tags")) and isinstance(value, tuple)}
+    return settings | {name: [path.name for path in value] for name, value in paths.items()}
+
+
+def read_tests(config: TrainEnglishConfig) -> dict[str, list[Sentence]]:
+    """The test sentences by name of file."""
+    tests = {path.name: read_trees(path) for path in config.test_trees}
+    return tests | {path.name: read_tags(path) for path in config.test_tags}
+
+
+def score(nlp: Language, tests: Mapping[str, Sequence[Sentence]], progress: Progress = print) -> dict[str, Any]:
+    """The scores of a pipeline on each test file, with gold tokens and from raw text."""
+    scores: dict[str, Any] = {}
+    for name, sentences in tests.items():
+        scores[name] = {"gold_tokens": evaluate(nlp, sentences).row()}
+        scores[name]["raw_text"] = evaluate(nlp, sentences, raw=True).row()
+        for tokens, row in scores[name].items():
+            progress(f"{name} {tokens}: " + ", ".join(f"{figure} {value:.2f}" for figure, value in row.items()))
+    return scores
+
+
+def score_shipped(config: TrainEnglishConfig) -> None:
+    """Score the pipeline in `config.out`, or the shipped one.
+
+    Raises:
+        InputError: there is none.
+    """
+    folder = config.out or FOLDER
+    if not (folder / "config.cfg").is_file():
+        raise InputError(f"--out {folder}: holds no spaCy pipeline (no config.cfg); name one, or leave it out")
+    score(spacy.load(folder), read_tests(config))

@@ -1,0 +1,95 @@
+"""What became of every source's sentences: nothing vanishes, or it is an error."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ops.corpus.numbering import Numbering
+from ops.corpus.piece_counts import Pieces
+from ops.errors import InputError
+
+Numbers = npt.NDArray[np.int64]
+
+
+def check_found(specs: Sequence[str], datasets: Sequence[str], pieces: Pieces) -> None:
+    """Refuse a source that gave no sentence.
+
+    Args:
+        specs: the sources as the user named them.
+        datasets: the name of each one's dataset.
+        pieces: what was read of them.
+
+    Raises:
+        InputError: one did, named with what was read and rejected.
+    """
+    for i, dataset in enumerate(datasets):
+        own = pieces.sources == i
+        if not pieces.sentences[own].sum():
+            raise InputError(
+                f"--corpus {specs[i]}: gave no sentence ({dataset}: {pieces.rows[own].sum():,} rows read, "
+                f"rejected: {reject_reasons(pieces, i) or 'none'}); see --split and --text-column"
+            )
+
+
+def reject_reasons(pieces: Pieces, source: int) -> dict[str, int]:
+    """Count a source's rejects by reason."""
+    found: Counter[str] = Counter()
+    for piece in np.flatnonzero(pieces.sources == source):
+        found.update(pieces.reasons[piece])
+    return dict(sorted(found.items()))
+
+
+def account(
+    specs: Sequence[str], datasets: Sequence[str], pieces: Pieces, numbering: Numbering, cut: Numbers, near: bool
+) -> list[dict[str, Any]]:
+    """Say of every source what became of its sentences.
+
+    Args:
+        specs, datasets, pieces: as `check_found` takes them.
+        numbering: which sentences were kept.
+        cut: truncated sentences of each source.
+        near: count near-duplicates too.
+
+    Raises:
+        RuntimeError: a source's counts do not add up.
+    """
+    starts = np.cumsum(numbering.kept) - numbering.kept
+    accounts = []
+    for i, dataset in enumerate(datasets):
+        own = pieces.sources == i
+        usable, rejected = int(pieces.sentences[own].sum()), int(pieces.rejects[own].sum())
+        distinct, kept = int(numbering.distinct[i]), int(numbering.kept[i])
+        found: dict[str, Any] = {
+            "source": specs[i],
+            "dataset": dataset,
+            "rows": int(pieces.rows[own].sum()),
+            "sentences": usable + rejected,
+            "kept": kept,
+            "copies": usable - distinct,
+            "rejected": rejected,
+            "not_sampled": distinct - kept,
+            "truncated": int(cut[i]),
+            "reject_reasons": reject_reasons(pieces, i),
+            "first_sent_id": int(starts[i]),
+        }
+        if near:
+            found["near_copies"] = int(numbering.near[i])
+        if found["sentences"] != kept + found["copies"] + rejected + found["not_sampled"]:
+            raise RuntimeError(f"ingest: the counts of {specs[i]} do not add up: {found}")
+        accounts.append(found)
+    return accounts
+
+
+def account_lines(accounts: list[dict[str, Any]]) -> Iterator[str]:
+    """Return a line for each source."""
+    for a in accounts:
+        nearly = f" (of which {a['near_copies']:,} nearly so)" if "near_copies" in a else ""
+        yield (
+            f"ingest: {a['dataset']}: {a['sentences']:,} sentences = {a['kept']:,} kept"
+            f" + {a['copies']:,} further copies{nearly}"
+            f" + {a['rejected']:,} rejected + {a['not_sampled']:,} not sampled;"
+            f" {a['truncated']:,} cut at the model's limit"
+        )

@@ -1,0 +1,62 @@
+"""The first copies of all texts, read from the files that the ranges of hashes gave."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from ops.corpus.near_duplicates import without_dropped
+from ops.storage.range_file import groups, read_between
+from ops.storage.store import Store
+
+
+class FirstCopies:
+    """The first copies of all texts as the ranges of hashes found them: rows of `position`, `copies` and `priority`.
+
+    Args:
+        store: the run's folder.
+        names: the paths of the files of all ranges of hashes.
+        near: the path of the file of near-duplicates, whose dropped ones are left out and counted as copies of the
+            ones kept; None where near-duplicates stay.
+    """
+
+    def __init__(self, store: Store, names: list[str], near: str | None) -> None:
+        self.store, self.names, self.near = store, names, near
+
+    def between(self, first: int, last: int) -> pa.Table:
+        """Return those whose positions lie from `first` to `last`, both included, by position."""
+        parts = (read_between(self.store, name, "position", first, last) for name in self.names)
+        return self._kept(pa.concat_tables(parts).sort_by("position"))
+
+    def groups(self, *columns: str) -> Iterator[pa.Table]:
+        """Return `position` and some other columns of all of them, a part at a time, the parts in no order."""
+        read = list(dict.fromkeys(["position", "copies", *columns] if self.near else ["position", *columns]))
+        for name in self.names:
+            for group in groups(self.store, name, read):
+                yield self._kept(group)
+
+    def dropped(self) -> Iterator[npt.NDArray[np.int64]]:
+        """Return the positions of those that are dropped as near-duplicates, a part at a time."""
+        if self.near:
+            for group in groups(self.store, self.near, ["position", "first"]):
+                position = group["position"].to_numpy()
+                yield position[position != group["first"].to_numpy()]
+
+    def total(self) -> int:
+        """Count them."""
+        found = 0
+        for name in self.names:
+            with self.store.parquet(name) as file:
+                found += file.metadata.num_rows
+        return found - sum(len(part) for part in self.dropped())
+
+    def _kept(self, table: pa.Table) -> pa.Table:
+        if not self.near or not table.num_rows:
+            return table
+        position = table["position"].to_numpy()
+        near = read_between(self.store, self.near, "position", int(position[0]), int(position[-1]))
+        columns = tuple(near[name].to_numpy() for name in ("position", "first", "copies"))
+        kept, copies = without_dropped(position, table["copies"].to_numpy(), columns)
+        place = table.column_names.index("copies")
+        return table.set_column(place, "copies", pa.array(copies)).filter(pa.array(kept))

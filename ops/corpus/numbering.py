@@ -1,0 +1,138 @@
+"""Which sentences are kept, and their ids: counted by source and by place, with nothing held but the counts."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ops.corpus.first_copies import FirstCopies
+from ops.corpus.piece_counts import Pieces
+from ops.priority import last_chosen, up_to
+from ops.schema import schema
+
+UNIT = 1 << 16  # positions
+
+Numbers = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Numbering:
+    """Which sentences are kept, and how many lie before each place.
+
+    Attributes:
+        last: priority and position of the sample's last sentence; None where all distinct ones are kept.
+        distinct, kept: sentences of each source.
+        near: texts of each source that were dropped as near-duplicates.
+        before: kept sentences before each run of `unit` positions, and their total, `[units + 1]`.
+        unit: positions of such a run.
+    """
+
+    last: tuple[int, int] | None
+    distinct: Numbers
+    kept: Numbers
+    near: Numbers
+    before: Numbers
+    unit: int
+
+
+def number(pieces: Pieces, texts: FirstCopies, sources: int, limit: int | None, unit: int = UNIT) -> Numbering:
+    """Count the distinct and the kept sentences by source and by place; nothing is held but these counts.
+
+    Args:
+        texts: the distinct sentences.
+        sources: number of sources.
+        limit: at most so many distinct sentences, a seeded uniform sample.
+    """
+
+    def blocks() -> Iterator[tuple[npt.NDArray[np.uint64], Numbers]]:
+        for group in texts.groups("priority"):
+            yield group["priority"].to_numpy(), group["position"].to_numpy()
+
+    last = last_chosen(blocks, limit) if limit is not None and limit < texts.total() else None
+    firsts = pieces.first_positions()
+    starts = firsts[np.searchsorted(pieces.sources, np.arange(sources))]
+
+    def by_source(position: Numbers) -> Numbers:
+        return np.bincount(np.searchsorted(starts, position, "right") - 1, minlength=sources)
+
+    units = -(-int(firsts[-1]) // unit)
+    distinct, kept, near = (np.zeros(sources, np.int64) for _ in range(3))
+    each = np.zeros(units, np.int64)
+    for group in texts.groups() if last is None else texts.groups("priority"):
+        position = group["position"].to_numpy()
+        distinct += by_source(position)
+        if last is not None:
+            position = position[up_to(group["priority"].to_numpy(), position, last)]
+        kept += by_source(position)
+        each += np.bincount(position // unit, minlength=units)
+    for position in texts.dropped():
+        near += by_source(position)
+    return Numbering(last, distinct, kept, near, np.concatenate([[0], np.cumsum(each)]), unit)
+
+
+def corpus_parts(numbering: Numbering, size: int, together: int) -> Iterator[dict[str, Any]]:
+    """Return runs of shards of at least `together` sentences.
+
+    Each says the `ids` of its sentences (first, stop), the `positions` that hold them, and how many to `skip` there.
+    """
+    total = int(numbering.before[-1])
+    step = -(-together // size) * size
+    for first in range(0, total, step):
+        stop = min(first + step, total)
+        start = int(np.searchsorted(numbering.before, first, "right")) - 1
+        end = int(np.searchsorted(numbering.before, stop, "left"))
+        yield {
+            "ids": [first, stop],
+            "positions": [start * numbering.unit, end * numbering.unit],
+            "skip": first - int(numbering.before[start]),
+        }
+
+
+def reject_parts(pieces: Pieces, together: int) -> Iterator[dict[str, Any]]:
+    """Return runs of pieces with about `together` rejects each: `part`, `pieces` (first, stop), `rows`."""
+    place = (np.cumsum(pieces.rejects) - pieces.rejects) // together
+    cuts = [0, *(np.flatnonzero(np.diff(place)) + 1).tolist(), len(place)]
+    for part, (first, stop) in enumerate(pairwise(cuts)):
+        yield {"part": part, "pieces": [first, stop], "rows": int(pieces.rejects[first:stop].sum())}
+
+
+def sentences_before(run: Numbers, known: Numbers, before: Numbers) -> Numbers:
+    """Return how many sentences of its document came before each of these runs, `[runs]`.
+
+    Args:
+        run: numbers of runs, `[runs]`.
+        known: the runs whose documents began earlier, ascending.
+        before: how many sentences ago each of those did.
+    """
+    if not len(known):
+        return np.zeros(len(run), np.int64)
+    at = np.minimum(np.searchsorted(known, run), len(known) - 1)
+    return np.where(known[at] == run, before[at], 0)
+
+
+def corpus_rows(table: pa.Table, dataset: str, sent_id: int, before: Numbers, copies: Numbers) -> pa.Table:
+    """Return sentences of a piece with the columns of corpus/, and `cut` besides.
+
+    Args:
+        table: some of the piece's sentences, in their order.
+        dataset: their source's.
+        sent_id: the first one's id; the others' follow.
+        before: sentences of its document that came before each one's run, `[sentences]`.
+        copies: how often each occurs, `[sentences]`.
+    """
+    columns = {
+        "sent_id": pa.array(np.arange(sent_id, sent_id + table.num_rows)),
+        "text": table["text"],
+        "dataset": pa.array([dataset] * table.num_rows, pa.string()),
+        "doc_id": table["doc_id"],
+        "meta": table["meta"],
+        "sent_in_doc": pc.add(table["place"], pa.array(before, pa.int32())),
+        "n_tokens": table["n_tokens"],
+        "n_copies": pa.array(copies, pa.int32()),
+    }
+    return pa.table(columns).cast(schema("corpus")).append_column("cut", table["cut"])

@@ -1,0 +1,62 @@
+"""What the pieces of the sources held, and the numbering of sentences and documents over all of them."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from ops.storage.store import Store
+
+COUNTS = b"atlas.counts"
+
+
+@dataclass(frozen=True)
+class Pieces:
+    """What the pieces held, in the order of the plan.
+
+    Attributes:
+        sources: the number of each piece's source, ascending.
+        rows, sentences, rejects, documents: counts of each piece; `sentences` are the usable ones.
+        reasons: rejects by reason of each piece.
+    """
+
+    sources: npt.NDArray[np.int64]
+    rows: npt.NDArray[np.int64]
+    sentences: npt.NDArray[np.int64]
+    rejects: npt.NDArray[np.int64]
+    documents: npt.NDArray[np.int64]
+    reasons: list[dict[str, int]]
+
+    @classmethod
+    def read(cls, store: Store, files: list[str], sources: list[int]) -> "Pieces":
+        """Read the counts of every piece from the footer of its file of sentences.
+
+        Args:
+            store: the run's folder.
+            files: the path of each piece's file.
+            sources: the number of each piece's source.
+        """
+        found = []
+        for path in files:
+            with store.parquet(path) as file:
+                found.append(json.loads(file.metadata.metadata[COUNTS]))
+        rows, sentences, rejects, documents = (
+            np.array([f[name] for f in found], np.int64) for name in ("rows", "sentences", "rejects", "documents")
+        )
+        return cls(np.array(sources, np.int64), rows, sentences, rejects, documents, [f["reasons"] for f in found])
+
+    def first_positions(self) -> npt.NDArray[np.int64]:
+        """Return the position of each piece's first usable sentence among all pieces', and the end, `[pieces + 1]`."""
+        return np.concatenate([[0], np.cumsum(self.sentences)])
+
+    def first_runs(self) -> npt.NDArray[np.int64]:
+        """Return the number of each piece's first run of a document among all pieces', and the end, `[pieces + 1]`."""
+        return np.concatenate([[0], np.cumsum(self.documents)])
+
+    def split(self, position: npt.NDArray[np.int64]) -> Iterator[tuple[int, slice]]:
+        """Return the pieces that hold these ascending positions, each with where its own stand among them."""
+        cuts = np.searchsorted(position, self.first_positions())
+        for piece in np.flatnonzero(np.diff(cuts)).tolist():
+            yield piece, slice(cuts[piece], cuts[piece + 1])

@@ -1,0 +1,40 @@
+"""Whether the disk can hold what a run of `topk` has under way."""
+
+import shutil
+
+import numpy as np
+
+from ops.errors import InputError
+from ops.shards import Shards
+from ops.storage.store import Store
+
+
+def check_room(store: Store, neurons: int, k: int, poles: int, sample: int, shards: Shards) -> None:
+    """Refuse to start where the local disk cannot hold the partial files.
+
+    Args:
+        store: the run's folder.
+        neurons: of the model at the site.
+        k, poles: sentences kept for each neuron and pole, and the number of poles.
+        sample: sentences of the activation sample.
+        shards: the corpus's.
+
+    Raises:
+        InputError: there is less room than an estimate of what is needed, or a shard may give too many candidates.
+    """
+    if neurons * min(k, shards.size) >= 1 << 31:
+        raise InputError(
+            f"--k {k}: {shards.size:,} sentences of a shard and {neurons:,} neurons may give over 2^31 "
+            "candidates; lower --k or --shard-size"
+        )
+    if not store.local:
+        return
+    rounds = 1 + np.log(max(shards.sentences / k, 1))
+    candidates = min(k * rounds * 3, shards.sentences) * neurons * poles * 8
+    need = candidates + len(shards) * neurons * 256 + sample * neurons * 8
+    free = shutil.disk_usage(store.root).free
+    if free < need:
+        raise InputError(
+            f"--out {store.uri}: {free / 1e9:.1f} GB are free there and about {need / 1e9:.1f} GB are needed; "
+            "make room, name another place, or lower --k"
+        )

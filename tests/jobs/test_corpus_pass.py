@@ -1,0 +1,128 @@
+"""The frame of the side jobs: what is missing is done, once, in the seeded order, and options are refused by name."""
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from jobs import ingest
+from jobs.ingest import IngestConfig
+from jobs.stage import checks, placement
+from jobs.stage.checks import check_pass
+from jobs.stage.config import CorpusPassConfig, part_of
+from jobs.stage.corpus_pass import CorpusPass, begin_pass
+from jobs.stage.layout import shard_file
+from jobs.stage.placement import choose_placement
+from jobs.stage.record import Run
+from ops.errors import InputError
+from ops.storage.store import Store
+
+STAGE = "mixing"
+
+
+class Counter:
+    """Commits the ids of its item."""
+
+    def __init__(self, out: str, fingerprint: str) -> None:
+        self.store, self.fingerprint = Store(out), fingerprint
+
+    def __call__(self, item: dict[str, Any], prepared: Any) -> dict[str, Any]:
+        first, stop = item["span"]
+        number = item["shard"]
+        output = shard_file(STAGE, number)
+        footer = output.footer(self.fingerprint, stop - first)
+        table = pa.table({"sent_id": range(first, stop)}).replace_schema_metadata(footer)
+        self.store.commit(output.path, lambda path: pq.write_table(table, path))
+        return {"sentences": stop - first, "parts": item["parts"]}
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> CorpusPassConfig:
+    source = tmp_path / "a.txt"
+    source.write_text("".join(f"This is sentence number {i} of the text.\n" for i in range(45)))
+    options = {"out": str(tmp_path / "run"), "corpus": (str(source),), "shard_size": 10, "workers": 2}
+    return CorpusPassConfig.model_validate(options)
+
+
+def start(config: CorpusPassConfig, per_group: int = 1, **identity: Any) -> CorpusPass | None:
+    facts, tokenizer = check_pass(config, Run(config.out))
+    ingest.run(part_of(config, IngestConfig, redo=False))
+    return begin_pass(STAGE, config, facts, tokenizer, identity, per_group)
+
+
+def test_only_what_is_missing_is_done(shared_ray: None, config: CorpusPassConfig) -> None:
+    job = start(config)
+    assert job is not None
+    args = {"out": config.out, "fingerprint": job.stage.fingerprint}
+    job.do(job.shard_step(Counter, args))
+    assert [output.is_whole(job.stage.store, job.stage.fingerprint) for output in job.partials] == [True] * 5
+    paths = [output.path for output in job.partials]
+    times = {p: (Path(config.out) / p).stat().st_mtime_ns for p in paths}
+    (Path(config.out) / paths[3]).unlink()
+    again = start(config)
+    assert again is not None
+    assert [row["sentences"] for row in again.do(again.shard_step(Counter, args))] == [10]
+    after = {p: (Path(config.out) / p).stat().st_mtime_ns for p in paths}
+    assert [p for p in paths if times[p] != after[p]] == [paths[3]]
+    with pytest.raises(RuntimeError, match="mixing: of 45 sentences 40 were scored and 4 not"):
+        again.finish(40, 4, {})
+    again.finish(44, 1, {"unscored_why": "a test"})
+    assert start(config) is None
+    assert not (Path(config.out) / "_partials" / STAGE).exists()
+    assert Run(config.out).require(STAGE)["counts"]["scored"] == 44
+
+
+def test_groups_of_shards_share_a_partial_file(config: CorpusPassConfig, capsys: pytest.CaptureFixture[str]) -> None:
+    ingest.run(part_of(config, IngestConfig))
+    job = start(config, per_group=5)
+    assert job is not None
+    assert len(job.shards) == 1
+    job.do(job.shard_step(Counter, {"out": config.out, "fingerprint": job.stage.fingerprint}))
+    assert "1 shards for 2 workers" in capsys.readouterr().err
+    with job.stage.store.parquet(job.partials[0].path) as file:
+        assert file.read()["sent_id"].to_pylist() == list(range(45))
+    with pytest.raises(InputError, match="per_group"):
+        start(config, per_group=2)
+    with pytest.raises(InputError, match="no finite value"):
+        job.finish(0, 45, {})
+
+
+def test_other_options_are_refused_by_name(config: CorpusPassConfig) -> None:
+    assert start(config, pack=0) is not None
+    with pytest.raises(InputError, match=r"mixing was run with other options: pack \(was 0, is 128\)"):
+        start(config, pack=128)
+    with pytest.raises(InputError, match="token_budget"):
+        start(config.model_copy(update={"token_budget": 64}), pack=0)
+    assert start(config.model_copy(update={"workers": 1}), pack=0) is not None
+    assert start(config.model_copy(update={"redo": True}), pack=128) is not None
+
+
+def test_what_does_not_fit_is_refused(
+    config: CorpusPassConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(checks, "has_gpus", lambda: False)
+    bare = CorpusPassConfig(out=str(tmp_path / "new"))
+    with pytest.raises(InputError, match="corpus/ is missing"):
+        check_pass(bare, Run(bare.out))
+    with pytest.raises(InputError, match="--limit: is an option of ingest"):
+        check_pass(CorpusPassConfig(out=bare.out, limit=5), Run(bare.out))
+    with pytest.raises(InputError, match="--device cuda"):
+        check_pass(config.model_copy(update={"device": "cuda"}), Run(config.out))
+
+
+def test_a_cluster_whose_gpus_are_not_up_yet(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    monkeypatch.setattr(placement, "has_gpus", lambda: False)
+    monkeypatch.setattr(placement, "on_cluster", lambda: True)
+    monkeypatch.setattr(placement, "pool_size", lambda asked, threads, gpu: 1 if asked == "auto" else asked)
+    asked = {"cuda": ("cuda", 1, "--workers N asks for N"), "auto": ("cpu", 1, "--device cuda --workers N")}
+    for device, (expected, workers, said) in asked.items():
+        placed = choose_placement(CorpusPassConfig.model_validate({"out": str(tmp_path), "device": device}))
+        assert (placed.device, placed.workers) == (expected, workers)
+        assert said in capsys.readouterr().err
+    placed = choose_placement(CorpusPassConfig.model_validate({"out": str(tmp_path), "device": "cuda", "workers": 8}))
+    assert (placed.device, placed.workers, placed.holds) == ("cuda", 8, {"gpus": 1})
+    assert capsys.readouterr().err == ""
