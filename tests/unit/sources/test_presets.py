@@ -19,7 +19,6 @@ from ops.sources.pieces import Piece, check_source, pieces, read_piece, source_f
 from ops.sources.presets import PRESETS
 from ops.sources.rows import Broken, Row
 from ops.sources.spec import Source, parse_source
-from tests.conftest import ROOT
 
 COMMIT = "0" * 40
 StandIn = Callable[..., Source]
@@ -374,7 +373,7 @@ def test_a_lost_connection_is_no_fault_of_the_data(stand_in: StandIn, monkeypatc
 
 
 def test_the_documentation_names_every_preset_as_it_is() -> None:
-    text = (ROOT / "docs" / "corpora.md").read_text(encoding="utf-8")
+    text = (Path(__file__).parent.parent.parent.parent / "docs" / "corpora.md").read_text(encoding="utf-8")
     for name, preset in PRESETS.items():
         columns = [preset.text, *(c.name for c in (preset.doc_id, *preset.meta.values()) if c)]
         lines = [line for line in text.splitlines() if line.startswith(f"| `{name}` |")]
