@@ -1,4 +1,4 @@
-"""What the README says can be typed, can be typed."""
+"""What README and docs/ say can be typed, can be typed."""
 
 import re
 from pathlib import Path
@@ -9,13 +9,18 @@ import pytest
 from ops.schema import TABLES
 from tests.conftest import ROOT
 
-README = (ROOT / "README.md").read_text(encoding="utf-8")
-QUERIES = re.findall(r"```sql\n(.*?)```", README, re.DOTALL)
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+TEXT = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
+QUERIES = list(dict.fromkeys(re.findall(r"```sql\n(.*?)```", TEXT, re.DOTALL)))
 
 
 def test_every_table_has_a_query() -> None:
     for table in {*TABLES, "activations"}:
         assert any(f"runs/small/{table}/" in query for query in QUERIES), table
+
+
+def test_the_readme_has_queries() -> None:
+    assert PAGES[0].read_text(encoding="utf-8").count("```sql\n") >= 3
 
 
 @pytest.mark.parametrize("query", QUERIES)
@@ -28,9 +33,15 @@ def test_every_query_runs(
 
 
 def test_the_python_lines_run(finished: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    (code,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+    (code,) = (code for code in re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL) if "runs/small" in code)
     code = code.replace("runs/small", str(finished)).replace('split="train"', f'split="train", cache_dir="{tmp_path}"')
     names: dict[str, object] = {}
     exec(code, names)
     assert len(names["topk"]) > 0  # type: ignore[arg-type]
     assert len(names["sentences"]) > 0  # type: ignore[arg-type]
+
+
+def test_the_lines_on_the_english_pipeline_run(capsys: pytest.CaptureFixture[str]) -> None:
+    (code,) = (code for code in re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL) if "ops.english" in code)
+    exec(code, {})
+    assert capsys.readouterr().out.startswith("(ROOT (S (NP (DT The) ")
