@@ -29,7 +29,7 @@ from ops.patterns.forest import Forest, read_forest
 from ops.patterns.sequence_trie import PatternTrie
 from ops.patterns.sequences import Sequences
 from ops.patterns.subtree_trie import SubtreeTrie
-from ops.penn_tags import PUNCTUATION_TAGS
+from ops.penn import PUNCTUATION_TAGS
 
 T = TypeVar("T")
 NEURONS, POLES = 9_216, 2

@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from ops.mine.value_counts import ValueCounts, count_sentences, count_tokens, count_values
 from ops.patterns.sequences import Sequences
-from ops.penn_tags import TAG_CLASSES, tag_class
+from ops.penn import TAG_CLASSES, tag_class
 from ops.reducers.integer_sums import Sums
 from ops.sentences.mining_view import MiningText
 

@@ -12,7 +12,7 @@ from ops.mine.pattern_kinds import PatternKind
 from ops.mine.properties import COUNTED_WORDS, Profiler
 from ops.mine.value_counts import profile
 from ops.patterns.sequences import Sequences
-from ops.penn_tags import TAG_CLASSES
+from ops.penn import TAG_CLASSES
 from ops.statistics.association import measures
 
 Longs = npt.NDArray[np.int64]

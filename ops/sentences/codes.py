@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ops.patterns.forest import read
+from ops.penn import read_labels_and_sizes
 from ops.schema import META, schema
 from ops.sentences.pipeline import Annotation
 
@@ -48,7 +48,7 @@ def sentence_table(corpus: pa.Table, annotations: list[Annotation], baseline: pa
 
 def coded_table(sentences: pa.Table) -> pa.Table:
     """Return the store's rows for rows of `sentences/`; trees without words and punctuation, as labels and sizes."""
-    trees = [read(tree) if tree is not None else ([], []) for tree in sentences["tree"].to_pylist()]
+    trees = [read_labels_and_sizes(tree) if tree is not None else ([], []) for tree in sentences["tree"].to_pylist()]
     columns = {name: sentences[name] for name in ("sent_id", "is_baseline", "is_winner", "dataset", "doc_id", "meta")}
     columns |= {
         "words": _encoded(sentences["words"]),

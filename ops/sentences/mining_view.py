@@ -3,10 +3,9 @@
 import numpy as np
 import numpy.typing as npt
 
-from ops.compiled import compiled
-from ops.patterns.forest import ROOT, Forest
+from ops.patterns.forest import Forest, collapse_root
 from ops.patterns.sequences import Sequences
-from ops.penn_tags import PUNCTUATION_TAGS
+from ops.penn import PUNCTUATION_TAGS
 from ops.sentences.store import SentenceStore
 
 Longs = npt.NDArray[np.int64]
@@ -54,12 +53,7 @@ class MiningText:
     def forest(self, rows: Longs) -> Forest:
         """Return the trees of these rows."""
         forest = self.store.forest(rows)
-        if not self.collapse_root or ROOT not in self.label_names or "S" not in self.label_names:
-            return forest
-        codes = (self.label_names.index(ROOT), self.label_names.index("S"))
-        keep, size = _collapsed(forest.label, forest.size, forest.offsets, *codes)
-        labels = Sequences(forest.label, forest.offsets).where(keep)
-        return Forest(labels.items, size[keep], labels.offsets)
+        return collapse_root(forest, self.label_names) if self.collapse_root else forest
 
     def _worded(self, rows: Longs) -> tuple[Sequences, Sequences]:
         words, found = self.store.words(rows), self.store.tags(rows)
@@ -70,22 +64,3 @@ class MiningText:
         if self._fold is not None:
             words = Sequences(self._fold[words.items], words.offsets)
         return words.where(keep), Sequences(tags, words.offsets).where(keep)
-
-
-@compiled
-def _collapsed(
-    label: npt.NDArray[np.int32], size: npt.NDArray[np.int32], offsets: Longs, root: int, clause: int
-) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.int32]]:
-    keep = np.ones(label.size, np.bool_)
-    sizes = size.copy()
-    for tree in range(offsets.size - 1):
-        top = offsets[tree]
-        if top == offsets[tree + 1] or label[top] != root:
-            continue
-        child = top + 1
-        while child < top + size[top]:
-            if label[child] == clause:
-                keep[child] = False
-                sizes[top] -= 1
-            child += size[child]
-    return keep, sizes

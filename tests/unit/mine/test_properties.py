@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from ops.mine.properties import Profiler
-from ops.penn_tags import PUNCTUATION_TAGS, tag_class
+from ops.penn import PUNCTUATION_TAGS, tag_class
 from ops.sentences.mining_view import MiningText
 from tests.unit.small_corpus import Sentence, open_corpus, random_sentences
 

@@ -19,7 +19,7 @@ from ops.mine.pattern_kinds import PatternKind, SequenceKind, SubtreeKind
 from ops.mine.properties import Profiler
 from ops.mine.support import support_count
 from ops.mine.table_rows import mean_rows, pattern_rows, profile_rows
-from ops.penn_tags import PUNCTUATION_TAGS, tag_class
+from ops.penn import PUNCTUATION_TAGS, tag_class
 from ops.sentences.mining_view import MiningText
 from ops.sentences.store import SentenceStore
 from tests.unit.small_corpus import Sentence, open_corpus, random_sentences
