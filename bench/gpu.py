@@ -100,9 +100,9 @@ def measure(
     nobody = np.array([], np.int64)
     first = ShardScorer(scorer, k, POLES, edges).run((0, sentences), iter(batches), nobody)
     shared = SharedBound(edges.numpy(), k)
-    shared.add(0, read_matrix(first.table, "histogram"))
+    shared.update(0, read_matrix(first.table, "histogram"))
     shard = ShardScorer(scorer, k, POLES, edges)
-    shard.raise_bounds(*shared.bounds())
+    shard.raise_bounds(*shared.result())
     whole, found = seconds(device, lambda: shard.run((0, sentences), iter(batches), nobody))
     inputs = [pad(tokens, 0, scorer.device)[:2] for _, tokens in batches]
     model = scorer.reader.model

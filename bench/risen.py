@@ -2,8 +2,7 @@
 
 import torch
 
-from ops.reducers.keys import encode
-from ops.reducers.top_k import TopK
+from ops.reducers.top_k import TopK, encode_keys
 
 
 def risen(neurons: int, k: int, seen: int, device: torch.device | str = "cpu", seed: int = 0) -> TopK:
@@ -16,7 +15,7 @@ def risen(neurons: int, k: int, seen: int, device: torch.device | str = "cpu", s
     steps = torch.empty(k, dtype=torch.float64).exponential_(generator=generator).cumsum(0)
     share = (steps / seen).clamp(max=0.5)
     values = (-torch.special.ndtri(share)).float()
-    keys = encode(values, torch.arange(k)).sort(descending=True).values
+    keys = encode_keys(values, torch.arange(k)).sort(descending=True).values
     reducer = TopK(neurons, k, device)
     reducer.keys[:, :k] = keys.to(device)
     reducer.filled[:] = k

@@ -156,7 +156,7 @@ def score(
     while shard < 2 or time.perf_counter() + last < deadline:
         began, started, making = time.perf_counter(), time.process_time(), model.seconds
         span = (shard * size, (shard + 1) * size)
-        result = worker.run(span, batches(*span), np.array([], np.int64), shared.bounds)
+        result = worker.run(span, batches(*span), np.array([], np.int64), shared.result)
         reduced = time.process_time()
         footer = shard_footer(PRINT, f"shard-{shard}", result.table.num_rows)
         store.commit(partial("topk", shard), lambda path: topk_partial.write_table(path, result.table, footer))  # noqa: B023
@@ -165,9 +165,9 @@ def score(
         del result
         board = time.process_time()
         with store.parquet(partial("topk", shard)) as file:
-            shared.add(shard, topk_partial.read_matrix(file.read(columns=["histogram"]), "histogram"))
+            shared.update(shard, topk_partial.read_matrix(file.read(columns=["histogram"]), "histogram"))
         counted = time.process_time()
-        shared.bounds()
+        shared.result()
         ended = time.process_time()
         yield {
             "reduce_s": reduced - started - (model.seconds - making),

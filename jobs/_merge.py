@@ -13,9 +13,8 @@ from jobs._partials import partial, pilot_file
 from jobs._progress import Progress
 from jobs._shards import read_notes
 from ops.errors import one_line
-from ops.reducers.keys import EMPTY, decode
 from ops.reducers.moments import Moments
-from ops.reducers.top_k import TopK
+from ops.reducers.top_k import EMPTY, TopK, decode_keys
 from ops.schema import activations_schema, group_rows, schema
 from ops.storage.store import Store, is_whole, shard_footer
 from ops.storage.tables import part_name, write_part
@@ -88,7 +87,7 @@ class RangeMerger:
                 damaged[shard] = one_line(error, 100)
                 continue
             for pole, best in winners.items():
-                best.insert(*read_keys(table, pole))
+                best.merge_keys(*read_keys(table, pole))
             moments = moments.merge(read_moments(table))
             counts = read_matrix(table, "histogram")
             histogram = histogram + counts if len(histogram) else counts
@@ -118,7 +117,7 @@ class RangeMerger:
 
 def _decoded(keys: torch.Tensor, pole: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return activations, ids and which slots are filled, each `[neurons, k]`."""
-    values, ids = decode(keys)
+    values, ids = decode_keys(keys)
     values = values if pole == "top" else 0.0 - values
     return values.numpy(), ids.numpy(), (keys != EMPTY).numpy()
 

@@ -78,9 +78,9 @@ def represent(
     for property_, count, inside_counts, total in zip(
         profiler.properties, counts, own_counts, baseline.values, strict=True
     ):
-        if property_.name in ("tag", "tag_class") or not count.n or not (total - inside_counts).n:
+        if property_.name in ("tag", "tag_class") or not count.n or not total.without(inside_counts).n:
             continue
-        row = profile(count, total - inside_counts, least, TOP)
+        row = profile(count, total.without(inside_counts), least, TOP)
         chosen = row.measures.g2 > 0
         if chosen.any():
             weights = np.zeros(len(property_.values))

@@ -74,7 +74,7 @@ def profile_rows(profiler: Profiler, baseline: Baseline, winners: Winners, min_c
         if not count.n:
             continue
         cut = (min_count, MAX_VALUES) if property_.cut else (0, 0)
-        found = profile(count, total - inside, *cut)
+        found = profile(count, total.without(inside), *cut)
         rows = len(found.value)
         every = np.arange(rows)
         tables.append(
@@ -97,7 +97,7 @@ def mean_rows(profiler: Profiler, baseline: Baseline, winners: Winners) -> pa.Ta
     """Return the means of one set of winners, in the order of their names."""
     found, own = profiler.sums(winners.rows), profiler.sums(winners.rows[winners.in_baseline])
     names = sorted(found)
-    others = [baseline.sums[name] - own[name] for name in names]
+    others = [baseline.sums[name].without(own[name]) for name in names]
     return pa.table(
         {
             "property": pa.array(names, pa.string()),

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import torch
 
-from ops.reducers.keys import EMPTY, decode, encode
 from ops.reducers.moments import Moments
+from ops.reducers.top_k import EMPTY, decode_keys, encode_keys
 from ops.storage.parquet_columns import floats, leaves
 
 RANGE = 256
@@ -36,7 +36,7 @@ def candidates(
         first, stop: the shard's sentence ids run from `first` to `stop` - 1.
         bound: what lies below it cannot win, `[neurons]` float32.
     """
-    values, ids = decode(keys)
+    values, ids = decode_keys(keys)
     here = (keys != EMPTY) & (ids >= first) & (ids < stop)
     if bound is not None:
         here &= values >= bound[:, None]
@@ -97,7 +97,7 @@ def read_keys(table: pa.Table, pole: str) -> tuple[torch.Tensor, torch.Tensor]:
     neuron = torch.from_numpy(np.repeat(np.arange(len(lengths)), lengths))
     activation = torch.from_numpy(values.flatten().to_numpy(zero_copy_only=False).copy())
     sent_id = torch.from_numpy(ids.flatten().to_numpy(zero_copy_only=False).copy())
-    return neuron, encode(activation if pole == "top" else -activation, sent_id)
+    return neuron, encode_keys(activation if pole == "top" else -activation, sent_id)
 
 
 def read_moments(table: pa.Table) -> Moments:

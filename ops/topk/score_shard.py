@@ -12,7 +12,7 @@ import torch
 from ops.model.activations import Scorer
 from ops.model.batches import length_batches
 from ops.model.tokenizer import Tokenizer, Tokens
-from ops.reducers.histogram import add_bins, count_bins
+from ops.reducers.histogram import Histogram
 from ops.reducers.moments import Moments
 from ops.reducers.top_k import TopK
 from ops.shards import Ids
@@ -84,7 +84,7 @@ class ShardScorer:
         """
         length = min(tokens, WARM_LENGTH, limit)
         values, _, _ = score_batch(self.scorer, [Tokens([0] * length, [0] * length, False)] * (tokens // length))
-        count_bins(values, self.edges)
+        Histogram(self.edges).update(values)
 
     def raise_bounds(self, top: Floats, bottom: Floats) -> None:
         """Take over bounds of the whole corpus, each `[neurons]`, as `ops.reducers.thresholds` gives them."""
@@ -110,15 +110,15 @@ class ShardScorer:
         """
         self._hear(news)
         moments = Moments.empty(len(self.edges))
-        histogram = torch.zeros(len(self.edges), self.edges.shape[1] + 1, dtype=torch.int64, device=self.scorer.device)
+        histogram = Histogram(self.edges)
         kept: dict[int, np.ndarray] = {}
         result = ShardResult(pa.table({}))
         for block_ids, values in _blocks(self._score(batches, result)):
             numbers = torch.from_numpy(block_ids).to(values.device)
             for p in self.poles:
                 self.winners[p].update(values if p == "top" else -values, numbers)
-            moments = moments.merge(Moments.of(values))
-            add_bins(histogram, values, self.edges)
+            moments = moments.update(values)
+            histogram.update(values)
             for row in np.flatnonzero(np.isin(block_ids, sample)).tolist():
                 kept[int(block_ids[row])] = values[row].cpu().numpy()
         result.sampled = sorted(kept)
@@ -129,7 +129,7 @@ class ShardScorer:
         for p in self.poles:
             activations, sent_ids = candidates(self.winners[p].result(), *span, self.winners[p].bound)
             poles[p] = (activations if p == "top" else negate(activations), sent_ids)
-        result.table = build(poles, moments, histogram.cpu().numpy(), rows.T)
+        result.table = build(poles, moments, histogram.result().cpu().numpy(), rows.T)
         return result
 
     def _score(

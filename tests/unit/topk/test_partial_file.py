@@ -6,9 +6,8 @@ import pyarrow.parquet as pq
 import pytest
 import torch
 
-from ops.reducers.keys import EMPTY, decode, encode
 from ops.reducers.moments import Moments
-from ops.reducers.top_k import TopK
+from ops.reducers.top_k import EMPTY, TopK, decode_keys, encode_keys
 from ops.topk.partial_file import (
     RANGE,
     SCHEMA,
@@ -37,7 +36,7 @@ def winners(values: torch.Tensor, k: int = 7) -> torch.Tensor:
 def test_candidates_are_the_winners_of_the_shard() -> None:
     keys = winners(VALUES)
     activations, sent_ids = candidates(keys, 110, 125)
-    values, ids = decode(keys)
+    values, ids = decode_keys(keys)
     for neuron in range(NEURONS):
         here = (ids[neuron] >= 110) & (ids[neuron] < 125)
         assert sent_ids[neuron].as_py() == ids[neuron][here].tolist()
@@ -45,7 +44,7 @@ def test_candidates_are_the_winners_of_the_shard() -> None:
 
 
 def test_empty_slots_are_no_candidates() -> None:
-    keys = torch.tensor([[int(encode(torch.tensor([2.0]), torch.tensor([0]))[0]), EMPTY], [EMPTY, EMPTY]])
+    keys = torch.tensor([[int(encode_keys(torch.tensor([2.0]), torch.tensor([0]))[0]), EMPTY], [EMPTY, EMPTY]])
     assert [c.to_pylist() for c in candidates(keys, 0, 1 << 32)] == [[[2.0], []], [[0], []]]
 
 
@@ -75,7 +74,7 @@ def test_a_file_gives_back_what_it_was_made_of(tmp_path: Path, sampled: int, pol
         assert table.num_rows == stop - first == (RANGE, 5)[group]
         for pole in ("top", "bottom"):
             reducer = TopK(stop - first, 7)
-            reducer.insert(*read_keys(table, pole))
+            reducer.merge_keys(*read_keys(table, pole))
             expected = keys[pole][first:stop] if pole in poles else torch.full((stop - first, 7), EMPTY)
             assert torch.equal(reducer.result(), expected)
         found = read_moments(table)
