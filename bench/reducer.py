@@ -17,7 +17,7 @@ from collections.abc import Callable
 
 import torch
 
-from bench.risen import risen
+from bench.filled_top_k import filled_top_k
 from bench.running import load
 from ops.reducers.histogram import Histogram, edges_from_pilot
 from ops.reducers.moments import Moments
@@ -80,7 +80,7 @@ def measure(seen: int, k: int, rounds: int, seed: int) -> dict[str, float]:
     generator = torch.Generator().manual_seed(seed)
     edges = edges_from_pilot(torch.randn(512, NEURONS, generator=generator))
     counts = Histogram(edges)
-    reducers = [risen(NEURONS, k, seen) for _ in range(2)]
+    reducers = [filled_top_k(NEURONS, k, seen) for _ in range(2)]
     size = BUDGET // TOKENS
     blocks = [torch.randn(size, NEURONS, generator=generator) for _ in range(rounds + 1)]
     moments = Moments.empty(NEURONS)
@@ -123,7 +123,7 @@ def measure(seen: int, k: int, rounds: int, seed: int) -> dict[str, float]:
 def compaction(k: int, seen: int, generator: torch.Generator) -> float:
     """Return the seconds it takes to sort and cut one neuron's full buffer."""
     neurons = 64
-    reducer = risen(neurons, k, seen)
+    reducer = filled_top_k(neurons, k, seen)
     more = reducer.room - k
     values = reducer.bound[0] + torch.rand(neurons * more, generator=generator)
     keys = encode_keys(values, torch.arange(seen, seen + len(values)))

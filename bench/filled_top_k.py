@@ -5,7 +5,7 @@ import torch
 from ops.reducers.top_k import TopK, encode_keys
 
 
-def risen(neurons: int, k: int, seen: int, device: torch.device | str = "cpu", seed: int = 0) -> TopK:
+def filled_top_k(neurons: int, k: int, seen: int, device: torch.device | str = "cpu", seed: int = 0) -> TopK:
     """Return a reducer that holds the `k` highest of `seen` values from the standard normal distribution.
 
     The highest are drawn as such: `seen` uniform numbers have their k-th highest where a sum of k + 1 exponential
