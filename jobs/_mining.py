@@ -18,7 +18,7 @@ from ops.mine.properties import Profiler
 from ops.mine.support import support_count
 from ops.mine.table_rows import mean_rows, pattern_rows, profile_rows
 from ops.schema import group_rows, schema
-from ops.sentences.mining_view import MiningText
+from ops.sentences.mining_view import MiningView
 from ops.sentences.store import open_sentences
 from ops.storage.store import Store, shard_footer
 from ops.storage.tables import part_name, write_part
@@ -66,7 +66,7 @@ class MiningWorker:
     def __init__(self, args: MineArgs) -> None:
         self.args, self.store, o = args, Store(args.out), args.options
         self.sentences = open_sentences(self.store, args.sentences)
-        self.text = MiningText(self.sentences, o["word_case"], o["subtree_root"] == "collapse")
+        self.text = MiningView(self.sentences, o["word_case"], o["subtree_root"] == "collapse")
         self.kinds: dict[str, PatternKind] = {}
         for name, column in (("word", "words"), ("tag", "tags")):
             if self.sentences.has[column]:

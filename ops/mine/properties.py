@@ -10,7 +10,7 @@ from ops.mine.value_counts import ValueCounts, count_sentences, count_tokens, co
 from ops.patterns.sequences import Sequences
 from ops.penn import TAG_CLASSES, tag_class
 from ops.reducers.integer_sums import Sums
-from ops.sentences.mining_view import MiningText
+from ops.sentences.mining_view import MiningView
 
 Longs = npt.NDArray[np.int64]
 MAX_VALUES = 200
@@ -37,7 +37,7 @@ class Profiler:
         text: the sentences.
     """
 
-    def __init__(self, text: MiningText) -> None:
+    def __init__(self, text: MiningView) -> None:
         self.text, self.store = text, text.store
         every = np.arange(len(self.store.sent_id))
         self._longest = int(self.store.lengths(every).max(initial=0))
@@ -53,7 +53,7 @@ class Profiler:
             yield Property("tag", self.store.names["tag"], False)
             yield Property("tag_class", list(TAG_CLASSES), False)
             for name in COUNTED_WORDS:
-                yield Property(name, self.text.words_names, True)
+                yield Property(name, self.text.word_names, True)
         own = {"dataset", "words_per_sentence", "tag", "tag_class", *COUNTED_WORDS}
         for key, (values, _) in self.store.meta.items():
             yield Property(f"meta:{key}" if key in own else key, values, True)
@@ -70,7 +70,7 @@ class Profiler:
             counts.append(count_tokens(Sequences(self._classes[tags.items], tags.offsets), len(TAG_CLASSES)))
             for name in COUNTED_WORDS:
                 own = self.words_of_class(rows, TAG_CLASSES.index(name))
-                counts.append(count_sentences(own, len(self.text.words_names)))
+                counts.append(count_sentences(own, len(self.text.word_names)))
         counts += [count_values(codes[rows], len(values)) for values, codes in self.store.meta.values()]
         return counts
 

@@ -43,7 +43,7 @@ def pattern_rows(
     keep = np.arange(len(patterns))
     if productivity and len(patterns):
         keep = np.flatnonzero(kind.productive(patterns, found.lift, productivity))
-    texts, items = kind.spell(patterns.take(keep))
+    texts, items = kind.texts_and_items(patterns.take(keep))
     order = rank_patterns(found.g2[keep], support[keep], texts)
     if max_patterns:
         order = order[:max_patterns]

@@ -16,7 +16,7 @@ NO_TAG = -1
 _MARKS = frozenset(".,:;!?'\"`()[]{}-_\u2010\u2011\u2012\u2013\u2014\u2015\u2018\u2019\u201c\u201d\u2026\u00ab\u00bb")
 
 
-class MiningText:
+class MiningView:
     """A view of a sentence store under the options of mining.
 
     Args:
@@ -28,11 +28,11 @@ class MiningText:
     def __init__(self, store: SentenceStore, word_case: str = "keep", collapse_root: bool = False) -> None:
         self.store, self.collapse_root = store, collapse_root
         words = store.names["word"]
-        self.words_names, self._fold = words, None
+        self.word_names, self._fold = words, None
         if word_case == "lower":
             folded = [word.lower() for word in words]
-            self.words_names = sorted(set(folded))
-            place = {word: code for code, word in enumerate(self.words_names)}
+            self.word_names = sorted(set(folded))
+            place = {word: code for code, word in enumerate(self.word_names)}
             self._fold = np.array([place[word] for word in folded], np.int32)
         self.tag_names, self.label_names = store.names["tag"], store.names["label"]
         self._tag_is_mark = np.array([*(tag in PUNCTUATION_TAGS for tag in self.tag_names), False], bool)

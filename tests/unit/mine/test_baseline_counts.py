@@ -8,13 +8,13 @@ from ops.mine.baseline_counts import baseline_table, look_up, read_baseline
 from ops.mine.candidates import to_keys
 from ops.mine.properties import Profiler
 from ops.patterns.sequences import Sequences
-from ops.sentences.mining_view import MiningText
+from ops.sentences.mining_view import MiningView
 from tests.unit.small_corpus import open_corpus, random_sentences
 
 
 @pytest.fixture
 def profiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Profiler:
-    return Profiler(MiningText(open_corpus(tmp_path, monkeypatch, random_sentences(3, 30))))
+    return Profiler(MiningView(open_corpus(tmp_path, monkeypatch, random_sentences(3, 30))))
 
 
 KEYS = to_keys(Sequences.from_lists([[0], [0, 1], [5]]))

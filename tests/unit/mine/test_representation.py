@@ -11,7 +11,7 @@ from ops.mine.candidates import Winners, from_keys, mine_winners, unite
 from ops.mine.pattern_kinds import PatternKind, SequenceKind
 from ops.mine.properties import Profiler
 from ops.mine.representation import Representation, represent
-from ops.sentences.mining_view import MiningText
+from ops.sentences.mining_view import MiningView
 from ops.statistics.auc import area
 from tests.unit.small_corpus import Sentence, open_corpus
 
@@ -34,7 +34,7 @@ def sentences(planted: int, seed: int = 0) -> list[Sentence]:
 def built(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rows: np.ndarray, planted: int
 ) -> tuple[Representation, dict[str, PatternKind], Profiler]:
-    text = MiningText(open_corpus(tmp_path, monkeypatch, sentences(planted)))
+    text = MiningView(open_corpus(tmp_path, monkeypatch, sentences(planted)))
     kinds: dict[str, PatternKind] = {"word": SequenceKind("word", text, 0.05, 3, 2)}
     profiler = Profiler(text)
     winners = Winners(0, rows, np.ones(len(rows), bool), text.store.doc[rows])
@@ -49,7 +49,7 @@ def built(
 def test_the_planted_pattern_tells_the_others_of_its_kind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found, kinds, profiler = built(tmp_path, monkeypatch, np.arange(40), 80)
     patterns, weights = found.patterns["word"]
-    texts = kinds["word"].spell(patterns)[0]
+    texts = kinds["word"].texts_and_items(patterns)[0]
     assert "river bank" in texts[:3]
     assert (weights > 0).all()
     # 40 of 40 winners, 40 of the 360 others.
@@ -70,7 +70,7 @@ def test_a_score_is_the_sum_of_the_weights_of_what_the_sentence_has(
     names = {p.name: p.values for p in profiler.properties}
     for row, score in zip(rows, scores, strict=True):
         sentence, total = corpus[row], 0.0
-        for items, weight in zip(kinds["word"].spell(patterns)[1], weights, strict=True):
+        for items, weight in zip(kinds["word"].texts_and_items(patterns)[1], weights, strict=True):
             places = [i for i, w in enumerate(sentence.words) if w == items[0]]
             for item in items[1:]:
                 places = [j for i in places for j in range(i + 1, min(i + 4, 8)) if sentence.words[j] == item]

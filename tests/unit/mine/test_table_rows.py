@@ -20,7 +20,7 @@ from ops.mine.properties import Profiler
 from ops.mine.support import support_count
 from ops.mine.table_rows import mean_rows, pattern_rows, profile_rows
 from ops.penn import PUNCTUATION_TAGS, tag_class
-from ops.sentences.mining_view import MiningText
+from ops.sentences.mining_view import MiningView
 from ops.sentences.store import SentenceStore
 from tests.unit.small_corpus import Sentence, open_corpus, random_sentences
 
@@ -31,7 +31,7 @@ class Mined:
     """Everything that `mine` does, for one set of winners."""
 
     def __init__(self, store: SentenceStore, sentences: list[Sentence]) -> None:
-        text = MiningText(store)
+        text = MiningView(store)
         self.profiler = Profiler(text)
         self.kinds: dict[str, PatternKind] = {
             "word": SequenceKind("word", text, SHARE, LENGTH, GAP),
