@@ -12,10 +12,9 @@ import pyarrow.parquet as pq
 
 from jobs._engine import Item
 from ops.mine.baseline_counts import Baseline, baseline_table, read_baseline
-from ops.mine.candidates import SCHEMA, Winners, from_keys, mine_winners
+from ops.mine.candidates import SCHEMA, Winners, from_keys, least_support, mine_winners
 from ops.mine.pattern_kinds import PatternKind, SequenceKind, SubtreeKind
 from ops.mine.properties import Profiler
-from ops.mine.support import support_count
 from ops.mine.table_rows import mean_rows, pattern_rows, profile_rows
 from ops.schema import group_rows, schema
 from ops.sentences.mining_view import MiningView
@@ -170,7 +169,7 @@ class RangeFinisher(MiningWorker):
                 found["patterns"].append(
                     pattern_rows(
                         own.filter(pc.equal(own["kind"], name)), kind, self.baseline, n1, n2,
-                        support_count(kind.min_support, n1, options["min_count"]),
+                        least_support(kind.min_support, n1, options["min_count"]),
                         options["productivity"], options["max_patterns"],
                     )
                 )  # fmt: skip

@@ -14,10 +14,9 @@ import pyarrow.compute as pc
 import pytest
 
 from ops.mine.baseline_counts import Baseline, baseline_table, read_baseline
-from ops.mine.candidates import Winners, from_keys, mine_winners, unite
+from ops.mine.candidates import Winners, from_keys, least_support, mine_winners, unite
 from ops.mine.pattern_kinds import PatternKind, SequenceKind, SubtreeKind
 from ops.mine.properties import Profiler
-from ops.mine.support import support_count
 from ops.mine.table_rows import mean_rows, pattern_rows, profile_rows
 from ops.penn import PUNCTUATION_TAGS, tag_class
 from ops.sentences.mining_view import MiningView
@@ -54,7 +53,7 @@ class Mined:
         own = self.candidates.filter(pc.equal(self.candidates["kind"], name))
         n1 = len(self.winners.rows)
         n2 = self.baseline.sentences - int(self.winners.in_baseline.sum())
-        least = support_count(SHARE, n1, FLOOR)
+        least = least_support(SHARE, n1, FLOOR)
         found: pa.Table = pattern_rows(own, self.kinds[name], self.baseline, n1, n2, least, productivity, max_patterns)
         rows: list[dict[str, Any]] = found.to_pylist()
         return rows
@@ -134,7 +133,7 @@ def test_patterns(mined: Mined, sentences: list[Sentence], kind: str) -> None:
             support[pattern] += 1
             documents.setdefault(pattern, set()).add(s.doc_id)
     elsewhere = Counter(p for s in others for p in subsequences(mining_items(s, kind)))
-    least = support_count(SHARE, len(winners), FLOOR)
+    least = least_support(SHARE, len(winners), FLOOR)
     rows = mined.patterns(kind)
     assert {tuple(r["items"]) for r in rows} == {p for p, n in support.items() if n >= least}
     assert [r["rank"] for r in rows] == list(range(1, len(rows) + 1))
