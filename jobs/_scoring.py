@@ -122,8 +122,8 @@ class RangeScorer(HeldOutWorker):
             features = represent(own, self.kinds, self.baseline, half, self.profiler, self.args.options["min_count"])
             held_out = members[~self.trains[members]]
             others = draw_others(self.tested, members, MAX_OTHERS, self.seed)
-            scores = features.score(np.concatenate([held_out, others]), self.kinds, self.profiler)
-            found = area(scores[: len(held_out)], scores[len(held_out) :])
+            evidence = features.evidence(np.concatenate([held_out, others]), self.kinds, self.profiler)
+            found = area(evidence[: len(held_out)], evidence[len(held_out) :])
             row = rows.setdefault(number, self._neuron(number))
             row |= dict(zip(COLUMNS[name], (found.auc, found.low, found.high), strict=True))
             if name == "own":

@@ -31,6 +31,11 @@ class Baseline:
     values: list[ValueCounts]
     sums: dict[str, Sums]
 
+    def support(self, kind: str, keys: pa.ChunkedArray) -> Longs:
+        """Return in how many baseline sentences each of these candidates of a kind occurs, `[candidates]`."""
+        where = pc.index_in(keys, value_set=self.keys[kind])
+        return np.asarray(self.counts[kind][np.asarray(where)])
+
 
 def baseline_table(
     sentences: int, patterns: dict[str, tuple[pa.Array, Longs]], profiler: Profiler, rows: Longs
@@ -75,9 +80,3 @@ def read_baseline(table: pa.Table, profiler: Profiler) -> Baseline:
     ]
     sums = {n.removeprefix("sums:"): Sums(*(int(c) for c in count[lines(n)])) for n in place if n.startswith("sums:")}
     return Baseline(int(count[0]), keys, counts, values, sums)
-
-
-def look_up(baseline: Baseline, kind: str, keys: pa.ChunkedArray) -> Longs:
-    """Return in how many baseline sentences each of these candidates occurs."""
-    where = pc.index_in(keys, value_set=baseline.keys[kind])
-    return np.asarray(baseline.counts[kind][np.asarray(where)])

@@ -4,7 +4,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ops.mine.baseline_counts import Baseline, look_up
+from ops.mine.baseline_counts import Baseline
 from ops.mine.candidates import Winners, from_keys
 from ops.mine.pattern_kinds import PatternKind
 from ops.mine.properties import MAX_VALUES, Profiler
@@ -35,7 +35,7 @@ def pattern_rows(
     """
     patterns = from_keys(candidates["key"])
     support, own, docs = (candidates[name].to_numpy() for name in ("support", "own", "docs"))
-    elsewhere = look_up(baseline, kind.name, candidates["key"]) - own if len(patterns) else support
+    elsewhere = baseline.support(kind.name, candidates["key"]) - own if len(patterns) else support
     found = measures(support, n_winners, elsewhere, n_baseline)
     q = np.full(len(patterns), np.nan)
     if n_baseline and len(patterns):
@@ -73,7 +73,7 @@ def profile_rows(profiler: Profiler, baseline: Baseline, winners: Winners, min_c
     ):
         if not count.n:
             continue
-        cut = (min_count, MAX_VALUES) if property_.cut else (0, 0)
+        cut = (min_count, MAX_VALUES) if property_.rare_left_out else (0, 0)
         found = profile(count, total.without(inside), *cut)
         rows = len(found.value)
         every = np.arange(rows)

@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from ops.mine.baseline_counts import baseline_table, look_up, read_baseline
+from ops.mine.baseline_counts import baseline_table, read_baseline
 from ops.mine.candidates import to_keys
 from ops.mine.properties import Profiler
 from ops.patterns.sequences import Sequences
@@ -59,7 +59,7 @@ def test_patterns_are_looked_up_in_any_order(profiler: Profiler) -> None:
     table = baseline_table(9, {"word": (KEYS, np.array([4, 3, 0]))}, profiler, np.arange(9))
     baseline = read_baseline(pa.concat_tables([table.slice(0, 2), table.slice(2)]), profiler)
     asked = pa.chunked_array([KEYS.take(pa.array([2, 0])), KEYS.take(pa.array([1, 0]))])
-    assert look_up(baseline, "word", asked).tolist() == [0, 4, 3, 4]
+    assert baseline.support("word", asked).tolist() == [0, 4, 3, 4]
 
 
 def test_an_empty_baseline(profiler: Profiler) -> None:

@@ -76,7 +76,7 @@ def test_without_tags_there_are_no_tag_properties(tmp_path: Path, monkeypatch: p
     assert [c.n for c in profiler.count(np.zeros(0, np.int64))] == [0, 0, 0]
 
 
-def test_a_meta_key_with_the_name_of_a_property_is_told_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_meta_key_with_the_name_of_a_property_gets_a_prefix(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     profiler = Profiler(MiningView(open_corpus(tmp_path, monkeypatch, [Sentence(["a"], meta={"dataset": "x"})])))
     assert [p.name for p in profiler.properties] == ["dataset", "words_per_sentence", "meta:dataset"]
 
