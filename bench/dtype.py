@@ -22,9 +22,9 @@ from ops.model.load import read_facts
 from ops.model.tokenizer import Tokenizer
 from ops.reducers.histogram import edges_from_pilot
 from ops.reducers.top_k import decode_keys
+from ops.topk.neurons import POLES
 from ops.topk.score_shard import ShardScorer, encode_batches, score_batch
 
-POLES = ("top", "bottom")
 BUDGET = 2_048
 
 

@@ -29,11 +29,11 @@ from ops.model.tokenizer import Tokens
 from ops.reducers.histogram import edges_from_pilot
 from ops.reducers.thresholds import SharedBound
 from ops.shards import Ids
+from ops.topk.neurons import POLES
 from ops.topk.partial_file import read_matrix
 from ops.topk.score_shard import ShardScorer, score_batch
 
 T = TypeVar("T")
-POLES = ("top", "bottom")
 DTYPES = ("float32", "bfloat16", "float16")
 TINY = {"hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 128}
 Batches = list[tuple[Ids, list[Tokens]]]

@@ -37,11 +37,10 @@ from ops.shards import Ids
 from ops.storage.store import Store, shard_footer
 from ops.storage.tables import part_name
 from ops.topk import partial_file as topk_partial
-from ops.topk.neurons import Neurons
+from ops.topk.neurons import POLES, Neurons, parts
 from ops.topk.score_shard import ShardScorer
 
 WIDTHS, K, SHARD, BATCH = (768,) * 12, 10_000, 100_000, 93
-POLES = ("top", "bottom")
 PRINT = "synthetic"
 WATCHED, MOST = 8, 10_000_000
 SCORING = 0.7
@@ -192,7 +191,7 @@ def batches(first: int, stop: int) -> Iterator[tuple[Ids, list[Tokens]]]:
 def merge(store: Store, shards: int, k: int, deadline: float) -> dict[str, Any]:
     """Merge ranges of neurons until the deadline, one at least, and say how many, how long, and how many candidates."""
     merger = RangeMerger(store.uri, Neurons(WIDTHS), shards, k, POLES, PRINT)
-    every = list(topk_partial.ranges(sum(WIDTHS)))
+    every = list(parts(sum(WIDTHS)))
     seconds, wall, done, pairs = 0.0, 0.0, 0, 0
     for part, first, stop in every:
         if done and time.perf_counter() + wall / done > deadline:

@@ -24,12 +24,12 @@ from ops.model.tokenizer import Tokens
 from ops.reducers.histogram import edges_from_pilot
 from ops.reducers.thresholds import SharedBound
 from ops.reducers.top_k import TopK, decode_keys
+from ops.topk.neurons import POLES
 from ops.topk.partial_file import read_keys, read_matrix
 from ops.topk.score_shard import Floats, ShardScorer
 
 K, SHARD, SHARDS, WORKERS, PILOT = 100, 1_000, 820, 8, 4_096
 TARGET = 1.5
-POLES = ("top", "bottom")
 
 
 class Synthetic:

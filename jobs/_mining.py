@@ -21,10 +21,7 @@ from ops.sentences.mining_view import MiningView
 from ops.sentences.store import open_sentences
 from ops.storage.store import Store, shard_footer
 from ops.storage.tables import part_name, write_part
-from ops.topk.neurons import Neurons
-from ops.topk.partial_file import RANGE
-
-POLES = ("bottom", "top")
+from ops.topk.neurons import POLES, Neurons, neuron_and_pole, part_of, set_number
 
 
 @dataclass(frozen=True)
@@ -76,13 +73,13 @@ class MiningWorker:
             self.kinds["subtree"] = SubtreeKind(self.text, o["subtree_min_support"], o["subtree_max_nodes"])
 
     def winners(self, first: int, stop: int) -> Iterator[Winners]:
-        """Return the winners of each neuron from `first` to `stop` - 1 and pole; a set's number is 2 neuron + pole."""
-        starts = np.concatenate([[0], np.cumsum(self.args.neurons.widths)[:-1]])
-        for part in range(first // RANGE, (stop - 1) // RANGE + 1):
+        """Return the winners of each neuron from `first` to `stop` - 1 and pole, numbered by `set_number`."""
+        for part in range(part_of(first), part_of(stop - 1) + 1):
             with self.store.parquet(part_name("topk", part)) as file:
                 table = file.read(columns=["layer", "unit", "pole", "sent_id"])
-            neuron = starts[table["layer"].to_numpy() - 1] + table["unit"].to_numpy()
-            number = 2 * neuron + pc.equal(table["pole"], "top").to_numpy().astype(np.int64)
+            neuron = self.args.neurons.number(table["layer"].to_numpy(), table["unit"].to_numpy())
+            pole = pc.index_in(table["pole"], pa.array(POLES)).to_numpy().astype(np.int64)
+            number = set_number(neuron, pole)
             ids = table["sent_id"].to_numpy()
             for own in np.unique(number[(neuron >= first) & (neuron < stop)]):
                 begin, end = np.searchsorted(number, [own, own + 1])
@@ -158,9 +155,9 @@ class RangeFinisher(MiningWorker):
         tables: dict[str, dict[int, list[pa.Table]]] = {"patterns": {}, "profiles": {}, "means": {}}
         options = self.args.options
         for winners in self.winners(item["first"], item["stop"]):
-            neuron = winners.number // 2
-            layer, unit = (int(n[0]) for n in self.args.neurons.name(np.array([neuron])))
-            named = {"layer": layer, "unit": unit, "pole": POLES[winners.number % 2]}
+            neuron, pole = neuron_and_pole(winners.number)
+            layer, unit = (int(n[0]) for n in self.args.neurons.layer_and_unit(np.array([neuron])))
+            named = {"layer": layer, "unit": unit, "pole": POLES[pole]}
             own = candidates.filter(pc.equal(candidates["set"], winners.number))
             n1, n2 = len(winners.rows), self.baseline.sentences - int(winners.in_baseline.sum())
             found: dict[str, list[pa.Table]] = {"patterns": [], "profiles": [], "means": []}

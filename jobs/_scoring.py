@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from jobs._engine import Item
-from jobs._mining import POLES, BaselineCounter, MineArgs, MiningWorker
+from jobs._mining import BaselineCounter, MineArgs, MiningWorker
 from ops.mine.baseline_counts import Baseline, read_baseline
 from ops.mine.candidates import SCHEMA, Winners, mine_winners
 from ops.mine.held_out_sets import draw_others, matched_set, random_set, training_documents
@@ -18,6 +18,7 @@ from ops.mine.representation import represent
 from ops.schema import schema
 from ops.statistics.auc import area
 from ops.storage.tables import write_part
+from ops.topk.neurons import POLES, neuron_and_pole
 
 SETS = ("own", "matched", "random")
 COLUMNS = {
@@ -136,5 +137,6 @@ class RangeScorer(HeldOutWorker):
         return {"neurons": table.num_rows}
 
     def _neuron(self, number: int) -> dict[str, Any]:
-        layer, unit = (int(n[0]) for n in self.args.neurons.name(np.array([number // 2])))
-        return {"layer": layer, "unit": unit, "pole": POLES[number % 2]}
+        neuron, pole = neuron_and_pole(number)
+        layer, unit = (int(n[0]) for n in self.args.neurons.layer_and_unit(np.array([neuron])))
+        return {"layer": layer, "unit": unit, "pole": POLES[pole]}
