@@ -15,7 +15,7 @@ from ops.mine.baseline_counts import Baseline, baseline_table, read_baseline
 from ops.mine.candidates import SCHEMA, Winners, from_keys, least_support, mine_winners
 from ops.mine.pattern_kinds import PatternKind, SequenceKind, SubtreeKind
 from ops.mine.properties import Profiler
-from ops.mine.table_rows import mean_rows, pattern_rows, profile_rows
+from ops.mine.table_rows import mean_rows, pattern_rows, profile_rows, row_groups
 from ops.schema import group_rows, schema
 from ops.sentences.mining_view import MiningView
 from ops.sentences.store import open_sentences
@@ -177,7 +177,7 @@ class RangeFinisher(MiningWorker):
         for table, by_neuron in tables.items():
             neurons = [pa.concat_tables(parts) for parts in by_neuron.values()]
             footer = self.footer(f"range-{item['range']}", sum(t.num_rows for t in neurons))
-            groups = _grouped(neurons, group_rows(table))
+            groups = row_groups(neurons, group_rows(table))
             write_part(self.store, table, item["range"], schema(table), groups, self.args.fingerprint, footer)
         return {"range": item["range"]}
 
@@ -187,15 +187,3 @@ def _named(rows: pa.Table, neuron: dict[str, Any], table: str) -> pa.Table:
     for name, value in neuron.items():
         rows = rows.append_column(name, pa.array([value] * rows.num_rows, own.field(name).type))
     return rows.select(own.names)
-
-
-def _grouped(tables: list[pa.Table], limit: int) -> Iterator[pa.Table]:
-    """Join tables into groups of at most `limit` rows, each table whole where it fits."""
-    waiting: list[pa.Table] = []
-    for table in tables:
-        if waiting and sum(t.num_rows for t in waiting) + table.num_rows > limit:
-            yield pa.concat_tables(waiting).combine_chunks()
-            waiting = []
-        waiting.append(table)
-    if waiting:
-        yield pa.concat_tables(waiting).combine_chunks()

@@ -1,5 +1,7 @@
 """A neuron's rows of the published tables, from its counts and the baseline's."""
 
+from collections.abc import Iterable, Iterator
+
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
@@ -108,6 +110,24 @@ def mean_rows(profiler: Profiler, baseline: Baseline, winners: Winners) -> pa.Ta
             "baseline_std": pa.array([o.std for o in others], pa.float64(), from_pandas=True),
         }
     )
+
+
+def row_groups(neurons: Iterable[pa.Table], limit: int) -> Iterator[pa.Table]:
+    """Return the tables of single neurons joined to row groups of at most `limit` rows, no neuron cut in two.
+
+    A neuron with more rows than that is a row group by itself.
+
+    >>> [group.num_rows for group in row_groups([pa.table({"rank": range(n)}) for n in (2, 3, 9, 1)], 5)]
+    [5, 9, 1]
+    """
+    waiting: list[pa.Table] = []
+    for table in neurons:
+        if waiting and sum(t.num_rows for t in waiting) + table.num_rows > limit:
+            yield pa.concat_tables(waiting).combine_chunks()
+            waiting = []
+        waiting.append(table)
+    if waiting:
+        yield pa.concat_tables(waiting).combine_chunks()
 
 
 def _measured(found: Measures, rows: npt.NDArray[np.int64]) -> dict[str, pa.Array]:

@@ -12,12 +12,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ops.mine.baseline_counts import Baseline, baseline_table, read_baseline
 from ops.mine.candidates import Winners, from_keys, least_support, mine_winners, unite
 from ops.mine.pattern_kinds import PatternKind, SequenceKind, SubtreeKind
 from ops.mine.properties import Profiler
-from ops.mine.table_rows import mean_rows, pattern_rows, profile_rows
+from ops.mine.table_rows import mean_rows, pattern_rows, profile_rows, row_groups
 from ops.penn import PUNCTUATION_TAGS, tag_class
 from ops.sentences.mining_view import MiningView
 from ops.sentences.store import SentenceStore
@@ -233,3 +235,17 @@ def test_no_candidate_gives_no_row(mined: Mined) -> None:
     found = pattern_rows(none, mined.kinds["word"], mined.baseline, 5, 7, 2, 1.05, 10)
     assert found.num_rows == 0
     assert found.schema.field("items").type == pa.list_(pa.string())
+
+
+@given(st.lists(st.integers(1, 12), max_size=12), st.integers(1, 10))
+def test_row_groups_hold_whole_neurons_and_as_many_as_fit(sizes: list[int], limit: int) -> None:
+    tables = [pa.table({"neuron": pa.array([number] * size)}) for number, size in enumerate(sizes)]
+    found = list(row_groups(tables, limit))
+    assert all(group["neuron"].num_chunks == 1 for group in found)
+    neurons = [group["neuron"].unique().to_pylist() for group in found]
+    assert [n for group in neurons for n in group] == list(range(len(sizes)))
+    assert [group.num_rows for group in found] == [sum(sizes[n] for n in group) for group in neurons]
+    for group, own in zip(found, neurons, strict=True):
+        assert group.num_rows <= limit or len(own) == 1
+    for (group, _), (_, following) in zip(pairwise(found), pairwise(neurons), strict=True):
+        assert group.num_rows + sizes[following[0]] > limit
