@@ -21,10 +21,10 @@ from ops.model.activations import ScoreOptions, Scorer
 from ops.model.load import read_facts
 from ops.model.tokenizer import Tokenizer
 from ops.reducers.histogram import edges_from_pilot
-from ops.reducers.keys import decode
+from ops.reducers.top_k import decode_keys
+from ops.topk.neurons import POLES
 from ops.topk.score_shard import ShardScorer, encode_batches, score_batch
 
-POLES = ("top", "bottom")
 BUDGET = 2_048
 
 
@@ -49,7 +49,7 @@ def main() -> int:
         found = shard.run((0, len(texts)), iter(batches), np.array([], np.int64))
         rates[dtype] = len(texts) / (time.perf_counter() - started)
         scored[dtype] = found.scored
-        winners[dtype] = {p: decode(shard.winners[p].result())[1].numpy() for p in POLES}
+        winners[dtype] = {p: decode_keys(shard.winners[p].result())[1].numpy() for p in POLES}
     result: dict[str, object] = {"bench": "dtype", "sentences": len(texts), "k": options.k}
     for pole in POLES:
         pairs = zip(winners["float32"][pole], winners["bfloat16"][pole], strict=True)

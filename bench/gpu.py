@@ -29,11 +29,11 @@ from ops.model.tokenizer import Tokens
 from ops.reducers.histogram import edges_from_pilot
 from ops.reducers.thresholds import SharedBound
 from ops.shards import Ids
+from ops.topk.neurons import POLES
 from ops.topk.partial_file import read_matrix
 from ops.topk.score_shard import ShardScorer, score_batch
 
 T = TypeVar("T")
-POLES = ("top", "bottom")
 DTYPES = ("float32", "bfloat16", "float16")
 TINY = {"hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 128}
 Batches = list[tuple[Ids, list[Tokens]]]
@@ -100,9 +100,9 @@ def measure(
     nobody = np.array([], np.int64)
     first = ShardScorer(scorer, k, POLES, edges).run((0, sentences), iter(batches), nobody)
     shared = SharedBound(edges.numpy(), k)
-    shared.add(0, read_matrix(first.table, "histogram"))
+    shared.update(0, read_matrix(first.table, "histogram"))
     shard = ShardScorer(scorer, k, POLES, edges)
-    shard.raise_bounds(*shared.bounds())
+    shard.raise_bounds(*shared.result())
     whole, found = seconds(device, lambda: shard.run((0, sentences), iter(batches), nobody))
     inputs = [pad(tokens, 0, scorer.device)[:2] for _, tokens in batches]
     model = scorer.reader.model

@@ -20,16 +20,12 @@ import numpy as np
 import spacy
 
 from bench.texts import draw
-from ops.patterns import count_sequences as count_patterns
-from ops.patterns import count_subtrees
-from ops.patterns import mine_sequences as prefixspan
-from ops.patterns import mine_subtrees as subtrees
-from ops.patterns import prefixspan_package as reference_prefixspan
+from ops.patterns import count_sequences, count_subtrees, mine_sequences, mine_subtrees, prefixspan_package
 from ops.patterns.forest import Forest, read_forest
-from ops.patterns.sequence_trie import PatternTrie
+from ops.patterns.sequence_trie import SequenceTrie
 from ops.patterns.sequences import Sequences
 from ops.patterns.subtree_trie import SubtreeTrie
-from ops.penn_tags import PUNCTUATION_TAGS
+from ops.penn import PUNCTUATION_TAGS
 
 T = TypeVar("T")
 NEURONS, POLES = 9_216, 2
@@ -61,9 +57,9 @@ def measure(words: Sequences, tags: Sequences, forest: Forest, others: Sequences
     for kind, database, max_length in (("word", words, 5), ("tag", tags, 4)):
         floor = -(-len(database) // 100)
         started = time.perf_counter()
-        wanted = reference_prefixspan.mine(database, floor, max_length)
+        wanted = prefixspan_package.mine(database, floor, max_length)
         slow = time.perf_counter() - started
-        fast, (patterns, support) = median(lambda d=database, f=floor, m=max_length: prefixspan.mine(d, f, m))  # type: ignore[misc]
+        fast, (patterns, support) = median(lambda d=database, f=floor, m=max_length: mine_sequences.mine(d, f, m))  # type: ignore[misc]
         found = list(zip(map(tuple, patterns.to_lists()), support.tolist(), strict=True))
         agree.append(sorted(found) == sorted(wanted))
         ratios[kind] = slow / fast
@@ -73,9 +69,9 @@ def measure(words: Sequences, tags: Sequences, forest: Forest, others: Sequences
             "ours_s": round(fast, 4),
             "ratio": round(slow / fast, 1),
         }
-    word_s, (word_patterns, word_support) = median(lambda: prefixspan.mine(words, -(-len(words) // 200), 4, 4))
-    tag_s, (tag_patterns, tag_support) = median(lambda: prefixspan.mine(tags, -(-len(tags) // 100), 5, 2))
-    tree_s, (found_trees, tree_support) = median(lambda: subtrees.mine(forest, -(-len(forest) // 100), 5))
+    word_s, (word_patterns, word_support) = median(lambda: mine_sequences.mine(words, -(-len(words) // 200), 4, 4))
+    tag_s, (tag_patterns, tag_support) = median(lambda: mine_sequences.mine(tags, -(-len(tags) // 100), 5, 2))
+    tree_s, (found_trees, tree_support) = median(lambda: mine_subtrees.mine(forest, -(-len(forest) // 100), 5))
     total = word_s + tag_s + tree_s
     result["one_neuron_s"] = {
         "word": round(word_s, 4),
@@ -86,15 +82,15 @@ def measure(words: Sequences, tags: Sequences, forest: Forest, others: Sequences
     result["patterns"] = {"word": len(word_patterns), "tag": len(tag_patterns), "subtree": len(found_trees)}
     result["core_hours_for_9216_neurons_2_poles"] = round(total * NEURONS * POLES / 3600, 2)
     word_trie, tag_trie, tree_trie = (
-        PatternTrie.build(word_patterns),
-        PatternTrie.build(tag_patterns),
+        SequenceTrie.build(word_patterns),
+        SequenceTrie.build(tag_patterns),
         SubtreeTrie.build(found_trees),
     )
-    agree.append(np.array_equal(count_patterns.count(words, word_trie, 4), word_support))
-    agree.append(np.array_equal(count_patterns.count(tags, tag_trie, 2), tag_support))
+    agree.append(np.array_equal(count_sequences.count(words, word_trie, 4), word_support))
+    agree.append(np.array_equal(count_sequences.count(tags, tag_trie, 2), tag_support))
     agree.append(np.array_equal(count_subtrees.count(forest, tree_trie), tree_support))
-    others_s = median(lambda: count_patterns.count(others, word_trie, 4))[0]
-    tags_s = median(lambda: count_patterns.count(tags, tag_trie, 2))[0]
+    others_s = median(lambda: count_sequences.count(others, word_trie, 4))[0]
+    tags_s = median(lambda: count_sequences.count(tags, tag_trie, 2))[0]
     trees_s = median(lambda: count_subtrees.count(forest, tree_trie))[0]
     result["count_s_per_million_sentences"] = {
         "word": round(others_s / len(others) * 1e6, 2),

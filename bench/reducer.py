@@ -17,11 +17,11 @@ from collections.abc import Callable
 
 import torch
 
-from bench.risen import risen
+from bench.filled_top_k import filled_top_k
 from bench.running import load
-from ops.reducers.histogram import add_bins, edges_from_pilot
-from ops.reducers.keys import encode
+from ops.reducers.histogram import Histogram, edges_from_pilot
 from ops.reducers.moments import Moments
+from ops.reducers.top_k import encode_keys
 
 NEURONS, K, TOKENS, BUDGET = 9_216, 10_000, 22, 2_048
 TARGET = 0.03
@@ -79,8 +79,8 @@ def measure(seen: int, k: int, rounds: int, seed: int) -> dict[str, float]:
     """
     generator = torch.Generator().manual_seed(seed)
     edges = edges_from_pilot(torch.randn(512, NEURONS, generator=generator))
-    counts = torch.zeros(NEURONS, edges.shape[1] + 1, dtype=torch.int64)
-    reducers = [risen(NEURONS, k, seen) for _ in range(2)]
+    counts = Histogram(edges)
+    reducers = [filled_top_k(NEURONS, k, seen) for _ in range(2)]
     size = BUDGET // TOKENS
     blocks = [torch.randn(size, NEURONS, generator=generator) for _ in range(rounds + 1)]
     moments = Moments.empty(NEURONS)
@@ -96,10 +96,10 @@ def measure(seen: int, k: int, rounds: int, seed: int) -> dict[str, float]:
 
     def measured_moments() -> None:
         nonlocal moments
-        moments = moments.merge(Moments.of(blocks[fed % len(blocks)]))
+        moments = moments.update(blocks[fed % len(blocks)])
 
     def histogram() -> None:
-        add_bins(counts, blocks[fed % len(blocks)], edges)
+        counts.update(blocks[fed % len(blocks)])
 
     def together() -> None:
         top_k()
@@ -110,7 +110,7 @@ def measure(seen: int, k: int, rounds: int, seed: int) -> dict[str, float]:
         f"{name}_s": fastest(work, rounds) / size
         for name, work in (("top_k", top_k), ("moments", measured_moments), ("histogram", histogram), ("all", together))
     }
-    if int(counts.sum()) != 2 * (rounds + 1) * size * NEURONS:
+    if int(counts.result().sum()) != 2 * (rounds + 1) * size * NEURONS:
         raise RuntimeError("the histogram's counts are not those of the values")
     passed = sum(int(r.filled.sum()) - k * NEURONS for r in reducers) / 2 / NEURONS / (fed * size)
     if not 0.5 < passed / (k / seen) < 1.5:
@@ -123,11 +123,11 @@ def measure(seen: int, k: int, rounds: int, seed: int) -> dict[str, float]:
 def compaction(k: int, seen: int, generator: torch.Generator) -> float:
     """Return the seconds it takes to sort and cut one neuron's full buffer."""
     neurons = 64
-    reducer = risen(neurons, k, seen)
+    reducer = filled_top_k(neurons, k, seen)
     more = reducer.room - k
     values = reducer.bound[0] + torch.rand(neurons * more, generator=generator)
-    keys = encode(values, torch.arange(seen, seen + len(values)))
-    reducer.insert(torch.arange(neurons).repeat_interleave(more), keys)
+    keys = encode_keys(values, torch.arange(seen, seen + len(values)))
+    reducer.merge_keys(torch.arange(neurons).repeat_interleave(more), keys)
     started = time.perf_counter()
     reducer.result()
     return (time.perf_counter() - started) / neurons

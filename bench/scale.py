@@ -37,11 +37,10 @@ from ops.shards import Ids
 from ops.storage.store import Store, shard_footer
 from ops.storage.tables import part_name
 from ops.topk import partial_file as topk_partial
-from ops.topk.neurons import Neurons
+from ops.topk.neurons import POLES, Neurons, parts
 from ops.topk.score_shard import ShardScorer
 
 WIDTHS, K, SHARD, BATCH = (768,) * 12, 10_000, 100_000, 93
-POLES = ("top", "bottom")
 PRINT = "synthetic"
 WATCHED, MOST = 8, 10_000_000
 SCORING = 0.7
@@ -156,7 +155,7 @@ def score(
     while shard < 2 or time.perf_counter() + last < deadline:
         began, started, making = time.perf_counter(), time.process_time(), model.seconds
         span = (shard * size, (shard + 1) * size)
-        result = worker.run(span, batches(*span), np.array([], np.int64), shared.bounds)
+        result = worker.run(span, batches(*span), np.array([], np.int64), shared.result)
         reduced = time.process_time()
         footer = shard_footer(PRINT, f"shard-{shard}", result.table.num_rows)
         store.commit(shard_file("topk", shard).path, lambda path: topk_partial.write_table(path, result.table, footer))  # noqa: B023
@@ -165,9 +164,9 @@ def score(
         del result
         board = time.process_time()
         with store.parquet(shard_file("topk", shard).path) as file:
-            shared.add(shard, topk_partial.read_matrix(file.read(columns=["histogram"]), "histogram"))
+            shared.update(shard, topk_partial.read_matrix(file.read(columns=["histogram"]), "histogram"))
         counted = time.process_time()
-        shared.bounds()
+        shared.result()
         ended = time.process_time()
         yield {
             "reduce_s": reduced - started - (model.seconds - making),
@@ -192,7 +191,7 @@ def batches(first: int, stop: int) -> Iterator[tuple[Ids, list[Tokens]]]:
 def merge(store: Store, shards: int, k: int, deadline: float) -> dict[str, Any]:
     """Merge ranges of neurons until the deadline, one at least, and say how many, how long, and how many candidates."""
     merger = RangeMerger(store.uri, Neurons(WIDTHS), shards, k, POLES, PRINT)
-    every = list(topk_partial.ranges(sum(WIDTHS)))
+    every = list(parts(sum(WIDTHS)))
     seconds, wall, done, pairs = 0.0, 0.0, 0, 0
     for part, first, stop in every:
         if done and time.perf_counter() + wall / done > deadline:

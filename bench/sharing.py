@@ -22,15 +22,14 @@ import torch
 from ops.model.activations import Scorer
 from ops.model.tokenizer import Tokens
 from ops.reducers.histogram import edges_from_pilot
-from ops.reducers.keys import decode
 from ops.reducers.thresholds import SharedBound
-from ops.reducers.top_k import TopK
+from ops.reducers.top_k import TopK, decode_keys
+from ops.topk.neurons import POLES
 from ops.topk.partial_file import read_keys, read_matrix
 from ops.topk.score_shard import Floats, ShardScorer
 
 K, SHARD, SHARDS, WORKERS, PILOT = 100, 1_000, 820, 8, 4_096
 TARGET = 1.5
-POLES = ("top", "bottom")
 
 
 class Synthetic:
@@ -98,22 +97,22 @@ def simulate(
     def start(now: float, worker: int) -> None:
         shard = next(waiting, None)
         if shard is not None:
-            heapq.heappush(running, (now + rng.uniform(0.8, 1.2), worker, shard, shared.bounds()))
+            heapq.heappush(running, (now + rng.uniform(0.8, 1.2), worker, shard, shared.result()))
 
     for worker in range(workers):
         start(0.0, worker)
     while running:
         now, worker, shard, known = heapq.heappop(running)
-        news = iter([known, shared.bounds()] if sharing else [None, None])
+        news = iter([known, shared.result()] if sharing else [None, None])
         span = (shard * SHARD, (shard + 1) * SHARD)
         result = pool[worker].run(span, batches(*span), np.array([], np.int64), partial(next, news))
         for p in POLES:
             neuron, keys = read_keys(result.table, p)
             handed += len(keys)
-            merged[p].insert(neuron, keys)
-        shared.add(shard, read_matrix(result.table, "histogram"))
+            merged[p].merge_keys(neuron, keys)
+        shared.update(shard, read_matrix(result.table, "histogram"))
         start(now, worker)
-    same = all(bool((decode(merged[p].result())[1] == decode(expected[p])[1]).all()) for p in POLES)
+    same = all(bool((decode_keys(merged[p].result())[1] == decode_keys(expected[p])[1]).all()) for p in POLES)
     return handed / (len(edges) * len(POLES) * K), same
 
 

@@ -1,4 +1,4 @@
-"""Penn bracketed trees: read and write them, without recursion, so that any depth passes."""
+"""Penn bracketed trees and tags: trees are read and written without recursion, so that any depth passes."""
 
 import re
 from collections.abc import Iterator
@@ -7,8 +7,13 @@ from dataclasses import dataclass, field
 from ops.errors import InputError
 
 ROOT = "ROOT"
+TAG_CLASSES = ("noun", "verb", "adjective", "other")
 
-_TOKEN = re.compile(r"[()]|[^\s()]+")
+# By tag alone: symbols such as % and words such as "lol" are no punctuation.
+PUNCTUATION_TAGS = frozenset({",", ":", ".", "``", "''", "-LRB-", "-RRB-", "HYPH", "NFP"})
+
+# A bracket or a word; after an opening bracket the label, and the word too where it is a whole leaf.
+_PIECE = re.compile(r"(\(|\)|[^\s()]+)(?:(?<=\()\s*([^\s()]*)(?:\s+([^\s()]+)\s*\))?)?")
 _ESCAPES = {"(": "-LRB-", ")": "-RRB-"}
 
 
@@ -22,46 +27,46 @@ class Tree:
 
 
 def read(text: str) -> Tree:
-    """The tree of one bracketed string, a label missing after a bracket being ``ROOT``.
+    """Return the tree of one bracketed string, a label missing after a bracket being ``ROOT``.
 
-    Raises InputError where the string isn't one well-formed tree.
+    Raises InputError where the string is not one well-formed tree.
 
     >>> write(read("( (S (NP (PRP I)) (VP (VBP sleep))))"))
     '(ROOT (S (NP (PRP I)) (VP (VBP sleep))))'
     """
-    tokens = _TOKEN.findall(text)
-    top = Tree("")
-    stack = [top]
-    place, end = 0, len(tokens)
-    while place < end:
-        token = tokens[place]
-        if token == "(":
-            label = tokens[place + 1] if place + 1 < end else ")"
-            named = label not in ("(", ")")
-            if stack[-1].word is not None:
-                raise _malformed(text, f"a bracket opens beside the word {stack[-1].word!r}")
-            node = Tree(label if named else ROOT)
-            stack[-1].children.append(node)
-            stack.append(node)
-            place += 1 + named
-        elif token == ")":
-            closed = stack.pop()
-            if not stack or (closed.word is None and not closed.children):
-                raise _malformed(text, f"piece {place + 1} closes {'an empty phrase' if stack else 'nothing'}")
-            place += 1
-        else:
-            node = stack[-1]
-            if node is top or node.word is not None or node.children:
-                raise _malformed(text, f"the word {token!r} stands beside a tree, a phrase or another word")
-            node.word = unescape(token)
-            place += 1
-    if len(stack) != 1 or len(top.children) != 1:
-        raise _malformed(text, f"{len(stack) - 1} brackets left open, {len(top.children)} trees")
-    return top.children[0]
+    labels, words, parents = _nodes(text)
+    if not labels:
+        raise _malformed(text, "there is no tree in it")
+    nodes = [Tree(label, [], unescape(word) if word else None) for label, word in zip(labels, words, strict=True)]
+    for node, parent in zip(nodes[1:], parents[1:], strict=True):
+        nodes[parent].children.append(node)
+    return nodes[0]
+
+
+def read_labels_and_sizes(text: str) -> tuple[list[str], list[int]]:
+    """Return labels and sizes (a node and all below it) of a bracketed string's nodes, in preorder.
+
+    Words are dropped and so are leaves tagged as punctuation; a phrase emptied by that stays. A bracket
+    without a label is ``ROOT``; an empty string has no nodes.
+
+    Raises InputError where the string is not one well-formed tree.
+
+    >>> read_labels_and_sizes("( (FRAG (-LRB- -LRB-) (NP (NN snow)) (PRN (. !))))")
+    (['ROOT', 'FRAG', 'NP', 'NN', 'PRN'], [5, 4, 2, 1, 1])
+    """
+    labels, words, parents = _nodes(text)
+    sizes = [0 if word and label in PUNCTUATION_TAGS else 1 for label, word in zip(labels, words, strict=True)]
+    dropped = not all(sizes)
+    for node in range(len(labels) - 1, 0, -1):
+        sizes[parents[node]] += sizes[node]
+    if dropped:
+        labels = [label for label, size in zip(labels, sizes, strict=True) if size]
+        sizes = [size for size in sizes if size]
+    return labels, sizes
 
 
 def write(tree: Tree) -> str:
-    """The bracketed string of a tree, on one line, brackets in words written -LRB- and -RRB-."""
+    """Return the bracketed string of a tree, on one line, brackets in words written -LRB- and -RRB-."""
     pieces: list[str] = []
     stack: list[Tree | None] = [tree]
     while stack:
@@ -78,12 +83,12 @@ def write(tree: Tree) -> str:
 
 
 def leaves(tree: Tree) -> list[Tree]:
-    """The leaves (tag and word) from left to right."""
+    """Return the leaves (tag and word) from left to right."""
     return [node for node in walk(tree) if node.word is not None]
 
 
 def walk(tree: Tree) -> Iterator[Tree]:
-    """Every node in preorder, leaves too."""
+    """Return every node in preorder, leaves too."""
     stack = [tree]
     while stack:
         node = stack.pop()
@@ -92,7 +97,7 @@ def walk(tree: Tree) -> Iterator[Tree]:
 
 
 def escape(word: str) -> str:
-    """A word as it stands in a bracketed string: round brackets as -LRB- and -RRB-, white space as ``_``."""
+    """Return a word as it stands in a bracketed string: round brackets as -LRB- and -RRB-, white space as ``_``."""
     for bracket, name in _ESCAPES.items():
         if bracket in word:
             word = word.replace(bracket, name)
@@ -100,14 +105,58 @@ def escape(word: str) -> str:
 
 
 def unescape(word: str) -> str:
-    """A word as written, from its form in a bracketed string."""
+    """Return a word as written, from its form in a bracketed string."""
     if "-" in word:
         for bracket, name in _ESCAPES.items():
             word = word.replace(name, bracket)
     return word
 
 
+def tag_class(tag: str) -> str:
+    """Return a Penn tag's class: noun (NN...), verb (VB...), adjective (JJ...) or other (modals too).
+
+    >>> [tag_class(tag) for tag in ("NNPS", "VBZ", "JJR", "MD")]
+    ['noun', 'verb', 'adjective', 'other']
+    """
+    return {"NN": "noun", "VB": "verb", "JJ": "adjective"}.get(tag[:2], "other")
+
+
+def _nodes(text: str) -> tuple[list[str], list[str], list[int]]:
+    """Return each node's label, word ("" of a phrase) and parent (-1 of the top), in preorder."""
+    labels: list[str] = []
+    words: list[str] = []
+    parents: list[int] = []
+    phrase, enclosing = -1, []  # the innermost open phrase, and those around it
+    pieces = _PIECE.findall(text)
+    for place, (piece, label, word) in enumerate(pieces):
+        if piece == "(":
+            if phrase < 0 and labels:
+                raise _malformed(text, "a bracket opens beside a finished tree")
+            parents.append(phrase)
+            words.append(word)
+            if not word:
+                enclosing.append(phrase)
+                phrase = len(labels)
+            labels.append(label or ROOT)
+        elif piece == ")":
+            if phrase < 0:
+                raise _malformed(text, "a bracket closes that was never opened")
+            if phrase == len(labels) - 1:
+                raise _malformed(text, f"the phrase {labels[phrase]} is empty")
+            phrase = enclosing.pop()
+        else:
+            # The word of a well-formed leaf comes with its bracket: this one stands elsewhere, or its leaf goes on.
+            in_leaf = phrase >= 0 and phrase == len(labels) - 1
+            goes_on = pieces[place + 1][0] if in_leaf and place + 1 < len(pieces) else None
+            if in_leaf and goes_on is None:
+                break
+            if goes_on == "(":
+                raise _malformed(text, f"a bracket opens beside a word, {piece!r}")
+            raise _malformed(text, f"the word {goes_on or piece!r} stands where no word can be")
+    if phrase >= 0:
+        raise _malformed(text, f"{len(enclosing)} brackets are left open")
+    return labels, words, parents
+
+
 def _malformed(text: str, found: str) -> InputError:
-    return InputError(
-        f"tree {text[:60]!r}: {found}; expected one bracketed tree, every bracket closed; correct the line"
-    )
+    return InputError(f"tree {text[:60]!r}: {found}; expected one tree such as (ROOT (NP (NN snow))); correct the tree")

@@ -13,7 +13,7 @@ from jobs.stage.layout import Output, range_file, totals_file
 from jobs.stage.step import Step
 from jobs.steps.mine_patterns import BaselineCounter
 from jobs.steps.mine_tables import table_outputs
-from jobs.steps.mine_workers import POLES, MineArgs, MiningWorker, commit
+from jobs.steps.mine_workers import MineArgs, MiningWorker, commit
 from ops.mine.baseline_counts import Baseline, read_baseline
 from ops.mine.candidates import SCHEMA, Winners, mine_winners
 from ops.mine.held_out_sets import draw_others, matched_set, random_set, training_documents
@@ -22,6 +22,7 @@ from ops.mine.representation import represent
 from ops.schema import schema
 from ops.statistics.auc import area
 from ops.storage.tables import write_part
+from ops.topk.neurons import POLES, neuron_and_pole
 
 TRAINING = "training-"  # what the names of the training halves' files begin with
 SETS = ("own", "matched", "random")
@@ -115,8 +116,8 @@ class RangeScorer(HeldOutWorker):
             features = represent(own, self.kinds, self.baseline, half, self.profiler, self.args.options["min_count"])
             held_out = members[~self.trains[members]]
             others = draw_others(self.tested, members, MAX_OTHERS, self.seed)
-            scores = features.score(np.concatenate([held_out, others]), self.kinds, self.profiler)
-            found = area(scores[: len(held_out)], scores[len(held_out) :])
+            evidence = features.evidence(np.concatenate([held_out, others]), self.kinds, self.profiler)
+            found = area(evidence[: len(held_out)], evidence[len(held_out) :])
             row = rows.setdefault(number, self._neuron(number))
             row |= dict(zip(COLUMNS[name], (found.auc, found.low, found.high), strict=True))
             if name == "own":
@@ -130,5 +131,6 @@ class RangeScorer(HeldOutWorker):
         return {"neurons": table.num_rows}
 
     def _neuron(self, number: int) -> dict[str, Any]:
-        layer, unit = (int(n[0]) for n in self.args.neurons.name(np.array([number // 2])))
-        return {"layer": layer, "unit": unit, "pole": POLES[number % 2]}
+        neuron, pole = neuron_and_pole(number)
+        layer, unit = (int(n[0]) for n in self.args.neurons.layer_and_unit(np.array([neuron])))
+        return {"layer": layer, "unit": unit, "pole": POLES[pole]}

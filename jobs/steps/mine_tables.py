@@ -1,6 +1,6 @@
 """The step of `mine` that sets what was mined against the baseline, and writes the tables."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,14 +10,15 @@ import pyarrow.compute as pc
 from jobs.engine.fan_out import Item
 from jobs.stage.layout import Output, range_file, table_part, totals_file
 from jobs.stage.step import Step
-from jobs.steps.mine_workers import POLES, MineArgs, MiningWorker
+from jobs.steps.mine_workers import MineArgs, MiningWorker
 from ops.mine.baseline_counts import Baseline, read_baseline
+from ops.mine.candidates import least_support
 from ops.mine.properties import Profiler
-from ops.mine.support import support_count
-from ops.mine.table_rows import mean_rows, pattern_rows, profile_rows
+from ops.mine.table_rows import mean_rows, pattern_rows, profile_rows, row_groups
 from ops.schema import group_rows, schema
 from ops.storage.store import Store
 from ops.storage.tables import part_name, write_part
+from ops.topk.neurons import POLES, neuron_and_pole
 
 TABLES = ("patterns", "profiles", "means")  # in the order of their commit
 
@@ -61,9 +62,9 @@ class RangeFinisher(MiningWorker):
         tables: dict[str, dict[int, list[pa.Table]]] = {table: {} for table in TABLES}
         options = self.args.options
         for winners in self.winners(item["first"], item["stop"]):
-            neuron = winners.number // 2
-            layer, unit = (int(n[0]) for n in self.args.neurons.name(np.array([neuron])))
-            named = {"layer": layer, "unit": unit, "pole": POLES[winners.number % 2]}
+            neuron, pole = neuron_and_pole(winners.number)
+            layer, unit = (int(n[0]) for n in self.args.neurons.layer_and_unit(np.array([neuron])))
+            named = {"layer": layer, "unit": unit, "pole": POLES[pole]}
             own = candidates.filter(pc.equal(candidates["set"], winners.number))
             n1, n2 = len(winners.rows), self.baseline.sentences - int(winners.in_baseline.sum())
             found: dict[str, list[pa.Table]] = {table: [] for table in TABLES}
@@ -72,7 +73,7 @@ class RangeFinisher(MiningWorker):
                 found["patterns"].append(
                     pattern_rows(
                         own.filter(pc.equal(own["kind"], name)), kind, self.baseline, n1, n2,
-                        support_count(kind.min_support, n1, options["min_count"]),
+                        least_support(kind.min_support, n1, options["min_count"]),
                         options["productivity"], options["max_patterns"],
                     )
                 )  # fmt: skip
@@ -83,7 +84,7 @@ class RangeFinisher(MiningWorker):
         for table, output in zip(TABLES, table_outputs(item, TABLES), strict=True):
             neurons = [pa.concat_tables(parts) for parts in tables[table].values()]
             footer = output.footer(self.args.fingerprint, sum(t.num_rows for t in neurons))
-            groups = _grouped(neurons, group_rows(table))
+            groups = row_groups(neurons, group_rows(table))
             write_part(self.store, table, item["range"], schema(table), groups, self.args.fingerprint, footer)
         return {"range": item["range"]}
 
@@ -93,15 +94,3 @@ def _named(rows: pa.Table, neuron: dict[str, Any], table: str) -> pa.Table:
     for name, value in neuron.items():
         rows = rows.append_column(name, pa.array([value] * rows.num_rows, own.field(name).type))
     return rows.select(own.names)
-
-
-def _grouped(tables: list[pa.Table], limit: int) -> Iterator[pa.Table]:
-    """Join tables into groups of at most `limit` rows, each table whole where it fits."""
-    waiting: list[pa.Table] = []
-    for table in tables:
-        if waiting and sum(t.num_rows for t in waiting) + table.num_rows > limit:
-            yield pa.concat_tables(waiting).combine_chunks()
-            waiting = []
-        waiting.append(table)
-    if waiting:
-        yield pa.concat_tables(waiting).combine_chunks()

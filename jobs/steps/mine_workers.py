@@ -13,15 +13,13 @@ from jobs.engine.fan_out import Item
 from jobs.stage.layout import CODES, Output
 from ops.mine.candidates import Winners
 from ops.mine.pattern_kinds import PatternKind, SequenceKind, SubtreeKind
-from ops.sentences.mining_view import MiningText
+from ops.sentences.mining_view import MiningView
 from ops.sentences.store import open_sentences
 from ops.shards import spans
 from ops.storage.store import Store
 from ops.storage.tables import part_name
-from ops.topk.neurons import Neurons
-from ops.topk.partial_file import RANGE
+from ops.topk.neurons import POLES, Neurons, part_of, set_number
 
-POLES = ("bottom", "top")
 NEURONS_PER_RANGE = 64
 SENTENCES_PER_COUNT = 50_000
 
@@ -78,7 +76,7 @@ class MiningWorker:
     def __init__(self, args: MineArgs) -> None:
         self.args, self.store, o = args, Store(args.out), args.options
         self.sentences = open_sentences(self.store, CODES, args.sentences)
-        self.text = MiningText(self.sentences, o["word_case"], o["subtree_root"] == "collapse")
+        self.text = MiningView(self.sentences, o["word_case"], o["subtree_root"] == "collapse")
         self.kinds: dict[str, PatternKind] = {}
         for name, column in (("word", "words"), ("tag", "tags")):
             if self.sentences.has[column]:
@@ -89,13 +87,13 @@ class MiningWorker:
             self.kinds["subtree"] = SubtreeKind(self.text, o["subtree_min_support"], o["subtree_max_nodes"])
 
     def winners(self, first: int, stop: int) -> Iterator[Winners]:
-        """Return the winners of each neuron from `first` to `stop` - 1 and pole; a set's number is 2 neuron + pole."""
-        starts = np.concatenate([[0], np.cumsum(self.args.neurons.widths)[:-1]])
-        for part in range(first // RANGE, (stop - 1) // RANGE + 1):
+        """Return the winners of each neuron from `first` to `stop` - 1 and pole, numbered by `set_number`."""
+        for part in range(part_of(first), part_of(stop - 1) + 1):
             with self.store.parquet(part_name("topk", part)) as file:
                 table = file.read(columns=["layer", "unit", "pole", "sent_id"])
-            neuron = starts[table["layer"].to_numpy() - 1] + table["unit"].to_numpy()
-            number = 2 * neuron + pc.equal(table["pole"], "top").to_numpy().astype(np.int64)
+            neuron = self.args.neurons.number(table["layer"].to_numpy(), table["unit"].to_numpy())
+            pole = pc.index_in(table["pole"], pa.array(POLES)).to_numpy().astype(np.int64)
+            number = set_number(neuron, pole)
             ids = table["sent_id"].to_numpy()
             for own in np.unique(number[(neuron >= first) & (neuron < stop)]):
                 begin, end = np.searchsorted(number, [own, own + 1])

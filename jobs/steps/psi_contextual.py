@@ -72,8 +72,8 @@ class GroupReader:
             corpus = read_shard(self.store, part)
             for ids, tokens in encode_batches(*corpus, self.tokenizer, self.args.token_budget):
                 unscored += self._add(ids, tokens, sums)
-        moments = sums.moments()
-        table, number = moments.table(), item["shard"]
+        moments = sums.result()
+        table, number = moments.to_table(), item["shard"]
         sentences = item["span"][1] - item["span"][0]
         notes = {"sentences": sentences, "unscored": sorted(unscored), "tokens": int(moments.count.sum())}
         output = shard_file(CONTEXTUAL, number)
@@ -106,7 +106,7 @@ def read_group(store: Store, number: int) -> tuple[TokenMoments, dict[str, Any]]
     """Return a group's moments and what its file says besides: sentences, those left out, tokens."""
     with store.parquet(shard_file(CONTEXTUAL, number).path) as file:
         notes: dict[str, Any] = json.loads(file.schema_arrow.metadata[b"atlas.notes"])
-        return TokenMoments.read(file.read()), notes
+        return TokenMoments.from_table(file.read()), notes
 
 
 def shards_of_group(record: Run, facts: ModelFacts) -> int:

@@ -14,14 +14,14 @@ from jobs.stage.layout import STAGES, Output, pilot_file, shard_file, table_part
 from jobs.stage.step import Step
 from jobs.steps.topk_score import read_notes
 from ops.errors import InputError, one_line
-from ops.reducers.keys import EMPTY, decode
 from ops.reducers.moments import Moments
 from ops.reducers.top_k import TopK
-from ops.schema import activations_schema, group_rows, schema
+from ops.schema import activations_schema, schema
 from ops.storage.store import Store
 from ops.storage.tables import write_part
-from ops.topk.neurons import Neurons
-from ops.topk.partial_file import CANDIDATES, by_neuron, ranges, read_keys, read_matrix, read_moments
+from ops.topk.neurons import Neurons, parts
+from ops.topk.partial_file import MERGED_COLUMNS, read_keys, read_matrix, read_moments
+from ops.topk.tables import decode_winners, neuron_rows, winner_rows
 
 SAMPLE_ROWS = 512
 LITTLE = 1 << 27  # bytes
@@ -35,7 +35,7 @@ def merge_ranges(job: CorpusPass, neurons: Neurons, k: int, poles: tuple[str, ..
         The shards whose partial files are damaged, and what was found; a range that met one is not written.
     """
     store, shards = job.stage.store, len(job.shards)
-    items = [{"part": part, "first": first, "stop": stop} for part, first, stop in ranges(len(neurons))]
+    items = [{"part": part, "first": first, "stop": stop} for part, first, stop in parts(len(neurons))]
     args = {
         "out": store.uri, "neurons": neurons, "shards": shards, "k": k, "poles": poles,
         "fingerprint": job.stage.fingerprint,
@@ -70,96 +70,32 @@ class RangeMerger:
         """Merge one range in the order of the shards, so that rounding is the same in every run."""
         size = item["stop"] - item["first"]
         winners = {p: TopK(size, self.k) for p in self.poles}
-        moments, histogram = Moments.empty(size), np.zeros(0)
+        moments, histogram = Moments.empty(size), np.zeros(0, np.int64)
         damaged: dict[int, str] = {}
         for shard in range(self.shards):
             try:
                 with self.store.parquet(shard_file("topk", shard).path) as file:
-                    table = file.read_row_group(item["part"], columns=CANDIDATES)
+                    table = file.read_row_group(item["part"], columns=MERGED_COLUMNS)
             except DAMAGE as error:
                 damaged[shard] = one_line(error, 100)
                 continue
             for pole, best in winners.items():
-                best.insert(*read_keys(table, pole))
+                best.merge_keys(*read_keys(table, pole))
             moments = moments.merge(read_moments(table))
             counts = read_matrix(table, "histogram")
             histogram = histogram + counts if len(histogram) else counts
         if damaged:
             return {"part": item["part"], "damaged": damaged}
-        layer, unit = self.neurons.name(np.arange(item["first"], item["stop"]))
-        found = {p: _decoded(winners[p].result(), p) for p in self.poles}
-        columns = _neuron_columns(moments, found)
+        layer, unit = self.neurons.layer_and_unit(np.arange(item["first"], item["stop"]))
+        found = {p: decode_winners(winners[p].result(), p) for p in self.poles}
         with self.store.parquet(pilot_file().path) as file:
             edges = read_matrix(file.read_row_group(item["part"]), "edges")
-        columns |= {
-            "layer": pa.array(layer),
-            "unit": pa.array(unit),
-            "histogram_edges": by_neuron(edges),
-            "histogram_counts": by_neuron(histogram),
-        }
-        table = pa.table({n: columns[n] for n in schema("neurons").names})
-        written = {"neurons": [table], "topk": list(_winner_rows(layer, unit, found))}
+        table = neuron_rows(layer, unit, moments, found, edges, histogram)
+        written = {"neurons": [table], "topk": list(winner_rows(layer, unit, found))}
         for (name, groups), output in zip(written.items(), merged_outputs(item), strict=True):
             footer = output.footer(self.fingerprint, sum(g.num_rows for g in groups))
             write_part(self.store, name, item["part"], schema(name), groups, self.fingerprint, footer)
         return {"part": item["part"], "damaged": {}}
-
-
-def _decoded(keys: torch.Tensor, pole: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return activations, ids and which slots are filled, each `[neurons, k]`."""
-    values, ids = decode(keys)
-    values = values if pole == "top" else 0.0 - values
-    return values.numpy(), ids.numpy(), (keys != EMPTY).numpy()
-
-
-def _neuron_columns(
-    moments: Moments, found: dict[str, tuple[np.ndarray, np.ndarray, np.ndarray]]
-) -> dict[str, pa.Array]:
-    size = len(moments.mean)
-    columns = {
-        "n": pa.array(np.full(size, moments.n)),
-        "mean": pa.array(moments.mean),
-        "std": pa.array(moments.std),
-        "skew": pa.array(moments.skew, from_pandas=True),
-        "kurtosis": pa.array(moments.kurtosis, from_pandas=True),
-        "min": pa.array(moments.min),
-        "max": pa.array(moments.max),
-    }
-    for pole in ("top", "bottom"):
-        threshold, mean = pa.nulls(size, pa.float32()), pa.nulls(size, pa.float64())
-        if pole in found:
-            values, _, filled = found[pole]
-            count = filled.sum(1)
-            threshold = pa.array(values[np.arange(size), count - 1])
-            mean = pa.array(np.where(filled, values.astype(np.float64), 0).sum(1) / count)
-        columns |= {f"{pole}_threshold": threshold, f"{pole}_mean": mean}
-    return columns
-
-
-def _winner_rows(
-    layer: np.ndarray, unit: np.ndarray, found: dict[str, tuple[np.ndarray, np.ndarray, np.ndarray]]
-) -> Iterator[pa.Table]:
-    """Return the winners sorted by layer, unit, pole and rank, as many whole neurons at a time as a row group holds."""
-    poles = sorted(found)
-    each = sum(f[0].shape[1] for f in found.values())
-    step = max(group_rows("topk") // each, 1)
-    for start in range(0, len(layer), step):
-        rows = slice(start, start + step)
-        values, ids, filled = (np.concatenate([found[p][i][rows] for p in poles], 1) for i in range(3))
-        rank = np.concatenate([np.arange(1, found[p][0].shape[1] + 1) for p in poles])
-        pole = np.concatenate([np.full(found[p][0].shape[1], code) for code, p in enumerate(poles)])
-        lengths = filled.sum(1)
-        names = pa.DictionaryArray.from_arrays(pa.array(np.broadcast_to(pole, filled.shape)[filled], pa.int8()), poles)
-        yield pa.table(
-            {
-                "layer": np.repeat(layer[rows], lengths),
-                "unit": np.repeat(unit[rows], lengths),
-                "pole": names.cast(pa.string()),
-                "rank": pa.array(np.broadcast_to(rank, filled.shape)[filled], pa.int32()),
-                "activation": values[filled],
-                "sent_id": ids[filled],
-            }
-        )
 
 
 def write_unscored(store: Store, shards: int, fingerprint: str) -> list[int]:

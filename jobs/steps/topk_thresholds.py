@@ -43,10 +43,10 @@ class BoundPublisher:
         try:
             for shard in shards:
                 with self.store.parquet(shard_file("topk", shard).path) as file:
-                    self.shared.add(shard, read_matrix(file.read(columns=["histogram"]), "histogram"))
+                    self.shared.update(shard, read_matrix(file.read(columns=["histogram"]), "histogram"))
             if not is_due(len(self.shared.shards), self.posted):
                 return
-            top, bottom = self.shared.bounds()
+            top, bottom = self.shared.result()
             table = pa.table({"top": top, "bottom": bottom}).replace_schema_metadata(
                 {FINGERPRINT: self.fingerprint.encode()}
             )

@@ -32,6 +32,11 @@ class Baseline:
     values: list[ValueCounts]
     sums: dict[str, Sums]
 
+    def support(self, kind: str, keys: pa.ChunkedArray) -> Longs:
+        """Return in how many baseline sentences each of these candidates of a kind occurs, `[candidates]`."""
+        where = pc.index_in(keys, value_set=self.keys[kind])
+        return np.asarray(self.counts[kind][np.asarray(where)])
+
 
 def baseline_table(
     sentences: int, patterns: dict[str, tuple[pa.Array, Longs]], profiler: Profiler, rows: Longs
@@ -86,9 +91,3 @@ def add_up(tables: Iterable[pa.Table]) -> pa.Table:
         total = counts if total is None else total + counts
         first = table
     return first.set_column(first.schema.get_field_index("count"), "count", pa.array(total, pa.int64()))
-
-
-def look_up(baseline: Baseline, kind: str, keys: pa.ChunkedArray) -> Longs:
-    """Return in how many baseline sentences each of these candidates occurs."""
-    where = pc.index_in(keys, value_set=baseline.keys[kind])
-    return np.asarray(baseline.counts[kind][np.asarray(where)])

@@ -1,6 +1,7 @@
 """Mined patterns on their way to the measures: a row for each pattern of each set of winners."""
 
 from collections.abc import Iterable
+from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
@@ -9,7 +10,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ops.mine.pattern_kinds import PatternKind
-from ops.mine.support import support_count
 from ops.patterns.sequences import Sequences
 
 Longs = npt.NDArray[np.int64]
@@ -36,12 +36,32 @@ class Winners(NamedTuple):
     documents: npt.NDArray[np.int32]
 
 
+def least_support(share: float, n: int, min_count: int) -> int:
+    """Return how many of `n` sentences must contain a pattern: `share` of them, at least `min_count` and 1.
+
+    The share is taken as it is written, so that 7 % of 100 sentences are 7 and not 8.
+
+    >>> least_support(0.07, 100, 5), least_support(0.005, 300, 5), least_support(0.001, 1_500, 0)
+    (7, 5, 2)
+    """
+    wanted = Fraction(str(share)) * n
+    return max(-(-wanted.numerator // wanted.denominator), min_count, 1)
+
+
 def mine_winners(winners: Winners, kinds: Iterable[PatternKind], min_count: int) -> pa.Table:
-    """Mine one set of winners: each pattern's support, also among those in the baseline, and its documents."""
+    """Return the patterns of one set of winners, a row each by `SCHEMA`, those of one kind after those of another.
+
+    `own` is the support among the winners that the baseline has too, `docs` how many documents the support comes from.
+
+    Args:
+        winners: the set.
+        kinds: the kinds of patterns to mine.
+        min_count: winners that must have a pattern, whatever their share.
+    """
     tables = []
     _, documents = np.unique(winners.documents, return_inverse=True)
     for kind in kinds:
-        least = support_count(kind.min_support, len(winners.rows), min_count)
+        least = least_support(kind.min_support, len(winners.rows), min_count)
         if len(winners.rows) < least:
             continue
         patterns, support = kind.mine(winners.rows, least)

@@ -1,18 +1,18 @@
-"""What a set of sentences is described by, its strongest patterns and values, and how well another sentence fits."""
+"""What a set of sentences is described by, its strongest patterns and values, and how well others fit them."""
 
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from ops.mine.baseline_counts import Baseline, look_up
+from ops.mine.baseline_counts import Baseline
 from ops.mine.candidates import Winners, from_keys
 from ops.mine.pattern_kinds import PatternKind
-from ops.mine.properties import COUNTED_WORDS, Profiler
+from ops.mine.properties import Feature, Profiler
 from ops.mine.value_counts import profile
 from ops.patterns.sequences import Sequences
-from ops.penn_tags import TAG_CLASSES
 from ops.statistics.association import measures
 
 Longs = npt.NDArray[np.int64]
@@ -33,15 +33,25 @@ class Representation:
     patterns: dict[str, tuple[Sequences, Floats]]
     values: dict[str, Floats]
 
-    def score(self, rows: Longs, kinds: dict[str, PatternKind], profiler: Profiler) -> Floats:
-        """Return, for each row, the sum of the weights of the features it has (naive Bayes without absent features)."""
+    def evidence(self, rows: Longs, kinds: dict[str, PatternKind], profiler: Profiler) -> Floats:
+        """Return how much speaks for each sentence being one of the set: the weights of the features it has, added up.
+
+        That is naive Bayes without the features that are absent.
+
+        Args:
+            rows: the sentences, `[sentences]`.
+            kinds: the kinds of patterns, by name, that `represent` was given.
+            profiler: the one that `represent` was given.
+        """
         total = np.zeros(len(rows))
         for name, (patterns, weights) in self.patterns.items():
             if len(patterns):
                 found = kinds[name].find(rows, patterns)
                 total += np.bincount(found.sentences, np.repeat(weights, found.support()), minlength=len(rows))
-        for name, weights in self.values.items():
-            total += _value_weights(name, weights, rows, profiler)
+        selection = profiler.select(rows)
+        for feature in profiler.properties:
+            if feature.name in self.values and isinstance(feature, Feature):
+                total += feature.weigh(selection, self.values[feature.name])
         return total
 
 
@@ -64,12 +74,12 @@ def represent(
     n1, n2 = len(winners.rows), baseline.sentences - int(winners.in_baseline.sum())
     patterns = {}
     for name, kind in kinds.items():
-        own = candidates.filter(pa.compute.equal(candidates["kind"], kind.name))
+        own = candidates.filter(pc.equal(candidates["kind"], kind.name))
         found = from_keys(own["key"])
         if not len(found) or not n2:
             continue
         support, inside = own["support"].to_numpy(), own["own"].to_numpy()
-        measured = measures(support, n1, look_up(baseline, name, own["key"]) - inside, n2)
+        measured = measures(support, n1, baseline.support(name, own["key"]) - inside, n2)
         order = np.lexsort((np.arange(len(support)), -support, -measured.g2))[:TOP]
         order = order[measured.g2[order] > 0]
         patterns[name] = (found.take(order), np.log(measured.lift[order]))
@@ -78,31 +88,12 @@ def represent(
     for property_, count, inside_counts, total in zip(
         profiler.properties, counts, own_counts, baseline.values, strict=True
     ):
-        if property_.name in ("tag", "tag_class") or not count.n or not (total - inside_counts).n:
+        if not isinstance(property_, Feature) or not count.n or not total.without(inside_counts).n:
             continue
-        row = profile(count, total - inside_counts, least, TOP)
+        row = profile(count, total.without(inside_counts), least, TOP)
         chosen = row.measures.g2 > 0
         if chosen.any():
             weights = np.zeros(len(property_.values))
             weights[row.value[chosen]] = np.log(row.measures.lift[chosen])
             values[property_.name] = weights
     return Representation(patterns, values)
-
-
-def _value_weights(name: str, weights: Floats, rows: Longs, profiler: Profiler) -> Floats:
-    store = profiler.store
-    if name == "dataset":
-        return np.asarray(weights[store.dataset[rows]])
-    if name == "words_per_sentence":
-        return np.asarray(weights[store.lengths(rows)])
-    if name in COUNTED_WORDS:
-        words = profiler.words_of_class(rows, TAG_CLASSES.index(name))
-        owner = np.repeat(np.arange(len(rows)), words.lengths)
-        telling = weights[words.items] != 0
-        # A word counts once, however often the sentence has it.
-        pairs = np.unique(owner[telling] * len(weights) + words.items[telling])
-        owner, word = np.divmod(pairs, len(weights))
-        return np.asarray(np.bincount(owner, weights[word], minlength=len(rows)), np.float64)
-    _, codes = store.meta[name.removeprefix("meta:")]
-    own = codes[rows]
-    return np.where(own >= 0, weights[own], 0.0)

@@ -1,10 +1,12 @@
 """A neuron's rows of the published tables, from its counts and the baseline's."""
 
+from collections.abc import Iterable, Iterator
+
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ops.mine.baseline_counts import Baseline, look_up
+from ops.mine.baseline_counts import Baseline
 from ops.mine.candidates import Winners, from_keys
 from ops.mine.pattern_kinds import PatternKind
 from ops.mine.properties import MAX_VALUES, Profiler
@@ -35,7 +37,7 @@ def pattern_rows(
     """
     patterns = from_keys(candidates["key"])
     support, own, docs = (candidates[name].to_numpy() for name in ("support", "own", "docs"))
-    elsewhere = look_up(baseline, kind.name, candidates["key"]) - own if len(patterns) else support
+    elsewhere = baseline.support(kind.name, candidates["key"]) - own if len(patterns) else support
     found = measures(support, n_winners, elsewhere, n_baseline)
     q = np.full(len(patterns), np.nan)
     if n_baseline and len(patterns):
@@ -43,7 +45,7 @@ def pattern_rows(
     keep = np.arange(len(patterns))
     if productivity and len(patterns):
         keep = np.flatnonzero(kind.productive(patterns, found.lift, productivity))
-    texts, items = kind.spell(patterns.take(keep))
+    texts, items = kind.texts_and_items(patterns.take(keep))
     order = rank_patterns(found.g2[keep], support[keep], texts)
     if max_patterns:
         order = order[:max_patterns]
@@ -73,8 +75,8 @@ def profile_rows(profiler: Profiler, baseline: Baseline, winners: Winners, min_c
     ):
         if not count.n:
             continue
-        cut = (min_count, MAX_VALUES) if property_.cut else (0, 0)
-        found = profile(count, total - inside, *cut)
+        cut = (min_count, MAX_VALUES) if property_.rare_left_out else (0, 0)
+        found = profile(count, total.without(inside), *cut)
         rows = len(found.value)
         every = np.arange(rows)
         tables.append(
@@ -97,7 +99,7 @@ def mean_rows(profiler: Profiler, baseline: Baseline, winners: Winners) -> pa.Ta
     """Return the means of one set of winners, in the order of their names."""
     found, own = profiler.sums(winners.rows), profiler.sums(winners.rows[winners.in_baseline])
     names = sorted(found)
-    others = [baseline.sums[name] - own[name] for name in names]
+    others = [baseline.sums[name].without(own[name]) for name in names]
     return pa.table(
         {
             "property": pa.array(names, pa.string()),
@@ -108,6 +110,24 @@ def mean_rows(profiler: Profiler, baseline: Baseline, winners: Winners) -> pa.Ta
             "baseline_std": pa.array([o.std for o in others], pa.float64(), from_pandas=True),
         }
     )
+
+
+def row_groups(neurons: Iterable[pa.Table], limit: int) -> Iterator[pa.Table]:
+    """Return the tables of single neurons joined to row groups of at most `limit` rows, no neuron cut in two.
+
+    A neuron with more rows than that is a row group by itself.
+
+    >>> [group.num_rows for group in row_groups([pa.table({"rank": range(n)}) for n in (2, 3, 9, 1)], 5)]
+    [5, 9, 1]
+    """
+    waiting: list[pa.Table] = []
+    for table in neurons:
+        if waiting and sum(t.num_rows for t in waiting) + table.num_rows > limit:
+            yield pa.concat_tables(waiting).combine_chunks()
+            waiting = []
+        waiting.append(table)
+    if waiting:
+        yield pa.concat_tables(waiting).combine_chunks()
 
 
 def _measured(found: Measures, rows: npt.NDArray[np.int64]) -> dict[str, pa.Array]:

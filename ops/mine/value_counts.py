@@ -16,18 +16,20 @@ Counts = NDArray[np.int64]
 class ValueCounts:
     """How often each value of a property occurs: `count int64 [n_values]` out of `n`.
 
-    Counts of disjoint sets of sentences add up, and a part's can be taken off: the baseline without the
-    winners is the baseline's counts minus those of the winners that are in it.
+    A reducer of disjoint sets of sentences: `merge` adds, which is associative and commutative; `without`
+    takes a part off again.
     """
 
     count: Counts
     n: int
 
-    def __add__(self, other: "ValueCounts") -> "ValueCounts":
+    def merge(self, other: "ValueCounts") -> "ValueCounts":
+        """Return the counts over two disjoint sets of sentences together."""
         return ValueCounts(self.count + other.count, self.n + other.n)
 
-    def __sub__(self, other: "ValueCounts") -> "ValueCounts":
-        return ValueCounts(self.count - other.count, self.n - other.n)
+    def without(self, part: "ValueCounts") -> "ValueCounts":
+        """Return the counts without a part of the sentences: the baseline's without its winners'."""
+        return ValueCounts(self.count - part.count, self.n - part.n)
 
 
 @dataclass(frozen=True)

@@ -1,24 +1,24 @@
 """The figures of mixing, drawn from its tables alone, as PNG and SVG (after the kinds of Kobayashi 2021)."""
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable
+from typing import Any
 
+import matplotlib
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
+from ops.figure_files import save_figure
 from ops.mixing.decomposition import STAGES
 from ops.storage.store import Store
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 FOLDER = "mixing/figures"
 STAGE_TITLES = {"attn": "attention", "attn_res": "+ residual", "attn_res_ln": "+ residual + LayerNorm"}
 CLASS_TITLES = {"all": "all", "cls": "[CLS]", "sep": "[SEP]", "mask": "[MASK]", "punct": "punct.", "other": "other"}
-_COLORS = {"all": "black", "cls": "C0", "sep": "C1", "mask": "C2", "punct": "C3", "other": "0.6"}
+_COLOURS = {"all": "black", "cls": "C0", "sep": "C1", "mask": "C2", "punct": "C3", "other": "0.6"}
 _LENGTH_BINS = 12
 
 
@@ -30,37 +30,26 @@ def draw_all(store: Store, tables: dict[str, pa.Table], model: str) -> list[str]
         tables: `mixing/ratios`, `mixing/lengths`, `mixing/norms`.
         model: its name, for the titles.
     """
-    drawings: dict[str, Callable[[Figure], None]] = {
-        "ratios": lambda figure: draw_ratios(figure, tables["mixing/ratios"], model),
-        "lengths": lambda figure: draw_lengths(figure, tables["mixing/lengths"], model),
-        "norms_attention": lambda figure: draw_attention_norms(figure, tables["mixing/norms"], model),
-        "norms_residual": lambda figure: draw_residual_norms(figure, tables["mixing/norms"], model),
+    drawings: dict[str, Callable[[], Figure]] = {
+        "ratios": lambda: draw_ratios(tables["mixing/ratios"], model),
+        "lengths": lambda: draw_lengths(tables["mixing/lengths"], model),
+        "norms_attention": lambda: draw_attention_norms(tables["mixing/norms"], model),
+        "norms_residual": lambda: draw_residual_norms(tables["mixing/norms"], model),
     }
     names = []
     for name, draw in drawings.items():
-        for kind in ("png", "svg"):
-            names.append(f"{FOLDER}/{name}.{kind}")
-            store.commit(names[-1], lambda path, d=draw, k=kind: _save(path, d, k))  # type: ignore[misc]
+        # Ticks are made only when a figure is saved, so the size of the letters must hold until then.
+        with matplotlib.rc_context({"font.size": 9}):
+            save_figure(store, f"{FOLDER}/{name}", draw())
+        names += [f"{FOLDER}/{name}.png", f"{FOLDER}/{name}.svg"]
     return names
 
 
-def _save(path: str, draw: Callable[["Figure"], None], kind: str) -> None:
-    import matplotlib
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    with matplotlib.rc_context({"svg.hashsalt": "atlas", "font.size": 9}):
-        figure = Figure(layout="constrained")
-        FigureCanvasAgg(figure)
-        draw(figure)
-        figure.savefig(path, format=kind, dpi=150, metadata={"Date": None} if kind == "svg" else None)
-
-
-def draw_ratios(figure: "Figure", ratios: pa.Table, model: str) -> None:
+def draw_ratios(ratios: pa.Table, model: str) -> Figure:
     """Draw the mean mixing ratio by layer and token class, a heat map a stage (as their Figures 2 and 6)."""
     stages, classes = _present(ratios, "stage", STAGES), _present(ratios, "token_class", CLASS_TITLES)
-    layers = sorted(set(ratios["layer"].to_pylist()))
-    figure.set_size_inches(0.9 + 3.4 * len(stages), 1.6 + 0.32 * len(layers))
+    layers = _layers(ratios)
+    figure = Figure(figsize=(0.9 + 3.4 * len(stages), 1.6 + 0.32 * len(layers)), layout="constrained")
     panels = figure.subplots(1, len(stages), sharey=True, squeeze=False)[0]
     grids = {s: _grid(ratios, "stage", s, classes, len(layers))[0] * 100 for s in stages}
     counts = _counts(ratios, classes)
@@ -78,15 +67,14 @@ def draw_ratios(figure: "Figure", ratios: pa.Table, model: str) -> None:
         figure.colorbar(image, ax=panel, label="mixing ratio, %" if stage == stages[-1] else None)
     panels[0].set_ylabel("layer")
     figure.suptitle(f"Mean mixing ratio by layer and token class (below: number of tokens), {model}")
+    return figure
 
 
-def draw_lengths(figure: "Figure", lengths: pa.Table, model: str) -> None:
+def draw_lengths(lengths: pa.Table, model: str) -> Figure:
     """Draw the mean mixing ratio against the length of the sequences, a panel a stage and a line a layer."""
-    import matplotlib
-
     stages = _present(lengths, "stage", STAGES)
-    layers = sorted(set(lengths["layer"].to_pylist()))
-    figure.set_size_inches(0.9 + 3.2 * len(stages), 3.6)
+    layers = _layers(lengths)
+    figure = Figure(figsize=(0.9 + 3.2 * len(stages), 3.6), layout="constrained")
     panels = figure.subplots(1, len(stages), squeeze=False)[0]
     colors = matplotlib.colormaps["viridis"](np.linspace(0, 0.9, len(layers)))
     total = 0
@@ -102,14 +90,15 @@ def draw_lengths(figure: "Figure", lengths: pa.Table, model: str) -> None:
     panels[0].set_ylabel("mean mixing ratio, %")
     panels[-1].legend(fontsize=7, ncols=2)
     figure.suptitle(f"Mixing ratio by length, {total:,} tokens in at most {_LENGTH_BINS} groups of like size, {model}")
+    return figure
 
 
-def draw_attention_norms(figure: "Figure", norms: pa.Table, model: str) -> None:
+def draw_attention_norms(norms: pa.Table, model: str) -> Figure:
     """Draw the norms of attention's mixing and preserving parts by layer, a panel a class (as Figures 3 and 7)."""
     classes = _present(norms, "token_class", CLASS_TITLES)
-    layers = sorted(set(norms["layer"].to_pylist()))
+    layers = _layers(norms)
     rows = -(-len(classes) // 3)
-    figure.set_size_inches(9.6, 0.8 + 2.5 * rows)
+    figure = Figure(figsize=(9.6, 0.8 + 2.5 * rows), layout="constrained")
     panels = figure.subplots(rows, min(len(classes), 3), sharex=True, sharey=True, squeeze=False).ravel()
     counts = _counts(norms, classes)
     for panel, name in zip(panels, classes, strict=False):
@@ -129,36 +118,42 @@ def draw_attention_norms(figure: "Figure", norms: pa.Table, model: str) -> None:
     figure.supxlabel("layer")
     figure.supylabel("Euclidean norm (mean, band: standard deviation)")
     figure.suptitle(f"What attention adds to a token's vector, {model}")
+    return figure
 
 
-def draw_residual_norms(figure: "Figure", norms: pa.Table, model: str) -> None:
+def draw_residual_norms(norms: pa.Table, model: str) -> Figure:
     """Draw the norms of the residual before and after LayerNorm by layer, a line a class (as Figures 4 and 5)."""
     classes = _present(norms, "token_class", CLASS_TITLES)
-    layers = sorted(set(norms["layer"].to_pylist()))
+    layers = _layers(norms)
     titles = {"residual": "residual stream", "residual_ln": "its part after LayerNorm"}
     shown = _present(norms, "quantity", titles)
-    figure.set_size_inches(0.9 + 4.2 * len(shown), 3.6)
+    figure = Figure(figsize=(0.9 + 4.2 * len(shown), 3.6), layout="constrained")
     panels = figure.subplots(1, len(shown), squeeze=False)[0]
     counts = _counts(norms, classes)
     for panel, quantity in zip(panels, shown, strict=True):
         mean, _ = _grid(norms, "quantity", quantity, classes, len(layers))
         for place, name in enumerate(classes):
             label = f"{CLASS_TITLES[name]}, {counts[name]:,} tokens"
-            panel.plot(layers, mean[:, place], marker="o", markersize=3, color=_COLORS[name], label=label)
-        _axes(panel, titles[quantity], layers)
+            panel.plot(layers, mean[:, place], marker="o", markersize=3, color=_COLOURS[name], label=label)
+        _label_layers(panel, titles[quantity], layers)
     panels[0].set_ylabel("mean Euclidean norm")
     panels[-1].legend(fontsize=7)
     figure.suptitle(f"The residual that attention's result is added to, {model}")
+    return figure
 
 
-def _axes(panel: "Axes", title: str, layers: list[int]) -> None:
+def _label_layers(panel: Axes, title: str, layers: list[int]) -> None:
     panel.set_title(title)
     panel.set_xlabel("layer")
     panel.set_xticks(layers)
     panel.set_ylim(bottom=0)
 
 
-def _present(table: pa.Table, column: str, wanted: Any) -> list[str]:
+def _layers(table: pa.Table) -> list[int]:
+    return sorted(set(table["layer"].to_pylist()))
+
+
+def _present(table: pa.Table, column: str, wanted: Iterable[str]) -> list[str]:
     there = set(table[column].to_pylist())
     return [name for name in wanted if name in there]
 

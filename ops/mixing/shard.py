@@ -118,5 +118,4 @@ def measure_shard(scorer: MixingScorer, classes: TokenClasses, batches: Batches,
 
 def _add(result: MixingResult, group: Group, values: torch.Tensor) -> None:
     if len(values):
-        before = result.moments.get(group, Moments.empty(values.shape[1]))
-        result.moments[group] = before.merge(Moments.of(values))
+        result.moments[group] = result.moments.get(group, Moments.empty(values.shape[1])).update(values)

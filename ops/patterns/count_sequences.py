@@ -5,18 +5,18 @@ from numpy.typing import NDArray
 
 from ops.compiled import compiled
 from ops.patterns.occurrences import Occurrences
-from ops.patterns.sequence_trie import PatternTrie
+from ops.patterns.sequence_trie import SequenceTrie
 from ops.patterns.sequences import Sequences
 
 # Sentences searched at once: their items and matches stay in the processor's cache.
 CHUNK = 8192
 
 
-def count(sequences: Sequences, patterns: Sequences | PatternTrie, max_gap: int | None = None) -> NDArray[np.int64]:
+def count(sequences: Sequences, patterns: Sequences | SequenceTrie, max_gap: int | None = None) -> NDArray[np.int64]:
     """Return in how many sentences each pattern is a subsequence, `[n_patterns] int64`.
 
     `max_gap` is how many items may be skipped between neighbours of a pattern: 0 is contiguous, None or -1
-    no limit. Build the `PatternTrie` once where many shards are counted.
+    no limit. Build the `SequenceTrie` once where many shards are counted.
 
     >>> sentences = Sequences.from_lists([[0, 1, 2], [0, 2], [2, 0]])
     >>> patterns = Sequences.from_lists([[0], [0, 2]])
@@ -26,15 +26,15 @@ def count(sequences: Sequences, patterns: Sequences | PatternTrie, max_gap: int 
     return _run(sequences, patterns, max_gap, record=False)[0]
 
 
-def occurrences(sequences: Sequences, patterns: Sequences | PatternTrie, max_gap: int | None = None) -> Occurrences:
+def occurrences(sequences: Sequences, patterns: Sequences | SequenceTrie, max_gap: int | None = None) -> Occurrences:
     """Return which of the sentences contain each pattern, under the same rule as `count`."""
     return Occurrences.gather(*_run(sequences, patterns, max_gap, record=True))
 
 
 def _run(
-    sequences: Sequences, patterns: Sequences | PatternTrie, max_gap: int | None, record: bool
+    sequences: Sequences, patterns: Sequences | SequenceTrie, max_gap: int | None, record: bool
 ) -> tuple[NDArray[np.int64], list[tuple[NDArray[np.int32], NDArray[np.int32]]], NDArray[np.int32]]:
-    trie = patterns if isinstance(patterns, PatternTrie) else PatternTrie.build(patterns)
+    trie = patterns if isinstance(patterns, SequenceTrie) else SequenceTrie.build(patterns)
     gap = -1 if max_gap is None or max_gap < 0 else max_gap
     support = np.zeros(trie.label.size, np.int64)
     recorded = trie.is_end if record else np.zeros(trie.label.size, bool)

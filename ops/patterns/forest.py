@@ -1,19 +1,16 @@
 """Constituency trees as flat arrays, in the form that subtrees are mined from: no words, no punctuation."""
 
-import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ops.compiled import compiled
 from ops.errors import InputError
 from ops.patterns.sequences import Sequences
-from ops.penn_tags import PUNCTUATION_TAGS
-
-ROOT = "ROOT"
-_TOKEN = re.compile(r"[()]|[^\s()]+")
+from ops.penn import ROOT, read_labels_and_sizes
 
 
 @dataclass(frozen=True)
@@ -35,7 +32,7 @@ class Forest:
 
     @classmethod
     def from_trees(cls, trees: Iterable[tuple[list[str], list[int]]], codes: Mapping[str, int]) -> Self:
-        """Return the forest of trees as `read` gives them, `codes` saying each label's number."""
+        """Return the forest of trees that are each labels and sizes in preorder; `codes` has each label's number."""
         labels: list[int] = []
         sizes: list[int] = []
         lengths = [0]
@@ -54,75 +51,55 @@ class Forest:
         return type(self)(labels.items, Sequences(self.size, self.offsets).take(rows).items, labels.offsets)
 
 
-def read_forest(texts: Iterable[str], collapse_root: bool = False) -> tuple[Forest, list[str]]:
+def read_forest(texts: Iterable[str]) -> tuple[Forest, list[str]]:
     """Return the forest of bracketed strings and its labels: `labels[code]`, sorted.
 
     An empty string becomes an empty tree. Raises InputError where a string is not one tree, naming the row.
 
-    >>> forest, labels = read_forest(["(ROOT (S (NP (PRP I)) (VP (VBP sleep)) (. .)))"], collapse_root=True)
+    >>> forest, labels = read_forest(["(ROOT (S (NP (PRP I)) (VP (VBP sleep)) (. .)))"])
     >>> [labels[code] for code in forest.label], forest.size.tolist()
-    (['ROOT', 'NP', 'PRP', 'VP', 'VBP'], [5, 2, 1, 2, 1])
+    (['ROOT', 'S', 'NP', 'PRP', 'VP', 'VBP'], [6, 5, 2, 1, 2, 1])
     """
     trees = []
     for row, text in enumerate(texts):
         try:
-            trees.append(read(text, collapse_root))
+            trees.append(read_labels_and_sizes(text))
         except InputError as error:
             raise InputError(f"row {row}: {error}") from None
     names = sorted({label for labels, _ in trees for label in labels})
     return Forest.from_trees(trees, {name: code for code, name in enumerate(names)}), names
 
 
-def read(text: str, collapse_root: bool = False) -> tuple[list[str], list[int]]:
-    """Return labels and sizes (a node and all below it) of a bracketed string's nodes, in preorder.
+def collapse_root(forest: Forest, labels: Sequence[str]) -> Forest:
+    """Return the trees with every S right under their ROOT merged into it, as Oba 2021 prints subtrees.
 
-    Words are dropped and so are leaves tagged as punctuation; a phrase emptied by that stays. A bracket
-    without a label is ROOT. `collapse_root` merges every S right under ROOT into it, as Oba 2021 prints
-    subtrees.
+    `labels[code]` names the nodes. A tree whose top is not ROOT stays as it is.
 
-    Raises InputError where the string is not one well-formed tree.
-
-    >>> read("( (FRAG (-LRB- -LRB-) (NP (NN snow)) (PRN (. !))))")
-    (['ROOT', 'FRAG', 'NP', 'NN', 'PRN'], [5, 4, 2, 1, 1])
+    >>> forest, labels = read_forest(["(ROOT (S (NP (PRP I)) (VP (VBP sleep))))"])
+    >>> [labels[code] for code in collapse_root(forest, labels).label]
+    ['ROOT', 'NP', 'PRP', 'VP', 'VBP']
     """
-    tokens = _TOKEN.findall(text)
-    labels: list[str] = []
-    sizes: list[int] = []
-    # Open nodes: their place in the preorder and what has been seen inside (nothing, a word or nodes).
-    stack: list[list[int]] = []
-    nothing, word, nodes = 0, 1, 2
-    place = 0
-    while place < len(tokens):
-        token = tokens[place]
-        place += 1
-        if token == "(":
-            named = place < len(tokens) and tokens[place] not in "()"
-            if (stack and stack[-1][1] == word) or (not stack and place > 1):
-                raise _malformed(text, "a bracket opens beside a word or a finished tree")
-            if stack:
-                stack[-1][1] = nodes
-            stack.append([len(labels), nothing])
-            labels.append(tokens[place] if named else ROOT)
-            sizes.append(1)
-            place += named
-        elif token == ")":
-            if not stack:
-                raise _malformed(text, "a bracket closes that was never opened")
-            node, seen = stack.pop()
-            if seen == nothing:
-                raise _malformed(text, f"the phrase {labels[node]} is empty")
-            sizes[node] = len(labels) - node
-            merged = collapse_root and labels[node] == "S" and len(stack) == 1 and labels[0] == ROOT
-            if (seen == word and labels[node] in PUNCTUATION_TAGS) or (seen == nodes and merged):
-                del labels[node], sizes[node]
-        else:
-            if not stack or stack[-1][1] != nothing:
-                raise _malformed(text, f"the word {token!r} stands where no word can be")
-            stack[-1][1] = word
-    if stack:
-        raise _malformed(text, f"{len(stack)} brackets are left open")
-    return labels, sizes
+    if ROOT not in labels or "S" not in labels:
+        return forest
+    keep, size = _collapsed(forest.label, forest.size, forest.offsets, labels.index(ROOT), labels.index("S"))
+    kept = Sequences(forest.label, forest.offsets).where(keep)
+    return Forest(kept.items, size[keep], kept.offsets)
 
 
-def _malformed(text: str, found: str) -> InputError:
-    return InputError(f"tree {text[:60]!r}: {found}; expected one tree such as (ROOT (NP (NN snow))); correct the tree")
+@compiled
+def _collapsed(
+    label: NDArray[np.int32], size: NDArray[np.int32], offsets: NDArray[np.int64], root: int, clause: int
+) -> tuple[NDArray[np.bool_], NDArray[np.int32]]:
+    keep = np.ones(label.size, np.bool_)
+    sizes = size.copy()
+    for tree in range(offsets.size - 1):
+        top = offsets[tree]
+        if top == offsets[tree + 1] or label[top] != root:
+            continue
+        child = top + 1
+        while child < top + size[top]:
+            if label[child] == clause:
+                keep[child] = False
+                sizes[top] -= 1
+            child += size[child]
+    return keep, sizes

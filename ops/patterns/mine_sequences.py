@@ -6,7 +6,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ops.compiled import compiled
-from ops.patterns.grown import spell
 from ops.patterns.sequences import Sequences
 
 Codes = NDArray[np.int32]
@@ -45,7 +44,7 @@ def mine(
         # Without a limit infrequent items may go; with one they hold their place as -1.
         codes = codes.where(codes.items >= 0)
     parent, code, found = _mine(codes.items, codes.offsets, alphabet.size, min_support_count, max_length, gap)
-    patterns = spell(parent, code)
+    patterns = Sequences.from_parents(parent, code)
     return Sequences(alphabet[patterns.items], patterns.offsets), found
 
 

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from ops.compiled import compiled
 from ops.patterns.forest import Forest
-from ops.patterns.grown import spell
+from ops.patterns.sequences import Sequences
 from ops.patterns.subtree_patterns import Subtrees
 from ops.patterns.tree_links import link, pair_support
 
@@ -36,7 +36,7 @@ def mine(forest: Forest, min_support_count: int, max_nodes: int) -> tuple[Subtre
     n_labels = int(forest.label.max(initial=-1)) + 1
     links, tree_of = link(forest, pair_support(forest, n_labels) >= min_support_count)
     parent, code, support = _mine(links, tree_of, forest.offsets, n_labels, min_support_count, max_nodes)
-    grown = spell(parent, code)
+    grown = Sequences.from_parents(parent, code)
     several = grown.lengths > 1
     return Subtrees.from_extensions(grown.take(several), n_labels), support[several]
 

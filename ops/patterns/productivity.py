@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ops.patterns.sequence_trie import PatternTrie
+from ops.patterns.sequence_trie import SequenceTrie
 from ops.patterns.sequences import Sequences
 from ops.patterns.subtree_patterns import Subtrees
 
@@ -34,7 +34,7 @@ def _productive(
     patterns: Sequences, shorter: Sequences, owner: NDArray[np.int64], lift: ArrayLike, productivity: float
 ) -> NDArray[np.bool_]:
     lifts = np.asarray(lift, dtype=np.float64)
-    trie = PatternTrie.build(patterns)
+    trie = SequenceTrie.build(patterns)
     pattern_at = np.full(trie.label.size, -1, np.int64)
     pattern_at[trie.node_of] = np.arange(len(patterns))
     node = trie.find(shorter)

@@ -10,7 +10,7 @@ from ops.patterns.sequences import Sequences
 
 
 @dataclass(frozen=True)
-class PatternTrie:
+class SequenceTrie:
     """Patterns that share their beginnings: node 0 is the empty pattern, nodes lie level by level.
 
     `label int32 [n_nodes]` is a node's last item as a compact code (see `alphabet`); its children are the
@@ -26,7 +26,7 @@ class PatternTrie:
     depth: int
 
     @classmethod
-    def build(cls, patterns: Sequences) -> "PatternTrie":
+    def build(cls, patterns: Sequences) -> "SequenceTrie":
         """Return the trie of the patterns; equal patterns end at the same node.
 
         Raises ValueError where a pattern is empty or has a negative item.

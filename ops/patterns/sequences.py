@@ -8,6 +8,8 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ops.compiled import compiled
+
 
 @dataclass(frozen=True)
 class Sequences:
@@ -35,6 +37,17 @@ class Sequences:
             items.extend(row)
             lengths.append(len(row))
         return cls(np.array(items, dtype=np.int32), np.cumsum(lengths, dtype=np.int64))
+
+    @classmethod
+    def from_parents(cls, parent: NDArray[np.int64], item: NDArray[np.int64]) -> Self:
+        """Return patterns that were grown by an item at a time: each is an earlier one with `item [n]` after it.
+
+        `parent [n]` says which one, -1 for none.
+
+        >>> Sequences.from_parents(np.array([-1, 0, 0]), np.array([7, 8, 9])).to_lists()
+        [[7], [7, 8], [7, 9]]
+        """
+        return cls(*_from_parents(parent, item))
 
     @classmethod
     def concatenate(cls, parts: Sequence["Sequences"]) -> Self:
@@ -74,3 +87,19 @@ class Sequences:
     def without(self, codes: ArrayLike) -> Self:
         """Return the sentences without the items that `codes bool [n_codes]` marks; the rest closes up."""
         return self.where(~np.asarray(codes, dtype=bool)[self.items])
+
+
+@compiled
+def _from_parents(parent: NDArray[np.int64], item: NDArray[np.int64]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    offsets = np.zeros(parent.size + 1, np.int64)
+    for pattern in range(parent.size):
+        above = parent[pattern]
+        length = 1 if above < 0 else offsets[above + 1] - offsets[above] + 1
+        offsets[pattern + 1] = offsets[pattern] + length
+    items = np.empty(offsets[-1], np.int32)
+    for pattern in range(parent.size):
+        node = pattern
+        for place in range(offsets[pattern + 1] - 1, offsets[pattern] - 1, -1):
+            items[place] = item[node]
+            node = parent[node]
+    return items, offsets

@@ -6,7 +6,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ops.patterns.sequence_trie import PatternTrie
+from ops.patterns.sequence_trie import SequenceTrie
 from ops.patterns.subtree_patterns import Subtrees
 from ops.patterns.tree_links import pair_support
 
@@ -19,7 +19,7 @@ class SubtreeTrie:
     them.
     """
 
-    trie: PatternTrie
+    trie: SequenceTrie
     code: NDArray[np.int32]
     allowed: NDArray[np.bool_]
 
@@ -27,7 +27,7 @@ class SubtreeTrie:
     def build(cls, subtrees: Subtrees) -> Self:
         """Return the trie of the subtrees; raises ValueError where one has no node."""
         n_labels = int(subtrees.label.max(initial=0)) + 1
-        trie = PatternTrie.build(subtrees.extensions(n_labels))
+        trie = SequenceTrie.build(subtrees.extensions(n_labels))
         code = np.full(trie.label.size, -1, np.int32)
         code[1:] = trie.alphabet[trie.label[1:]]
         forest = subtrees.as_forest()

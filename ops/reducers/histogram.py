@@ -48,30 +48,37 @@ def edges_from_pilot(pilot: torch.Tensor, bins: int = BINS) -> torch.Tensor:
     return torch.from_numpy(edges)
 
 
-def count_bins(values: torch.Tensor, edges: torch.Tensor) -> torch.Tensor:
-    """Count each neuron's activations by bin: bin i holds edge[i-1] <= x < edge[i], the outer bins are open.
+class Histogram:
+    """A reducer: how many activations of each neuron fell into each bin.
+
+    Bin i holds edge[i-1] <= x < edge[i], the outer bins are open. As made it is empty, the neutral element; counts are
+    whole and `merge` adds them: associative and commutative, but a sentence given twice counts twice.
 
     Args:
-        values: `[sentences, neurons]` float32.
-        edges: `[neurons, bins - 1]` float32, ascending, on the same device.
-
-    Returns:
-        `[neurons, bins]` int64.
+        edges: the inner edges, `[neurons, bins - 1]` float32, ascending; counts lie on their device.
     """
-    counts = torch.zeros(len(edges), edges.shape[1] + 1, dtype=torch.int64, device=edges.device)
-    add_bins(counts, values, edges)
-    return counts
+
+    def __init__(self, edges: torch.Tensor) -> None:
+        self.edges = edges
+        self.counts = torch.zeros(len(edges), edges.shape[1] + 1, dtype=torch.int64, device=edges.device)
+
+    def update(self, values: torch.Tensor) -> None:
+        """Count some sentences' activations, `[sentences, neurons]` float32."""
+        if self.counts.device.type == "cpu":
+            _count_compiled(self.counts.numpy(), values.numpy(), self.edges.numpy())
+        else:
+            _count_on_any_device(self.counts, values, self.edges)
+
+    def merge(self, other: "Histogram") -> None:
+        """Add what another histogram on the same edges counted, over other sentences."""
+        self.counts += other.counts
+
+    def result(self) -> torch.Tensor:
+        """Return the counts, `[neurons, bins]` int64."""
+        return self.counts
 
 
-def add_bins(counts: torch.Tensor, values: torch.Tensor, edges: torch.Tensor) -> None:
-    """Count as `count_bins` does, but onto `counts` `[neurons, bins]` int64, which saves making them anew."""
-    if counts.device.type == "cpu":
-        _add_compiled(counts.numpy(), values.numpy(), edges.numpy())
-    else:
-        _add_anywhere(counts, values, edges)
-
-
-def _add_anywhere(counts: torch.Tensor, values: torch.Tensor, edges: torch.Tensor) -> None:
+def _count_on_any_device(counts: torch.Tensor, values: torch.Tensor, edges: torch.Tensor) -> None:
     neurons, bins = counts.shape
     place = torch.searchsorted(edges, values.T.contiguous(), right=True, out_int32=True)
     place += torch.arange(neurons, dtype=torch.int32, device=edges.device)[:, None] * bins
@@ -79,7 +86,7 @@ def _add_anywhere(counts: torch.Tensor, values: torch.Tensor, edges: torch.Tenso
 
 
 @compiled
-def _add_compiled(
+def _count_compiled(
     counts: npt.NDArray[np.int64], values: npt.NDArray[np.float32], edges: npt.NDArray[np.float32]
 ) -> None:
     # All sentences of a neuron take each halving together: that has no branch to guess wrong, and is vectorised.

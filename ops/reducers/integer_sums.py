@@ -11,9 +11,10 @@ from numpy.typing import ArrayLike
 class Sums:
     """The sums that a mean is made of: `n` sentences, the sum of their numbers and of the squares.
 
-    They are whole, so adding sets of sentences or taking a part off (the baseline's winners) loses nothing.
+    A reducer of disjoint sets of sentences: `Sums()` is empty, `merge` adds, the result is `mean` and `std`. The sums
+    are whole, so `merge` is associative and commutative to the last bit, and `without` takes a part off again.
 
-    >>> sums = Sums.of([2, 4, 9]) - Sums.of([9])
+    >>> sums = Sums.of([2, 4, 9]).without(Sums.of([9]))
     >>> sums.n, sums.mean, sums.std
     (2, 3.0, 1.0)
     """
@@ -28,11 +29,13 @@ class Sums:
         values = np.asarray(numbers, dtype=np.int64)
         return cls(values.size, int(values.sum()), int(values @ values))
 
-    def __add__(self, other: "Sums") -> "Sums":
+    def merge(self, other: "Sums") -> "Sums":
+        """Return the sums of two disjoint sets of sentences together."""
         return Sums(self.n + other.n, self.total + other.total, self.squares + other.squares)
 
-    def __sub__(self, other: "Sums") -> "Sums":
-        return Sums(self.n - other.n, self.total - other.total, self.squares - other.squares)
+    def without(self, part: "Sums") -> "Sums":
+        """Return the sums without a part of the sentences: the baseline's without its winners'."""
+        return Sums(self.n - part.n, self.total - part.total, self.squares - part.squares)
 
     @property
     def mean(self) -> float:

@@ -13,8 +13,9 @@ Floats = npt.NDArray[np.float64]
 class Moments:
     """Count, mean and central power sums of `[neurons]` values, float64, with the extremes, float32.
 
-    `Moments.of` measures a block of sentences, `merge` joins two (Pébay 2008, equations 1.1 to 1.4); `empty` is
-    neutral. Rounding depends on the order of the merges, so who needs the same bits merges in the same order.
+    A reducer of disjoint sets of sentences: `merge` joins two (Pébay 2008, equations 1.1 to 1.4), `update` a block of
+    activations, `empty` is neutral; the result is its columns. In exact arithmetic `merge` is associative and
+    commutative; rounding depends on the order, so who needs the same bits merges in the same order.
     """
 
     n: int
@@ -27,14 +28,14 @@ class Moments:
 
     @classmethod
     def empty(cls, neurons: int) -> "Moments":
-        """The moments of no sentence."""
+        """Return the moments of no sentence."""
         zero = np.zeros(neurons)
         inf = np.full(neurons, np.inf, np.float32)
         return cls(0, zero, zero, zero, zero, inf, -inf)
 
     @classmethod
     def of(cls, values: torch.Tensor) -> "Moments":
-        """Measure a block of activations `[sentences, neurons]` float32."""
+        """Return the moments of a block of activations `[sentences, neurons]` float32."""
         if not len(values):
             return cls.empty(values.shape[1])
         wide = values.double()
@@ -46,8 +47,12 @@ class Moments:
         low, high = values.amin(0).cpu().numpy(), values.amax(0).cpu().numpy()
         return cls(len(values), mean.cpu().numpy(), m2, m3, m4, low, high)
 
+    def update(self, values: torch.Tensor) -> "Moments":
+        """Return the moments with a block of further activations, `[sentences, neurons]` float32."""
+        return self.merge(Moments.of(values))
+
     def merge(self, other: "Moments") -> "Moments":
-        """Join the moments of two disjoint sets of sentences."""
+        """Return the moments of two disjoint sets of sentences together."""
         a, b = self.n, other.n
         if not a or not b:
             return other if not a else self

@@ -14,8 +14,8 @@ def histogram_bounds(counts: Counts, edges: Floats, k: int) -> tuple[Floats, Flo
     """Return what an activation must reach, for each neuron, to be among the `k` highest or lowest.
 
     Where `k` distinct sentences reach an edge of the histogram, none below that edge can win, whoever saw them: the
-    bound is the highest such edge (for the lowest activations, the lowest edge that `k` lie below), let out by a
-    hundred-thousandth. A sentence at the bound itself is to be kept.
+    bound is the highest such edge (for the lowest activations, the lowest edge that `k` lie below), loosened by a
+    hundred-thousandth. A sentence at the bound itself must be kept.
 
     Args:
         counts: how many distinct sentences fell into each bin, `[neurons, bins]`.
@@ -33,17 +33,20 @@ def histogram_bounds(counts: Counts, edges: Floats, k: int) -> tuple[Floats, Flo
     top = np.where(reached >= 0, edges[rows, np.maximum(reached, 0)], -np.inf)
     missed = (below < k).sum(1)
     bottom = np.where(missed <= last, edges[rows, np.minimum(missed, last)], np.inf)
-    return _let_out(top, -1), _let_out(bottom, 1)
+    return _loosened(top, -1), _loosened(bottom, 1)
 
 
-def _let_out(bound: npt.NDArray[np.floating], sign: int) -> Floats:
+def _loosened(bound: npt.NDArray[np.floating], sign: int) -> Floats:
     with np.errstate(invalid="ignore"):
         moved = bound + sign * (np.abs(bound) * _MARGIN + np.finfo(np.float32).tiny)
     return np.where(np.isfinite(bound), moved, bound).astype(np.float32)
 
 
 class SharedBound:
-    """Adds up the histograms of distinct shards; a shard that comes again does not count twice.
+    """A reducer: adds up the histograms of distinct shards; a shard that comes again does not count twice.
+
+    As made it is empty. `update` is idempotent for each shard and its order does not matter. There is one of it for a
+    run, so no `merge`.
 
     Args:
         edges: the histograms' inner edges, `[neurons, bins - 1]`.
@@ -55,12 +58,12 @@ class SharedBound:
         self.counts = np.zeros((len(edges), edges.shape[1] + 1), np.int64)
         self.shards: set[int] = set()
 
-    def add(self, shard: int, counts: Counts) -> None:
+    def update(self, shard: int, counts: Counts) -> None:
         """Take in a finished shard's histogram, `[neurons, bins]`."""
         if shard not in self.shards:
             self.shards.add(shard)
             self.counts += counts
 
-    def bounds(self) -> tuple[Floats, Floats]:
-        """Return the bounds, as `histogram_bounds` does."""
+    def result(self) -> tuple[Floats, Floats]:
+        """Return the bounds from below for the highest and from above for the lowest, as `histogram_bounds` does."""
         return histogram_bounds(self.counts, self.edges, self.k)

@@ -16,7 +16,8 @@ class TokenSums:
 
     Values of psi are of the order of one and float32, so that the square of one is exact in float64, and the rounding
     of a sum of n of them is about sqrt(n) 1e-16 of it: below 1e-6 in a standard deviation up to n = 10^8 in one group.
-    What is kept on disk are means and central sums (`moments`), which merge without that loss.
+    As made it is empty. There is no `merge`: the result's means and central sums are what is kept on disk, and merge
+    without that loss.
 
     Args:
         vocabulary: number of tokens.
@@ -42,7 +43,7 @@ class TokenSums:
         self.count[distinct] += counts
         self.sums[distinct] += added.view(-1, *self.sums.shape[1:])
 
-    def moments(self) -> "TokenMoments":
+    def result(self) -> "TokenMoments":
         """Return the moments of the tokens seen so far."""
         seen = self.count.nonzero()[:, 0]
         count = self.count[seen].cpu().numpy()
@@ -55,8 +56,9 @@ class TokenSums:
 class TokenMoments:
     """Count `[tokens]`, mean and central sum of squares `[tokens, columns]` of the tokens `ids` (ascending).
 
-    `merge` joins those of two sets of sentences (Chan, Golub and LeVeque 1979); `empty` is neutral. Rounding depends on
-    the order of the merges, so who needs the same bits merges in the same order.
+    A reducer of disjoint sets of sentences: `merge` joins two (Chan, Golub and LeVeque 1979), `empty` is neutral, the
+    result is its columns; what updates it batch by batch is `TokenSums`. In exact arithmetic `merge` is associative and
+    commutative; rounding depends on the order, so who needs the same bits merges in the same order.
     """
 
     ids: Longs
@@ -66,18 +68,17 @@ class TokenMoments:
 
     @classmethod
     def empty(cls, columns: int) -> "TokenMoments":
-        """The moments of no sentence."""
+        """Return the moments of no sentence."""
         none, nothing = np.zeros(0, np.int64), np.zeros((0, columns))
         return cls(none, none, nothing, nothing)
 
     def merge(self, other: "TokenMoments") -> "TokenMoments":
-        """Join the moments of two disjoint sets of sentences."""
+        """Return the moments of two disjoint sets of sentences together."""
         ids = np.union1d(self.ids, other.ids)
         count = np.zeros(len(ids), np.int64)
         mean, m2 = np.zeros((len(ids), self.mean.shape[1])), np.zeros((len(ids), self.mean.shape[1]))
-        mine = np.searchsorted(ids, self.ids)
-        count[mine], mean[mine], m2[mine] = self.count, self.mean, self.m2
-        place = np.searchsorted(ids, other.ids)
+        own, place = np.searchsorted(ids, self.ids), np.searchsorted(ids, other.ids)
+        count[own], mean[own], m2[own] = self.count, self.mean, self.m2
         before, total = count[place, None], count[place, None] + other.count[:, None]
         difference = other.mean - mean[place]
         m2[place] += other.m2 + difference**2 * (before * (other.count[:, None] / total))
@@ -90,15 +91,16 @@ class TokenMoments:
         """Standard deviation, ddof 0, `[tokens, columns]`."""
         return np.asarray(np.sqrt(self.m2 / self.count[:, None]))
 
-    def table(self) -> pa.Table:
+    def to_table(self) -> pa.Table:
         """Return the moments as a table, a row for each token."""
         columns = self.mean.shape[1]
-        listed = {n: pa.FixedSizeListArray.from_arrays(v.ravel(), columns) for n, v in self._matrices().items()}
+        matrices = {"mean": self.mean, "m2": self.m2}
+        listed = {n: pa.FixedSizeListArray.from_arrays(v.ravel(), columns) for n, v in matrices.items()}
         return pa.table({"token_id": pa.array(self.ids), "n": pa.array(self.count), **listed})
 
     @classmethod
-    def read(cls, table: pa.Table) -> "TokenMoments":
-        """Read what `table` gave."""
+    def from_table(cls, table: pa.Table) -> "TokenMoments":
+        """Return the moments that `to_table` wrote."""
         columns = table.schema.field("mean").type.list_size
         ids, count = (table[name].to_numpy() for name in ("token_id", "n"))
         mean, m2 = (
@@ -106,6 +108,3 @@ class TokenMoments:
             for n in ("mean", "m2")
         )
         return cls(ids, count, mean, m2)
-
-    def _matrices(self) -> dict[str, Floats]:
-        return {"mean": self.mean, "m2": self.m2}

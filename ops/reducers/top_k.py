@@ -1,16 +1,20 @@
-"""The exact K highest activations of every neuron, over a stream of sentences."""
+"""The exact K highest activations of every neuron, over a stream of sentences.
+
+An activation and its sentence are one sortable integer, their key, so that the order of winners has no ties.
+"""
 
 import torch
 
-from ops.reducers.keys import EMPTY, MAX_IDS, decode, encode
+MAX_IDS = 1 << 32
+EMPTY = torch.iinfo(torch.int64).min  # the key of a slot without a pair: below every key
 
 
 class TopK:
     """A reducer: the set of each neuron's `k` first (activation, sentence) pairs of all that it was given.
 
     Order is by activation descending, then by sentence id ascending; for the lowest activations negate the values.
-    A pair given twice counts once. So `merge` is associative, commutative and idempotent, and `TopK(...)` as made
-    is its neutral element: any split of the sentences, in any order, with any part given again, has one result.
+    A pair given twice counts once. So `merge` is associative, commutative and idempotent, and a reducer as made is
+    empty, the neutral element: any split of the sentences, in any order, with any part given again, has one result.
 
     Almost every value is dropped by one comparison with the neuron's `bound`, its k-th best so far; the others are
     appended to a buffer that is sorted and cut only when it is full. State: one int64 of `room` slots a neuron.
@@ -41,7 +45,7 @@ class TopK:
         for start in range(0, len(ids), step):
             block, block_ids = values[start : start + step], ids[start : start + step]
             neuron, row = (block >= self.bound).T.nonzero(as_tuple=True)
-            self._append(neuron, encode(block[row, neuron], block_ids[row]))
+            self._append(neuron, encode_keys(block[row, neuron], block_ids[row]))
 
     def raise_bound(self, bound: torch.Tensor) -> None:
         """Drop from now on what lies below a bound that at least `k` distinct sentences of the corpus reach.
@@ -53,19 +57,18 @@ class TopK:
         """
         self.bound = torch.maximum(self.bound, bound.to(self.bound))
 
-    def insert(self, neuron: torch.Tensor, keys: torch.Tensor) -> None:
-        """Take in encoded pairs: `neuron` int64 `[pairs]` in ascending order, `keys` int64 `[pairs]`."""
+    def merge_keys(self, neuron: torch.Tensor, keys: torch.Tensor) -> None:
+        """Take in keys that other reducers kept: `keys` int64 `[pairs]`, `neuron` int64 `[pairs]` ascending."""
         while len(neuron):
             counts = torch.bincount(neuron, minlength=len(self.filled))
-            place = torch.arange(len(neuron), device=neuron.device) - (counts.cumsum(0) - counts)[neuron]
-            now = place < self.room - self.k
+            now = _place_in_neuron(neuron, counts) < self.room - self.k
             self._append(neuron[now], keys[now])
             neuron, keys = neuron[~now], keys[~now]
 
     def merge(self, other: "TopK") -> None:
-        """Take in all that another reducer kept."""
+        """Take in all that another reducer kept; its `k` and its neurons must be the same."""
         neuron, slot = (other.keys != EMPTY).nonzero(as_tuple=True)
-        self.insert(neuron, other.keys[neuron, slot])
+        self.merge_keys(neuron, other.keys[neuron, slot])
 
     def result(self) -> torch.Tensor:
         """Return the winners' keys `[neurons, k]` int64 in order, the slots past the last winner holding `EMPTY`."""
@@ -77,8 +80,7 @@ class TopK:
         full = (self.filled + counts > self.room).nonzero(as_tuple=True)[0]
         if len(full):
             self._compact(full)
-        place = torch.arange(len(neuron), device=neuron.device) - (counts.cumsum(0) - counts)[neuron]
-        self.keys[neuron, self.filled[neuron] + place] = keys
+        self.keys[neuron, self.filled[neuron] + _place_in_neuron(neuron, counts)] = keys
         self.filled += counts
 
     def _compact(self, neurons: torch.Tensor) -> None:
@@ -92,5 +94,29 @@ class TopK:
             self.keys[rows] = keys
             self.filled[rows] = (keys != EMPTY).sum(1)
             last = keys[:, self.k - 1]
-            found = torch.where(last == EMPTY, self.bound[rows], decode(last)[0])
+            found = torch.where(last == EMPTY, self.bound[rows], decode_keys(last)[0])
             self.bound[rows] = torch.maximum(found, self.bound[rows])
+
+
+def encode_keys(values: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
+    """Return int64 keys whose descending order is: higher activation first, then lower sentence id.
+
+    Args:
+        values: finite activations, float32, any shape; -0.0 counts as 0.0.
+        ids: sentence ids in [0, 2**32), int64, a shape that broadcasts to that of `values`.
+    """
+    bits = (values + 0.0).view(torch.int32)
+    ordered = bits ^ ((bits >> 31) & 0x7FFFFFFF)
+    return (ordered.to(torch.int64) << 32) | (MAX_IDS - 1 - ids)
+
+
+def decode_keys(keys: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return the activations (float32) and sentence ids (int64) of `keys`."""
+    ordered = (keys >> 32).to(torch.int32)
+    values = (ordered ^ ((ordered >> 31) & 0x7FFFFFFF)).view(torch.float32)
+    return values, MAX_IDS - 1 - (keys & (MAX_IDS - 1))
+
+
+def _place_in_neuron(neuron: torch.Tensor, counts: torch.Tensor) -> torch.Tensor:
+    """Number each neuron's pairs from 0, `[pairs]`: `neuron` `[pairs]` ascends, `counts` `[neurons]` says how many."""
+    return torch.arange(len(neuron), device=neuron.device) - (counts.cumsum(0) - counts)[neuron]

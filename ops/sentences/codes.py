@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ops.patterns.forest import read
+from ops.penn import read_labels_and_sizes
 from ops.schema import META, schema
 from ops.sentences.pipeline import Annotation
 
@@ -27,7 +27,7 @@ CODED_SCHEMA = pa.schema(
 )
 
 # The kinds of names that codes stand for, each with its own codes: places in the sorted list of that kind.
-KINDS = ("word", "tag", "label", "dataset", "doc_id")
+NAME_KINDS = ("word", "tag", "label", "dataset", "doc_id")
 _COLUMNS = {"word": "words", "tag": "tags", "label": "labels", "dataset": "dataset", "doc_id": "doc_id"}
 
 VOCABULARY_SCHEMA = pa.schema([("kind", pa.string()), ("name", pa.string())])
@@ -48,7 +48,7 @@ def sentence_table(corpus: pa.Table, annotations: list[Annotation], baseline: pa
 
 def coded_table(sentences: pa.Table) -> pa.Table:
     """Return the store's rows for rows of `sentences/`; trees without words and punctuation, as labels and sizes."""
-    trees = [read(tree) if tree is not None else ([], []) for tree in sentences["tree"].to_pylist()]
+    trees = [read_labels_and_sizes(tree) if tree is not None else ([], []) for tree in sentences["tree"].to_pylist()]
     columns = {name: sentences[name] for name in ("sent_id", "is_baseline", "is_winner", "dataset", "doc_id", "meta")}
     columns |= {
         "words": _encoded(sentences["words"]),
@@ -61,11 +61,11 @@ def coded_table(sentences: pa.Table) -> pa.Table:
 
 def vocabulary(tables: Iterable[pa.Table]) -> pa.Table:
     """Return every name that occurs in tables of the store, each kind sorted: a name's code is its place there."""
-    found: dict[str, set[str]] = {kind: set() for kind in KINDS}
+    found: dict[str, set[str]] = {kind: set() for kind in NAME_KINDS}
     for table in tables:
         for kind, column in _COLUMNS.items():
             found[kind].update(_distinct(table[column]))
-    rows = [(kind, name) for kind in KINDS for name in sorted(found[kind])]
+    rows = [(kind, name) for kind in NAME_KINDS for name in sorted(found[kind])]
     return pa.table({"kind": [k for k, _ in rows], "name": [n for _, n in rows]}, schema=VOCABULARY_SCHEMA)
 
 

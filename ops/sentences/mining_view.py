@@ -3,10 +3,9 @@
 import numpy as np
 import numpy.typing as npt
 
-from ops.compiled import compiled
-from ops.patterns.forest import ROOT, Forest
+from ops.patterns.forest import Forest, collapse_root
 from ops.patterns.sequences import Sequences
-from ops.penn_tags import PUNCTUATION_TAGS
+from ops.penn import PUNCTUATION_TAGS
 from ops.sentences.store import SentenceStore
 
 Longs = npt.NDArray[np.int64]
@@ -17,7 +16,7 @@ NO_TAG = -1
 _MARKS = frozenset(".,:;!?'\"`()[]{}-_\u2010\u2011\u2012\u2013\u2014\u2015\u2018\u2019\u201c\u201d\u2026\u00ab\u00bb")
 
 
-class MiningText:
+class MiningView:
     """A view of a sentence store under the options of mining.
 
     Args:
@@ -29,11 +28,11 @@ class MiningText:
     def __init__(self, store: SentenceStore, word_case: str = "keep", collapse_root: bool = False) -> None:
         self.store, self.collapse_root = store, collapse_root
         words = store.names["word"]
-        self.words_names, self._fold = words, None
+        self.word_names, self._fold = words, None
         if word_case == "lower":
             folded = [word.lower() for word in words]
-            self.words_names = sorted(set(folded))
-            place = {word: code for code, word in enumerate(self.words_names)}
+            self.word_names = sorted(set(folded))
+            place = {word: code for code, word in enumerate(self.word_names)}
             self._fold = np.array([place[word] for word in folded], np.int32)
         self.tag_names, self.label_names = store.names["tag"], store.names["label"]
         self._tag_is_mark = np.array([*(tag in PUNCTUATION_TAGS for tag in self.tag_names), False], bool)
@@ -54,12 +53,7 @@ class MiningText:
     def forest(self, rows: Longs) -> Forest:
         """Return the trees of these rows."""
         forest = self.store.forest(rows)
-        if not self.collapse_root or ROOT not in self.label_names or "S" not in self.label_names:
-            return forest
-        codes = (self.label_names.index(ROOT), self.label_names.index("S"))
-        keep, size = _collapsed(forest.label, forest.size, forest.offsets, *codes)
-        labels = Sequences(forest.label, forest.offsets).where(keep)
-        return Forest(labels.items, size[keep], labels.offsets)
+        return collapse_root(forest, self.label_names) if self.collapse_root else forest
 
     def _worded(self, rows: Longs) -> tuple[Sequences, Sequences]:
         words, found = self.store.words(rows), self.store.tags(rows)
@@ -70,22 +64,3 @@ class MiningText:
         if self._fold is not None:
             words = Sequences(self._fold[words.items], words.offsets)
         return words.where(keep), Sequences(tags, words.offsets).where(keep)
-
-
-@compiled
-def _collapsed(
-    label: npt.NDArray[np.int32], size: npt.NDArray[np.int32], offsets: Longs, root: int, clause: int
-) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.int32]]:
-    keep = np.ones(label.size, np.bool_)
-    sizes = size.copy()
-    for tree in range(offsets.size - 1):
-        top = offsets[tree]
-        if top == offsets[tree + 1] or label[top] != root:
-            continue
-        child = top + 1
-        while child < top + size[top]:
-            if label[child] == clause:
-                keep[child] = False
-                sizes[top] -= 1
-            child += size[child]
-    return keep, sizes

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from ops.patterns.forest import Forest
 from ops.patterns.sequences import Sequences
-from ops.sentences.codes import KINDS
+from ops.sentences.codes import NAME_KINDS
 from ops.storage.store import Store
 
 Longs = npt.NDArray[np.int64]
@@ -37,7 +37,7 @@ class SentenceStore:
         self.sent_id: Longs = self._load("sent_id")
         self.baseline, self.winner = self._load("is_baseline"), self._load("is_winner")
         self.doc, self.dataset = self._load("doc_id"), self._load("dataset")
-        self.names = {kind: self._names(kind) for kind in KINDS}
+        self.names = {kind: self._names(kind) for kind in NAME_KINDS}
         keys = self._names("meta_keys")
         self.meta = {key: (self._names(f"meta_{i}_names"), self._load(f"meta_{i}")) for i, key in enumerate(keys)}
         # Plain views of the mapped files: numba compiles anew for every kind of array.
@@ -128,7 +128,7 @@ def _copy(fingerprint: str) -> Path:
 def _build(store: Store, codes: str, folder: Path) -> None:
     with store.parquet(f"{codes}/vocabulary.parquet") as file:
         vocabulary = file.read()
-    names = {k: vocabulary["name"].filter(pc.equal(vocabulary["kind"], k)).combine_chunks() for k in KINDS}
+    names = {k: vocabulary["name"].filter(pc.equal(vocabulary["kind"], k)).combine_chunks() for k in NAME_KINDS}
     for kind, values in names.items():
         _write_names(folder, kind, values.to_pylist())
     parts: dict[str, list[npt.NDArray[Any]]] = {}

@@ -1,9 +1,19 @@
-"""Neurons in one row: those of layer 1, then those of layer 2, and so on."""
+"""Neurons and their sets of winners by number: the neurons of layer 1 first, then those of layer 2, and so on."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
+
+# In the order in which tables that are sorted by pole have them.
+POLES = ("bottom", "top")
+
+# Neurons of a part of topk/ and of neurons/, and of a row group of the shards' files: work on neurons is by these.
+NEURONS_PER_PART = 256
+
+Numbers = TypeVar("Numbers", int, npt.NDArray[np.int64])
 
 
 @dataclass(frozen=True)
@@ -15,8 +25,40 @@ class Neurons:
     def __len__(self) -> int:
         return sum(self.widths)
 
-    def name(self, index: npt.NDArray[np.integer]) -> tuple[npt.NDArray[np.int16], npt.NDArray[np.int16]]:
-        """Return layers (from 1) and units (from 0) of the neurons at the places `index`, each `[index]` int16."""
-        starts = np.concatenate([[0], np.cumsum(self.widths)[:-1]])
-        layer = np.searchsorted(starts, index, side="right")
-        return layer.astype(np.int16), (index - starts[layer - 1]).astype(np.int16)
+    def layer_and_unit(self, neuron: npt.NDArray[np.integer]) -> tuple[npt.NDArray[np.int16], npt.NDArray[np.int16]]:
+        """Return layers (from 1) and units (from 0) of neurons by number, each `[neurons]` int16."""
+        starts = self._starts()
+        layer = np.searchsorted(starts, neuron, side="right")
+        return layer.astype(np.int16), (neuron - starts[layer - 1]).astype(np.int16)
+
+    def number(self, layer: npt.NDArray[np.integer], unit: npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:
+        """Return the numbers of neurons by layer (from 1) and unit (from 0), `[neurons]`."""
+        return np.asarray(self._starts()[layer - 1] + unit)
+
+    def _starts(self) -> npt.NDArray[np.int64]:
+        return np.cumsum([0, *self.widths[:-1]])
+
+
+def set_number(neuron: Numbers, pole: Numbers) -> Numbers:
+    """Return the number of a neuron's set of winners at a pole, given as its place in `POLES`.
+
+    >>> set_number(7, POLES.index("top")), neuron_and_pole(15)
+    (15, (7, 1))
+    """
+    return len(POLES) * neuron + pole
+
+
+def neuron_and_pole(number: Numbers) -> tuple[Numbers, Numbers]:
+    """Return the neuron, and the place of the pole in `POLES`, of a set of winners by its number."""
+    return number // len(POLES), number % len(POLES)
+
+
+def part_of(neuron: int) -> int:
+    """Return the part of topk/ and of neurons/ in which a neuron is."""
+    return neuron // NEURONS_PER_PART
+
+
+def parts(neurons: int) -> Iterator[tuple[int, int, int]]:
+    """Return (part, first neuron, stop) of each part of so many neurons."""
+    for part, first in enumerate(range(0, neurons, NEURONS_PER_PART)):
+        yield part, first, min(first + NEURONS_PER_PART, neurons)

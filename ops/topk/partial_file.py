@@ -1,6 +1,5 @@
-"""What one shard adds to the top K: candidates, moments, histogram and sampled activations, a row for each neuron."""
+"""What one shard adds to the top K, a row for each neuron: winners so far, moments, histogram, sampled activations."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -9,24 +8,23 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import torch
 
-from ops.reducers.keys import EMPTY, decode, encode
 from ops.reducers.moments import Moments
+from ops.reducers.top_k import EMPTY, decode_keys, encode_keys
 from ops.storage.parquet_columns import floats, leaves
-
-RANGE = 256
-POLES = ("top", "bottom")
+from ops.topk.neurons import NEURONS_PER_PART, POLES
 
 _F32, _F64, _I64 = pa.float32(), pa.float64(), pa.int64()
+_TOP_FIRST = POLES[::-1]  # so the columns lie in the files
 SCHEMA = pa.schema(
-    [(f"{p}_activation", pa.list_(_F32)) for p in POLES]
-    + [(f"{p}_sent_id", pa.list_(_I64)) for p in POLES]
+    [(f"{p}_activation", pa.list_(_F32)) for p in _TOP_FIRST]
+    + [(f"{p}_sent_id", pa.list_(_I64)) for p in _TOP_FIRST]
     + [("n", _I64), ("mean", _F64), ("m2", _F64), ("m3", _F64), ("m4", _F64), ("min", _F32), ("max", _F32)]
     + [("histogram", pa.list_(_I64)), ("sample", pa.list_(_F32))]
 )
-CANDIDATES = [name for name in SCHEMA.names if name != "sample"]
+MERGED_COLUMNS = [name for name in SCHEMA.names if name != "sample"]
 
 
-def candidates(
+def winners_in_shard(
     keys: torch.Tensor, first: int, stop: int, bound: torch.Tensor | None = None
 ) -> tuple[pa.Array, pa.Array]:
     """Return, as list columns by neuron, the activations and ids of the winners so far that lie in one shard.
@@ -36,7 +34,7 @@ def candidates(
         first, stop: the shard's sentence ids run from `first` to `stop` - 1.
         bound: what lies below it cannot win, `[neurons]` float32.
     """
-    values, ids = decode(keys)
+    values, ids = decode_keys(keys)
     here = (keys != EMPTY) & (ids >= first) & (ids < stop)
     if bound is not None:
         here &= values >= bound[:, None]
@@ -46,7 +44,7 @@ def candidates(
     return activations, sent_ids
 
 
-def no_candidates(neurons: int) -> tuple[pa.Array, pa.Array]:
+def no_winners(neurons: int) -> tuple[pa.Array, pa.Array]:
     """Return the two list columns of a pole that is not asked for."""
     offsets = np.zeros(neurons + 1, np.int32)
     return tuple(pa.ListArray.from_arrays(offsets, pa.array([], t)) for t in (_F32, _I64))  # type: ignore[return-value]
@@ -58,23 +56,30 @@ def by_neuron(matrix: npt.NDArray[Any]) -> pa.Array:
     return pa.ListArray.from_arrays(offsets, pa.array(np.ascontiguousarray(matrix).ravel()))
 
 
-def build(
+def shard_table(
     poles: dict[str, tuple[pa.Array, pa.Array]],
     moments: Moments,
     histogram: npt.NDArray[np.int64],
     sample: npt.NDArray[np.float32],
 ) -> pa.Table:
-    """Put a shard's result together: a row a neuron; `histogram` `[neurons, bins]`, `sample` `[neurons, sampled]`."""
+    """Return a shard's result, a row for each neuron.
+
+    Args:
+        poles: the two list columns of each pole that is asked for, as `winners_in_shard` returns them.
+        moments: of the shard's activations.
+        histogram: their counts, `[neurons, bins]`.
+        sample: activations of the shard's sampled sentences, `[neurons, sampled]`.
+    """
     neurons = len(moments.mean)
-    named = {p: poles.get(p) or no_candidates(neurons) for p in POLES}
-    columns = [named[p][0] for p in POLES] + [named[p][1] for p in POLES]
+    named = {p: poles.get(p) or no_winners(neurons) for p in POLES}
+    columns = [named[p][0] for p in _TOP_FIRST] + [named[p][1] for p in _TOP_FIRST]
     numbers = (np.full(neurons, moments.n), moments.mean, moments.m2, moments.m3, moments.m4, moments.min, moments.max)
     columns += [pa.array(c) for c in numbers] + [by_neuron(histogram), by_neuron(sample)]
     return pa.Table.from_arrays([c.cast(f.type) for c, f in zip(columns, SCHEMA, strict=True)], schema=SCHEMA)
 
 
 def write_table(path: str, table: pa.Table, footer: dict[bytes, bytes]) -> None:
-    """Write a table of neurons, a row group for each range of them, with `footer` among its metadata."""
+    """Write a table of neurons, a row group for each part of them, with `footer` among its metadata."""
     described = table.schema.with_metadata(footer)
     paths = [path for path, _ in leaves(table.schema)]
     with pq.ParquetWriter(
@@ -86,22 +91,22 @@ def write_table(path: str, table: pa.Table, footer: dict[bytes, bytes]) -> None:
         use_dictionary=False,
         use_byte_stream_split=[p for p in floats(table.schema) if not p.startswith("sample.")],
     ) as writer:
-        writer.write_table(table, row_group_size=RANGE)
+        writer.write_table(table, row_group_size=NEURONS_PER_PART)
 
 
 def read_keys(table: pa.Table, pole: str) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return a range's candidates of one pole as neuron places within the range and encoded keys, each `[pairs]`."""
+    """Return a part's winners so far of one pole: their neurons' places in the part, and their keys, each `[pairs]`."""
     values = table[f"{pole}_activation"].combine_chunks()
     ids = table[f"{pole}_sent_id"].combine_chunks()
     lengths = np.diff(values.offsets.to_numpy())
     neuron = torch.from_numpy(np.repeat(np.arange(len(lengths)), lengths))
     activation = torch.from_numpy(values.flatten().to_numpy(zero_copy_only=False).copy())
     sent_id = torch.from_numpy(ids.flatten().to_numpy(zero_copy_only=False).copy())
-    return neuron, encode(activation if pole == "top" else -activation, sent_id)
+    return neuron, encode_keys(activation if pole == "top" else -activation, sent_id)
 
 
 def read_moments(table: pa.Table) -> Moments:
-    """Return a range's moments."""
+    """Return the moments of a part's neurons."""
     column = {name: table[name].to_numpy() for name in ("mean", "m2", "m3", "m4", "min", "max")}
     return Moments(int(table["n"][0].as_py()), **column)
 
@@ -111,9 +116,3 @@ def read_matrix(table: pa.Table, name: str) -> npt.NDArray[Any]:
     column = table[name].combine_chunks()
     flat = np.asarray(column.flatten().to_numpy(zero_copy_only=False))
     return flat.reshape(len(column), len(flat) // max(len(column), 1))
-
-
-def ranges(neurons: int) -> Iterator[tuple[int, int, int]]:
-    """Return (row group, first neuron, stop) of each range."""
-    for group, start in enumerate(range(0, neurons, RANGE)):
-        yield group, start, min(start + RANGE, neurons)

@@ -12,11 +12,11 @@ import torch
 from ops.model.activations import Scorer
 from ops.model.batches import length_batches
 from ops.model.tokenizer import Tokenizer, Tokens
-from ops.reducers.histogram import add_bins, count_bins
+from ops.reducers.histogram import Histogram
 from ops.reducers.moments import Moments
 from ops.reducers.top_k import TopK
 from ops.shards import Ids
-from ops.topk.partial_file import build, candidates
+from ops.topk.partial_file import shard_table, winners_in_shard
 
 Floats = npt.NDArray[np.float32]
 
@@ -58,9 +58,9 @@ class ShardResult:
 class ShardScorer:
     """Scores shard after shard, keeping each pole's winners so far, so that later shards have less to hand over.
 
-    A winner so far is a fact about the corpus: whatever lies below K distinct sentences cannot win. A shard's
-    candidates are those of its sentences that are among the winners so far; a shard that comes again has the same
-    ones, or fewer, since equal pairs count once.
+    That a sentence is not among the winners so far is a fact about the corpus: whatever lies below K distinct sentences
+    cannot win. A shard hands over those of its sentences that are among the winners so far; a shard that comes again
+    hands over the same ones, or fewer, since equal pairs count once.
 
     Args:
         scorer: the model.
@@ -84,10 +84,10 @@ class ShardScorer:
         """
         length = min(tokens, WARM_LENGTH, limit)
         values, _, _ = score_batch(self.scorer, [Tokens([0] * length, [0] * length, False)] * (tokens // length))
-        count_bins(values, self.edges)
+        Histogram(self.edges).update(values)
 
     def raise_bounds(self, top: Floats, bottom: Floats) -> None:
-        """Take over bounds of the whole corpus, each `[neurons]`, as `ops.reducers.thresholds` gives them."""
+        """Take over bounds of the whole corpus, each `[neurons]`, as `ops.reducers.thresholds` returns them."""
         for pole, bound in (("top", top), ("bottom", -bottom)):
             if pole in self.winners:
                 self.winners[pole].raise_bound(torch.from_numpy(bound))
@@ -97,7 +97,7 @@ class ShardScorer:
         span: tuple[int, int],
         batches: Iterator[tuple[Ids, list[Tokens]]],
         sample: Ids,
-        news: Callable[[], tuple[Floats, Floats] | None] = lambda: None,
+        newer_bounds: Callable[[], tuple[Floats, Floats] | None] = lambda: None,
     ) -> ShardResult:
         """Score one shard.
 
@@ -105,31 +105,31 @@ class ShardScorer:
             span: its sentence ids run from `span[0]` to `span[1]` - 1.
             batches: all its sentences.
             sample: ids whose activations are kept whole.
-            news: gives the corpus's bounds where there are newer ones; asked before the first and after the last
-                batch, so that a long shard hands over no more than it must.
+            newer_bounds: returns the corpus's bounds where there are newer ones, else None; asked before the first and
+                after the last batch, so that a long shard hands over no more than it must.
         """
-        self._hear(news)
+        self._update_bounds(newer_bounds)
         moments = Moments.empty(len(self.edges))
-        histogram = torch.zeros(len(self.edges), self.edges.shape[1] + 1, dtype=torch.int64, device=self.scorer.device)
+        histogram = Histogram(self.edges)
         kept: dict[int, np.ndarray] = {}
         result = ShardResult(pa.table({}))
         for block_ids, values in _blocks(self._score(batches, result)):
             numbers = torch.from_numpy(block_ids).to(values.device)
             for p in self.poles:
                 self.winners[p].update(values if p == "top" else -values, numbers)
-            moments = moments.merge(Moments.of(values))
-            add_bins(histogram, values, self.edges)
+            moments = moments.update(values)
+            histogram.update(values)
             for row in np.flatnonzero(np.isin(block_ids, sample)).tolist():
                 kept[int(block_ids[row])] = values[row].cpu().numpy()
         result.sampled = sorted(kept)
         width = len(self.edges)
         rows = np.array([kept[i] for i in result.sampled], np.float32).reshape(len(kept), width)
-        self._hear(news)
+        self._update_bounds(newer_bounds)
         poles = {}
         for p in self.poles:
-            activations, sent_ids = candidates(self.winners[p].result(), *span, self.winners[p].bound)
+            activations, sent_ids = winners_in_shard(self.winners[p].result(), *span, self.winners[p].bound)
             poles[p] = (activations if p == "top" else negate(activations), sent_ids)
-        result.table = build(poles, moments, histogram.cpu().numpy(), rows.T)
+        result.table = shard_table(poles, moments, histogram.result().cpu().numpy(), rows.T)
         return result
 
     def _score(
@@ -146,8 +146,8 @@ class ShardScorer:
             result.tokens += sum(len(t.ids) for t in tokens)
             yield ids, values
 
-    def _hear(self, news: Callable[[], tuple[Floats, Floats] | None]) -> None:
-        bounds = news()
+    def _update_bounds(self, newer_bounds: Callable[[], tuple[Floats, Floats] | None]) -> None:
+        bounds = newer_bounds()
         if bounds is not None:
             self.raise_bounds(*bounds)
 

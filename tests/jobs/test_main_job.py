@@ -14,7 +14,7 @@ import torch
 
 from jobs import run as run_job
 from ops.model.load import read_facts
-from ops.penn_tags import PUNCTUATION_TAGS
+from ops.penn import PUNCTUATION_TAGS
 from ops.schema import TABLES
 from tests.jobs.conftest import K, config
 

@@ -41,7 +41,7 @@ def store(tmp_path: Path) -> Store:
     for shard in range(30):
         counts = rng.integers(0, 3, (NEURONS, BINS))
         moments = Moments.empty(NEURONS)
-        whole = topk_partial.build({}, moments, counts, np.zeros((NEURONS, 0), np.float32))
+        whole = topk_partial.shard_table({}, moments, counts, np.zeros((NEURONS, 0), np.float32))
         footer = shard_footer("print", f"shard-{shard}", NEURONS)
         store.commit(shard_file("topk", shard).path, lambda path: topk_partial.write_table(path, whole, footer))  # noqa: B023
     return store

@@ -4,7 +4,19 @@ import pytest
 from hypothesis import given, settings
 
 from ops.errors import InputError
-from ops.penn import Tree, escape, leaves, read, unescape, walk, write
+from ops.penn import (
+    PUNCTUATION_TAGS,
+    TAG_CLASSES,
+    Tree,
+    escape,
+    leaves,
+    read,
+    read_labels_and_sizes,
+    tag_class,
+    unescape,
+    walk,
+    write,
+)
 from tests.unit.english.strategies import TREES
 
 
@@ -31,30 +43,44 @@ def test_white_space_in_a_word_cannot_break_a_line():
     assert unescape("a-b") == "a-b"
 
 
+@pytest.mark.parametrize("reader", [read, read_labels_and_sizes])
 @pytest.mark.parametrize(
-    "line",
+    ("line", "found"),
     [
-        "",
-        "a",
-        "(S (NN a)",
-        "(S (NN a)))",
-        "(S)",
-        "()",
-        "(S (NN a)) (S (NN b))",
-        "(S (NN a) b)",
-        "(NN a b)",
-        "(NN a (NN b))",
+        ("a", "the word 'a'"),
+        ("word", "the word 'word'"),
+        ("(S (NN a)", "1 brackets are left open"),
+        ("(S (NN a", "2 brackets are left open"),
+        ("(S (NN a)))", "never opened"),
+        (")", "never opened"),
+        ("(S)", "the phrase S is empty"),
+        ("()", "the phrase ROOT is empty"),
+        ("(S (NN a)) (S (NN b))", "a bracket opens beside a finished tree"),
+        ("(S (NN a)) b", "the word 'b'"),
+        ("(S (NN a) b)", "the word 'b'"),
+        ("(S (NN a b))", "the word 'b'"),
+        ("(NN a b)", "the word 'b'"),
+        ("(NN a (NN b))", "beside a word, 'a'"),
+        ("(S (NN a (NN b)))", "beside a word, 'a'"),
     ],
 )
-def test_what_is_not_one_tree_is_refused(line):
-    with pytest.raises(InputError, match=re.escape(repr(line))):
-        read(line)
+def test_what_is_not_one_tree_is_refused(reader, line, found):
+    with pytest.raises(InputError, match=f"^tree {re.escape(repr(line))}: .*{re.escape(found)}"):
+        reader(line)
+
+
+def test_an_empty_string_is_no_tree_and_has_no_nodes():
+    with pytest.raises(InputError, match="there is no tree in it"):
+        read("")
+    assert read_labels_and_sizes(" ") == ([], [])
 
 
 def test_any_depth_passes():
     depth = 50_000
     line = "(X " * depth + "(NN a)" + ")" * depth
     assert write(read(line)) == line
+    labels, sizes = read_labels_and_sizes(line)
+    assert (len(labels), sizes[0], sizes[-1]) == (depth + 1, depth + 1, 1)
 
 
 def test_walk_is_in_preorder():
@@ -67,3 +93,59 @@ def test_walk_is_in_preorder():
 def test_what_is_written_is_read_back(tree):
     assert write(read(write(tree))) == write(tree)
     assert [leaf.word for leaf in leaves(read(write(tree)))] == [leaf.word for leaf in leaves(tree)]
+
+
+def spelled(text):
+    """The tree in brackets again, from labels and sizes alone."""
+    labels, sizes = read_labels_and_sizes(text)
+
+    def show(node):
+        below, child = [], node + 1
+        while child < node + sizes[node]:
+            below.append(show(child))
+            child += sizes[child]
+        return f"({' '.join([labels[node], *below])})"
+
+    return show(0)
+
+
+def test_words_and_punctuation_leave_and_the_rest_stays():
+    assert spelled("(ROOT (S (NP (PRP I)) (VP (VBP sleep)) (. .)))") == "(ROOT (S (NP (PRP)) (VP (VBP))))"
+
+
+def test_a_phrase_emptied_of_punctuation_stays():
+    assert spelled("(ROOT (NP (NN snow) (PRN (-LRB- -LRB-) (: -) (-RRB- -RRB-))))") == "(ROOT (NP (NN) (PRN)))"
+
+
+def test_only_a_tag_is_punctuation_and_symbols_stay():
+    assert spelled("(ROOT (NP (CD 5) (NN %) (SYM *) (, lol)) (: (UH hm)))") == "(ROOT (NP (CD) (NN) (SYM)) (: (UH)))"
+
+
+def test_a_bracket_without_label_is_root():
+    assert spelled(" ( (S (NN a)))\n") == "(ROOT (S (NN)))"
+
+
+@settings(deadline=None)
+@given(TREES)
+def test_both_forms_have_the_same_nodes(tree):
+    def nodes(node):
+        """Return labels and sizes below a node, by recursion."""
+        if node.word is not None:
+            return ([], []) if node.label in PUNCTUATION_TAGS else ([node.label], [1])
+        below = [nodes(child) for child in node.children]
+        labels, sizes = ([entry for part in parts for entry in part] for parts in zip(*below, strict=True))
+        return [node.label, *labels], [len(labels) + 1, *sizes]
+
+    assert read_labels_and_sizes(write(tree)) == nodes(tree)
+
+
+def test_every_class_is_reached():
+    found = {tag: tag_class(tag) for tag in ("NN", "NNP", "VBD", "VB", "JJ", "JJS", "RB", "MD", "N", "")}
+    assert set(found.values()) == set(TAG_CLASSES)
+    assert found["NNP"] == "noun"
+    assert found["MD"] == found["N"] == "other"
+
+
+def test_symbols_and_words_are_no_punctuation():
+    assert {",", "-LRB-", "HYPH"} <= PUNCTUATION_TAGS
+    assert not {"SYM", "$", "UH", "NN"} & PUNCTUATION_TAGS

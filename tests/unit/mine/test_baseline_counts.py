@@ -4,17 +4,17 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from ops.mine.baseline_counts import baseline_table, look_up, read_baseline
+from ops.mine.baseline_counts import baseline_table, read_baseline
 from ops.mine.candidates import to_keys
 from ops.mine.properties import Profiler
 from ops.patterns.sequences import Sequences
-from ops.sentences.mining_view import MiningText
+from ops.sentences.mining_view import MiningView
 from tests.unit.small_corpus import open_corpus, random_sentences
 
 
 @pytest.fixture
 def profiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Profiler:
-    return Profiler(MiningText(open_corpus(tmp_path, monkeypatch, random_sentences(3, 30))))
+    return Profiler(MiningView(open_corpus(tmp_path, monkeypatch, random_sentences(3, 30))))
 
 
 KEYS = to_keys(Sequences.from_lists([[0], [0, 1], [5]]))
@@ -59,7 +59,7 @@ def test_patterns_are_looked_up_in_any_order(profiler: Profiler) -> None:
     table = baseline_table(9, {"word": (KEYS, np.array([4, 3, 0]))}, profiler, np.arange(9))
     baseline = read_baseline(pa.concat_tables([table.slice(0, 2), table.slice(2)]), profiler)
     asked = pa.chunked_array([KEYS.take(pa.array([2, 0])), KEYS.take(pa.array([1, 0]))])
-    assert look_up(baseline, "word", asked).tolist() == [0, 4, 3, 4]
+    assert baseline.support("word", asked).tolist() == [0, 4, 3, 4]
 
 
 def test_an_empty_baseline(profiler: Profiler) -> None:

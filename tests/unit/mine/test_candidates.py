@@ -1,9 +1,12 @@
+import math
+from fractions import Fraction
+
 import numpy as np
 import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ops.mine.candidates import SCHEMA, UNION_SCHEMA, Winners, from_keys, mine_winners, to_keys, unite
+from ops.mine.candidates import SCHEMA, UNION_SCHEMA, Winners, from_keys, least_support, mine_winners, to_keys, unite
 from ops.mine.pattern_kinds import PatternKind
 from ops.patterns.occurrences import Occurrences
 from ops.patterns.sequences import Sequences
@@ -76,3 +79,13 @@ def test_the_union_holds_each_pattern_of_each_kind_once() -> None:
     items = [p[0] for p in from_keys(found["key"]).to_lists()]
     assert list(zip(found["kind"].to_pylist(), items, strict=True)) == [("word", 1), ("tag", 1), ("word", 2)]
     assert unite([]).equals(UNION_SCHEMA.empty_table())
+
+
+@given(st.integers(0, 1000), st.integers(0, 20_000), st.integers(0, 50))
+def test_the_least_support_is_the_least_count_with_the_share(per_mille, n, min_count):
+    wanted = math.ceil(Fraction(per_mille, 1000) * n)
+    assert least_support(per_mille / 1000, n, min_count) == max(wanted, min_count, 1)
+
+
+def test_very_small_shares_are_read_too():
+    assert least_support(1e-05, 250_000, 0) == 3

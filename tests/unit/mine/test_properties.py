@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 from ops.mine.properties import Profiler
-from ops.penn_tags import PUNCTUATION_TAGS, tag_class
-from ops.sentences.mining_view import MiningText
+from ops.penn import PUNCTUATION_TAGS, tag_class
+from ops.sentences.mining_view import MiningView
 from tests.unit.small_corpus import Sentence, open_corpus, random_sentences
 
 
@@ -36,7 +36,7 @@ def test_every_property_is_counted_as_by_hand(
 ) -> None:
     sentences = random_sentences(seed, 40)
     store = open_corpus(tmp_path, monkeypatch, sentences[:25], sentences[25:])
-    profiler = Profiler(MiningText(store, "lower" if lower else "keep"))
+    profiler = Profiler(MiningView(store, "lower" if lower else "keep"))
     rows = np.random.default_rng(seed).permutation(40)[:17]
     own = [sentences[row] for row in rows]
     names = [p.name for p in profiler.properties]
@@ -69,21 +69,21 @@ def test_every_property_is_counted_as_by_hand(
 
 
 def test_without_tags_there_are_no_tag_properties(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    profiler = Profiler(MiningText(open_corpus(tmp_path, monkeypatch, [Sentence(["a", "b"], meta={"k": "v"})])))
+    profiler = Profiler(MiningView(open_corpus(tmp_path, monkeypatch, [Sentence(["a", "b"], meta={"k": "v"})])))
     assert [p.name for p in profiler.properties] == ["dataset", "words_per_sentence", "k"]
     assert [c.count.tolist() for c in profiler.count(np.array([0]))] == [[1], [0, 0, 1], [1]]
     assert list(profiler.sums(np.array([0]))) == ["words_per_sentence"]
     assert [c.n for c in profiler.count(np.zeros(0, np.int64))] == [0, 0, 0]
 
 
-def test_a_meta_key_with_the_name_of_a_property_is_told_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    profiler = Profiler(MiningText(open_corpus(tmp_path, monkeypatch, [Sentence(["a"], meta={"dataset": "x"})])))
+def test_a_meta_key_with_the_name_of_a_property_gets_a_prefix(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    profiler = Profiler(MiningView(open_corpus(tmp_path, monkeypatch, [Sentence(["a"], meta={"dataset": "x"})])))
     assert [p.name for p in profiler.properties] == ["dataset", "words_per_sentence", "meta:dataset"]
 
 
 def test_some_sentences_without_tags(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sentences = [Sentence(["cat", "runs"], ["NN", "VBZ"]), Sentence(["dog"])]
-    profiler = Profiler(MiningText(open_corpus(tmp_path, monkeypatch, sentences)))
+    profiler = Profiler(MiningView(open_corpus(tmp_path, monkeypatch, sentences)))
     found = dict(zip((p.name for p in profiler.properties), profiler.count(np.arange(2)), strict=True))
     assert found["noun"].count.sum() == 1
     assert found["tag"].n == 2

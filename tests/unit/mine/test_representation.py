@@ -1,4 +1,4 @@
-"""The representation of a set of sentences: what is picked, and what a sentence's score is the sum of."""
+"""The representation of a set of sentences: what is picked, and what a sentence's evidence is the sum of."""
 
 from math import log
 from pathlib import Path
@@ -11,7 +11,7 @@ from ops.mine.candidates import Winners, from_keys, mine_winners, unite
 from ops.mine.pattern_kinds import PatternKind, SequenceKind
 from ops.mine.properties import Profiler
 from ops.mine.representation import Representation, represent
-from ops.sentences.mining_view import MiningText
+from ops.sentences.mining_view import MiningView
 from ops.statistics.auc import area
 from tests.unit.small_corpus import Sentence, open_corpus
 
@@ -34,7 +34,7 @@ def sentences(planted: int, seed: int = 0) -> list[Sentence]:
 def built(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rows: np.ndarray, planted: int
 ) -> tuple[Representation, dict[str, PatternKind], Profiler]:
-    text = MiningText(open_corpus(tmp_path, monkeypatch, sentences(planted)))
+    text = MiningView(open_corpus(tmp_path, monkeypatch, sentences(planted)))
     kinds: dict[str, PatternKind] = {"word": SequenceKind("word", text, 0.05, 3, 2)}
     profiler = Profiler(text)
     winners = Winners(0, rows, np.ones(len(rows), bool), text.store.doc[rows])
@@ -46,31 +46,31 @@ def built(
     return represent(candidates, kinds, baseline, winners, profiler, 3), kinds, profiler
 
 
-def test_the_planted_pattern_tells_the_others_of_its_kind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_planted_pattern_recognises_the_others_of_its_kind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found, kinds, profiler = built(tmp_path, monkeypatch, np.arange(40), 80)
     patterns, weights = found.patterns["word"]
-    texts = kinds["word"].spell(patterns)[0]
+    texts = kinds["word"].texts_and_items(patterns)[0]
     assert "river bank" in texts[:3]
     assert (weights > 0).all()
     # 40 of 40 winners, 40 of the 360 others.
     expected = log((40.5 / 41) / (40.5 / 361))
     assert weights[texts.index("river bank")] == pytest.approx(expected)
-    scores = found.score(np.arange(40, 400), kinds, profiler)
-    assert area(scores[:40], scores[40:]).auc == 1.0
+    evidence = found.evidence(np.arange(40, 400), kinds, profiler)
+    assert area(evidence[:40], evidence[40:]).auc == 1.0
 
 
-def test_a_score_is_the_sum_of_the_weights_of_what_the_sentence_has(
+def test_the_evidence_is_the_sum_of_the_weights_of_what_the_sentence_has(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found, kinds, profiler = built(tmp_path, monkeypatch, np.arange(0, 100, 3), 80)
     rows = np.array([1, 50, 99, 333])
-    scores = found.score(rows, kinds, profiler)
+    evidence = found.evidence(rows, kinds, profiler)
     patterns, weights = found.patterns["word"]
     corpus = sentences(80)
     names = {p.name: p.values for p in profiler.properties}
-    for row, score in zip(rows, scores, strict=True):
+    for row, own_evidence in zip(rows, evidence, strict=True):
         sentence, total = corpus[row], 0.0
-        for items, weight in zip(kinds["word"].spell(patterns)[1], weights, strict=True):
+        for items, weight in zip(kinds["word"].texts_and_items(patterns)[1], weights, strict=True):
             places = [i for i, w in enumerate(sentence.words) if w == items[0]]
             for item in items[1:]:
                 places = [j for i in places for j in range(i + 1, min(i + 4, 8)) if sentence.words[j] == item]
@@ -79,23 +79,23 @@ def test_a_score_is_the_sum_of_the_weights_of_what_the_sentence_has(
             own = {"noun": set(sentence.words), "topic": {sentence.meta["topic"]}}.get(name)
             own = own or {"docs", str(len(sentence.words))}
             total += sum(values[names[name].index(v)] for v in own if v in names[name])
-        assert score == pytest.approx(total)
+        assert own_evidence == pytest.approx(total)
 
 
-def test_random_sets_are_told_no_better_than_by_chance(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_random_sets_are_recognised_no_better_than_by_chance(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     inside = 0
     for draw in range(12):
         rng = np.random.default_rng(draw)
         chosen = rng.permutation(400)
         found, kinds, profiler = built(tmp_path / str(draw), monkeypatch, np.sort(chosen[:60]), 0)
-        scores = found.score(np.sort(chosen[60:]), kinds, profiler)
+        evidence = found.evidence(np.sort(chosen[60:]), kinds, profiler)
         held_out = np.isin(np.sort(chosen[60:]), chosen[60:130])
-        measured = area(scores[held_out], scores[~held_out])
+        measured = area(evidence[held_out], evidence[~held_out])
         inside += measured.low <= 0.5 <= measured.high
     assert inside >= 10
 
 
-def test_no_feature_at_all_scores_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_features_there_is_no_evidence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found, kinds, profiler = built(tmp_path, monkeypatch, np.zeros(0, np.int64), 10)
     assert not found.values
-    assert found.score(np.arange(5), kinds, profiler).tolist() == [0.0] * 5
+    assert found.evidence(np.arange(5), kinds, profiler).tolist() == [0.0] * 5

@@ -12,15 +12,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ops.mine.baseline_counts import Baseline, baseline_table, read_baseline
-from ops.mine.candidates import Winners, from_keys, mine_winners, unite
+from ops.mine.candidates import Winners, from_keys, least_support, mine_winners, unite
 from ops.mine.pattern_kinds import PatternKind, SequenceKind, SubtreeKind
 from ops.mine.properties import Profiler
-from ops.mine.support import support_count
-from ops.mine.table_rows import mean_rows, pattern_rows, profile_rows
-from ops.penn_tags import PUNCTUATION_TAGS, tag_class
-from ops.sentences.mining_view import MiningText
+from ops.mine.table_rows import mean_rows, pattern_rows, profile_rows, row_groups
+from ops.penn import PUNCTUATION_TAGS, tag_class
+from ops.sentences.mining_view import MiningView
 from ops.sentences.store import SentenceStore
 from tests.unit.small_corpus import Sentence, open_corpus, random_sentences
 
@@ -31,7 +32,7 @@ class Mined:
     """Everything that `mine` does, for one set of winners."""
 
     def __init__(self, store: SentenceStore, sentences: list[Sentence]) -> None:
-        text = MiningText(store)
+        text = MiningView(store)
         self.profiler = Profiler(text)
         self.kinds: dict[str, PatternKind] = {
             "word": SequenceKind("word", text, SHARE, LENGTH, GAP),
@@ -54,7 +55,7 @@ class Mined:
         own = self.candidates.filter(pc.equal(self.candidates["kind"], name))
         n1 = len(self.winners.rows)
         n2 = self.baseline.sentences - int(self.winners.in_baseline.sum())
-        least = support_count(SHARE, n1, FLOOR)
+        least = least_support(SHARE, n1, FLOOR)
         found: pa.Table = pattern_rows(own, self.kinds[name], self.baseline, n1, n2, least, productivity, max_patterns)
         rows: list[dict[str, Any]] = found.to_pylist()
         return rows
@@ -134,7 +135,7 @@ def test_patterns(mined: Mined, sentences: list[Sentence], kind: str) -> None:
             support[pattern] += 1
             documents.setdefault(pattern, set()).add(s.doc_id)
     elsewhere = Counter(p for s in others for p in subsequences(mining_items(s, kind)))
-    least = support_count(SHARE, len(winners), FLOOR)
+    least = least_support(SHARE, len(winners), FLOOR)
     rows = mined.patterns(kind)
     assert {tuple(r["items"]) for r in rows} == {p for p, n in support.items() if n >= least}
     assert [r["rank"] for r in rows] == list(range(1, len(rows) + 1))
@@ -234,3 +235,17 @@ def test_no_candidate_gives_no_row(mined: Mined) -> None:
     found = pattern_rows(none, mined.kinds["word"], mined.baseline, 5, 7, 2, 1.05, 10)
     assert found.num_rows == 0
     assert found.schema.field("items").type == pa.list_(pa.string())
+
+
+@given(st.lists(st.integers(1, 12), max_size=12), st.integers(1, 10))
+def test_row_groups_hold_whole_neurons_and_as_many_as_fit(sizes: list[int], limit: int) -> None:
+    tables = [pa.table({"neuron": pa.array([number] * size)}) for number, size in enumerate(sizes)]
+    found = list(row_groups(tables, limit))
+    assert all(group["neuron"].num_chunks == 1 for group in found)
+    neurons = [group["neuron"].unique().to_pylist() for group in found]
+    assert [n for group in neurons for n in group] == list(range(len(sizes)))
+    assert [group.num_rows for group in found] == [sum(sizes[n] for n in group) for group in neurons]
+    for group, own in zip(found, neurons, strict=True):
+        assert group.num_rows <= limit or len(own) == 1
+    for (group, _), (_, following) in zip(pairwise(found), pairwise(neurons), strict=True):
+        assert group.num_rows + sizes[following[0]] > limit

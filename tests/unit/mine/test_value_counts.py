@@ -28,11 +28,11 @@ def test_tokens_and_sentences_are_counted_apart(lists):
 def test_taking_a_part_off_leaves_the_rest(codes, data):
     part = np.array(data.draw(st.lists(st.booleans(), min_size=len(codes), max_size=len(codes))), dtype=bool)
     values = np.array(codes, dtype=np.int64)
-    left = count_values(values, 4) - count_values(values[part], 4)
+    left = count_values(values, 4).without(count_values(values[part], 4))
     rest = count_values(values[~part], 4)
     assert (left.count.tolist(), left.n) == (rest.count.tolist(), rest.n)
     assert rest.n == sum(code >= 0 for code in values[~part])
-    again = left + count_values(values[part], 4)
+    again = left.merge(count_values(values[part], 4))
     assert again.n == count_values(values, 4).n
 
 

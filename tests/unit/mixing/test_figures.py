@@ -3,7 +3,6 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
-from matplotlib.figure import Figure
 
 from ops.mixing.decomposition import quantities
 from ops.mixing.figures import draw_all, draw_attention_norms, draw_lengths, draw_ratios, draw_residual_norms
@@ -42,8 +41,8 @@ def test_every_figure_is_there_as_png_and_svg_and_the_same_each_time(tmp_path: P
 
 @pytest.mark.parametrize("normalised", [True, False])
 def test_the_heat_map_shows_the_table(normalised: bool) -> None:
-    figure, ratios = Figure(), tables(normalised)["mixing/ratios"]
-    draw_ratios(figure, ratios, "some-model")
+    ratios = tables(normalised)["mixing/ratios"]
+    figure = draw_ratios(ratios, "some-model")
     panels = [axes for axes in figure.axes if axes.images]
     assert len(panels) == (3 if normalised else 2)
     values = {(r["layer"], r["stage"], r["token_class"]): r["mean"] for r in ratios.to_pylist()}
@@ -58,20 +57,18 @@ def test_the_heat_map_shows_the_table(normalised: bool) -> None:
 @pytest.mark.parametrize("normalised", [True, False])
 def test_the_lines_show_the_tables(normalised: bool) -> None:
     found = tables(normalised)
-    figure, norms = Figure(), found["mixing/norms"]
-    draw_attention_norms(figure, norms, "m")
+    norms = found["mixing/norms"]
+    figure = draw_attention_norms(norms, "m")
     values = {(r["layer"], r["quantity"], r["token_class"]): r["mean"] for r in norms.to_pylist()}
     cls = figure.axes[1]
     assert cls.get_title() == "[CLS], 70 tokens"
     expected = [values[layer, "attn_mixing", "cls"] for layer in (1, 2, 3)]
     np.testing.assert_allclose(np.asarray(cls.lines[0].get_ydata()), expected, rtol=1e-6)
-    figure = Figure()
-    draw_residual_norms(figure, norms, "m")
+    figure = draw_residual_norms(norms, "m")
     assert len(figure.axes) == (2 if normalised else 1)
     expected = [values[layer, "residual", "all"] for layer in (1, 2, 3)]
     np.testing.assert_allclose(np.asarray(figure.axes[0].lines[0].get_ydata()), expected, rtol=1e-6)
-    figure = Figure()
-    draw_lengths(figure, found["mixing/lengths"], "m")
+    figure = draw_lengths(found["mixing/lengths"], "m")
     line = figure.axes[0].lines[0]
     lengths = np.asarray(line.get_xdata())
     assert 6 <= len(lengths) <= 12

@@ -1,8 +1,8 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ops.patterns import count_sequences as count_patterns
-from ops.patterns.sequence_trie import PatternTrie
+from ops.patterns import count_sequences
+from ops.patterns.sequence_trie import SequenceTrie
 from ops.patterns.sequences import Sequences
 
 ITEMS = st.integers(0, 4)
@@ -28,26 +28,26 @@ def contains(sentence: list[int], pattern: list[int], max_gap: int | None) -> bo
 @given(SENTENCES, PATTERNS, GAPS, st.sampled_from([1, 3, 100]))
 def test_count_and_occurrences_are_those_of_brute_force(sentences, patterns, max_gap, chunk):
     wanted = [[i for i, row in enumerate(sentences) if contains(row, pattern, max_gap)] for pattern in patterns]
-    before = count_patterns.CHUNK
-    count_patterns.CHUNK = chunk
+    before = count_sequences.CHUNK
+    count_sequences.CHUNK = chunk
     try:
         database, candidates = Sequences.from_lists(sentences), Sequences.from_lists(patterns)
-        assert count_patterns.count(database, candidates, max_gap).tolist() == [len(rows) for rows in wanted]
-        found = count_patterns.occurrences(database, PatternTrie.build(candidates), max_gap)
+        assert count_sequences.count(database, candidates, max_gap).tolist() == [len(rows) for rows in wanted]
+        found = count_sequences.occurrences(database, SequenceTrie.build(candidates), max_gap)
         assert [found.sentences[a:b].tolist() for a, b in zip(found.offsets, found.offsets[1:], strict=False)] == wanted
     finally:
-        count_patterns.CHUNK = before
+        count_sequences.CHUNK = before
 
 
 def test_a_later_start_can_be_the_only_one_within_the_gap():
     database = Sequences.from_lists([[1, 9, 9, 1, 2], [1, 9, 9, 2]])
     patterns = Sequences.from_lists([[1, 2], [1, 2, 1]])
-    assert count_patterns.count(database, patterns, 0).tolist() == [1, 0]
-    assert count_patterns.count(database, patterns, 1).tolist() == [1, 0]
-    assert count_patterns.count(database, patterns, 2).tolist() == [2, 0]
+    assert count_sequences.count(database, patterns, 0).tolist() == [1, 0]
+    assert count_sequences.count(database, patterns, 1).tolist() == [1, 0]
+    assert count_sequences.count(database, patterns, 2).tolist() == [2, 0]
 
 
 def test_many_matches_at_every_level_outgrow_the_first_buffer():
     database = Sequences.from_lists([[0] * 40] * 3)
     patterns = Sequences.from_lists([[0] * length for length in range(1, 12)])
-    assert count_patterns.count(database, patterns, 2).tolist() == [3] * 11
+    assert count_sequences.count(database, patterns, 2).tolist() == [3] * 11

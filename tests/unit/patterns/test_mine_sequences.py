@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ops.patterns import count_sequences as count_patterns
-from ops.patterns import prefixspan_package as reference_prefixspan
+from ops.patterns import count_sequences, prefixspan_package
 from ops.patterns.mine_sequences import mine
 from ops.patterns.sequences import Sequences
 
@@ -47,7 +46,7 @@ def test_patterns_and_supports_are_those_of_brute_force(sentences, min_support, 
 def test_without_a_gap_limit_they_are_those_of_the_package(sentences, min_support, max_length):
     database = Sequences.from_lists(sentences)
     assert table(*mine(database, min_support, max_length)) == dict(
-        reference_prefixspan.mine(database, min_support, max_length)
+        prefixspan_package.mine(database, min_support, max_length)
     )
 
 
@@ -98,9 +97,9 @@ def test_real_sentences_give_what_the_package_gives():
     database = Sequences.from_lists(rows)
     assert len(database) >= 300
     patterns, support = mine(database, 20, 4)
-    assert table(patterns, support) == dict(reference_prefixspan.mine(database, 20, 4))
+    assert table(patterns, support) == dict(prefixspan_package.mine(database, 20, 4))
     limited, limited_support = mine(database, 20, 4, 3)
-    assert count_patterns.count(database, limited, 3).tolist() == limited_support.tolist()
+    assert count_sequences.count(database, limited, 3).tolist() == limited_support.tolist()
     # Under a limit no pattern is more frequent, and none appears that wasn't there without it.
     without = table(patterns, support)
     assert all(count <= without[pattern] for pattern, count in table(limited, limited_support).items())

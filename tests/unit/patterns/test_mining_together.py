@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from ops.patterns import count_sequences as count_patterns
-from ops.patterns import mine_sequences as prefixspan
+from ops.patterns import count_sequences, mine_sequences
 from ops.patterns.productivity import productive_sequences
 from ops.patterns.sequences import Sequences
 from ops.statistics.association import measures, rank_patterns
@@ -31,8 +30,8 @@ def test_a_planted_trigram_is_ranked_first_and_survives_the_filter():
         place = int(random.integers(len(row) + 1))
         row[place:place] = [3, 0, 5]
     winners, baseline = Sequences.from_lists(rows[:500]), Sequences.from_lists(rows[500:])
-    patterns, support = prefixspan.mine(winners, 10, 5, 0)
-    found = measures(support, 500, count_patterns.count(baseline, patterns, 0), 2500)
+    patterns, support = mine_sequences.mine(winners, 10, 5, 0)
+    found = measures(support, 500, count_sequences.count(baseline, patterns, 0), 2500)
     names = [" ".join(map(str, row)) for row in patterns.to_lists()]
     kept = productive_sequences(patterns, found.lift)
     assert names[int(rank_patterns(found.g2, support, names)[0])] == "3 0 5"
@@ -50,8 +49,8 @@ def test_random_sets_of_sentences_have_no_pattern_but_at_the_stated_rate(floor):
     for _ in range(draws):
         winner = np.zeros(len(corpus), bool)
         winner[random.choice(len(corpus), 300, replace=False)] = True
-        patterns, support = prefixspan.mine(corpus.take(winner), floor, 3, 2)
-        others = count_patterns.count(corpus.take(~winner), patterns, 2)
+        patterns, support = mine_sequences.mine(corpus.take(winner), floor, 3, 2)
+        others = count_sequences.count(corpus.take(~winner), patterns, 2)
         counts = (support, 300, others, len(corpus) - 300)
         p = selected_p_values(*counts, floor)
         low.append(float((p < 0.05).mean()))

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ops.patterns.sequence_trie import PatternTrie
+from ops.patterns.sequence_trie import SequenceTrie
 from ops.patterns.sequences import Sequences
 
 PATTERNS = st.lists(st.lists(st.integers(0, 6), min_size=1, max_size=4), max_size=12)
@@ -12,13 +12,13 @@ PATTERNS = st.lists(st.lists(st.integers(0, 6), min_size=1, max_size=4), max_siz
 @pytest.mark.parametrize("patterns", [[[]], [[1], []], [[-1]]])
 def test_a_pattern_without_items_is_refused(patterns):
     with pytest.raises(ValueError, match="at least one item"):
-        PatternTrie.build(Sequences.from_lists(patterns))
+        SequenceTrie.build(Sequences.from_lists(patterns))
 
 
 @settings(deadline=None)
 @given(PATTERNS)
 def test_the_trie_spells_each_pattern(patterns):
-    trie = PatternTrie.build(Sequences.from_lists(patterns))
+    trie = SequenceTrie.build(Sequences.from_lists(patterns))
     parent = {
         child: node
         for node in range(trie.label.size)
@@ -37,7 +37,7 @@ def test_the_trie_spells_each_pattern(patterns):
 @settings(deadline=None)
 @given(PATTERNS, st.lists(st.lists(st.integers(0, 8), max_size=5), max_size=12))
 def test_a_pattern_is_found_where_the_trie_spells_it(patterns, asked):
-    trie = PatternTrie.build(Sequences.from_lists(patterns))
+    trie = SequenceTrie.build(Sequences.from_lists(patterns))
     assert trie.find(Sequences.from_lists(patterns)).tolist() == trie.node_of.tolist()
     spelled = {tuple(p[:i]) for p in patterns for i in range(len(p) + 1)} | {()}
     found = trie.find(Sequences.from_lists(asked)).tolist()
@@ -46,6 +46,6 @@ def test_a_pattern_is_found_where_the_trie_spells_it(patterns, asked):
 
 
 def test_items_of_no_pattern_have_no_code():
-    trie = PatternTrie.build(Sequences.from_lists([[7, 3], [900]]))
+    trie = SequenceTrie.build(Sequences.from_lists([[7, 3], [900]]))
     assert trie.compact(np.array([3, 4, 7, 900, 2_000_000], np.int32)).tolist() == [0, -1, 1, 2, -1]
-    assert PatternTrie.build(Sequences.from_lists([])).compact(np.array([3], np.int32)).tolist() == [-1]
+    assert SequenceTrie.build(Sequences.from_lists([])).compact(np.array([3], np.int32)).tolist() == [-1]

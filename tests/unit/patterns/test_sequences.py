@@ -45,3 +45,13 @@ def test_parts_follow_each_other(parts):
     found = Sequences.concatenate([Sequences.from_lists(part) for part in parts])
     assert found.to_lists() == [row for part in parts for row in part]
     assert (found.items.dtype, found.offsets.dtype) == (np.int32, np.int64)
+
+
+def test_patterns_follow_their_whole_line_of_parents():
+    found = Sequences.from_parents(np.array([-1, 0, 1, -1, 3]), np.array([5, 6, 7, 8, 5]))
+    assert found.to_lists() == [[5], [5, 6], [5, 6, 7], [8], [8, 5]]
+    assert (found.items.dtype, found.offsets.dtype) == (np.int32, np.int64)
+
+
+def test_without_patterns_there_are_no_sequences():
+    assert Sequences.from_parents(np.zeros(0, np.int64), np.zeros(0, np.int64)).to_lists() == []

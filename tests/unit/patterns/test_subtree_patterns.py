@@ -2,8 +2,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ops.patterns.forest import read
 from ops.patterns.subtree_patterns import Subtrees
+from ops.penn import read_labels_and_sizes
 
 
 @st.composite
@@ -31,7 +31,7 @@ def test_every_form_leads_back(rows):
         filled = text
         for name in names:
             filled = filled.replace(f"({name})", f"({name} x)")
-        labels, below = read(filled)
+        labels, below = read_labels_and_sizes(filled)
         assert labels == [names[label] for _, label in row]
         assert below == [sizes.pop(0) for _ in row]
 

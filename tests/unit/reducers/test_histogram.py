@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import torch
 
-from ops.reducers.histogram import BINS, _add_anywhere, add_bins, count_bins, edges_from_pilot
+from ops.reducers.histogram import BINS, Histogram, _count_on_any_device, edges_from_pilot
 
 RNG = np.random.default_rng(0)
 PILOTS = {
@@ -24,6 +24,12 @@ def edges_of(pilot: np.ndarray, bins: int = BINS) -> torch.Tensor:
     return edges_from_pilot(torch.from_numpy(pilot.astype(np.float32)), bins)
 
 
+def count_bins(values: torch.Tensor, edges: torch.Tensor) -> torch.Tensor:
+    histogram = Histogram(edges)
+    histogram.update(values)
+    return histogram.result()
+
+
 @pytest.mark.parametrize("name", PILOTS)
 @pytest.mark.parametrize("bins", [8, 64, BINS, 1024])
 def test_edges_rise_strictly(name: str, bins: int) -> None:
@@ -41,7 +47,7 @@ def test_counts_are_those_of_brute_force(name: str) -> None:
     values = np.concatenate([pilot, pilot[:1] * 3, edges.numpy()[:, ::17].T, np.nextafter(pilot[:5], np.float32(-9))])
     found = count_bins(torch.from_numpy(values), edges).numpy()
     on_any_device = torch.zeros(len(edges), BINS, dtype=torch.int64)
-    _add_anywhere(on_any_device, torch.from_numpy(values), edges)
+    _count_on_any_device(on_any_device, torch.from_numpy(values), edges)
     np.testing.assert_array_equal(on_any_device.numpy(), found)
     for neuron, own in enumerate(edges.numpy()):
         places = np.searchsorted(own, values[:, neuron], side="right")
@@ -53,13 +59,20 @@ def test_no_sentence_counts_nothing() -> None:
     assert int(count_bins(torch.zeros(0, 2), edges_of(PILOTS["normal"][:, :2])).sum()) == 0
 
 
-def test_counts_are_added_to_what_is_there() -> None:
+def test_any_split_into_updates_and_merges_counts_the_same() -> None:
     edges = edges_of(PILOTS["normal"])
     values = torch.from_numpy(PILOTS["normal"].astype(np.float32))
-    counts = torch.full((3, BINS), 7)
+    updated, merged = Histogram(edges), Histogram(edges)
     for block in values.split(170):
-        add_bins(counts, block, edges)
-    assert torch.equal(counts - 7, count_bins(values, edges))
+        updated.update(block)
+        part = Histogram(edges)
+        part.update(block)
+        part.merge(merged)
+        merged = part
+    assert torch.equal(updated.result(), count_bins(values, edges))
+    assert torch.equal(merged.result(), count_bins(values, edges))
+    merged.merge(Histogram(edges))
+    assert torch.equal(merged.result(), updated.result())
 
 
 def test_half_of_the_pilot_lies_below_the_middle_edge() -> None:

@@ -19,9 +19,10 @@ def test_mean_and_std_are_numpys(numbers):
 
 @given(NUMBERS, NUMBERS)
 def test_parts_add_up_and_come_off_exactly(one, other):
-    both = Sums.of(one) + Sums.of(other)
-    assert both == Sums.of(one + other)
-    assert both - Sums.of(other) == Sums.of(one)
+    both = Sums.of(one).merge(Sums.of(other))
+    assert both == Sums.of(one + other) == Sums.of(other).merge(Sums.of(one))
+    assert both.without(Sums.of(other)) == Sums.of(one)
+    assert both.merge(Sums()) == both
 
 
 def test_nothing_has_no_mean():

@@ -26,7 +26,7 @@ def test_merged_parts_are_the_moments_of_the_whole(seed: int, sizes: list[int], 
     parts = [(rng.standard_t(3, (n, 4)) + shift).astype(np.float32) for n in [*sizes, 20]]
     merged, backwards = Moments.empty(4), Moments.empty(4)
     for part in parts:
-        merged = merged.merge(Moments.of(torch.from_numpy(part)))
+        merged = merged.update(torch.from_numpy(part))
     for part in reversed(parts):
         backwards = Moments.of(torch.from_numpy(part)).merge(backwards)
     check(merged, np.concatenate(parts))

@@ -3,7 +3,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ops.reducers.histogram import count_bins, edges_from_pilot
+from ops.reducers.histogram import Histogram, edges_from_pilot
 from ops.reducers.thresholds import SharedBound, histogram_bounds
 
 NEURONS = 3
@@ -16,7 +16,9 @@ def test_no_winner_lies_beyond_the_bound_and_k_sentences_reach_it(seed: int, n: 
     values = (rng.integers(-levels, levels + 1, (n, NEURONS)) / 7).astype(np.float32)
     tensor = torch.from_numpy(values)
     edges = edges_from_pilot(tensor[: max(n // 3, 1)], 16)
-    top, bottom = histogram_bounds(count_bins(tensor, edges).numpy(), edges.numpy(), k)
+    histogram = Histogram(edges)
+    histogram.update(tensor)
+    top, bottom = histogram_bounds(histogram.result().numpy(), edges.numpy(), k)
     assert top.dtype == bottom.dtype == np.float32
     for neuron in range(NEURONS):
         column = np.sort(values[:, neuron])
@@ -35,11 +37,11 @@ def test_no_winner_lies_beyond_the_bound_and_k_sentences_reach_it(seed: int, n: 
 def test_a_shard_that_comes_again_counts_once() -> None:
     edges = np.array([[0.0, 1.0, 2.0]], np.float32)
     shared = SharedBound(edges, 3)
-    assert shared.bounds() == (np.array([-np.inf]), np.array([np.inf]))
+    assert shared.result() == (np.array([-np.inf]), np.array([np.inf]))
     for _ in range(3):
-        shared.add(7, np.array([[0, 0, 1, 1]]))
-    assert shared.bounds()[0] == -np.inf
-    shared.add(2, np.array([[5, 0, 1, 0]]))
-    top, bottom = shared.bounds()
+        shared.update(7, np.array([[0, 0, 1, 1]]))
+    assert shared.result()[0] == -np.inf
+    shared.update(2, np.array([[5, 0, 1, 0]]))
+    top, bottom = shared.result()
     assert 0.99 < top[0] < 1.0
     assert 0.0 < bottom[0] < 0.01

@@ -19,7 +19,7 @@ def measure(ids: np.ndarray, values: np.ndarray, cuts: tuple[int, ...] = ()) -> 
     sums = TokenSums(VOCABULARY, COLUMNS)
     for own, block in zip(np.split(ids, cuts), np.split(values, cuts), strict=True):
         sums.update(torch.from_numpy(own), torch.from_numpy(block))
-    return sums.moments()
+    return sums.result()
 
 
 def check(found: TokenMoments, ids: np.ndarray, values: np.ndarray) -> None:
@@ -57,7 +57,7 @@ def test_a_million_equal_values_have_no_spread() -> None:
     sums = TokenSums(1, 1)
     for _ in range(100):
         sums.update(ids, values)
-    found = sums.moments()
+    found = sums.result()
     assert found.count.tolist() == [1_000_000]
     assert found.mean[0, 0] == pytest.approx(float(np.float32(1.2345678)), rel=1e-12)
     assert found.std[0, 0] < 1e-6
@@ -65,9 +65,9 @@ def test_a_million_equal_values_have_no_spread() -> None:
 
 def test_the_table_gives_the_same_bits_back() -> None:
     found = measure(*draw(3, 40))
-    table = found.table()
+    table = found.to_table()
     assert table.schema.field("mean").type == pa.list_(pa.float64(), COLUMNS)
-    back = TokenMoments.read(pa.concat_tables([table.slice(0, 3), table.slice(3)]))
+    back = TokenMoments.from_table(pa.concat_tables([table.slice(0, 3), table.slice(3)]))
     assert np.array_equal(back.ids, found.ids)
     assert np.array_equal(back.count, found.count)
     assert np.array_equal(back.mean, found.mean)

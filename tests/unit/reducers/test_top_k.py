@@ -6,10 +6,11 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ops.reducers.keys import EMPTY, MAX_IDS, decode
-from ops.reducers.top_k import TopK
+from ops.reducers.top_k import EMPTY, MAX_IDS, TopK, decode_keys, encode_keys
 
 NEURONS = 3
+FINITE = st.floats(width=32, allow_nan=False, allow_infinity=False)
+PAIRS = st.lists(st.tuples(FINITE, st.integers(0, MAX_IDS - 1)), min_size=1, max_size=30)
 
 
 def brute(values: np.ndarray, ids: np.ndarray, k: int) -> list[list[tuple[float, int]]]:
@@ -20,7 +21,7 @@ def brute(values: np.ndarray, ids: np.ndarray, k: int) -> list[list[tuple[float,
 
 def winners(reducer: TopK) -> list[list[tuple[float, int]]]:
     keys = reducer.result()
-    values, ids = decode(keys)
+    values, ids = decode_keys(keys)
     found = []
     for row in range(len(keys)):
         here = keys[row] != EMPTY
@@ -156,3 +157,39 @@ def test_below_a_raised_bound_nothing_more_is_kept_and_no_bound_falls() -> None:
     reducer.raise_bound(torch.tensor([-torch.inf]))
     assert [i for _, i in winners(reducer)[0]] == [3, 2]
     assert reducer.bound.tolist() == [0.5]
+
+
+def keys_of(pairs: list[tuple[float, int]]) -> torch.Tensor:
+    values, ids = zip(*pairs, strict=True)
+    return encode_keys(torch.tensor(values, dtype=torch.float32), torch.tensor(ids))
+
+
+@given(PAIRS)
+@settings(deadline=None)
+def test_descending_keys_are_activation_then_lower_id(pairs: list[tuple[float, int]]) -> None:
+    by_key = sorted(zip(keys_of(pairs).tolist(), pairs, strict=True), key=lambda p: -p[0])
+    assert [p for _, p in by_key] == sorted(pairs, key=lambda p: (-p[0], p[1]))
+
+
+@given(PAIRS)
+@settings(deadline=None)
+def test_keys_give_back_what_they_were_made_of(pairs: list[tuple[float, int]]) -> None:
+    values, ids = decode_keys(keys_of(pairs))
+    assert list(zip(values.tolist(), ids.tolist(), strict=True)) == pairs
+    assert values.dtype == torch.float32
+
+
+def test_zeros_of_both_signs_are_one_value() -> None:
+    keys = encode_keys(torch.tensor([-0.0, 0.0]), torch.tensor([7, 7]))
+    assert keys[0] == keys[1]
+    assert not torch.signbit(decode_keys(keys)[0]).any()
+
+
+def test_every_key_lies_above_empty() -> None:
+    lowest = torch.finfo(torch.float32).min
+    assert int(encode_keys(torch.tensor([lowest]), torch.tensor([MAX_IDS - 1]))[0]) > EMPTY
+
+
+def test_ids_broadcast() -> None:
+    keys = encode_keys(torch.zeros(2, 3), torch.tensor([[4], [5]]))
+    assert decode_keys(keys)[1].tolist() == [[4, 4, 4], [5, 5, 5]]

@@ -3,7 +3,7 @@ import pytest
 
 from ops.errors import InputError
 from ops.schema import schema
-from ops.sentences.codes import CODED_SCHEMA, KINDS, coded_table, vocabulary, vocabulary_columns
+from ops.sentences.codes import CODED_SCHEMA, NAME_KINDS, coded_table, vocabulary, vocabulary_columns
 from tests.unit.small_corpus import Sentence, to_table
 
 SENTENCES = [
@@ -59,7 +59,7 @@ def test_the_vocabulary_is_sorted_and_the_same_for_any_split() -> None:
     many = [coded_table(to_table([s])) for s in reversed(SENTENCES)]
     found = vocabulary(t.select(vocabulary_columns()) for t in one)
     assert found.equals(vocabulary(many))
-    names = {kind: [r["name"] for r in found.to_pylist() if r["kind"] == kind] for kind in KINDS}
+    names = {kind: [r["name"] for r in found.to_pylist() if r["kind"] == kind] for kind in NAME_KINDS}
     assert names["word"] == [".", "Grüße", "I", "sleep", "😀"]
     assert names["tag"] == [".", "NFP", "NN", "PRP", "VBP"]
     assert names["label"] == ["NP", "PRP", "ROOT", "S", "VBP", "VP"]

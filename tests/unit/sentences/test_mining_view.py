@@ -3,9 +3,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ops.patterns.forest import read
-from ops.penn_tags import PUNCTUATION_TAGS
-from ops.sentences.mining_view import NO_TAG, MiningText
+from ops.penn import PUNCTUATION_TAGS, ROOT, read, read_labels_and_sizes, write
+from ops.sentences.mining_view import NO_TAG, MiningView
 from tests.unit.small_corpus import Sentence, open_corpus
 
 ALL = np.arange(3)
@@ -17,18 +16,26 @@ TAGGED = [
 UNTAGGED = [Sentence(s.words) for s in TAGGED]
 
 
-def words_of(text: MiningText, rows: np.ndarray = ALL) -> list[list[str]]:
-    return [[text.words_names[c] for c in row] for row in text.words(rows).to_lists()]
+def words_of(text: MiningView, rows: np.ndarray = ALL) -> list[list[str]]:
+    return [[text.word_names[c] for c in row] for row in text.words(rows).to_lists()]
 
 
-def trees_of(text: MiningText, rows: np.ndarray) -> list[tuple[list[str], list[int]]]:
+def trees_of(text: MiningView, rows: np.ndarray) -> list[tuple[list[str], list[int]]]:
     forest = text.forest(rows)
     cuts = [slice(int(a), int(b)) for a, b in zip(forest.offsets[:-1], forest.offsets[1:], strict=True)]
     return [([text.label_names[c] for c in forest.label[s]], forest.size[s].tolist()) for s in cuts]
 
 
+def merged(tree: str) -> tuple[list[str], list[int]]:
+    """Labels and sizes of a tree whose S right under ROOT have gone, by way of the tree itself."""
+    top = read(tree)
+    if top.label == ROOT:
+        top.children = [n for c in top.children for n in (c.children if c.label == "S" else [c])]
+    return read_labels_and_sizes(write(top))
+
+
 def test_punctuation_goes_by_its_tag_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    text = MiningText(open_corpus(tmp_path, monkeypatch, TAGGED))
+    text = MiningView(open_corpus(tmp_path, monkeypatch, TAGGED))
     assert words_of(text) == [["The", "%", "-", "THE"], ["lol"], []]
     tags = [[text.tag_names[c] for c in row] for row in text.tags(ALL).to_lists()]
     assert tags == [["DT", "NN", "NN", "DT"], ["UH"], []]
@@ -39,12 +46,12 @@ def test_punctuation_goes_by_its_tag_alone(tmp_path: Path, monkeypatch: pytest.M
 
 @pytest.mark.parametrize("tag", sorted(PUNCTUATION_TAGS))
 def test_every_punctuation_tag(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tag: str) -> None:
-    text = MiningText(open_corpus(tmp_path, monkeypatch, [Sentence(["a", "b"], [tag, "NN"])]))
+    text = MiningView(open_corpus(tmp_path, monkeypatch, [Sentence(["a", "b"], [tag, "NN"])]))
     assert words_of(text, np.zeros(1, np.int64)) == [["b"]]
 
 
 def test_without_tags_punctuation_goes_by_sight(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    text = MiningText(open_corpus(tmp_path, monkeypatch, UNTAGGED))
+    text = MiningView(open_corpus(tmp_path, monkeypatch, UNTAGGED))
     assert words_of(text) == [["The", "%", "THE"], ["lol"], []]
     assert text.tags(ALL).to_lists() == [[], [], []]
     words, tags = text.words_and_tags(ALL)
@@ -58,21 +65,21 @@ def test_without_tags_punctuation_goes_by_sight(tmp_path: Path, monkeypatch: pyt
 def test_symbols_and_words_are_no_punctuation(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mark: str, word: str
 ) -> None:
-    text = MiningText(open_corpus(tmp_path, monkeypatch, [Sentence([mark, word])]))
+    text = MiningView(open_corpus(tmp_path, monkeypatch, [Sentence([mark, word])]))
     expected = [] if word == ":)" else [word]
     assert words_of(text, np.zeros(1, np.int64)) == [expected]
 
 
 def test_a_sentence_without_tags_does_not_change_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    text = MiningText(open_corpus(tmp_path, monkeypatch, [TAGGED[0], UNTAGGED[1], TAGGED[2]]))
+    text = MiningView(open_corpus(tmp_path, monkeypatch, [TAGGED[0], UNTAGGED[1], TAGGED[2]]))
     alone = [words_of(text, np.array([row]))[0] for row in ALL]
     assert words_of(text) == alone
 
 
 def test_folded_words_share_a_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    text = MiningText(open_corpus(tmp_path, monkeypatch, TAGGED), word_case="lower")
+    text = MiningView(open_corpus(tmp_path, monkeypatch, TAGGED), word_case="lower")
     assert words_of(text) == [["the", "%", "-", "the"], ["lol"], []]
-    assert text.words_names == sorted({w.lower() for s in TAGGED for w in s.words})
+    assert text.word_names == sorted({w.lower() for s in TAGGED for w in s.words})
 
 
 def test_an_s_right_under_root_is_merged_into_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -85,12 +92,12 @@ def test_an_s_right_under_root_is_merged_into_it(tmp_path: Path, monkeypatch: py
     ]
     sentences = [Sentence(["a"], ["NN"], tree) for tree in trees] + [Sentence(["a"], ["NN"], None)]
     store, rows = open_corpus(tmp_path, monkeypatch, sentences), np.arange(len(sentences))
-    for collapse in (False, True):
-        expected = [read(tree, collapse) for tree in trees] + [([], [])]
-        assert trees_of(MiningText(store, collapse_root=collapse), rows) == expected
+    for collapse, nodes in ((False, read_labels_and_sizes), (True, merged)):
+        expected = [nodes(tree) for tree in trees] + [([], [])]
+        assert trees_of(MiningView(store, collapse_root=collapse), rows) == expected
 
 
 def test_an_emptied_s_is_merged_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tree = "(ROOT (S (. .)) (NN a))"
     store = open_corpus(tmp_path, monkeypatch, [Sentence(["a"], ["NN"], tree)])
-    assert trees_of(MiningText(store, collapse_root=True), np.zeros(1, np.int64)) == [read(tree, True)]
+    assert trees_of(MiningView(store, collapse_root=True), np.zeros(1, np.int64)) == [merged(tree)]

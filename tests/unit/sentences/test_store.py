@@ -5,7 +5,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ops.patterns.forest import read
+from ops.penn import read_labels_and_sizes
 from ops.sentences.store import SentenceStore, drop_sentences, open_sentences
 from tests.unit.small_corpus import Sentence, open_corpus, write_store
 
@@ -40,7 +40,7 @@ def check(store: SentenceStore, expected: list[Sentence]) -> None:
     for i, sentence in enumerate(expected):
         own = slice(int(forest.offsets[i]), int(forest.offsets[i + 1]))
         found = ([labels[c] for c in forest.label[own]], forest.size[own].tolist())
-        assert found == (read(sentence.tree) if sentence.tree else ([], []))
+        assert found == (read_labels_and_sizes(sentence.tree) if sentence.tree else ([], []))
     assert list(store.meta) == sorted({key for s in expected for key in s.meta})
     for key, (values, codes) in store.meta.items():
         assert values == sorted({s.meta[key] for s in expected if key in s.meta})

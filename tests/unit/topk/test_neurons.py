@@ -1,19 +1,40 @@
 import numpy as np
 import pytest
 
-from ops.topk.neurons import Neurons
+from ops.topk.neurons import NEURONS_PER_PART, POLES, Neurons, neuron_and_pole, part_of, parts, set_number
 
 
 @pytest.mark.parametrize("widths", [(3,), (2, 2, 2), (1, 4, 2)])
-def test_names_run_through_the_layers(widths: tuple[int, ...]) -> None:
+def test_layers_and_units_run_through_the_layers(widths: tuple[int, ...]) -> None:
     neurons = Neurons(widths)
     expected = [(layer, unit) for layer, width in enumerate(widths, 1) for unit in range(width)]
-    layers, units = neurons.name(np.arange(len(neurons)))
+    layers, units = neurons.layer_and_unit(np.arange(len(neurons)))
     assert list(zip(layers.tolist(), units.tolist(), strict=True)) == expected
     assert layers.dtype == units.dtype == np.int16
+    assert neurons.number(layers, units).tolist() == list(range(len(neurons)))
 
 
 def test_any_places_in_any_order() -> None:
-    layers, units = Neurons((384,) * 6).name(np.array([2303, 0, 384]))
+    layers, units = Neurons((384,) * 6).layer_and_unit(np.array([2303, 0, 384]))
     assert layers.tolist() == [6, 1, 2]
     assert units.tolist() == [383, 0, 0]
+
+
+def test_sets_of_winners_are_numbered_as_sorted_tables_have_them() -> None:
+    assert tuple(sorted(POLES)) == POLES
+    neuron, pole = np.repeat(np.arange(5), 2), np.tile(np.arange(2), 5)
+    numbers = set_number(neuron, pole)
+    assert numbers.tolist() == list(range(10))
+    assert all(np.array_equal(a, b) for a, b in zip(neuron_and_pole(numbers), (neuron, pole), strict=True))
+    assert [neuron_and_pole(set_number(3, POLES.index(name))) for name in ("bottom", "top")] == [(3, 0), (3, 1)]
+
+
+def test_parts_cover_all_neurons() -> None:
+    found = list(parts(2 * NEURONS_PER_PART + 1))
+    assert found == [
+        (0, 0, NEURONS_PER_PART),
+        (1, NEURONS_PER_PART, 2 * NEURONS_PER_PART),
+        (2, 2 * NEURONS_PER_PART, 2 * NEURONS_PER_PART + 1),
+    ]
+    for part, first, stop in found:
+        assert {part_of(neuron) for neuron in (first, stop - 1)} == {part}

@@ -6,23 +6,21 @@ import pyarrow.parquet as pq
 import pytest
 import torch
 
-from ops.reducers.keys import EMPTY, decode, encode
 from ops.reducers.moments import Moments
-from ops.reducers.top_k import TopK
+from ops.reducers.top_k import EMPTY, TopK, decode_keys, encode_keys
+from ops.topk.neurons import NEURONS_PER_PART, parts
 from ops.topk.partial_file import (
-    RANGE,
     SCHEMA,
-    build,
     by_neuron,
-    candidates,
-    ranges,
     read_keys,
     read_matrix,
     read_moments,
+    shard_table,
+    winners_in_shard,
     write_table,
 )
 
-NEURONS = RANGE + 5
+NEURONS = NEURONS_PER_PART + 5
 RNG = np.random.default_rng(0)
 VALUES = torch.from_numpy(RNG.normal(size=(40, NEURONS)).astype(np.float32))
 IDS = torch.arange(100, 140)
@@ -34,19 +32,19 @@ def winners(values: torch.Tensor, k: int = 7) -> torch.Tensor:
     return reducer.result()
 
 
-def test_candidates_are_the_winners_of_the_shard() -> None:
+def test_a_shard_has_the_winners_that_lie_in_it() -> None:
     keys = winners(VALUES)
-    activations, sent_ids = candidates(keys, 110, 125)
-    values, ids = decode(keys)
+    activations, sent_ids = winners_in_shard(keys, 110, 125)
+    values, ids = decode_keys(keys)
     for neuron in range(NEURONS):
         here = (ids[neuron] >= 110) & (ids[neuron] < 125)
         assert sent_ids[neuron].as_py() == ids[neuron][here].tolist()
         assert activations[neuron].as_py() == values[neuron][here].tolist()
 
 
-def test_empty_slots_are_no_candidates() -> None:
-    keys = torch.tensor([[int(encode(torch.tensor([2.0]), torch.tensor([0]))[0]), EMPTY], [EMPTY, EMPTY]])
-    assert [c.to_pylist() for c in candidates(keys, 0, 1 << 32)] == [[[2.0], []], [[0], []]]
+def test_empty_slots_are_no_winners() -> None:
+    keys = torch.tensor([[int(encode_keys(torch.tensor([2.0]), torch.tensor([0]))[0]), EMPTY], [EMPTY, EMPTY]])
+    assert [c.to_pylist() for c in winners_in_shard(keys, 0, 1 << 32)] == [[[2.0], []], [[0], []]]
 
 
 @pytest.mark.parametrize("sampled", [0, 3])
@@ -55,7 +53,7 @@ def test_a_file_gives_back_what_it_was_made_of(tmp_path: Path, sampled: int, pol
     keys = {"top": winners(VALUES), "bottom": winners(-VALUES)}
     columns = {}
     for pole in poles:
-        activations, sent_ids = candidates(keys[pole], 0, 1000)
+        activations, sent_ids = winners_in_shard(keys[pole], 0, 1000)
         if pole == "bottom":
             activations = pa.ListArray.from_arrays(
                 activations.offsets, pa.array(-activations.flatten().to_numpy(zero_copy_only=False))
@@ -65,17 +63,17 @@ def test_a_file_gives_back_what_it_was_made_of(tmp_path: Path, sampled: int, pol
     histogram = RNG.integers(0, 9, (NEURONS, 16))
     sample = VALUES[:sampled].numpy().T
     path = str(tmp_path / "part.parquet")
-    write_table(path, build(columns, moments, histogram, sample), {b"mine": b"1"})
+    write_table(path, shard_table(columns, moments, histogram, sample), {b"mine": b"1"})
     with pq.ParquetFile(path) as file:
         assert file.schema_arrow.remove_metadata() == SCHEMA
         assert file.schema_arrow.metadata[b"mine"] == b"1"
         assert file.num_row_groups == 2
         groups = [file.read_row_group(i) for i in range(2)]
-    for (group, first, stop), table in zip(ranges(NEURONS), groups, strict=True):
-        assert table.num_rows == stop - first == (RANGE, 5)[group]
+    for (group, first, stop), table in zip(parts(NEURONS), groups, strict=True):
+        assert table.num_rows == stop - first == (NEURONS_PER_PART, 5)[group]
         for pole in ("top", "bottom"):
             reducer = TopK(stop - first, 7)
-            reducer.insert(*read_keys(table, pole))
+            reducer.merge_keys(*read_keys(table, pole))
             expected = keys[pole][first:stop] if pole in poles else torch.full((stop - first, 7), EMPTY)
             assert torch.equal(reducer.result(), expected)
         found = read_moments(table)
@@ -85,11 +83,6 @@ def test_a_file_gives_back_what_it_was_made_of(tmp_path: Path, sampled: int, pol
         np.testing.assert_array_equal(read_matrix(table, "histogram"), histogram[first:stop])
         np.testing.assert_array_equal(read_matrix(table, "sample"), sample[first:stop])
         assert read_matrix(table, "sample").shape == (stop - first, sampled)
-
-
-def test_ranges_cover_all_neurons() -> None:
-    found = list(ranges(2 * RANGE + 1))
-    assert found == [(0, 0, RANGE), (1, RANGE, 2 * RANGE), (2, 2 * RANGE, 2 * RANGE + 1)]
 
 
 def test_a_matrix_becomes_a_list_column_by_rows() -> None:

@@ -8,10 +8,9 @@ import torch
 from ops.model.activations import Scorer
 from ops.model.tokenizer import Tokenizer, Tokens
 from ops.reducers.histogram import edges_from_pilot
-from ops.reducers.keys import EMPTY, decode
 from ops.reducers.moments import Moments
 from ops.reducers.thresholds import SharedBound
-from ops.reducers.top_k import TopK
+from ops.reducers.top_k import EMPTY, TopK, decode_keys
 from ops.shards import Shards
 from ops.topk.partial_file import by_neuron, read_keys, read_matrix, read_moments
 from ops.topk.score_shard import ShardResult, ShardScorer, encode_batches, negate, score_batch
@@ -57,9 +56,9 @@ def run(scorer: ShardScorer, shard: int, sample: tuple[int, ...] = ()) -> ShardR
 def merged(results: list[ShardResult], pole: str) -> list[list[tuple[float, int]]]:
     reducer = TopK(sum(WIDTHS), K)
     for result in results:
-        reducer.insert(*read_keys(result.table, pole))
+        reducer.merge_keys(*read_keys(result.table, pole))
     keys = reducer.result()
-    values, ids = decode(keys)
+    values, ids = decode_keys(keys)
     sign = 1 if pole == "top" else -1
     return [
         [(sign * v, i) for v, i, key in zip(vs, row, ks, strict=True) if key != EMPTY]
@@ -227,8 +226,8 @@ def test_bounds_of_the_corpus_make_shards_hand_over_less_and_lose_no_winner() ->
         # Each shard by a worker of its own, that knows nothing but the bounds of those before it.
         span = SHARDS.span(shard)
         own = ShardScorer(cast(Scorer, FakeScorer(values)), K, POLES, edges)
-        with_news.append(own.run(span, batches(*span), np.array([], np.int64), shared.bounds))
-        shared.add(shard, read_matrix(with_news[-1].table, "histogram"))
+        with_news.append(own.run(span, batches(*span), np.array([], np.int64), shared.result))
+        shared.update(shard, read_matrix(with_news[-1].table, "histogram"))
         alone.append(run(scorer_of(values), shard))
     for pole in POLES:
         assert merged(with_news, pole) == merged(alone, pole) == brute(values, pole)

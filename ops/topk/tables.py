@@ -1,0 +1,105 @@
+"""The published tables of the top K, from what all shards together have: the rows of neurons/ and of topk/."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import torch
+
+from ops.reducers.moments import Moments
+from ops.reducers.top_k import EMPTY, decode_keys
+from ops.schema import group_rows, schema
+from ops.topk.neurons import POLES
+from ops.topk.partial_file import by_neuron
+
+
+class PoleWinners(NamedTuple):
+    """The winners of neurons at one pole, each `[neurons, k]`, best first; `filled` says which slots hold one."""
+
+    activation: npt.NDArray[np.float32]
+    sent_id: npt.NDArray[np.int64]
+    filled: npt.NDArray[np.bool_]
+
+
+def decode_winners(keys: torch.Tensor, pole: str) -> PoleWinners:
+    """Return the winners that a reducer's result `[neurons, k]` stands for; at the bottom it is of negated values."""
+    values, ids = decode_keys(keys)
+    values = values if pole == "top" else 0.0 - values
+    return PoleWinners(values.numpy(), ids.numpy(), (keys != EMPTY).numpy())
+
+
+def neuron_rows(
+    layer: npt.NDArray[np.int16],
+    unit: npt.NDArray[np.int16],
+    moments: Moments,
+    winners: dict[str, PoleWinners],
+    edges: npt.NDArray[np.float32],
+    histogram: npt.NDArray[np.int64],
+) -> pa.Table:
+    """Return the rows of `neurons/`; threshold and mean of a pole that is not asked for are null.
+
+    Args:
+        layer, unit: of each neuron, `[neurons]`.
+        moments: over all scored sentences, at least one.
+        winners: by pole; the last of them is the pole's threshold.
+        edges: the histogram's inner edges, `[neurons, bins - 1]`.
+        histogram: its counts, `[neurons, bins]`.
+    """
+    size = len(layer)
+    columns = {
+        "layer": pa.array(layer),
+        "unit": pa.array(unit),
+        "n": pa.array(np.full(size, moments.n)),
+        "mean": pa.array(moments.mean),
+        "std": pa.array(moments.std),
+        "skew": pa.array(moments.skew, from_pandas=True),
+        "kurtosis": pa.array(moments.kurtosis, from_pandas=True),
+        "min": pa.array(moments.min),
+        "max": pa.array(moments.max),
+        "histogram_edges": by_neuron(edges),
+        "histogram_counts": by_neuron(histogram),
+    }
+    for pole in POLES:
+        threshold, mean = pa.nulls(size, pa.float32()), pa.nulls(size, pa.float64())
+        if pole in winners:
+            values, _, filled = winners[pole]
+            count = filled.sum(1)
+            threshold = pa.array(values[np.arange(size), count - 1])
+            mean = pa.array(np.where(filled, values.astype(np.float64), 0).sum(1) / count)
+        columns |= {f"{pole}_threshold": threshold, f"{pole}_mean": mean}
+    return pa.table({name: columns[name] for name in schema("neurons").names})
+
+
+def winner_rows(
+    layer: npt.NDArray[np.int16], unit: npt.NDArray[np.int16], winners: dict[str, PoleWinners]
+) -> Iterator[pa.Table]:
+    """Return the rows of `topk/`, sorted by layer, unit, pole and rank; each table holds whole neurons.
+
+    A table has as many neurons as a row group holds, at least one.
+
+    Args:
+        layer, unit: of each neuron, `[neurons]`, ascending.
+        winners: by pole.
+    """
+    poles = [pole for pole in POLES if pole in winners]
+    sizes = [winners[pole].filled.shape[1] for pole in poles]
+    rank = np.concatenate([np.arange(1, size + 1) for size in sizes])
+    code = np.repeat(np.arange(len(poles)), sizes)
+    step = max(group_rows("topk") // len(rank), 1)
+    for start in range(0, len(layer), step):
+        rows = slice(start, start + step)
+        values, ids, filled = (np.concatenate([winners[p][i][rows] for p in poles], 1) for i in range(3))
+        lengths = filled.sum(1)
+        names = pa.DictionaryArray.from_arrays(pa.array(np.broadcast_to(code, filled.shape)[filled], pa.int8()), poles)
+        yield pa.table(
+            {
+                "layer": np.repeat(layer[rows], lengths),
+                "unit": np.repeat(unit[rows], lengths),
+                "pole": names.cast(pa.string()),
+                "rank": pa.array(np.broadcast_to(rank, filled.shape)[filled], pa.int32()),
+                "activation": values[filled],
+                "sent_id": ids[filled],
+            }
+        )
