@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from jobs._distinct import FirstCopies, distinct_file
 from jobs._engine import Item
 from jobs._pieces import Pieces, partial
-from ops.priority import last_chosen, up_to
+from ops.sampling import in_sample, sample_cutoff
 from ops.schema import group_rows, schema
 from ops.storage.range_file import group_starts, groups, read_between, taken
 from ops.storage.store import Store, is_whole, shard_footer
@@ -59,7 +59,7 @@ def number(pieces: Pieces, texts: FirstCopies, sources: int, limit: int | None, 
         for group in texts.groups("priority"):
             yield group["priority"].to_numpy(), group["position"].to_numpy()
 
-    last = last_chosen(blocks, limit) if limit is not None and limit < texts.total() else None
+    last = sample_cutoff(blocks, limit) if limit is not None and limit < texts.total() else None
     firsts = pieces.first_positions()
     starts = firsts[np.searchsorted(pieces.sources, np.arange(sources))]
 
@@ -73,7 +73,7 @@ def number(pieces: Pieces, texts: FirstCopies, sources: int, limit: int | None, 
         position = group["position"].to_numpy()
         distinct += by_source(position)
         if last is not None:
-            position = position[up_to(group["priority"].to_numpy(), position, last)]
+            position = position[in_sample(group["priority"].to_numpy(), position, last)]
         kept += by_source(position)
         each += np.bincount(position // unit, minlength=units)
     for position in texts.dropped():
@@ -194,7 +194,7 @@ class Assembler:
         whole = self.texts.between(first, stop - 1)
         position, copies = whole["position"].to_numpy(), whole["copies"].to_numpy()
         if self.last is not None:
-            inside = up_to(whole["priority"].to_numpy(), position, self.last)
+            inside = in_sample(whole["priority"].to_numpy(), position, self.last)
             position, copies = position[inside], copies[inside]
         ids = corpus["ids"]
         wanted = slice(corpus["skip"], corpus["skip"] + ids[1] - ids[0])

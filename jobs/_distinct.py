@@ -13,8 +13,7 @@ from jobs._engine import Item
 from jobs._pieces import Pieces, partial
 from ops.corpus.exact_duplicates import earlier_sentences, first_copies, hash_range
 from ops.corpus.near_duplicates import without_dropped
-from ops.priority import priorities
-from ops.shards import LIMIT
+from ops.sampling import LIMIT, priorities
 from ops.storage.range_file import GROUP, groups, read_between
 from ops.storage.store import Store, is_whole, shard_footer
 

@@ -21,8 +21,9 @@ from ops.psi.psi import VALUES, random_direction, static_psi
 from ops.psi.tables import cluster_rows, token_rows
 from ops.psi.vocabulary_clusters import Labels, k_means
 from ops.reducers.token_moments import TokenMoments, TokenSums
+from ops.sampling import CLUSTERS
 from ops.schema import schema
-from ops.shards import CLUSTERS, Ids
+from ops.shards import Ids
 from ops.storage.store import Store, shard_footer
 from ops.storage.tables import read_parts, write_part
 from ops.topk.score_shard import encode_batches

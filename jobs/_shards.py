@@ -18,7 +18,8 @@ from ops.model.activations import ScoreOptions, Scorer
 from ops.model.load import ModelFacts
 from ops.model.tokenizer import Tokenizer, Tokens
 from ops.reducers.histogram import edges_from_pilot
-from ops.shards import PILOT, Ids, Shards, draw, pilot_size
+from ops.sampling import PILOT, draw, pilot_size
+from ops.shards import Ids, Shards
 from ops.storage.store import Store, shard_footer
 from ops.storage.tables import part_name
 from ops.topk import partial_file as topk_partial

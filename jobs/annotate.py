@@ -19,10 +19,11 @@ from jobs._config import StageConfig, main
 from jobs._engine import Item, fan_out, pool_size
 from jobs._progress import Progress
 from jobs._record import Run
+from ops.sampling import BASELINE, draw
 from ops.schema import group_rows, schema
 from ops.sentences.codes import CODED_SCHEMA, coded_table, sentence_table, vocabulary, vocabulary_columns
 from ops.sentences.pipeline import SHIPPED, Annotator, describe, load_pipeline
-from ops.shards import BASELINE, Shards, draw
+from ops.shards import Shards
 from ops.storage.store import Store, is_whole, shard_footer
 from ops.storage.tables import part_name, read_parts, write_part
 

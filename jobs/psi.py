@@ -40,7 +40,7 @@ from jobs._psi import (
 from jobs._record import Run
 from jobs._stream import INGEST_ONLY, SideConfig, check_ingest_options, describe, read_sources, require_corpus, start
 from jobs._stream import prepare as prepare_stream
-from ops import shards as plan
+from ops import sampling
 from ops.errors import InputError
 from ops.model.head_projections import check_architecture, head_projections, word_embeddings
 from ops.model.load import ModelFacts, load_model, read_facts
@@ -140,7 +140,7 @@ def measure_vocabulary(config: PsiConfig, facts: ModelFacts, tokenizer: Tokenize
 
     labellings = cluster(store, args, config.cluster_seeds, workers)
     centres = centroids(vectors, labellings[0])
-    rng = np.random.default_rng([config.seed, plan.SUPERCLUSTERS])
+    rng = np.random.default_rng([config.seed, sampling.SUPERCLUSTERS])
     superclusters = k_means(centres, min(SUPERCLUSTERS, len(centres)), rng)
     names = tokenizer.decode(list(range(len(vectors))))
     vocabulary = vocabulary_rows(names, tokenizer.special, vectors, labellings[0], superclusters)

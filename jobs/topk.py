@@ -31,7 +31,8 @@ from ops.errors import InputError
 from ops.model.activations import ScoreOptions, Scorer
 from ops.model.load import ModelFacts
 from ops.model.tokenizer import Tokenizer
-from ops.shards import ACTIVATIONS, Ids, Shards, draw
+from ops.sampling import ACTIVATIONS, draw
+from ops.shards import Ids, Shards
 from ops.storage.store import Store, is_whole
 from ops.topk.neurons import Neurons
 

@@ -9,8 +9,8 @@ import numpy.typing as npt
 from datasketch import MinHash, MinHashLSH
 
 from ops.compiled import compiled
-from ops.hashing import mixed
-from ops.shards import NEAR
+from ops.hashing import mix
+from ops.sampling import NEAR
 
 PERMUTATIONS = 128
 SHINGLE = 5  # characters
@@ -37,7 +37,7 @@ def band_hashes(signatures: Signatures, bands: int, rows: int) -> npt.NDArray[np
     for band in range(bands):
         whole = np.full(len(signatures), band + 1, np.uint64)
         for column in range(band * rows, (band + 1) * rows):
-            whole = mixed((whole << np.uint64(1)) ^ signatures[:, column])
+            whole = mix((whole << np.uint64(1)) ^ signatures[:, column])
         found[:, band] = whole
     return found
 
@@ -48,7 +48,7 @@ def shortened(signatures: Signatures) -> npt.NDArray[np.uint8]:
     The numbers' own lowest bits would not do: those of two shingles may be equal under every permutation of the form
     a h + b.
     """
-    return mixed(signatures.astype(np.uint64)).astype(np.uint8)
+    return mix(signatures.astype(np.uint64)).astype(np.uint8)
 
 
 def folded(text: str) -> str:
