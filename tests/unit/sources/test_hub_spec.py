@@ -18,7 +18,7 @@ import pytest
 from ops.sources.presets import PRESETS
 
 COMMIT = "c" * 40
-ROOT = Path(__file__).parent.parent.parent
+ROOT = Path(__file__).parent.parent.parent.parent
 
 
 class Hub(BaseHTTPRequestHandler):

@@ -373,7 +373,7 @@ def test_a_lost_connection_is_no_fault_of_the_data(stand_in: StandIn, monkeypatc
 
 
 def test_the_documentation_names_every_preset_as_it_is() -> None:
-    text = (Path(__file__).parent.parent.parent / "docs" / "corpora.md").read_text(encoding="utf-8")
+    text = (Path(__file__).parent.parent.parent.parent / "docs" / "corpora.md").read_text(encoding="utf-8")
     for name, preset in PRESETS.items():
         columns = [preset.text, *(c.name for c in (preset.doc_id, *preset.meta.values()) if c)]
         lines = [line for line in text.splitlines() if line.startswith(f"| `{name}` |")]
