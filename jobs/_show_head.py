@@ -7,7 +7,7 @@ import pyarrow.compute as pc
 from jobs._record import Run
 from jobs._show import parse_pair, read
 from ops.errors import InputError
-from ops.show_head import lay_out_head
+from ops.show import lay_out_head
 from ops.storage.store import Store
 
 LEAST = 10

@@ -19,7 +19,7 @@ from jobs._record import Run
 from jobs._show import parse_pair, read
 from jobs._show_head import show_head
 from ops.errors import InputError
-from ops.show_neuron import lay_out
+from ops.show import lay_out_neuron
 from ops.storage.store import Store
 
 
@@ -60,7 +60,7 @@ def run(config: ShowConfig) -> None:
     }
     winners = [{**w, **texts.get(w["sent_id"], {})} for w in winners]
     patterns, profiles, means = (read(store, table, own) for table in ("patterns", "profiles", "means"))
-    print(lay_out(neuron[0], config.pole, winners, patterns, profiles, means, config.rows, width))
+    print(lay_out_neuron(neuron[0], config.pole, winners, patterns, profiles, means, config.rows, width))
 
 
 def known(store: Store) -> str:
