@@ -16,7 +16,7 @@ from jobs._engine import Item
 from jobs._pieces import Pieces, partial
 from ops.sampling import in_sample, sample_cutoff
 from ops.schema import group_rows, schema
-from ops.storage.range_file import group_starts, groups, read_between, taken
+from ops.storage.range_file import group_starts, read_between, read_groups, take_rows
 from ops.storage.store import Store, is_whole, shard_footer
 from ops.storage.tables import part_name, write_part
 
@@ -184,7 +184,7 @@ class Assembler:
     def _rejects(self, pieces: list[int]) -> Iterator[pa.Table]:
         for piece in range(*pieces):
             dataset = self.datasets[self.pieces.sources[piece]]
-            for group in groups(self.store, partial(piece, "rejects")):
+            for group in read_groups(self.store, partial(piece, "rejects")):
                 names = pa.array([dataset] * group.num_rows, pa.string())
                 yield pa.table([names, group["doc_id"], group["text"], group["reason"]], names=schema("rejects").names)
 
@@ -208,7 +208,7 @@ class Assembler:
             place, count = position[here] - firsts[piece], copies[here]
             with self.store.parquet(partial(piece, "sentences")) as file:
                 earlier = self._earlier(file, piece, place)
-                for own, table in taken(file, place):
+                for own, table in take_rows(file, place):
                     yield self._columns(table, earlier, piece, sent_id, count[own])
                     sent_id += table.num_rows
 

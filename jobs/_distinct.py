@@ -14,7 +14,7 @@ from jobs._pieces import Pieces, partial
 from ops.corpus.exact_duplicates import earlier_sentences, first_copies, hash_range
 from ops.corpus.near_duplicates import without_dropped
 from ops.sampling import LIMIT, priorities
-from ops.storage.range_file import GROUP, groups, read_between
+from ops.storage.range_file import GROUP_ROWS, read_between, read_groups
 from ops.storage.store import Store, is_whole, shard_footer
 
 KINDS = ("texts", "documents")
@@ -93,7 +93,7 @@ class HashRange:
 
 def write_numbers(table: pa.Table, path: str) -> None:
     """Write a table of numbers that is read by ranges of a column."""
-    pq.write_table(table, path, row_group_size=GROUP, compression="zstd", use_dictionary=False)
+    pq.write_table(table, path, row_group_size=GROUP_ROWS, compression="zstd", use_dictionary=False)
 
 
 class FirstCopies:
@@ -118,13 +118,13 @@ class FirstCopies:
         """Return `position` and some other columns of all of them, a part at a time, the parts in no order."""
         read = list(dict.fromkeys(["position", "copies", *columns] if self.near else ["position", *columns]))
         for name in self.names:
-            for group in groups(self.store, name, read):
+            for group in read_groups(self.store, name, read):
                 yield self._kept(group)
 
     def dropped(self) -> Iterator[npt.NDArray[np.int64]]:
         """Return the positions of those that are dropped as near-duplicates, a part at a time."""
         if self.near:
-            for group in groups(self.store, NEAR_FILE, ["position", "first"]):
+            for group in read_groups(self.store, NEAR_FILE, ["position", "first"]):
                 position = group["position"].to_numpy()
                 yield position[position != group["first"].to_numpy()]
 

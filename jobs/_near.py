@@ -17,7 +17,7 @@ from ops.corpus.exact_duplicates import hash_range
 from ops.corpus.minhash import PERMUTATIONS, Signer, band_hashes, banding, shortened
 from ops.corpus.near_duplicates import alike, candidates, distinct_pairs, leaders
 from ops.shards import spans
-from ops.storage.range_file import KeyWriter, groups, read_between, taken
+from ops.storage.range_file import SortedWriter, read_between, read_groups, take_rows
 from ops.storage.store import Store, is_whole, shard_footer
 
 RUN = 1 << 18  # positions
@@ -109,7 +109,7 @@ class RunSigner:
         with (
             # Signatures are random bits: nothing is gained by compressing them.
             pq.ParquetWriter(paths["signatures"], SIGNATURES, compression="none", use_dictionary=False) as signatures,
-            KeyWriter(paths["bands"], BANDS) as bands,
+            SortedWriter(paths["bands"], BANDS) as bands,
         ):
             for position, texts in self._texts(found):
                 signed = self.signer(texts)
@@ -125,7 +125,7 @@ class RunSigner:
         for piece, here in self.pieces.split(found):
             position = found[here]
             with self.store.parquet(partial(piece, "sentences")) as file:
-                for own, table in taken(file, position - self.pieces.first_positions()[piece], ["text"]):
+                for own, table in take_rows(file, position - self.pieces.first_positions()[piece], ["text"]):
                     yield position[own], table["text"].to_pylist()
 
     def _footer(self, item: Item, kind: str, rows: int) -> dict[bytes, bytes]:
@@ -194,7 +194,7 @@ class NearFinder:
         """Return the signatures of these ascending positions, `[positions, 128]`."""
         found = np.empty((len(named), PERMUTATIONS), np.uint8)
         for run in self.runs:
-            for group in groups(self.store, _file(_signed(run, "signatures"))):
+            for group in read_groups(self.store, _file(_signed(run, "signatures"))):
                 at, here = _among(group["position"].to_numpy(), named)
                 column = group["signature"].combine_chunks()
                 signed = np.frombuffer(column.buffers()[1], np.uint8).reshape(-1, PERMUTATIONS)

@@ -10,12 +10,13 @@ import numpy.typing as npt
 import pyarrow.parquet as pq
 
 from jobs._engine import Item
+from ops.corpus.exact_duplicates import DOCUMENT_HASHES, TEXT_HASHES
 from ops.corpus.sentences import REJECTS, SENTENCES, Judge
 from ops.corpus.split_sentences import SentenceSplitter
 from ops.model.load import ModelFacts
 from ops.model.tokenizer import Tokenizer
 from ops.sources.pieces import Piece, read_piece
-from ops.storage.range_file import DOCUMENTS, TEXTS, KeyWriter
+from ops.storage.range_file import SortedWriter
 from ops.storage.store import Store, is_whole, shard_footer
 
 COUNTS = b"atlas.counts"
@@ -52,8 +53,8 @@ class PieceReader:
             with (
                 pq.ParquetWriter(paths["sentences"], SENTENCES, compression="zstd") as sentences,
                 pq.ParquetWriter(paths["rejects"], REJECTS, compression="zstd") as rejects,
-                KeyWriter(paths["texts"], TEXTS) as texts,
-                KeyWriter(paths["documents"], DOCUMENTS) as documents,
+                SortedWriter(paths["texts"], TEXT_HASHES) as texts,
+                SortedWriter(paths["documents"], DOCUMENT_HASHES) as documents,
             ):
                 for block in judge.blocks(rows):
                     place = np.arange(len(block.hashes)) + count["sentences"]

@@ -4,6 +4,14 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
+
+# Where each text of a piece stands, by the hash of the text; how many sentences each run of rows of one document
+# has, by the hash of the doc_id. `high` and `low` are the two halves of a 128-bit hash.
+TEXT_HASHES = pa.schema([("high", pa.uint64()), ("low", pa.uint64()), ("place", pa.int64())])
+DOCUMENT_HASHES = pa.schema(
+    [("high", pa.uint64()), ("low", pa.uint64()), ("run", pa.int64()), ("sentences", pa.int64())]
+)
 
 Numbers = npt.NDArray[np.int64]
 Halves = npt.NDArray[np.uint64]

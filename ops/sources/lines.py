@@ -13,8 +13,7 @@ import pyarrow as pa
 from ops.errors import one_line
 from ops.sources.rows import ROW_BYTES
 from ops.sources.spec import compression
-from ops.storage.streams import open_stream
-from ops.storage.watched import Watched
+from ops.storage.streams import ErrorRecordingStream, open_stream
 
 BOM = b"\xef\xbb\xbf"
 _BLOCK = 1 << 18  # bytes
@@ -67,7 +66,7 @@ class _Zstd(io.RawIOBase):
     """Frames of zstd, decompressed as far as they go."""
 
     def __init__(self, raw: pa.NativeFile) -> None:
-        self.storage = Watched(raw)
+        self.storage = ErrorRecordingStream(raw)
         self.stream = pa.CompressedInputStream(pa.PythonFile(self.storage, "r"), "zstd")
 
     def readable(self) -> bool:

@@ -13,8 +13,7 @@ from ops.sources.arrow_text import is_bytes, is_scalar, is_string
 from ops.sources.batch_rows import batch_rows
 from ops.sources.columns import require_columns
 from ops.sources.rows import Broken, OnError, Row, broken, printable
-from ops.storage.streams import open_random
-from ops.storage.watched import Watched
+from ops.storage.streams import ErrorRecordingStream, open_seekable
 
 _BATCH_BYTES = 1 << 24  # of decoded values, so that rows of 10 MB come one by one
 _BATCH_ROWS = 8192
@@ -22,7 +21,7 @@ _RUN_BYTES = 1 << 26  # of compressed values: what one worker reads at a time
 _DAMAGE = (OSError, ValueError, MemoryError, pa.ArrowException)
 
 
-def open_parquet(path: str, text_column: str) -> tuple[pq.ParquetFile, Watched]:
+def open_parquet(path: str, text_column: str) -> tuple[pq.ParquetFile, ErrorRecordingStream]:
     """An open Parquet file and its stream; `InputError` for an unreadable footer or no column of text."""
     file, stream = _open(path)
     schema = file.schema_arrow
@@ -92,8 +91,8 @@ def read_parquet(
             first += rows
 
 
-def _open(path: str) -> tuple[pq.ParquetFile, Watched]:
-    stream = Watched(open_random(path))
+def _open(path: str) -> tuple[pq.ParquetFile, ErrorRecordingStream]:
+    stream = ErrorRecordingStream(open_seekable(path))
     if stream.raw.size() == 0:
         raise InputError(f"{path}: the file is empty; expected a Parquet file")
     try:

@@ -10,7 +10,7 @@ from pyarrow.fs import FileType
 
 from ops.errors import InputError
 from ops.sources.hub_spec import HubSpec, parse_hub
-from ops.storage.streams import WILDCARD, expand, file_type, is_uri
+from ops.storage.streams import WILDCARD, expand_glob, file_type, is_uri
 
 KINDS = {".txt": "txt", ".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet"}
 COMPRESSIONS = (".gz", ".zst")
@@ -70,7 +70,12 @@ def compression(path: str) -> str | None:
 
 def _split_name(spec: str) -> tuple[str | None, str]:
     name, equals, rest = spec.partition("=")
-    if not equals or is_uri(name) or _exists(spec) or (WILDCARD.search(spec) and not is_uri(spec) and expand(spec)):
+    if (
+        not equals
+        or is_uri(name)
+        or _exists(spec)
+        or (WILDCARD.search(spec) and not is_uri(spec) and expand_glob(spec))
+    ):
         return None, spec
     if "/" in name or os.sep in name:
         return None, spec
@@ -88,7 +93,7 @@ def _files(spec: str, path: str) -> list[str]:
         path = os.path.abspath(os.path.expanduser(path))
     wild = WILDCARD.search(path.partition("?")[0] if is_uri(path) else path)
     if wild and not _exists(path):
-        files = expand(path)
+        files = expand_glob(path)
         if not files:
             raise InputError(f"--corpus {spec}: no file matches this pattern; check the folder and the suffix")
         return files

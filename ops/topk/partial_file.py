@@ -11,7 +11,7 @@ import torch
 
 from ops.reducers.keys import EMPTY, decode, encode
 from ops.reducers.moments import Moments
-from ops.storage.parquet_columns import floats, leaves
+from ops.storage.parquet_columns import float_columns, leaf_columns
 
 RANGE = 256
 POLES = ("top", "bottom")
@@ -76,7 +76,7 @@ def build(
 def write_table(path: str, table: pa.Table, footer: dict[bytes, bytes]) -> None:
     """Write a table of neurons, a row group for each range of them, with `footer` among its metadata."""
     described = table.schema.with_metadata(footer)
-    paths = [path for path, _ in leaves(table.schema)]
+    paths = [path for path, _ in leaf_columns(table.schema)]
     with pq.ParquetWriter(
         path,
         described,
@@ -84,7 +84,7 @@ def write_table(path: str, table: pa.Table, footer: dict[bytes, bytes]) -> None:
         compression={p: "none" if p.startswith("sample.") else "zstd" for p in paths},
         write_page_checksum=True,
         use_dictionary=False,
-        use_byte_stream_split=[p for p in floats(table.schema) if not p.startswith("sample.")],
+        use_byte_stream_split=[p for p in float_columns(table.schema) if not p.startswith("sample.")],
     ) as writer:
         writer.write_table(table, row_group_size=RANGE)
 
