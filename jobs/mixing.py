@@ -29,7 +29,7 @@ from ops.mixing.decomposition import STAGES
 from ops.mixing.figures import draw_all
 from ops.mixing.partial_file import merge_partials
 from ops.mixing.tables import length_rows, norm_rows, ratio_rows
-from ops.model.attention_modules import check_architecture
+from ops.model.architectures import check_architecture
 from ops.model.load import ModelFacts
 from ops.model.tokenizer import Tokenizer
 from ops.schema import schema

@@ -42,7 +42,8 @@ from jobs._stream import INGEST_ONLY, SideConfig, check_ingest_options, describe
 from jobs._stream import prepare as prepare_stream
 from ops import sampling
 from ops.errors import InputError
-from ops.model.head_projections import check_architecture, head_projections, word_embeddings
+from ops.model.architectures import check_architecture
+from ops.model.head_projections import head_projections, word_embeddings
 from ops.model.load import ModelFacts, load_model, read_facts
 from ops.model.tokenizer import Tokenizer
 from ops.psi.figures import draw_contextual, draw_static
@@ -104,7 +105,7 @@ def prepare(config: PsiConfig, record: Run, contextual: bool) -> tuple[ModelFact
         check_ingest_options(config)
         facts = read_facts(config.model)
         tokenizer = Tokenizer(facts)
-    check_architecture(facts)
+    check_architecture(facts.model_type, facts.name)
     model = load_model(facts, "cpu", "float32")
     head_projections(model, facts)
     vocabulary = len(word_embeddings(model, facts))

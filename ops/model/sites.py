@@ -7,6 +7,7 @@ import torch
 from torch import nn
 
 from ops.errors import InputError
+from ops.model.architectures import layer_list
 
 SITES = ("hidden", "mlp", "attention")
 
@@ -117,12 +118,7 @@ def _find_blocks(model: nn.Module, layers: int) -> list[nn.Module] | None:
     """
     if getattr(getattr(model, "config", None), "model_type", "") in ("albert", "xlnet"):
         return None
-    lists = [
-        (name.count("."), list(module))
-        for name, module in model.named_modules()
-        if isinstance(module, nn.ModuleList) and len(module) == layers
-    ]
-    return min(lists, key=lambda found: found[0])[1] if lists else None
+    return layer_list(model, layers)
 
 
 def _find_point(model: nn.Module, block: nn.Module, site: str) -> nn.Module:
