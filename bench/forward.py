@@ -9,11 +9,10 @@ from typing import Any
 import torch
 
 from jobs._shards import read_corpus
-from ops.model.activations import pad
+from ops.model.batches import encode_batches, pad
 from ops.model.load import load_model, read_facts
 from ops.model.tokenizer import Tokenizer
 from ops.storage.store import Store
-from ops.topk.score_shard import encode_batches
 
 
 @dataclass(frozen=True)

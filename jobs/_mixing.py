@@ -12,12 +12,12 @@ from ops.mixing.pack import Packed, pack
 from ops.mixing.partial_file import TOKENS, rows_of, token_rows, write_partial
 from ops.mixing.shard import Batches, MixingScorer, measure_shard
 from ops.mixing.token_classes import TokenClasses
+from ops.model.batches import encode_batches
 from ops.model.load import ModelFacts
 from ops.model.tokenizer import Tokenizer
 from ops.schema import schema
 from ops.storage.store import Store, shard_footer
 from ops.storage.tables import part_name, write_part
-from ops.topk.score_shard import encode_batches
 
 STAGE = "mixing"
 

@@ -12,9 +12,10 @@ import torch
 from jobs._engine import Item
 from jobs._partials import partial
 from jobs._shards import read_corpus
-from ops.model.activations import pad
+from ops.model.batches import encode_batches, pad
 from ops.model.head_projections import head_projections, word_embeddings
 from ops.model.load import ModelFacts, load_model
+from ops.model.numerics import set_numerics
 from ops.model.tokenizer import Tokenizer, Tokens
 from ops.psi.contextual import ContextualPsi
 from ops.psi.psi import VALUES, random_direction, static_psi
@@ -26,7 +27,6 @@ from ops.schema import schema
 from ops.shards import Ids
 from ops.storage.store import Store, shard_footer
 from ops.storage.tables import read_parts, write_part
-from ops.topk.score_shard import encode_batches
 
 STATIC, CONTEXTUAL = "psi", "psi/contextual"
 
@@ -117,10 +117,7 @@ class GroupReader:
     """
 
     def __init__(self, args: ContextualArgs) -> None:
-        if args.threads is not None:
-            torch.set_num_threads(args.threads)
-        torch.backends.cuda.matmul.allow_tf32 = False
-        torch.backends.cudnn.allow_tf32 = False
+        set_numerics(args.device, args.threads)
         self.args, self.store = args, Store(args.out)
         self.tokenizer, self.device = Tokenizer(args.facts), torch.device(args.device)
         model = load_model(args.facts, args.device, args.dtype)

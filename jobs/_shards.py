@@ -15,6 +15,7 @@ from jobs._partials import partial, pilot_file
 from jobs._sharing import News
 from ops.errors import InputError
 from ops.model.activations import ScoreOptions, Scorer
+from ops.model.batches import encode_batches
 from ops.model.load import ModelFacts
 from ops.model.tokenizer import Tokenizer, Tokens
 from ops.reducers.histogram import edges_from_pilot
@@ -23,7 +24,7 @@ from ops.shards import Ids, Shards
 from ops.storage.store import Store, shard_footer
 from ops.storage.tables import part_name
 from ops.topk import partial_file as topk_partial
-from ops.topk.score_shard import Floats, ShardScorer, encode_batches, score_batch
+from ops.topk.score_shard import Floats, ShardScorer, score_batch
 
 Batches = Iterator[tuple[Ids, list[Tokens]]]
 
