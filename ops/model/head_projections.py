@@ -18,8 +18,8 @@ class LayerProjections:
     """One layer's projections.
 
     Attributes:
-        modules: the modules that project, in order of their output; all of them read the layer's same input x.
-        weight: `[3, heads, size, width]` float32: W of query, key and value of each head, so that a head gives W x.
+        modules: the modules that project, in order of their output; all of them read the same input x of the layer.
+        weight: `[3, heads, size, width]` float32: W of query, key and value of each head, applied as W x.
         bias: `[3, heads, size]` float32.
     """
 
@@ -29,7 +29,7 @@ class LayerProjections:
 
     @property
     def heads(self) -> int:
-        """The number of heads."""
+        """The number of the layer's heads."""
         return int(self.weight.shape[1])
 
 
