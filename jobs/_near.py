@@ -14,8 +14,8 @@ from jobs._engine import Item, fan_out
 from jobs._pieces import Pieces, partial
 from jobs._progress import Progress
 from ops.corpus.exact_duplicates import hash_range
-from ops.corpus.minhash import PERMUTATIONS, Signer, band_hashes, banding, shortened
-from ops.corpus.near_duplicates import alike, candidates, distinct_pairs, leaders
+from ops.corpus.minhash import PERMUTATIONS, MinHasher, band_hashes, banding, short_signatures
+from ops.corpus.near_duplicates import candidate_pairs, distinct_pairs, representatives, similar_pairs
 from ops.shards import spans
 from ops.storage.range_file import SortedWriter, read_between, read_groups, take_rows
 from ops.storage.store import Store, is_whole, shard_footer
@@ -96,7 +96,7 @@ class RunSigner:
     ) -> None:
         self.store, self.pieces, self.fingerprint = Store(out), pieces, fingerprint
         self.texts = FirstCopies(self.store, ranges, near=False)
-        self.bands, self.rows, self.signer = bands, rows, Signer(seed)
+        self.bands, self.rows, self.signer = bands, rows, MinHasher(seed)
 
     def __call__(self, item: Item, prepared: Any) -> Item:
         """Do one run; memory is that of its positions, of a row group's texts and of one segment of hashes."""
@@ -113,7 +113,7 @@ class RunSigner:
         ):
             for position, texts in self._texts(found):
                 signed = self.signer(texts)
-                low = pa.py_buffer(shortened(signed))
+                low = pa.py_buffer(short_signatures(signed))
                 column = pa.Array.from_buffers(pa.binary(PERMUTATIONS), len(texts), [None, low])
                 signatures.write_table(pa.table([pa.array(position), column], schema=SIGNATURES))
                 hashes = band_hashes(signed, self.bands, self.rows)
@@ -143,7 +143,7 @@ class BandRange:
         between = hash_range(item["part"], item["parts"])
         files = [_file(_signed(run, "bands")) for run in self.runs]
         whole = pa.concat_tables(read_between(self.store, name, "hash", *between) for name in files)
-        pairs = candidates(whole["hash"].to_numpy(), whole["position"].to_numpy())
+        pairs = candidate_pairs(whole["hash"].to_numpy(), whole["position"].to_numpy())
         table = pa.table({"one": pairs[:, 0], "other": pairs[:, 1]})
         table = table.replace_schema_metadata(shard_footer(self.fingerprint, _paired(item), len(pairs)))
         self.store.commit(_file(_paired(item)), bind(write_numbers, table))
@@ -169,8 +169,8 @@ class NearFinder:
         pairs = self._pairs()
         named = np.unique(pairs)
         places = np.searchsorted(named, pairs)
-        places = places[alike(self._signatures(named), places, self.threshold)]
-        kept = leaders(len(named), places)
+        places = places[similar_pairs(self._signatures(named), places, self.threshold)]
+        kept = representatives(len(named), places)
         grouped = np.zeros(len(named), bool)
         dropped = kept != np.arange(len(named))
         grouped[dropped] = grouped[kept[dropped]] = True

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 
 from jobs._engine import Item
 from ops.corpus.exact_duplicates import DOCUMENT_HASHES, TEXT_HASHES
-from ops.corpus.sentences import REJECTS, SENTENCES, Judge
+from ops.corpus.sentences import REJECTS, SENTENCES, SentenceFilter
 from ops.corpus.split_sentences import SentenceSplitter
 from ops.model.load import ModelFacts
 from ops.model.tokenizer import Tokenizer
@@ -43,7 +43,7 @@ class PieceReader:
 
     def __call__(self, item: Item, prepared: Any) -> Item:
         """Read one piece and commit its files, the sentences last."""
-        judge = Judge(self.tokenizer, self.splitter)
+        sentence_filter = SentenceFilter(self.tokenizer, self.splitter)
         rows = read_piece(Piece(**item["piece"]), self.options["text_column"], self.options["on_error"])
         number = item["number"]
         reasons: dict[str, int] = {}
@@ -56,7 +56,7 @@ class PieceReader:
                 SortedWriter(paths["texts"], TEXT_HASHES) as texts,
                 SortedWriter(paths["documents"], DOCUMENT_HASHES) as documents,
             ):
-                for block in judge.blocks(rows):
+                for block in sentence_filter.blocks(rows):
                     place = np.arange(len(block.hashes)) + count["sentences"]
                     texts.add(block.hashes[:, 0], block.hashes[:, 1], place)
                     run = np.arange(len(block.documents)) + count["documents"]
@@ -70,7 +70,7 @@ class PieceReader:
                     count["sentences"] += block.sentences.num_rows
                     count["rejects"] += block.rejects.num_rows
                     count["documents"] += len(block.documents)
-                counts = {**count, "rows": judge.rows, "reasons": dict(sorted(reasons.items()))}
+                counts = {**count, "rows": sentence_filter.rows, "reasons": dict(sorted(reasons.items()))}
                 texts.finish(self._footer(number, "texts", count["sentences"]))
                 documents.finish(self._footer(number, "documents", count["documents"]))
                 rejects.add_key_value_metadata(self._footer(number, "rejects", count["rejects"]))

@@ -15,7 +15,7 @@ from jobs._distinct import NEAR_FILE, FirstCopies, HashRange, distinct_items
 from jobs._near import BandRange, NearFinder, RunSigner, is_paired, is_signed, pair_items, sign_items
 from jobs._pieces import PieceReader, Pieces
 from jobs.ingest import IngestConfig
-from ops.corpus.minhash import banding, folded
+from ops.corpus.minhash import banding, fold
 from ops.errors import InputError
 from ops.model.load import read_facts
 from ops.sources.pieces import pieces
@@ -49,17 +49,17 @@ def reference(files: list[list[str]]) -> tuple[list[dict[str, object]], list[int
     """The first of the texts that fold to the same, in order, with their number; near-duplicates of each source."""
     kept: dict[str, dict[str, object]] = {}
     near, seen = [0, 0], set()
-    copies = Counter(folded(text) for texts in files for text in texts)
+    copies = Counter(fold(text) for texts in files for text in texts)
     for place, texts in enumerate(files):
         for text in texts:
             if len(text.split()) < 3 or text in seen:
                 continue
             seen.add(text)
-            if folded(text) in kept:
+            if fold(text) in kept:
                 near[place >= 3] += 1
             else:
                 dataset = "ab"[place >= 3]
-                kept[folded(text)] = {"text": text, "dataset": dataset, "n_copies": copies[folded(text)]}
+                kept[fold(text)] = {"text": text, "dataset": dataset, "n_copies": copies[fold(text)]}
     return list(kept.values()), near
 
 

@@ -151,7 +151,7 @@ def test_damaged_gzip(tmp_path: Path, place: int, value: int) -> None:
     _check(read_txt, path)
 
 
-KINDS = st.sampled_from(
+COLUMN_KINDS = st.sampled_from(
     [
         st.none() | st.booleans(),
         st.none() | st.integers(-3, 9),
@@ -171,7 +171,7 @@ KINDS = st.sampled_from(
 def tables(draw: st.DrawFn, columns: list[str]) -> pa.Table:
     """A table of some rows whose columns are of any type."""
     size = draw(st.integers(1, 6))
-    kinds = {name: draw(KINDS) for name in columns}
+    kinds = {name: draw(COLUMN_KINDS) for name in columns}
     return pa.table({name: pa.array(draw(st.lists(kinds[name], min_size=size, max_size=size))) for name in columns})
 
 
