@@ -18,12 +18,13 @@ import torch
 from bench.running import load
 from bench.texts import draw
 from ops.model.activations import ScoreOptions, Scorer
+from ops.model.batches import encode_batches
 from ops.model.load import read_facts
 from ops.model.tokenizer import Tokenizer
 from ops.reducers.histogram import edges_from_pilot
 from ops.reducers.top_k import decode_keys
 from ops.topk.neurons import POLES
-from ops.topk.score_shard import ShardScorer, encode_batches, score_batch
+from ops.topk.score_shard import ShardScorer, score_batch
 
 BUDGET = 2_048
 

@@ -9,11 +9,10 @@ from typing import Any
 import torch
 
 from ops.corpus.read_shard import read_shard
-from ops.model.activations import pad
+from ops.model.batches import encode_batches, pad
 from ops.model.load import load_model, read_facts
 from ops.model.tokenizer import Tokenizer
 from ops.storage.store import Store
-from ops.topk.score_shard import encode_batches
 
 
 @dataclass(frozen=True)

@@ -22,8 +22,8 @@ import torch
 
 from bench.random_model import save_bert
 from bench.running import load
-from ops.model.activations import ScoreOptions, Scorer, pad
-from ops.model.batches import length_batches
+from ops.model.activations import ScoreOptions, Scorer
+from ops.model.batches import length_batches, pad
 from ops.model.load import read_facts
 from ops.model.tokenizer import Tokens
 from ops.reducers.histogram import edges_from_pilot

@@ -23,7 +23,7 @@ from bench.texts import draw
 from ops.mixing.reference import DirectMixing
 from ops.mixing.shard import MixingScorer, measure_shard
 from ops.mixing.token_classes import TokenClasses
-from ops.model.activations import pad
+from ops.model.batches import pad
 from ops.model.load import load_model, read_facts
 from ops.model.tokenizer import Tokenizer, Tokens
 

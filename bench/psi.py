@@ -19,8 +19,7 @@ import numpy as np
 import torch
 
 from bench.texts import draw
-from ops.model.activations import pad
-from ops.model.batches import length_batches
+from ops.model.batches import length_batches, pad
 from ops.model.head_projections import PROJECTIONS, head_projections, word_embeddings
 from ops.model.load import load_model, read_facts
 from ops.model.tokenizer import Tokenizer

@@ -71,7 +71,7 @@ def check(config: MixingConfig, facts: "ModelFacts", tokenizer: "Tokenizer") -> 
         InputError: the architecture is not known, the model has no mask token, or sequences cannot be so long.
     """
     from ops.errors import InputError
-    from ops.model.attention_modules import check_architecture
+    from ops.model.architectures import check_architecture
 
     check_architecture(facts.model_type, facts.name)
     if config.mask_rate and tokenizer.mask_id is None:

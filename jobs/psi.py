@@ -74,7 +74,8 @@ def prepare(config: PsiConfig, record: "Run", contextual: bool) -> "tuple[ModelF
     """
     from jobs.stage.checks import check_ingest_options, check_pass, require_corpus
     from ops.errors import InputError
-    from ops.model.head_projections import check_architecture, head_projections, word_embeddings
+    from ops.model.architectures import check_architecture
+    from ops.model.head_projections import head_projections, word_embeddings
     from ops.model.load import load_model, read_facts
     from ops.model.tokenizer import Tokenizer
 
@@ -88,7 +89,7 @@ def prepare(config: PsiConfig, record: "Run", contextual: bool) -> "tuple[ModelF
         check_ingest_options(config)
         facts = read_facts(config.model)
         tokenizer = Tokenizer(facts)
-    check_architecture(facts)
+    check_architecture(facts.model_type, facts.name)
     model = load_model(facts, "cpu", "float32")
     head_projections(model, facts)
     vocabulary = len(word_embeddings(model, facts))

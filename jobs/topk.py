@@ -78,7 +78,7 @@ def score(config: TopkConfig, facts: "ModelFacts", tokenizer: "Tokenizer") -> No
     from jobs.steps.topk_merge import account, merge_ranges, write_activations, write_unscored
     from jobs.steps.topk_score import ScoreArgs, read_widths, score_pilot, score_shards
     from ops.model.activations import ScoreOptions, Scorer
-    from ops.shards import ACTIVATIONS, draw
+    from ops.sampling import ACTIVATIONS, draw
     from ops.topk.neurons import Neurons
     from ops.topk.room import check_room
 

@@ -1,11 +1,14 @@
-"""64-bit numbers mixed so that each bit depends on all."""
+"""64-bit numbers mixed, so that each bit depends on all."""
 
 import numpy as np
 import numpy.typing as npt
 
 
-def mixed(numbers: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
-    """Mix each number, one to one (SplitMix64's finaliser; Steele, Lea, Flood, OOPSLA 2014)."""
+def mix(numbers: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+    """Return each number mixed, one to one, in the same shape.
+
+    SplitMix64's finaliser (Steele, Lea, Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014).
+    """
     x = (numbers ^ (numbers >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return np.asarray(x ^ (x >> np.uint64(31)))

@@ -11,10 +11,11 @@ import pyarrow.parquet as pq
 from jobs.engine.fan_out import Item
 from jobs.stage.layout import Output, codes_file, selected_path, shard_file, vocabulary_path
 from jobs.stage.step import Step
+from ops.sampling import BASELINE, draw
 from ops.schema import group_rows, schema
 from ops.sentences.codes import CODED_SCHEMA, coded_table, sentence_table, vocabulary, vocabulary_columns
 from ops.sentences.pipeline import Annotator
-from ops.shards import BASELINE, Shards, draw
+from ops.shards import Shards
 from ops.storage.store import Store
 from ops.storage.tables import part_name, read_parts, write_part
 

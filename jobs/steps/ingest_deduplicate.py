@@ -13,8 +13,7 @@ from jobs.stage.step import Step
 from ops.corpus.exact_duplicates import earlier_sentences, first_copies, hash_range
 from ops.corpus.first_copies import FirstCopies
 from ops.corpus.piece_counts import Pieces
-from ops.priority import priorities
-from ops.shards import LIMIT
+from ops.sampling import LIMIT, priorities
 from ops.storage.range_file import read_between, write_numbers
 from ops.storage.store import Store
 

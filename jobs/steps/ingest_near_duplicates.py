@@ -14,11 +14,11 @@ from jobs.stage.layout import Output, near_duplicates_file, pairs_file, piece_fi
 from jobs.stage.step import Step
 from jobs.steps.ingest_deduplicate import open_first_copies
 from ops.corpus.exact_duplicates import hash_range
-from ops.corpus.minhash import PERMUTATIONS, Signer, band_hashes, banding, shortened
-from ops.corpus.near_duplicates import alike, candidates, distinct_pairs, places_of, similar_groups
+from ops.corpus.minhash import PERMUTATIONS, MinHasher, band_hashes, banding, short_signatures
+from ops.corpus.near_duplicates import candidate_pairs, distinct_pairs, places_of, similar_groups, similar_pairs
 from ops.corpus.piece_counts import Pieces
 from ops.shards import spans
-from ops.storage.range_file import KeyWriter, groups, read_between, taken, write_numbers
+from ops.storage.range_file import SortedWriter, read_between, read_groups, take_rows, write_numbers
 from ops.storage.store import Store
 
 RUN = 1 << 18  # positions
@@ -81,7 +81,7 @@ class RunSigner:
     ) -> None:
         self.store, self.pieces, self.fingerprint = Store(out), pieces, fingerprint
         self.texts = open_first_copies(self.store, ranges, near=False)
-        self.bands, self.rows, self.signer = bands, rows, Signer(seed)
+        self.bands, self.rows, self.signer = bands, rows, MinHasher(seed)
 
     def __call__(self, item: Item, prepared: Any) -> Item:
         """Do one run; memory is that of its positions, of a row group's texts and of one segment of hashes."""
@@ -95,11 +95,11 @@ class RunSigner:
         with (
             # Signatures are random bits: nothing is gained by compressing them.
             pq.ParquetWriter(paths["signatures"], SIGNATURES, compression="none", use_dictionary=False) as signatures,
-            KeyWriter(paths["bands"], BANDS) as bands,
+            SortedWriter(paths["bands"], BANDS) as bands,
         ):
             for position, texts in self._texts(found):
                 signed = self.signer(texts)
-                low = pa.py_buffer(shortened(signed))
+                low = pa.py_buffer(short_signatures(signed))
                 column = pa.Array.from_buffers(pa.binary(PERMUTATIONS), len(texts), [None, low])
                 signatures.write_table(pa.table([pa.array(position), column], schema=SIGNATURES))
                 hashes = band_hashes(signed, self.bands, self.rows)
@@ -111,7 +111,7 @@ class RunSigner:
         for piece, here in self.pieces.split(found):
             position = found[here]
             with self.store.parquet(piece_file(piece, "sentences").path) as file:
-                for own, table in taken(file, position - self.pieces.first_positions()[piece], ["text"]):
+                for own, table in take_rows(file, position - self.pieces.first_positions()[piece], ["text"]):
                     yield position[own], table["text"].to_pylist()
 
     def _footer(self, item: Item, kind: str, rows: int) -> dict[bytes, bytes]:
@@ -129,7 +129,7 @@ class BandRange:
         between = hash_range(item["part"], item["parts"])
         files = [signed_file(run["run"], "bands").path for run in self.runs]
         whole = pa.concat_tables(read_between(self.store, name, "hash", *between) for name in files)
-        pairs = candidates(whole["hash"].to_numpy(), whole["position"].to_numpy())
+        pairs = candidate_pairs(whole["hash"].to_numpy(), whole["position"].to_numpy())
         table = pa.table({"one": pairs[:, 0], "other": pairs[:, 1]})
         output = pairs_file(item["part"], item["parts"])
         table = table.replace_schema_metadata(output.footer(self.fingerprint, len(pairs)))
@@ -156,7 +156,7 @@ class NearFinder:
         pairs = self._pairs()
         named = np.unique(pairs)
         places = np.searchsorted(named, pairs)
-        places = places[alike(self._signatures(named), places, self.threshold)]
+        places = places[similar_pairs(self._signatures(named), places, self.threshold)]
         grouped, first, total = similar_groups(places, self._copies(named))
         table = pa.table({"position": named[grouped], "first": named[first], "copies": total})
         output = near_duplicates_file()
@@ -176,7 +176,7 @@ class NearFinder:
         """Return the signatures of these ascending positions, `[positions, 128]`."""
         found = np.empty((len(named), PERMUTATIONS), np.uint8)
         for run in self.runs:
-            for group in groups(self.store, signed_file(run["run"], "signatures").path):
+            for group in read_groups(self.store, signed_file(run["run"], "signatures").path):
                 at, here = places_of(group["position"].to_numpy(), named)
                 column = group["signature"].combine_chunks()
                 signed = np.frombuffer(column.buffers()[1], np.uint8).reshape(-1, PERMUTATIONS)

@@ -10,13 +10,14 @@ import pyarrow.parquet as pq
 from jobs.engine.fan_out import Item
 from jobs.stage.layout import Output, piece_file
 from jobs.stage.step import Step
+from ops.corpus.exact_duplicates import DOCUMENT_HASHES, TEXT_HASHES
 from ops.corpus.piece_counts import COUNTS, Pieces
-from ops.corpus.sentences import REJECTS, SENTENCES, Judge
+from ops.corpus.sentences import REJECTS, SENTENCES, SentenceFilter
 from ops.corpus.split_sentences import SentenceSplitter
 from ops.model.load import ModelFacts
 from ops.model.tokenizer import Tokenizer
 from ops.sources.pieces import Piece, read_piece
-from ops.storage.range_file import DOCUMENTS, TEXTS, KeyWriter
+from ops.storage.range_file import SortedWriter
 from ops.storage.store import Store
 
 # In the order of their commit.
@@ -49,7 +50,7 @@ class PieceReader:
 
     def __call__(self, item: Item, prepared: Any) -> Item:
         """Read one piece and commit its files, the sentences last."""
-        judge = Judge(self.tokenizer, self.splitter)
+        judge = SentenceFilter(self.tokenizer, self.splitter)
         rows = read_piece(Piece(**item["piece"]), self.options["text_column"], self.options["on_error"])
         number = item["number"]
         reasons: dict[str, int] = {}
@@ -59,8 +60,8 @@ class PieceReader:
             with (
                 pq.ParquetWriter(paths["sentences"], SENTENCES, compression="zstd") as sentences,
                 pq.ParquetWriter(paths["rejects"], REJECTS, compression="zstd") as rejects,
-                KeyWriter(paths["texts"], TEXTS) as texts,
-                KeyWriter(paths["documents"], DOCUMENTS) as documents,
+                SortedWriter(paths["texts"], TEXT_HASHES) as texts,
+                SortedWriter(paths["documents"], DOCUMENT_HASHES) as documents,
             ):
                 for block in judge.blocks(rows):
                     place = np.arange(len(block.hashes)) + count["sentences"]

@@ -15,9 +15,9 @@ from jobs.stage.step import Step
 from jobs.steps.ingest_deduplicate import open_first_copies
 from ops.corpus.numbering import Numbering, corpus_parts, corpus_rows, reject_parts, sentences_before
 from ops.corpus.piece_counts import Pieces
-from ops.priority import up_to
+from ops.sampling import in_sample
 from ops.schema import group_rows, schema
-from ops.storage.range_file import group_starts, groups, read_between, taken
+from ops.storage.range_file import group_starts, read_between, read_groups, take_rows
 from ops.storage.store import Store
 from ops.storage.tables import part_name, write_part
 
@@ -120,7 +120,7 @@ class TableWriter:
     def _rejects(self, pieces: list[int]) -> Iterator[pa.Table]:
         for piece in range(*pieces):
             dataset = self.datasets[self.pieces.sources[piece]]
-            for group in groups(self.store, piece_file(piece, "rejects").path):
+            for group in read_groups(self.store, piece_file(piece, "rejects").path):
                 names = pa.array([dataset] * group.num_rows, pa.string())
                 yield pa.table([names, group["doc_id"], group["text"], group["reason"]], names=schema("rejects").names)
 
@@ -130,7 +130,7 @@ class TableWriter:
         whole = self.texts.between(first, stop - 1)
         position, copies = whole["position"].to_numpy(), whole["copies"].to_numpy()
         if self.last is not None:
-            inside = up_to(whole["priority"].to_numpy(), position, self.last)
+            inside = in_sample(whole["priority"].to_numpy(), position, self.last)
             position, copies = position[inside], copies[inside]
         ids = corpus["ids"]
         wanted = slice(corpus["skip"], corpus["skip"] + ids[1] - ids[0])
@@ -144,7 +144,7 @@ class TableWriter:
             place, count = position[here] - firsts[piece], copies[here]
             with self.store.parquet(piece_file(piece, "sentences").path) as file:
                 earlier = self._earlier(file, piece, place)
-                for own, table in taken(file, place):
+                for own, table in take_rows(file, place):
                     before = sentences_before(table["run"].to_numpy() + self.pieces.first_runs()[piece], *earlier)
                     source = int(self.pieces.sources[piece])
                     named = corpus_rows(table, self.datasets[source], sent_id, before, count[own])

@@ -18,12 +18,12 @@ from ops.mixing.partial_file import TOKENS, merge_partials, rows_of, token_rows,
 from ops.mixing.shard import Batches, MixingScorer, measure_shard
 from ops.mixing.tables import length_rows, norm_rows, ratio_rows
 from ops.mixing.token_classes import TokenClasses
+from ops.model.batches import encode_batches
 from ops.model.load import ModelFacts
 from ops.model.tokenizer import Tokenizer
 from ops.schema import schema
 from ops.storage.store import Store
 from ops.storage.tables import part_name, write_part
-from ops.topk.score_shard import encode_batches
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,10 @@ from jobs.stage.corpus_pass import CorpusPass
 from jobs.stage.layout import shard_file
 from jobs.stage.record import Run
 from ops.corpus.read_shard import read_shard
-from ops.model.activations import pad
+from ops.model.batches import encode_batches, pad
 from ops.model.head_projections import head_projections, word_embeddings
 from ops.model.load import ModelFacts, load_model
+from ops.model.numerics import set_numerics
 from ops.model.tokenizer import Tokenizer, Tokens
 from ops.psi.contextual import ContextualPsi
 from ops.psi.figures import draw_contextual
@@ -25,7 +26,6 @@ from ops.schema import schema
 from ops.shards import Ids, Shards
 from ops.storage.store import Store
 from ops.storage.tables import write_part
-from ops.topk.score_shard import encode_batches
 
 CONTEXTUAL = "psi/contextual"
 FIGURE = "psi/figures/static_contextual.svg"
@@ -53,10 +53,7 @@ class GroupReader:
     """
 
     def __init__(self, args: ContextualArgs) -> None:
-        if args.threads is not None:
-            torch.set_num_threads(args.threads)
-        torch.backends.cuda.matmul.allow_tf32 = False
-        torch.backends.cudnn.allow_tf32 = False
+        set_numerics(args.device, args.threads)
         self.args, self.store = args, Store(args.out)
         self.tokenizer, self.device = Tokenizer(args.facts), torch.device(args.device)
         model = load_model(args.facts, args.device, args.dtype)

@@ -12,15 +12,15 @@ from torch import nn
 from jobs.engine.fan_out import Item
 from jobs.stage.layout import Output, labels_file, table_part
 from jobs.stage.step import Step
-from ops import shards as draws
+from ops import sampling as draws
 from ops.model.head_projections import head_projections, word_embeddings
 from ops.model.load import ModelFacts, load_model
 from ops.model.tokenizer import Tokenizer
 from ops.psi.psi import random_direction, static_psi
 from ops.psi.tables import cluster_rows, token_rows, vocabulary_rows
 from ops.psi.vocabulary_clusters import SUPERCLUSTERS, Labels, agreements, centroids, k_means
+from ops.sampling import CLUSTERS
 from ops.schema import schema
-from ops.shards import CLUSTERS
 from ops.storage.store import Store
 from ops.storage.tables import read_parts, write_part
 

@@ -6,8 +6,7 @@ import pyarrow.compute as pc
 
 from jobs.stage.record import Run
 from ops.errors import InputError
-from ops.show_head import lay_out_head
-from ops.show_neuron import lay_out
+from ops.show import lay_out_head, lay_out_neuron
 from ops.storage.store import Store
 from ops.storage.tables import read_rows
 
@@ -40,7 +39,7 @@ def show_neuron(out: str, which: str, pole: str, rows: int, width: int) -> str:
     }
     winners = [{**w, **texts.get(w["sent_id"], {})} for w in winners]
     patterns, profiles, means = (read_rows(store, table, own) for table in ("patterns", "profiles", "means"))
-    return str(lay_out(neuron[0], pole, winners, patterns, profiles, means, rows, width))
+    return str(lay_out_neuron(neuron[0], pole, winners, patterns, profiles, means, rows, width))
 
 
 def known(store: Store) -> str:

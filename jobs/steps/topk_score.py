@@ -19,13 +19,15 @@ from jobs.steps.topk_thresholds import BoundPublisher, BoundReader
 from ops.corpus.read_shard import read_shard
 from ops.errors import InputError
 from ops.model.activations import ScoreOptions, Scorer
+from ops.model.batches import encode_batches
 from ops.model.load import ModelFacts
 from ops.model.tokenizer import Tokenizer, Tokens
 from ops.reducers.histogram import edges_from_pilot
-from ops.shards import PILOT, Ids, Shards, draw, pilot_size
+from ops.sampling import PILOT, draw, pilot_size
+from ops.shards import Ids, Shards
 from ops.storage.store import Store
 from ops.topk import partial_file as topk_partial
-from ops.topk.score_shard import Floats, ShardScorer, encode_batches, score_batch
+from ops.topk.score_shard import Floats, ShardScorer, score_batch
 
 Batches = Iterator[tuple[Ids, list[Tokens]]]
 

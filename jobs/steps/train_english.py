@@ -16,10 +16,10 @@ from ops.english.training.assemble import assemble
 from ops.english.training.batches import Batcher, collect_labels
 from ops.english.training.evaluation import compare, evaluate
 from ops.english.training.mixture import Mixture
-from ops.english.training.model import Architecture, Joint
+from ops.english.training.model import Architecture, JointNetwork
 from ops.english.training.training import Trainer
 from ops.english.training.treebank import Sentence, read_tags, read_trees
-from ops.english.words import collect
+from ops.english.words import collect_inventory
 from ops.errors import InputError
 
 MINIMUM = {"word": 2, "suffix2": 4, "suffix3": 4, "prefix3": 5, "shape": 6, "character": 8}
@@ -59,10 +59,10 @@ def train(config: TrainEnglishConfig, progress: Progress = print) -> dict[str, A
         own_trees=config.own_trees,
     )
     counts = mixture.counts()
-    inventory = collect(counts, MINIMUM)
+    inventory = collect_inventory(counts, MINIMUM)
     labels = collect_labels([*trees, *capped], tagged)
     sizes = Architecture(config.width, config.hidden, config.layers, config.windows, config.dropout)
-    network = Joint(inventory, labels, sizes)
+    network = JointNetwork(inventory, labels, sizes)
     batcher = Batcher(inventory, labels, config.batch_words)
     trainer = Trainer(
         network,

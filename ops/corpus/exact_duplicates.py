@@ -1,9 +1,17 @@
-"""Which sentences are the first of their text, how often each text occurs, and where a document went on."""
+"""Which sentences are the first of their text, how often each text occurs, and where documents continue."""
 
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
+
+# Where each text of a piece stands, by the hash of the text; how many sentences each run of rows of one document
+# has, by the hash of the doc_id. `high` and `low` are the two halves of a 128-bit hash.
+TEXT_HASHES = pa.schema([("high", pa.uint64()), ("low", pa.uint64()), ("place", pa.int64())])
+DOCUMENT_HASHES = pa.schema(
+    [("high", pa.uint64()), ("low", pa.uint64()), ("run", pa.int64()), ("sentences", pa.int64())]
+)
 
 Numbers = npt.NDArray[np.int64]
 Halves = npt.NDArray[np.uint64]
@@ -15,10 +23,10 @@ def hash_range(part: int, parts: int) -> tuple[int, int]:
 
 
 def first_copies(high: Halves, low: Halves) -> tuple[Numbers, Numbers]:
-    """Find the first sentence of each text.
+    """Return the first sentence of each text, and how often the text occurs.
 
     Args:
-        high, low: the two halves of each text's 128-bit hash, `[sentences]`, in the order of the plan.
+        high, low: the two halves of each text's 128-bit hash, `[sentences]` uint64, in the order of the sources.
 
     Returns:
         The places of the first sentences, ascending, and how often the text of each occurs, both `[distinct]` int64.
@@ -33,10 +41,10 @@ def first_copies(high: Halves, low: Halves) -> tuple[Numbers, Numbers]:
 
 
 def earlier_sentences(high: Halves, low: Halves, source: Numbers, sentences: Numbers) -> Numbers:
-    """Count, for each run of a document's sentences, those of the same document's earlier runs.
+    """Return for each run of a document's sentences how many the same document's earlier runs have.
 
     Args:
-        high, low: the two halves of the hash of each run's doc_id, `[runs]`, in the order of the plan.
+        high, low: the two halves of the hash of each run's doc_id, `[runs]` uint64, in the order of the sources.
         source: the number of its source, `[runs]`; equal doc_ids of two sources are two documents.
         sentences: how many each run has, `[runs]`.
 

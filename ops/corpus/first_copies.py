@@ -7,7 +7,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from ops.corpus.near_duplicates import without_dropped
-from ops.storage.range_file import groups, read_between
+from ops.storage.range_file import read_between, read_groups
 from ops.storage.store import Store
 
 
@@ -33,13 +33,13 @@ class FirstCopies:
         """Return `position` and some other columns of all of them, a part at a time, the parts in no order."""
         read = list(dict.fromkeys(["position", "copies", *columns] if self.near else ["position", *columns]))
         for name in self.names:
-            for group in groups(self.store, name, read):
+            for group in read_groups(self.store, name, read):
                 yield self._kept(group)
 
     def dropped(self) -> Iterator[npt.NDArray[np.int64]]:
         """Return the positions of those that are dropped as near-duplicates, a part at a time."""
         if self.near:
-            for group in groups(self.store, self.near, ["position", "first"]):
+            for group in read_groups(self.store, self.near, ["position", "first"]):
                 position = group["position"].to_numpy()
                 yield position[position != group["first"].to_numpy()]
 

@@ -1,4 +1,4 @@
-"""MinHash signatures of texts, by which near-duplicates are told without comparing every text with every other."""
+"""MinHash signatures of texts, by which near-duplicates are found without comparing every text with every other."""
 
 import re
 import unicodedata
@@ -9,20 +9,20 @@ import numpy.typing as npt
 from datasketch import MinHash, MinHashLSH
 
 from ops.compiled import compiled
-from ops.hashing import mixed
-from ops.shards import NEAR
+from ops.hashing import mix
+from ops.sampling import NEAR
 
 PERMUTATIONS = 128
 SHINGLE = 5  # characters
-_WEIGHTS = (0.02, 0.98)  # of false and of missed candidates: those are verified, these are lost
-_STRICTEST = 0.95  # for more, datasketch may find no two bands; these find what is more alike as well
+_WEIGHTS = (0.02, 0.98)  # of pairs compared in vain and of pairs missed: those cost time, these are lost
+_STRICTEST = 0.95  # for more, datasketch may find no two bands; those of 0.95 find what is more similar as well
 
 Signatures = npt.NDArray[np.uint32]
 Numbers = npt.NDArray[np.int64]
 
 
 def banding(threshold: float) -> tuple[int, int]:
-    """Return the bands, and the permutations of each, by which texts become candidates for this Jaccard similarity.
+    """Return the bands, and the permutations of each, that find pairs of texts of this Jaccard similarity.
 
     They miss few: of the pairs at 0.8 itself, 2 in 100 (Leskovec, Rajaraman, Ullman, Mining of Massive Datasets,
     section 3.4; the search for the weighted optimum is datasketch's).
@@ -32,26 +32,26 @@ def banding(threshold: float) -> tuple[int, int]:
 
 
 def band_hashes(signatures: Signatures, bands: int, rows: int) -> npt.NDArray[np.uint64]:
-    """Return the hash of each band of each signature, the band's number in it, `[texts, bands]` uint64."""
+    """Return the hash of each band of each signature and of the band's number, `[texts, bands]` uint64."""
     found = np.empty((len(signatures), bands), np.uint64)
     for band in range(bands):
         whole = np.full(len(signatures), band + 1, np.uint64)
         for column in range(band * rows, (band + 1) * rows):
-            whole = mixed((whole << np.uint64(1)) ^ signatures[:, column])
+            whole = mix((whole << np.uint64(1)) ^ signatures[:, column])
         found[:, band] = whole
     return found
 
 
-def shortened(signatures: Signatures) -> npt.NDArray[np.uint8]:
+def short_signatures(signatures: Signatures) -> npt.NDArray[np.uint8]:
     """Return 8 bits for each number of signatures, `[texts, 128]` uint8: those of unlike ones agree in 1 of 256.
 
     The numbers' own lowest bits would not do: those of two shingles may be equal under every permutation of the form
     a h + b.
     """
-    return mixed(signatures.astype(np.uint64)).astype(np.uint8)
+    return mix(signatures.astype(np.uint64)).astype(np.uint8)
 
 
-def folded(text: str) -> str:
+def fold(text: str) -> str:
     """Return a text casefolded, all but letters, their marks and digits run to a space; itself if none is left."""
     return _others().sub(" ", text.casefold()).strip() or text
 
@@ -64,8 +64,8 @@ def _others() -> re.Pattern[str]:
     return re.compile(rf"(?:[^\w{marks}]|_)[\W_]*")
 
 
-class Signer:
-    """Gives texts the signatures that datasketch's `MinHash` would, many times as fast.
+class MinHasher:
+    """Computes the signatures of texts that datasketch's `MinHash` would, many times as fast.
 
     A text's set is that of the character 5-grams of what it folds to. A shorter one is a single shingle, and so is
     one that has neither letter nor digit, whatever its length: such texts are like no other.
@@ -79,23 +79,25 @@ class Signer:
         self.permutations: Signatures = MinHash(num_perm=PERMUTATIONS, seed=drawn).permutations
 
     def __call__(self, texts: list[str]) -> Signatures:
-        """Return `[texts, 128]` uint32."""
-        kept = [folded(text) for text in texts]
+        """Return the texts' signatures, `[texts, 128]` uint32."""
+        kept = [fold(text) for text in texts]
         width = [SHINGLE if any(map(str.isalnum, text)) else len(text) for text in kept]
         codes = np.frombuffer("".join(kept).encode("utf-32-le"), np.uint32)
-        ends = np.cumsum([len(text) for text in kept], dtype=np.int64)
-        return _signatures(codes, ends, np.array(width, np.int64), *self.permutations)
+        stops = np.cumsum([len(text) for text in kept], dtype=np.int64)
+        return _signatures(codes, stops, np.array(width, np.int64), *self.permutations)
 
 
 @compiled
-def _signatures(codes: Signatures, ends: Numbers, width: Numbers, factors: Signatures, terms: Signatures) -> Signatures:
-    found = np.full((len(ends), len(factors)), 0xFFFFFFFF, np.uint32)
+def _signatures(
+    codes: Signatures, stops: Numbers, width: Numbers, factors: Signatures, terms: Signatures
+) -> Signatures:
+    found = np.full((len(stops), len(factors)), 0xFFFFFFFF, np.uint32)
     start = 0
-    for text in range(len(ends)):
-        end = ends[text]
-        wide = min(width[text], end - start)
+    for text in range(len(stops)):
+        stop = stops[text]
+        wide = min(width[text], stop - start)
         own = found[text]
-        for at in range(start, end - wide + 1 if wide else start):
+        for at in range(start, stop - wide + 1 if wide else start):
             x = np.uint64(0)
             for place in range(at, at + wide):
                 x = (x ^ np.uint64(codes[place])) * np.uint64(0x9E3779B97F4A7C15)
@@ -107,5 +109,5 @@ def _signatures(codes: Signatures, ends: Numbers, width: Numbers, factors: Signa
             h = np.uint32(h ^ (h >> np.uint32(16)))
             for k in range(len(own)):
                 own[k] = min(own[k], np.uint32(factors[k] * h + terms[k]))
-        start = end
+        start = stop
     return found

@@ -1,4 +1,4 @@
-"""From texts that share a band of their signatures to groups of near-duplicates, each with the text that is kept."""
+"""From texts that share a band of their signatures to groups of near-duplicates, each with its representative."""
 
 import numpy as np
 import numpy.typing as npt
@@ -12,8 +12,8 @@ Numbers = npt.NDArray[np.int64]
 Bytes = npt.NDArray[np.uint8]
 
 
-def candidates(hashes: npt.NDArray[np.uint64], position: Numbers) -> Numbers:
-    """Return the pairs of texts to compare: of each bucket the first with all, and each with those close before it.
+def candidate_pairs(hashes: npt.NDArray[np.uint64], position: Numbers) -> Numbers:
+    """Return the pairs of texts to compare: in each bucket the first with all, and each with those close before it.
 
     Args:
         hashes: bands' hashes; equal ones make a bucket.
@@ -43,37 +43,46 @@ def distinct_pairs(pairs: Numbers) -> Numbers:
 
 
 def similarity(one: Bytes, other: Bytes) -> npt.NDArray[np.float64]:
-    """Estimate the Jaccard similarity of texts from their shortened signatures, `[texts, 128]` uint8 each.
+    """Return the Jaccard similarity of texts, `[pairs]`, estimated from short signatures, each `[pairs, 128]` uint8.
 
-    What differs agrees in one of 256 by chance (Li, Koenig, b-Bit Minwise Hashing, WWW 2010, theorem 1 for sets that
-    are few among all).
+    Numbers that differ agree in one of 256 by chance (Li, Koenig, b-Bit Minwise Hashing, WWW 2010, theorem 1 for sets
+    that are few among all).
     """
     agreed = (one == other).mean(1)
     return np.asarray((agreed - 1 / 256) / (1 - 1 / 256))
 
 
-def alike(signatures: Bytes, pairs: Numbers, threshold: float) -> npt.NDArray[np.bool_]:
-    """Tell which pairs, `[pairs, 2]` places in `signatures`, are estimated to reach the similarity."""
+def similar_pairs(signatures: Bytes, pairs: Numbers, threshold: float) -> npt.NDArray[np.bool_]:
+    """Tell which pairs of texts are estimated to reach a similarity, `[pairs]` bool.
+
+    Args:
+        signatures: short signatures, `[texts, 128]` uint8.
+        pairs: places in `signatures`, `[pairs, 2]`.
+        threshold: the Jaccard similarity.
+    """
     steps = [pairs[at : at + _STEP] for at in range(0, len(pairs), _STEP)]
     found = [similarity(signatures[p[:, 0]], signatures[p[:, 1]]) >= threshold for p in steps]
     return np.concatenate([*found, np.zeros(0, bool)])
 
 
-def leaders(texts: int, pairs: Numbers) -> Numbers:
-    """Return for each text the one that is kept for it: in order, the first kept one that it is alike with, or itself.
+def representatives(texts: int, pairs: Numbers) -> Numbers:
+    """Return for each text the one that is kept for it: in order, the first kept one that it is similar to, or itself.
 
-    So each text is alike with the one that it is dropped for. Whole chains of texts, each alike with the next, would
-    join what is not: of the sentences of a news corpus that this drops at 0.6, almost a third.
+    So each text is similar to the one that it is dropped for. Whole chains of texts, each similar to the next, would
+    join texts that are not: almost a third of the sentences of a news corpus that this drops at 0.6.
 
     Args:
         texts: their number.
-        pairs: places of two that are alike, the lower one first, sorted by the second and then the first.
+        pairs: places of two that are similar, the lower one first, sorted by the second and then the first.
+
+    Returns:
+        Places of texts, `[texts]` int64.
     """
-    return _leaders(np.arange(texts), pairs)
+    return _representatives(np.arange(texts), pairs)
 
 
 @compiled
-def _leaders(kept: Numbers, pairs: Numbers) -> Numbers:
+def _representatives(kept: Numbers, pairs: Numbers) -> Numbers:
     for i in range(len(pairs)):
         one, other = pairs[i]
         if kept[one] == one and kept[other] == other:
@@ -85,14 +94,14 @@ def similar_groups(pairs: Numbers, copies: Numbers) -> tuple[npt.NDArray[np.bool
     """Group texts around the ones that are kept for them.
 
     Args:
-        pairs: places of two that are alike, as `leaders` takes them.
+        pairs: places of two that are alike, as `representatives` takes them.
         copies: how often each text occurs, `[texts]`.
 
     Returns:
         Which texts belong to a group of several, `[texts]`; and for each of these, in their order, the place of the
         text that is kept for it, and how often the texts of its group occur together.
     """
-    kept = leaders(len(copies), pairs)
+    kept = representatives(len(copies), pairs)
     grouped = np.zeros(len(copies), bool)
     dropped = kept != np.arange(len(copies))
     grouped[dropped] = grouped[kept[dropped]] = True
@@ -113,12 +122,12 @@ def places_of(position: Numbers, named: Numbers) -> tuple[Numbers, Numbers]:
 def without_dropped(
     position: Numbers, copies: Numbers, near: tuple[Numbers, Numbers, Numbers]
 ) -> tuple[npt.NDArray[np.bool_], Numbers]:
-    """Tell which texts are kept, and how often each then occurs.
+    """Tell which texts are kept, `[texts]` bool, and how often each then occurs, `[texts]` int64.
 
     Args:
         position, copies: of some texts, `[texts]`.
-        near: positions of all near-duplicates of any of them, ascending, those that are kept for them among these; the
-            position that is kept for each; how often the texts of that one occur together.
+        near: of all near-duplicates of any of them, the representatives among these: their positions, ascending; the
+            position of each one's representative; how often the texts of that one occur together.
     """
     if not len(near[0]):
         return np.ones(len(position), bool), copies

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from ops.corpus.first_copies import FirstCopies
 from ops.corpus.piece_counts import Pieces
-from ops.priority import last_chosen, up_to
+from ops.sampling import in_sample, sample_cutoff
 from ops.schema import schema
 
 UNIT = 1 << 16  # positions
@@ -53,7 +53,7 @@ def number(pieces: Pieces, texts: FirstCopies, sources: int, limit: int | None, 
         for group in texts.groups("priority"):
             yield group["priority"].to_numpy(), group["position"].to_numpy()
 
-    last = last_chosen(blocks, limit) if limit is not None and limit < texts.total() else None
+    last = sample_cutoff(blocks, limit) if limit is not None and limit < texts.total() else None
     firsts = pieces.first_positions()
     starts = firsts[np.searchsorted(pieces.sources, np.arange(sources))]
 
@@ -67,7 +67,7 @@ def number(pieces: Pieces, texts: FirstCopies, sources: int, limit: int | None, 
         position = group["position"].to_numpy()
         distinct += by_source(position)
         if last is not None:
-            position = position[up_to(group["priority"].to_numpy(), position, last)]
+            position = position[in_sample(group["priority"].to_numpy(), position, last)]
         kept += by_source(position)
         each += np.bincount(position // unit, minlength=units)
     for position in texts.dropped():

@@ -1,4 +1,4 @@
-"""From a source's rows to sentences that are cleaned, counted and judged, block by block."""
+"""From a source's rows to sentences, block by block: split, cleaned, tokenized, and rejected where unusable."""
 
 import hashlib
 from collections.abc import Iterable, Iterator
@@ -41,7 +41,7 @@ class Block(NamedTuple):
 
     Attributes:
         sentences: the usable ones, `SENTENCES`.
-        rejects: the others, `REJECTS`.
+        rejects: the others with the reason, `REJECTS`.
         hashes: the usable texts' hashes, `[sentences, 2]` uint64.
         documents: hashes of the doc_ids whose runs ended in this block, `[runs, 2]` uint64, in order.
         lengths: how many sentences, rejected ones too, each of these runs had, `[runs]` int64.
@@ -61,15 +61,15 @@ class Splitter(Protocol):
         """Return the raw sentences in order."""
 
 
-class _Found(NamedTuple):
+class _Sentence(NamedTuple):
     text: str
     doc_id: str
     meta: dict[str, str]
     reason: str | None
 
 
-class Judge:
-    """Turns rows into blocks of sentences, the unusable ones apart with a reason; counts rows as it goes.
+class SentenceFilter:
+    """Turns rows into blocks of usable sentences and of rejected ones with the reason; counts rows as it goes.
 
     Memory is that of one block, however many rows and documents there are.
 
@@ -87,7 +87,7 @@ class Judge:
 
     def blocks(self, rows: Iterable[Row | Broken]) -> Iterator[Block]:
         """Return the sentences of `rows`; the last block may hold nothing but the end of the last run."""
-        waiting: list[_Found] = []
+        waiting: list[_Sentence] = []
         characters = 0
         for row in rows:
             self.rows += 1
@@ -95,33 +95,33 @@ class Judge:
                 waiting.append(found)
                 characters += len(found.text)
                 if len(waiting) == _BLOCK or characters > _BLOCK_CHARACTERS:
-                    yield self._judge(waiting)
+                    yield self._block(waiting)
                     waiting, characters = [], 0
         if waiting:
-            yield self._judge(waiting)
+            yield self._block(waiting)
         if self._document is not None:
             ended = ([self._document], [self._place])
             self._document = None
-            yield _block([], [], [], [], ended)
+            yield _tables([], [], [], [], ended)
 
-    def _sentences(self, row: Row | Broken) -> Iterator[_Found]:
+    def _sentences(self, row: Row | Broken) -> Iterator[_Sentence]:
         if isinstance(row, Broken):
-            yield _Found(row.text, row.doc_id, {}, row.reason)
+            yield _Sentence(row.text, row.doc_id, {}, row.reason)
             return
         if self.splitter is None:
             texts = [normalize(row.text)]
         else:
             texts = [normalize(collapse_symbols(normalize(piece))) for piece in self.splitter.split(row.text)]
         for text in texts or [""]:
-            yield _Found(text, row.doc_id, row.meta, None if text else "empty")
+            yield _Sentence(text, row.doc_id, row.meta, None if text else "empty")
 
-    def _judge(self, found: list[_Found]) -> Block:
+    def _block(self, found: list[_Sentence]) -> Block:
         sound = [i for i, sentence in enumerate(found) if sentence.reason is None]
         encoded = dict(zip(sound, self.tokenizer.encode([found[i].text for i in sound]), strict=True))
-        usable: list[_Found] = []
+        usable: list[_Sentence] = []
         tokens: list[Tokens] = []
         places: list[tuple[int, int]] = []
-        rejects: list[_Found] = []
+        rejects: list[_Sentence] = []
         ended: tuple[list[str], list[int]] = ([], [])
         for i, sentence in enumerate(found):
             if sentence.doc_id != self._document:
@@ -130,7 +130,7 @@ class Judge:
                     ended[1].append(self._place)
                 self._document, self._place = sentence.doc_id, 0
                 self._run += 1
-            reason = sentence.reason or self._why_not(encoded[i])
+            reason = sentence.reason or self._reject_reason(encoded[i])
             if reason is None:
                 usable.append(sentence)
                 tokens.append(encoded[i])
@@ -138,9 +138,9 @@ class Judge:
             else:
                 rejects.append(sentence._replace(text=sentence.text[:REJECT_CHARACTERS], reason=reason))
             self._place += 1
-        return _block(usable, tokens, places, rejects, ended)
+        return _tables(usable, tokens, places, rejects, ended)
 
-    def _why_not(self, tokens: Tokens) -> str | None:
+    def _reject_reason(self, tokens: Tokens) -> str | None:
         unknown = self.tokenizer.unknown_id
         if len(tokens.ids) - sum(tokens.added) < MIN_TOKENS:
             return "too_short"
@@ -151,16 +151,16 @@ class Judge:
 
 
 def hashes(texts: list[str]) -> Halves:
-    """Return the 128-bit hashes of some texts as two numbers each, `[texts, 2]` uint64."""
+    """Return the 128-bit hashes of some texts as two numbers each, `[texts, 2]` uint64 (BLAKE2b)."""
     digests = b"".join(hashlib.blake2b(text.encode(), digest_size=16).digest() for text in texts)
     return np.frombuffer(digests, np.uint64).reshape(-1, 2)
 
 
-def _block(
-    usable: list[_Found],
+def _tables(
+    usable: list[_Sentence],
     tokens: list[Tokens],
     places: list[tuple[int, int]],
-    rejects: list[_Found],
+    rejects: list[_Sentence],
     ended: tuple[list[str], list[int]],
 ) -> Block:
     columns = {

@@ -18,7 +18,7 @@ _PARAGRAPH = re.compile(r"\n\s*\n")
 
 
 class SentenceSplitter:
-    """spaCy's blank English tokenizer and `sentencizer`, fed only with what can decide on a boundary.
+    """Splits text by spaCy's blank English tokenizer and `sentencizer`, given only what can decide on a boundary.
 
     A sentence ends at a blank line, or at a token like `.` `!` `?` with the punctuation after it; the
     tokenizer knows abbreviations. Unlike spaCy's own, a sentence begins with what opens it.
@@ -41,7 +41,7 @@ class SentenceSplitter:
         self._sentencizer = nlp.add_pipe("sentencizer")
 
     def split(self, text: str) -> list[str]:
-        """The sentences in order, as they are written, no white space at their ends; blank ones left out."""
+        """Return the sentences in order, as they are written, no white space at their ends; blank ones left out."""
         return [
             sentence for paragraph in _PARAGRAPH.split(text) if paragraph for sentence in self._paragraph(paragraph)
         ]
@@ -59,7 +59,7 @@ class SentenceSplitter:
             place = end
 
     def _starts(self, text: str) -> list[int]:
-        """Where sentences begin in the text, which may not begin with white space: 0 first."""
+        """Return where sentences begin in a text that does not begin with white space: 0 first."""
         parts: list[str] = []
         places: list[int] = []
         for match in self._parts.finditer(text):
@@ -78,10 +78,10 @@ class SentenceSplitter:
             self._load()
         found = [span.start_char for span in self._sentencizer(self._tokenizer("".join(parts)[:-1])).sents]
         before = list(accumulate(map(len, parts), initial=0))
-        return [0, *(_with_opening(text, _original(start, before, places)) for start in found[1:])]
+        return [0, *(_with_opening(text, _place_in_text(start, before, places)) for start in found[1:])]
 
 
-def _original(start: int, before: list[int], places: list[int]) -> int:
+def _place_in_text(start: int, before: list[int], places: list[int]) -> int:
     part = bisect_right(before, start) - 1
     return places[part] + start - before[part]
 

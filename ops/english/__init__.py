@@ -1,6 +1,6 @@
 """The English pipeline that comes with the project: Penn tags and constituency trees, on a CPU.
 
-Importing this package registers its factories, so that ``spacy.load`` opens the pipeline's folder.
+Importing this package registers its factories, so that `spacy.load` opens the pipeline's folder.
 """
 
 from pathlib import Path
@@ -9,17 +9,17 @@ import spacy
 from spacy.language import Language
 
 from ops.english import encoder, parser
-from ops.english.extension import register
+from ops.english.extension import register_extension
 
 __all__ = ["FOLDER", "encoder", "load", "parser"]
 
 FOLDER = Path(__file__).parent / "pipeline"
 
-register()
+register_extension()
 
 
 def load() -> Language:
-    """The shipped pipeline: ``token.tag_`` and, for each sentence, ``sent._.parse_string``.
+    """Return the shipped pipeline: `token.tag_` and, for each sentence, `sent._.parse_string`.
 
     >>> sentence = next(load()("I sleep.").sents)
     >>> sentence._.parse_string

@@ -13,9 +13,9 @@ from spacy.util import registry
 from thinc.api import Model, PyTorchShim
 
 from ops.english.network import Reader
-from ops.english.segments import segments
+from ops.english.segments import sentence_spans
 from ops.english.weights import pack, unpack
-from ops.english.words import KINDS, Inventory
+from ops.english.words import FEATURES, Inventory
 
 CACHED_WORDS = 50_000
 
@@ -24,24 +24,26 @@ Vectors = NDArray[np.float32]
 
 @registry.architectures("atlas.EnglishReader.v1")  # type: ignore[untyped-decorator]
 def english_reader(hidden: int) -> Model[list[Doc], list[Vectors]]:
-    """A model that gives each Doc [tokens, 2 * hidden + 1], the last column 1 on white space and 0 elsewhere.
+    """Return a model that reads Docs to `[tokens, 2 * hidden + 1]` each, the last column 1 on white space, else 0.
 
-    The weights come with ``from_disk`` or ``set_reader``; ``nlp.update`` leaves them as they are.
+    The weights come with `from_disk` or `set_reader`; `nlp.update` leaves them as they are.
     """
-    empty = Reader(Inventory(dict.fromkeys(KINDS, ())), width=1, hidden=hidden, layers=1, windows=0)
+    empty = Reader(Inventory(dict.fromkeys(FEATURES, ())), width=1, hidden=hidden, layers=1, windows=0)
     shim = PyTorchShim(empty, serialize_model=pack, deserialize_model=lambda _, packed, device: unpack(packed))
-    return Model("english_reader", _forward, dims={"nO": 2 * hidden + 1}, shims=[shim], attrs={"cache": KindCache()})
+    return Model(
+        "english_reader", _forward, dims={"nO": 2 * hidden + 1}, shims=[shim], attrs={"cache": WordVectorCache()}
+    )
 
 
 def set_reader(model: Model[list[Doc], list[Vectors]], reader: Reader) -> None:
-    """Put a trained Reader into a model that ``english_reader`` made."""
+    """Put a trained Reader into a model that `english_reader` made."""
     model.shims[0]._model = reader.eval()
 
 
-class KindCache:
-    """Vectors of the kinds of words met before, which don't depend on what stands around them.
+class WordVectorCache:
+    """The vectors of words met before, which do not depend on what stands around them.
 
-    It starts anew with another Reader, and where it would grow past CACHED_WORDS.
+    It starts anew with another Reader, and where it would grow past CACHED_WORDS words.
     """
 
     def __init__(self) -> None:
@@ -50,7 +52,7 @@ class KindCache:
         self._vectors = torch.empty(0)
 
     def vectors(self, reader: Reader, words: NDArray[np.uint64], strings: StringStore) -> torch.Tensor:
-        """The vectors [words, width] of words given by their spaCy hashes."""
+        """Return the vectors of words given by their spaCy hashes, `[words, width]` float32."""
         kinds, places = np.unique(words, return_inverse=True)
         keys = kinds.tolist()
         new = [key for key in keys if key not in self._rows] if reader is self._reader else keys
@@ -62,10 +64,6 @@ class KindCache:
             self._rows.update(zip(new, range(len(self._rows), len(self._rows) + len(new)), strict=True))
         found = np.fromiter((self._rows[key] for key in keys), np.int64, len(keys))
         return self._vectors[torch.from_numpy(found[places])]
-
-
-def _unpack(reader: Reader, packed: bytes, device: torch.device) -> Reader:
-    return unpack(packed)
 
 
 def _forward(
@@ -82,7 +80,7 @@ def _forward(
     lengths: list[int] = []
     before = 0
     for doc in docs:
-        lengths.extend(int((~space[before + start : before + end]).sum()) for start, end in segments(doc))
+        lengths.extend(int((~space[before + start : before + end]).sum()) for start, end in sentence_spans(doc))
         before += len(doc)
     lengths = [length for length in lengths if length]
     if lengths:

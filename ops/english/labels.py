@@ -13,9 +13,10 @@ CHAIN = "+"
 class TreeLabels:
     """The labels of one tree over n tokens.
 
-    ``depths`` [n - 1]: phrases that hold both this token and the next, ROOT counted, unary chains as one;
-    ``phrases`` [n - 1]: the lowest of them, a unary chain joined from the top by ``+``;
-    ``unaries`` [n]: the chain of phrases over this token alone, joined likewise, or "".
+    Attributes:
+        depths: phrases that hold both this token and the next, ROOT counted, unary chains as one, `[n - 1]`.
+        phrases: the lowest of them, a unary chain joined from the top by `+`, `[n - 1]`.
+        unaries: the chain of phrases over this token alone, joined likewise, or an empty string, `[n]`.
     """
 
     depths: list[int]
@@ -24,7 +25,11 @@ class TreeLabels:
 
 
 def encode(tree: Tree) -> TreeLabels:
-    """Labels of a tree whose top is ROOT; InputError where another phrase is ROOT or has a ``+``."""
+    """Return the labels of a tree whose top is ROOT.
+
+    Raises:
+        InputError: its top is another, or another phrase is ROOT or has a `+` in its label.
+    """
     if tree.label != ROOT or tree.word is not None:
         raise InputError(f"tree with the top {tree.label!r}, expected {ROOT}; wrap the tree in it")
     depths: list[int] = []
@@ -55,10 +60,15 @@ def decode(
     phrases: Sequence[str],
     unaries: Sequence[str],
 ) -> Tree:
-    """The tree of any labels over n words, whatever the depths [n - 1] from 1 are, under one ROOT.
+    """Return the tree of any labels over n words, under one ROOT.
 
-    A phrase takes the name at the first place between two of its children (``places`` says which places
+    A phrase takes the name at the first place between two of its children (`first_places` says which places
     share a phrase). A depth that no two neighbours share makes no phrase.
+
+    Args:
+        words, tags: of the tokens, `[n]`.
+        depths: any numbers from 1, `[n - 1]`.
+        phrases, unaries: as `TreeLabels` has them.
 
     >>> from ops.penn import write
     >>> write(decode(["I", "sleep"], ["PRP", "VBP"], [2], ["S"], ["NP", "VP"]))
@@ -66,13 +76,13 @@ def decode(
     """
     root = Tree(ROOT)
     path: list[tuple[int, Tree]] = [(1, root)]
-    owners = places(depths)
+    owners = first_places(depths)
     for place, word in enumerate(words):
-        leaf = _chained(unaries[place], Tree(tags[place], word=word))[0]
+        leaf = _with_chain(unaries[place], Tree(tags[place], word=word))[0]
         depth = depths[place] if place < len(depths) else 1
         owner = owners[place] if place < len(owners) else 0
         if depth > path[-1][0]:
-            top, phrase = _chained(phrases[owner], Tree("", [leaf]))
+            top, phrase = _with_chain(phrases[owner], Tree("", [leaf]))
             path[-1][1].children.append(top)
             path.append((depth, phrase))
             continue
@@ -81,14 +91,14 @@ def decode(
             path.pop()
         if path[-1][0] < depth:
             children = path[-1][1].children
-            top, phrase = _chained(phrases[owner], Tree("", [children[-1]]))
+            top, phrase = _with_chain(phrases[owner], Tree("", [children[-1]]))
             children[-1] = top
             path.append((depth, phrase))
     return root
 
 
-def places(depths: Sequence[int]) -> list[int]:
-    """For each place between two tokens the first place that belongs to the same phrase, [n - 1]."""
+def first_places(depths: Sequence[int]) -> list[int]:
+    """Return for each place between two tokens the first place that belongs to the same phrase, `[n - 1]`."""
     owners: list[int] = []
     path: list[tuple[int, int]] = []
     for place, depth in enumerate(depths):
@@ -100,8 +110,8 @@ def places(depths: Sequence[int]) -> list[int]:
     return owners
 
 
-def _chained(chain: str, bottom: Tree) -> tuple[Tree, Tree]:
-    """The top of a chain of labels over ``bottom``, and ``bottom``: a leaf, or a phrase to name."""
+def _with_chain(chain: str, bottom: Tree) -> tuple[Tree, Tree]:
+    """Return the top of a chain of labels over `bottom`, and `bottom`: a leaf, or a phrase to name."""
     labels = chain.split(CHAIN) if chain else []
     if bottom.word is None:
         bottom.label = labels.pop()
@@ -112,7 +122,7 @@ def _chained(chain: str, bottom: Tree) -> tuple[Tree, Tree]:
 
 
 def _chain(node: Tree) -> tuple[str, Tree]:
-    """The labels of the phrases from ``node`` down to the first that branches or to a leaf, and that node."""
+    """Return the labels of the phrases from `node` down to the first that branches or to a leaf, and that node."""
     names: list[str] = []
     while node.word is None:
         if CHAIN in node.label or node.label == ROOT or not node.children:

@@ -22,14 +22,14 @@ class Maxout(nn.Module):
         self.norm = nn.LayerNorm(outputs)
 
     def forward(self, x: Tensor) -> Tensor:
-        """[n, inputs] to [n, outputs]."""
+        """Return `[n, outputs]` for `[n, inputs]`."""
         greater: Tensor = self.linear(x).unflatten(-1, (2, -1)).amax(-2)
         normed: Tensor = self.norm(greater)
         return normed
 
 
 class WordReader(nn.Module):
-    """A vector for each kind of word from the rows that an Inventory gives."""
+    """A vector for each distinct word from the rows that an Inventory returns."""
 
     def __init__(self, sizes: Mapping[str, int], width: int, dropout: float) -> None:
         super().__init__()
@@ -40,7 +40,7 @@ class WordReader(nn.Module):
         self.dropout = nn.Dropout(dropout)
 
     def forward(self, rows: Tensor) -> Tensor:
-        """[words, COLUMNS] rows to [words, width]."""
+        """Return `[words, width]` for the rows of words, `[words, COLUMNS]`."""
         forms = [table(rows[:, column]) for column, table in enumerate(self.forms)]
         read = nn.functional.pad(self.characters(rows[:, len(FORMS) :]), (0, 0, 1, 1))
         windows = torch.cat([read[:, :-2], read[:, 1:-1], read[:, 2:]], -1)
@@ -50,7 +50,7 @@ class WordReader(nn.Module):
 
 
 class Reader(nn.Module):
-    """Words in their sentences: [words, width] to [words, 2 * hidden]; a BiLSTM adds to the one below."""
+    """Words in their sentences: `[words, width]` to `[words, 2 * hidden]`; a BiLSTM adds to the one below."""
 
     def __init__(
         self, inventory: Inventory, width: int, hidden: int, layers: int, windows: int, dropout: float = 0.0
@@ -66,8 +66,13 @@ class Reader(nn.Module):
         self.dropout = nn.Dropout(dropout)
 
     def forward(self, vectors: Tensor, lengths: Sequence[int]) -> Tensor:
-        """Vectors [words, width] of sentences laid end to end, of these lengths (each at least 1)."""
-        before, after, order, batch_sizes = layout(lengths)
+        """Return `[words, 2 * hidden]` for words in their sentences.
+
+        Args:
+            vectors: of the words of sentences laid end to end, `[words, width]`.
+            lengths: words of each sentence, at least 1.
+        """
+        before, after, order, batch_sizes = index_words(lengths)
         for convolution in self.convolutions:
             padded = torch.cat([vectors, vectors.new_zeros(1, vectors.shape[1])])
             vectors = vectors + convolution(torch.cat([padded[before], vectors, padded[after]], -1))
@@ -98,11 +103,13 @@ def has_bfloat16() -> bool:
     return bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
 
 
-def layout(lengths: Sequence[int]) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Index the words of sentences laid end to end, of these lengths.
+def index_words(lengths: Sequence[int]) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Return where the words of sentences laid end to end, of these lengths, stand to one another.
 
-    Gives the word before and after each word in its sentence (the number of words where there is none), the
-    order of words for a packed sequence (first words first, longest sentence first), and its batch sizes.
+    Returns:
+        The word before and the word after each word in its sentence (the number of words where there is none),
+        `[words]` each; the order of words for a packed sequence (first words first, longest sentence first),
+        `[words]`; its batch sizes, `[longest]`.
     """
     sizes = np.asarray(lengths, np.int64)
     total = int(sizes.sum())

@@ -14,25 +14,25 @@ from spacy.util import registry
 from spacy.vocab import Vocab
 from thinc.api import Model, chain
 
-from ops.english.extension import register, store
+from ops.english.extension import register_extension, store_tree
 from ops.english.labelling import best_labels
 from ops.english.labels import TreeLabels, decode
-from ops.english.segments import close, segments
+from ops.english.segments import fill_boundaries, sentence_spans
 from ops.penn import write
 
 UNTAGGED = "XX"
 
 Vectors = NDArray[np.float32]
 
-# First token, the one after the last, the tokens that aren't white space, their labels.
+# First token, the one after the last, the tokens that are not white space, their labels.
 Sentence = tuple[int, int, list[int], TreeLabels]
 
 
 @registry.architectures("atlas.ConstituencyHeads.v1")  # type: ignore[untyped-decorator]
 def constituency_heads(tok2vec: Model[list[Doc], list[Vectors]], width: int, outputs: int) -> Model[list[Doc], Vectors]:
-    """One linear layer for the four heads side by side: change of depth, depth, phrase, unary chain.
+    """Return a model of one linear layer for the four heads side by side: change of depth, depth, phrase, unary chain.
 
-    Gives the scores [tokens of all Docs, outputs].
+    Its output is the scores, `[tokens of all Docs, outputs]`.
     """
     parameters: Any = {"W": np.zeros((outputs, width), np.float32), "b": np.zeros(outputs, np.float32)}
     heads: Model[list[Vectors], Vectors] = Model(
@@ -45,14 +45,14 @@ def constituency_heads(tok2vec: Model[list[Doc], list[Vectors]], width: int, out
 
 @Language.factory("atlas_constituency", assigns=["doc.user_data"], requires=["token.tag"])
 def make_constituency(nlp: Language, name: str, model: Any, phrases: list[str], unaries: list[str]) -> "Constituency":
-    """The pipe; ``phrases`` and ``unaries`` name the outputs of the last two heads in order."""
+    """Return the pipe; `phrases` and `unaries` name the outputs of the last two heads in order."""
     return Constituency(nlp.vocab, model, name, phrases, unaries)
 
 
 class Constituency(TrainablePipe):  # type: ignore[misc]
-    """Gives each sentence ``sent._.parse_string``, one leaf per token that isn't white space.
+    """Sets `sent._.parse_string` of each sentence, one leaf per token that is not white space.
 
-    A Doc without sentence boundaries becomes one sentence. Trained by ``jobs.train_english``.
+    A Doc without sentence boundaries becomes one sentence. Trained by `jobs.train_english`.
     """
 
     def __init__(self, vocab: Vocab, model: Any, name: str, phrases: Sequence[str], unaries: Sequence[str]) -> None:
@@ -62,17 +62,17 @@ class Constituency(TrainablePipe):  # type: ignore[misc]
         self.cfg: dict[str, Any] = {}
         self.phrases = list(phrases)
         self.unaries = list(unaries)
-        register()
+        register_extension()
 
     def predict(self, docs: Iterable[Doc]) -> list[list[Sentence]]:
-        """The labels of each sentence of each Doc; a sentence of white space alone is left out."""
+        """Return the labels of each sentence of each Doc; a sentence of white space alone is left out."""
         docs = list(docs)
         found: list[list[tuple[int, int, NDArray[np.int64]]]] = []
         rows: list[NDArray[np.int64]] = []
         before = 0
         for doc in docs:
             words = doc.to_array(IS_SPACE) == 0
-            own = [(start, end, start + np.flatnonzero(words[start:end])) for start, end in segments(doc)]
+            own = [(start, end, start + np.flatnonzero(words[start:end])) for start, end in sentence_spans(doc)]
             found.append([sentence for sentence in own if len(sentence[2])])
             rows.extend(before + places for _, _, places in found[-1])
             before += len(doc)
@@ -85,13 +85,13 @@ class Constituency(TrainablePipe):  # type: ignore[misc]
     def set_annotations(self, docs: Iterable[Doc], scores: Sequence[Sequence[Sentence]]) -> None:
         """Store the tree of each sentence, with the Doc's tags."""
         for doc, sentences in zip(docs, scores, strict=True):
-            close(doc)
+            fill_boundaries(doc)
             for start, end, places, labels in sentences:
                 tokens = [doc[place] for place in places]
                 words = [token.text for token in tokens]
                 tags = [token.tag_ or UNTAGGED for token in tokens]
                 tree = decode(words, tags, labels.depths, labels.phrases, labels.unaries)
-                store(doc, start, end, write(tree))
+                store_tree(doc, start, end, write(tree))
 
 
 def _score(

@@ -9,8 +9,8 @@ from spacy.tokens import Doc
 START, INSIDE = np.array([1, -1]).astype(np.uint64)
 
 
-def segments(doc: Doc) -> list[tuple[int, int]]:
-    """The first token of each sentence and the one after its last; the whole Doc where no boundary is set."""
+def sentence_spans(doc: Doc) -> list[tuple[int, int]]:
+    """Return the first token of each sentence and the one after its last; the whole Doc where no boundary is set."""
     if not len(doc):
         return []
     inner = np.flatnonzero(doc.to_array(SENT_START)[1:] == START) + 1
@@ -18,8 +18,8 @@ def segments(doc: Doc) -> list[tuple[int, int]]:
     return list(pairwise(edges))
 
 
-def close(doc: Doc) -> None:
-    """Make the whole Doc one sentence where no boundary is set, so that ``doc.sents`` can be read."""
+def fill_boundaries(doc: Doc) -> None:
+    """Make the whole Doc one sentence where no boundary is set, so that `doc.sents` can be read."""
     if not doc.has_annotation("SENT_START"):
         starts = np.full((len(doc), 1), INSIDE)
         starts[:1] = START

@@ -10,8 +10,8 @@ LOWEST_CHANGE = -24
 CHANGES = 31
 
 
-def steps() -> NDArray[np.int64]:
-    """The column of the change that leads from depth i + 1 to depth j + 1, [DEPTHS, DEPTHS].
+def change_columns() -> NDArray[np.int64]:
+    """Return the column of the change that leads from depth i + 1 to depth j + 1, `[DEPTHS, DEPTHS]`.
 
     A change out of range takes the nearest column.
     """
@@ -21,16 +21,21 @@ def steps() -> NDArray[np.int64]:
 
 
 def best_depths(absolute: NDArray[np.float32], change: NDArray[np.float32], lengths: Sequence[int]) -> list[list[int]]:
-    """The depths (from 1) with the greatest sum of scores for each sentence, one fewer than its words.
+    """Return the depths (from 1) with the greatest sum of scores for each sentence, one fewer than its words.
 
-    ``absolute`` [words, DEPTHS] and ``change`` [words, CHANGES] are log-probabilities for the words of
-    sentences laid end to end; those of a last word don't count. The depth before the first word is 1.
+    The depth before the first word is 1.
+
+    Args:
+        absolute: log-probabilities of the depths after each word of sentences laid end to end, `[words, DEPTHS]`;
+            those of a last word do not count.
+        change: those of the change of depth, `[words, CHANGES]`.
+        lengths: words of each sentence.
     """
     sizes = np.asarray(lengths, np.int64) - 1
     starts = np.cumsum(sizes + 1) - sizes - 1
     order = np.argsort(-sizes, kind="stable")
     sizes, starts = sizes[order], starts[order]
-    columns = steps()
+    columns = change_columns()
     active = int((sizes > 0).sum())
     longest = int(sizes[0]) if active else 0
     arrivals = np.zeros((longest, active, DEPTHS), np.int8)

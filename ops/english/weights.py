@@ -12,7 +12,7 @@ SETTINGS = ("width", "hidden", "layers", "windows")
 
 
 def pack(reader: Reader) -> bytes:
-    """The settings, the inventory and the weights of a Reader."""
+    """Return the settings, the inventory and the weights of a Reader as bytes."""
     weights = {}
     for name, tensor in reader.state_dict().items():
         array = tensor.numpy()
@@ -27,7 +27,7 @@ def pack(reader: Reader) -> bytes:
 
 
 def unpack(packed: bytes) -> Reader:
-    """The Reader that ``pack`` wrote, in single precision."""
+    """Return the Reader that `pack` wrote, in single precision."""
     content = srsly.msgpack_loads(packed)
     reader = Reader(Inventory(content["forms"]), **content["settings"])
     weights: dict[str, NDArray[np.generic]] = content["weights"]
@@ -42,5 +42,5 @@ def unpack(packed: bytes) -> Reader:
 
 
 def embeddings(reader: Reader) -> frozenset[str]:
-    """The names of a Reader's embedding tables among its weights."""
+    """Return the names of a Reader's embedding tables among its weights."""
     return frozenset(f"{name}.weight" for name, part in reader.named_modules() if isinstance(part, torch.nn.Embedding))

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 CHARACTERS = 16
 FORMS = ("word", "suffix2", "suffix3", "prefix3", "shape")
-KINDS = (*FORMS, "character")
+FEATURES = (*FORMS, "character")
 COLUMNS = len(FORMS) + CHARACTERS
 
 _ADDRESS = re.compile(
@@ -22,7 +22,7 @@ _LONG_RUN = re.compile(r"([^\W\d_])\1{2,}")
 
 
 def normalised(word: str) -> str:
-    """The form that is looked up: lower case, digits as 0, and one form for all addresses, @names and #tags.
+    """Return the form that is looked up: lower case, digits as 0, and one form for all addresses, @names and #tags.
 
     >>> [normalised(word) for word in ("Soooo", "1,250", "@jack", "#fun", "http://t.co/x", "a.b@c.org")]
     ['soo', '0,000', '<user>', '<hashtag>', '<address>', '<address>']
@@ -43,7 +43,7 @@ def normalised(word: str) -> str:
 
 
 def shape(word: str) -> str:
-    """Upper case as X, lower as x, digits as d, the rest as it is, runs cut to two; at most 8 characters.
+    """Return upper case as X, lower as x, digits as d, the rest as it is, runs cut to two; at most 8 characters.
 
     >>> shape("McDonald's")
     "XxXxx'x"
@@ -52,8 +52,8 @@ def shape(word: str) -> str:
     return "".join("".join(run)[:2] for _, run in groupby(classes))[:8]
 
 
-def pieces(word: str) -> tuple[tuple[str, ...], str]:
-    """The forms of a word in the order of FORMS, and the characters that are read (the middle left out)."""
+def word_features(word: str) -> tuple[tuple[str, ...], str]:
+    """Return the forms of a word in the order of FORMS, and the characters that are read (the middle left out)."""
     form = normalised(word)
     half = CHARACTERS // 2
     read = form if len(form) <= CHARACTERS else form[:half] + form[-half:]
@@ -63,39 +63,40 @@ def pieces(word: str) -> tuple[tuple[str, ...], str]:
 class Inventory:
     """The forms that have a row of their own in the network's tables; 0 is what is unknown.
 
-    ``kept`` names, for each of KINDS, the forms of rows 1, 2, ...
+    Args:
+        kept: for each of FEATURES, the forms of rows 1, 2, ...
     """
 
     def __init__(self, kept: Mapping[str, Iterable[str]]) -> None:
-        self.kept = {kind: list(kept[kind]) for kind in KINDS}
-        self._rows = {kind: {form: row for row, form in enumerate(self.kept[kind], 1)} for kind in KINDS}
+        self.kept = {feature: list(kept[feature]) for feature in FEATURES}
+        self._rows = {feature: {form: row for row, form in enumerate(self.kept[feature], 1)} for feature in FEATURES}
 
     def sizes(self) -> dict[str, int]:
-        """Rows of each table, that of the unknown included."""
-        return {kind: len(forms) + 1 for kind, forms in self.kept.items()}
+        """Return the rows of each table, that of the unknown included."""
+        return {feature: len(forms) + 1 for feature, forms in self.kept.items()}
 
     def rows(self, words: Iterable[str]) -> NDArray[np.int32]:
-        """The rows of each word [words, COLUMNS]: the forms, then the characters (0 past the end)."""
+        """Return the rows of each word, `[words, COLUMNS]` int32: the forms, then the characters (0 past the end)."""
         found = []
         characters = self._rows["character"]
         for word in words:
-            forms, read = pieces(word)
-            row = [self._rows[kind].get(form, 0) for kind, form in zip(FORMS, forms, strict=True)]
+            forms, read = word_features(word)
+            row = [self._rows[feature].get(form, 0) for feature, form in zip(FORMS, forms, strict=True)]
             row.extend(characters.get(c, 0) for c in read)
             row.extend([0] * (COLUMNS - len(row)))
             found.append(row)
         return np.array(found, np.int32).reshape(-1, COLUMNS)
 
 
-def collect(counts: Mapping[str, float], minimum: Mapping[str, int]) -> Inventory:
-    """The inventory of the forms that occur at least ``minimum[kind]`` times, from counts of words."""
-    totals: dict[str, defaultdict[str, float]] = {kind: defaultdict(float) for kind in KINDS}
+def collect_inventory(counts: Mapping[str, float], minimum: Mapping[str, int]) -> Inventory:
+    """Return the inventory of the forms that occur at least `minimum[feature]` times, from counts of words."""
+    totals: dict[str, defaultdict[str, float]] = {feature: defaultdict(float) for feature in FEATURES}
     for word, count in counts.items():
-        forms, read = pieces(word)
-        for kind, form in zip(FORMS, forms, strict=True):
-            totals[kind][form] += count
+        forms, read = word_features(word)
+        for feature, form in zip(FORMS, forms, strict=True):
+            totals[feature][form] += count
         for character in read:
             totals["character"][character] += count
     return Inventory(
-        {kind: sorted(f for f, n in found.items() if n >= minimum[kind]) for kind, found in totals.items()}
+        {feature: sorted(f for f, n in found.items() if n >= minimum[feature]) for feature, found in totals.items()}
     )

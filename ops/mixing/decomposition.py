@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from ops.mixing.attention_with_own_share import use_own_share
-from ops.model.attention_modules import AttentionPoint, attention_points
+from ops.model.attention_modules import AttentionModules, attention_modules
 
 STAGES = ("attn", "attn_res", "attn_res_ln")
 NORMS = ("attn_mixing", "attn_preserving", "residual", "residual_ln")
@@ -91,7 +91,7 @@ class MixingReader:
     """
 
     def __init__(self, model: nn.Module, model_type: str, layers: int) -> None:
-        self.points = attention_points(model, model_type, layers)
+        self.points = attention_modules(model, model_type, layers)
         use_own_share(model)
         self.model = model
 
@@ -112,7 +112,9 @@ class MixingReader:
 class _Layer:
     """Collects what one layer shows on its way, in the order in which it comes."""
 
-    def __init__(self, point: AttentionPoint, take: Callable[[Parts], torch.Tensor], found: list[torch.Tensor]) -> None:
+    def __init__(
+        self, point: AttentionModules, take: Callable[[Parts], torch.Tensor], found: list[torch.Tensor]
+    ) -> None:
         self.point, self.take, self.found = point, take, found
         self.seen: dict[str, torch.Tensor] = {}
 

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from ops.figure_files import save_figure
+from ops.figures import save_figure
 from ops.mixing.decomposition import STAGES
 from ops.storage.store import Store
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from ops.model.tokenizer import Tokens
-from ops.shards import MASKING
+from ops.sampling import MASKING
 
 
 def mask_tokens(

@@ -5,7 +5,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from ops.model.attention_modules import AttentionPoint, attention_points
+from ops.model.attention_modules import AttentionModules, attention_modules
 
 
 class DirectMixing:
@@ -20,7 +20,7 @@ class DirectMixing:
     """
 
     def __init__(self, model: nn.Module, model_type: str, layers: int) -> None:
-        self.points = attention_points(model, model_type, layers)
+        self.points = attention_modules(model, model_type, layers)
         exchange: Any = model
         exchange.set_attn_implementation("eager")
         self.model = model
@@ -40,7 +40,7 @@ class DirectMixing:
         return found
 
 
-def _watch(point: AttentionPoint, found: list[torch.Tensor]) -> list[Any]:
+def _watch(point: AttentionModules, found: list[torch.Tensor]) -> list[Any]:
     seen: dict[str, torch.Tensor] = {}
     value = getattr(point.attention, "value", None) or point.attention.v_lin
     assert isinstance(value, nn.Module)
@@ -61,7 +61,7 @@ def _watch(point: AttentionPoint, found: list[torch.Tensor]) -> list[Any]:
 
 
 def direct(
-    x: torch.Tensor, value: torch.Tensor, alpha: torch.Tensor, point: AttentionPoint, whole: torch.Tensor
+    x: torch.Tensor, value: torch.Tensor, alpha: torch.Tensor, point: AttentionModules, whole: torch.Tensor
 ) -> torch.Tensor:
     """Return one layer's ratios and norms.
 

@@ -9,8 +9,9 @@ import torch
 
 from ops.mixing.decomposition import STAGES, MixingReader, Parts, quantities
 from ops.mixing.token_classes import ALL, CLASSES, TokenClasses
-from ops.model.activations import pad
+from ops.model.batches import pad
 from ops.model.load import ModelFacts, load_model
+from ops.model.numerics import set_numerics
 from ops.model.tokenizer import Tokens
 from ops.reducers.moments import Moments
 
@@ -45,7 +46,7 @@ class MixingResult:
 class MixingScorer:
     """A model ready to measure batches of sequences.
 
-    Sets the number of torch's threads of this process and switches TF32 off, as `ops.model.activations.Scorer` does.
+    Sets how torch computes in this process (`ops.model.numerics`).
 
     Args:
         facts: the model.
@@ -57,10 +58,7 @@ class MixingScorer:
     """
 
     def __init__(self, facts: ModelFacts, device: str, dtype: str, threads: int, pad_id: int) -> None:
-        if device == "cpu":
-            torch.set_num_threads(threads)
-        torch.backends.cuda.matmul.allow_tf32 = False
-        torch.backends.cudnn.allow_tf32 = False
+        set_numerics(device, threads)
         self.device, self.pad_id = torch.device(device), pad_id
         self.reader = MixingReader(load_model(facts, device, dtype), facts.model_type, facts.layers)
         self.names = quantities(self.reader.points[0].norm is not None)

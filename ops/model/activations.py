@@ -1,12 +1,12 @@
 """One forward pass: sentences in, the pooled activation of every neuron out."""
 
-from itertools import chain
 from typing import NamedTuple
 
-import numpy as np
 import torch
 
+from ops.model.batches import pad
 from ops.model.load import ModelFacts, load_model
+from ops.model.numerics import set_numerics
 from ops.model.pooling import Pooler
 from ops.model.sites import SiteReader
 from ops.model.tokenizer import Tokens
@@ -26,18 +26,14 @@ class ScoreOptions(NamedTuple):
 class Scorer:
     """A model ready to score batches.
 
-    Sets the number of torch's threads of this process and switches TF32 off, so that a batch gives the same bits
-    wherever it runs on the same kind of hardware.
+    Sets how torch computes in this process (`ops.model.numerics`).
 
     Raises:
         InputError: the model cannot be loaded or does not have the site.
     """
 
     def __init__(self, facts: ModelFacts, options: ScoreOptions, pad_id: int = 0) -> None:
-        if options.device == "cpu":
-            torch.set_num_threads(options.threads)
-        torch.backends.cuda.matmul.allow_tf32 = False
-        torch.backends.cudnn.allow_tf32 = False
+        set_numerics(options.device, options.threads)
         self.options = options
         self.pad_id = pad_id
         self.device = torch.device(options.device)
@@ -56,14 +52,3 @@ class Scorer:
     def widths(self) -> tuple[int, ...]:
         """Return the number of units of each layer at this site, by scoring one token."""
         return tuple(layer.shape[1] for layer in self.score([Tokens([0], [0], False)]))
-
-
-def pad(batch: list[Tokens], pad_id: int, device: torch.device) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Return ids (int64), real tokens and added tokens (bool), each `[sentences, longest]`, padded on the right."""
-    lengths = np.array([len(t.ids) for t in batch])
-    real = np.arange(lengths.max()) < lengths[:, None]
-    ids = np.full(real.shape, pad_id, np.int64)
-    ids[real] = np.fromiter(chain.from_iterable(t.ids for t in batch), np.int64, lengths.sum())
-    added = np.zeros(real.shape, bool)
-    added[real] = np.fromiter(chain.from_iterable(t.added for t in batch), bool, lengths.sum())
-    return torch.from_numpy(ids).to(device), torch.from_numpy(real).to(device), torch.from_numpy(added).to(device)

@@ -4,30 +4,15 @@ from dataclasses import dataclass
 
 from torch import nn
 
-from ops.errors import InputError
-
-# Names relative to a layer: attention, output matrix W_O, and (post-LN) the normalisation that takes the sum.
-_POST_LN = {
-    "attention.self": ("attention.output.dense", "attention.output.LayerNorm"),
-    "attention": ("attention.out_lin", "sa_layer_norm"),
-}
-_NAMES = {
-    "bert": "attention.self",
-    "roberta": "attention.self",
-    "xlm-roberta": "attention.self",
-    "camembert": "attention.self",
-    "electra": "attention.self",
-    "distilbert": "attention",
-    "gpt2": "attn",
-}
+from ops.model.architectures import Architecture, check_architecture, layer_list
 
 
 @dataclass(frozen=True)
-class AttentionPoint:
+class AttentionModules:
     """The modules of one layer.
 
     Attributes:
-        attention: computes the heads' context; its second result is what the attention function gives second.
+        attention: computes the heads' context; its second result is what the attention function returns second.
         projection: the output matrix W_O with its bias b_O.
         residual: the module whose first argument is the residual stream.
         norm: the LayerNorm that takes the sum of both, or None (pre-LN: no normalisation follows the sum).
@@ -39,40 +24,25 @@ class AttentionPoint:
     norm: nn.LayerNorm | None
 
 
-def attention_points(model: nn.Module, model_type: str, layers: int) -> list[AttentionPoint]:
-    """Find the points of every layer.
+def attention_modules(model: nn.Module, model_type: str, layers: int) -> list[AttentionModules]:
+    """Return the modules of every layer, from the first to the last.
 
     Args:
-        model: as `AutoModel` gives it.
+        model: a model as `AutoModel` loads it.
         model_type: its architecture's name in transformers.
         layers: number of its layers.
 
     Raises:
-        InputError: the architecture is not among those that are known.
+        InputError: the architecture's attention is not known.
     """
-    check_architecture(model_type)
-    lists = [m for m in model.modules() if isinstance(m, nn.ModuleList) and len(m) == layers]
-    return [_point(block, _NAMES[model_type]) for block in lists[0]]
+    architecture = check_architecture(model_type)
+    return [_modules(layer, architecture) for layer in layer_list(model, layers) or []]
 
 
-def check_architecture(model_type: str, name: str = "") -> None:
-    """Refuse an architecture whose attention is not known; `name` is what the user called the model.
-
-    Raises:
-        InputError: it is not known.
-    """
-    if model_type not in _NAMES:
-        raise InputError(
-            f"--model {name or model_type}: mixing in a {model_type} is not known; it works for {', '.join(_NAMES)} "
-            "(gpt2 without the stage after the normalisation)"
-        )
-
-
-def _point(block: nn.Module, attention: str) -> AttentionPoint:
-    if attention not in _POST_LN:
-        return AttentionPoint(block.get_submodule("attn"), block.get_submodule("attn.c_proj"), block, None)
-    projection, name = _POST_LN[attention]
-    norm = block.get_submodule(name)
+def _modules(layer: nn.Module, architecture: Architecture) -> AttentionModules:
+    attention, projection = (layer.get_submodule(name) for name in (architecture.attention, architecture.output))
+    if not architecture.norm:
+        return AttentionModules(attention, projection, layer, None)
+    norm = layer.get_submodule(architecture.norm)
     assert isinstance(norm, nn.LayerNorm)
-    own = block.get_submodule(attention)
-    return AttentionPoint(own, block.get_submodule(projection), own, norm)
+    return AttentionModules(attention, projection, attention, norm)

@@ -7,34 +7,10 @@ import torch
 from torch import nn
 
 from ops.errors import InputError
+from ops.model.architectures import check_architecture
 from ops.model.load import ModelFacts
 
 PROJECTIONS = ("q", "k", "v")
-
-# The modules that project, by architecture: three of them, or one whose output holds query, key and value in turn.
-_BERT = ("attention.self.query", "attention.self.key", "attention.self.value")
-_MODULES: dict[str, tuple[str, ...]] = {
-    "bert": _BERT,
-    "camembert": _BERT,
-    "electra": _BERT,
-    "roberta": _BERT,
-    "xlm-roberta": _BERT,
-    "distilbert": ("attention.q_lin", "attention.k_lin", "attention.v_lin"),
-    "gpt2": ("attn.c_attn",),
-}
-
-
-def check_architecture(facts: ModelFacts) -> None:
-    """Refuse an architecture whose projections are not known.
-
-    Raises:
-        InputError: it is neither of the BERT family with separate projections nor a GPT-2.
-    """
-    if facts.model_type not in _MODULES:
-        raise InputError(
-            f"--model {facts.name}: is a {facts.model_type}, whose query, key and value projections are not known "
-            f"here; give one of {', '.join(_MODULES)}"
-        )
 
 
 @dataclass(frozen=True)
@@ -42,8 +18,8 @@ class LayerProjections:
     """One layer's projections.
 
     Attributes:
-        modules: the modules that project, in order of their output; all of them read the layer's same input x.
-        weight: `[3, heads, size, width]` float32: W of query, key and value of each head, so that a head gives W x.
+        modules: the modules that project, in order of their output; all of them read the same input x of the layer.
+        weight: `[3, heads, size, width]` float32: W of query, key and value of each head, applied as W x.
         bias: `[3, heads, size]` float32.
     """
 
@@ -53,7 +29,7 @@ class LayerProjections:
 
     @property
     def heads(self) -> int:
-        """The number of heads."""
+        """The number of the layer's heads."""
         return int(self.weight.shape[1])
 
 
@@ -61,14 +37,14 @@ def head_projections(model: nn.Module, facts: ModelFacts) -> list[LayerProjectio
     """Return the projections of every layer, from the first to the last.
 
     Raises:
-        InputError: the architecture is not known.
+        InputError: the architecture's attention is not known, or its modules are not in every layer.
     """
-    check_architecture(facts)
+    architecture = check_architecture(facts.model_type, facts.name)
     config: Any = model.config
     heads = int(config.num_attention_heads)
     named = [
         [module for name, module in model.named_modules() if f".{name}".endswith(f".{end}")]
-        for end in _MODULES[facts.model_type]
+        for end in architecture.projections
     ]
     if any(len(found) != facts.layers for found in named):
         raise InputError(

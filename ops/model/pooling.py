@@ -53,7 +53,7 @@ class Pooler:
         self.last = torch.where(counted, place, -1).amax(1)
 
     def __call__(self, states: torch.Tensor) -> torch.Tensor:
-        """Pool `states` `[sentences, tokens, units]`, any float type; gives `[sentences, units]` float32."""
+        """Return `states`, `[sentences, tokens, units]` of any float type, pooled to `[sentences, units]` float32."""
         if self.pool == "cls":
             return states[:, 0].float()
         if self.pool == "last":
@@ -68,7 +68,7 @@ class Pooler:
 
 @compiled
 def _mean(states: npt.NDArray[np.float32], counted: npt.NDArray[np.bool_]) -> npt.NDArray[np.float32]:
-    # Reads what counts once, and copies nothing, which took torch's way twice as long.
+    # Reads what counts once and copies nothing; torch's way, which copies, took twice as long.
     sentences, tokens, units = states.shape
     means = np.empty((sentences, units), np.float32)
     total = np.empty(units, np.float64)

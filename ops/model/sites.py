@@ -1,4 +1,4 @@
-"""Where in each layer a neuron's activation is read: hooks that hand out states while the forward pass runs."""
+"""Where in each layer a neuron's activation is read: hooks that take the states while the forward pass runs."""
 
 from collections.abc import Callable
 from typing import Any
@@ -7,6 +7,7 @@ import torch
 from torch import nn
 
 from ops.errors import InputError
+from ops.model.architectures import layer_list
 
 SITES = ("hidden", "mlp", "attention")
 
@@ -42,46 +43,46 @@ _FEED_FORWARD_OUTPUT = (
 class SiteReader:
     """Reads one site of every layer of a model, in one forward pass.
 
-    `hidden`: what `output_hidden_states` gives for each layer (for the last one, the model's own output, so after a
+    `hidden`: what `output_hidden_states` returns for each layer (for the last one, the model's own output, so after a
     final normalisation where there is one). `mlp`: after the activation function, which is what enters the
     feed-forward's second matrix (in a gated layer, the product with the gate). `attention`: after the output
     projection W_O, before residual and normalisation.
 
     Args:
-        model: a model as `AutoModel` gives it.
+        model: a model as `AutoModel` loads it.
         layers: number of its layers.
         site: `hidden`, `mlp` or `attention`.
 
     Raises:
-        InputError: the architecture does not show where that site is.
+        InputError: where that site is in the architecture is not known.
     """
 
     def __init__(self, model: nn.Module, layers: int, site: str) -> None:
         self.model, self.layers, self.site = model, layers, site
-        self._blocks = _find_blocks(model, layers)
+        self._layer_modules = _find_layers(model, layers)
         if site != "hidden":
-            if self._blocks is None:
+            if self._layer_modules is None:
                 raise InputError(_unknown(model, site, "its layers do not stand in one list"))
-            self._points = [_find_point(model, block, site) for block in self._blocks]
+            self._site_modules = [_find_module(model, layer, site) for layer in self._layer_modules]
 
     def read(self, inputs: dict[str, torch.Tensor], take: Callable[[torch.Tensor], torch.Tensor]) -> list[torch.Tensor]:
         """Run the model and return `take(states)` for each layer, the states being `[sentences, tokens, units]`."""
         shape = inputs["input_ids"].shape
-        if self.site == "hidden" and self._blocks is None:
+        if self.site == "hidden" and self._layer_modules is None:
             states = self.model(**inputs, output_hidden_states=True).hidden_states
             return [take(s) for s in states[1:]]
         found: dict[int, torch.Tensor] = {}
         handles = []
         try:
             if self.site == "hidden":
-                for i, block in enumerate((self._blocks or [])[:-1]):
-                    handles.append(block.register_forward_hook(_after(found, i, take)))
+                for i, layer in enumerate((self._layer_modules or [])[:-1]):
+                    handles.append(layer.register_forward_hook(_output_hook(found, i, take)))
             elif self.site == "attention":
-                for i, point in enumerate(self._points):
-                    handles.append(point.register_forward_hook(_after(found, i, _shaped(take, shape))))
+                for i, module in enumerate(self._site_modules):
+                    handles.append(module.register_forward_hook(_output_hook(found, i, _unfolded(take, shape))))
             else:
-                for i, point in enumerate(self._points):
-                    handles.append(point.register_forward_pre_hook(_before(found, i, _shaped(take, shape))))
+                for i, module in enumerate(self._site_modules):
+                    handles.append(module.register_forward_pre_hook(_input_hook(found, i, _unfolded(take, shape))))
             last = self.model(**inputs).last_hidden_state
         finally:
             for handle in handles:
@@ -91,48 +92,45 @@ class SiteReader:
         return [found[i] for i in range(self.layers)]
 
 
-def _after(found: dict[int, torch.Tensor], i: int, take: Callable[[torch.Tensor], torch.Tensor]) -> Any:
+def _output_hook(found: dict[int, torch.Tensor], i: int, take: Callable[[torch.Tensor], torch.Tensor]) -> Any:
     def hook(module: nn.Module, args: Any, output: Any) -> None:
         found[i] = take(output[0] if isinstance(output, tuple) else output)
 
     return hook
 
 
-def _before(found: dict[int, torch.Tensor], i: int, take: Callable[[torch.Tensor], torch.Tensor]) -> Any:
+def _input_hook(found: dict[int, torch.Tensor], i: int, take: Callable[[torch.Tensor], torch.Tensor]) -> Any:
     def hook(module: nn.Module, args: Any) -> None:
         found[i] = take(args[0])
 
     return hook
 
 
-def _shaped(take: Callable[[torch.Tensor], torch.Tensor], shape: torch.Size) -> Callable[[torch.Tensor], torch.Tensor]:
-    """Some architectures fold sentences and tokens into one axis before the feed-forward: unfold it."""
+def _unfolded(
+    take: Callable[[torch.Tensor], torch.Tensor], shape: torch.Size
+) -> Callable[[torch.Tensor], torch.Tensor]:
+    """Return `take` for states whose sentences and tokens an architecture may have folded into one axis."""
     return lambda states: take(states.view(*shape, states.shape[-1]))
 
 
-def _find_blocks(model: nn.Module, layers: int) -> list[nn.Module] | None:
+def _find_layers(model: nn.Module, layers: int) -> list[nn.Module] | None:
     """Return the layers, or None where hooks on them would not do.
 
     ALBERT runs one shared layer again and again; inside XLNet tokens come before sentences.
     """
     if getattr(getattr(model, "config", None), "model_type", "") in ("albert", "xlnet"):
         return None
-    lists = [
-        (name.count("."), list(module))
-        for name, module in model.named_modules()
-        if isinstance(module, nn.ModuleList) and len(module) == layers
-    ]
-    return min(lists, key=lambda found: found[0])[1] if lists else None
+    return layer_list(model, layers)
 
 
-def _find_point(model: nn.Module, block: nn.Module, site: str) -> nn.Module:
+def _find_module(model: nn.Module, layer: nn.Module, site: str) -> nn.Module:
     names = _ATTENTION_OUTPUT if site == "attention" else _FEED_FORWARD_OUTPUT
-    inside = dict(block.named_modules())
-    points = [inside[name] for name in names if name in inside]
-    if len(points) != 1:
-        raise InputError(_unknown(model, site, f"{len(points)} of the known names stand in a layer"))
-    point: nn.Module = points[0]
-    return point
+    inside = dict(layer.named_modules())
+    modules = [inside[name] for name in names if name in inside]
+    if len(modules) != 1:
+        raise InputError(_unknown(model, site, f"{len(modules)} of the known names stand in a layer"))
+    module: nn.Module = modules[0]
+    return module
 
 
 def _unknown(model: nn.Module, site: str, why: str) -> str:

@@ -41,14 +41,14 @@ class Tokenizer:
         self.mask_id: int | None = self._own.mask_token_id
         self.cls_id: int | None = self._own.cls_token_id
         self.sep_id: int | None = self._own.sep_token_id
-        self._check_real(facts)
+        self._check_vocabulary(facts)
         self._fast = self._own.backend_tokenizer if self._own.is_fast else None
         if self._fast is not None:
             self._fast.no_padding()
             self._fast.enable_truncation(self.limit)
 
-    def _check_real(self, facts: ModelFacts) -> None:
-        """Where a directory has no tokenizer's files, transformers makes one up that has special tokens alone."""
+    def _check_vocabulary(self, facts: ModelFacts) -> None:
+        """Refuse what transformers makes up where a directory has no tokenizer: one of special tokens alone."""
         if not set(self._own.get_vocab()) - set(self._own.all_special_tokens):
             raise InputError(
                 f"--model {facts.name}: its tokenizer cannot be loaded (a vocabulary of special tokens alone); "
@@ -56,7 +56,7 @@ class Tokenizer:
             )
 
     def encode(self, texts: list[str]) -> list[Tokens]:
-        """Tokenize sentences, each by itself."""
+        """Return the tokens of sentences, each tokenized by itself."""
         if self._fast is not None:
             found = self._fast.encode_batch_fast(texts, add_special_tokens=True)
             return [Tokens(e.ids, e.special_tokens_mask, bool(e.overflowing)) for e in found]
@@ -68,7 +68,7 @@ class Tokenizer:
         return Tokens(out["input_ids"], out["special_tokens_mask"], whole > len(out["input_ids"]))
 
     def decode(self, ids: list[int]) -> list[str | None]:
-        """Return the tokens' strings; None for an id that the tokenizer never gives."""
+        """Return the tokens' strings; None for an id that the tokenizer never produces."""
         return list(self._own.convert_ids_to_tokens(ids))
 
     @property
@@ -83,7 +83,7 @@ class Tokenizer:
         return self.cls_id is not None and bool(first.ids) and first.ids[0] == self.cls_id and bool(first.added[0])
 
     def vocabulary(self) -> list[str]:
-        """Return every token's string, by id; an id that no token has gives an empty one."""
+        """Return every token's string by id; an empty one for an id that no token has."""
         strings = [""] * (max(self._own.get_vocab().values()) + 1)
         for token, number in self._own.get_vocab().items():
             strings[number] = token

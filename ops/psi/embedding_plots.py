@@ -5,9 +5,9 @@ import numpy.typing as npt
 from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 
-from ops.figure_panels import TYPE_COLOURS, label_outer, panels
+from ops.figures import label_outer, panels
 from ops.psi.position_geometry import Plane
-from ops.psi.token_types import TYPES
+from ops.psi.token_types import TYPE_COLOURS, TYPES
 
 Floats = npt.NDArray[np.floating]
 

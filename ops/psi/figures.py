@@ -7,7 +7,7 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 from torch import nn
 
-from ops.figure_files import save_figure
+from ops.figures import save_figure
 from ops.model.head_projections import head_projections, word_embeddings
 from ops.model.load import ModelFacts
 from ops.psi.embedding_plots import draw_cosines, draw_plane, draw_position_attention

@@ -9,8 +9,8 @@ from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from ops.figure_panels import TYPE_COLOURS, label_outer, panels
-from ops.psi.token_types import TYPES
+from ops.figures import label_outer, panels
+from ops.psi.token_types import TYPE_COLOURS, TYPES
 
 Floats = npt.NDArray[np.floating]
 

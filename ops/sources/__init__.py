@@ -1,1 +1,1 @@
-"""Where text comes from: one file a format, each giving rows."""
+"""Where text comes from: a file for each format, each of which yields rows."""

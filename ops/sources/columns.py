@@ -1,4 +1,4 @@
-"""Checks of a table's columns."""
+"""The check of a table's columns that every format with columns makes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,16 @@ from ops.errors import InputError
 
 
 def require_columns(path: str, columns: Sequence[str], text_column: str) -> None:
-    """Raise `InputError` unless the columns hold the text column and no name stands twice."""
+    """Refuse columns without the text column, or with a name that stands twice.
+
+    Args:
+        path: what the user named, for the message.
+        columns: the names of all columns.
+        text_column: the name of the one that holds the text.
+
+    Raises:
+        InputError: naming the column.
+    """
     twice = [column for column, count in Counter(columns).items() if count > 1]
     if twice:
         raise InputError(f"{path}: the column {twice[0]!r} stands {columns.count(twice[0])} times; rename all but one")

@@ -8,22 +8,30 @@ from collections.abc import Iterator
 
 from ops.errors import InputError, one_line
 from ops.sources.columns import require_columns
-from ops.sources.lines import BrokenStream, read_lines, text_of
+from ops.sources.lines import BrokenStream, decode_line, read_lines
 from ops.sources.rows import ROW_BYTES, Broken, OnError, Row, broken, printable, to_row
 
 
 def read_csv(
     path: str, *, text_column: str = "text", on_error: OnError = "fail", name: str | None = None
 ) -> Iterator[Row | Broken]:
-    """The rows of a comma-separated file (RFC 4180): quoted cells may hold newlines, an empty cell is null.
+    """Return the rows of a comma-separated file (RFC 4180): quoted cells may hold newlines, an empty cell is null.
 
     `doc_id` is the cell of that column, or `name:row` from 0; the other cells are metadata, never converted.
-    Raises `InputError` for an unreadable header, a column name given twice, no text column, and, under
-    `fail`, a row with a wrong number of cells or wrong quotes.
+
+    Args:
+        path: the file.
+        text_column: the column of the text.
+        on_error: under `reject` a row with a wrong number of cells or wrong quotes is `broken`.
+        name: of the file in `doc_id`; by default its own.
+
+    Raises:
+        InputError: the header cannot be read, names a column twice or has no text column; under `fail` a row is
+            broken.
     """
     name = name or os.path.basename(path)
     csv.field_size_limit(ROW_BYTES)  # a setting of the whole process; the default refuses a cell of 128 kB
-    records = csv.reader((text_of(line) for line in read_lines(path)), strict=True)
+    records = csv.reader((decode_line(line) for line in read_lines(path)), strict=True)
     header = _header(path, records, text_column)
     number = 0
     while True:

@@ -9,8 +9,7 @@ import pyarrow as pa
 from pyarrow import types
 
 from ops.errors import InputError, one_line
-from ops.sources.arrow_text import is_bytes, is_scalar, is_string, scalars, texts
-from ops.sources.batch_rows import batch_rows
+from ops.sources.arrow_rows import batch_rows, is_string, read_columns, require_text, scalars, texts
 from ops.sources.columns import require_columns
 from ops.sources.hub_spec import HubSpec, open_splits
 from ops.sources.presets import PRESETS, Column, Preset
@@ -33,11 +32,21 @@ def read_hub(
     on_error: OnError = "fail",
     name: str,
 ) -> Iterator[Row | Broken]:
-    """The rows of shard `shard` of `shards` in their order; `doc_id` from its column, or `name:row` from 0.
+    """Return the rows of one shard in their order; `doc_id` from its column, or `name:row` from 0.
 
-    A preset names its own columns; else the text is `text_column` and every other scalar column is metadata, a
-    class label by its name. Raises `InputError` under `fail` for data that cannot be decoded (under `reject`
-    the rest of the shard is one `broken`), and the connection's own error where that breaks.
+    Args:
+        spec: the dataset.
+        commit: its revision.
+        split: the split that the shard belongs to.
+        shard, shards: the shard's number from 0, and how many the split has.
+        text_column: the column of the text; every other scalar column is metadata, a class label by its name. A
+            preset names its own columns.
+        on_error: under `reject` the rest of a shard that cannot be decoded is one `broken`.
+        name: of the shard in `doc_id`.
+
+    Raises:
+        InputError: under `fail`, data that cannot be decoded.
+        OSError: the connection's own error where that breaks.
     """
     stream = open_splits(spec, commit)[split].shard(num_shards=shards, index=shard)
     preset = PRESETS.get(spec.preset)
@@ -49,7 +58,7 @@ def read_hub(
             table = next(tables, None)
             if table is None:
                 return
-            batch = from_preset(table, features, preset) if preset else plain(table, features, text_column)
+            batch = preset_batch(table, features, preset) if preset else plain_batch(table, features, text_column)
         except Exception as error:
             if not _is_damage(error):
                 raise
@@ -61,9 +70,10 @@ def read_hub(
 
 
 def column_types(spec: HubSpec, stream: IterableDataset) -> dict[str, pa.DataType]:
-    """The columns of a split and their types; from its first row where the dataset doesn't say.
+    """Return the columns of a split and their types; from its first row where the dataset doesn't say.
 
-    Raises `InputError` where that row cannot be read.
+    Raises:
+        InputError: that row cannot be read.
     """
     if stream.features is not None:
         return {field.name: field.type for field in stream.features.arrow_schema}
@@ -75,7 +85,11 @@ def column_types(spec: HubSpec, stream: IterableDataset) -> dict[str, pa.DataTyp
 
 
 def check_columns(spec: HubSpec, columns: dict[str, pa.DataType], text_column: str) -> None:
-    """Raise `InputError` unless the columns hold the text and what else a preset reads."""
+    """Refuse columns that lack the text or what else a preset reads.
+
+    Raises:
+        InputError: one is missing, stands twice, or is no text.
+    """
     preset = PRESETS.get(spec.preset)
     shown = f"--corpus {spec.shown}"
     if preset is not None:
@@ -85,33 +99,28 @@ def check_columns(spec: HubSpec, columns: dict[str, pa.DataType], text_column: s
         if missing:
             raise InputError(f"{shown}: {spec.hub} has no column {missing[0]!r}, only {', '.join(columns)}")
     require_columns(shown, list(columns), text_column)
-    kind = columns[text_column]
-    if not (is_string(kind) or is_bytes(kind)):
-        raise InputError(f"{shown}: the column {text_column!r} is {kind}, expected text; see --text-column")
+    require_text(shown, text_column, columns[text_column])
 
 
-def from_preset(table: pa.Table, features: Features | None, preset: Preset) -> pa.RecordBatch:
-    """The columns `text`, `doc_id` and metadata that a preset makes of a table's."""
-    columns = {"text": _whole(table[preset.text])}
+def preset_batch(table: pa.Table, features: Features | None, preset: Preset) -> pa.RecordBatch:
+    """Return the columns `text`, `doc_id` and metadata that a preset makes of a table's."""
+    columns = {"text": _one_array(table[preset.text])}
     if preset.doc_id is not None:
-        columns["doc_id"] = pa.array(_values(table, features, preset.doc_id), pa.string())
+        columns["doc_id"] = pa.array(_preset_values(table, features, preset.doc_id), pa.string())
     for key, column in preset.meta.items():
-        columns[key] = pa.array(_values(table, features, column), pa.string())
+        columns[key] = pa.array(_preset_values(table, features, column), pa.string())
     return pa.RecordBatch.from_pydict(columns)
 
 
-def plain(table: pa.Table, features: Features | None, text_column: str) -> pa.RecordBatch:
-    """A table's text and scalar columns, class labels as their names, everything else left out."""
-    columns = {}
-    for field in table.schema:
-        own_id = field.name == "doc_id" and is_bytes(field.type)
-        if field.name == text_column or own_id or is_scalar(field.type):
-            columns[field.name] = _named(table, features, field.name)
-    return pa.RecordBatch.from_pydict(columns)
+def plain_batch(table: pa.Table, features: Features | None, text_column: str) -> pa.RecordBatch:
+    """Return a table's text and scalar columns, class labels as their names, everything else left out."""
+    names = read_columns(table.schema, text_column)
+    return pa.RecordBatch.from_pydict({name: _column(table, features, name) for name in names})
 
 
-def _named(table: pa.Table, features: Features | None, name: str) -> pa.Array:
-    column = _whole(table[name])
+def _column(table: pa.Table, features: Features | None, name: str) -> pa.Array:
+    """Return a column, of class labels their names."""
+    column = _one_array(table[name])
     names: Any = getattr((features or {}).get(name), "names", None)
     if not names or not types.is_integer(column.type):
         return column
@@ -119,8 +128,8 @@ def _named(table: pa.Table, features: Features | None, name: str) -> pa.Array:
     return pa.array(labels, pa.string())
 
 
-def _values(table: pa.Table, features: Features | None, column: Column) -> list[str | None]:
-    values = _named(table, features, column.name)
+def _preset_values(table: pa.Table, features: Features | None, column: Column) -> list[str | None]:
+    values = _column(table, features, column.name)
     if types.is_list(values.type) or types.is_large_list(values.type):
         entries = [entry[0] if entry else None for entry in values.to_pylist()]
         values = pa.array(entries, values.type.value_type)
@@ -129,12 +138,12 @@ def _values(table: pa.Table, features: Features | None, column: Column) -> list[
     return [(column.values.get(value) if column.values else value) if value else None for value in stripped]
 
 
-def _whole(column: pa.ChunkedArray) -> pa.Array:
+def _one_array(column: pa.ChunkedArray) -> pa.Array:
     whole = column.combine_chunks()
     return pa.concat_arrays(whole.chunks) if isinstance(whole, pa.ChunkedArray) else whole
 
 
 def _is_damage(error: Exception) -> bool:
-    """Whether what is stored is broken, not the way to it: pyarrow's bare OSError is its word for bad bytes."""
+    """Tell whether what is stored is broken, not the way to it: a bare OSError is pyarrow's word for bad bytes."""
     bare = type(error) is OSError and error.errno is None
     return bare or isinstance(error, ValueError | TypeError | KeyError | pa.ArrowException)

@@ -1,4 +1,4 @@
-"""Datasets of the Hugging Face hub: their specs, their revision and their streams."""
+"""Datasets of the Hugging Face hub: what `--corpus` names of them, their revision and their streams."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _HELP = "check the name and the connection, or download its files and name them"
 
 @dataclass(frozen=True)
 class HubSpec:
-    """What of the hub a source names: a dataset and, where not empty, its revision, configuration and split."""
+    """What a source names of the hub: a dataset and, where not empty, its revision, configuration and split."""
 
     hub: str
     revision: str = ""
@@ -49,10 +49,14 @@ class HubSpec:
 
 
 def parse_hub(spec: str, path: str) -> HubSpec | None:
-    """The dataset that a value of `--corpus` names by preset or `hf:`; None for anything else.
+    """Return the dataset that a value of `--corpus` names by preset or `hf:`; None for anything else.
 
-    `path` is the value without `NAME=`. Behind the id may stand `@REVISION`. Raises `InputError` for a value
-    that begins with `hf:` and goes on in another form.
+    Args:
+        spec: the whole value, for the message.
+        path: the value without `NAME=`; `@REVISION` may follow the dataset's id.
+
+    Raises:
+        InputError: it begins with `hf:` and goes on in another form.
     """
     if path in PRESETS:
         return HubSpec(PRESETS[path].hub, PRESETS[path].revision, preset=path)
@@ -66,7 +70,7 @@ def parse_hub(spec: str, path: str) -> HubSpec | None:
 
 @contextmanager
 def _few_retries() -> Iterator[None]:
-    """Let `datasets` fail within seconds: its own 20 retries are for a stream that breaks in the middle."""
+    """Make `datasets` fail within seconds inside the `with`: its 20 retries are for a stream that breaks midway."""
     from datasets import config
 
     kept = {name: getattr(config, name) for name in _RETRIES}
@@ -81,9 +85,10 @@ def _few_retries() -> Iterator[None]:
 
 @lru_cache
 def commit_of(spec: HubSpec) -> str:
-    """The commit that the spec's revision is now; asks the hub once, for a few seconds.
+    """Return the commit that the spec's revision is now; asks the hub once, for at most 8 seconds.
 
-    Raises `InputError` where there is no such dataset or revision or the hub cannot be reached.
+    Raises:
+        InputError: there is no such dataset or revision, or the hub cannot be reached.
     """
     import huggingface_hub
     from huggingface_hub.errors import RepositoryNotFoundError, RevisionNotFoundError
@@ -102,10 +107,11 @@ def commit_of(spec: HubSpec) -> str:
 
 @lru_cache
 def open_splits(spec: HubSpec, commit: str) -> dict[str, IterableDataset]:
-    """The streams of the dataset's splits at a commit, in their order; of one split where the spec names it.
+    """Return the streams of a dataset's splits at a commit, in their order; of one split where the spec names it.
 
-    Raises `InputError` where `datasets` cannot load it, or it has no such configuration or split; the message
-    names those that it has.
+    Raises:
+        InputError: `datasets` cannot load it, or it has no such configuration or split; the message names those that
+            it has.
     """
     import datasets
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from ops.errors import one_line
 from ops.sources.columns import require_columns
-from ops.sources.lines import BrokenStream, read_lines, text_of
+from ops.sources.lines import BrokenStream, decode_line, read_lines
 from ops.sources.rows import Broken, OnError, Row, broken, printable, scalar_text, to_row
 
 _OBJECTS_WITHOUT_TEXT = 100  # so many before the column counts as missing: a null is often left out
@@ -17,10 +17,16 @@ _OBJECTS_WITHOUT_TEXT = 100  # so many before the column counts as missing: a nu
 def read_jsonl(
     path: str, *, text_column: str = "text", on_error: OnError = "fail", name: str | None = None
 ) -> Iterator[Row | Broken]:
-    """The objects of JSON Lines; `doc_id` from that key, or `name:line` from 0; other scalars are metadata.
+    """Return the objects of JSON Lines; `doc_id` from that key, or `name:line` from 0; other scalars are metadata.
 
-    A blank line or a null text is `empty`. Raises `InputError` where none of the first 100 objects has the
-    text column, and, under `fail`, for a line that is not JSON or no object.
+    Args:
+        path: the file; a blank line or a null text is `empty`.
+        text_column: the key of the text.
+        on_error: under `reject` a line that is not JSON or no object is `broken`.
+        name: of the file in `doc_id`; by default its own.
+
+    Raises:
+        InputError: none of the first 100 objects has the text column; under `fail` a line is broken.
     """
     name = name or os.path.basename(path)
     number = objects = 0
@@ -29,7 +35,7 @@ def read_jsonl(
         for line in read_lines(path):
             doc_id = f"{name}:{number}"
             number += 1
-            text = text_of(line)
+            text = decode_line(line)
             if not text.strip():
                 yield Broken("", doc_id, "empty")
                 continue

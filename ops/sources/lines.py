@@ -13,8 +13,7 @@ import pyarrow as pa
 from ops.errors import one_line
 from ops.sources.rows import ROW_BYTES
 from ops.sources.spec import compression
-from ops.storage.streams import open_stream
-from ops.storage.watched import Watched
+from ops.storage.streams import ErrorRecordingStream, open_stream
 
 BOM = b"\xef\xbb\xbf"
 _BLOCK = 1 << 18  # bytes
@@ -25,10 +24,12 @@ class BrokenStream(Exception):
 
 
 def read_lines(path: str) -> Iterator[bytes]:
-    """Every line with its end, a byte-order mark at the start taken off.
+    """Return every line with its end, a byte-order mark at the start of the file taken off.
 
-    Raises `InputError` where the file cannot be opened, `BrokenStream` after the last whole line before
-    damage, and whatever `OSError` the storage gives, which is no fault of the file.
+    Raises:
+        InputError: the file cannot be opened.
+        BrokenStream: the file is damaged; raised after the last whole line before the damage.
+        OSError: the storage's own error, which is no fault of the file.
     """
     raw = open_stream(path)
     with raw:
@@ -50,8 +51,8 @@ def read_lines(path: str) -> Iterator[bytes]:
             yield line
 
 
-def text_of(line: bytes) -> str:
-    """A line's text, bytes that are not UTF-8 kept as lone surrogates, which `to_row` refuses."""
+def decode_line(line: bytes) -> str:
+    """Return a line's text, bytes that are not UTF-8 kept as lone surrogates, which `to_row` refuses."""
     return line.decode("utf-8", "surrogateescape")
 
 
@@ -59,15 +60,15 @@ def _decompressed(raw: pa.NativeFile, method: str | None) -> IO[bytes]:
     if method == "gzip":
         return cast(IO[bytes], gzip.GzipFile(fileobj=cast(Any, raw)))
     if method == "zstd":
-        return io.BufferedReader(_Zstd(raw), _BLOCK)
+        return io.BufferedReader(_ZstdStream(raw), _BLOCK)
     return cast(IO[bytes], io.BufferedReader(cast(Any, raw), _BLOCK))
 
 
-class _Zstd(io.RawIOBase):
-    """Frames of zstd, decompressed as far as they go."""
+class _ZstdStream(io.RawIOBase):
+    """The content of zstd frames, as far as they can be decompressed."""
 
     def __init__(self, raw: pa.NativeFile) -> None:
-        self.storage = Watched(raw)
+        self.storage = ErrorRecordingStream(raw)
         self.stream = pa.CompressedInputStream(pa.PythonFile(self.storage, "r"), "zstd")
 
     def readable(self) -> bool:

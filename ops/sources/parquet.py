@@ -9,12 +9,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ops.errors import InputError, one_line
-from ops.sources.arrow_text import is_bytes, is_scalar, is_string
-from ops.sources.batch_rows import batch_rows
+from ops.sources.arrow_rows import batch_rows, read_columns, require_text
 from ops.sources.columns import require_columns
 from ops.sources.rows import Broken, OnError, Row, broken, printable
-from ops.storage.streams import open_random
-from ops.storage.watched import Watched
+from ops.storage.streams import ErrorRecordingStream, open_seekable
 
 _BATCH_BYTES = 1 << 24  # of decoded values, so that rows of 10 MB come one by one
 _BATCH_ROWS = 8192
@@ -22,34 +20,37 @@ _RUN_BYTES = 1 << 26  # of compressed values: what one worker reads at a time
 _DAMAGE = (OSError, ValueError, MemoryError, pa.ArrowException)
 
 
-def open_parquet(path: str, text_column: str) -> tuple[pq.ParquetFile, Watched]:
-    """An open Parquet file and its stream; `InputError` for an unreadable footer or no column of text."""
+def open_parquet(path: str, text_column: str) -> tuple[pq.ParquetFile, ErrorRecordingStream]:
+    """Return an open Parquet file and its stream.
+
+    Raises:
+        InputError: its footer cannot be read, or it has no column of text by that name.
+    """
     file, stream = _open(path)
     schema = file.schema_arrow
     require_columns(path, [printable(column) for column in schema.names], text_column)
-    kind = schema.field(text_column).type
-    if not (is_string(kind) or is_bytes(kind)):
-        raise InputError(f"{path}: the column {text_column!r} is {kind}, expected text; name the text by --text-column")
+    require_text(path, text_column, schema.field(text_column).type)
     return file, stream
 
 
 def row_group_runs(path: str) -> list[tuple[int, int, int]]:
-    """Runs of row groups of about 64 MB as stored: the first group, the one after the last, the first row.
+    """Cut a file into runs of row groups of about 64 MB as stored, each as (start, stop, first row).
 
-    Raises `InputError` for an unreadable footer.
+    Raises:
+        InputError: its footer cannot be read.
     """
     file, _ = _open(path)
-    runs, begin, first, row, size = [], 0, 0, 0, 0
+    runs, start, first, row, size = [], 0, 0, 0, 0
     with file:
         for number in range(file.num_row_groups):
             group = file.metadata.row_group(number)
             size += sum(group.column(place).total_compressed_size for place in range(group.num_columns))
             row += group.num_rows
             if size >= _RUN_BYTES:
-                runs.append((begin, number + 1, first))
-                begin, first, size = number + 1, row, 0
-        if begin < file.num_row_groups or not runs:
-            runs.append((begin, file.num_row_groups, first))
+                runs.append((start, number + 1, first))
+                start, first, size = number + 1, row, 0
+        if start < file.num_row_groups or not runs:
+            runs.append((start, file.num_row_groups, first))
     return runs
 
 
@@ -60,21 +61,29 @@ def read_parquet(
     on_error: OnError = "fail",
     name: str | None = None,
     first_group: int = 0,
-    behind_group: int | None = None,
+    stop_group: int | None = None,
     first_row: int = 0,
 ) -> Iterator[Row | Broken]:
-    """The rows of a Parquet file; `doc_id` from its column, or `name:row` from 0; other scalars are metadata.
+    """Return the rows of a Parquet file; `doc_id` from its column, or `name:row` from 0; other scalars are metadata.
 
-    The text is a column of strings, of bytes in UTF-8, or a dictionary of them. Only the row groups from
-    `first_group` (whose first row is the file's `first_row`) to the one before `behind_group` are read.
-    Raises `InputError` as `open_parquet` does and, under `fail`, for a damaged row group; under `reject` each
-    of its lost rows is `broken`.
+    Args:
+        path: the file.
+        text_column: the column of the text: strings, bytes in UTF-8, or a dictionary of them.
+        on_error: under `reject` each row that is lost to damage is `broken`.
+        name: of the file in `doc_id`; by default its own.
+        first_group, stop_group: the row groups that are read, from the first to the one before `stop_group`; None
+            for all that follow.
+        first_row: number in the file of the first row of `first_group`.
+
+    Raises:
+        InputError: as `open_parquet` does; under `fail` for a damaged row group too.
+        OSError: the storage's own error, which is no fault of the file.
     """
     name = name or os.path.basename(path)
     file, stream = open_parquet(path, text_column)
     with file:
         first = first_row
-        for group in range(first_group, file.num_row_groups if behind_group is None else behind_group):
+        for group in range(first_group, file.num_row_groups if stop_group is None else stop_group):
             rows = file.metadata.row_group(group).num_rows
             done = 0
             try:
@@ -92,8 +101,8 @@ def read_parquet(
             first += rows
 
 
-def _open(path: str) -> tuple[pq.ParquetFile, Watched]:
-    stream = Watched(open_random(path))
+def _open(path: str) -> tuple[pq.ParquetFile, ErrorRecordingStream]:
+    stream = ErrorRecordingStream(open_seekable(path))
     if stream.raw.size() == 0:
         raise InputError(f"{path}: the file is empty; expected a Parquet file")
     try:
@@ -111,13 +120,9 @@ def _open(path: str) -> tuple[pq.ParquetFile, Watched]:
 
 
 def _batches(file: pq.ParquetFile, group: int, text_column: str) -> Iterator[pa.RecordBatch]:
-    schema, info = file.schema_arrow, file.metadata.row_group(group)
-    columns = [field.name for field in schema if field.name == text_column or _wanted(field)]
+    info = file.metadata.row_group(group)
+    columns = read_columns(file.schema_arrow, text_column)
     size = info.total_byte_size // max(1, info.num_rows)
     rows = min(_BATCH_ROWS, max(1, _BATCH_BYTES // max(1, size)))
     batches: Iterator[pa.RecordBatch] = file.iter_batches(rows, row_groups=[group], columns=columns, use_threads=False)
     return batches
-
-
-def _wanted(field: pa.Field) -> bool:
-    return is_scalar(field.type) or (field.name == "doc_id" and is_bytes(field.type))

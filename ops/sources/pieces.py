@@ -1,4 +1,4 @@
-"""A source as pieces that are read apart, its checks and its fingerprint."""
+"""A source as pieces, each read by one worker; its checks and its fingerprint."""
 
 from __future__ import annotations
 
@@ -26,18 +26,26 @@ from ops.storage.streams import open_stream
 
 _READERS = {"txt": read_txt, "csv": read_csv, "jsonl": read_jsonl}
 _CHECKED_ROWS = 200
-_WIDE = {b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
+_UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 _BLOCK = 1 << 20  # bytes
-_STREAMS = 8  # files that are hashed at a time
+_HASHED_AT_A_TIME = 8  # files
 
 
 @dataclass(frozen=True)
 class Piece:
-    """What one worker reads at a time, `index`-th of its source: a file (`name` in doc_ids), a package or a shard.
+    """What one worker reads at a time: a file, some row groups of a Parquet file, a package, or a shard on the hub.
 
-    Of Parquet it is the row groups from `first_group`, whose first row is the file's `first_row`, to the one
-    before `behind_group` (None: to the end). Of the hub it is shard `shard` of the `shards` of a split; `file` is
-    the dataset's id, `revision` the commit.
+    Attributes:
+        dataset: name of the source's dataset.
+        kind: the source's (`pydocs hub txt csv jsonl parquet`).
+        file: the file, the package, or the dataset's id on the hub.
+        name: what stands for it in `doc_id`.
+        index: the piece's place in its source, from 0.
+        first_group, stop_group: of Parquet, the row groups from the first to the one before `stop_group` (None: to
+            the end).
+        first_row: number in the file of the first row of `first_group`.
+        preset, revision, config, split: of the hub, the preset, commit, configuration and split.
+        shard, shards: of the hub, the shard's number from 0, and how many the split has.
     """
 
     dataset: str
@@ -46,7 +54,7 @@ class Piece:
     name: str
     index: int
     first_group: int = 0
-    behind_group: int | None = None
+    stop_group: int | None = None
     first_row: int = 0
     preset: str = ""
     revision: str = ""
@@ -57,24 +65,30 @@ class Piece:
 
 
 def pieces(source: Source) -> list[Piece]:
-    """The pieces of a source in a fixed order: a file or package each, row groups of a large Parquet file, a shard.
+    """Return the pieces of a source in a fixed order.
 
     A piece of a file is named after it, or, for a glob, by its path below the folder that all files share.
-    Raises `InputError` where the footer of a Parquet file cannot be read, or the hub not be reached.
+
+    Raises:
+        InputError: the footer of a Parquet file cannot be read, or the hub cannot be reached.
     """
     if source.kind == "pydocs":
         found = [Piece(source.dataset, source.kind, package, package, 0) for package in pydocs_pieces()]
     elif source.hub is not None:
-        found = _shards(source.dataset, source.hub)
+        found = _hub_pieces(source.dataset, source.hub)
     else:
-        found = [Piece(source.dataset, source.kind, file, name, 0) for file, name in _files(source)]
+        found = [Piece(source.dataset, source.kind, file, name, 0) for file, name in _named_files(source)]
     if source.kind == "parquet":
-        found = [part for piece in found for part in _parts(piece)]
+        found = [part for piece in found for part in _row_group_pieces(piece)]
     return [replace(piece, index=index) for index, piece in enumerate(found)]
 
 
 def read_piece(piece: Piece, text_column: str = "text", on_error: OnError = "fail") -> Iterator[Row | Broken]:
-    """The rows of a piece in their order; `InputError` as its reader raises it."""
+    """Return the rows of a piece in their order.
+
+    Raises:
+        InputError: as the piece's reader raises it.
+    """
     if piece.kind == "pydocs":
         return read_pydocs(piece.file)
     if piece.kind == "hub":
@@ -83,13 +97,18 @@ def read_piece(piece: Piece, text_column: str = "text", on_error: OnError = "fai
         return read_hub(hub, *place, text_column=text_column, on_error=on_error, name=piece.name)
     options: dict[str, Any] = {"text_column": text_column, "on_error": on_error, "name": piece.name}
     if piece.kind == "parquet":
-        options |= {"first_group": piece.first_group, "behind_group": piece.behind_group, "first_row": piece.first_row}
+        options |= {"first_group": piece.first_group, "stop_group": piece.stop_group, "first_row": piece.first_row}
         return read_parquet(piece.file, **options)
     return _READERS[piece.kind](piece.file, **options)
 
 
 def check_source(source: Source, text_column: str = "text") -> None:
-    """Raise `InputError` unless every file opens and has the text column (Parquet: and a readable footer)."""
+    """Refuse a source that cannot be read, by the beginning of each file or by its footer.
+
+    Raises:
+        InputError: a file cannot be opened, is not UTF-8, or has no text column; a package is not installed; the hub
+            cannot be reached.
+    """
     if source.kind == "pydocs":
         package_versions()
         return
@@ -97,25 +116,28 @@ def check_source(source: Source, text_column: str = "text") -> None:
         for stream in open_splits(source.hub, commit_of(source.hub)).values():
             check_columns(source.hub, column_types(source.hub, stream), text_column)
         return
-    for path, name in _files(source):
+    for path, name in _named_files(source):
         if source.kind == "parquet":
             file, _ = open_parquet(path, text_column)
             file.close()
             continue
         with open_stream(path) as stream:
-            encoding = _WIDE.get(stream.read(2))
-        if encoding:
-            raise InputError(f"{path}: the text is {encoding}, expected UTF-8; convert it, as with iconv")
+            wide = stream.read(2) in _UTF16_MARKS
+        if wide:
+            raise InputError(f"{path}: the text is UTF-16, expected UTF-8; convert it, as with iconv")
         rows = _READERS[source.kind](path, text_column=text_column, on_error="reject", name=name)
         for _ in islice(rows, _CHECKED_ROWS):
             pass
 
 
 def source_fingerprint(source: Source) -> str:
-    """SHA-256, in hexadecimal, of the names and bytes of a source's files.
+    """Return the SHA-256, in hexadecimal, of the names and bytes of a source's files.
 
     Of `pydocs` it is that of the packages' versions; of the hub that of the dataset, its commit and, for a
     preset, what is made of its columns.
+
+    Raises:
+        InputError: a file cannot be opened, a package is not installed, or the hub cannot be reached.
     """
     digest = hashlib.sha256(source.kind.encode())
     if source.kind == "pydocs":
@@ -126,15 +148,15 @@ def source_fingerprint(source: Source) -> str:
         hub = source.hub
         digest.update(f"\n{hub.hub} {commit_of(hub)} {hub.config} {hub.split} {PRESETS.get(hub.preset)}".encode())
         return digest.hexdigest()
-    files = _files(source)
-    with ThreadPoolExecutor(_STREAMS) as pool:
-        contents = pool.map(_content, [path for path, _ in files])
+    files = _named_files(source)
+    with ThreadPoolExecutor(_HASHED_AT_A_TIME) as pool:
+        contents = pool.map(_file_digest, [path for path, _ in files])
         for content, (_, name) in zip(contents, files, strict=True):
             digest.update(f"\n{content} {name}".encode("utf-8", "surrogateescape"))
     return digest.hexdigest()
 
 
-def _content(path: str) -> str:
+def _file_digest(path: str) -> str:
     digest = hashlib.sha256()
     with open_stream(path) as stream:
         while block := stream.read(_BLOCK):
@@ -142,14 +164,14 @@ def _content(path: str) -> str:
     return digest.hexdigest()
 
 
-def _files(source: Source) -> list[tuple[str, str]]:
+def _named_files(source: Source) -> list[tuple[str, str]]:
     paths = [file.split("/") for file in (file.replace(os.sep, "/") for file in source.files)]
     steps = zip(*(path[:-1] for path in paths), strict=False)
     shared = sum(1 for _ in takewhile(lambda names: len(set(names)) == 1, steps))
-    return [(file, _shown("/".join(path[shared:]), file)) for file, path in zip(source.files, paths, strict=True)]
+    return [(file, _file_name("/".join(path[shared:]), file)) for file, path in zip(source.files, paths, strict=True)]
 
 
-def _shards(dataset: str, hub: HubSpec) -> list[Piece]:
+def _hub_pieces(dataset: str, hub: HubSpec) -> list[Piece]:
     commit = commit_of(hub)
     found = []
     for split, stream in open_splits(hub, commit).items():
@@ -160,12 +182,12 @@ def _shards(dataset: str, hub: HubSpec) -> list[Piece]:
     return found
 
 
-def _parts(piece: Piece) -> list[Piece]:
+def _row_group_pieces(piece: Piece) -> list[Piece]:
     runs = row_group_runs(piece.file)
     if len(runs) == 1:
         return [piece]
-    return [replace(piece, first_group=first, behind_group=stop, first_row=row) for first, stop, row in runs]
+    return [replace(piece, first_group=first, stop_group=stop, first_row=row) for first, stop, row in runs]
 
 
-def _shown(name: str, file: str) -> str:
+def _file_name(name: str, file: str) -> str:
     return unquote(name.partition("?")[0]) if "://" in file else name

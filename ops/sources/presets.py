@@ -11,7 +11,7 @@ CONVERSION = "refs/convert/parquet"  # the branch of Parquet files that the hub 
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a hub's dataset and how its value becomes text.
+    """A column of a dataset on the hub, and how its value becomes text.
 
     Attributes:
         name: the column; of a list the first entry counts.
@@ -47,7 +47,8 @@ class Preset:
     batch_rows: int = 0
 
 
-# docs/corpora.md says where each id, revision and column was read.
+# docs/corpora.md says where each id, revision and column was read. The fingerprint of a run's corpus holds the text
+# of its preset, names of classes and fields included: renaming one would make finished runs look different.
 PRESETS = {
     "bookcorpus": Preset("bookcorpus/bookcorpus", CONVERSION, {"train": "plain_text/train/*.parquet"}, "text"),
     "wikipedia": Preset(

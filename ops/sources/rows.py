@@ -1,4 +1,4 @@
-"""What every reader yields: rows with text, and rows that cannot be used."""
+"""What every reader yields: rows with text, and rows that cannot be used, with the reason."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Broken(NamedTuple):
 
 
 def to_row(text: object, doc_id: str, meta: dict[str, str]) -> Row | Broken:
-    """The row for a value of the text column; `Broken` if null, blank, no string or not valid."""
+    """Return the row for a value of the text column; `Broken` if the value is null, blank, no string or not valid."""
     if text is None:
         return Broken("", doc_id, "empty")
     if not isinstance(text, str):
@@ -45,24 +45,36 @@ def to_row(text: object, doc_id: str, meta: dict[str, str]) -> Row | Broken:
 
 
 def broken(path: str, place: str, found: str, doc_id: str, text: str, on_error: OnError) -> Broken:
-    """The record of a structurally broken place under `reject`; `InputError` that names it under `fail`."""
+    """Return the record of a place whose structure is broken, where the user wants to go on (`reject`).
+
+    Args:
+        path: the file.
+        place: where in it.
+        found: what is wrong there.
+        doc_id: the row's.
+        text: what could be read of it.
+        on_error: `fail` or `reject`.
+
+    Raises:
+        InputError: under `fail`, naming the place.
+    """
     if on_error == "fail":
         raise InputError(f"{path}: {place}: {found}; repair the file, or go on without it by --on-error reject")
     return Broken(excerpt(text), doc_id, "broken")
 
 
 def excerpt(text: str) -> str:
-    """The first 200 characters, what is not valid replaced."""
+    """Return the first 200 characters, those that are not valid replaced."""
     return printable(text[:EXCERPT])
 
 
 def printable(text: str) -> str:
-    """The text with every NUL and lone surrogate replaced by U+FFFD."""
+    """Return the text with every NUL and lone surrogate replaced by U+FFFD."""
     return _INVALID.sub("\ufffd", text)
 
 
 def scalar_text(value: object) -> str | None:
-    """A scalar as metadata: `true`/`false`, digits, `repr` of floats, ISO times; None for null and nested."""
+    """Return a scalar as metadata: `true`/`false`, digits, `repr` of floats, ISO times; None for null and nested."""
     if isinstance(value, str):
         return printable(value)
     if isinstance(value, bool):

@@ -10,9 +10,9 @@ from pyarrow.fs import FileType
 
 from ops.errors import InputError
 from ops.sources.hub_spec import HubSpec, parse_hub
-from ops.storage.streams import WILDCARD, expand, file_type, is_uri
+from ops.storage.streams import WILDCARD, expand_glob, file_type, is_uri
 
-KINDS = {".txt": "txt", ".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet"}
+KIND_OF_SUFFIX = {".txt": "txt", ".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet"}
 COMPRESSIONS = (".gz", ".zst")
 READABLE = "pydocs, a preset, hf:ORG/NAME, or a file or glob of .txt .csv .jsonl .ndjson (also .gz .zst) .parquet"
 
@@ -29,13 +29,18 @@ class Source:
 
 
 def parse_source(spec: str) -> Source:
-    """The source that a value of `--corpus` names, with `NAME=` before it or not.
+    """Return the source that a value of `--corpus` names.
 
-    That is `pydocs`, a preset (`ops/sources/presets.py`), `hf:ORG/NAME[:CONFIG][:SPLIT]`, or a file, glob or URI.
+    Args:
+        spec: `pydocs`, a preset (`ops/sources/presets.py`), `hf:ORG/NAME[:CONFIG][:SPLIT]`, or a file, glob or URI,
+            with or without `NAME=` in front.
 
-    Files are absolute and sorted. Without NAME the dataset is called after the preset, the file, or, for a glob of
-    several files, after the words of the pattern or else their folder. Raises `InputError` where nothing
-    readable is named.
+    Returns:
+        The source, its files absolute and sorted. Without NAME the dataset is called after the preset, the file, or,
+        for a glob of several files, after the words of the pattern or else their folder.
+
+    Raises:
+        InputError: nothing readable is named.
     """
     if "\0" in spec:
         raise InputError(f"--corpus {spec!r}: a NUL character in the path; check it")
@@ -55,24 +60,24 @@ def parse_source(spec: str) -> Source:
 
 
 def stem(path: str) -> str:
-    """A file's name without folders, query, compression and format suffix."""
-    name = os.path.basename(_plain(path))
+    """Return a file's name without folders, query, compression and format suffix."""
+    name = os.path.basename(_without_query(path))
     for suffix in COMPRESSIONS:
         name = name.removesuffix(suffix) or name
     return os.path.splitext(name)[0] or name
 
 
 def compression(path: str) -> str | None:
-    """`gzip` or `zstd` where a file's suffix says so."""
-    plain = _plain(path).lower()
+    """Return `gzip` or `zstd` where a file's suffix says so, else None."""
+    plain = _without_query(path).lower()
     return "gzip" if plain.endswith(".gz") else "zstd" if plain.endswith(".zst") else None
 
 
 def _split_name(spec: str) -> tuple[str | None, str]:
     name, equals, rest = spec.partition("=")
-    if not equals or is_uri(name) or _exists(spec) or (WILDCARD.search(spec) and not is_uri(spec) and expand(spec)):
+    if not equals or is_uri(name) or "/" in name or os.sep in name:
         return None, spec
-    if "/" in name or os.sep in name:
+    if _exists(spec) or (WILDCARD.search(spec) and not is_uri(spec) and expand_glob(spec)):
         return None, spec
     if not name.strip():
         raise InputError(f"--corpus {spec}: the name before '=' is empty; write NAME={rest} or {rest}")
@@ -86,9 +91,9 @@ def _exists(path: str) -> bool:
 def _files(spec: str, path: str) -> list[str]:
     if not is_uri(path):
         path = os.path.abspath(os.path.expanduser(path))
-    wild = WILDCARD.search(path.partition("?")[0] if is_uri(path) else path)
+    wild = WILDCARD.search(_without_query(path))
     if wild and not _exists(path):
-        files = expand(path)
+        files = expand_glob(path)
         if not files:
             raise InputError(f"--corpus {spec}: no file matches this pattern; check the folder and the suffix")
         return files
@@ -100,17 +105,17 @@ def _files(spec: str, path: str) -> list[str]:
     return [path]
 
 
-def _plain(path: str) -> str:
+def _without_query(path: str) -> str:
     return path.partition("?")[0] if is_uri(path) else path
 
 
 def _kind(spec: str, file: str) -> str:
-    plain = _plain(file).lower()
+    plain = _without_query(file).lower()
     for suffix in COMPRESSIONS:
         plain = plain.removesuffix(suffix)
-    kind = KINDS.get(os.path.splitext(plain)[1])
+    kind = KIND_OF_SUFFIX.get(os.path.splitext(plain)[1])
     if kind is None or (kind == "parquet" and compression(file)):
-        found = os.path.basename(_plain(file))
+        found = os.path.basename(_without_query(file))
         raise InputError(f"--corpus {spec}: {found} has a suffix of no known kind; expected {READABLE}")
     return kind
 
@@ -119,5 +124,5 @@ def _dataset(path: str, files: list[str]) -> str:
     if len(files) == 1:
         return stem(files[0])
     words = re.sub(r"\[[^\]]*\]|[*?]", "", stem(path)).strip("-_. ")
-    folder = os.path.basename(os.path.dirname(_plain(path)))
+    folder = os.path.basename(os.path.dirname(_without_query(path)))
     return words or (folder if folder and not WILDCARD.search(folder) else "corpus")

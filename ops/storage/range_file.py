@@ -1,4 +1,4 @@
-"""Files of numbers that are read by ranges of one of their columns, without the rest."""
+"""Files of numbers that are read by ranges of one of their columns, or by the numbers of their rows."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,16 +13,12 @@ import pyarrow.parquet as pq
 
 from ops.storage.store import Store
 
-SEGMENT = 1 << 20  # rows
-GROUP = 1 << 14  # rows
-
-# Where a text, or a document's run of sentences, stands in its piece, by the hash of the text or of the doc_id.
-TEXTS = pa.schema([("high", pa.uint64()), ("low", pa.uint64()), ("place", pa.int64())])
-DOCUMENTS = pa.schema([("high", pa.uint64()), ("low", pa.uint64()), ("run", pa.int64()), ("sentences", pa.int64())])
+SEGMENT_ROWS = 1 << 20
+GROUP_ROWS = 1 << 14
 
 
-class KeyWriter:
-    """Writes rows of numbers in segments, each sorted by the first column, so that memory is that of one segment.
+class SortedWriter:
+    """Writes rows of numbers in segments, each sorted by the first column; memory is that of one segment.
 
     Args:
         path: a local file.
@@ -30,14 +26,13 @@ class KeyWriter:
         segment: rows that are sorted together.
     """
 
-    def __init__(self, path: str | Path, schema: pa.Schema, segment: int = SEGMENT) -> None:
+    def __init__(self, path: str | Path, schema: pa.Schema, segment: int = SEGMENT_ROWS) -> None:
         self.schema, self.segment = schema, segment
-        self.rows = 0
         self._writer = pq.ParquetWriter(path, schema, compression="zstd", use_dictionary=False)
         self._waiting: list[tuple[npt.NDArray[Any], ...]] = []
-        self._held = 0
+        self._waiting_rows = 0
 
-    def __enter__(self) -> "KeyWriter":
+    def __enter__(self) -> "SortedWriter":
         return self
 
     def __exit__(
@@ -46,41 +41,43 @@ class KeyWriter:
         self._writer.close()
 
     def add(self, *columns: npt.NDArray[Any]) -> None:
-        """Take in some rows, an array for each column."""
+        """Add some rows, an array for each column."""
         self._waiting.append(columns)
-        self._held += len(columns[0])
-        if self._held >= self.segment:
+        self._waiting_rows += len(columns[0])
+        if self._waiting_rows >= self.segment:
             self._flush()
 
     def finish(self, footer: dict[bytes, bytes]) -> None:
-        """Write what is held, and the footer's entries."""
+        """Write the last segment and the footer's entries."""
         self._flush()
         self._writer.add_key_value_metadata(footer)
 
     def _flush(self) -> None:
-        if not self._held:
+        if not self._waiting_rows:
             return
         whole = [np.concatenate(parts) for parts in zip(*self._waiting, strict=True)]
         order = np.argsort(whole[0], kind="stable")
         table = pa.table([pa.array(column[order]) for column in whole], schema=self.schema)
-        self._writer.write_table(table, row_group_size=GROUP)
-        self.rows += self._held
-        self._waiting, self._held = [], 0
+        self._writer.write_table(table, row_group_size=GROUP_ROWS)
+        self._waiting, self._waiting_rows = [], 0
 
 
 def read_between(store: Store, name: str, column: str, first: int, last: int) -> pa.Table:
-    """Return the rows of a file whose `column` lies from `first` to `last`, both included, in the file's order."""
+    """Return the rows of a file whose `column` lies from `first` to `last`, both included, in the file's order.
+
+    Row groups outside the range are not read.
+    """
     with store.parquet(name) as file:
         place = file.schema_arrow.get_field_index(column)
-        groups = [
+        inside = [
             i for i in range(file.num_row_groups) if _overlaps(file.metadata.row_group(i).column(place), first, last)
         ]
-        table = file.read_row_groups(groups) if groups else file.schema_arrow.empty_table()
+        table = file.read_row_groups(inside) if inside else file.schema_arrow.empty_table()
     kind = file.schema_arrow.field(column).type
-    inside = pc.and_(
+    wanted = pc.and_(
         pc.greater_equal(table[column], pa.scalar(first, kind)), pc.less_equal(table[column], pa.scalar(last, kind))
     )
-    return table.filter(inside).replace_schema_metadata(None)
+    return table.filter(wanted).replace_schema_metadata(None)
 
 
 def _overlaps(column: Any, first: int, last: int) -> bool:
@@ -88,7 +85,7 @@ def _overlaps(column: Any, first: int, last: int) -> bool:
     return found is not None and bool(found.min <= last and found.max >= first)
 
 
-def groups(store: Store, name: str, columns: list[str] | None = None) -> Iterator[pa.Table]:
+def read_groups(store: Store, name: str, columns: list[str] | None = None) -> Iterator[pa.Table]:
     """Return a file's row groups one after another."""
     with store.parquet(name) as file:
         for group in range(file.num_row_groups):
@@ -96,15 +93,21 @@ def groups(store: Store, name: str, columns: list[str] | None = None) -> Iterato
 
 
 def group_starts(file: pq.ParquetFile) -> npt.NDArray[np.int64]:
-    """Return the number of the first row of each row group, and the end, `[groups + 1]`."""
+    """Return the number of the first row of each row group, and the number of rows, `[groups + 1]`."""
     sizes = [file.metadata.row_group(i).num_rows for i in range(file.num_row_groups)]
     return np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes, dtype=np.int64)])
 
 
-def taken(
+def take_rows(
     file: pq.ParquetFile, rows: npt.NDArray[np.int64], columns: list[str] | None = None
 ) -> Iterator[tuple[slice, pa.Table]]:
-    """Return the rows of these ascending numbers by row groups, each with where its numbers stand in `rows`."""
+    """Return the rows of these ascending numbers, a row group at a time, each with where its numbers stand in `rows`.
+
+    Args:
+        file: an open file.
+        rows: numbers of rows from 0, `[rows]`; groups that hold none of them are not read.
+        columns: those to read; None for all.
+    """
     starts = group_starts(file)
     cuts = np.searchsorted(rows, starts)
     for group in np.flatnonzero(np.diff(cuts)).tolist():
@@ -114,4 +117,4 @@ def taken(
 
 def write_numbers(table: pa.Table, path: str) -> None:
     """Write a table of numbers that is read by ranges of a column."""
-    pq.write_table(table, path, row_group_size=GROUP, compression="zstd", use_dictionary=False)
+    pq.write_table(table, path, row_group_size=GROUP_ROWS, compression="zstd", use_dictionary=False)

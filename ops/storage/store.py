@@ -77,7 +77,7 @@ class Store:
         if self.local:
             for name in names.values():
                 os.makedirs(self.path(name.rpartition("/")[0]), exist_ok=True)
-            paths = {key: self.path(_attempt(name)) for key, name in names.items()}
+            paths = {key: self.path(_attempt_name(name)) for key, name in names.items()}
             try:
                 write(paths)
                 for key, name in names.items():
@@ -175,7 +175,7 @@ def is_whole(store: Store, name: str, fingerprint: str, shard: str) -> bool:
     return {k: footer.get(k) for k in (FINGERPRINT, SHARD, ROWS)} == shard_footer(fingerprint, shard, rows)
 
 
-def _attempt(name: str) -> str:
+def _attempt_name(name: str) -> str:
     folder, slash, base = name.rpartition("/")
     return f"{folder}{slash}.{base}.{uuid.uuid4().hex[:12]}"
 

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import fnmatch
 import glob
+import io
 import os
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import cast
 from urllib.parse import quote
 
 import pyarrow as pa
@@ -18,16 +22,18 @@ _URI_WILDCARD = re.compile(r"[*\[]")  # a `?` starts the query of a URI
 
 
 def is_uri(path: str) -> bool:
-    """Whether a path is written as a URI."""
+    """Tell whether a path is written as a URI."""
     return "://" in path
 
 
 def locate(path: str) -> tuple[fs.FileSystem, str]:
-    """The file system that holds a local path or any URI that pyarrow opens, and the path on it.
+    """Return the file system that holds a local path or any URI that pyarrow opens, and the path on it.
 
     S3 takes its credentials, region and endpoint from the usual variables (AWS_ACCESS_KEY_ID,
-    AWS_SECRET_ACCESS_KEY, AWS_DEFAULT_REGION, AWS_ENDPOINT_URL, ...) or from the URI's query. Raises
-    `InputError` where the scheme is unknown or its storage cannot be opened.
+    AWS_SECRET_ACCESS_KEY, AWS_DEFAULT_REGION, AWS_ENDPOINT_URL, ...) or from the URI's query.
+
+    Raises:
+        InputError: the scheme is unknown, or its storage cannot be opened.
     """
     if not is_uri(path):
         return fs.LocalFileSystem(), os.path.abspath(os.path.expanduser(path))
@@ -40,36 +46,45 @@ def locate(path: str) -> tuple[fs.FileSystem, str]:
 
 
 def open_stream(path: str) -> pa.NativeFile:
-    """A stream of the raw bytes of a file; `InputError` where it cannot be opened."""
+    """Return a file's raw bytes as a stream, never decompressed.
+
+    Raises:
+        InputError: it cannot be opened.
+    """
     system, inner = locate(path)
-    try:
+    with _naming(path):
         return system.open_input_stream(inner, compression=None)
-    except (OSError, ValueError, pa.ArrowException) as error:
-        raise InputError(_cannot_open(path, error)) from error
 
 
-def open_random(path: str) -> pa.NativeFile:
-    """The raw bytes of a file for reading at any place; `InputError` where it cannot be opened."""
+def open_seekable(path: str) -> pa.NativeFile:
+    """Return a file's raw bytes for reading at any place.
+
+    Raises:
+        InputError: it cannot be opened.
+    """
     system, inner = locate(path)
-    try:
+    with _naming(path):
         return system.open_input_file(inner)
-    except (OSError, ValueError, pa.ArrowException) as error:
-        raise InputError(_cannot_open(path, error)) from error
 
 
 def file_type(path: str) -> fs.FileType:
-    """Whether a path or URI is a file, a directory or not there; `InputError` where the storage refuses."""
+    """Return whether a path or URI is a file, a directory or not there.
+
+    Raises:
+        InputError: the storage refuses to say.
+    """
     system, inner = locate(path)
-    try:
+    with _naming(path):
         return system.get_file_info(inner).type
-    except (OSError, ValueError, pa.ArrowException) as error:
-        raise InputError(_cannot_open(path, error)) from error
 
 
-def expand(pattern: str) -> list[str]:
-    """The files that a glob matches, sorted; `**` stands for any folders, hidden names need a written dot.
+def expand_glob(pattern: str) -> list[str]:
+    """Return the files that a glob matches, sorted; `**` stands for any folders, hidden names need a written dot.
 
     In a URI `?` is no wildcard (it starts the query) and a folder is listed with one call of the storage.
+
+    Raises:
+        InputError: the folder cannot be listed.
     """
     if not is_uri(pattern):
         found = glob.glob(os.path.abspath(os.path.expanduser(pattern)), recursive=True)
@@ -81,15 +96,54 @@ def expand(pattern: str) -> list[str]:
     folder = base[: base.rindex("/", 0, wild.start()) + 1]
     parts = base[len(folder) :].split("/")
     system, inner = locate(folder + mark + query)
-    try:
+    with _naming(folder):
         infos = system.get_file_info(fs.FileSelector(inner, recursive=len(parts) > 1 or parts[0] == "**"))
-    except (OSError, ValueError, pa.ArrowException) as error:
-        raise InputError(_cannot_open(folder, error)) from error
     names = (info.path[len(inner.rstrip("/")) + 1 :] for info in infos if info.type == fs.FileType.File)
     return sorted(folder + quote(name) + mark + query for name in names if _matches(name.split("/"), parts))
 
 
+class ErrorRecordingStream(io.RawIOBase):
+    """A stream that passes reads on and records the storage's own error, which pyarrow reports like damaged data.
+
+    So whoever reads through pyarrow can distinguish a failure of the storage from damage in what is stored.
+    """
+
+    def __init__(self, raw: pa.NativeFile) -> None:
+        self.raw = raw
+        self.failure: OSError | None = None
+
+    def readable(self) -> bool:
+        """Return True: the stream is for reading."""
+        return True
+
+    def seekable(self) -> bool:
+        """Tell whether the raw stream can be read at any place."""
+        return bool(self.raw.seekable())
+
+    def tell(self) -> int:
+        """Return the place in bytes."""
+        return int(self.raw.tell())
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        """Go to a place in bytes and return it."""
+        return int(self.raw.seek(offset, whence))
+
+    def read(self, size: int = -1) -> bytes:
+        """Return at most `size` bytes."""
+        try:
+            return cast(bytes, self.raw.read(None if size < 0 else size))
+        except OSError as error:
+            self.failure = error
+            raise
+
+    def reraise(self) -> None:
+        """Raise the storage's error, if there was one."""
+        if self.failure is not None:
+            raise self.failure
+
+
 def _matches(names: list[str], parts: list[str]) -> bool:
+    """Tell whether the names of a path match the parts of a pattern."""
     if not names or not parts:
         return not names and not parts
     if parts[0] == "**":
@@ -98,7 +152,13 @@ def _matches(names: list[str], parts: list[str]) -> bool:
     return not hidden and fnmatch.fnmatchcase(names[0], parts[0]) and _matches(names[1:], parts[1:])
 
 
-def _cannot_open(path: str, error: BaseException) -> str:
-    if isinstance(error, FileNotFoundError):
-        return f"{path}: no such file; check --corpus"
-    return f"{path}: cannot be opened ({one_line(error)}); check that it is a readable file"
+@contextmanager
+def _naming(path: str) -> Iterator[None]:
+    """Turn the storage's errors into an `InputError` that names the path."""
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise InputError(f"{path}: no such file; check --corpus") from error
+    except (OSError, ValueError, pa.ArrowException) as error:
+        found = one_line(error)
+        raise InputError(f"{path}: cannot be opened ({found}); check that it is a readable file") from error

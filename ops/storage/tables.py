@@ -9,7 +9,8 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
 from ops.schema import SCHEMA_VERSION, group_rows
-from ops.storage.parquet_columns import coded
+from ops.storage.parquet_columns import dictionary_columns
+from ops.storage.range_file import read_groups
 from ops.storage.store import Store
 
 COMPRESSION = "zstd"
@@ -34,10 +35,17 @@ def write_part(
     fingerprint: str,
     extra: dict[bytes, bytes] | None = None,
 ) -> int:
-    """Commit one part of a table, a row group for each table of `batches`, and return its number of rows.
+    """Commit one part of a table and return its number of rows.
 
-    Each table of `batches` becomes one row group, unless it is longer than the table's limit of rows: then it is
-    cut. No batch at all gives a file without rows.
+    Args:
+        store: the run's folder.
+        table: its name.
+        part: the part's number, from 0.
+        schema: the table's columns.
+        batches: each one becomes a row group; one longer than the table's limit of rows is cut. None at all gives a
+            file without rows.
+        fingerprint: of the stage that writes the table.
+        extra: further footer entries.
     """
     limit = group_rows(table)
     described = schema.with_metadata({**footer(fingerprint), **(extra or {})})
@@ -45,7 +53,8 @@ def write_part(
 
     def write(path: str) -> None:
         nonlocal rows
-        with pq.ParquetWriter(path, described, compression=COMPRESSION, use_dictionary=coded(schema)) as writer:
+        columns = dictionary_columns(schema)
+        with pq.ParquetWriter(path, described, compression=COMPRESSION, use_dictionary=columns) as writer:
             for batch in batches:
                 rows += batch.num_rows
                 if batch.num_rows:
@@ -58,9 +67,7 @@ def write_part(
 def read_parts(store: Store, table: str, columns: list[str] | None = None) -> Iterator[pa.Table]:
     """Return a table's row groups in the order of its parts, one at a time."""
     for name in store.files(table, ".parquet"):
-        with store.parquet(f"{table}/{name}") as file:
-            for group in range(file.num_row_groups):
-                yield file.read_row_group(group, columns=columns)
+        yield from read_groups(store, f"{table}/{name}", columns)
 
 
 def read_rows(store: Store, table: str, where: pc.Expression, columns: list[str] | None = None) -> list[dict[str, Any]]:

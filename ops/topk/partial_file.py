@@ -10,7 +10,7 @@ import torch
 
 from ops.reducers.moments import Moments
 from ops.reducers.top_k import EMPTY, decode_keys, encode_keys
-from ops.storage.parquet_columns import floats, leaves
+from ops.storage.parquet_columns import float_columns, leaf_columns
 from ops.topk.neurons import NEURONS_PER_PART, POLES
 
 _F32, _F64, _I64 = pa.float32(), pa.float64(), pa.int64()
@@ -81,7 +81,7 @@ def shard_table(
 def write_table(path: str, table: pa.Table, footer: dict[bytes, bytes]) -> None:
     """Write a table of neurons, a row group for each part of them, with `footer` among its metadata."""
     described = table.schema.with_metadata(footer)
-    paths = [path for path, _ in leaves(table.schema)]
+    paths = [path for path, _ in leaf_columns(table.schema)]
     with pq.ParquetWriter(
         path,
         described,
@@ -89,7 +89,7 @@ def write_table(path: str, table: pa.Table, footer: dict[bytes, bytes]) -> None:
         compression={p: "none" if p.startswith("sample.") else "zstd" for p in paths},
         write_page_checksum=True,
         use_dictionary=False,
-        use_byte_stream_split=[p for p in floats(table.schema) if not p.startswith("sample.")],
+        use_byte_stream_split=[p for p in float_columns(table.schema) if not p.startswith("sample.")],
     ) as writer:
         writer.write_table(table, row_group_size=NEURONS_PER_PART)
 

@@ -1,7 +1,6 @@
 """One shard through the model: batches in a fixed order, reduced as they come."""
 
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -10,8 +9,7 @@ import pyarrow as pa
 import torch
 
 from ops.model.activations import Scorer
-from ops.model.batches import length_batches
-from ops.model.tokenizer import Tokenizer, Tokens
+from ops.model.tokenizer import Tokens
 from ops.reducers.histogram import Histogram
 from ops.reducers.moments import Moments
 from ops.reducers.top_k import TopK
@@ -22,26 +20,6 @@ Floats = npt.NDArray[np.float32]
 
 BLOCK = 256  # sentences
 WARM_LENGTH = 16  # tokens of a sentence
-
-
-def encode_batches(
-    sent_ids: Ids, texts: list[str], n_tokens: Ids, tokenizer: Tokenizer, budget: int
-) -> Iterator[tuple[Ids, list[Tokens]]]:
-    """Return each batch's sentence ids and tokens; the next batch is tokenized while one is in use.
-
-    The batches depend on the shard's lengths and the budget alone, never on who runs them.
-    """
-    rows = list(length_batches(n_tokens, budget))
-    with ThreadPoolExecutor(1) as ahead:
-
-        def start(i: int) -> object:
-            return ahead.submit(tokenizer.encode, [texts[r] for r in rows[i]]) if i < len(rows) else None
-
-        coming = start(0)
-        for i, batch in enumerate(rows):
-            tokens = coming.result()  # type: ignore[attr-defined]
-            coming = start(i + 1)
-            yield sent_ids[batch], tokens
 
 
 @dataclass

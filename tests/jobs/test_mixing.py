@@ -171,7 +171,9 @@ def test_what_does_not_fit_is_refused(
         mixing.run(config(out, source, model, pack=41))
     sizes = {"hidden_size": 12, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 20}
     albert = make_model(AlbertConfig(vocab_size=30522, embedding_size=8, **sizes))
-    with pytest.raises(InputError, match=f"--model {albert}: mixing in a albert is not known; it works for bert"):
+    with pytest.raises(
+        InputError, match=f"--model {albert}: is a albert, whose attention modules are not known; give one of bert"
+    ):
         mixing.run(config(out, source, albert))
     assert not out.exists()
     facts = read_facts(str(model))

@@ -16,7 +16,7 @@ from jobs.steps.ingest_deduplicate import find_first_copies, open_first_copies
 from jobs.steps.ingest_near_duplicates import near_duplicate_steps
 from jobs.steps.ingest_read import open_pieces, read_pieces
 from jobs.steps.ingest_write import write_tables
-from ops.corpus.minhash import folded
+from ops.corpus.minhash import fold
 from ops.corpus.numbering import number
 from ops.errors import InputError
 from ops.model.load import read_facts
@@ -52,17 +52,17 @@ def reference(files: list[list[str]]) -> tuple[list[dict[str, object]], list[int
     """The first of the texts that fold to the same, in order, with their number; near-duplicates of each source."""
     kept: dict[str, dict[str, object]] = {}
     near, seen = [0, 0], set()
-    copies = Counter(folded(text) for texts in files for text in texts)
+    copies = Counter(fold(text) for texts in files for text in texts)
     for place, texts in enumerate(files):
         for text in texts:
             if len(text.split()) < 3 or text in seen:
                 continue
             seen.add(text)
-            if folded(text) in kept:
+            if fold(text) in kept:
                 near[place >= 3] += 1
             else:
                 dataset = "ab"[place >= 3]
-                kept[folded(text)] = {"text": text, "dataset": dataset, "n_copies": copies[folded(text)]}
+                kept[fold(text)] = {"text": text, "dataset": dataset, "n_copies": copies[fold(text)]}
     return list(kept.values()), near
 
 

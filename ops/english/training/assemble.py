@@ -8,7 +8,7 @@ from spacy.language import Language
 from torch import nn
 
 from ops.english import encoder, parser
-from ops.english.training.model import Joint
+from ops.english.training.model import JointNetwork
 
 __all__ = ["assemble", "encoder", "parser"]
 
@@ -16,8 +16,8 @@ WHITE_SPACE = "_SP"
 CERTAIN = 1e4
 
 
-def assemble(network: Joint, meta: dict[str, Any]) -> Language:
-    """The pipeline of tok2vec, tagger and constituency; ``meta`` goes into its meta.json."""
+def assemble(network: JointNetwork, meta: dict[str, Any]) -> Language:
+    """Return the pipeline of tok2vec, tagger and constituency; `meta` goes into its meta.json."""
     labels = network.labels
     width = 2 * network.reader.hidden + 1
     listener = {"@architectures": "spacy.Tok2VecListener.v1", "width": width, "upstream": "tok2vec"}
@@ -31,7 +31,7 @@ def assemble(network: Joint, meta: dict[str, Any]) -> Language:
     )
     for tag in (*labels.tags, WHITE_SPACE):
         tagger.add_label(tag)
-    weights, bias = _with_space(network.tagger)
+    weights, bias = _with_space_column(network.tagger)
     # The tags of white space are decided by the last column alone.
     weights = np.vstack([weights, np.eye(1, width, width - 1, dtype=np.float32) * 2 * CERTAIN])
     output = tagger.model.get_ref("output_layer")
@@ -46,13 +46,13 @@ def assemble(network: Joint, meta: dict[str, Any]) -> Language:
         name="constituency",
         config={"model": heads, "phrases": labels.phrases, "unaries": labels.unaries},
     )
-    weights, bias = _with_space(network.parser)
+    weights, bias = _with_space_column(network.parser)
     constituency.model.get_ref("heads").set_param("W", weights)
     constituency.model.get_ref("heads").set_param("b", bias)
     nlp._link_components()
     return nlp
 
 
-def _with_space(head: nn.Linear) -> tuple["np.ndarray[Any, np.dtype[np.float32]]", Any]:
+def _with_space_column(head: nn.Linear) -> tuple["np.ndarray[Any, np.dtype[np.float32]]", Any]:
     weights = head.weight.detach().numpy()
     return np.hstack([weights, np.zeros((len(weights), 1), np.float32)]), head.bias.detach().numpy()

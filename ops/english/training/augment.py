@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from random import Random
 
-from ops.english.training.treebank import Sentence, of_tree
+from ops.english.training.treebank import Sentence, sentence_of_tree
 from ops.penn import ROOT, Tree
 
 CASES: tuple[Callable[[str], str], ...] = (str.lower, str.upper, str.title)
@@ -11,9 +11,9 @@ USER = "@user"
 
 
 def vary(sentence: Sentence, others: Sequence[Sentence], random: Random, rate: float) -> Sentence:
-    """A variant of a sentence, each kind of change with the chance ``rate``.
+    """Return a variant of a sentence, each kind of change with the chance `rate` (an @name with half of it).
 
-    The full stop left out; a sentence out of ``others`` after it (two trees under the one ROOT); an @name
+    The full stop left out; a sentence out of `others` after it (two trees under the one ROOT); an @name
     before it; all in lower case, in capitals or in title case.
     """
     if random.random() < rate:
@@ -28,7 +28,7 @@ def vary(sentence: Sentence, others: Sequence[Sentence], random: Random, rate: f
 
 
 def without_stop(sentence: Sentence) -> Sentence:
-    """The sentence without the punctuation at its end, where that hangs under the topmost phrase."""
+    """Return the sentence without the punctuation at its end, where that hangs under the topmost phrase."""
     if sentence.tags[-1] != "." or len(sentence.words) < 2:
         return sentence
     if sentence.tree is None:
@@ -37,18 +37,18 @@ def without_stop(sentence: Sentence) -> Sentence:
     if len(top.children) < 2 or top.children[-1].word is None:
         return sentence
     shorter = Tree(top.label, top.children[:-1])
-    return of_tree(Tree(ROOT, [*sentence.tree.children[:-1], shorter]))
+    return sentence_of_tree(Tree(ROOT, [*sentence.tree.children[:-1], shorter]))
 
 
 def joined(first: Sentence, second: Sentence) -> Sentence:
-    """Two sentences as one, their trees side by side under one ROOT (no tree where either has none)."""
+    """Return two sentences as one, their trees side by side under one ROOT (no tree where either has none)."""
     if first.tree is None or second.tree is None:
         return Sentence(first.words + second.words, first.tags + second.tags)
-    return of_tree(Tree(ROOT, first.tree.children + second.tree.children))
+    return sentence_of_tree(Tree(ROOT, first.tree.children + second.tree.children))
 
 
 def addressed(sentence: Sentence) -> Sentence:
-    """The sentence with an @name before it, a noun phrase under the topmost phrase."""
+    """Return the sentence with an @name before it, a noun phrase under the topmost phrase."""
     words, tags = [USER, *sentence.words], ["NNP", *sentence.tags]
     if sentence.tree is None:
         return Sentence(words, tags)
@@ -56,9 +56,9 @@ def addressed(sentence: Sentence) -> Sentence:
     if first.word is not None:
         return sentence
     name = Tree("NP", [Tree("NNP", word=USER)])
-    return of_tree(Tree(ROOT, [Tree(first.label, [name, *first.children]), *rest]))
+    return sentence_of_tree(Tree(ROOT, [Tree(first.label, [name, *first.children]), *rest]))
 
 
 def recased(sentence: Sentence, case: Callable[[str], str]) -> Sentence:
-    """The sentence with every word put through ``case``; the tree keeps the words as they were."""
+    """Return the sentence with every word put through `case`; the tree keeps the words as they were."""
     return Sentence([case(word) for word in sentence.words], sentence.tags, sentence.tree)

@@ -1,4 +1,4 @@
-"""Training sentences as tensors: the rows of their kinds of words and the labels of each word."""
+"""Training sentences as tensors: the rows of their distinct words and the labels of each word."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -29,10 +29,14 @@ class Labels:
 
 @dataclass(frozen=True)
 class Batch:
-    """Sentences laid end to end: ``rows`` [kinds, COLUMNS], ``kinds`` [words], ``targets`` [5, words].
+    """Sentences laid end to end.
 
-    The targets are tag, change of depth, depth (from 0), phrase and unary chain, IGNORED where unknown.
-    ``lengths`` counts the words of each sentence, ``parsed`` says which sentences have a tree.
+    Attributes:
+        rows: of the distinct words, as an Inventory returns them, `[kinds, COLUMNS]`.
+        kinds: for each word its place in `rows`, `[words]`.
+        targets: tag, change of depth, depth (from 0), phrase and unary chain, IGNORED where unknown, `[5, words]`.
+        lengths: words of each sentence.
+        parsed: which sentences have a tree.
     """
 
     rows: Tensor
@@ -43,7 +47,7 @@ class Batch:
 
 
 def collect_labels(trees: Sequence[Sentence], tagged: Sequence[Sentence], minimum: int = 3) -> Labels:
-    """The labels that occur at least ``minimum`` times in the sentences, sorted (no unary chain first)."""
+    """Return the labels that occur at least `minimum` times in the sentences, sorted (no unary chain first)."""
     tags: Counter[str] = Counter()
     phrases: Counter[str] = Counter()
     unaries: Counter[str] = Counter()
@@ -58,7 +62,7 @@ def collect_labels(trees: Sequence[Sentence], tagged: Sequence[Sentence], minimu
 
 
 class Batcher:
-    """Makes batches of about ``words`` words out of sentences of like length."""
+    """Makes batches of about `words` words out of sentences of like length."""
 
     def __init__(self, inventory: Inventory, labels: Labels, words: int) -> None:
         self.inventory = inventory
@@ -68,7 +72,7 @@ class Batcher:
         ]
 
     def batches(self, sentences: Sequence[Sentence], random: Random) -> Iterator[Batch]:
-        """All sentences once, in an order drawn from ``random``."""
+        """Return all sentences once, in batches whose order is drawn from `random`."""
         by_length = sorted(sentences, key=lambda s: len(s.words) + random.random() * 4)
         groups: list[list[Sentence]] = [[]]
         count = 0
@@ -83,7 +87,7 @@ class Batcher:
             yield self.batch(group)
 
     def batch(self, sentences: Sequence[Sentence]) -> Batch:
-        """These sentences as they come."""
+        """Return these sentences as one batch, in their order."""
         kinds: dict[str, int] = {}
         places = [kinds.setdefault(word, len(kinds)) for sentence in sentences for word in sentence.words]
         targets = np.concatenate([self._targets(sentence) for sentence in sentences], 1)

@@ -1,4 +1,4 @@
-"""Labelled bracketing: how well predicted trees agree with gold ones, in the manner of evalb."""
+"""Labelled bracketing: how well predicted trees agree with gold ones, as evalb counts it."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -40,10 +40,13 @@ class Agreement:
 
 
 def agreement(gold: Tree, predicted: Tree) -> Agreement:
-    """Compare two trees over the same characters by label and span: no ROOT, no punctuation, PRT as ADVP.
+    """Return how two trees over the same characters agree by label and span: no ROOT, no punctuation, PRT as ADVP.
 
     Spans are counted in characters of the words, so that the two may be split into tokens differently; what
-    is punctuation is decided by the gold tags. Raises InputError where the characters differ.
+    is punctuation is decided by the gold tags.
+
+    Raises:
+        InputError: the characters differ.
 
     >>> from ops.penn import read
     >>> gold = read("(ROOT (S (NP (PRP I)) (VP (VBP sleep)) (. .)))")
@@ -64,10 +67,12 @@ def agreement(gold: Tree, predicted: Tree) -> Agreement:
 
 
 def brackets(tree: Tree, counted: list[int]) -> "Counter[Bracket]":
-    """Every phrase as (label, start, end) with its number of occurrences, leaves and ROOT left out.
+    """Return every phrase as (label, start, stop) with its number of occurrences, leaves and ROOT left out.
 
-    ``counted`` [characters + 1] gives for each place between characters how many before it count; phrases
-    over nothing that counts are left out.
+    Args:
+        tree: the tree.
+        counted: for each place between characters how many before it count, `[characters + 1]`; phrases over nothing
+            that counts are left out.
     """
     found: Counter[Bracket] = Counter()
     place = 0

@@ -8,7 +8,7 @@ from spacy.tokens import Doc
 
 from ops.english.training.bracketing import Agreement, agreement
 from ops.english.training.raw import raw_text
-from ops.english.training.treebank import Sentence, of_tree
+from ops.english.training.treebank import Sentence, sentence_of_tree
 from ops.penn import ROOT, Tree, read
 
 AT_ONCE = 256
@@ -28,7 +28,7 @@ class Scores:
         return 100 * self.right / self.words
 
     def row(self) -> dict[str, float]:
-        """The figures in percent, rounded to two places."""
+        """Return the figures in percent, rounded to two places."""
         row = {"tag_accuracy": round(self.tag_accuracy, 2)}
         if self.brackets is not None:
             agreed = self.brackets
@@ -37,17 +37,17 @@ class Scores:
 
 
 def evaluate(nlp: Language, sentences: Sequence[Sentence], *, raw: bool = False) -> Scores:
-    """Scores of a pipeline on the sentences, each one Doc, given its gold words or (``raw``) running text."""
+    """Return the scores of a pipeline on sentences, each one Doc, given its gold words or (`raw`) running text."""
     docs = (
         nlp.make_doc(raw_text(sentence.words, sentence.tags)) if raw else Doc(nlp.vocab, words=sentence.words)
         for sentence in sentences
     )
-    parsed = [of_doc(doc) for doc in nlp.pipe(docs, batch_size=AT_ONCE)]
+    parsed = [sentence_of_doc(doc) for doc in nlp.pipe(docs, batch_size=AT_ONCE)]
     return compare(sentences, parsed)
 
 
 def compare(gold: Sequence[Sentence], predicted: Sequence[Sentence]) -> Scores:
-    """Scores of predicted sentences over the same characters as the gold ones, in the same order."""
+    """Return the scores of predicted sentences over the same characters as the gold ones, in the same order."""
     words = right = 0
     brackets = None
     for one, other in zip(gold, predicted, strict=True):
@@ -58,10 +58,10 @@ def compare(gold: Sequence[Sentence], predicted: Sequence[Sentence]) -> Scores:
     return Scores(words, right, brackets)
 
 
-def of_doc(doc: Doc) -> Sentence:
-    """The words, tags and tree of an annotated Doc, its sentences' trees side by side under one ROOT."""
+def sentence_of_doc(doc: Doc) -> Sentence:
+    """Return the words, tags and tree of an annotated Doc, its sentences' trees side by side under one ROOT."""
     trees = [read(tree) for sentence in doc.sents if (tree := sentence._.parse_string)]
-    found = of_tree(Tree(ROOT, [child for tree in trees for child in tree.children]))
+    found = sentence_of_tree(Tree(ROOT, [child for tree in trees for child in tree.children]))
     tags = [token.tag_ for token in doc if not token.is_space]
     return Sentence(found.words, tags, found.tree)
 

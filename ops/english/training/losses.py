@@ -8,13 +8,18 @@ from torch.nn.functional import cross_entropy
 from torch.nn.utils.rnn import pad_sequence
 
 from ops.english.training.batches import IGNORED, Batch
-from ops.english.viterbi import steps
+from ops.english.viterbi import change_columns
 
 
 def loss(tags: Tensor, scores: Tensor, heads: Sequence[int], batch: Batch, sequence_weight: float) -> Tensor:
-    """The loss per word of the scores of tags [words, tags] and of the parser's heads [words, sum of heads].
+    """Return the loss per word.
 
-    The two heads of depth count by ``1 - sequence_weight``, their common sequence by ``sequence_weight``.
+    Args:
+        tags: scores, `[words, tags]`.
+        scores: of the parser's heads side by side, `[words, sum of heads]`.
+        heads: outputs of each head.
+        batch: the gold labels.
+        sequence_weight: weight of the common sequence of the two heads of depth; their own is 1 minus it.
     """
     outputs = [tags, *_parts(scores, heads, -1)]
     weights = (1.0, 1 - sequence_weight, 1 - sequence_weight, 1.0, 1.0)
@@ -28,7 +33,13 @@ def loss(tags: Tensor, scores: Tensor, heads: Sequence[int], batch: Batch, seque
 
 
 def depth_sequence_loss(change: Tensor, absolute: Tensor, batch: Batch) -> Tensor:
-    """Minus the log-probability of the gold depths among all sequences (a linear-chain CRF), summed."""
+    """Return minus the log-probability of the gold depths among all sequences (a linear-chain CRF), summed.
+
+    Args:
+        change: scores of the change of depth, `[words, CHANGES]`.
+        absolute: scores of the depth, `[words, DEPTHS]`.
+        batch: the gold labels; sentences without a tree do not count.
+    """
     parts = list(zip(batch.lengths, batch.parsed, strict=True))
     chosen = [i for i, (n, parsed) in enumerate(parts) if parsed and n > 1]
     if not chosen:
@@ -42,7 +53,7 @@ def depth_sequence_loss(change: Tensor, absolute: Tensor, batch: Batch) -> Tenso
     gold_a = pad_sequence([gold_depth[i][:-1] for i in chosen])
     inside = torch.arange(len(c))[:, None] < counts
     gold = ((c.gather(2, gold_c[..., None]) + a.gather(2, gold_a[..., None]))[..., 0] * inside).sum()
-    columns = torch.from_numpy(steps())
+    columns = torch.from_numpy(change_columns())
     forward = c[0][:, columns[0]] + a[0]
     for step in range(1, len(c)):
         onward = (forward[:, :, None] + c[step][:, columns]).logsumexp(1) + a[step]

@@ -5,7 +5,7 @@ from random import Random
 
 from ops.english.training.augment import vary
 from ops.english.training.batches import Batcher
-from ops.english.training.model import Joint
+from ops.english.training.model import JointNetwork
 from ops.english.training.treebank import Sentence
 from ops.penn import leaves
 
@@ -13,9 +13,12 @@ from ops.penn import leaves
 class Mixture:
     """Draws the sentences of each pass.
 
-    ``trees`` and ``tagged`` come whole and varied at the rate ``variation``, of ``capped`` a draw of
-    ``capped_sentences`` comes as it is. Once ``parse`` was called, a share ``own_trees`` of the tagged
-    sentences comes with the network's own trees.
+    Args:
+        trees, tagged: sentences that every pass reads, varied at the rate `variation`.
+        capped: sentences of which every pass reads a draw, as they are.
+        capped_sentences: size of that draw.
+        variation: rate of variants, from 0 to 1.
+        own_trees: share of the tagged sentences that come with the network's own trees once `parse` was called.
     """
 
     def __init__(
@@ -35,7 +38,7 @@ class Mixture:
         self._parsed: Sequence[Sentence] = tagged
 
     def draw(self, random: Random) -> list[Sentence]:
-        """The sentences of one pass."""
+        """Return the sentences of one pass."""
         sentences = self._varied(self._trees, random)
         sentences += random.sample(self._capped, self._capped_sentences)
         tagged = self._tagged
@@ -44,18 +47,18 @@ class Mixture:
             tagged = [mine if random.random() < self._own_trees else gold for mine, gold in pairs]
         return sentences + self._varied(tagged, random)
 
-    def parse(self, network: Joint, batcher: Batcher) -> None:
-        """Return the tagged sentences trees by this network, over their own tags."""
+    def parse(self, network: JointNetwork, batcher: Batcher) -> None:
+        """Let this network parse the tagged sentences, over their own tags."""
         self._parsed = own_trees(network, self._tagged, batcher)
 
     def words(self) -> int:
-        """Words per pass, about."""
+        """Return about how many words a pass has."""
         capped = sum(len(sentence.words) for sentence in self._capped)
         whole = sum(len(sentence.words) for sentence in (*self._trees, *self._tagged))
         return whole + capped * self._capped_sentences // max(1, len(self._capped))
 
     def counts(self) -> dict[str, float]:
-        """Occurrences of each word, those in ``capped`` counting a quarter."""
+        """Return the occurrences of each word, those in `capped` counting a quarter."""
         counts: dict[str, float] = {}
         for sentences, weight in ((self._trees, 1.0), (self._tagged, 1.0), (self._capped, 0.25)):
             for sentence in sentences:
@@ -67,8 +70,8 @@ class Mixture:
         return [vary(sentence, sentences, random, self._variation) for sentence in sentences]
 
 
-def own_trees(network: Joint, sentences: Sequence[Sentence], batcher: Batcher) -> list[Sentence]:
-    """The sentences with their own tags and the trees that the network gives them."""
+def own_trees(network: JointNetwork, sentences: Sequence[Sentence], batcher: Batcher) -> list[Sentence]:
+    """Return the sentences with their own tags and the trees that the network predicts."""
     parsed = network.parse(sentences, batcher)
     for sentence, found in zip(sentences, parsed, strict=True):
         if found.tree is not None:

@@ -20,7 +20,15 @@ AT_ONCE = 128
 
 @dataclass(frozen=True, slots=True)
 class Architecture:
-    """Size of a word's vector and of the BiLSTM's state in one direction, layers of BiLSTM and CNN."""
+    """The sizes of the network.
+
+    Attributes:
+        width: size of a word's vector.
+        hidden: size of the BiLSTM's state in one direction.
+        layers: layers of the BiLSTM.
+        windows: layers of the CNN.
+        dropout: share of values that training leaves out.
+    """
 
     width: int
     hidden: int
@@ -29,7 +37,7 @@ class Architecture:
     dropout: float
 
 
-class Joint(nn.Module):
+class JointNetwork(nn.Module):
     """A Reader under the tagger's and the parser's linear layers."""
 
     def __init__(self, inventory: Inventory, labels: Labels, sizes: Architecture) -> None:
@@ -41,14 +49,14 @@ class Joint(nn.Module):
         self.parser = nn.Linear(2 * sizes.hidden, sum(self.heads))
 
     def forward(self, batch: Batch) -> tuple[Tensor, Tensor]:
-        """The scores of tags [words, tags] and of the parser's heads side by side [words, sum of heads]."""
+        """Return the scores of tags, `[words, tags]`, and of the parser's heads together, `[words, sum of heads]`."""
         kinds = self.reader.words(batch.rows)
         read = self.reader(kinds[batch.kinds], batch.lengths)
         return self.tagger(read), self.parser(read)
 
     @torch.inference_mode()
     def parse(self, sentences: Sequence[Sentence], batcher: Batcher) -> list[Sentence]:
-        """The sentences with predicted tags and trees, in the same order."""
+        """Return the sentences with predicted tags and trees, in the same order."""
         self.eval()
         order = sorted(range(len(sentences)), key=lambda place: len(sentences[place].words))
         parsed: dict[int, Sentence] = {}

@@ -8,7 +8,7 @@ _CLITICS = frozenset(["n't", "'s", "'re", "'ve", "'ll", "'d", "'m", "%"])
 
 
 def raw_text(words: Sequence[str], tags: Sequence[str]) -> str:
-    """The text of a sentence, with no space inside hyphenated words, before clitics and closing punctuation.
+    """Return the text of a sentence, with no space inside hyphenated words, before clitics and closing punctuation.
 
     >>> raw_text("I do n't know ( yet ) .".split(), "PRP VBP RB VB -LRB- RB -RRB- .".split())
     "I don't know (yet)."

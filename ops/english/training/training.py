@@ -9,7 +9,7 @@ from torch import nn
 
 from ops.english.training.batches import Batcher
 from ops.english.training.losses import loss
-from ops.english.training.model import Joint
+from ops.english.training.model import JointNetwork
 from ops.english.training.treebank import Sentence
 
 AVERAGED = 0.998
@@ -18,14 +18,21 @@ LARGEST_GRADIENT = 2.0
 
 
 class Trainer:
-    """Trains a network in ``steps`` steps at most, the rate of learning falling to nothing at the end.
+    """Trains a network.
 
-    A word that occurs n times in ``counts`` is made unknown with the chance ``unknown / (unknown + n)``.
+    Args:
+        network: the network.
+        batcher: makes its batches.
+        counts: occurrences of each word in training.
+        steps: at most so many; the learning rate falls to nothing at the last one.
+        rate: the highest learning rate.
+        sequence_weight: weight of the sequence of depths in the loss.
+        unknown: a word that occurs n times is made unknown with the chance `unknown / (unknown + n)`.
     """
 
     def __init__(
         self,
-        network: Joint,
+        network: JointNetwork,
         batcher: Batcher,
         counts: Mapping[str, float],
         *,
@@ -54,7 +61,7 @@ class Trainer:
         self._average = [weight.detach().clone() for weight in self._weights]
 
     def run(self, sentences: Sequence[Sentence], random: Random) -> float:
-        """One pass over the sentences; the mean loss per word."""
+        """Do one pass over the sentences and return the mean loss per word."""
         self.network.train()
         total, words = 0.0, 0
         for batch in self._batcher.batches(sentences, random):
@@ -78,8 +85,8 @@ class Trainer:
         return total / words
 
     @contextmanager
-    def averaged(self) -> Iterator[Joint]:
-        """The network with the average of the weights of about the last 500 steps; put back at the end."""
+    def averaged(self) -> Iterator[JointNetwork]:
+        """Return the network with its weights averaged over about the last 500 steps; they are put back at the end."""
         self._exchange()
         try:
             yield self.network

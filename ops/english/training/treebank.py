@@ -11,34 +11,42 @@ from ops.penn import ROOT, Tree, leaves, read
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """Words and tags [n], with the tree over them (its top ROOT) where there is one."""
+    """Words and tags, `[n]` each, with the tree over them (its top ROOT) where there is one."""
 
     words: list[str]
     tags: list[str]
     tree: Tree | None = None
 
 
-def of_tree(tree: Tree) -> Sentence:
-    """The sentence of a tree, put under a ROOT where it has none."""
+def sentence_of_tree(tree: Tree) -> Sentence:
+    """Return the sentence of a tree, put under a ROOT where it has none."""
     tree = tree if tree.label == ROOT and tree.word is None else Tree(ROOT, [tree])
     found = leaves(tree)
     return Sentence([leaf.word or "" for leaf in found], [leaf.label for leaf in found], tree)
 
 
 def read_trees(path: Path) -> list[Sentence]:
-    """The sentences of a file of bracketed trees; InputError names the line that can't be read."""
+    """Return the sentences of a file of bracketed trees, one a line.
+
+    Raises:
+        InputError: there is no such file, no sentence in it, or a line that cannot be read, which it names.
+    """
     sentences = []
     for number, line in _lines(path):
         if line.strip():
             try:
-                sentences.append(of_tree(read(line)))
+                sentences.append(sentence_of_tree(read(line)))
             except InputError as error:
                 raise InputError(f"{path}, line {number}: {error}") from None
     return _not_empty(sentences, path, "one bracketed tree per line")
 
 
 def read_tags(path: Path) -> list[Sentence]:
-    """The sentences of a file of word, tab and tag, a blank line after each sentence."""
+    """Return the sentences of a file of word, tab and tag, a blank line after each sentence.
+
+    Raises:
+        InputError: there is no such file, no sentence in it, or a line of other columns, which it names.
+    """
     sentences = []
     words: list[str] = []
     tags: list[str] = []

@@ -1,4 +1,4 @@
-"""English at hand on every machine: the docstrings of the standard library and of the core dependencies."""
+"""English text that every machine has: the docstrings of the standard library and of the core dependencies."""
 
 from __future__ import annotations
 
@@ -19,39 +19,39 @@ STANDARD_LIBRARY = "stdlib"
 PACKAGES = ("datasets", "numpy", "pyarrow", "ray", "spacy", "torch", "transformers")
 _STANDARD_PIECES = 3
 _SKIPPED = {
-    *(
-        "__pycache__",
-        "conftest.py",
-        "dist-packages",
-        "encodings",
-        "idlelib",
-        "lib2to3",
-        "pydoc_data",
-        "site-packages",
-    ),
-    *(
-        "test",
-        "tests",
-        "testing",
-        "thirdparty",
-        "thirdparty_files",
-        "third_party",
-        "turtledemo",
-        "vendored",
-        "_vendor",
-        "_bundled",
-    ),
+    "__pycache__",
+    "conftest.py",
+    "dist-packages",
+    "encodings",
+    "idlelib",
+    "lib2to3",
+    "pydoc_data",
+    "site-packages",
+    "test",
+    "tests",
+    "testing",
+    "thirdparty",
+    "thirdparty_files",
+    "third_party",
+    "turtledemo",
+    "vendored",
+    "_vendor",
+    "_bundled",
 }
 _SKIPPED_PATHS = {"ray/rllib", "torch/_inductor", "transformers/models"}
 
 
 def pydocs_pieces() -> list[str]:
-    """The pieces that `pydocs` is read in, always the same: `stdlib:0`, `stdlib:1`, ... and one a package."""
+    """Return the pieces that `pydocs` is read in, always the same: `stdlib:0`, `stdlib:1`, ... and one a package."""
     return [f"{STANDARD_LIBRARY}:{part}" for part in range(_STANDARD_PIECES)] + list(PACKAGES)
 
 
 def package_versions() -> dict[str, str]:
-    """The version of each package that is read; `InputError` naming one that is not installed."""
+    """Return the version of each package that is read.
+
+    Raises:
+        InputError: one of them is not installed.
+    """
     versions = {STANDARD_LIBRARY: ".".join(map(str, sys.version_info[:3]))}
     for package in PACKAGES:
         _folder(package)
@@ -63,11 +63,17 @@ def package_versions() -> dict[str, str]:
 
 
 def read_pydocs(piece: str) -> Iterator[Row | Broken]:
-    """The docstrings of one piece as prose, in the order of files and lines; modules are parsed, never run.
+    """Return the docstrings of one piece as prose, in the order of files and lines; modules are parsed, never run.
 
     `doc_id` is `module:qualified name`, metadata are package and module. Left out: tests, vendored copies,
     modules of tables, and ray/rllib, torch/_inductor and transformers/models, which take long and repeat
     themselves. A file that cannot be parsed is `broken`.
+
+    Args:
+        piece: one of `pydocs_pieces`.
+
+    Raises:
+        InputError: its package is not installed.
     """
     package, _, part = piece.partition(":")
     if part:

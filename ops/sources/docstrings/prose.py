@@ -6,7 +6,6 @@ import inspect
 import re
 from collections.abc import Iterator
 
-from ops.sources.docstrings.markup import plain_text
 from ops.sources.docstrings.sentences import prose_sentences
 
 # Titles over lists of names, code or citations, of NumPy ("Parameters", underlined) and Google ("Args:").
@@ -35,9 +34,33 @@ _SIGNATURE = re.compile(r"[\w.]+\(.*\)(?:\s*(?:->|=>|:|=|--).*)?$")
 _NAMED = re.compile(r"[*`]*\w[\w.\-]*[*`]*\s*(?:\([^)]*\)\s*)?(?::\s|:$|--?\s|=)")
 _FENCE = re.compile(r"\s*(?:```|~~~)")
 
+# Markup of reStructuredText, Markdown and HTML, and what it gives way to.
+_MARKUP = (
+    (re.compile(r"<!--.*?-->|</?[a-zA-Z][^<>]*>(?!`)"), ""),
+    (re.compile(r"!\[[^\]]*\]\([^)]*\)"), ""),
+    (re.compile(r"\[([^\[\]]+)\]\((?:[^()]|\([^()]*\))*\)"), r"\1"),
+    (re.compile(r":[\w:+.-]+:`[~!]?([^`<]+?)\s*<[^`>]*>`"), r"\1"),
+    (re.compile(r":[\w:+.-]+:`[~][^`]*?([^`.]+)`"), r"\1"),
+    (re.compile(r":[\w:+.-]+:`!?([^`]*)`"), r"\1"),
+    (re.compile(r"\[`~[^`]*?([^`.]+)`\]|`~[^`]*?([^`.]+)`"), r"\1\2"),
+    (re.compile(r"\[`([^`]+)`\]"), r"\1"),
+    (re.compile(r"`([^`<]+?)\s*<[^`>]*>`_{0,2}"), r"\1"),
+    (re.compile(r"``(.+?)``"), r"\1"),
+    (re.compile(r"`([\w.-]+)'"), r"\1"),
+    (re.compile(r"`([^`]+)`_{0,2}"), r"\1"),
+    (re.compile(r"\s*\[(?:#?\w*|\d+)\]_"), ""),
+    (re.compile(r"\*\*([^*]+)\*\*"), r"\1"),
+    (re.compile(r"(?<![\w*])\*([^\s*](?:[^*]*[^\s*])?)\*(?![\w*])"), r"\1"),
+    (re.compile(r"\|([A-Za-z][\w ]*)\|_{0,2}"), r"\1"),
+    (re.compile(r"\\([*_`|])"), r"\1"),
+    (re.compile(r"\s_{1,2}(?=\s|$)"), ""),
+    # The dots of torch.nn.Linear would end two sentences.
+    (re.compile(r"(?<![\w.])(?:[A-Za-z_]\w*\.)+(?=[A-Z]\w)"), ""),
+)
+
 
 def docstring_prose(docstring: str) -> str:
-    """The paragraphs of prose in a docstring, one a line, blank lines between them; may be empty.
+    """Return the paragraphs of prose in a docstring, one a line, blank lines between them; may be empty.
 
     Doctests, fenced and indented code, tables, parameter and field sections, headings, signatures and bare
     links go; bullets, roles and other markup of reStructuredText and Markdown give way to their text.
@@ -47,12 +70,12 @@ def docstring_prose(docstring: str) -> str:
     """
     lines = [line.rstrip() for line in inspect.cleandoc(docstring).splitlines()]
     paragraphs = _paragraphs(list(_kept_lines(lines)))
-    prose = (prose_sentences(plain_text(" ".join(paragraph))) for paragraph in paragraphs)
+    prose = (prose_sentences(_without_markup(" ".join(paragraph))) for paragraph in paragraphs)
     return "\n\n".join(" ".join(sentences) for sentences in prose if sentences)
 
 
 def _kept_lines(lines: list[str]) -> Iterator[str]:
-    """The lines that may be prose, blank where something was left out."""
+    """Return the lines that may be prose, blank where something was left out."""
     place = 0
     in_field_section = False
     while place < len(lines):
@@ -78,9 +101,9 @@ def _kept_lines(lines: list[str]) -> Iterator[str]:
                 _dedent_block(lines, place)
                 yield directive[2]
             else:
-                place = _block_end(lines, place) - 1
+                place = _block_stop(lines, place) - 1
         elif bare.startswith(".. ") or bare == ".." or _GOOGLE.fullmatch(bare) or _FIELD_LINE.match(bare):
-            place = _block_end(lines, place) - 1
+            place = _block_stop(lines, place) - 1
             yield ""
         elif _NOTES.fullmatch(bare):
             yield ""
@@ -88,7 +111,7 @@ def _kept_lines(lines: list[str]) -> Iterator[str]:
         elif bare.endswith("::"):
             yield line[: line.rindex("::")] + ":"
             yield ""
-            place = _block_end(lines, place) - 1
+            place = _block_stop(lines, place) - 1
         elif _TABLE.match(line) or _SIGNATURE.match(bare):
             yield ""
         else:
@@ -97,11 +120,11 @@ def _kept_lines(lines: list[str]) -> Iterator[str]:
 
 
 def _dedent_block(lines: list[str], place: int) -> None:
-    """Pull the block under a line out to the line's own indent, in place."""
-    end = _block_end(lines, place)
-    inside = [_indent(line) for line in lines[place + 1 : end] if line.strip()]
+    """Move the block under a line to the line's own indent, in place."""
+    stop = _block_stop(lines, place)
+    inside = [_indent(line) for line in lines[place + 1 : stop] if line.strip()]
     shift = min(inside, default=0) - _indent(lines[place])
-    for at in range(place + 1, end):
+    for at in range(place + 1, stop):
         lines[at] = lines[at][max(shift, 0) :]
 
 
@@ -113,8 +136,8 @@ def _next_blank(lines: list[str], place: int) -> int:
     return next((at for at in range(place, len(lines)) if not lines[at].strip()), len(lines))
 
 
-def _block_end(lines: list[str], place: int) -> int:
-    """Where the block indented more deeply than this line ends."""
+def _block_stop(lines: list[str], place: int) -> int:
+    """Return where the block stops that is indented more deeply than this line."""
     edge = _indent(lines[place])
     return next(
         (at for at in range(place + 1, len(lines)) if lines[at].strip() and _indent(lines[at]) <= edge),
@@ -123,7 +146,7 @@ def _block_end(lines: list[str], place: int) -> int:
 
 
 def _paragraphs(lines: list[str]) -> Iterator[list[str]]:
-    """Runs of lines at one indent; a bullet opens one of its own, a term over its definition is left out."""
+    """Return runs of lines at one indent; a bullet opens one of its own, a term over its definition is left out."""
     paragraph: list[str] = []
     indent = 0
     for line in [*lines, ""]:
@@ -138,3 +161,9 @@ def _paragraphs(lines: list[str]) -> Iterator[list[str]]:
         if not paragraph:
             indent = _indent(line) + (bullet.end() if bullet else 0)
         paragraph.append(bare[bullet.end() :] if bullet else bare)
+
+
+def _without_markup(text: str) -> str:
+    for pattern, replacement in _MARKUP:
+        text = pattern.sub(replacement, text)
+    return " ".join(text.split())

@@ -28,7 +28,7 @@ _WORD_SHARE = 0.7
 
 
 def prose_sentences(paragraph: str) -> list[str]:
-    """The sentences of a one-line paragraph that look like whole English ones, labels like `Note:` taken off.
+    """Return the sentences of a one-line paragraph that look like whole English ones, labels like `Note:` taken off.
 
     >>> prose_sentences("Note: It returns the sum. See x[i] = 3. For example:")
     ['It returns the sum.']
@@ -38,7 +38,7 @@ def prose_sentences(paragraph: str) -> list[str]:
 
 
 def is_prose(sentence: str) -> bool:
-    """Whether a sentence starts and ends like one, is mostly words, and holds no code."""
+    """Tell whether a sentence starts and ends like one, is mostly words, and holds no code."""
     tokens = sentence.split()
     words = sum(_WORD.fullmatch(token) is not None for token in tokens)
     return (

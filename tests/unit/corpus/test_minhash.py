@@ -4,7 +4,7 @@ from datasketch import MinHash
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ops.corpus.minhash import SHINGLE, Signer, band_hashes, banding, folded, shortened
+from ops.corpus.minhash import SHINGLE, MinHasher, band_hashes, banding, fold, short_signatures
 from ops.corpus.near_duplicates import similarity
 
 TEXT = st.text(alphabet="ab cdÉé!?_ 1がि☃ß", max_size=30) | st.text(max_size=12)
@@ -13,7 +13,7 @@ SENTENCES = st.lists(WORDS, min_size=1, max_size=25).map(" ".join)
 
 
 def shingles(text: str) -> set[str]:
-    whole = folded(text)
+    whole = fold(text)
     wide = min(SHINGLE, len(whole)) if any(c.isalnum() for c in whole) else len(whole)
     return {whole[i : i + wide] for i in range(len(whole) - wide + 1)} if whole else set()
 
@@ -44,13 +44,13 @@ def shingle_hash(shingle: str) -> int:
     ],
 )
 def test_what_a_text_folds_to(text: str, expected: str) -> None:
-    assert folded(text) == expected
+    assert fold(text) == expected
 
 
 @given(st.lists(TEXT, max_size=6), st.integers(0, 3))
 @settings(deadline=None)
 def test_signatures_are_those_of_datasketch(texts: list[str], seed: int) -> None:
-    signer = Signer(seed)
+    signer = MinHasher(seed)
     found = signer(texts)
     assert found.shape == (len(texts), 128)
     for text, signature in zip(texts, found, strict=True):
@@ -62,16 +62,16 @@ def test_signatures_are_those_of_datasketch(texts: list[str], seed: int) -> None
 @given(TEXT, st.integers(0, 9))
 @settings(deadline=None)
 def test_texts_that_fold_to_the_same_are_one(text: str, seed: int) -> None:
-    if any(c.isalnum() for c in folded(text)):
-        one, other = Signer(seed)([text, f"..{folded(text).upper()} !"])
+    if any(c.isalnum() for c in fold(text)):
+        one, other = MinHasher(seed)([text, f"..{fold(text).upper()} !"])
         # Upper case may fold otherwise than the text itself, as that of a lone mark does.
-        if folded(text) == folded(f"..{folded(text).upper()} !"):
+        if fold(text) == fold(f"..{fold(text).upper()} !"):
             assert one.tolist() == other.tolist()
 
 
 def test_short_texts_and_symbols_are_like_nothing_but_themselves() -> None:
     texts = ["a", "b", "ab", "a b", "!", "!!", "!!!!!!!", "!!!!!!!!", "?!?!?!?!", "☃☃☃☃☃☃", "☃☃☃☃☃☃☃", "abcde", "abcd"]
-    signed = shortened(Signer(0)(texts))
+    signed = short_signatures(MinHasher(0)(texts))
     for i, one in enumerate(signed):
         for j, other in enumerate(signed):
             found = similarity(one[None], other[None])[0]
@@ -90,17 +90,17 @@ def test_the_estimate_is_near_the_similarity_whatever_the_seed() -> None:
     assert exact.min() < 0.5
     assert np.median(exact) > 0.6
     for seed in range(3):
-        one, other = (shortened(Signer(seed)([pair[i] for pair in pairs])) for i in (0, 1))
+        one, other = (short_signatures(MinHasher(seed)([pair[i] for pair in pairs])) for i in (0, 1))
         error = similarity(one, other) - exact
         assert abs(error.mean()) < 0.01
         assert error.std() < 0.05  # sqrt(0.25 / 128) = 0.044 at most, and the 8 bits' share
         assert np.abs(error).max() < 0.2
-    assert (Signer(0)(["a stone"]) != Signer(1)(["a stone"])).any()
+    assert (MinHasher(0)(["a stone"]) != MinHasher(1)(["a stone"])).any()
 
 
 def test_texts_of_one_shingle_agree_by_chance_alone() -> None:
     texts = [f"{i:04d}" for i in range(700)]
-    signed = shortened(Signer(0)(texts))
+    signed = short_signatures(MinHasher(0)(texts))
     agreed = (signed[:, None, :] == signed[None, :, :]).mean(2)[np.triu_indices(len(texts), 1)]
     assert abs(agreed.mean() - 1 / 256) < 1e-4
     assert agreed.max() < 0.1
@@ -109,7 +109,7 @@ def test_texts_of_one_shingle_agree_by_chance_alone() -> None:
 @given(SENTENCES, SENTENCES)
 @settings(deadline=None)
 def test_sentences_that_share_nothing_are_never_alike(one: str, other: str) -> None:
-    signed = shortened(Signer(0)([one, other]))
+    signed = short_signatures(MinHasher(0)([one, other]))
     found = similarity(signed[:1], signed[1:])[0]
     if not shingles(one) & shingles(other):
         assert found < 0.1

@@ -2,7 +2,15 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ops.corpus.near_duplicates import WINDOW, alike, candidates, distinct_pairs, leaders, similarity, without_dropped
+from ops.corpus.near_duplicates import (
+    WINDOW,
+    candidate_pairs,
+    distinct_pairs,
+    representatives,
+    similar_pairs,
+    similarity,
+    without_dropped,
+)
 
 PAIRS = st.lists(st.tuples(st.integers(0, 14), st.integers(0, 14)).filter(lambda p: p[0] < p[1]), max_size=40)
 
@@ -13,7 +21,7 @@ def sorted_pairs(pairs: list[tuple[int, int]]) -> np.ndarray:
 
 @given(st.lists(st.lists(st.sampled_from([0, 1, 2**63, 2**64 - 1]), max_size=3, unique=True), max_size=25), st.data())
 @settings(deadline=None)
-def test_candidates_are_each_bucket_s_first_and_neighbours(texts: list[list[int]], data: st.DataObject) -> None:
+def test_candidate_pairs_are_each_bucket_s_first_and_neighbours(texts: list[list[int]], data: st.DataObject) -> None:
     rows = [(bucket, 3 * text) for text, buckets in enumerate(texts) for bucket in buckets]
     rows = data.draw(st.permutations(rows))
     expected = set()
@@ -22,7 +30,7 @@ def test_candidates_are_each_bucket_s_first_and_neighbours(texts: list[list[int]
         for place, text in enumerate(held):
             expected |= {(before, text) for before in {*held[max(place - WINDOW, 0) : place], *held[: min(place, 1)]}}
     hashes, position = np.array([b for b, _ in rows], np.uint64), np.array([t for _, t in rows], np.int64)
-    found = candidates(hashes, position)
+    found = candidate_pairs(hashes, position)
     assert found.shape == (len(expected), 2)
     assert list(map(tuple, found.tolist())) == sorted(expected, key=lambda p: (p[1], p[0]))
 
@@ -34,8 +42,8 @@ def test_pairs_are_given_once_by_the_later(pairs: list[tuple[int, int]]) -> None
 
 @given(PAIRS)
 @settings(deadline=None)
-def test_each_is_dropped_for_the_first_kept_one_that_it_is_alike_with(pairs: list[tuple[int, int]]) -> None:
-    found = leaders(15, sorted_pairs(pairs)).tolist()
+def test_each_is_dropped_for_the_first_kept_one_that_it_is_similar_to(pairs: list[tuple[int, int]]) -> None:
+    found = representatives(15, sorted_pairs(pairs)).tolist()
     expected: list[int] = []
     for text in range(15):
         kept = [one for one, other in sorted(pairs) if other == text and expected[one] == one]
@@ -52,21 +60,21 @@ def test_chance_agreement_counts_as_none() -> None:
     assert similarity(one, one).tolist() == [1.0] * 4000
 
 
-def test_a_pair_is_alike_from_the_threshold_on() -> None:
+def test_a_pair_is_similar_from_the_threshold_on() -> None:
     signatures = np.zeros((3, 128), np.uint8)
     signatures[1, :32] = 1
     signatures[2, :33] = 1
     pairs = np.array([[0, 0], [0, 1], [0, 2], [1, 2]])
     exact = float(similarity(signatures[:1], signatures[1:2])[0])
-    assert alike(signatures, pairs, exact).tolist() == [True, True, False, True]
-    assert alike(signatures, pairs, 1.0).tolist() == [True, False, False, False]
-    assert alike(signatures, pairs[:0], 0.5).tolist() == []
+    assert similar_pairs(signatures, pairs, exact).tolist() == [True, True, False, True]
+    assert similar_pairs(signatures, pairs, 1.0).tolist() == [True, False, False, False]
+    assert similar_pairs(signatures, pairs[:0], 0.5).tolist() == []
 
 
 @given(PAIRS, st.data())
 @settings(deadline=None)
 def test_the_dropped_go_and_what_is_kept_counts_for_them(pairs: list[tuple[int, int]], data: st.DataObject) -> None:
-    first = leaders(15, sorted_pairs(pairs))
+    first = representatives(15, sorted_pairs(pairs))
     copies = np.arange(1, 16) ** 2
     total = np.bincount(first, copies, 15).astype(np.int64)
     grouped = np.flatnonzero((np.bincount(first, minlength=15) > 1) | (first != np.arange(15)))

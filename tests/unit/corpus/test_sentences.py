@@ -5,7 +5,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from ops.corpus.sentences import REJECT_CHARACTERS, REJECTS, SENTENCES, Block, Judge, hashes
+from ops.corpus.sentences import REJECT_CHARACTERS, REJECTS, SENTENCES, Block, SentenceFilter, hashes
 from ops.model.tokenizer import Tokenizer, Tokens
 from ops.sources.rows import Broken, Row
 
@@ -37,10 +37,10 @@ class FakeSplitter:
         return [part for part in text.split("|") if part.strip()]
 
 
-def judged(rows: list[Row | Broken], split: bool = True) -> Block:
-    judge = Judge(cast(Tokenizer, FakeTokenizer()), FakeSplitter() if split else None)
-    blocks = list(judge.blocks(rows))
-    assert judge.rows == len(rows)
+def filtered(rows: list[Row | Broken], split: bool = True) -> Block:
+    sentence_filter = SentenceFilter(cast(Tokenizer, FakeTokenizer()), FakeSplitter() if split else None)
+    blocks = list(sentence_filter.blocks(rows))
+    assert sentence_filter.rows == len(rows)
     assert all(b.sentences.schema.equals(SENTENCES) and b.rejects.schema.equals(REJECTS) for b in blocks)
     return Block(
         pa.concat_tables(b.sentences for b in blocks),
@@ -61,7 +61,7 @@ def test_reasons_places_and_counts() -> None:
         Row("ten eleven twelve", "a", {}),
         Row("|", "c", {}),
     ]
-    found = judged(rows)
+    found = filtered(rows)
     assert column(found.sentences, "text", "doc_id", "run", "place", "n_tokens", "cut") == [
         ("one two three", "a", 0, 0, 5, False),
         ("four five six seven eight nine", "a", 0, 1, 6, True),
@@ -80,7 +80,7 @@ def test_reasons_places_and_counts() -> None:
 
 
 def test_equal_texts_have_equal_hashes_over_128_bits() -> None:
-    found = judged([Row("a b c|a  b c|a b d", "d", {})])
+    found = filtered([Row("a b c|a  b c|a b d", "d", {})])
     pairs = found.hashes.tolist()
     assert pairs[0] == pairs[1] != pairs[2]
     digest = hashlib.blake2b(b"a b c", digest_size=16).digest()
@@ -89,37 +89,37 @@ def test_equal_texts_have_equal_hashes_over_128_bits() -> None:
 
 @pytest.mark.parametrize(("split", "kept"), [(True, "wait ! ! for it now"), (False, "wait !!! !!! for it now")])
 def test_white_space_is_normalized_and_repeated_symbols_only_where_text_is_split(split: bool, kept: str) -> None:
-    found = judged([Row("  wait !!! !!!\tfor\u00a0it\nnow ", "d", {})], split)
+    found = filtered([Row("  wait !!! !!!\tfor\u00a0it\nnow ", "d", {})], split)
     assert column(found.sentences, "text") == [(kept,)]
     assert found.rejects.num_rows == 0
 
 
 def test_without_a_splitter_a_row_is_a_sentence() -> None:
-    found = judged([Row("a b|c d", "d", {}), Row("e f g", "d", {})], split=False)
+    found = filtered([Row("a b|c d", "d", {}), Row("e f g", "d", {})], split=False)
     assert column(found.sentences, "text", "run", "place") == [("a b|c d", 0, 0), ("e f g", 0, 1)]
 
 
 def test_rejects_are_cut_and_sentences_are_not() -> None:
     long = "w" * 300
-    found = judged([Row(f"{long} b|{long} b c", "d", {})])
+    found = filtered([Row(f"{long} b|{long} b c", "d", {})])
     assert [len(text) for text in found.rejects["text"].to_pylist()] == [REJECT_CHARACTERS]
     assert [len(text) for text in found.sentences["text"].to_pylist()] == [304]
 
 
 def test_long_sources_come_in_blocks_and_only_good_text_is_tokenized() -> None:
     tokenizer = FakeTokenizer()
-    judge = Judge(cast(Tokenizer, tokenizer), None)
+    sentence_filter = SentenceFilter(cast(Tokenizer, tokenizer), None)
     rows: list[Row | Broken] = [Row(f"a b {i}", "d", {}) if i % 3 else Broken("", "d", "empty") for i in range(5000)]
-    blocks = list(judge.blocks(iter(rows)))
+    blocks = list(sentence_filter.blocks(iter(rows)))
     assert [b.sentences.num_rows + b.rejects.num_rows for b in blocks] == [2048, 2048, 904, 0]
     whole = pa.concat_tables(b.sentences for b in blocks)
     assert whole["place"].to_pylist() == [i for i in range(5000) if i % 3]
     assert whole.num_rows == sum(map(len, tokenizer.asked)) == 3333
     assert [b.lengths.tolist() for b in blocks] == [[], [], [], [5000]]
-    assert list(Judge(cast(Tokenizer, tokenizer), None).blocks([])) == []
+    assert list(SentenceFilter(cast(Tokenizer, tokenizer), None).blocks([])) == []
 
 
 def test_a_block_of_very_long_rows_holds_few() -> None:
-    judge = Judge(cast(Tokenizer, FakeTokenizer()), None)
+    sentence_filter = SentenceFilter(cast(Tokenizer, FakeTokenizer()), None)
     rows: list[Row | Broken] = [Row("a b c " * 1_000_000, str(i), {}) for i in range(4)]
-    assert [b.sentences.num_rows for b in judge.blocks(rows)] == [2, 2, 0]
+    assert [b.sentences.num_rows for b in sentence_filter.blocks(rows)] == [2, 2, 0]

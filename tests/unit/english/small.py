@@ -3,9 +3,9 @@
 import torch
 
 from ops.english.training.batches import Batcher, Labels, collect_labels
-from ops.english.training.model import Architecture, Joint
-from ops.english.training.treebank import Sentence, of_tree
-from ops.english.words import KINDS, Inventory, collect
+from ops.english.training.model import Architecture, JointNetwork
+from ops.english.training.treebank import Sentence, sentence_of_tree
+from ops.english.words import FEATURES, Inventory, collect_inventory
 from ops.penn import read
 
 LINES = (
@@ -18,12 +18,14 @@ LINES = (
 
 def sentences() -> list[Sentence]:
     """Four sentences with trees."""
-    return [of_tree(read(line)) for line in LINES]
+    return [sentence_of_tree(read(line)) for line in LINES]
 
 
 def inventory() -> Inventory:
     """Every form of the sentences."""
-    return collect({word: 1 for sentence in sentences() for word in sentence.words}, dict.fromkeys(KINDS, 1))
+    return collect_inventory(
+        {word: 1 for sentence in sentences() for word in sentence.words}, dict.fromkeys(FEATURES, 1)
+    )
 
 
 def labels() -> Labels:
@@ -31,10 +33,10 @@ def labels() -> Labels:
     return collect_labels(sentences(), [], 1)
 
 
-def network(layers: int = 2) -> Joint:
+def network(layers: int = 2) -> JointNetwork:
     """Random weights, the same each time."""
     torch.manual_seed(0)
-    return Joint(inventory(), labels(), Architecture(12, 8, layers, 1, 0.1)).eval()
+    return JointNetwork(inventory(), labels(), Architecture(12, 8, layers, 1, 0.1)).eval()
 
 
 def batcher() -> Batcher:

@@ -5,7 +5,7 @@ import torch
 from spacy.tokens import Doc
 
 from ops.english import encoder
-from ops.english.encoder import KindCache, english_reader, set_reader
+from ops.english.encoder import WordVectorCache, english_reader, set_reader
 from tests.unit.english import small
 
 
@@ -26,20 +26,20 @@ def expected(reader, words):
 
 
 def test_kinds_met_before_keep_their_vectors(vocab):
-    cache, reader = KindCache(), small.network().reader
+    cache, reader = WordVectorCache(), small.network().reader
     for words in (["the", "dog", "the"], ["dog", "never-seen", "the"]):
         assert torch.allclose(vectors(cache, reader, vocab, words), expected(reader, words), atol=1e-6)
 
 
 def test_a_full_cache_starts_anew(vocab, monkeypatch):
     monkeypatch.setattr(encoder, "CACHED_WORDS", 3)
-    cache, reader = KindCache(), small.network().reader
+    cache, reader = WordVectorCache(), small.network().reader
     for words in (["a", "b"], ["b", "c", "d"], ["a", "b", "c", "d", "e"]):
         assert torch.allclose(vectors(cache, reader, vocab, words), expected(reader, words), atol=1e-6)
 
 
 def test_another_reader_has_vectors_of_its_own(vocab):
-    cache, first = KindCache(), small.network().reader
+    cache, first = WordVectorCache(), small.network().reader
     second = small.network().reader
     with torch.no_grad():
         second.words.mix.linear.weight.mul_(-1)

@@ -2,7 +2,7 @@ import pytest
 import spacy
 from spacy.tokens import Doc, Span
 
-from ops.english.extension import NAME, register, store
+from ops.english.extension import NAME, register_extension, store_tree
 
 VOCAB = spacy.blank("en").vocab
 
@@ -19,9 +19,9 @@ def restored():
 
 
 def test_a_stored_tree_is_read_and_saved(restored):
-    register()
+    register_extension()
     doc = Doc(VOCAB, words=["a", "b"])
-    store(doc, 0, 1, "(ROOT (NN a))")
+    store_tree(doc, 0, 1, "(ROOT (NN a))")
     assert doc[0:1]._.parse_string == "(ROOT (NN a))"
     assert doc[1:2]._.parse_string == ""
     assert Doc(VOCAB).from_bytes(doc.to_bytes())[0:1]._.parse_string == "(ROOT (NN a))"
@@ -29,9 +29,9 @@ def test_a_stored_tree_is_read_and_saved(restored):
 
 def test_another_pipes_trees_stay_readable(restored):
     Span.set_extension(NAME, getter=lambda span: f"theirs {span.text}", force=True)
-    register()
-    register()
+    register_extension()
+    register_extension()
     doc = Doc(VOCAB, words=["a", "b"])
-    store(doc, 0, 1, "ours")
+    store_tree(doc, 0, 1, "ours")
     assert doc[0:1]._.parse_string == "ours"
     assert doc[1:2]._.parse_string == "theirs b"

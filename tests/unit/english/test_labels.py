@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ops.english.labels import decode, encode, places
+from ops.english.labels import decode, encode, first_places
 from ops.english.training.bracketing import Agreement, agreement
 from ops.english.training.treebank import read_trees
 from ops.errors import InputError
@@ -55,7 +55,7 @@ def test_a_depth_that_is_skipped_makes_no_phrase():
 
 
 def test_places_of_one_phrase():
-    assert places([2, 3, 2, 1, 2, 2]) == [0, 1, 0, 3, 4, 4]
+    assert first_places([2, 3, 2, 1, 2, 2]) == [0, 1, 0, 3, 4, 4]
 
 
 @settings(deadline=None)

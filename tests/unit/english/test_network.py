@@ -1,12 +1,12 @@
 import pytest
 import torch
 
-from ops.english.network import layout
+from ops.english.network import index_words
 from tests.unit.english import small
 
 
 def test_layout_of_two_sentences():
-    before, after, order, batch_sizes = layout([2, 3])
+    before, after, order, batch_sizes = index_words([2, 3])
     assert before.tolist() == [5, 0, 5, 2, 3]
     assert after.tolist() == [1, 5, 3, 4, 5]
     assert order.tolist() == [2, 0, 3, 1, 4]

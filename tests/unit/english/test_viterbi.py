@@ -5,11 +5,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ops.english.viterbi import CHANGES, DEPTHS, LOWEST_CHANGE, best_depths, steps
+from ops.english.viterbi import CHANGES, DEPTHS, LOWEST_CHANGE, best_depths, change_columns
 
 
 def test_steps_name_the_change_of_depth():
-    columns = steps()
+    columns = change_columns()
     assert columns[4, 4] + LOWEST_CHANGE == 0
     assert columns[4, 2] + LOWEST_CHANGE == -2
     assert columns[4, 6] + LOWEST_CHANGE == 2
@@ -27,7 +27,7 @@ def scores(seed, words):
 def value(absolute, change, depths):
     total, before = 0.0, 1
     for place, depth in enumerate(depths):
-        total += absolute[place, depth - 1] + change[place, steps()[before - 1, depth - 1]]
+        total += absolute[place, depth - 1] + change[place, change_columns()[before - 1, depth - 1]]
         before = depth
     return total
 

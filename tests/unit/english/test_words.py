@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ops.english.words import CHARACTERS, COLUMNS, FORMS, KINDS, collect, normalised, pieces, shape
+from ops.english.words import CHARACTERS, COLUMNS, FEATURES, FORMS, collect_inventory, normalised, shape, word_features
 
 
 @pytest.mark.parametrize(
@@ -33,13 +33,13 @@ def test_normalised(word, form):
 
 
 def test_a_long_word_is_read_at_both_ends():
-    forms, read = pieces("abcdefghijklmnopqrstuvwxyz")
+    forms, read = word_features("abcdefghijklmnopqrstuvwxyz")
     assert forms == ("abcdefghijklmnopqrstuvwxyz", "yz", "xyz", "abc", "xx")
     assert read == "abcdefghstuvwxyz"
 
 
 def test_collect_keeps_what_is_frequent_and_knows_nothing_else():
-    inventory = collect({"cat": 3, "dog": 1}, dict.fromkeys(KINDS, 2))
+    inventory = collect_inventory({"cat": 3, "dog": 1}, dict.fromkeys(FEATURES, 2))
     assert inventory.kept["word"] == ["cat"]
     assert inventory.kept["shape"] == ["xx"]
     rows = inventory.rows(["cat", "dog"])
@@ -52,7 +52,7 @@ def test_collect_keeps_what_is_frequent_and_knows_nothing_else():
 @settings(deadline=None)
 @given(st.lists(st.text(min_size=1)))
 def test_any_word_has_rows_inside_the_tables(words):
-    inventory = collect(dict.fromkeys(words[::2], 1), dict.fromkeys(KINDS, 1))
+    inventory = collect_inventory(dict.fromkeys(words[::2], 1), dict.fromkeys(FEATURES, 1))
     rows = inventory.rows(words)
     assert rows.shape == (len(words), COLUMNS)
     sizes = [inventory.sizes()[kind] for kind in (*FORMS, *["character"] * CHARACTERS)]

@@ -2,7 +2,7 @@ import pytest
 import torch
 from transformers import AutoModel, BertConfig
 
-from ops.model.activations import ScoreOptions, Scorer, pad
+from ops.model.activations import ScoreOptions, Scorer
 from ops.model.load import ModelFacts, read_facts
 from ops.model.tokenizer import Tokens
 
@@ -16,13 +16,6 @@ def facts(tmp_path_factory: pytest.TempPathFactory) -> ModelFacts:
     size = {"hidden_size": 8, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 12}
     AutoModel.from_config(BertConfig(**size, vocab_size=30)).save_pretrained(folder)
     return read_facts(str(folder))
-
-
-def test_padding_is_on_the_right() -> None:
-    ids, real, added = pad(BATCH[:2], 3, torch.device("cpu"))
-    assert ids.tolist() == [[5, 6, 7, 8], [9, 10, 11, 3]]
-    assert real.tolist() == [[True] * 4, [True, True, True, False]]
-    assert added.tolist() == [[True, False, False, True], [True, False, True, False]]
 
 
 @pytest.mark.parametrize("special_tokens", ["include", "exclude"])

@@ -1,11 +1,15 @@
 from itertools import combinations, pairwise
 from math import inf
+from typing import Any, cast
 
 import numpy as np
+import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ops.model.batches import length_batches
+from ops.model.batches import encode_batches, length_batches, pad
+from ops.model.tokenizer import Tokenizer, Tokens
 
 
 @given(st.lists(st.integers(0, 600), max_size=80), st.integers(1, 1500))
@@ -49,3 +53,34 @@ def test_any_kind_of_integer_will_do() -> None:
     expected = [[0, 1], [2]]
     for kind in (np.uint8, np.int16, np.int64):
         assert [rows.tolist() for rows in length_batches(np.array([4, 4, 1], kind), 8)] == expected
+
+
+def test_batches_are_tokenized_in_their_order() -> None:
+    class Letters:
+        def encode(self, texts: list[str]) -> list[Tokens]:
+            return [Tokens([ord(c) for c in text], [0] * len(text), False) for text in texts]
+
+    texts = ["abc", "d", "efg", "ghij", "k"]
+    lengths = np.array([len(t) for t in texts])
+    found = list(encode_batches(np.arange(10, 15), texts, lengths, cast(Tokenizer, Letters()), 6))
+    assert [ids.tolist() for ids, _ in found] == [[13], [10, 12], [11, 14]]
+    for ids, tokens in found:
+        assert ["".join(map(chr, t.ids)) for t in tokens] == [texts[i - 10] for i in ids]
+    assert list(encode_batches(np.arange(0), [], np.arange(0), cast(Tokenizer, Letters()), 6)) == []
+
+
+def test_a_tokenizer_that_fails_is_heard() -> None:
+    class Broken:
+        def encode(self, texts: list[str]) -> Any:
+            raise RuntimeError("no vocabulary")
+
+    with pytest.raises(RuntimeError, match="no vocabulary"):
+        list(encode_batches(np.arange(1), ["a"], np.ones(1, np.int64), cast(Tokenizer, Broken()), 6))
+
+
+def test_padding_is_on_the_right() -> None:
+    batch = [Tokens([5, 6, 7, 8], [1, 0, 0, 1], False), Tokens([9, 10, 11], [1, 0, 1], False)]
+    ids, real, added = pad(batch, 3, torch.device("cpu"))
+    assert ids.tolist() == [[5, 6, 7, 8], [9, 10, 11, 3]]
+    assert real.tolist() == [[True] * 4, [True, True, True, False]]
+    assert added.tolist() == [[True, False, False, True], [True, False, True, False]]

@@ -3,7 +3,7 @@ import torch
 from transformers import AlbertConfig, AutoModel, ElectraConfig
 
 from ops.errors import InputError
-from ops.model.head_projections import check_architecture, head_projections, word_embeddings
+from ops.model.head_projections import head_projections, word_embeddings
 from tests.unit.small_models import CONFIGS, HEADS, LAYERS, VOCABULARY, WIDTH, facts, make
 
 SIZE = WIDTH // HEADS
@@ -42,9 +42,9 @@ def test_word_embeddings_are_the_table_alone(kind: str) -> None:
 
 
 def test_other_architectures_are_refused_by_name() -> None:
-    with pytest.raises(InputError, match=r"--model m: is a albert, .*; give one of bert, .*gpt2"):
-        check_architecture(facts("albert"))
     model = AutoModel.from_config(AlbertConfig(vocab_size=20, hidden_size=16, embedding_size=16, num_attention_heads=2))
+    with pytest.raises(InputError, match=r"--model m: is a albert, .*; give one of bert, .*gpt2"):
+        head_projections(model, facts("albert"))
     with pytest.raises(InputError, match="0 query projections were found in 3 layers"):
         head_projections(model, facts("bert"))
 

@@ -1,16 +1,11 @@
-from pathlib import Path
-
-import matplotlib.image
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from ops.figure_files import save_figure
 from ops.psi import embedding_plots as embedding_figures
 from ops.psi import psi_plots as psi_figures
 from ops.psi.position_geometry import principal_plane
 from ops.psi.token_types import TYPES
-from ops.storage.store import Store
 
 RNG = np.random.default_rng(0)
 LAYERS, HEADS, TOKENS, POSITIONS = 5, 3, 40, 6
@@ -65,14 +60,3 @@ def test_attention_panels_and_pairs() -> None:
     assert len(panels[0].collections) == 1
     assert not panels[1].collections
     assert psi_figures.draw_static_contextual([(none, none)], 10).axes[0].get_title() == "layer 1"
-
-
-def test_both_files_and_the_same_bytes_again(tmp_path: Path) -> None:
-    store = Store(str(tmp_path))
-    for name in ("a", "b"):
-        save_figure(store, f"figures/{name}", embedding_figures.draw_cosines(np.array([1, 3, 10]), {"a pair": 0.5}))
-    assert store.files("figures") == ["a.png", "a.svg", "b.png", "b.svg"]
-    for end in ("png", "svg"):
-        assert (tmp_path / f"figures/a.{end}").read_bytes() == (tmp_path / f"figures/b.{end}").read_bytes()
-    assert matplotlib.image.imread(tmp_path / "figures/a.png").std() > 0.01
-    assert "<svg" in (tmp_path / "figures/a.svg").read_text()

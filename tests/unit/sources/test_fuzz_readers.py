@@ -12,10 +12,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ops.errors import InputError
-from ops.sources.arrow_text import is_scalar, is_string
-from ops.sources.batch_rows import batch_rows
+from ops.sources.arrow_rows import batch_rows, is_scalar, is_string
 from ops.sources.csv import read_csv
-from ops.sources.hub import check_columns, from_preset, plain
+from ops.sources.hub import check_columns, plain_batch, preset_batch
 from ops.sources.hub_spec import HubSpec
 from ops.sources.jsonl import read_jsonl
 from ops.sources.parquet import read_parquet
@@ -152,7 +151,7 @@ def test_damaged_gzip(tmp_path: Path, place: int, value: int) -> None:
     _check(read_txt, path)
 
 
-KINDS = st.sampled_from(
+COLUMN_KINDS = st.sampled_from(
     [
         st.none() | st.booleans(),
         st.none() | st.integers(-3, 9),
@@ -172,7 +171,7 @@ KINDS = st.sampled_from(
 def tables(draw: st.DrawFn, columns: list[str]) -> pa.Table:
     """A table of some rows whose columns are of any type."""
     size = draw(st.integers(1, 6))
-    kinds = {name: draw(KINDS) for name in columns}
+    kinds = {name: draw(COLUMN_KINDS) for name in columns}
     return pa.table({name: pa.array(draw(st.lists(kinds[name], min_size=size, max_size=size))) for name in columns})
 
 
@@ -207,7 +206,7 @@ def test_rows_of_any_type_through_a_preset(data: st.DataObject, name: str) -> No
     if _refused(spec, table):
         return
     names = [f"n:{number}" for number in range(7, 7 + table.num_rows)]
-    rows = batch_rows(from_preset(table, None, preset), "text", "n", 7)
+    rows = batch_rows(preset_batch(table, None, preset), "text", "n", 7)
     _check_rows(rows, table)
     if preset.doc_id is None:
         assert [row.doc_id for row in rows] == names
@@ -220,7 +219,7 @@ def test_rows_of_any_type_of_a_foreign_dataset(table: pa.Table) -> None:
     if _refused(HubSpec("org/set"), table):
         assert not is_string(table["text"].type)
         return
-    rows = batch_rows(plain(table, None, "text"), "text", "n", 0)
+    rows = batch_rows(plain_batch(table, None, "text"), "text", "n", 0)
     _check_rows(rows, table)
     scalar = {field.name for field in table.schema if is_scalar(field.type)}
     assert all(set(row.meta) <= scalar - {"text", "doc_id"} for row in rows if isinstance(row, Row))

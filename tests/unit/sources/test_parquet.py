@@ -158,6 +158,6 @@ def test_a_failure_of_the_storage_is_not_taken_for_damage(tmp_path: Path, monkey
         self.failure = OSError("connection lost")  # type: ignore[attr-defined]
         raise self.failure  # type: ignore[attr-defined]
 
-    monkeypatch.setattr("ops.storage.watched.Watched.read", fail)
+    monkeypatch.setattr("ops.storage.streams.ErrorRecordingStream.read", fail)
     with pytest.raises(OSError, match="connection lost"):
         list(reader)

@@ -60,7 +60,7 @@ def test_a_large_parquet_file_gives_several_pieces(tmp_path: Path, monkeypatch: 
     parts = pieces(source)
     assert len(parts) > 3
     assert [part.index for part in parts] == list(range(len(parts)))
-    assert [part.first_group for part in parts[1:]] == [part.behind_group for part in parts[:-1]]
+    assert [part.first_group for part in parts[1:]] == [part.stop_group for part in parts[:-1]]
     assert all(Piece(**json.loads(json.dumps(asdict(part)))) == part for part in parts)
     assert [row for part in parts for row in read_piece(part)] == rows
     assert rows[0] == Row("text 0", "a.parquet:0", {})

@@ -3,7 +3,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ops.storage.parquet_columns import coded, floats, leaves
+from ops.storage.parquet_columns import dictionary_columns, float_columns, leaf_columns
 
 NESTED = pa.schema(
     [
@@ -21,9 +21,11 @@ def test_paths_are_the_ones_that_parquet_writes(tmp_path: Path) -> None:
     pq.write_table(NESTED.empty_table(), tmp_path / "t.parquet")
     schema = pq.ParquetFile(tmp_path / "t.parquet").schema
     written = [schema.column(i).path for i in range(len(NESTED.names) + 2)]
-    assert [path for path, _ in leaves(NESTED)] == written
+    assert [path for path, _ in leaf_columns(NESTED)] == written
 
 
 def test_every_column_is_coded_or_of_floats() -> None:
-    assert floats(NESTED) == ["plain", "meta.key_value.value", "vector.list.element", "place.at.list.element"]
-    assert sorted(floats(NESTED) + coded(NESTED)) == sorted(path for path, _ in leaves(NESTED))
+    assert float_columns(NESTED) == ["plain", "meta.key_value.value", "vector.list.element", "place.at.list.element"]
+    assert sorted(float_columns(NESTED) + dictionary_columns(NESTED)) == sorted(
+        path for path, _ in leaf_columns(NESTED)
+    )

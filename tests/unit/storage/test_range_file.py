@@ -6,15 +6,17 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from ops.storage.range_file import DOCUMENTS, TEXTS, KeyWriter, group_starts, groups, read_between, taken
+from ops.storage.range_file import SortedWriter, group_starts, read_between, read_groups, take_rows
 from ops.storage.store import Store
+
+KEYS = pa.schema([("high", pa.uint64()), ("low", pa.uint64()), ("place", pa.int64())])
 
 
 @pytest.mark.parametrize("segment", [1, 7, 1000])
 def test_ranges_give_every_row_once_whatever_the_segments(tmp_path: Path, segment: int) -> None:
     rng = np.random.default_rng(0)
     high, low = (rng.integers(0, 2**64, 200, dtype=np.uint64) for _ in range(2))
-    with KeyWriter(tmp_path / "keys.parquet", TEXTS, segment) as writer:
+    with SortedWriter(tmp_path / "keys.parquet", KEYS, segment) as writer:
         for start in range(0, 200, 9):
             rows = slice(start, start + 9)
             writer.add(high[rows], low[rows], np.arange(200)[rows])
@@ -34,11 +36,11 @@ def test_ranges_give_every_row_once_whatever_the_segments(tmp_path: Path, segmen
 
 
 def test_a_file_without_rows_is_a_file(tmp_path: Path) -> None:
-    with KeyWriter(tmp_path / "keys.parquet", DOCUMENTS) as writer:
+    with SortedWriter(tmp_path / "keys.parquet", KEYS) as writer:
         writer.finish({})
     store = Store(str(tmp_path))
     assert read_between(store, "keys.parquet", "high", 0, 2**64 - 1).num_rows == 0
-    assert list(groups(store, "keys.parquet")) == []
+    assert list(read_groups(store, "keys.parquet")) == []
 
 
 @pytest.mark.parametrize("rows", [[], [0], [49], [3, 6, 7, 8, 20, 21, 48, 49], list(range(50))])
@@ -47,8 +49,8 @@ def test_rows_are_taken_by_their_numbers(tmp_path: Path, rows: list[int]) -> Non
     wanted = np.array(rows, np.int64)
     with Store(str(tmp_path)).parquet("t.parquet") as file:
         assert group_starts(file).tolist() == [*range(0, 50, 7), 50]
-        parts = list(taken(file, wanted, ["a"]))
-        whole = list(taken(file, wanted))
+        parts = list(take_rows(file, wanted, ["a"]))
+        whole = list(take_rows(file, wanted))
     assert [value for _, part in parts for value in part["a"].to_pylist()] == [100 + row for row in rows]
     assert [value for _, part in whole for value in part["b"].to_pylist()] == rows
     assert [row for own, _ in parts for row in wanted[own].tolist()] == rows

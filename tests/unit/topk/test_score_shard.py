@@ -1,19 +1,19 @@
 from collections.abc import Iterator
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 import pytest
 import torch
 
 from ops.model.activations import Scorer
-from ops.model.tokenizer import Tokenizer, Tokens
+from ops.model.tokenizer import Tokens
 from ops.reducers.histogram import edges_from_pilot
 from ops.reducers.moments import Moments
 from ops.reducers.thresholds import SharedBound
 from ops.reducers.top_k import EMPTY, TopK, decode_keys
 from ops.shards import Shards
 from ops.topk.partial_file import by_neuron, read_keys, read_matrix, read_moments
-from ops.topk.score_shard import ShardResult, ShardScorer, encode_batches, negate, score_batch
+from ops.topk.score_shard import ShardResult, ShardScorer, negate, score_batch
 
 N, K, WIDTHS = 90, 4, (3, 2)
 SHARDS = Shards(N, 20)
@@ -186,29 +186,6 @@ def test_score_batch_gives_rows_and_reasons() -> None:
     assert found.shape == (3, 5)
     assert finite.tolist() == [True, False, True]
     assert reasons == {1: "non-finite activation, first in layer 2"}
-
-
-def test_batches_are_tokenized_in_their_order() -> None:
-    class Letters:
-        def encode(self, texts: list[str]) -> list[Tokens]:
-            return [Tokens([ord(c) for c in text], [0] * len(text), False) for text in texts]
-
-    texts = ["abc", "d", "efg", "ghij", "k"]
-    lengths = np.array([len(t) for t in texts])
-    found = list(encode_batches(np.arange(10, 15), texts, lengths, cast(Tokenizer, Letters()), 6))
-    assert [ids.tolist() for ids, _ in found] == [[13], [10, 12], [11, 14]]
-    for ids, tokens in found:
-        assert ["".join(map(chr, t.ids)) for t in tokens] == [texts[i - 10] for i in ids]
-    assert list(encode_batches(np.arange(0), [], np.arange(0), cast(Tokenizer, Letters()), 6)) == []
-
-
-def test_a_tokenizer_that_fails_is_heard() -> None:
-    class Broken:
-        def encode(self, texts: list[str]) -> Any:
-            raise RuntimeError("no vocabulary")
-
-    with pytest.raises(RuntimeError, match="no vocabulary"):
-        list(encode_batches(np.arange(1), ["a"], np.ones(1, np.int64), cast(Tokenizer, Broken()), 6))
 
 
 def test_negating_keeps_lists_and_leaves_no_minus_zero() -> None:

@@ -2,7 +2,7 @@ import spacy
 from spacy.tokens import Doc
 
 from ops.english.training.assemble import assemble
-from ops.english.training.evaluation import of_doc
+from ops.english.training.evaluation import sentence_of_doc
 from ops.penn import write
 from tests.unit.english import small
 
@@ -12,7 +12,7 @@ def test_the_pipeline_gives_what_the_network_gives():
     nlp = assemble(network, {"name": "small", "sources": ["none"]})
     for sentence in small.sentences():
         (expected,) = network.parse([sentence], small.batcher())
-        found = of_doc(nlp(Doc(nlp.vocab, words=sentence.words)))
+        found = sentence_of_doc(nlp(Doc(nlp.vocab, words=sentence.words)))
         assert found.tags == expected.tags
         assert write(found.tree) == write(expected.tree)
 

@@ -4,14 +4,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ops.english.training.augment import addressed, joined, recased, vary, without_stop
-from ops.english.training.treebank import Sentence, of_tree
+from ops.english.training.treebank import Sentence, sentence_of_tree
 from ops.penn import leaves, read, write
 from tests.unit.english import small
 from tests.unit.english.strategies import TREES
 
 
 def sentence(line):
-    return of_tree(read(line))
+    return sentence_of_tree(read(line))
 
 
 def test_the_full_stop_goes_with_its_leaf():
@@ -42,7 +42,7 @@ def test_case_changes_words_alone():
 @settings(deadline=None)
 @given(st.lists(TREES, min_size=1, max_size=4), st.integers(0, 1000))
 def test_words_tags_and_leaves_stay_side_by_side(trees, seed):
-    sentences = [of_tree(tree) for tree in trees]
+    sentences = [sentence_of_tree(tree) for tree in trees]
     for one in sentences:
         found = vary(one, sentences, Random(seed), 0.5)
         assert [leaf.label for leaf in leaves(found.tree)] == found.tags

@@ -3,9 +3,9 @@ import spacy
 from spacy.tokens import Doc
 
 import ops.english
-from ops.english.extension import store
-from ops.english.training.evaluation import compare, evaluate, of_doc
-from ops.english.training.treebank import Sentence, of_tree
+from ops.english.extension import store_tree
+from ops.english.training.evaluation import compare, evaluate, sentence_of_doc
+from ops.english.training.treebank import Sentence, sentence_of_tree
 from ops.penn import read, write
 from tests.unit.english import small
 
@@ -23,23 +23,23 @@ def test_a_word_split_otherwise_counts_as_wrong():
 
 
 def test_brackets_add_up_over_sentences():
-    gold = [of_tree(read("(ROOT (S (NN a)))")), of_tree(read("(ROOT (NP (NN a) (NN b)))"))]
-    predicted = [gold[0], of_tree(read("(ROOT (VP (NN a) (NN b)))"))]
+    gold = [sentence_of_tree(read("(ROOT (S (NN a)))")), sentence_of_tree(read("(ROOT (NP (NN a) (NN b)))"))]
+    predicted = [gold[0], sentence_of_tree(read("(ROOT (VP (NN a) (NN b)))"))]
     brackets = compare(gold, predicted).brackets
     assert (brackets.matched, brackets.gold, brackets.predicted) == (1, 2, 2)
 
 
 def test_the_sentences_of_a_doc_stand_under_one_root():
     doc = Doc(spacy.blank("en").vocab, words=["a", "b"], tags=["A", "B"], sent_starts=[True, True])
-    store(doc, 0, 1, "(ROOT (X (A a)))")
-    store(doc, 1, 2, "(ROOT (B b))")
-    found = of_doc(doc)
+    store_tree(doc, 0, 1, "(ROOT (X (A a)))")
+    store_tree(doc, 1, 2, "(ROOT (B b))")
+    found = sentence_of_doc(doc)
     assert write(found.tree) == "(ROOT (X (A a)) (B b))"
     assert found.tags == ["A", "B"]
 
 
 def test_the_shipped_pipeline_knows_simple_sentences():
     nlp = ops.english.load()
-    gold = [of_tree(read("(ROOT (S (NP (PRP She)) (VP (VBD read) (NP (DT the) (NN book))) (. .)))"))]
+    gold = [sentence_of_tree(read("(ROOT (S (NP (PRP She)) (VP (VBD read) (NP (DT the) (NN book))) (. .)))"))]
     assert evaluate(nlp, gold).row()["f1"] == 100
     assert evaluate(nlp, gold, raw=True).row()["tag_accuracy"] == 100

@@ -14,7 +14,7 @@ def test_depth_sequences_are_scored_against_all_others():
     words = len(batch.kinds)
     change, absolute = torch.randn(words, viterbi.CHANGES), torch.randn(words, viterbi.DEPTHS)
     absolute[:, 4:] = -1e4
-    columns = viterbi.steps()
+    columns = viterbi.change_columns()
     expected, start = 0.0, 0
     for length in batch.lengths:
         scores = []

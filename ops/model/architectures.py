@@ -1,0 +1,72 @@
+"""The architectures whose attention is known: what its modules are called, and where a model's layers stand."""
+
+from dataclasses import dataclass
+
+from torch import nn
+
+from ops.errors import InputError
+
+
+@dataclass(frozen=True)
+class Architecture:
+    """The names of one architecture's modules, relative to a layer.
+
+    Attributes:
+        projections: those that project to query, key and value: three, or one whose output holds the three in turn.
+        attention: the one that computes the heads' context; its second result is what the attention function returns
+            second.
+        output: the output matrix W_O with its bias b_O.
+        norm: the LayerNorm that takes the sum of attention and residual; empty in pre-LN models, where none does.
+    """
+
+    projections: tuple[str, ...]
+    attention: str
+    output: str
+    norm: str = ""
+
+
+_BERT = Architecture(
+    ("attention.self.query", "attention.self.key", "attention.self.value"),
+    "attention.self",
+    "attention.output.dense",
+    "attention.output.LayerNorm",
+)
+ARCHITECTURES = {
+    "bert": _BERT,
+    "roberta": _BERT,
+    "xlm-roberta": _BERT,
+    "camembert": _BERT,
+    "electra": _BERT,
+    "distilbert": Architecture(
+        ("attention.q_lin", "attention.k_lin", "attention.v_lin"), "attention", "attention.out_lin", "sa_layer_norm"
+    ),
+    "gpt2": Architecture(("attn.c_attn",), "attn", "attn.c_proj"),
+}
+
+
+def check_architecture(model_type: str, name: str = "") -> Architecture:
+    """Refuse an architecture whose attention is not known, and return what its modules are called.
+
+    Args:
+        model_type: the architecture's name in transformers.
+        name: what the user called the model.
+
+    Raises:
+        InputError: its attention is not known.
+    """
+    if model_type not in ARCHITECTURES:
+        raise InputError(
+            f"--model {name or model_type}: is a {model_type}, whose attention modules are not known; "
+            f"give one of {', '.join(ARCHITECTURES)} (gpt2: mixing without the stage after the normalisation)"
+        )
+    return ARCHITECTURES[model_type]
+
+
+def layer_list(model: nn.Module, layers: int) -> list[nn.Module] | None:
+    """Return a model's layers, from the first to the last: the outermost list of so many modules; None without one."""
+    lists = [
+        (name.count("."), list(module))
+        for name, module in model.named_modules()
+        if isinstance(module, nn.ModuleList) and len(module) == layers
+    ]
+    return min(lists, key=lambda found: found[0])[1] if lists else None

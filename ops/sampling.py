@@ -1,0 +1,84 @@
+"""Seeded uniform samples: of sentence ids, and of distinct texts by their hashes, so that no list of them is needed."""
+
+from collections.abc import Callable, Iterable
+
+import numpy as np
+import numpy.typing as npt
+
+from ops.hashing import mix
+
+Numbers = npt.NDArray[np.int64]
+Priorities = npt.NDArray[np.uint64]
+
+# What a draw is for: one number each, so that no two draws with one seed share their random stream.
+ORDER, LIMIT, ACTIVATIONS, PILOT, BASELINE, NEAR, MASKING, CLUSTERS, SUPERCLUSTERS = range(9)
+
+_BINS = 1 << 16
+_SHIFT = np.uint64(48)  # leaves the bits of a priority that number its bin
+
+
+def draw(sentences: int, size: int, seed: int, purpose: int) -> Numbers:
+    """Draw a uniform sample of ids without replacement; all of them where `size` is not below `sentences`.
+
+    Args:
+        sentences: ids run from 0 to `sentences` - 1.
+        size: how many to draw.
+        seed: the run's seed.
+        purpose: what the draw is for, one of the purposes above.
+
+    Returns:
+        Sorted ids, `[min(size, sentences)]` int64.
+    """
+    if size >= sentences:
+        return np.arange(sentences, dtype=np.int64)
+    rng = np.random.default_rng([seed, purpose])
+    return np.sort(rng.choice(sentences, size, replace=False)).astype(np.int64)
+
+
+def pilot_size(sentences: int, at_most: int) -> int:
+    """Return the number of sentences of the pilot: a fiftieth of the corpus, at least 256 and at most `at_most`."""
+    return min(sentences, max(min(256, at_most), min(at_most, sentences // 50)))
+
+
+def priorities(hashes: npt.NDArray[np.uint64], seed: int, purpose: int) -> Priorities:
+    """Return each text's priority in a draw, `[texts]` uint64: its hash, mixed with the seed; the lowest are drawn.
+
+    Args:
+        hashes: 64 bits of each text's hash, `[texts]`.
+        seed: the run's seed.
+        purpose: what the draw is for, one of the purposes above.
+    """
+    salt = np.random.default_rng([seed, purpose]).integers(0, 2**64, dtype=np.uint64)
+    return mix(hashes ^ salt)
+
+
+def sample_cutoff(blocks: Callable[[], Iterable[tuple[Priorities, Numbers]]], size: int) -> tuple[int, int]:
+    """Return the priority and position of the last text in a sample of `size`, by priority and then position.
+
+    Memory is that of the texts whose priorities begin with the same 16 bits as the last one's.
+
+    Args:
+        blocks: returns all texts' priorities and positions anew at each call, a block at a time; called twice.
+        size: texts of the sample, at least 1 and at most as many as there are.
+    """
+    counts = np.zeros(_BINS, np.int64)
+    for priority, _ in blocks():
+        counts += np.bincount((priority >> _SHIFT).astype(np.int64), minlength=_BINS)
+    before = np.cumsum(counts) - counts
+    last_bin = int(np.searchsorted(before, size - 1, "right")) - 1
+    inside = [(p[here], at[here]) for p, at in blocks() if (here := (p >> _SHIFT) == np.uint64(last_bin)).any()]
+    priority, position = (np.concatenate(column) for column in zip(*inside, strict=True))
+    last = np.lexsort((position, priority))[size - 1 - int(before[last_bin])]
+    return int(priority[last]), int(position[last])
+
+
+def in_sample(priority: Priorities, position: Numbers, cutoff: tuple[int, int]) -> npt.NDArray[np.bool_]:
+    """Tell which texts are in the sample whose `sample_cutoff` is given, `[texts]` bool.
+
+    Args:
+        priority: of each text, `[texts]` uint64.
+        position: of each text, `[texts]` int64; decides between equal priorities.
+        cutoff: priority and position of the sample's last text.
+    """
+    last = np.uint64(cutoff[0])
+    return np.asarray((priority < last) | ((priority == last) & (position <= cutoff[1])))
