@@ -64,13 +64,7 @@ def test_links_lead_somewhere(page: Path) -> None:
         assert not anchor or anchor in _anchors(target), link
 
 
-def _moving(page: Path) -> object:
-    """Mark the page that is ahead of jobs/, which is on its way to the layout that it describes."""
-    marks = pytest.mark.xfail(strict=True) if page.name == "architecture.md" else ()
-    return pytest.param(page, marks=marks, id=_name(page))
-
-
-@pytest.mark.parametrize("page", map(_moving, PAGES))
+@pytest.mark.parametrize("page", PAGES, ids=_name)
 def test_files_that_are_named_exist(page: Path) -> None:
     for path in re.findall(r"`((?:ops|jobs|tests|bench|docs)/[\w/.*-]*)`", _prose(page)):
         if path not in SUGGESTED and not re.search(r"[A-Z]{3}", path):
