@@ -9,17 +9,17 @@ class InputError(ValueError):
 
 
 class DiskFullError(OSError):
-    """The storage has no room left: nothing is lost, and the same command goes on once there is (status 1)."""
+    """The storage has no room left: nothing is lost, and the same command continues once there is some (status 1)."""
 
 
-FULL = (errno.ENOSPC, errno.EDQUOT)
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 
 
 def disk_full(error: BaseException) -> DiskFullError | None:
     """Return the error to show where `error` says that there is no room left, else None."""
     if isinstance(error, DiskFullError):
         return error
-    if not isinstance(error, OSError) or error.errno not in FULL:
+    if not isinstance(error, OSError) or error.errno not in _NO_ROOM:
         return None
     where = f" at {error.filename}" if error.filename else ""
     return DiskFullError(

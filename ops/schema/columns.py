@@ -1,0 +1,58 @@
+"""How a table and its columns are described, and the columns that several tables share."""
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+INT16, INT32, INT64 = pa.int16(), pa.int32(), pa.int64()
+FLOAT32, FLOAT64 = pa.float32(), pa.float64()
+STRING, BOOL = pa.string(), pa.bool_()
+STRINGS = pa.list_(pa.string())
+META = pa.map_(pa.string(), pa.string())
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of a table.
+
+    Attributes:
+        name: its name.
+        type: its Arrow type.
+        meaning: what it says, with the unit.
+        nullable: whether it may be null.
+    """
+
+    name: str
+    type: pa.DataType
+    meaning: str
+    nullable: bool = False
+
+
+@dataclass(frozen=True)
+class TableSpec:
+    """One table.
+
+    Attributes:
+        row: what a row is.
+        columns: its columns in order.
+        order: the columns it is sorted by.
+        rows_per_group: the most rows of a row group.
+    """
+
+    row: str
+    columns: tuple[Column, ...]
+    order: tuple[str, ...]
+    rows_per_group: int = 65_536
+
+    @property
+    def arrow(self) -> pa.Schema:
+        """The table as an Arrow schema."""
+        return pa.schema([pa.field(c.name, c.type, c.nullable) for c in self.columns])
+
+
+LAYER = Column("layer", INT16, "layer, counted from 1")
+NEURON = (
+    Column("layer", INT16, "layer, counted from 1 (0 would be the embedding output)"),
+    Column("unit", INT16, "unit within the layer, counted from 0"),
+)
+POLE = Column("pole", STRING, "`top`: the highest activations; `bottom`: the lowest")

@@ -1,0 +1,175 @@
+"""The tables of the main job: ingest, topk, annotate and mine."""
+
+import pyarrow as pa
+
+from ops.schema.columns import (
+    BOOL,
+    FLOAT32,
+    FLOAT64,
+    INT32,
+    INT64,
+    META,
+    NEURON,
+    POLE,
+    STRING,
+    STRINGS,
+    Column,
+    TableSpec,
+)
+
+_SENTENCE = (
+    Column("sent_id", INT64, "sentence, dense from 0 in the order of the sources"),
+    Column("text", STRING, "the sentence"),
+    Column("dataset", STRING, "name of the data set"),
+    Column("doc_id", STRING, "document the sentence stands in"),
+    Column("meta", META, "what the source says of the document, as strings"),
+)
+
+MAIN_TABLES: dict[str, TableSpec] = {
+    "corpus": TableSpec(
+        "a sentence",
+        (
+            *_SENTENCE,
+            Column("sent_in_doc", INT32, "place in its document, counted from 0, before copies were dropped"),
+            Column("n_tokens", INT32, "model tokens after the cut, special ones included"),
+            Column("n_copies", INT32, "how often the sentence occurs in the sources (1: once)"),
+        ),
+        ("sent_id",),
+    ),
+    "rejects": TableSpec(
+        "something ingest dropped",
+        (
+            Column("dataset", STRING, "name of the data set"),
+            Column("doc_id", STRING, "document it stood in"),
+            Column("text", STRING, "the text, cut at 200 characters, what cannot be decoded replaced"),
+            Column("reason", STRING, "empty, invalid_text, too_short, unknown_tokens or broken"),
+        ),
+        (),
+    ),
+    "unscored": TableSpec(
+        "a sentence that could not be scored",
+        (
+            Column("sent_id", INT64, "sentence"),
+            Column("reason", STRING, "what was not finite, and in which layer first"),
+        ),
+        ("sent_id",),
+    ),
+    "topk": TableSpec(
+        "a winner",
+        (
+            *NEURON,
+            POLE,
+            Column("rank", INT32, "rank among the neuron's winners, counted from 1"),
+            Column("activation", FLOAT32, "the neuron's activation, pooled over the sentence's tokens"),
+            Column("sent_id", INT64, "sentence"),
+        ),
+        ("layer", "unit", "pole", "rank"),
+    ),
+    "neurons": TableSpec(
+        "a neuron",
+        (
+            *NEURON,
+            Column("n", INT64, "sentences scored"),
+            Column("mean", FLOAT64, "mean activation"),
+            Column("std", FLOAT64, "standard deviation (ddof 0)"),
+            Column("skew", FLOAT64, "skewness, without bias correction; null for a constant neuron", True),
+            Column("kurtosis", FLOAT64, "excess kurtosis, without bias correction; null for a constant neuron", True),
+            Column("min", FLOAT32, "lowest activation"),
+            Column("max", FLOAT32, "highest activation"),
+            Column("histogram_edges", pa.list_(FLOAT32), "the m - 1 inner edges, strictly ascending"),
+            Column("histogram_counts", pa.list_(INT64), "m counts; bin i holds edge[i-1] <= x < edge[i]"),
+            Column("top_threshold", FLOAT32, "activation of the last winner of the pole `top`", True),
+            Column("bottom_threshold", FLOAT32, "activation of the last winner of the pole `bottom`", True),
+            Column("top_mean", FLOAT64, "mean activation of the winners of the pole `top`", True),
+            Column("bottom_mean", FLOAT64, "mean activation of the winners of the pole `bottom`", True),
+        ),
+        ("layer", "unit"),
+    ),
+    "sentences": TableSpec(
+        "a sentence that any other table names",
+        (
+            *_SENTENCE,
+            Column("words", STRINGS, "the sentence's words, white space left out", True),
+            Column("tags", STRINGS, "Penn tag of each word", True),
+            Column("tree", STRING, "phrase structure, a Penn bracketed string", True),
+            Column("is_baseline", BOOL, "drawn into the uniform baseline sample"),
+            Column("is_winner", BOOL, "among the winners of some neuron"),
+        ),
+        ("sent_id",),
+        8_192,
+    ),
+    "patterns": TableSpec(
+        "a pattern of a neuron",
+        (
+            *NEURON,
+            POLE,
+            Column("kind", STRING, "`word`, `tag` or `subtree`"),
+            Column("pattern", STRING, "the pattern, readable"),
+            Column("items", STRINGS, "its items in order"),
+            Column("size", INT32, "number of items"),
+            Column("support", INT32, "winners that contain it"),
+            Column("share", FLOAT32, "support over the number of winners"),
+            Column("baseline_share", FLOAT32, "share among the baseline sentences outside these winners", True),
+            Column("lift", FLOAT32, "share over baseline share, smoothed", True),
+            Column("lift_low", FLOAT32, "lower 95 % bound of the lift", True),
+            Column("g2", FLOAT32, "log-likelihood ratio, negative where the share is below the baseline's"),
+            Column("q_value", FLOAT64, "false discovery rate within neuron, pole and kind", True),
+            Column("docs", INT32, "distinct documents that the support comes from"),
+            Column("rank", INT32, "rank by g2 within neuron, pole and kind, counted from 1"),
+        ),
+        ("layer", "unit", "pole", "kind", "rank"),
+    ),
+    "profiles": TableSpec(
+        "one value of one property of a neuron",
+        (
+            *NEURON,
+            POLE,
+            Column("property", STRING, "`dataset`, `words_per_sentence`, `tag`, ..., or the name of a meta key"),
+            Column("value", STRING, "value of the property"),
+            Column("count", INT64, "winners (or their tokens) with the value"),
+            Column("n", INT64, "winners (or their tokens) that have the property"),
+            Column("share", FLOAT32, "count over n"),
+            Column("baseline_share", FLOAT32, "share in the baseline outside these winners", True),
+            Column("baseline_n", INT64, "baseline sentences (or tokens) outside these winners that have the property"),
+            Column("lift", FLOAT32, "share over baseline share, smoothed", True),
+            Column("g2", FLOAT32, "log-likelihood ratio, negative where the share is below the baseline's"),
+            Column("rank", INT32, "rank by g2 within neuron, pole and property, counted from 1"),
+        ),
+        ("layer", "unit", "pole", "property", "rank"),
+    ),
+    "means": TableSpec(
+        "a numeric property of a neuron's winners",
+        (
+            *NEURON,
+            POLE,
+            Column("property", STRING, "`words_per_sentence`, `verbs_per_sentence`, `nouns_per_sentence`"),
+            Column("n", INT64, "winners"),
+            Column("mean", FLOAT64, "mean over the winners"),
+            Column("std", FLOAT64, "standard deviation over the winners (ddof 0)"),
+            Column("baseline_mean", FLOAT64, "mean over the baseline outside these winners", True),
+            Column("baseline_std", FLOAT64, "standard deviation over the baseline outside these winners", True),
+        ),
+        ("layer", "unit", "pole", "property"),
+    ),
+    "scores": TableSpec(
+        "a neuron and pole: how well its representation separates held-out winners from the baseline",
+        (
+            *NEURON,
+            POLE,
+            Column(
+                "auc", FLOAT64, "area under the ROC curve on the test documents; null with no sentence on a side", True
+            ),
+            Column("auc_low", FLOAT64, "lower end of its 95 % interval", True),
+            Column("auc_high", FLOAT64, "upper end of its 95 % interval", True),
+            Column("n_winners", INT64, "winners in test documents"),
+            Column("n_baseline", INT64, "baseline sentences in test documents that they are distinguished from"),
+            Column("matched_auc", FLOAT64, "the same for a set matched to the winners in length and dataset", True),
+            Column("matched_low", FLOAT64, "lower end of its 95 % interval", True),
+            Column("matched_high", FLOAT64, "upper end of its 95 % interval", True),
+            Column("random_auc", FLOAT64, "the same for a random set of as many baseline sentences", True),
+            Column("random_low", FLOAT64, "lower end of its 95 % interval", True),
+            Column("random_high", FLOAT64, "upper end of its 95 % interval", True),
+        ),
+        ("layer", "unit", "pole"),
+    ),
+}

@@ -1,0 +1,45 @@
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ops.errors import InputError
+from ops.storage.streams import ErrorRecordingStream, expand_glob, open_seekable, open_stream
+
+
+class Failing:
+    """A raw stream whose storage fails."""
+
+    def read(self, size: int | None) -> bytes:
+        raise OSError("connection lost")
+
+
+def test_the_storage_s_own_error_is_recorded_and_raised_again(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(b"0123456789")
+    whole = ErrorRecordingStream(open_seekable(str(tmp_path / "a")))
+    assert (whole.seek(4), whole.read(3), whole.tell(), whole.read()) == (4, b"456", 7, b"789")
+    whole.reraise()
+    raw: Any = Failing()
+    stream = ErrorRecordingStream(raw)
+    with pytest.raises(OSError, match="connection lost"):
+        stream.read(3)
+    with pytest.raises(OSError, match="connection lost"):
+        stream.reraise()
+
+
+@pytest.mark.parametrize("opened", [open_stream, open_seekable])
+def test_what_cannot_be_opened_is_named(tmp_path: Path, opened: Any) -> None:
+    with pytest.raises(InputError, match=r"none\.txt: no such file"):
+        opened(str(tmp_path / "none.txt"))
+    with pytest.raises(InputError, match="cannot be opened"):
+        opened("strange://bucket/key")
+
+
+def test_globs_are_sorted_and_leave_hidden_names_out(tmp_path: Path) -> None:
+    for name in ("b.txt", "a.txt", ".c.txt", "sub/d.txt", "e.csv"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    for root in (str(tmp_path), f"file://{tmp_path}"):
+        found = expand_glob(f"{root}/*.txt")
+        assert [name.rpartition("/")[2] for name in found] == ["a.txt", "b.txt"]
+        assert [name.rpartition("/")[2] for name in expand_glob(f"{root}/**/*.txt")] == ["a.txt", "b.txt", "d.txt"]
