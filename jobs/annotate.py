@@ -20,7 +20,15 @@ from jobs._engine import Item, fan_out, pool_size
 from jobs._progress import Progress
 from jobs._record import Run
 from ops.schema import group_rows, schema
-from ops.sentences.codes import CODED_SCHEMA, coded_table, sentence_table, vocabulary, vocabulary_columns
+from ops.sentences.codes import (
+    CODED_SCHEMA,
+    VOCABULARY_FILE,
+    coded_table,
+    codes_file,
+    sentence_table,
+    vocabulary,
+    vocabulary_columns,
+)
 from ops.sentences.pipeline import SHIPPED, Annotator, describe, load_pipeline
 from ops.shards import BASELINE, Shards, draw
 from ops.storage.store import Store, is_whole, shard_footer
@@ -90,7 +98,7 @@ def partial(shard: int) -> str:
 
 def stored(shard: int) -> str:
     """Return the path of a shard's codes, which mining reads."""
-    return f"_store/shard-{shard:05d}.parquet"
+    return codes_file(shard)
 
 
 def wanted_file() -> str:
@@ -171,7 +179,7 @@ def publish(store: Store, shards: int, fingerprint: str) -> dict[str, int]:
                 yield file.read(columns=vocabulary_columns())
 
     names = vocabulary(tables())
-    store.commit("_store/vocabulary.parquet", lambda path: pq.write_table(names, path, compression="zstd"))
+    store.commit(VOCABULARY_FILE, lambda path: pq.write_table(names, path, compression="zstd"))
     return counts
 
 

@@ -1,4 +1,4 @@
-"""One shard's mixing: sequences through the model, reduced as they come to moments by token class and by length."""
+"""One shard's mixing: sequences through the model, each batch reduced to moments by token class and by length."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from ops.patterns.forest import Forest
 from ops.patterns.sequences import Sequences
-from ops.sentences.codes import NAME_KINDS
+from ops.sentences.codes import CODES_FOLDER, NAME_KINDS, VOCABULARY_FILE
 from ops.storage.store import Store
 
 Longs = npt.NDArray[np.int64]
@@ -125,7 +125,7 @@ def _copy(fingerprint: str) -> Path:
 
 
 def _build(store: Store, folder: Path) -> None:
-    with store.parquet("_store/vocabulary.parquet") as file:
+    with store.parquet(VOCABULARY_FILE) as file:
         vocabulary = file.read()
     names = {k: vocabulary["name"].filter(pc.equal(vocabulary["kind"], k)).combine_chunks() for k in NAME_KINDS}
     for kind, values in names.items():
@@ -133,10 +133,11 @@ def _build(store: Store, folder: Path) -> None:
     parts: dict[str, list[npt.NDArray[Any]]] = {}
     meta: dict[str, list[tuple[Longs, list[str]]]] = {}
     before = 0
-    for name in store.files("_store", ".parquet"):
-        if name == "vocabulary.parquet":
+    for name in store.files(CODES_FOLDER, ".parquet"):
+        path = f"{CODES_FOLDER}/{name}"
+        if path == VOCABULARY_FILE:
             continue
-        with store.parquet(f"_store/{name}") as file:
+        with store.parquet(path) as file:
             table = file.read().combine_chunks()
         for column in ("sent_id", "is_baseline", "is_winner"):
             parts.setdefault(column, []).append(table[column].to_numpy())

@@ -9,7 +9,15 @@ import pyarrow.parquet as pq
 import pytest
 
 from ops.schema import schema
-from ops.sentences.codes import CODED_SCHEMA, coded_table, sentence_table, vocabulary, vocabulary_columns
+from ops.sentences.codes import (
+    CODED_SCHEMA,
+    VOCABULARY_FILE,
+    coded_table,
+    codes_file,
+    sentence_table,
+    vocabulary,
+    vocabulary_columns,
+)
 from ops.sentences.pipeline import Annotation
 from ops.sentences.store import SentenceStore, open_sentences
 from ops.storage.store import Store
@@ -50,12 +58,12 @@ def write_store(folder: Path, shards: list[list[Sentence]]) -> Store:
     store, first, tables = Store(str(folder)), 0, []
     for i, sentences in enumerate(shards):
         coded = coded_table(to_table(sentences, first))
-        store.commit(f"_store/shard-{i:05d}.parquet", lambda path, t=coded: pq.write_table(t, path))  # type: ignore[misc]
-        with store.parquet(f"_store/shard-{i:05d}.parquet") as file:
+        store.commit(codes_file(i), lambda path, t=coded: pq.write_table(t, path))  # type: ignore[misc]
+        with store.parquet(codes_file(i)) as file:
             assert file.schema_arrow.equals(CODED_SCHEMA)
             tables.append(file.read(columns=vocabulary_columns()))
         first += 2 * len(sentences)
-    store.commit("_store/vocabulary.parquet", lambda path: pq.write_table(vocabulary(tables), path))
+    store.commit(VOCABULARY_FILE, lambda path: pq.write_table(vocabulary(tables), path))
     return store
 
 

@@ -6,6 +6,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ops.penn import read_labels_and_sizes
+from ops.sentences.codes import CODES_FOLDER
 from ops.sentences.store import SentenceStore, drop_sentences, open_sentences
 from tests.unit.small_corpus import Sentence, open_corpus, write_store
 
@@ -105,7 +106,7 @@ def test_the_local_copy_is_built_once_and_dropped(tmp_path: Path, monkeypatch: p
     store = write_store(tmp_path / "run", [[Sentence(["a"])]])
     open_sentences(store, "a" * 64)
     assert [p.name for p in (tmp_path / "deep" / "cache").iterdir()] == ["a" * 32]
-    store.delete("_store")
+    store.delete(CODES_FOLDER)
     assert open_sentences(store, "a" * 64).names["word"] == ["a"]
     with pytest.raises(FileNotFoundError):
         open_sentences(store, "b" * 64)
