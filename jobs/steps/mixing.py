@@ -60,7 +60,7 @@ def prepare_shard(item: Item, args: MixingArgs) -> tuple[dict[int, int], list[tu
     """Read, pack, tokenize and mask one shard on cores of its own (with GPUs)."""
     tokenizer = Tokenizer(args.facts)
     packed = read_packed(Store(args.out), item["parts"], args.pack, tokenizer)
-    return held(packed), list(sequences(packed, tokenizer, args))
+    return packed.sentences_per_sequence(), list(sequences(packed, tokenizer, args))
 
 
 def read_packed(store: Store, parts: list[int], limit: int, tokenizer: Tokenizer) -> Packed:
@@ -75,11 +75,6 @@ def read_packed(store: Store, parts: list[int], limit: int, tokenizer: Tokenizer
     added = sum(tokenizer.encode(["a"])[0].added)
     sent_ids, n_tokens = table["sent_id"].to_numpy(), table["n_tokens"].to_numpy()
     return pack(sent_ids, table["text"].to_pylist(), n_tokens, documents, limit, added)
-
-
-def held(packed: Packed) -> dict[int, int]:
-    """Return how many sentences each sequence holds, by its first."""
-    return dict(zip(packed.first.tolist(), packed.sentences.tolist(), strict=True))
 
 
 def sequences(packed: Packed, tokenizer: Tokenizer, args: MixingArgs) -> Batches:
@@ -110,7 +105,7 @@ class MixingWorker:
         args, number = self.args, item["shard"]
         if prepared is None:
             packed = read_packed(self.store, item["parts"], args.pack, self.tokenizer)
-            sentences, batches = held(packed), sequences(packed, self.tokenizer, args)
+            sentences, batches = packed.sentences_per_sequence(), sequences(packed, self.tokenizer, args)
         else:
             sentences, batches = prepared[0], iter(prepared[1])
         result = measure_shard(self.scorer, self.classes, batches, args.per_token)
@@ -132,7 +127,7 @@ class MixingWorker:
             "sequences": len(sentences),
             "tokens": result.tokens,
             "masked": result.masked,
-            "truncated": result.cut,
+            "truncated": result.truncated,
             "unscored": lost,
         }
         footer = sums.footer(args.fingerprint, rows_of(result))

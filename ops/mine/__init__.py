@@ -1,1 +1,1 @@
-"""What a neuron's winners have in common, against the baseline."""
+"""What a neuron's winners have in common, against the baseline: patterns, profiles, means and held-out areas."""

@@ -41,7 +41,16 @@ class Baseline:
 def baseline_table(
     sentences: int, patterns: dict[str, tuple[pa.Array, Longs]], profiler: Profiler, rows: Longs
 ) -> pa.Table:
-    """Lay out the counts over some of the baseline's rows; tables over other rows have the same lines: they add up."""
+    """Return the counts over some of the baseline's rows as a table with the columns `what`, `key` and `count`.
+
+    Tables over other rows have the same lines, so that those over disjoint rows are added up line by line.
+
+    Args:
+        sentences: number of the rows.
+        patterns: each kind's candidates as keys, and in how many of the sentences each occurs.
+        profiler: counts the properties.
+        rows: the rows.
+    """
     what, keys, counts = [pa.array(["sentences"])], [pa.array([b""])], [np.array([sentences], np.int64)]
 
     def add(name: str, key: pa.Array | None, numbers: Longs) -> None:
@@ -61,7 +70,7 @@ def baseline_table(
 
 
 def read_baseline(table: pa.Table, profiler: Profiler) -> Baseline:
-    """Read back what `baseline_table` laid out."""
+    """Return the counts that a table of `baseline_table` holds; the profiler must have the same properties."""
     whole = table.combine_chunks()
     what, count = whole["what"].combine_chunks(), whole["count"].to_numpy()
     names = what.dictionary_encode()

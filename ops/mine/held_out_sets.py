@@ -1,4 +1,4 @@
-"""Sets of sentences for the held-out score: training and test documents, random sets and matched sets."""
+"""Sets of sentences for the held-out areas: training and test documents, random sets and matched sets."""
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +14,7 @@ _WIDTHS = (1, 2, 4, 8, 16, 1 << 30)
 def training_documents(documents: int, seed: int) -> Bools:
     """Draw which documents train, each with chance one half, `[documents]` bool; the others test.
 
-    Sentences of one document fall on the same side, so that nothing is recognised by its neighbours.
+    Sentences of one document are on the same side, so that none is recognised by its neighbours.
     """
     return np.asarray(np.random.default_rng([seed, SPLIT]).random(documents) < 0.5)
 
@@ -28,10 +28,10 @@ def random_set(baseline: Longs, size: int, seed: int, number: int) -> Longs:
 def matched_set(
     winners: Longs, baseline: Longs, dataset: npt.NDArray[np.int32], lengths: Longs, seed: int, number: int
 ) -> Longs:
-    """Draw, for each winner, a baseline row outside the winners of the same dataset and the nearest length there is.
+    """Draw, for each winner, a row of the baseline that is no winner, of the same dataset and the nearest length left.
 
-    First a row of the same length is looked for, then of the same bucket of 2, 4, 8 and 16 words, then of any length in
-    the dataset. Who finds none is left out, so that the set may be smaller.
+    A row of the same length is taken if there is one, else of the same bucket of 2, 4, 8 or 16 words, else of any
+    length in the dataset. A winner without any such row has none in the set, which may then be smaller.
 
     Args:
         winners, baseline: rows, `[winners]` and `[baseline]`, each distinct.
@@ -43,18 +43,18 @@ def matched_set(
     """
     rng = np.random.default_rng([seed, MATCHED, number])
     free = rng.permutation(np.setdiff1d(baseline, winners))
-    wanting = rng.permutation(winners)
+    unmatched = rng.permutation(winners)
     found: list[Longs] = []
     for width in _WIDTHS:
-        if not len(wanting) or not len(free):
+        if not len(unmatched) or not len(free):
             break
-        rows = np.concatenate([wanting, free])
+        rows = np.concatenate([unmatched, free])
         names, cell = np.unique((dataset[rows].astype(np.int64) << 32) + lengths[rows] // width, return_inverse=True)
-        own, others = cell[: len(wanting)], cell[len(wanting) :]
+        own, others = cell[: len(unmatched)], cell[len(unmatched) :]
         take = np.minimum(np.bincount(own, minlength=len(names)), np.bincount(others, minlength=len(names)))
-        served, used = _place_in_cell(own) < take[own], _place_in_cell(others) < take[others]
+        matched, used = _place_in_cell(own) < take[own], _place_in_cell(others) < take[others]
         found.append(free[used])
-        wanting, free = wanting[~served], free[~used]
+        unmatched, free = unmatched[~matched], free[~used]
     return np.sort(np.concatenate([np.zeros(0, np.int64), *found]))
 
 

@@ -31,7 +31,7 @@ def pattern_rows(
 
     Args:
         candidates: rows of `ops.mine.candidates` of this set and kind.
-        n_winners, n_baseline: the winners, and the baseline's sentences that are not among them.
+        n_winners, n_baseline: how many winners there are, and baseline sentences that are not among them.
         min_support: the support that mining asked for.
         productivity, max_patterns: as the options of `mine`; 0 switches either off.
     """

@@ -71,8 +71,8 @@ def count_sentences(sequences: Sequences, n_values: int) -> ValueCounts:
 def profile(winners: ValueCounts, baseline: ValueCounts, min_count: int = 0, max_values: int = 0) -> Profile:
     """Return the values of one property with their measures, by g2 and count descending, then by value.
 
-    Both counts are over the same values, the baseline's without the winners. Values that occur nowhere are
-    no rows. `min_count` leaves out what fewer winners (or their tokens) have, `max_values` what comes after
+    Both counts are over the same values, the baseline's without the winners. Values that occur nowhere have
+    no row. `min_count` leaves out what fewer winners (or their tokens) have, `max_values` what comes after
     so many rows; 0 switches either off, as it should be for tags, tag classes, datasets and lengths.
     """
     value = np.flatnonzero((winners.count + baseline.count > 0) & (winners.count >= min_count))

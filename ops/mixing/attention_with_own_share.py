@@ -1,4 +1,4 @@
-"""Attention that hands out, beside its result, what each token takes from itself."""
+"""Attention that returns, beside its result, what each token takes from itself."""
 
 from typing import Any
 
@@ -41,17 +41,17 @@ def attend(
 
 
 def use_own_share(model: nn.Module) -> None:
-    """Let a model of transformers attend by `attend`.
+    """Make a transformers model use `attend` as its attention.
 
     Raises:
-        InputError: its attention cannot be exchanged.
+        InputError: its attention cannot be replaced.
     """
     from transformers import AttentionInterface, AttentionMaskInterface
     from transformers.masking_utils import eager_mask
 
     AttentionInterface.register(NAME, attend)
     AttentionMaskInterface.register(NAME, eager_mask)
-    exchange: Any = model
-    exchange.set_attn_implementation(NAME)
-    if exchange.config._attn_implementation != NAME:
-        raise InputError(f"--model: the attention of a {exchange.config.model_type} cannot be exchanged")
+    untyped: Any = model
+    untyped.set_attn_implementation(NAME)
+    if untyped.config._attn_implementation != NAME:
+        raise InputError(f"--model: the attention of a {untyped.config.model_type} cannot be replaced")

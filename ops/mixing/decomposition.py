@@ -25,7 +25,7 @@ class Parts:
     """One layer's sum of attention and residual, taken apart; every vector `[sentences, tokens, width]` float32.
 
     Attributes:
-        mixing: what comes from the other tokens, sum over i != j of f(x_i).
+        mixing: the contribution of the other tokens, sum over i != j of f(x_i).
         preserving: the own term f(x_j), without the residual.
         residual: x_j of the residual stream.
         bias: b_O `[width]`, in neither.
@@ -68,7 +68,7 @@ class Parts:
         return (*own, self.norm.bias.float())
 
     def _gain(self) -> torch.Tensor:
-        """Gamma over the standard deviation of the whole sum, `[sentences, tokens, width]`."""
+        """Return gamma over the standard deviation of the whole sum, `[sentences, tokens, width]`."""
         assert self.norm is not None
         assert self.whole is not None
         variance = self.whole.float().var(-1, correction=0, keepdim=True)
@@ -82,7 +82,7 @@ class MixingReader:
     nothing of the size tokens x tokens x width is ever built.
 
     Args:
-        model: a model as `AutoModel` gives it; from here on it attends by `ops.mixing.attention_with_own_share.attend`.
+        model: as `AutoModel` loads it; from here on its attention is `ops.mixing.attention_with_own_share.attend`.
         model_type: its architecture's name in transformers.
         layers: number of its layers.
 
@@ -110,7 +110,7 @@ class MixingReader:
 
 
 class _Layer:
-    """Collects what one layer shows on its way, in the order in which it comes."""
+    """Collects one layer's tensors during a forward pass, and takes its sum apart when the last one is there."""
 
     def __init__(
         self, point: AttentionModules, take: Callable[[Parts], torch.Tensor], found: list[torch.Tensor]

@@ -9,7 +9,7 @@ from ops.sampling import MASKING
 def mask_tokens(
     tokens: Tokens, rate: float, mask_id: int, spared: frozenset[int], seed: int, sent_id: int, at_least_one: bool
 ) -> Tokens:
-    """Replace a seeded draw of a sequence's tokens.
+    """Return a sequence with a seeded draw of its tokens replaced by the mask token.
 
     Of n tokens that may be masked, floor(rate n + u) are, u uniform between 0 and 1: so that the share is `rate` on
     average, also where a sequence is short. The draw depends on the seed and the sequence's first sentence alone.
@@ -21,14 +21,14 @@ def mask_tokens(
         spared: ids that are never masked; tokens that the tokenizer added are not either.
         seed: the run's seed.
         sent_id: id of the sequence's first sentence.
-        at_least_one: mask one at any rate (the published code does, which is far over 12 % of a short sentence).
+        at_least_one: mask one in any case (the published code does, which is far over 12 % of a short sentence).
     """
-    open_to = [i for i, (t, a) in enumerate(zip(tokens.ids, tokens.added, strict=True)) if not a and t not in spared]
-    if not rate or not open_to:
+    maskable = [i for i, (t, a) in enumerate(zip(tokens.ids, tokens.added, strict=True)) if not a and t not in spared]
+    if not rate or not maskable:
         return tokens
     rng = np.random.default_rng([seed, MASKING, sent_id])
-    count = max(int(rate * len(open_to) + rng.random()), int(at_least_one))
+    count = max(int(rate * len(maskable) + rng.random()), int(at_least_one))
     ids = list(tokens.ids)
-    for place in rng.choice(open_to, min(count, len(open_to)), replace=False).tolist():
+    for place in rng.choice(maskable, min(count, len(maskable)), replace=False).tolist():
         ids[place] = mask_id
     return tokens._replace(ids=ids)

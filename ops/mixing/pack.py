@@ -1,4 +1,4 @@
-"""Consecutive sentences of a document, put together to longer sequences."""
+"""Consecutive sentences of a document, joined to longer sequences."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,18 +25,22 @@ class Packed:
     texts: list[str]
     n_tokens: Longs
 
+    def sentences_per_sequence(self) -> dict[int, int]:
+        """Return how many sentences each sequence holds, by the id of its first."""
+        return dict(zip(self.first.tolist(), self.sentences.tolist(), strict=True))
+
 
 def pack(
     sent_ids: Longs, texts: Sequence[str], n_tokens: Longs, documents: Sequence[object], limit: int, added: int
 ) -> Packed:
-    """Put sentences that stand next to each other and come from one document together, as many as fit.
+    """Return sequences of consecutive sentences of one document, as many in each as fit.
 
-    A sentence that is longer than the limit makes a sequence of its own. Sentences that ingest dropped between two
-    others (copies, rejects, those outside the sample) are not there to part them.
+    A sentence that is longer than the limit makes a sequence of its own. Sentences are consecutive too where ingest
+    dropped others between them (copies, rejects, those outside the sample).
 
     Args:
         sent_ids, texts, n_tokens: of each sentence; `n_tokens` counts the special ones.
-        documents: something that tells documents apart, for each sentence.
+        documents: what identifies each sentence's document.
         limit: most tokens of a sequence, special ones included; 0 leaves every sentence by itself.
         added: special tokens that the tokenizer adds to a text.
 

@@ -62,15 +62,15 @@ def token_rows(result: MixingResult, layers: int, strings: list[str]) -> Iterato
         strings: every token's string, by id.
     """
     block: list[pa.Table] = []
-    held = 0
+    block_rows = 0
     for sent_id in sorted(result.kept):
         ids, ratios = result.kept[sent_id]
         rows = len(ids) * layers
         block.append(_sequence(sent_id, [strings[i] for i in ids], ratios.reshape(rows, -1), layers))
-        held += rows
-        if held >= group_rows(TOKENS):
+        block_rows += rows
+        if block_rows >= group_rows(TOKENS):
             yield pa.concat_tables(block)
-            block, held = [], 0
+            block, block_rows = [], 0
     if block:
         yield pa.concat_tables(block)
 

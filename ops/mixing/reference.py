@@ -14,15 +14,15 @@ class DirectMixing:
     Takes BERT-like models and DistilBERT, whose value matrix stands alone.
 
     Args:
-        model: a model as `AutoModel` gives it; from here on it attends eagerly.
+        model: as `AutoModel` loads it; from here on its attention is transformers' eager one.
         model_type: its architecture's name in transformers.
         layers: number of its layers.
     """
 
     def __init__(self, model: nn.Module, model_type: str, layers: int) -> None:
         self.points = attention_modules(model, model_type, layers)
-        exchange: Any = model
-        exchange.set_attn_implementation("eager")
+        untyped: Any = model
+        untyped.set_attn_implementation("eager")
         self.model = model
 
     @torch.inference_mode()

@@ -1,4 +1,4 @@
-"""One shard's mixing: sequences through the model, reduced as they come to moments by token class and by length."""
+"""One shard's mixing: sequences through the model, each batch reduced to moments by token class and by length."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -28,7 +28,7 @@ class MixingResult:
             sequences of that length) the moments of `[layers * quantities]` values.
         scored: sequences that were measured.
         unscored: first sentence of each sequence with a value that is not finite.
-        cut: sequences that were cut at the model's limit of positions.
+        truncated: sequences that were cut at the model's limit of positions.
         tokens, masked: how many tokens were measured, and how many of them were the mask token.
         kept: the ratios of each sequence by its first sentence (where they are asked for): token ids, and
             `[tokens, layers, stages]` float32.
@@ -37,7 +37,7 @@ class MixingResult:
     moments: dict[Group, Moments] = field(default_factory=dict)
     scored: int = 0
     unscored: list[int] = field(default_factory=list)
-    cut: int = 0
+    truncated: int = 0
     tokens: int = 0
     masked: int = 0
     kept: dict[int, tuple[list[int], npt.NDArray[np.float32]]] = field(default_factory=dict)
@@ -97,7 +97,7 @@ def measure_shard(scorer: MixingScorer, classes: TokenClasses, batches: Batches,
         ids = np.concatenate([np.array(t.ids, np.int64) for t in batch])[good.numpy()]
         added = np.concatenate([np.array(t.added, bool) for t in batch])[good.numpy()]
         lengths = np.array([len(t.ids) for t in batch])
-        result.cut += sum(t.cut for t in batch)
+        result.truncated += sum(t.cut for t in batch)
         result.tokens += len(ids)
         found = classes(ids, added)
         flat = values.flatten(1)

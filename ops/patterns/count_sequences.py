@@ -1,4 +1,4 @@
-"""Count given patterns in sentences: one search restricted to the patterns' trie, not one pass a pattern."""
+"""Count given patterns in sentences: one search along the patterns' trie instead of a pass for each pattern."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,7 +44,7 @@ def _run(
         codes = trie.compact(sequences.items[offsets[0] : offsets[-1]])
         part = Sequences(codes, offsets - offsets[0])
         if gap < 0:
-            # Without a limit items of no pattern may go; with one they hold their place as -1.
+            # Without a limit items that no pattern has are left out; with one they keep their place as -1.
             part = part.where(codes >= 0)
         node, sentence = _search(part.items, part.offsets, trie.label, trie.first_child, gap, recorded, support)
         pairs.append((node, sentence + np.int32(first)))

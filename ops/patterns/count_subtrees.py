@@ -1,4 +1,4 @@
-"""Count given subtrees in a forest: one search restricted to their trie, not one pass a subtree."""
+"""Count given subtrees in a forest: one search along their trie instead of a pass for each subtree."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,8 +38,8 @@ def occurrences(forest: Forest, subtrees: Subtrees | SubtreeTrie) -> Occurrences
 def _run(
     forest: Forest, subtrees: Subtrees | SubtreeTrie, record: bool
 ) -> tuple[Longs, list[tuple[Codes, Codes]], Codes]:
-    candidates = subtrees if isinstance(subtrees, SubtreeTrie) else SubtreeTrie.build(subtrees)
-    trie = candidates.trie
+    built = subtrees if isinstance(subtrees, SubtreeTrie) else SubtreeTrie.build(subtrees)
+    trie = built.trie
     support = np.zeros(trie.label.size, np.int64)
     recorded = trie.is_end if record else np.zeros(trie.label.size, bool)
     pairs = []
@@ -48,11 +48,11 @@ def _run(
         nodes = slice(offsets[0], offsets[-1])
         part = Forest(forest.label[nodes], forest.size[nodes], offsets - offsets[0])
         node, tree = _search(
-            *link(part, candidates.allowed),
+            *link(part, built.allowed),
             part.offsets,
-            candidates.code,
+            built.code,
             trie.first_child,
-            candidates.allowed.shape[0],
+            built.allowed.shape[0],
             trie.depth,
             recorded,
             support,

@@ -41,7 +41,7 @@ def mine(
     lookup[alphabet] = np.arange(alphabet.size)
     codes = Sequences(lookup[sequences.items], sequences.offsets)
     if gap < 0:
-        # Without a limit infrequent items may go; with one they hold their place as -1.
+        # Without a limit infrequent items are left out; with one they keep their place as -1.
         codes = codes.where(codes.items >= 0)
     parent, code, found = _mine(codes.items, codes.offsets, alphabet.size, min_support_count, max_length, gap)
     patterns = Sequences.from_parents(parent, code)

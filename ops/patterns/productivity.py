@@ -1,4 +1,4 @@
-"""Leave out patterns that say no more than a shorter one of theirs."""
+"""Which patterns say more than the shorter ones that they contain."""
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -11,8 +11,8 @@ from ops.patterns.subtree_patterns import Subtrees
 def productive_sequences(patterns: Sequences, lift: ArrayLike, productivity: float = 1.05) -> NDArray[np.bool_]:
     """Return which patterns have at least `productivity` times the lift of each pattern one item shorter.
 
-    The shorter patterns are those that come of leaving one item out and are themselves among `patterns
-    [n]`, which all differ; `lift [n]` is null (NaN) where there is no baseline, and then nothing is left
+    The shorter patterns are those that leaving one item out results in and that are themselves among
+    `patterns [n]`, which all differ; `lift [n]` is null (NaN) where there is no baseline, and then nothing is left
     out. 0 keeps all.
 
     >>> found = Sequences.from_lists([[1], [2], [1, 2], [2, 1]])
@@ -72,7 +72,7 @@ def _without_one_node(subtrees: Subtrees) -> tuple[Subtrees, NDArray[np.int64]]:
     removable = ~below[is_lost] | ((lost[is_lost] == 0) & (children_of_root == 1))
     keep = ~is_lost & removable[copy_of]
     labels = Sequences(copies.label, copies.offsets).where(keep)
-    # Without the root everything comes up by one.
+    # Without the root every other node is one level higher.
     depths = Sequences((copies.depth - (lost == 0)).astype(np.int32), copies.offsets).where(keep)
     shorter = Subtrees(labels.items, depths.items, labels.offsets)
     return shorter.take(np.flatnonzero(removable)), owner[removable]

@@ -85,7 +85,7 @@ class SequenceTrie:
         return lookup[np.minimum(items, largest + 1)]
 
     def find(self, patterns: Sequences) -> NDArray[np.int32]:
-        """Return the node at which each pattern ends, -1 where the trie doesn't spell it, `[n] int32`."""
+        """Return the node at which each pattern ends, -1 where the trie does not have it, `[n] int32`."""
         return _find(self.compact(patterns.items), patterns.offsets, self.label, self.first_child)
 
 

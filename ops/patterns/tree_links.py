@@ -55,7 +55,7 @@ def _link(label: Codes, size: Codes, offsets: Longs, allowed: NDArray[np.bool_])
             if label[node] < allowed.shape[0]:
                 links[node, 0] = label[node]
             above = node
-    # Backwards, so that the first child comes to lie first.
+    # Backwards, so that a list of children begins with the first.
     for node in range(label.size - 1, -1, -1):
         above = links[node, 1]
         known = above >= 0 and links[node, 0] >= 0 and links[above, 0] >= 0

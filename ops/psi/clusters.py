@@ -16,7 +16,7 @@ class ClusterPsi:
         n: tokens that the means are over (those of norm zero have no psi), `[clusters]`.
         mean: mean over the cluster's tokens.
         z: how many standard deviations the mean lies from that of a random group of as many tokens.
-        relative: the mean over what a random direction gives.
+        relative: the mean, divided by the psi of a random direction.
         rank: place by the mean of the last value, from 1, `[clusters]`; clusters without a value come last.
     """
 
@@ -31,7 +31,7 @@ def cluster_psi(values: Floats, labels: npt.NDArray[np.integer], random: Floats)
     """Measure every cluster in one head.
 
     Args:
-        values: psi of each token, `[tokens, values]` float64, not a number where a token has none; psi_qkv last.
+        values: psi of each token, `[tokens, values]` float64, NaN where a token has none; psi_qkv last.
         labels: cluster of each token, from 0, `[tokens]`.
         random: psi of a random direction, `[values]`.
     """
@@ -49,7 +49,7 @@ def cluster_psi(values: Floats, labels: npt.NDArray[np.integer], random: Floats)
 
 
 def group_z_score(mean: Floats, size: npt.NDArray[np.integer], population: Floats) -> Floats:
-    """Say how far groups' means lie from those of random groups of the same size, in standard deviations.
+    """Return how many standard deviations groups' means lie from those of random groups of the same size.
 
     The mean of n values drawn without replacement from N has the population's mean and the variance
     s^2 / n (N - n) / (N - 1), where s^2 is the population's (ddof 0): exact, so nothing is sampled.
@@ -60,7 +60,7 @@ def group_z_score(mean: Floats, size: npt.NDArray[np.integer], population: Float
         population: all values, `[tokens, values]`.
 
     Returns:
-        `[groups, values]`; not a number for a group of none or of all, and where all values are equal.
+        `[groups, values]`; NaN for a group of none or of all, and where all values are equal.
     """
     everything = len(population)
     with np.errstate(invalid="ignore", divide="ignore"):

@@ -10,13 +10,13 @@ from ops.psi.psi import VALUES, psi
 
 
 class ContextualPsi:
-    """Reads psi of the projections' real input: what the layer below gave, and in GPT-2 after the normalisation.
+    """Measures psi of the projections' real input: the output of the layer below, in GPT-2 after the normalisation.
 
     W x is what a projection puts out less its bias, so no matrix product is done again.
 
     Args:
-        model: as `AutoModel` gives it.
-        layers: its projections, as `ops.model.head_projections` gives them.
+        model: as `AutoModel` loads it.
+        layers: its projections, as `ops.model.head_projections` returns them.
     """
 
     def __init__(self, model: nn.Module, layers: list[LayerProjections]) -> None:

@@ -17,7 +17,7 @@ from ops.psi.token_types import TYPES
 from ops.storage.store import Store
 
 FOLDER = "psi/figures"
-TOP, BINS, POSITIONS, LEAST = 3, 1_000, 64, 10
+TOP_CLUSTERS, COSINE_BINS, POSITIONS, LEAST_OCCURRENCES = 3, 1_000, 64, 10
 _FIRST_TOKENS = ("[CLS]", "<s>")
 
 
@@ -32,7 +32,7 @@ def draw_static(store: Store, model: nn.Module, facts: ModelFacts) -> None:
     ranked = clusters["psi_qkv"].to_numpy().reshape(shape)
     save_figure(store, f"{FOLDER}/psi_by_cluster", draw_by_cluster(ranked))
     types = np.array([TYPES.index(t) for t in clusters["type"].to_pylist()]).reshape(shape)
-    save_figure(store, f"{FOLDER}/top_cluster_types", draw_top_types(types[:, :, :TOP]))
+    save_figure(store, f"{FOLDER}/top_cluster_types", draw_top_types(types[:, :, :TOP_CLUSTERS]))
 
     vocabulary = _read(store, "psi/vocabulary", ["token", "type"])
     words, positions = word_embeddings(model, facts).numpy(), position_table(model)
@@ -42,7 +42,7 @@ def draw_static(store: Store, model: nn.Module, facts: ModelFacts) -> None:
     plane = principal_plane(np.concatenate([words, order]))
     save_figure(store, f"{FOLDER}/embedding_plane", draw_plane(plane, vocabulary["type"].to_pylist(), len(order)))
     marked = {f"{t} with position 0": cosine(words[names.index(t)], order[0]) for t in _FIRST_TOKENS if t in names}
-    histogram = cosine_histogram(words, order, BINS)
+    histogram = cosine_histogram(words, order, COSINE_BINS)
     save_figure(store, f"{FOLDER}/word_position_cosines", draw_cosines(histogram, marked))
     attention = position_attention(model, heads[0], positions[:POSITIONS], facts.decoder)
     save_figure(store, f"{FOLDER}/position_attention", draw_position_attention(attention))
@@ -51,13 +51,15 @@ def draw_static(store: Store, model: nn.Module, facts: ModelFacts) -> None:
 def draw_contextual(store: Store, layers: int) -> None:
     """Draw psi of the word embeddings against that of real inputs: static_contextual."""
     pairs = [_layer_pairs(store, layer) for layer in range(1, layers + 1)]
-    save_figure(store, f"{FOLDER}/static_contextual", draw_static_contextual(pairs, LEAST))
+    save_figure(store, f"{FOLDER}/static_contextual", draw_static_contextual(pairs, LEAST_OCCURRENCES))
 
 
 def _layer_pairs(store: Store, layer: int) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
     """Return static and contextual psi_qkv of all heads of a layer and of the tokens that occur often enough."""
     here = pc.field("layer") == layer
-    own = _read(store, "psi/contextual", ["head", "token_id", "psi_qkv_mean"], here & (pc.field("n") >= LEAST))
+    own = _read(
+        store, "psi/contextual", ["head", "token_id", "psi_qkv_mean"], here & (pc.field("n") >= LEAST_OCCURRENCES)
+    )
     alone = _read(store, "psi/tokens", ["head", "token_id", "psi_qkv"], here)
     tokens = int(pc.max(alone["token_id"]).as_py()) + 1
     static = alone["psi_qkv"].to_numpy()[own["head"].to_numpy().astype(np.int64) * tokens + own["token_id"].to_numpy()]

@@ -48,7 +48,7 @@ def principal_plane(vectors: Vectors) -> Plane:
 
 
 def cosine(a: Vectors, b: Vectors) -> float:
-    """Return the cosine of two vectors; not a number where one is zero."""
+    """Return the cosine of two vectors; NaN where one is zero."""
     with np.errstate(invalid="ignore"):
         wide = a.astype(np.float64), b.astype(np.float64)
         return float(np.divide(wide[0] @ wide[1], np.linalg.norm(wide[0]) * np.linalg.norm(wide[1])))

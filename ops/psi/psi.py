@@ -18,7 +18,7 @@ def psi(projected: torch.Tensor, norm: torch.Tensor, width: int) -> torch.Tensor
         width: d, the length of x.
 
     Returns:
-        `[..., heads]`; not a number where x is zero.
+        `[..., heads]`; NaN where x is zero.
 
     >>> x = torch.tensor([3.0, 4.0])
     >>> psi(x.view(1, 2), x.norm(), 2)
@@ -31,7 +31,7 @@ def psi(projected: torch.Tensor, norm: torch.Tensor, width: int) -> torch.Tensor
 
 
 def with_product(values: torch.Tensor) -> torch.Tensor:
-    """Put psi_qkv, the product of psi_q, psi_k and psi_v `[..., 3, heads]`, after them: `[..., 4, heads]`."""
+    """Return psi_q, psi_k and psi_v `[..., 3, heads]` followed by their product, psi_qkv: `[..., 4, heads]`."""
     return torch.cat([values, values.prod(-2, keepdim=True)], -2)
 
 
@@ -44,7 +44,7 @@ def static_psi(vectors: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
         weight: the layer's matrices, `[3, heads, d', width]` float32.
 
     Returns:
-        `[tokens, 4, heads]`, the columns of `VALUES`; not a number where x is zero.
+        `[tokens, 4, heads]`, the columns of `VALUES`; NaN where x is zero.
     """
     return torch.cat(list(_blocks(vectors, weight)))
 
@@ -61,7 +61,7 @@ def random_direction(weight: torch.Tensor) -> torch.Tensor:
     """Return the psi to expect of a random direction: the root mean square of psi_q, psi_k and psi_v over all of them.
 
     The mean of ||P x||^2 over directions of x is ||P||_F^2 ||x||^2 / d, so that of psi^2 is ||P||_F^2 / d'. For
-    psi_qkv the product of the three is given, a scale and no mean.
+    psi_qkv it is the product of the three, a scale and no mean.
 
     Args:
         weight: a layer's matrices, `[3, heads, d', width]`.

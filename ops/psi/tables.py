@@ -22,7 +22,7 @@ def vocabulary_rows(
     """Return the rows of `psi/vocabulary`.
 
     Args:
-        tokens: the vocabulary in the order of its ids; None for a row that the tokenizer never gives.
+        tokens: the vocabulary in the order of its ids; None for a row that the tokenizer never uses.
         special: the tokenizer's special tokens.
         vectors: word embeddings, `[tokens, width]`.
         labels: cluster of each token, `[tokens]`.

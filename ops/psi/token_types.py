@@ -17,7 +17,7 @@ INSIDE, AFTER_SPACE = "##", ("Ġ", "▁")
 
 
 def vocabulary_mark(tokens: Sequence[str | None]) -> str:
-    """Return the mark that most pieces of a vocabulary begin with: `##`, `Ġ` or `▁`; none of them: an empty one."""
+    """Return the mark that most pieces of a vocabulary begin with: `##`, `Ġ` or `▁`, or "" where none has any."""
     counts = {mark: sum(t is not None and t.startswith(mark) for t in tokens) for mark in (INSIDE, *AFTER_SPACE)}
     mark = max(counts, key=lambda m: counts[m])
     return mark if counts[mark] else ""
@@ -26,7 +26,7 @@ def vocabulary_mark(tokens: Sequence[str | None]) -> str:
 def token_type(token: str | None, mark: str, special: Collection[str] = ()) -> str:
     """Return a token's type by the first of these rules that holds.
 
-    1. Special: padding and reserved places (`[PAD]`, `[unused7]`, a row that the tokenizer never gives: None).
+    1. Special: padding and reserved places (`[PAD]`, `[unused7]`, a row that the tokenizer never uses: None).
     2. Tags: the tokenizer's other special tokens (`[CLS]`, `[SEP]`, `[MASK]`, `[UNK]`).
     3. Subwords: marked as the inside of a word (`##`).
     4. Symbols: no letter and no digit, or a single letter of another script than the Latin one.
@@ -36,7 +36,7 @@ def token_type(token: str | None, mark: str, special: Collection[str] = ()) -> s
 
     Args:
         token: the piece as the vocabulary has it.
-        mark: as `vocabulary_mark` gives it.
+        mark: as `vocabulary_mark` returns it.
         special: the tokenizer's special tokens.
 
     >>> [token_type(t, "##") for t in ("may", "##ing", "1990s", "%", "人", "[unused3]")]
@@ -61,7 +61,7 @@ def token_type(token: str | None, mark: str, special: Collection[str] = ()) -> s
 
 
 def piece_text(token: str, mark: str) -> str | None:
-    """Return a piece's characters without its mark; None where its bytes are but a part of a character."""
+    """Return a piece's characters without its mark; None where its bytes are only a part of a character."""
     text = token.removeprefix(mark)
     if mark != "Ġ":
         return text

@@ -43,7 +43,7 @@ def _loosened(bound: npt.NDArray[np.floating], sign: int) -> Floats:
 
 
 class SharedBound:
-    """A reducer: adds up the histograms of distinct shards; a shard that comes again does not count twice.
+    """A reducer: adds up the histograms of distinct shards; a shard that is added again does not count twice.
 
     As made it is empty. `update` is idempotent for each shard and its order does not matter. There is one of it for a
     run, so no `merge`.

@@ -1,4 +1,4 @@
-"""Annotated sentences as codes: the layout of the store that mining reads, one file a shard, and its vocabulary."""
+"""Annotated sentences as codes: the files that mining's store is built from, one a shard, and their vocabulary."""
 
 from collections.abc import Iterable
 
@@ -47,7 +47,7 @@ def sentence_table(corpus: pa.Table, annotations: list[Annotation], baseline: pa
 
 
 def coded_table(sentences: pa.Table) -> pa.Table:
-    """Return the store's rows for rows of `sentences/`; trees without words and punctuation, as labels and sizes."""
+    """Return the codes of rows of `sentences/`; trees as labels and sizes, without words and punctuation."""
     trees = [read_labels_and_sizes(tree) if tree is not None else ([], []) for tree in sentences["tree"].to_pylist()]
     columns = {name: sentences[name] for name in ("sent_id", "is_baseline", "is_winner", "dataset", "doc_id", "meta")}
     columns |= {
@@ -60,7 +60,7 @@ def coded_table(sentences: pa.Table) -> pa.Table:
 
 
 def vocabulary(tables: Iterable[pa.Table]) -> pa.Table:
-    """Return every name that occurs in tables of the store, each kind sorted: a name's code is its place there."""
+    """Return every name that occurs in tables of codes, each kind sorted: a name's code is its place there."""
     found: dict[str, set[str]] = {kind: set() for kind in NAME_KINDS}
     for table in tables:
         for kind, column in _COLUMNS.items():
@@ -70,7 +70,7 @@ def vocabulary(tables: Iterable[pa.Table]) -> pa.Table:
 
 
 def vocabulary_columns() -> list[str]:
-    """Return the columns of the store that `vocabulary` reads."""
+    """Return the columns of codes that `vocabulary` reads."""
     return list(_COLUMNS.values())
 
 

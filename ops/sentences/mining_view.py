@@ -12,7 +12,7 @@ Longs = npt.NDArray[np.int64]
 
 NO_TAG = -1
 
-# Without tags punctuation is told by the word alone: one made of these marks and nothing else. Symbols such as % stay.
+# Without tags punctuation is known by the word alone: it has these marks and nothing else. Symbols such as % stay.
 _MARKS = frozenset(".,:;!?'\"`()[]{}-_\u2010\u2011\u2012\u2013\u2014\u2015\u2018\u2019\u201c\u201d\u2026\u00ab\u00bb")
 
 
@@ -39,23 +39,11 @@ class MiningView:
         self._word_is_mark = np.array([all(c in _MARKS for c in word) for word in words], bool)
 
     def words(self, rows: Longs) -> Sequences:
-        """Return the words of these rows, punctuation left out: by the words' tags, or by sight without any."""
-        return self._worded(rows)[0]
+        """Return the words of these rows, punctuation left out: by the words' tags, without any by the words alone."""
+        return self.words_and_tags(rows)[0]
 
     def words_and_tags(self, rows: Longs) -> tuple[Sequences, Sequences]:
         """Return words and tags of these rows item by item, punctuation left out; `NO_TAG` where there is none."""
-        return self._worded(rows)
-
-    def tags(self, rows: Longs) -> Sequences:
-        """Return the tags of these rows, punctuation left out."""
-        return self.store.tags(rows).without(self._tag_is_mark)
-
-    def forest(self, rows: Longs) -> Forest:
-        """Return the trees of these rows."""
-        forest = self.store.forest(rows)
-        return collapse_root(forest, self.label_names) if self.collapse_root else forest
-
-    def _worded(self, rows: Longs) -> tuple[Sequences, Sequences]:
         words, found = self.store.words(rows), self.store.tags(rows)
         tagged = np.repeat(found.lengths == words.lengths, words.lengths)
         tags = np.full(words.items.size, NO_TAG, np.int32)
@@ -64,3 +52,12 @@ class MiningView:
         if self._fold is not None:
             words = Sequences(self._fold[words.items], words.offsets)
         return words.where(keep), Sequences(tags, words.offsets).where(keep)
+
+    def tags(self, rows: Longs) -> Sequences:
+        """Return the tags of these rows, punctuation left out."""
+        return self.store.tags(rows).without(self._tag_is_mark)
+
+    def forest(self, rows: Longs) -> Forest:
+        """Return the trees of these rows, with S merged into ROOT where the option says so."""
+        forest = self.store.forest(rows)
+        return collapse_root(forest, self.label_names) if self.collapse_root else forest

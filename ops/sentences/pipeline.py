@@ -16,7 +16,7 @@ _ROOTS = ("ROOT", "TOP", "")
 
 
 class Annotation(NamedTuple):
-    """One sentence's words (white space is none), their Penn tags, and its tree; null where the pipeline gives none."""
+    """One sentence's words (white space is none), their Penn tags and its tree; None where the pipeline has none."""
 
     words: list[str]
     tags: list[str] | None
@@ -73,11 +73,11 @@ class Annotator:
 
 
 def read_annotation(doc: Doc) -> Annotation:
-    """Read what a pipeline left in a document that is one sentence of the corpus.
+    """Return the annotation of a document that is one sentence of the corpus.
 
     Tags come from `token.tag_`, trees from `sent._.parse_string` (benepar's name for it). Where the pipeline found
     several sentences, their trees stand side by side under the one ROOT. A tree that does not have one leaf for
-    each word is no tree of this sentence, and is left out.
+    each word is not this sentence's, and is left out.
     """
     words = [token for token in doc if not token.is_space]
     tags = [token.tag_ for token in words]

@@ -1,4 +1,4 @@
-"""How well scores tell winners from others: the area under the ROC curve, with an interval."""
+"""How well a number separates winners from others: the area under the ROC curve, with an interval."""
 
 import math
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ _Z = 1.959963984540054
 
 @dataclass(frozen=True)
 class Area:
-    """The area under the ROC curve and the ends of its 95 % interval, each NaN where it can't be told."""
+    """The area under the ROC curve and the ends of its 95 % interval, each NaN where it is undefined."""
 
     auc: float
     low: float
@@ -20,21 +20,21 @@ class Area:
 
 
 def area(winners: ArrayLike, others: ArrayLike) -> Area:
-    """Return how often a winner's score `[n_winners]` is above another's `[n_others]`, ties counting half.
+    """Return how often a winner's value `[n_winners]` is above another's `[n_others]`, ties counting half.
 
     The interval has the form of Wilson 1927, with the number of observations that would give a share the
     variance that DeLong et al. 1988 estimate; so it stays within 0 and 1. At an area of 0 or 1, where that
-    variance is 0, the number is that of the smaller class. With no score in a class all is NaN, with one
+    variance is 0, the number is that of the smaller class. With no value in a class all is NaN, with one
     the interval is.
 
-    Raises ValueError where a score is NaN.
+    Raises ValueError where a value is NaN.
 
     >>> area([3, 2, 2], [1, 2]).auc
     0.8333333333333334
     """
     above, below = np.asarray(winners, dtype=np.float64), np.asarray(others, dtype=np.float64)
     if np.isnan(above).any() or np.isnan(below).any():
-        raise ValueError("area: a score is NaN")
+        raise ValueError("area: a value is NaN")
     n, m = above.size, below.size
     if not n or not m:
         return Area(math.nan, math.nan, math.nan)

@@ -1,4 +1,4 @@
-"""One shard through the model: batches in a fixed order, reduced as they come."""
+"""One shard through the model: batches in a fixed order, each reduced at once."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -54,10 +54,10 @@ class ShardScorer:
         self.winners = {p: TopK(len(edges), k, scorer.device) for p in poles}
 
     def warm_up(self, tokens: int, limit: int) -> None:
-        """Score so many made-up tokens, so that the first shard does not pay for what is made ready at first use.
+        """Score some made-up sentences, so that the first shard does not pay for what is prepared at first use.
 
         Args:
-            tokens: about as many as a batch will have.
+            tokens: in all, about as many as a batch will have.
             limit: most tokens of a sentence.
         """
         length = min(tokens, WARM_LENGTH, limit)
@@ -131,7 +131,7 @@ class ShardScorer:
 
 
 def _blocks(scored: Iterator[tuple[Ids, torch.Tensor]]) -> Iterator[tuple[Ids, torch.Tensor]]:
-    """Put small batches together, since what takes them in costs by the call as well as by the sentence."""
+    """Join small batches, since an update of the reducers costs by the call as well as by the sentence."""
     ids: list[Ids] = []
     values: list[torch.Tensor] = []
     for some_ids, some_values in scored:
@@ -160,6 +160,6 @@ def score_batch(scorer: Scorer, tokens: list[Tokens]) -> tuple[torch.Tensor, tor
 
 
 def negate(activations: pa.ListArray) -> pa.ListArray:
-    """Return a list column with every number's sign turned; zero stays 0.0."""
+    """Return a list column with every number negated; zero stays 0.0."""
     values = 0.0 - activations.flatten().to_numpy(zero_copy_only=False)
     return pa.ListArray.from_arrays(activations.offsets, pa.array(values.astype(np.float32)))

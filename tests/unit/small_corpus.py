@@ -9,7 +9,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from ops.schema import schema
-from ops.sentences.codes import CODED_SCHEMA, coded_table, sentence_table, vocabulary, vocabulary_columns
+from ops.sentences.codes import (
+    CODED_SCHEMA,
+    coded_table,
+    sentence_table,
+    vocabulary,
+    vocabulary_columns,
+)
 from ops.sentences.pipeline import Annotation
 from ops.sentences.store import SentenceStore, open_sentences
 from ops.storage.store import Store

@@ -30,5 +30,5 @@ def test_a_model_attends_by_it_afterwards() -> None:
     assert model.config._attn_implementation == NAME
     model.set_attn_implementation = lambda name: None
     model.config._attn_implementation = "eager"
-    with pytest.raises(InputError, match="attention of a bert cannot be exchanged"):
+    with pytest.raises(InputError, match="attention of a bert cannot be replaced"):
         use_own_share(model)

@@ -143,7 +143,7 @@ def test_a_single_token_mixes_nothing() -> None:
     assert all(float(layer[0, :, 0].min()) > 0.1 for layer in found)
 
 
-def test_no_hook_stays_behind_even_after_a_failure() -> None:
+def test_no_hook_is_left_even_after_a_failure() -> None:
     model = make("bert")
     reader = MixingReader(model, "bert", LAYERS)
     reader.read(INPUTS, Parts.measure)
@@ -160,7 +160,7 @@ def test_other_architectures_are_refused_by_name(config: PreTrainedConfig) -> No
         MixingReader(AutoModel.from_config(config), "albert", LAYERS)
 
 
-def test_no_normalisation_no_parts_behind_it() -> None:
+def test_without_a_normalisation_there_are_no_parts_after_it() -> None:
     vectors = torch.ones(1, 1, 4)
     parts = Parts(vectors, vectors, vectors, torch.zeros(4), None, None)
     with pytest.raises(ValueError, match="no normalisation"):

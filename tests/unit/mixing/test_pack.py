@@ -15,6 +15,7 @@ def test_every_sentence_stands_in_one_sequence_of_its_document(rows: list[tuple[
     packed = pack(ids, texts, n_tokens, documents, limit, ADDED)
     assert " ".join(packed.texts).split() == texts
     assert packed.sentences.sum() == len(rows)
+    assert packed.sentences_per_sequence() == dict(zip(packed.first.tolist(), packed.sentences.tolist(), strict=True))
     for first, count, length in zip(packed.first - 7, packed.sentences, packed.n_tokens, strict=True):
         assert len(set(documents[first : first + count])) == 1
         assert length == (n_tokens[first : first + count] - ADDED).sum() + ADDED

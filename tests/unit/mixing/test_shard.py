@@ -50,7 +50,7 @@ def measure(scorer: MixingScorer, tokenizer: Tokenizer, batches: list[list[Token
 
 def test_moments_are_those_of_the_tokens(scorer: MixingScorer, tokenizer: Tokenizer, sentences: list[Tokens]) -> None:
     result = measure(scorer, tokenizer, [sentences[:3], sentences[3:]])
-    assert (result.scored, result.cut, result.unscored, result.masked) == (5, 1, [], 1)
+    assert (result.scored, result.truncated, result.unscored, result.masked) == (5, 1, [], 1)
     assert tokenizer.decode(sentences[3].ids[1:-1]) == ["[UNK]", "[UNK]"]
     lengths = [len(t.ids) for t in sentences]
     assert lengths[0] == 3

@@ -17,7 +17,7 @@ def test_a_pattern_without_items_is_refused(patterns):
 
 @settings(deadline=None)
 @given(PATTERNS)
-def test_the_trie_spells_each_pattern(patterns):
+def test_the_trie_has_each_pattern(patterns):
     trie = SequenceTrie.build(Sequences.from_lists(patterns))
     parent = {
         child: node
@@ -25,23 +25,23 @@ def test_the_trie_spells_each_pattern(patterns):
         for child in range(trie.first_child[node], trie.first_child[node + 1])
     }
     for pattern, node in zip(patterns, trie.node_of.tolist(), strict=True):
-        spelled = []
+        items = []
         while node:
-            spelled.append(int(trie.alphabet[trie.label[node]]))
+            items.append(int(trie.alphabet[trie.label[node]]))
             node = parent[node]
-        assert spelled[::-1] == pattern
+        assert items[::-1] == pattern
     assert trie.label.size == 1 + len({tuple(p[:i]) for p in patterns for i in range(1, len(p) + 1)})
     assert np.all(np.diff(trie.first_child) >= 0)
 
 
 @settings(deadline=None)
 @given(PATTERNS, st.lists(st.lists(st.integers(0, 8), max_size=5), max_size=12))
-def test_a_pattern_is_found_where_the_trie_spells_it(patterns, asked):
+def test_a_pattern_is_found_where_the_trie_has_it(patterns, asked):
     trie = SequenceTrie.build(Sequences.from_lists(patterns))
     assert trie.find(Sequences.from_lists(patterns)).tolist() == trie.node_of.tolist()
-    spelled = {tuple(p[:i]) for p in patterns for i in range(len(p) + 1)} | {()}
+    beginnings = {tuple(p[:i]) for p in patterns for i in range(len(p) + 1)} | {()}
     found = trie.find(Sequences.from_lists(asked)).tolist()
-    assert [node >= 0 for node in found] == [tuple(row) in spelled for row in asked]
+    assert [node >= 0 for node in found] == [tuple(row) in beginnings for row in asked]
     assert trie.is_end.nonzero()[0].tolist() == sorted(set(trie.node_of.tolist()))
 
 

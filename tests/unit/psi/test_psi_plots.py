@@ -2,8 +2,7 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from ops.psi import embedding_plots as embedding_figures
-from ops.psi import psi_plots as psi_figures
+from ops.psi import embedding_plots, psi_plots
 from ops.psi.position_geometry import principal_plane
 from ops.psi.token_types import TYPES
 
@@ -21,7 +20,7 @@ def lines(figure: Figure, panel: int) -> list[np.ndarray]:
 
 
 def test_a_panel_a_layer_and_a_line_a_head(ranked: np.ndarray) -> None:
-    figure = psi_figures.draw_by_cluster(ranked)
+    figure = psi_plots.draw_by_cluster(ranked)
     assert [a.get_title() for a in figure.axes if a.axison] == [f"layer {i + 1}" for i in range(LAYERS)]
     for layer in range(LAYERS):
         np.testing.assert_array_equal(lines(figure, layer), ranked[layer])
@@ -29,7 +28,7 @@ def test_a_panel_a_layer_and_a_line_a_head(ranked: np.ndarray) -> None:
 
 def test_the_map_has_the_top_clusters_types_in_their_order() -> None:
     types = RNG.integers(0, len(TYPES), (LAYERS, HEADS, 3))
-    (axes,) = psi_figures.draw_top_types(types).axes
+    (axes,) = psi_plots.draw_top_types(types).axes
     np.testing.assert_array_equal(axes.images[0].get_array(), types.reshape(LAYERS, -1))
     assert [t.get_text() for t in axes.get_xticklabels()] == ["0", "1", "2"]
     assert [t.get_text() for t in axes.get_yticklabels()] == ["1", "2", "3", "4", "5"]
@@ -38,13 +37,13 @@ def test_the_map_has_the_top_clusters_types_in_their_order() -> None:
 def test_the_plane_shows_every_word_and_position() -> None:
     plane = principal_plane(RNG.normal(size=(TOKENS + POSITIONS, 4)))
     types = [TYPES[i % len(TYPES)] for i in range(TOKENS)]
-    axes = embedding_figures.draw_plane(plane, types, POSITIONS).axes[0]
+    axes = embedding_plots.draw_plane(plane, types, POSITIONS).axes[0]
     counts = [len(c.get_offsets()) for c in axes.collections]
     assert counts == [*(types.count(t) for t in TYPES), POSITIONS]
 
 
 def test_cosines_and_the_marked_pair() -> None:
-    axes = embedding_figures.draw_cosines(np.array([0, 3, 10, 0]), {"[CLS] with position 0": 0.99}).axes[0]
+    axes = embedding_plots.draw_cosines(np.array([0, 3, 10, 0]), {"[CLS] with position 0": 0.99}).axes[0]
     assert "13 pairs" in axes.get_title()
     assert axes.lines[1].get_xdata()[0] == 0.99
     assert axes.get_xlim()[1] > 0.99
@@ -52,11 +51,11 @@ def test_cosines_and_the_marked_pair() -> None:
 
 def test_attention_panels_and_pairs() -> None:
     attention = RNG.dirichlet(np.ones(6), size=(HEADS, 6))
-    figure = embedding_figures.draw_position_attention(attention)
+    figure = embedding_plots.draw_position_attention(attention)
     np.testing.assert_allclose(figure.axes[1].images[0].get_array(), np.maximum(attention[1], 1e-4))
     none = np.zeros(0, np.float32)
     pairs = [(RNG.lognormal(size=50), RNG.lognormal(size=50)), (none, none)]
-    panels = psi_figures.draw_static_contextual(pairs, 10).axes
+    panels = psi_plots.draw_static_contextual(pairs, 10).axes
     assert len(panels[0].collections) == 1
     assert not panels[1].collections
-    assert psi_figures.draw_static_contextual([(none, none)], 10).axes[0].get_title() == "layer 1"
+    assert psi_plots.draw_static_contextual([(none, none)], 10).axes[0].get_title() == "layer 1"

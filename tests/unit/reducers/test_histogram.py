@@ -32,7 +32,7 @@ def count_bins(values: torch.Tensor, edges: torch.Tensor) -> torch.Tensor:
 
 @pytest.mark.parametrize("name", PILOTS)
 @pytest.mark.parametrize("bins", [8, 64, BINS, 1024])
-def test_edges_rise_strictly(name: str, bins: int) -> None:
+def test_edges_ascend_strictly(name: str, bins: int) -> None:
     edges = edges_of(PILOTS[name], bins)
     assert edges.shape == (PILOTS[name].shape[1], bins - 1)
     assert edges.dtype == torch.float32
@@ -91,7 +91,7 @@ def test_bins_are_finer_in_the_tails_than_the_tails_are_long() -> None:
 
 
 @pytest.mark.filterwarnings("ignore:overflow:RuntimeWarning")
-def test_edges_rise_near_the_end_of_float32() -> None:
+def test_edges_ascend_near_the_end_of_float32() -> None:
     edges = edges_of(np.array([[-3e38], [1e38], [3e38]]))
     assert bool((edges[:, 1:] > edges[:, :-1]).all())
 

@@ -49,7 +49,7 @@ def test_a_perfect_separation_of_few_stays_uncertain():
     assert area([1, 2], [3, 4]).high > 0.5
 
 
-def test_what_cannot_be_told_is_nan():
+def test_what_is_undefined_is_nan():
     assert math.isnan(area([], [1]).auc)
     assert math.isnan(area([1, 2], [1]).low)
     assert area([1, 2], [1]).auc == 0.75

@@ -198,26 +198,26 @@ def test_bounds_of_the_corpus_make_shards_hand_over_less_and_lose_no_winner() ->
     values = activations(10**6)
     edges = edges_from_pilot(torch.from_numpy(values), 64)
     shared = SharedBound(edges.numpy(), K)
-    with_news, alone = [], []
+    with_bounds, alone = [], []
     for shard in range(len(SHARDS)):
         # Each shard by a worker of its own, that knows nothing but the bounds of those before it.
         span = SHARDS.span(shard)
         own = ShardScorer(cast(Scorer, FakeScorer(values)), K, POLES, edges)
-        with_news.append(own.run(span, batches(*span), np.array([], np.int64), shared.result))
-        shared.update(shard, read_matrix(with_news[-1].table, "histogram"))
+        with_bounds.append(own.run(span, batches(*span), np.array([], np.int64), shared.result))
+        shared.update(shard, read_matrix(with_bounds[-1].table, "histogram"))
         alone.append(run(scorer_of(values), shard))
     for pole in POLES:
-        assert merged(with_news, pole) == merged(alone, pole) == brute(values, pole)
-        handed = [sum(len(read_keys(r.table, pole)[0]) for r in results) for results in (with_news, alone)]
+        assert merged(with_bounds, pole) == merged(alone, pole) == brute(values, pole)
+        handed = [sum(len(read_keys(r.table, pole)[0]) for r in results) for results in (with_bounds, alone)]
         assert handed[0] < handed[1] * 0.7
 
 
-def test_news_after_the_last_batch_count_too() -> None:
+def test_bounds_after_the_last_batch_count_too() -> None:
     values = activations(10**6)
     kth = np.sort(values, axis=0)
-    heard = iter([None, (kth[-K].copy(), kth[K - 1].copy())])
+    bounds = iter([None, (kth[-K].copy(), kth[K - 1].copy())])
     span = SHARDS.span(0)
-    result = scorer_of(values).run(span, batches(*span), np.array([], np.int64), lambda: next(heard))
+    result = scorer_of(values).run(span, batches(*span), np.array([], np.int64), lambda: next(bounds))
     first = values[span[0] : span[1]]
     assert len(read_keys(result.table, "top")[0]) == (first >= kth[-K]).sum()
     assert len(read_keys(result.table, "bottom")[0]) == (first <= kth[K - 1]).sum()
