@@ -21,7 +21,7 @@ POLES = ("top", "bottom")
 
 
 class FakeScorer:
-    """Gives back activations that are known beforehand; a sentence's one token is its id."""
+    """Returns activations that are known beforehand; a sentence's one token is its id."""
 
     device = torch.device("cpu")
 
