@@ -4,22 +4,15 @@ import math
 import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 from jobs.engine.connect import connect, on_cluster
-from ops.errors import DiskFullError, InputError, disk_full
+from jobs.engine.item import Item, Worker
+from ops.errors import DiskFullError, InputError
 
-Item = dict[str, Any]
-# What a worker met that is the user's to mend: it goes to the driver as a row, since Ray keeps only an error's text.
+# What a worker met that is the user's to mend: it comes as a row, since Ray keeps only an error's text.
 USER_ERRORS: dict[str, type[Exception]] = {"input_error": InputError, "disk_full": DiskFullError}
-
-
-class Worker(Protocol):
-    """What does the work of one item and says in a small JSON-able row what it did."""
-
-    def __call__(self, item: Item, prepared: Any) -> Item:
-        """Do one item's work; doing it again gives the same result."""
+AHEAD = 2  # items that an actor has with it: a pool that has fewer than two does not grow
 
 
 def fan_out(
@@ -27,24 +20,32 @@ def fan_out(
     make: Callable[..., Worker],
     args: Item,
     *,
-    workers: int,
+    name: str,
+    name_item: Callable[[Item], str] = str,
+    workers: int | None,
     cpus: float = 1,
     gpus: float = 0,
     prepare: Callable[[Item], Any] | None = None,
+    ahead: int = AHEAD,
     here: bool = False,
 ) -> Iterator[Item]:
-    """Spread items over a pool of workers and return each one's row as it comes, in no order.
+    """Spread items over workers by Ray Data and return each one's row as it comes, in no order.
 
-    A worker that dies is replaced and its item done again, so work is to be idempotent.
+    A worker that dies is replaced and its item done again, so work is to be idempotent. On a cluster the pool of
+    workers grows as machines come that it asked for; on one machine its size is fixed.
 
     Args:
         items: JSON-able descriptions.
         make: makes a worker from `args`, once in each process, at its first item.
-        workers: processes; no more than items are started. A single item is done in this process, on one machine.
-        cpus, gpus: what each worker holds.
+        name: what Ray shows of the whole.
+        name_item: names an item, for the message about one that ends its worker again and again.
+        workers: most workers; None for as many as a cluster brings up. A single item is done in this process, on one
+            machine.
+        cpus, gpus: what each worker holds; with GPUs nothing else.
         prepare: run on cores of its own before the worker gets the item (with GPUs: reading and tokenizing);
             without it the worker is called with None and does that itself.
-        here: do them in threads of this process, with one worker for all: for work that is less than a pool's start.
+        ahead: items that a worker has with it, the one under way included.
+        here: do them in threads of this process, with one worker for all: for work that is less than a start of Ray.
     """
     if not items:
         return
@@ -58,17 +59,22 @@ def fan_out(
         if len(items) == 1 or workers == 1:
             yield from map(work, items)
             return
-        with ThreadPoolExecutor(min(workers, os.cpu_count() or 1)) as threads:
+        with ThreadPoolExecutor(min(workers or len(items), os.cpu_count() or 1)) as threads:
             yield from threads.map(work, items)
         return
-    workers = min(workers, len(items))
-    connect(math.ceil(workers * cpus))
-    from jobs.engine.pool import Pool
+    most = min(workers or len(items), len(items))
+    connect(math.ceil(most * cpus))
+    from ray.data import ActorPoolStrategy
 
-    yield from map(
-        _raise_user_error,
-        Pool(make.__name__, partial(_LazyWorker, make, args), workers, cpus, gpus, prepare).run(items),
+    from jobs.engine.stream import stream
+
+    size, least = (None, 1) if on_cluster() else (most, None)
+    pool = ActorPoolStrategy(
+        size=size, min_size=least, max_size=most if least else None, max_tasks_in_flight_per_actor=ahead
     )
+    holds = {"num_gpus": gpus} if gpus else {"num_cpus": cpus}
+    named = [(name_item(item), item) for item in items]
+    yield from map(_raise_user_error, stream(name, named, make, args, pool, holds, prepare))
 
 
 def _raise_user_error(row: Item) -> Item:
@@ -76,24 +82,3 @@ def _raise_user_error(row: Item) -> Item:
         if kind in row:
             raise error(row[kind])
     return row
-
-
-class _LazyWorker:
-    """Makes its worker at the first item; what is wrong with the user's input goes to the driver as a row."""
-
-    def __init__(self, make: Callable[..., Worker], args: Item) -> None:
-        self.make, self.args = make, args
-        self.worker: Worker | None = None
-
-    def __call__(self, item: Item, prepared: Any) -> Item:
-        try:
-            if self.worker is None:
-                self.worker = self.make(**self.args)
-            return self.worker(item, prepared)
-        except InputError as error:
-            return {"input_error": str(error)}
-        except OSError as error:
-            full = disk_full(error)
-            if full is None:
-                raise
-            return {"disk_full": str(full)}

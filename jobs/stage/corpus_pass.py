@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from jobs.engine.fan_out import Item, Worker
+from jobs.engine.item import Item, Worker
 from jobs.stage.checks import require_corpus
 from jobs.stage.config import INGEST_ONLY, CorpusPassConfig
 from jobs.stage.layout import Output, shard_file

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from jobs.engine.connect import pool_size
-from jobs.engine.fan_out import Item, Worker, fan_out
+from jobs.engine.fan_out import fan_out
+from jobs.engine.item import Item, Worker
 from jobs.engine.progress import Progress
 from jobs.stage.config import StageConfig
 from jobs.stage.layout import STAGES, Output
@@ -53,7 +54,7 @@ class Step:
         """Return the items that are not done, in their order."""
         return [item for item in self.items if not self.is_done(item, store, fingerprint)]
 
-    def run(self, todo: list[Item], workers: int) -> Iterator[Item]:
+    def run(self, todo: list[Item], workers: int | None) -> Iterator[Item]:
         """Do these items, show how far the step is, and return the row of each as it comes."""
         if self.unit:
             with Progress(self.name, len(self.items), self.unit, len(self.items) - len(todo), self.work) as progress:
@@ -63,9 +64,17 @@ class Step:
         else:
             yield from self._spread(todo, workers)
 
-    def _spread(self, todo: list[Item], workers: int) -> Iterator[Item]:
+    def _spread(self, todo: list[Item], workers: int | None) -> Iterator[Item]:
         return fan_out(
-            todo, self.worker, self.args, workers=workers, prepare=self.prepare, here=self.here, **self.holds
+            todo,
+            self.worker,
+            self.args,
+            name=self.name,
+            name_item=lambda item: f"{self.name}: {self.outputs(item)[-1].path}",
+            workers=workers,
+            prepare=self.prepare,
+            here=self.here,
+            **self.holds,
         )
 
 

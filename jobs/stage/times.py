@@ -4,7 +4,7 @@ import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
-from jobs.engine.fan_out import Item
+from jobs.engine.item import Item
 from jobs.engine.progress import duration
 
 

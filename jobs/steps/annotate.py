@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from jobs.engine.fan_out import Item
+from jobs.engine.item import Item
 from jobs.stage.layout import Output, codes_file, selected_path, shard_file, vocabulary_path
 from jobs.stage.step import Step
 from ops.sampling import BASELINE, draw

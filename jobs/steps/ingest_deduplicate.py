@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from jobs.engine.fan_out import Item
+from jobs.engine.item import Item
 from jobs.stage.layout import Output, distinct_file, near_duplicates_file, piece_file
 from jobs.stage.step import Step
 from ops.corpus.exact_duplicates import earlier_sentences, first_copies, hash_range

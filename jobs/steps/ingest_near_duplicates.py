@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from jobs.engine.fan_out import Item
+from jobs.engine.item import Item
 from jobs.stage.layout import Output, near_duplicates_file, pairs_file, piece_file, signed_file
 from jobs.stage.step import Step
 from jobs.steps.ingest_deduplicate import open_first_copies

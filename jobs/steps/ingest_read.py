@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pyarrow.parquet as pq
 
-from jobs.engine.fan_out import Item
+from jobs.engine.item import Item
 from jobs.stage.layout import Output, piece_file
 from jobs.stage.step import Step
 from ops.corpus.exact_duplicates import DOCUMENT_HASHES, TEXT_HASHES

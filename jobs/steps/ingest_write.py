@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from jobs.engine.fan_out import Item
+from jobs.engine.item import Item
 from jobs.stage.layout import Output, distinct_file, piece_file, table_part
 from jobs.stage.step import Step
 from jobs.steps.ingest_deduplicate import open_first_copies

@@ -8,7 +8,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from jobs.engine.fan_out import Item
+from jobs.engine.item import Item
 from jobs.stage.layout import Output, range_file, totals_file
 from jobs.stage.step import Step
 from jobs.steps.mine_patterns import BaselineCounter

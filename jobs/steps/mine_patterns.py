@@ -8,7 +8,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from jobs.engine.fan_out import Item, Worker
+from jobs.engine.item import Item, Worker
 from jobs.stage.layout import Output, range_file, run_file, totals_file, union_file
 from jobs.stage.step import Step
 from jobs.steps.mine_workers import MineArgs, MiningWorker, commit

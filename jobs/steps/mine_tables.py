@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from jobs.engine.fan_out import Item
+from jobs.engine.item import Item
 from jobs.stage.layout import Output, range_file, table_part, totals_file
 from jobs.stage.step import Step
 from jobs.steps.mine_workers import MineArgs, MiningWorker

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from jobs.engine.fan_out import Item
+from jobs.engine.item import Item
 from jobs.stage.layout import CODES, Output
 from ops.mine.candidates import Winners
 from ops.mine.pattern_kinds import PatternKind, SequenceKind, SubtreeKind

@@ -6,7 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from jobs.engine.fan_out import Item
+from jobs.engine.item import Item
 from jobs.stage.corpus_pass import CorpusPass
 from jobs.stage.layout import Output, shard_file, table_part
 from jobs.stage.step import Step

@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import torch
 
-from jobs.engine.fan_out import Item
+from jobs.engine.item import Item
 from jobs.stage.corpus_pass import CorpusPass
 from jobs.stage.layout import shard_file
 from jobs.stage.record import Run

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import torch
 from torch import nn
 
-from jobs.engine.fan_out import Item
+from jobs.engine.item import Item
 from jobs.stage.layout import Output, labels_file, table_part
 from jobs.stage.step import Step
 from ops import sampling as draws

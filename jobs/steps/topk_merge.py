@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import torch
 
-from jobs.engine.fan_out import Item
+from jobs.engine.item import Item
 from jobs.stage.corpus_pass import CorpusPass
 from jobs.stage.layout import STAGES, Output, pilot_file, shard_file, table_part
 from jobs.stage.step import Step

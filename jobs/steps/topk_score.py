@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import torch
 
-from jobs.engine.fan_out import Item
+from jobs.engine.item import Item
 from jobs.stage.corpus_pass import CorpusPass
 from jobs.stage.layout import pilot_file, shard_file
 from jobs.stage.step import Step

@@ -21,7 +21,7 @@ import pytest
 
 from bench.memory import descendants
 from jobs import topk
-from jobs.engine.fan_out import Item, Worker
+from jobs.engine.item import Item, Worker
 from jobs.stage import step
 from jobs.stage.layout import shard_file
 from jobs.topk import TopkConfig

@@ -1,0 +1,76 @@
+"""What runs in each worker's process: the worker is made at its first item, and attempts at an item are counted."""
+
+import json
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import pyarrow as pa
+import ray
+from ray import cloudpickle
+from ray.exceptions import GetTimeoutError, RayError
+
+from jobs.engine.item import Item, Worker
+from ops.errors import InputError, disk_full
+
+ATTEMPTS = 5
+PATIENCE_S = 30.0  # for the count of attempts, without which the work goes on
+
+
+class AttemptCounter:
+    """Counts how often work at each item was begun; lives as long as the step."""
+
+    def __init__(self) -> None:
+        self.begun: Counter[str] = Counter()
+
+    def begin(self, name: str) -> int:
+        """Count one more attempt, and return their number."""
+        self.begun[name] += 1
+        return self.begun[name]
+
+
+class ItemWorker:
+    """Does the work of one item after another, as an actor of Ray Data.
+
+    What is wrong with the user's input goes to the driver as a row, since Ray keeps only an error's text. A block comes
+    back with as many rows as the item has sentences, so that Ray's own counts are those of sentences; the first one
+    holds the worker's row.
+
+    Args:
+        make: makes the worker from `args`.
+        args: what it is made from.
+        attempts: the actor that counts them.
+    """
+
+    def __init__(self, make: Callable[..., Worker], args: Item, attempts: Any) -> None:
+        self.make, self.args, self.attempts = make, args, attempts
+        self.worker: Worker | None = None
+
+    def __call__(self, batch: pa.Table) -> pa.Table:
+        """Do the one item of a batch."""
+        name, text, packed = (batch[column][0].as_py() for column in ("name", "item", "prepared"))
+        row = self._do(name, json.loads(text), cloudpickle.loads(packed) if packed else None)
+        rows = max(int(row.get("sentences", 1)), 1)
+        return pa.table({"row": pa.array([json.dumps(row), *[None] * (rows - 1)], pa.string())})
+
+    def _do(self, name: str, item: Item, prepared: Any) -> Item:
+        if self._attempt(name) > ATTEMPTS:
+            return {"given_up": name}
+        try:
+            if self.worker is None:
+                self.worker = self.make(**self.args)
+            return self.worker(item, prepared)
+        except InputError as error:
+            return {"input_error": str(error)}
+        except OSError as error:
+            full = disk_full(error)
+            if full is None:
+                raise
+            return {"disk_full": str(full)}
+
+    def _attempt(self, name: str) -> int:
+        # Best effort: the counter goes with its machine, and the work is worth more than the count.
+        try:
+            return int(ray.get(self.attempts.begin.remote(name), timeout=PATIENCE_S))
+        except (RayError, GetTimeoutError):
+            return 1

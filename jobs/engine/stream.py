@@ -1,0 +1,92 @@
+"""Items through Ray Data: a source of items, read ahead of GPUs, and a pool of actors that does the work."""
+
+import json
+import logging
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import ray
+from ray.data import ActorPoolStrategy, DataContext
+from ray.exceptions import RayError
+
+from jobs.engine.actor import ATTEMPTS, AttemptCounter, ItemWorker
+from jobs.engine.item import EngineError, Item, Worker
+from jobs.engine.source import ItemSource
+from jobs.engine.watch import GOES_ON, Watch
+from ops.errors import one_line
+
+LONGEST_ITEM_S = 6 * 3600.0
+INIT_DEATHS = 5  # of actors in a row, before one is up
+
+
+def stream(
+    name: str,
+    items: list[tuple[str, Item]],
+    make: Callable[..., Worker],
+    args: Item,
+    pool: ActorPoolStrategy,
+    holds: dict[str, float],
+    prepare: Callable[[Item], Any] | None,
+) -> Iterator[Item]:
+    """Return the row of each item as it comes, in no order.
+
+    Args:
+        name: what Ray calls the execution.
+        items: each with a name of its own.
+        make, args: what makes a worker.
+        pool: how many actors.
+        holds: what each of them holds, `num_cpus` or `num_gpus`.
+        prepare: done by the source's tasks, on a core each, ahead of the actors.
+
+    Raises:
+        EngineError: the engine cannot go on.
+        Exception: what a worker raised, as it raised it.
+    """
+    set_context(DataContext.get_current())
+    counter: Any = ray.remote(num_cpus=0)(AttemptCounter).remote()
+    source = ItemSource("Items" if prepare is None else "Shards", items, prepare)
+    # Without anything to prepare a read task only hands its item on: it must not wait for a core that an actor holds.
+    dataset = ray.data.read_datasource(source, override_num_blocks=len(items), num_cpus=1 if prepare else 0)
+    dataset = dataset.map_batches(
+        type(make.__name__, (ItemWorker,), {}),
+        fn_constructor_kwargs={"make": make, "args": args, "attempts": counter},
+        batch_size=1,
+        batch_format="pyarrow",
+        zero_copy_batch=True,
+        compute=pool,
+        **holds,
+    )
+    dataset.set_name(name)
+    with Watch() as watch:
+        try:
+            for batch in dataset.iter_batches(batch_size=None, batch_format="pyarrow", prefetch_batches=0):
+                yield from map(_row, batch.column("row").drop_null().to_pylist())  # type: ignore[union-attr]
+            ray.kill(counter)
+        except RayError as error:
+            if not watch.why:
+                raise EngineError(f"{name}: {one_line(error)}; {GOES_ON}") from error
+
+
+def _row(text: str) -> Item:
+    row: Item = json.loads(text)
+    if "given_up" in row:
+        raise EngineError(
+            f"{row['given_up']}: the work at it ended its worker's process {ATTEMPTS} times (killed, or out of memory);"
+            f" it is not tried again now; {GOES_ON}"
+        )
+    return row
+
+
+def set_context(context: DataContext) -> None:
+    """Set what the jobs want otherwise than Ray Data has it."""
+    logging.getLogger("ray.data").setLevel(logging.ERROR)
+    context.enable_progress_bars = False  # we show our own
+    context.memory_usage_poll_interval_s = None
+    context.issue_detectors_config.detectors = []
+    context.raise_original_map_exception = True
+    context.max_consecutive_actor_init_deaths = INIT_DEATHS
+    # A slow item is no lack of progress, but no wait is endless.
+    context.execution_no_progress_timeout_s = LONGEST_ITEM_S
+    # One block an item from end to end: none is cut or joined.
+    context.target_max_block_size = None
+    context.target_min_block_size = 0
