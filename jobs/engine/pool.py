@@ -9,7 +9,7 @@ import ray
 from ray.exceptions import OutOfMemoryError, RayActorError, RayTaskError
 
 DEATHS = 5  # Actors that one item may cost, or that may die before they are up.
-PATIENCE = 60.0  # Seconds without an actor before the wait is told.
+PATIENCE = 60.0  # Seconds without an actor before the wait is reported.
 UP = -1  # Where an item's number stands: the actor is to say that it is up.
 
 
@@ -98,7 +98,7 @@ class Pool:
         self._waiting[self._actors[number].up.remote()] = number, UP
 
     def _hand_out(self, items: list[Any], todo: list[int]) -> None:
-        """Return items to actors, the first to each before a second to any."""
+        """Hand items to actors, the first to each before a second to any."""
         for held in range(self._most):
             for number in [n for n, count in self._held.items() if count == held]:
                 if not todo:
