@@ -36,7 +36,7 @@ def run(config: AnnotateConfig) -> None:
     """Do the stage, or what is missing of it."""
     from jobs.stage.record import Run
     from jobs.stage.step import begin
-    from jobs.steps.annotate import annotate_shards, publish, select_sentences
+    from jobs.steps.annotate import annotate_step, publish, select_sentences
     from ops.sentences.pipeline import describe, load_pipeline
     from ops.shards import Shards
 
@@ -55,7 +55,7 @@ def run(config: AnnotateConfig) -> None:
     shards = Shards(corpus["counts"]["sentences"], corpus["config"]["shard_size"])
     selected = select_sentences(stage.store, shards, config.scope == "all", config.baseline_size, config.seed)
     args = {"out": config.out, "pipeline": config.pipeline, "fingerprint": stage.fingerprint}
-    stage.do(annotate_shards(shards, sum(selected), args))
+    stage.do(annotate_step(shards, sum(selected), args))
     counts = publish(stage.store, len(shards), stage.fingerprint)
     if counts["sentences"] != sum(selected):
         raise RuntimeError(f"annotate: {sum(selected)} sentences were to be annotated, {counts['sentences']} were")

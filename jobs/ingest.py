@@ -14,7 +14,7 @@ import sys
 from typing import ClassVar
 
 from jobs.stage.command_line import main
-from jobs.stage.config import CorpusConfig
+from jobs.stage.config import CorpusConfig, part_of
 
 
 class IngestConfig(CorpusConfig):
@@ -23,15 +23,21 @@ class IngestConfig(CorpusConfig):
     required: ClassVar[tuple[str, ...]] = ("out", "corpus")
 
 
+def run_where_named(config: CorpusConfig) -> None:
+    """Do the stage where a job that may start with it was given sources."""
+    if config.corpus:
+        run(part_of(config, IngestConfig, redo=False))
+
+
 def run(config: IngestConfig) -> None:
     """Do the stage, or what is missing of it."""
     from jobs.stage.checks import check_sources
     from jobs.stage.record import Run
     from jobs.stage.step import begin
-    from jobs.steps.ingest_deduplicate import find_first_copies, open_first_copies
+    from jobs.steps.ingest_deduplicate import first_copies_step, open_first_copies
     from jobs.steps.ingest_near_duplicates import near_duplicate_steps
-    from jobs.steps.ingest_read import open_pieces, read_pieces
-    from jobs.steps.ingest_write import truncated, write_tables
+    from jobs.steps.ingest_read import open_pieces, read_step
+    from jobs.steps.ingest_write import corpus_tables_step, truncated
     from ops.corpus.accounts import account, account_lines, check_found
     from ops.corpus.numbering import number
     from ops.errors import InputError
@@ -60,7 +66,7 @@ def run(config: IngestConfig) -> None:
 
     options = {"text_column": config.text_column, "on_error": config.on_error, "split": config.split}
     try:
-        stage.do(read_pieces([piece for _, piece in plan], {**args, "facts": facts, "options": options}))
+        stage.do(read_step([piece for _, piece in plan], {**args, "facts": facts, "options": options}))
         found = open_pieces(stage.store, [source for source, _ in plan])
         check_found(config.corpus, datasets, found)
     except InputError:
@@ -68,7 +74,7 @@ def run(config: IngestConfig) -> None:
         record.drop("ingest")
         raise
 
-    copies = find_first_copies(found, config.seed if config.limit else None, args)
+    copies = first_copies_step(found, config.seed if config.limit else None, args)
     stage.do(copies)
     ranges = list(copies.items)
     if config.near_dedup is not None:
@@ -76,7 +82,7 @@ def run(config: IngestConfig) -> None:
             stage.do(step)
     numbering = number(found, open_first_copies(stage.store, ranges, near), len(sources), config.limit)
     writing = {**args, "names": datasets, "ranges": ranges, "near": near}
-    stage.do(write_tables(found, numbering, config.shard_size, writing))
+    stage.do(corpus_tables_step(found, numbering, config.shard_size, writing))
 
     total = int(numbering.before[-1])
     shards = -(-total // config.shard_size)

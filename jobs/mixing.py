@@ -19,9 +19,8 @@ from typing import TYPE_CHECKING, ClassVar
 from pydantic import Field
 
 from jobs import ingest
-from jobs.ingest import IngestConfig
 from jobs.stage.command_line import main
-from jobs.stage.config import CorpusPassConfig, part_of
+from jobs.stage.config import CorpusPassConfig
 
 if TYPE_CHECKING:
     from ops.model.load import ModelFacts
@@ -43,12 +42,11 @@ def run(config: MixingConfig) -> None:
     from jobs.stage.checks import check_pass
     from jobs.stage.corpus_pass import begin_pass, describe
     from jobs.stage.record import Run
-    from jobs.steps.mixing import MixingArgs, measure_shards, publish
+    from jobs.steps.mixing import MixingArgs, measure_step, publish
 
     facts, tokenizer = check_pass(config, Run(config.out))
     check(config, facts, tokenizer)
-    if config.corpus:
-        ingest.run(part_of(config, IngestConfig, redo=False))
+    ingest.run_where_named(config)
     identity = {"pack": config.pack, "mask_rate": config.mask_rate, "per_token": config.per_token}
     job = begin_pass("mixing", config, facts, tokenizer, identity)
     if job is None:
@@ -60,7 +58,7 @@ def run(config: MixingConfig) -> None:
         config.out, facts, job.stage.fingerprint, place.device, config.dtype, place.threads or 1, place.token_budget,
         config.seed, config.pack, config.mask_rate, config.per_token,
     )  # fmt: skip
-    job.do(measure_shards(job, args))
+    job.do(measure_step(job, args))
     publish(job, facts)
 
 

@@ -20,9 +20,8 @@ from typing import TYPE_CHECKING, ClassVar
 from pydantic import Field
 
 from jobs import ingest
-from jobs.ingest import IngestConfig
 from jobs.stage.command_line import main
-from jobs.stage.config import INGEST_ONLY, CorpusPassConfig, part_of
+from jobs.stage.config import INGEST_ONLY, CorpusPassConfig
 
 if TYPE_CHECKING:
     from torch import nn
@@ -61,8 +60,7 @@ def run(config: PsiConfig) -> None:
         why = "--static-only" if config.static_only else "there is no corpus/ and no --corpus"
         print(f"psi: {why}: the word embeddings alone were measured, psi/contextual is left out", file=sys.stderr)
         return
-    if config.corpus:
-        ingest.run(part_of(config, IngestConfig, redo=False))
+    ingest.run_where_named(config)
     measure_corpus(config, facts, tokenizer)
 
 
@@ -105,7 +103,7 @@ def measure_vocabulary(config: PsiConfig, facts: "ModelFacts", tokenizer: "Token
     from jobs.stage.corpus_pass import describe
     from jobs.stage.record import Run
     from jobs.stage.step import begin
-    from jobs.steps.psi_static import PsiArgs, cluster_vocabulary, measure_layers, write_vocabulary
+    from jobs.steps.psi_static import PsiArgs, clusters_step, layers_step, write_vocabulary
     from ops.model.head_projections import head_projections, word_embeddings
     from ops.psi.figures import draw_static
     from ops.psi.vocabulary_clusters import default_clusters
@@ -124,9 +122,9 @@ def measure_vocabulary(config: PsiConfig, facts: "ModelFacts", tokenizer: "Token
         return
     stage.entry["model"] = describe(facts)
     args = PsiArgs(config.out, facts, stage.fingerprint, clusters, config.seed)
-    stage.do(cluster_vocabulary(args, config.cluster_seeds))
+    stage.do(clusters_step(args, config.cluster_seeds))
     counts = write_vocabulary(stage.store, args, config.cluster_seeds, tokenizer, model)
-    stage.do(measure_layers(args))
+    stage.do(layers_step(args))
     draw_static(stage.store, model, facts)
     stage.finish({**counts, "layers": facts.layers, "heads": head_projections(model, facts)[0].heads})
 
@@ -138,7 +136,7 @@ def measure_corpus(config: PsiConfig, facts: "ModelFacts", tokenizer: "Tokenizer
     from jobs.steps import psi_contextual as contextual
 
     record = Run(config.out)
-    group = config.group_size or contextual.shards_of_group(record, facts)
+    group = config.group_size or contextual.default_group_size(record, facts)
     job = begin_pass("psi/contextual", config, facts, tokenizer, {}, group)
     if job is not None:
         job.stage.entry["model"] = describe(facts)

@@ -10,7 +10,6 @@ of them in `mine`.
 """
 
 import sys
-from typing import ClassVar
 
 from jobs import annotate, ingest, mine, topk
 from jobs.annotate import AnnotateConfig
@@ -23,8 +22,6 @@ from jobs.topk import TopkConfig
 
 class RunConfig(TopkConfig, AnnotateConfig, MineConfig):
     """Options of all stages."""
-
-    required: ClassVar[tuple[str, ...]] = ("out", "corpus")
 
 
 def run(config: RunConfig) -> None:

@@ -40,7 +40,8 @@ def run(config: ShowConfig) -> None:
             raise InputError("--psi with --neuron: shows one thing at a time; give one of the two")
         print(show_head(Run(config.out, create=False), config.psi, config.rows, width))
         return
-    print(show_neuron(config.out, config.neuron, config.pole, config.rows, width))
+    record = Run(config.out, create=False)
+    print(show_neuron(record, config.neuron, config.pole, config.rows, width))
 
 
 if __name__ == "__main__":

@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 from pydantic import Field
 
 from jobs import ingest
-from jobs.ingest import IngestConfig
 from jobs.stage.command_line import main
-from jobs.stage.config import CorpusPassConfig, part_of
+from jobs.stage.config import CorpusPassConfig
 
 if TYPE_CHECKING:
     from jobs.stage.record import Run
@@ -51,8 +50,7 @@ def run(config: TopkConfig) -> None:
     from jobs.stage.record import Run
 
     facts, tokenizer = prepare(config, Run(config.out))
-    if config.corpus:
-        ingest.run(part_of(config, IngestConfig, redo=False))
+    ingest.run_where_named(config)
     score(config, facts, tokenizer)
 
 
@@ -76,7 +74,7 @@ def score(config: TopkConfig, facts: "ModelFacts", tokenizer: "Tokenizer") -> No
     from jobs.stage.layout import shard_file
     from jobs.stage.times import Times
     from jobs.steps.topk_merge import account, merge_ranges, write_activations, write_unscored
-    from jobs.steps.topk_score import ScoreArgs, read_widths, score_pilot, score_shards
+    from jobs.steps.topk_score import ScoreArgs, pilot_step, read_widths, score_shards
     from ops.model.activations import ScoreOptions, Scorer
     from ops.sampling import ACTIVATIONS, draw
     from ops.topk.neurons import Neurons
@@ -96,32 +94,35 @@ def score(config: TopkConfig, facts: "ModelFacts", tokenizer: "Tokenizer") -> No
         config.out, facts, scoring, k, poles, place.token_budget, job.stage.fingerprint, not config.no_sharing
     )
     Scorer(facts, scoring._replace(device="cpu", dtype="float32"))
-    neurons = facts.layers * facts.width * (4 if config.site == "mlp" else 1)
-    check_room(store, neurons, config.k, len(poles), config.activation_sample, shards)
+    count = facts.layers * facts.width * (4 if config.site == "mlp" else 1)
+    check_room(store, count, config.k, len(poles), config.activation_sample, shards)
 
-    with times.of("pilot"):
-        job.stage.do(score_pilot(job, args, config.pilot))
-    named = Neurons(read_widths(store))
+    pilot = pilot_step(job, args, config.pilot)
+    if missing := job.stage.missing(pilot):
+        print("topk: scoring a pilot for the histograms' edges", file=sys.stderr)
+        with times.of("pilot"):
+            job.stage.do(pilot, todo=missing)
+    neurons = Neurons(read_widths(store))
     sampled = shards.split(draw(shards.sentences, config.activation_sample, config.seed, ACTIVATIONS))
-    for _ in range(ATTEMPTS):
+    for attempt in range(1, ATTEMPTS + 1):
         times.count(score_shards(job, args, sampled))
         with times.of("merge"):
             unscored = write_unscored(store, len(shards), job.stage.fingerprint)
             counts = account(job.corpus["counts"], unscored)
-            damaged = merge_ranges(job, named, k, poles)
+            damaged = merge_ranges(job, neurons, k, poles)
             if not damaged:
                 counts["activation_sample"], damaged = write_activations(
-                    store, named, len(shards), job.stage.fingerprint
+                    store, neurons, len(shards), job.stage.fingerprint
                 )
         if not damaged:
             break
+        if attempt == ATTEMPTS:
+            raise RuntimeError(f"topk: {sorted(damaged)} came out damaged {ATTEMPTS} times; check the disk of --out")
         for shard, why in sorted(damaged.items()):
             path = shard_file("topk", shard).path
             print(f"topk: {path} is damaged ({why}): scoring it again", file=sys.stderr)
             store.delete(path)
-    else:
-        raise RuntimeError(f"topk: {sorted(damaged)} came out damaged {ATTEMPTS} times; check the disk of --out")
-    counts |= {"neurons": len(named), "layers": len(named.widths), "seconds": times.result()}
+    counts |= {"neurons": len(neurons), "layers": len(neurons.widths), "seconds": times.result()}
     print(f"topk: {times}", file=sys.stderr)
     job.stage.finish(counts)
 

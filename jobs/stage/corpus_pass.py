@@ -20,7 +20,7 @@ from ops.shards import Shards
 
 @dataclass(frozen=True)
 class CorpusPass:
-    """A pass that `begin_pass` began: its shards are a step, and `finish` checks that all sentences are accounted for.
+    """A pass that `begin_pass` began: its shards are a step. Side jobs close it by `finish`, which counts sentences.
 
     Attributes:
         stage: the stage under way.
@@ -72,13 +72,13 @@ class CorpusPass:
             self.placement.holds,
         )
 
-    def do(self, step: Step, **how: Any) -> list[Item]:
-        """Do what is missing of the step of the shards, with a word where there are fewer of them than workers."""
+    def do(self, step: Step, each: Callable[[Item], None] | None = None, todo: list[Item] | None = None) -> list[Item]:
+        """Do the step of the shards as `Stage.do` does, with a word where there are fewer of them than workers."""
         if len(self.shards) < self.placement.workers:
             few = f"{len(self.shards)} shards for {self.placement.workers} workers"
             hint = f"{few}; a smaller --shard-size (or --preset small) would use them all"
             print(f"{self.stage.name}: {hint}", file=sys.stderr)
-        return self.stage.do(step, **how)
+        return self.stage.do(step, each, todo)
 
     def finish(self, scored: int, unscored: int, counts: dict[str, Any]) -> None:
         """Record that all tables are in place.

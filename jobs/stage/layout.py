@@ -97,7 +97,7 @@ def shard_file(stage: str, shard: int) -> Output:
 
 def piece_file(piece: int, kind: str) -> Output:
     """Return one of the files that a piece of a source is read into."""
-    return Output(f"{PARTIALS}/ingest/piece-{piece:05d}.{kind}.parquet", f"piece-{piece}-{kind}")
+    return Output(f"{STAGES['ingest'].partials}/piece-{piece:05d}.{kind}.parquet", f"piece-{piece}-{kind}")
 
 
 def distinct_file(part: int, parts: int, kind: str) -> Output:
@@ -121,7 +121,7 @@ def near_duplicates_file() -> Output:
 
 
 def _ingest_file(name: str) -> Output:
-    return Output(f"{PARTIALS}/ingest/{name}.parquet", name)
+    return Output(f"{STAGES['ingest'].partials}/{name}.parquet", name)
 
 
 # topk
@@ -129,12 +129,12 @@ def _ingest_file(name: str) -> Output:
 
 def pilot_file() -> Output:
     """Return the file that holds the histograms' edges."""
-    return Output(f"{PARTIALS}/topk/pilot.parquet", "pilot")
+    return Output(f"{STAGES['topk'].partials}/pilot.parquet", "pilot")
 
 
 def bound_path() -> str:
     """Return the path of the bounds that workers share; it is soft state, and no output of any item."""
-    return f"{PARTIALS}/topk/bound.parquet"
+    return f"{STAGES['topk'].partials}/bound.parquet"
 
 
 # annotate
@@ -142,7 +142,7 @@ def bound_path() -> str:
 
 def selected_path() -> str:
     """Return the path of the marks of all sentences, a byte each, that say which are to be annotated."""
-    return f"{PARTIALS}/annotate/wanted.bin"
+    return f"{STAGES['annotate'].partials}/wanted.bin"
 
 
 def codes_file(shard: int) -> Output:
@@ -161,22 +161,22 @@ def vocabulary_path() -> str:
 def range_file(number: int, prefix: str = "") -> Output:
     """Return the file of the candidates of a range of neurons."""
     stem = f"{prefix}{number:05d}" if prefix else f"range-{number:05d}"
-    return Output(f"{PARTIALS}/mine/{stem}.parquet", f"range-{number}")
+    return Output(f"{STAGES['mine'].partials}/{stem}.parquet", f"range-{number}")
 
 
 def run_file(number: int, prefix: str = "") -> Output:
     """Return the file of the counts over a run of baseline sentences."""
-    return Output(f"{PARTIALS}/mine/{prefix}run-{number:05d}.parquet", f"run-{number}")
+    return Output(f"{STAGES['mine'].partials}/{prefix}run-{number:05d}.parquet", f"run-{number}")
 
 
 def union_file(prefix: str = "") -> Output:
     """Return the file of all ranges' candidates, each once."""
-    return Output(f"{PARTIALS}/mine/{prefix}union.parquet", "union")
+    return Output(f"{STAGES['mine'].partials}/{prefix}union.parquet", "union")
 
 
 def totals_file(prefix: str = "") -> Output:
     """Return the file of the counts over the whole baseline."""
-    return Output(f"{PARTIALS}/mine/{prefix}totals.parquet", "totals")
+    return Output(f"{STAGES['mine'].partials}/{prefix}totals.parquet", "totals")
 
 
 # psi

@@ -91,7 +91,6 @@ class Stage:
         self.name, self.fingerprint = name, fingerprint
         self.record, self.store = record, record.store
         self.workers, self.keep_partials = workers, keep_partials
-        self.started = time.monotonic()
 
     @property
     def entry(self) -> dict[str, Any]:
@@ -123,7 +122,7 @@ class Stage:
 
     def finish(self, counts: dict[str, Any]) -> None:
         """Record that all tables are in place, and drop what was under way unless it is to be kept."""
-        self.record.finish(self.name, counts, time.monotonic() - self.started)
+        self.record.finish(self.name, counts, time.monotonic() - self.record.opened)
         if not self.keep_partials:
             self.store.delete(STAGES[self.name].partials)
 

@@ -49,7 +49,7 @@ def select_sentences(store: Store, shards: Shards, whole: bool, baseline_size: i
     return [int(np.count_nonzero(marks[slice(*shards.span(i))])) for i in range(len(shards))]
 
 
-def annotate_shards(shards: Shards, sentences: int, args: Item) -> Step:
+def annotate_step(shards: Shards, sentences: int, args: Item) -> Step:
     """Return the step that annotates so many sentences; `args` as `ShardAnnotator` takes them."""
     items = [{"shard": i, "span": shards.span(i)} for i in range(len(shards))]
     work = ("sentences", sentences)

@@ -21,7 +21,7 @@ RANGE_FILES = ("texts", "documents")
 PARTITION = 1 << 21  # hashes
 
 
-def find_first_copies(pieces: Pieces, seed: int | None, args: Item, partition: int = PARTITION) -> Step:
+def first_copies_step(pieces: Pieces, seed: int | None, args: Item, partition: int = PARTITION) -> Step:
     """Return the step that finds the first copies; its items are a function of the counts alone.
 
     Args:

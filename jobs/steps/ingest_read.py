@@ -24,7 +24,7 @@ from ops.storage.store import Store
 PIECE_FILES = ("documents", "texts", "rejects", "sentences")
 
 
-def read_pieces(plan: list[Piece], args: Item) -> Step:
+def read_step(plan: list[Piece], args: Item) -> Step:
     """Return the step that reads these pieces; `args` as `PieceReader` takes them."""
     items = [{"number": number, "piece": asdict(piece)} for number, piece in enumerate(plan)]
     return Step("ingest", items, piece_outputs, PieceReader, args, "pieces")
@@ -50,7 +50,7 @@ class PieceReader:
 
     def __call__(self, item: Item, prepared: Any) -> Item:
         """Read one piece and commit its files, the sentences last."""
-        judge = SentenceFilter(self.tokenizer, self.splitter)
+        sentence_filter = SentenceFilter(self.tokenizer, self.splitter)
         rows = read_piece(Piece(**item["piece"]), self.options["text_column"], self.options["on_error"])
         number = item["number"]
         reasons: dict[str, int] = {}
@@ -63,7 +63,7 @@ class PieceReader:
                 SortedWriter(paths["texts"], TEXT_HASHES) as texts,
                 SortedWriter(paths["documents"], DOCUMENT_HASHES) as documents,
             ):
-                for block in judge.blocks(rows):
+                for block in sentence_filter.blocks(rows):
                     place = np.arange(len(block.hashes)) + count["sentences"]
                     texts.add(block.hashes[:, 0], block.hashes[:, 1], place)
                     run = np.arange(len(block.documents)) + count["documents"]
@@ -77,7 +77,7 @@ class PieceReader:
                     count["sentences"] += block.sentences.num_rows
                     count["rejects"] += block.rejects.num_rows
                     count["documents"] += len(block.documents)
-                counts = {**count, "rows": judge.rows, "reasons": dict(sorted(reasons.items()))}
+                counts = {**count, "rows": sentence_filter.rows, "reasons": dict(sorted(reasons.items()))}
                 texts.finish(self._footer(number, "texts", count["sentences"]))
                 documents.finish(self._footer(number, "documents", count["documents"]))
                 rejects.add_key_value_metadata(self._footer(number, "rejects", count["rejects"]))

@@ -26,7 +26,7 @@ TOGETHER = 200_000  # sentences that one item writes, at the least
 TRUNCATED = b"atlas.truncated"
 
 
-def write_tables(pieces: Pieces, numbering: Numbering, size: int, args: Item, together: int = TOGETHER) -> Step:
+def corpus_tables_step(pieces: Pieces, numbering: Numbering, size: int, args: Item, together: int = TOGETHER) -> Step:
     """Return the step whose items are some shards of corpus/ each, and a part of rejects/.
 
     Args:

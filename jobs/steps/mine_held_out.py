@@ -1,4 +1,4 @@
-"""Workers of `mine` for the held-out score: the training halves are mined and counted, the test halves scored."""
+"""The steps of `mine` for the held-out score: the training halves are mined and counted, the test halves scored."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -36,7 +36,7 @@ MAX_OTHERS = 1_000
 Longs = npt.NDArray[np.int64]
 
 
-def write_scores(args: MineArgs, ranges: list[Item]) -> Step:
+def scores_step(args: MineArgs, ranges: list[Item]) -> Step:
     """Return the step that writes scores/."""
 
     def outputs(item: Item) -> list[Output]:

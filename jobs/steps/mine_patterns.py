@@ -18,8 +18,16 @@ from ops.mine.properties import Profiler
 from ops.storage.store import Store
 
 
-def mine_ranges(args: MineArgs, ranges: list[Item], what: str, worker: Callable[..., Worker], prefix: str = "") -> Step:
-    """Return the step that mines the winners of each range of neurons."""
+def mine_step(args: MineArgs, ranges: list[Item], what: str, worker: Callable[..., Worker], prefix: str = "") -> Step:
+    """Return the step that mines the winners of each range of neurons.
+
+    Args:
+        args: what the workers are made from.
+        ranges: as `neuron_ranges` returns them.
+        what: shown with its progress.
+        worker: does an item.
+        prefix: what the names of its files begin with: empty, or `mine_held_out.TRAINING`.
+    """
 
     def outputs(item: Item) -> list[Output]:
         return [range_file(item["range"], prefix)]
@@ -27,10 +35,16 @@ def mine_ranges(args: MineArgs, ranges: list[Item], what: str, worker: Callable[
     return Step(f"mine: {what}", ranges, outputs, worker, {"args": args}, "ranges of neurons")
 
 
-def count_baseline(
-    args: MineArgs, runs: list[Item], what: str, worker: Callable[..., Worker], prefix: str = ""
-) -> Step:
-    """Return the step that counts all candidates over each run of baseline sentences."""
+def count_step(args: MineArgs, runs: list[Item], what: str, worker: Callable[..., Worker], prefix: str = "") -> Step:
+    """Return the step that counts all candidates over each run of baseline sentences.
+
+    Args:
+        args: what the workers are made from.
+        runs: as `sentence_runs` returns them.
+        what: shown with its progress.
+        worker: does an item.
+        prefix: what the names of its files begin with: empty, or `mine_held_out.TRAINING`.
+    """
 
     def outputs(item: Item) -> list[Output]:
         return [run_file(item["run"], prefix)]
@@ -38,13 +52,13 @@ def count_baseline(
     return Step(f"mine: {what}", runs, outputs, worker, {"args": args}, "runs of sentences")
 
 
-def unite_ranges(args: MineArgs, ranges: list[Item], prefix: str = "") -> Step:
+def unite_step(args: MineArgs, ranges: list[Item], prefix: str = "") -> Step:
     """Return the step, done in this process, that puts the candidates of all ranges together, each once."""
     files = [range_file(item["range"], prefix).path for item in ranges]
     return _joined(args, files, union_file(prefix), unite)
 
 
-def add_up_runs(args: MineArgs, runs: list[Item], prefix: str = "") -> Step:
+def add_up_step(args: MineArgs, runs: list[Item], prefix: str = "") -> Step:
     """Return the step, done in this process, that adds up the counts of all runs."""
     files = [run_file(item["run"], prefix).path for item in runs]
     return _joined(args, files, totals_file(prefix), add_up)

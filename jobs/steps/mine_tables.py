@@ -23,7 +23,7 @@ from ops.topk.neurons import POLES, neuron_and_pole
 TABLES = ("patterns", "profiles", "means")  # in the order of their commit
 
 
-def write_tables(args: MineArgs, ranges: list[Item]) -> Step:
+def tables_step(args: MineArgs, ranges: list[Item]) -> Step:
     """Return the step that writes patterns/, profiles/ and means/."""
 
     def outputs(item: Item) -> list[Output]:

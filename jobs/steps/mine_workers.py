@@ -36,7 +36,7 @@ class MineArgs:
     options: dict[str, Any]
 
 
-def open_mining(out: str, annotate: str, fingerprint: str, seed: int, options: dict[str, Any]) -> MineArgs:
+def mine_args(out: str, annotate: str, fingerprint: str, seed: int, options: dict[str, Any]) -> MineArgs:
     """Return what the workers are made from.
 
     Args:

@@ -1,6 +1,6 @@
 """The step of `mixing`: every shard is measured, and the shards together become the tables."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from jobs.engine.item import Item
 from jobs.stage.corpus_pass import CorpusPass
-from jobs.stage.layout import Output, shard_file, table_part
+from jobs.stage.layout import shard_file
 from jobs.stage.step import Step
 from ops.mixing.decomposition import STAGES
 from ops.mixing.figures import draw_all
@@ -43,17 +43,10 @@ class MixingArgs:
     per_token: bool
 
 
-def measure_shards(job: CorpusPass, args: MixingArgs) -> Step:
+def measure_step(job: CorpusPass, args: MixingArgs) -> Step:
     """Return the step that measures the shards."""
     prepare = partial(prepare_shard, args=args) if job.placement.device == "cuda" else None
-    step = job.shard_step(MixingWorker, {"args": args}, prepare)
-    return replace(step, outputs=lambda item: shard_outputs(item["shard"], args.per_token))
-
-
-def shard_outputs(shard: int, per_token: bool) -> list[Output]:
-    """Return the files of a shard: its part of mixing/tokens where that is asked for, and its sums."""
-    tokens = [table_part(TOKENS, shard, f"shard-{shard}")] if per_token else []
-    return [*tokens, shard_file("mixing", shard)]
+    return job.shard_step(MixingWorker, {"args": args}, prepare)
 
 
 def prepare_shard(item: Item, args: MixingArgs) -> tuple[dict[int, int], list[tuple[Any, Any]]]:
@@ -115,11 +108,10 @@ class MixingWorker:
                 f"mixing: shard {number} holds {stop - first} sentences; {sum(sentences.values())} came in "
                 f"{len(sentences)} sequences, {result.scored} were measured and {len(result.unscored)} not"
             )
-        *tokens, sums = shard_outputs(number, args.per_token)
-        for output in tokens:
-            groups = list(token_rows(result, args.facts.layers, self.classes.strings))
-            footer = output.footer(args.fingerprint, sum(group.num_rows for group in groups))
-            write_part(self.store, TOKENS, number, schema(TOKENS), groups, args.fingerprint, footer)
+        if args.per_token:
+            # Streamed: the rows of a shard may be more than its worker holds. The sums say that they are there.
+            rows = token_rows(result, args.facts.layers, self.classes.strings)
+            write_part(self.store, TOKENS, number, schema(TOKENS), rows, args.fingerprint)
         lost = {str(i): sentences[i] for i in sorted(result.unscored)}
         notes = {
             "quantities": self.scorer.names,
@@ -130,8 +122,9 @@ class MixingWorker:
             "truncated": result.truncated,
             "unscored": lost,
         }
-        footer = sums.footer(args.fingerprint, rows_of(result))
-        self.store.commit(sums.path, lambda path: write_partial(path, result, notes, footer))
+        output = shard_file("mixing", number)
+        footer = output.footer(args.fingerprint, rows_of(result))
+        self.store.commit(output.path, lambda path: write_partial(path, result, notes, footer))
         return {"sentences": stop - first}
 
 

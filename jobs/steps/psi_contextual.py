@@ -106,14 +106,14 @@ def read_group(store: Store, number: int) -> tuple[TokenMoments, dict[str, Any]]
         return TokenMoments.from_table(file.read()), notes
 
 
-def shards_of_group(record: Run, facts: ModelFacts) -> int:
+def default_group_size(record: Run, facts: ModelFacts) -> int:
     """Return how many shards are to share a partial file."""
     static, corpus = record.require("psi")["counts"], record.require("ingest")
     shards = Shards(corpus["counts"]["sentences"], corpus["config"]["shard_size"])
-    return group_size(len(shards), static["tokens"] * facts.layers * len(VALUES) * static["heads"] * 16)
+    return fitting_group_size(len(shards), static["tokens"] * facts.layers * len(VALUES) * static["heads"] * 16)
 
 
-def group_size(shards: int, partial_bytes: int) -> int:
+def fitting_group_size(shards: int, partial_bytes: int) -> int:
     """Return how many shards share a partial file, so that all files together stay below `PARTIALS_BYTES`."""
     return -(-shards // max(int(PARTIALS_BYTES // partial_bytes), 1))
 

@@ -12,14 +12,13 @@ from torch import nn
 from jobs.engine.item import Item
 from jobs.stage.layout import Output, labels_file, table_part
 from jobs.stage.step import Step
-from ops import sampling as draws
+from ops import sampling
 from ops.model.head_projections import head_projections, word_embeddings
 from ops.model.load import ModelFacts, load_model
 from ops.model.tokenizer import Tokenizer
 from ops.psi.psi import random_direction, static_psi
 from ops.psi.tables import cluster_rows, token_rows, vocabulary_rows
 from ops.psi.vocabulary_clusters import SUPERCLUSTERS, Labels, agreements, centroids, k_means
-from ops.sampling import CLUSTERS
 from ops.schema import schema
 from ops.storage.store import Store
 from ops.storage.tables import read_parts, write_part
@@ -36,7 +35,7 @@ class PsiArgs:
     seed: int
 
 
-def cluster_vocabulary(args: PsiArgs, runs: int) -> Step:
+def clusters_step(args: PsiArgs, runs: int) -> Step:
     """Return the step that clusters the vocabulary by so many runs of k-means."""
     items = [{"run": run} for run in range(runs)]
     given = {"args": args}
@@ -45,7 +44,7 @@ def cluster_vocabulary(args: PsiArgs, runs: int) -> Step:
     )
 
 
-def measure_layers(args: PsiArgs) -> Step:
+def layers_step(args: PsiArgs) -> Step:
     """Return the step that writes the parts of psi/tokens and psi/clusters, one a layer."""
     items = [{"layer": layer} for layer in range(args.facts.layers)]
     return Step("psi: word embeddings", items, layer_outputs, LayerMeasurer, {"args": args}, "layers")
@@ -62,7 +61,7 @@ def write_vocabulary(store: Store, args: PsiArgs, runs: int, tokenizer: Tokenize
     labellings = [read_labels(store, run) for run in range(runs)]
     vectors = word_embeddings(model, args.facts).numpy()
     centres = centroids(vectors, labellings[0])
-    rng = np.random.default_rng([args.seed, draws.SUPERCLUSTERS])
+    rng = np.random.default_rng([args.seed, sampling.SUPERCLUSTERS])
     superclusters = k_means(centres, min(SUPERCLUSTERS, len(centres)), rng)
     names = tokenizer.decode(list(range(len(vectors))))
     vocabulary = vocabulary_rows(names, tokenizer.special, vectors, labellings[0], superclusters)
@@ -95,7 +94,9 @@ class VocabularyClusterer:
     def __call__(self, item: Item, prepared: Any) -> Item:
         """Do one run of k-means and commit its clusters."""
         run = item["run"]
-        labels = k_means(self.vectors, self.args.clusters, np.random.default_rng([self.args.seed, CLUSTERS, run]))
+        labels = k_means(
+            self.vectors, self.args.clusters, np.random.default_rng([self.args.seed, sampling.CLUSTERS, run])
+        )
         output = labels_file(run)
         footer = output.footer(self.args.fingerprint, len(labels))
         table = pa.table({"cluster": labels}).replace_schema_metadata(footer)

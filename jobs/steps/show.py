@@ -13,14 +13,13 @@ from ops.storage.tables import read_rows
 LEAST = 10  # occurrences of a token whose mean psi is shown
 
 
-def show_neuron(out: str, which: str, pole: str, rows: int, width: int) -> str:
+def show_neuron(record: Run, which: str, pole: str, rows: int, width: int) -> str:
     """Lay out the neuron LAYER:UNIT of a run.
 
     Raises:
         InputError: the tables are missing, or there is no such neuron.
     """
     layer, unit = parse_pair("--neuron", which, "LAYER:UNIT, such as 3:17 (layers from 1, units from 0)")
-    record = Run(out, create=False)
     for stage in ("topk", "annotate", "mine"):
         record.require(stage)
     store = record.store
@@ -39,7 +38,7 @@ def show_neuron(out: str, which: str, pole: str, rows: int, width: int) -> str:
     }
     winners = [{**w, **texts.get(w["sent_id"], {})} for w in winners]
     patterns, profiles, means = (read_rows(store, table, own) for table in ("patterns", "profiles", "means"))
-    return str(lay_out_neuron(neuron[0], pole, winners, patterns, profiles, means, rows, width))
+    return lay_out_neuron(neuron[0], pole, winners, patterns, profiles, means, rows, width)
 
 
 def known(store: Store) -> str:

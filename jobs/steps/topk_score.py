@@ -1,4 +1,4 @@
-"""Workers of `topk`: one scores a pilot sample, the others score shard after shard."""
+"""The steps of `topk` that score: a pilot sample fixes the histograms' edges, then shard after shard is scored."""
 
 import json
 import time
@@ -52,12 +52,11 @@ def prepare_shard(item: Item, args: ScoreArgs) -> list[tuple[Ids, list[Tokens]]]
     return list(encode_batches(*corpus, Tokenizer(args.facts), args.token_budget))
 
 
-def score_pilot(job: CorpusPass, args: ScoreArgs, at_most: int) -> Step:
+def pilot_step(job: CorpusPass, args: ScoreArgs, at_most: int) -> Step:
     """Return the step that scores a sample of at most so many sentences and fixes the histograms' edges."""
     item = {"sentences": job.shards.sentences, "size": job.shards.size, "seed": job.seed, "pilot": at_most}
     outputs, holds = [pilot_file()], job.placement.holds
-    name = "topk: the histograms' edges"
-    return Step(name, [item], lambda _: outputs, PilotScorer, {"args": args}, "pilot samples", holds=holds)
+    return Step("topk: pilot", [item], lambda _: outputs, PilotScorer, {"args": args}, holds=holds)
 
 
 def read_widths(store: Store) -> tuple[int, ...]:

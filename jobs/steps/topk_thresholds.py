@@ -1,5 +1,6 @@
 """Thresholds shared between the workers of `topk`: soft state, whose loss costs size and never a winner."""
 
+import sys
 from collections.abc import Iterable
 
 import pyarrow as pa
@@ -55,18 +56,19 @@ class BoundPublisher:
         except _LOST as error:
             if not self.warned:
                 self.warned = True
-                print(f"topk: thresholds are not shared ({one_line(error)}); results are the same, files larger")
+                why = f"({one_line(error)}); results are the same, files larger"
+                print(f"topk: thresholds are not shared {why}", file=sys.stderr)
 
 
 class BoundReader:
-    """In a worker: gives the posted bounds where they are newer than what was given last, else None."""
+    """In a worker: returns the posted bounds where they are newer than the last it returned, else None."""
 
     def __init__(self, store: Store, fingerprint: str, neurons: int) -> None:
         self.store, self.fingerprint, self.neurons = store, fingerprint, neurons
         self.seen: object = None
 
     def __call__(self) -> tuple[Floats, Floats] | None:
-        """Look; whatever goes wrong, there are no news."""
+        """Look; whatever goes wrong, there are no newer bounds."""
         try:
             info = self.store.filesystem.get_file_info(self.store.path(bound_path()))
             version = (info.type, info.mtime_ns, info.size)

@@ -44,9 +44,11 @@ def number(pieces: Pieces, texts: FirstCopies, sources: int, limit: int | None, 
     """Count the distinct and the kept sentences by source and by place; nothing is held but these counts.
 
     Args:
+        pieces: what was read.
         texts: the distinct sentences.
         sources: number of sources.
         limit: at most so many distinct sentences, a seeded uniform sample.
+        unit: positions of a run whose kept sentences are counted together.
     """
 
     def blocks() -> Iterator[tuple[npt.NDArray[np.uint64], Numbers]]:

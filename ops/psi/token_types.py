@@ -74,7 +74,7 @@ def piece_text(token: str, mark: str) -> str | None:
 
 
 def cluster_types(types: Sequence[str], labels: npt.NDArray[np.integer]) -> list[str]:
-    """Return each cluster the type that most of its tokens have; of equally many the first of `TYPES`.
+    """Return for each cluster the type that most of its tokens have; of equally many the first of `TYPES`.
 
     Args:
         types: type of each token, `[tokens]`.

@@ -1,12 +1,17 @@
 """Flags win over the YAML file, the file over the preset, the preset over the defaults."""
 
+import subprocess
+import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from jobs.run import RunConfig
 from jobs.stage.command_line import parse
 from ops.errors import InputError
+from tests.conftest import ROOT
 
 
 def read(*argv: str) -> RunConfig:
@@ -51,3 +56,30 @@ def test_wrong_values_are_named(argv: list[str], named: str) -> None:
 
 def test_every_option_has_a_line_of_help() -> None:
     assert all(field.description for field in RunConfig.model_fields.values())
+
+
+def test_the_default_pipeline_is_the_shipped_one() -> None:
+    from ops.sentences.pipeline import SHIPPED
+
+    assert read().pipeline == SHIPPED
+
+
+def test_help_lists_options_by_stage_in_the_order_of_the_picture(command: Callable[..., Any]) -> None:
+    for job, titles in {
+        "run": ["Required", "The run", "ingest", "The model", "topk", "annotate", "mine", "Every stage", "Help"],
+        "ingest": ["Required", "The run", "ingest", "Every stage", "Help"],
+        "psi": ["Required", "The run", "ingest", "The model", "psi", "Every stage", "Help"],
+        "show": ["Required", "The run", "What to show", "Help"],
+    }.items():
+        shown = command(job, "--help").stdout
+        found = [line.split("─ ")[1] for line in shown.splitlines() if line.startswith("╭─")]
+        assert [f.startswith(t) for f, t in zip(found, titles, strict=True)] == [True] * len(titles), found
+        assert '[default: ""]' not in shown
+
+
+def test_nothing_heavy_is_imported_to_print_options() -> None:
+    heavy = {"numpy", "pyarrow", "torch", "ray", "spacy", "transformers", "numba"}
+    jobs = "run, ingest, topk, annotate, mine, psi, mixing, show, train_english"
+    program = f"import sys; from jobs import {jobs}; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert not heavy & set(loaded.stdout.split())

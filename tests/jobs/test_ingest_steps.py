@@ -7,9 +7,9 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from jobs.steps.ingest_deduplicate import find_first_copies, open_first_copies
-from jobs.steps.ingest_read import open_pieces, read_pieces
-from jobs.steps.ingest_write import truncated, write_tables
+from jobs.steps.ingest_deduplicate import first_copies_step, open_first_copies
+from jobs.steps.ingest_read import open_pieces, read_step
+from jobs.steps.ingest_write import corpus_tables_step, truncated
 from ops.corpus.numbering import number
 from ops.model.load import read_facts
 from ops.sources.pieces import pieces
@@ -71,16 +71,16 @@ def test_every_cut_gives_the_plain_result(tmp_path: Path, seed: int, limit: int 
         options = {"text_column": "text", "on_error": "fail", "split": "none"}
         args = {"out": out, "fingerprint": "f"}
         reading = {**args, "facts": read_facts("sample"), "options": options}
-        do_in_reverse(read_pieces([piece for _, piece in plan], reading), out)
+        do_in_reverse(read_step([piece for _, piece in plan], reading), out)
         found = open_pieces(store, [i for i, _ in plan])
         assert found.rows.tolist() == [len(rows) for rows in files]
-        copies = find_first_copies(found, seed if limit else None, args, partition)
+        copies = first_copies_step(found, seed if limit else None, args, partition)
         assert (len(copies.items) > 3) == (partition == 17)
         do_in_reverse(copies, out)
         ranges = list(copies.items)
         numbering = number(found, open_first_copies(store, ranges, near=False), 2, limit, unit)
         writing = {**args, "names": ["a", "b"], "ranges": ranges, "near": False}
-        tables = write_tables(found, numbering, 7, writing, together)
+        tables = corpus_tables_step(found, numbering, 7, writing, together)
         assert (len(tables.items) > 2) == (together == 11)
         do_in_reverse(tables, out)
         total = int(numbering.before[-1])

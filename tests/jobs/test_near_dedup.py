@@ -12,10 +12,10 @@ import pytest
 from jobs import ingest
 from jobs.ingest import IngestConfig
 from jobs.stage.layout import near_duplicates_file
-from jobs.steps.ingest_deduplicate import find_first_copies, open_first_copies
+from jobs.steps.ingest_deduplicate import first_copies_step, open_first_copies
 from jobs.steps.ingest_near_duplicates import near_duplicate_steps
-from jobs.steps.ingest_read import open_pieces, read_pieces
-from jobs.steps.ingest_write import write_tables
+from jobs.steps.ingest_read import open_pieces, read_step
+from jobs.steps.ingest_write import corpus_tables_step
 from ops.corpus.minhash import fold
 from ops.corpus.numbering import number
 from ops.errors import InputError
@@ -73,9 +73,9 @@ def steps(folder: Path, out: str, limit: int | None, threshold: float, small: bo
     plan = [(i, piece) for i, source in enumerate(sources) for piece in pieces(source)]
     args = {"out": out, "fingerprint": "f"}
     options = {"text_column": "text", "on_error": "fail", "split": "none"}
-    do_in_reverse(read_pieces([p for _, p in plan], {**args, "facts": read_facts("sample"), "options": options}), out)
+    do_in_reverse(read_step([p for _, p in plan], {**args, "facts": read_facts("sample"), "options": options}), out)
     found = open_pieces(store, [i for i, _ in plan])
-    copies = find_first_copies(found, 5 if limit else None, args, *([17] if small else []))
+    copies = first_copies_step(found, 5 if limit else None, args, *([17] if small else []))
     do_in_reverse(copies, out)
     ranges = list(copies.items)
     near = near_duplicate_steps(found, ranges, threshold, 5, args, *([23, 150] if small else []))
@@ -87,7 +87,7 @@ def steps(folder: Path, out: str, limit: int | None, threshold: float, small: bo
     numbering = number(found, texts, 2, limit, *([8] if small else []))
     assert texts.total() == numbering.distinct.sum()
     writing = {**args, "names": ["a", "b"], "ranges": ranges, "near": True}
-    do_in_reverse(write_tables(found, numbering, 7, writing, *([11] if small else [])), out)
+    do_in_reverse(corpus_tables_step(found, numbering, 7, writing, *([11] if small else [])), out)
     written = [row for name in store.files("corpus") for row in pq.read_table(f"{out}/corpus/{name}").to_pylist()]
     assert [row["sent_id"] for row in written] == list(range(int(numbering.kept.sum())))
     return written, numbering.near.tolist()

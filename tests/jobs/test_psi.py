@@ -19,7 +19,7 @@ import torch
 
 from jobs import psi
 from jobs.psi import PsiConfig
-from jobs.steps.psi_contextual import group_size
+from jobs.steps.psi_contextual import fitting_group_size
 from ops.errors import InputError
 from ops.model.head_projections import head_projections, word_embeddings
 from ops.model.load import load_model, read_facts
@@ -132,9 +132,9 @@ def test_one_worker_gives_the_same(whole: Path, tmp_path: Path, model: Path, sou
 
 
 def test_groups_keep_the_partial_files_small() -> None:
-    assert group_size(10, 140_000_000) == 1
-    assert group_size(820, 281_000_000) == 15
-    assert group_size(3, 10**12) == 3
+    assert fitting_group_size(10, 140_000_000) == 1
+    assert fitting_group_size(820, 281_000_000) == 15
+    assert fitting_group_size(3, 10**12) == 3
 
 
 def test_static_first_and_the_corpus_later_by_groups_of_shards(
@@ -146,7 +146,7 @@ def test_static_first_and_the_corpus_later_by_groups_of_shards(
     assert not (out / "psi/contextual").exists()
     assert not (out / "psi/figures/static_contextual.svg").exists()
     times = {p: p.stat().st_mtime_ns for p in out.rglob("psi/**/*.parquet")}
-    psi.run(PsiConfig.model_validate(options(out, model, corpus=(str(source),), group_size=4)))
+    psi.run(PsiConfig.model_validate(options(out, model, corpus=(str(source),), fitting_group_size=4)))
     assert "psi: done before, 30,522 tokens" in capsys.readouterr().err
     assert {p: p.stat().st_mtime_ns for p in times} == times
     ours, theirs = (read(run, "psi/contextual") for run in (out, whole))
