@@ -7,7 +7,7 @@ from typing import Any
 
 import ray
 from ray.data import ActorPoolStrategy, DataContext
-from ray.exceptions import RayError
+from ray.exceptions import RayError, RayTaskError
 
 from jobs.engine.actor import ATTEMPTS, AttemptCounter, ItemWorker
 from jobs.engine.item import EngineError, Item, Worker
@@ -45,12 +45,15 @@ def stream(
     set_context(DataContext.get_current())
     counter: Any = ray.remote(num_cpus=0)(AttemptCounter).remote()
     source = ItemSource("Items" if prepare is None else "Shards", items, prepare)
-    # Without anything to prepare a read task only hands its item on: it must not wait for a core that an actor holds.
-    dataset = ray.data.read_datasource(source, override_num_blocks=len(items), num_cpus=1 if prepare else 0)
+    # A source that holds what the actors hold, before a map without a size of its own, is fused with it: then an item is
+    # read where its work is done. Apart from them its tasks would wait for ever for the cores that the actors hold.
+    dataset = ray.data.read_datasource(
+        source, override_num_blocks=len(items), **({"num_cpus": 1.0} if prepare else holds)
+    )
     dataset = dataset.map_batches(
         type(make.__name__, (ItemWorker,), {}),
         fn_constructor_kwargs={"make": make, "args": args, "attempts": counter},
-        batch_size=1,
+        batch_size=1 if prepare else None,
         batch_format="pyarrow",
         zero_copy_batch=True,
         compute=pool,
@@ -62,6 +65,9 @@ def stream(
             for batch in dataset.iter_batches(batch_size=None, batch_format="pyarrow", prefetch_batches=0):
                 yield from map(_row, batch.column("row").drop_null().to_pylist())  # type: ignore[union-attr]
             ray.kill(counter)
+        except RayTaskError as error:
+            # The rest of what Ray says is its own way to the worker.
+            raise error.cause from error
         except RayError as error:
             if not watch.why:
                 raise EngineError(f"{name}: {one_line(error)}; {GOES_ON}") from error
@@ -79,7 +85,8 @@ def _row(text: str) -> Item:
 
 def set_context(context: DataContext) -> None:
     """Set what the jobs want otherwise than Ray Data has it."""
-    logging.getLogger("ray.data").setLevel(logging.ERROR)
+    # What a worker raises is raised here; Ray need not say it too.
+    logging.getLogger("ray.data").setLevel(logging.CRITICAL)
     context.enable_progress_bars = False  # we show our own
     context.memory_usage_poll_interval_s = None
     context.issue_detectors_config.detectors = []

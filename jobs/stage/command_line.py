@@ -9,6 +9,7 @@ import cyclopts
 import yaml
 from pydantic import BaseModel, ValidationError, create_model
 
+from jobs.engine.item import EngineError
 from jobs.stage.config import PRESETS, Config
 from ops.errors import InputError, disk_full, one_line
 
@@ -128,6 +129,10 @@ def main(
         if full is None:
             raise
         print(f"error: {full}", file=sys.stderr)
+        return 1
+    except EngineError as error:
+        sys.stdout.flush()
+        print(f"error: {one_line(error, 1000)}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         print("\nstopped; the same command goes on where it was", file=sys.stderr)

@@ -11,6 +11,7 @@ import yaml
 
 from jobs.engine.connect import connect
 from jobs.engine.fan_out import fan_out
+from jobs.engine.item import EngineError
 from jobs.stage.record import check_out
 from ops.errors import InputError
 from tests.conftest import ROOT
@@ -33,19 +34,19 @@ def tripled(item: dict[str, Any]) -> int:
 
 
 def test_every_item_once(shared_ray: None) -> None:
-    found = list(fan_out([{"n": n} for n in range(9)], Square, {}, workers=2, cpus=0.5))
+    found = list(fan_out([{"n": n} for n in range(9)], Square, {}, name="test", workers=2, cpus=0.5))
     assert sorted((f["n"], f["square"]) for f in found) == [(n, n * n) for n in range(9)]
     assert os.getpid() not in {f["pid"] for f in found}
 
 
 def test_reading_apart_from_the_work(shared_ray: None) -> None:
-    found = list(fan_out([{"n": n} for n in range(4)], Square, {}, workers=1, cpus=0.5, prepare=tripled))
+    found = list(fan_out([{"n": n} for n in range(4)], Square, {}, name="test", workers=1, cpus=0.5, prepare=tripled))
     assert {f["n"]: f["prepared"] for f in found} == {0: 0, 1: 3, 2: 6, 3: 9}
 
 
 def test_wrong_input_reaches_the_driver_as_such(shared_ray: None) -> None:
     with pytest.raises(InputError, match="item 2 is wrong"):
-        list(fan_out([{"n": n} for n in range(4)], Square, {"refused": 2}, workers=1, cpus=0.5))
+        list(fan_out([{"n": n} for n in range(4)], Square, {"refused": 2}, name="test", workers=1, cpus=0.5))
 
 
 class Mortal:
@@ -68,7 +69,7 @@ def test_a_worker_that_dies_is_replaced_and_its_items_are_done_again(
     shared_ray: None, tmp_path: Path, prepare: Callable[[dict[str, Any]], int] | None
 ) -> None:
     args = {"folder": str(tmp_path), "deaths": 2}
-    found = list(fan_out([{"n": n} for n in range(7)], Mortal, args, workers=2, cpus=0.5, prepare=prepare))
+    found = list(fan_out([{"n": n} for n in range(7)], Mortal, args, name="test", workers=2, cpus=0.5, prepare=prepare))
     assert sorted(f["n"] for f in found) == list(range(7))
     assert [f["prepared"] for f in found] == [3 * f["n"] if prepare else None for f in found]
     dead = {int(path.name) for path in tmp_path.iterdir()}
@@ -77,21 +78,23 @@ def test_a_worker_that_dies_is_replaced_and_its_items_are_done_again(
 
 
 def test_work_that_kills_every_worker_is_given_up(shared_ray: None, tmp_path: Path) -> None:
-    with pytest.raises(RuntimeError, match="died over the same work, 5 times"):
-        list(fan_out([{"n": n} for n in range(4)], Mortal, {"folder": str(tmp_path), "deaths": 9}, workers=2, cpus=0.5))
+    args = {"folder": str(tmp_path), "deaths": 9}
+    items = [{"n": n} for n in range(4)]
+    with pytest.raises(EngineError, match="item 2: the work at it ended its worker's process 5 times"):
+        list(fan_out(items, Mortal, args, name="test", name_item=lambda i: f"item {i['n']}", workers=2, cpus=0.5))
     assert len(list(tmp_path.iterdir())) == 5
 
 
 def test_what_a_worker_raises_is_raised(shared_ray: None, tmp_path: Path) -> None:
     args = {"folder": str(tmp_path), "deaths": 0, "raises": 1}
     with pytest.raises(ArithmeticError, match="item 1 broke"):
-        list(fan_out([{"n": n} for n in range(4)], Mortal, args, workers=1, cpus=0.5))
+        list(fan_out([{"n": n} for n in range(4)], Mortal, args, name="test", workers=1, cpus=0.5))
 
 
 def test_one_item_is_done_in_this_process() -> None:
-    assert [f["pid"] for f in fan_out([{"n": 3}], Square, {}, workers=4)] == [os.getpid()]
-    assert list(fan_out([], Square, {}, workers=4)) == []
-    found = list(fan_out([{"n": n} for n in range(3)], Square, {}, workers=4, here=True))
+    assert [f["pid"] for f in fan_out([{"n": 3}], Square, {}, name="test", workers=4)] == [os.getpid()]
+    assert list(fan_out([], Square, {}, name="test", workers=4)) == []
+    found = list(fan_out([{"n": n} for n in range(3)], Square, {}, name="test", workers=4, here=True))
     assert [(f["square"], f["pid"]) for f in found] == [(n * n, os.getpid()) for n in range(3)]
 
 
