@@ -24,7 +24,12 @@ def connect(cpus: int) -> None:
 
     if ray.is_initialized():
         return
-    options: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
+    options: dict[str, Any] = {
+        "log_to_driver": False,
+        "logging_level": logging.ERROR,
+        # What is set in this process reaches workers of this machine alone.
+        "runtime_env": {"env_vars": {"TOKENIZERS_PARALLELISM": "false"}},
+    }
     if local:
         # By name, or it would join a head that someone runs on this machine.
         options |= {"address": "local", "num_cpus": max(os.cpu_count() or 1, cpus), "include_dashboard": False}
@@ -63,28 +68,33 @@ def on_cluster() -> bool:
     return bool(os.environ.get("RAY_ADDRESS"))
 
 
-def has_gpus() -> bool:
-    """Tell whether a GPU is available: on this machine, or on the cluster's nodes that are up."""
-    if on_cluster():
-        return _cluster("GPU") > 0
-    import torch
+def pool_size(asked: int | Literal["auto"], threads: int = 1) -> int | None:
+    """Return the most workers of a pool: as many as asked for, or one for every `threads` cores of this machine.
 
-    return bool(torch.cuda.is_available())
-
-
-def pool_size(asked: int | Literal["auto"], threads: int = 1, gpu: bool = False) -> int:
-    """Return the number of workers: as many as asked for, or (`auto`) one a GPU, or one for every `threads` cores."""
+    On a cluster None, unless a number was asked for: its pools ask for what they can use, and nothing counts the
+    machines that happen to be up.
+    """
     if asked != "auto":
         return asked
-    if gpu:
+    return None if on_cluster() else max((os.cpu_count() or 1) // threads, 1)
+
+
+def gpu_pool_size(asked: int | None) -> int | None:
+    """Return the most workers that hold a GPU: as many as asked for, all of this machine, or on a cluster None."""
+    if asked is not None or on_cluster():
+        return asked
+    import torch
+
+    return max(torch.cuda.device_count(), 1)
+
+
+def has_gpus() -> bool:
+    """Tell whether a GPU is available: on this machine, or on the cluster's nodes that are up."""
+    if not on_cluster():
         import torch
 
-        return max(_cluster("GPU") if on_cluster() else torch.cuda.device_count(), 1)
-    return max((_cluster("CPU") if on_cluster() else os.cpu_count() or 1) // threads, 1)
-
-
-def _cluster(resource: str) -> int:
+        return bool(torch.cuda.is_available())
     import ray
 
     connect(1)
-    return int(ray.cluster_resources().get(resource, 0))
+    return bool(ray.cluster_resources().get("GPU", 0) > 0)

@@ -45,7 +45,7 @@ def stream(
     set_context(DataContext.get_current())
     counter: Any = ray.remote(num_cpus=0)(AttemptCounter).remote()
     source = ItemSource("Items" if prepare is None else "Shards", items, prepare)
-    # A source that holds what the actors hold, before a map without a size of its own, is fused with it: then an item is
+    # A source that holds what the actors hold, before a map without a batch size, is fused with it: then an item is
     # read where its work is done. Apart from them its tasks would wait for ever for the cores that the actors hold.
     dataset = ray.data.read_datasource(
         source, override_num_blocks=len(items), **({"num_cpus": 1.0} if prepare else holds)

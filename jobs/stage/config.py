@@ -50,7 +50,7 @@ class StageConfig(JobConfig):
     )
     seed: int = Field(0, ge=0, description="seed of every random draw")
     workers: Annotated[int, Field(ge=1)] | Literal["auto"] = Field(
-        "auto", description="worker processes; auto: all cores, or all GPUs"
+        "auto", description="most worker processes; auto: one a core, or on a cluster as many as come up"
     )
     keep_partials: bool = Field(False, description="keep a finished stage's partial files")
 
@@ -96,6 +96,9 @@ class CorpusPassConfig(CorpusConfig):
 
     device: Literal["auto", "cpu", "cuda"] = Field("auto", description="auto: the GPUs where there are any")
     dtype: Literal["float32", "bfloat16", "float16"] = Field("float32", description="arithmetic of the forward pass")
+    gpus: int | None = Field(
+        None, ge=1, description="most GPUs, one a worker; none given: all of this machine, or what a cluster brings up"
+    )
     threads: int = Field(1, ge=1, description="threads of one worker on a CPU")
     token_budget: int | None = Field(None, ge=1, description="tokens of a batch, padding included; CPU 2048, GPU 32768")
 

@@ -70,11 +70,12 @@ class CorpusPass:
             ("sentences", self.shards.sentences),
             prepare,
             self.placement.holds,
+            self.placement.workers,
         )
 
     def do(self, step: Step, each: Callable[[Item], None] | None = None, todo: list[Item] | None = None) -> list[Item]:
         """Do the step of the shards as `Stage.do` does, with a word where there are fewer of them than workers."""
-        if len(self.shards) < self.placement.workers:
+        if self.placement.workers and len(self.shards) < self.placement.workers:
             few = f"{len(self.shards)} shards for {self.placement.workers} workers"
             hint = f"{few}; a smaller --shard-size (or --preset small) would use them all"
             print(f"{self.stage.name}: {hint}", file=sys.stderr)
@@ -124,7 +125,7 @@ def begin_pass(
     options = {n: v for n, v in config.model_dump(mode="json").items() if n not in INGEST_ONLY}
     options |= {"device": placement.device, "token_budget": placement.token_budget}
     counted = ("scored", "sentences scored")
-    stage = begin(name, config, record, identity, options, counted, placement.workers)
+    stage = begin(name, config, record, identity, options, counted)
     if stage is None:
         return None
     shards = Shards(corpus["counts"]["sentences"], corpus["config"]["shard_size"] * per_group)

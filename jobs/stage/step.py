@@ -32,6 +32,7 @@ class Step:
             `sentences` then.
         prepare: what may be done with an item on other cores before its worker gets it.
         holds: what a worker holds (`cpus`, `gpus`); a core, where nothing is said.
+        workers: most workers; None for as many as the stage has.
         here: do it in this process, for work that is less than a worker's start.
     """
 
@@ -44,6 +45,7 @@ class Step:
     work: tuple[str, int] | None = None
     prepare: Callable[[Item], Any] | None = None
     holds: dict[str, Any] = field(default_factory=dict)
+    workers: int | None = None
     here: bool = False
 
     def is_done(self, item: Item, store: Store, fingerprint: str) -> bool:
@@ -71,7 +73,7 @@ class Step:
             self.args,
             name=self.name,
             name_item=lambda item: f"{self.name}: {self.outputs(item)[-1].path}",
-            workers=workers,
+            workers=self.workers or workers,
             prepare=self.prepare,
             here=self.here,
             **self.holds,
@@ -84,10 +86,10 @@ class Stage:
     Attributes:
         name, fingerprint: the stage, and all that its results depend on, as one name.
         record, store: the run, and where its files lie.
-        workers: most workers of a step.
+        workers: most workers of a step; None for as many as a cluster brings up.
     """
 
-    def __init__(self, name: str, record: Run, fingerprint: str, workers: int, keep_partials: bool) -> None:
+    def __init__(self, name: str, record: Run, fingerprint: str, workers: int | None, keep_partials: bool) -> None:
         self.name, self.fingerprint = name, fingerprint
         self.record, self.store = record, record.store
         self.workers, self.keep_partials = workers, keep_partials
@@ -134,7 +136,6 @@ def begin(
     identity: dict[str, Any],
     options: dict[str, Any],
     counted: tuple[str, str],
-    workers: int | None = None,
 ) -> Stage | None:
     """Begin a stage or go on with it; return None, and say so, where it was done before.
 
@@ -145,7 +146,6 @@ def begin(
         identity: all that the results depend on, the fingerprints of the stages it reads aside.
         options: the resolved options, for the record.
         counted: which of the stage's counts is said where it was done before, and in what words.
-        workers: most workers of a step; as many as `config` says, where None.
 
     Raises:
         InputError: a stage that it reads is missing, or the directory holds results of other options.
@@ -155,4 +155,4 @@ def begin(
         count, what = counted
         print(f"{name}: done before, {record.require(name)['counts'][count]:,} {what}", file=sys.stderr)
         return None
-    return Stage(name, record, fingerprint, workers or pool_size(config.workers), config.keep_partials)
+    return Stage(name, record, fingerprint, pool_size(config.workers), config.keep_partials)

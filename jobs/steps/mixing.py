@@ -45,7 +45,7 @@ class MixingArgs:
 
 def measure_step(job: CorpusPass, args: MixingArgs) -> Step:
     """Return the step that measures the shards."""
-    prepare = partial(prepare_shard, args=args) if job.placement.device == "cuda" else None
+    prepare = partial(prepare_shard, args=args) if job.placement.reads_ahead else None
     return job.shard_step(MixingWorker, {"args": args}, prepare)
 
 

@@ -73,11 +73,11 @@ def score_shards(job: CorpusPass, args: ScoreArgs, sampled: list[Ids]) -> list[I
         args: what the workers are made from.
         sampled: the sentences of the activation sample in each shard.
     """
-    prepare = partial(prepare_shard, args=args) if job.placement.device == "cuda" else None
+    prepare = partial(prepare_shard, args=args) if job.placement.reads_ahead else None
     step = job.shard_step(ShardWorker, {"args": args}, prepare)
     step = replace(step, items=[{**item, "sample": sampled[item["shard"]].tolist()} for item in step.items])
     todo = job.stage.missing(step)
-    if not args.sharing or min(job.placement.workers, len(todo)) < 2:
+    if not args.sharing or min(job.placement.workers or len(todo), len(todo)) < 2:
         return job.do(replace(step, args={"args": replace(args, sharing=False)}), todo=todo)
     publisher = BoundPublisher(job.stage.store, args.fingerprint, args.k)
     publisher.add(set(range(len(job.shards))) - {item["shard"] for item in todo})
