@@ -1,25 +1,35 @@
-"""cluster.yaml, as far as it runs without AWS."""
+"""cluster.yaml, the image and the job for Kubernetes, as far as they run without AWS, Docker and Kubernetes."""
 
+import copy
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tomllib
+from collections.abc import Iterator
 from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
+import jsonschema
+import pytest
 import yaml
 
 from tests.conftest import ROOT
 
 Document = dict[str, Any]
+LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # seconds faster
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+PINS = dict(line.lower().split("==") for line in (ROOT / "constraints.txt").read_text().splitlines() if "==" in line)
 
 
 def load(name: str) -> Document:
     return dict(yaml.safe_load((ROOT / name).read_text(encoding="utf-8")))
+
+
+# --- AWS ---
 
 
 def test_cluster_yaml_passes_rays_own_check() -> None:
@@ -213,3 +223,206 @@ def test_ray_up_and_its_autoscaler_against_a_stand_in_for_aws(s3: str, tmp_path:
     assert all(any(fnmatch(action, pattern) for pattern in allowed) for action in asked), asked
     [handed] = [statement["Resource"] for statement in statements if statement["Action"] == "iam:PassRole"]
     assert handed.endswith(":role/neuron-atlas-worker")
+
+
+# --- Kubernetes ---
+
+
+def strict(schema: Any) -> Any:
+    """Return a custom resource's schema as one that refuses unknown fields, which Kubernetes drops silently."""
+    if isinstance(schema, list):
+        return [strict(part) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    found = {key: part for key, part in schema.items() if not key.startswith("x-kubernetes-") and key != "properties"}
+    found = {key: strict(part) if key in ("items", "additionalProperties") else part for key, part in found.items()}
+    if "properties" in schema:
+        found["properties"] = {name: strict(part) for name, part in schema["properties"].items()}
+    if schema.get("x-kubernetes-int-or-string"):
+        found.setdefault("anyOf", [{"type": "integer"}, {"type": "string"}])
+    if schema.get("type") == "object" and not schema.get("x-kubernetes-preserve-unknown-fields"):
+        found.setdefault("additionalProperties", False)
+    if schema.get("nullable"):
+        found = {"anyOf": [{"type": "null"}, found]}
+    return found
+
+
+def documents() -> tuple[Document, Document]:
+    """The service account and the job of deploy/rayjob.yaml."""
+    account, job = yaml.safe_load_all((ROOT / "deploy/rayjob.yaml").read_text(encoding="utf-8"))
+    return account, job
+
+
+def pods() -> dict[str, Document]:
+    cluster = documents()[1]["spec"]["rayClusterSpec"]
+    groups = {group["groupName"]: group for group in cluster["workerGroupSpecs"]}
+    return {name: group["template"]["spec"] for name, group in {"head": cluster["headGroupSpec"], **groups}.items()}
+
+
+@pytest.fixture(scope="module")
+def validator(test_data: Path) -> Any:
+    path = test_data / "schemas/ray.io_rayjobs.yaml"
+    if not path.is_file():
+        pytest.skip("no schema of RayJob there")
+    versions = {v["name"]: v for v in yaml.load(path.read_bytes(), LOADER)["spec"]["versions"]}
+    schema = strict(versions["v1"]["schema"]["openAPIV3Schema"])
+    # Kubernetes itself knows what is in an object's metadata.
+    schema["properties"]["metadata"] = {"type": "object"}
+    return jsonschema.Draft202012Validator(schema)
+
+
+def test_the_job_is_one_that_kubernetes_takes(validator: Any) -> None:
+    problems = [f"{error.json_path}: {error.message}" for error in validator.iter_errors(documents()[1])]
+    assert not problems
+
+
+def mappings(part: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
+    """The path of every mapping in a document."""
+    if isinstance(part, dict):
+        yield path
+        for key, value in part.items():
+            yield from mappings(value, (*path, key))
+    if isinstance(part, list):
+        for place, value in enumerate(part):
+            yield from mappings(value, (*path, place))
+
+
+def test_a_misspelled_field_is_refused_wherever_it_stands(validator: Any) -> None:
+    free = {("metadata",)}
+    tried = 0
+    for path in mappings(documents()[1]):
+        job = copy.deepcopy(documents()[1])
+        place = job
+        for key in path:
+            place = place[key]  # type: ignore[index]
+        if path in free or path[-1:] in (("rayStartParams",), ("requests",), ("limits",)):
+            continue  # where any name may stand
+        place["replicass"] = 1
+        assert not validator.is_valid(job), path
+        tried += 1
+    assert tried > 20
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        (("spec", "backoffLimit"), "five"),
+        (("spec", "rayClusterSpec", "authOptions", "mode"), "tokens"),
+        (("spec", "rayClusterSpec", "headGroupSpec", "rayStartParams", "num-cpus"), 0),
+        (("spec", "rayClusterSpec", "autoscalerOptions", "resources", "limits", "memory"), "1 GB"),
+        (("spec", "rayClusterSpec", "autoscalerOptions", "resources", "limits", "cpu"), 0.5),
+    ],
+)
+def test_a_value_of_the_wrong_kind_is_refused(validator: Any, path: tuple[str, ...], value: Any) -> None:
+    job = documents()[1]
+    place = job
+    for key in path[:-1]:
+        place = place[key]
+    assert path[-1] in place
+    place[path[-1]] = value
+    assert not validator.is_valid(job)
+
+
+def test_rays_autoscaler_reads_the_job_as_meant() -> None:
+    from ray.autoscaler._private.kuberay.autoscaling_config import _derive_autoscaling_config_from_ray_cr
+
+    job = documents()[1]
+    resource = {"metadata": {"name": "cluster", "namespace": "default"}, "spec": job["spec"]["rayClusterSpec"]}
+    kinds = _derive_autoscaling_config_from_ray_cr(resource)["available_node_types"]
+    assert kinds["headgroup"]["resources"]["CPU"] == 0
+    assert {name: (kind["min_workers"], kind["max_workers"]) for name, kind in kinds.items()} == {
+        "headgroup": (0, 0),
+        "cpu": (0, 8),
+        "gpu": (0, 8),
+    }
+    assert {name: kind["resources"].get("GPU", 0) for name, kind in kinds.items()} == {
+        "headgroup": 0,
+        "cpu": 0,
+        "gpu": 1,
+    }
+
+
+def test_the_job_goes_on_after_a_failure_asks_for_a_token_and_goes_away() -> None:
+    account, job = documents()
+    spec = job["spec"]
+    assert spec["backoffLimit"] >= 1
+    assert spec["shutdownAfterJobFinishes"] is True
+    assert spec["rayClusterSpec"]["authOptions"] == {"mode": "token"}
+    assert spec["rayClusterSpec"]["enableInTreeAutoscaling"] is True
+    for pod in pods().values():
+        assert pod["serviceAccountName"] == account["metadata"]["name"]
+        # The autoscaler takes a pod that comes back for the machine that it was.
+        assert pod["restartPolicy"] == "Never"
+
+
+def test_the_jobs_options_are_those_of_jobs_run() -> None:
+    from jobs._config import parse
+    from jobs.run import RunConfig
+
+    words = documents()[1]["spec"]["entrypoint"].split()
+    assert words[:3] == ["python", "-m", "jobs.run"]
+    config = parse(RunConfig, "run", "", words[3:])
+    assert config.out == "s3://BUCKET/run"
+
+
+# --- The image ---
+
+
+def instructions() -> list[tuple[str, str]]:
+    text = (ROOT / "deploy/Dockerfile").read_text(encoding="utf-8").replace("\\\n", " ")
+    lines = [line for line in text.splitlines() if line and not line.startswith("#")]
+    return [(line.split()[0], line.partition(" ")[2]) for line in lines]
+
+
+def test_versions_agree() -> None:
+    python = re.fullmatch(r"python:(3\.\d+)-slim", dict(instructions())["FROM"])
+    assert python
+    pinned = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()[0]
+    assert pinned.endswith(f"as resolved on Python {python[1]}.")
+    assert documents()[1]["spec"]["rayClusterSpec"]["rayVersion"] == PINS["ray"]
+    images = {container["image"] for pod in pods().values() for container in pod["containers"]}
+    assert images == {f"REGISTRY/neuron-atlas:{PROJECT['version']}"}
+    for page in ("deploy/Dockerfile", "docs/cluster.md"):
+        named = re.findall(r"neuron-atlas:[\w.]*\w", (ROOT / page).read_text(encoding="utf-8"))
+        assert named
+        assert {f"REGISTRY/{name}" for name in named} == images
+    installs = [told for kind, told in instructions() if kind == "RUN" and "pip install" in told]
+    assert installs == ["pip install --no-cache-dir -c constraints.txt '.[cluster]'"]
+    for wanted in [*PROJECT["optional-dependencies"]["cluster"], *PROJECT["dependencies"]]:
+        assert re.match(r"[\w-]+", wanted)[0] in PINS  # type: ignore[index]
+
+
+def test_what_the_image_copies_is_enough(tmp_path: Path) -> None:
+    image = tmp_path / "opt/neuron-atlas"
+    assert dict(instructions())["WORKDIR"] == "/opt/neuron-atlas"
+    for kind, told in instructions():
+        if kind == "COPY":
+            *sources, target = told.split()
+            for source in sources:
+                if (ROOT / source).is_dir():
+                    left = shutil.ignore_patterns("__pycache__")
+                    shutil.copytree(ROOT / source, image / target, ignore=left, dirs_exist_ok=True)
+                else:
+                    (image / target).mkdir(parents=True, exist_ok=True)
+                    shutil.copy(ROOT / source, image / target)
+        if kind == "RUN" and "pip install" in told:
+            # What makes the environment lies there by then.
+            assert all(
+                (image / name).is_file() for name in ("pyproject.toml", "constraints.txt", *PROJECT["license-files"])
+            )
+    settings = dict(told.split("=", 1) for kind, told in instructions() if kind == "ENV")
+    assert settings["PYTHONPATH"] == "/opt/neuron-atlas"
+    everything = """
+import importlib, pkgutil, jobs, ops
+for package in (jobs, ops):
+    for module in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
+        if not module.name.endswith("__main__"):
+            assert importlib.import_module(module.name).__file__.startswith(%r), module
+from ops.sentences.pipeline import load_pipeline
+load_pipeline("english")
+"""
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", everything % str(image)], cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(image)}, capture_output=True, text=True, timeout=300, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
