@@ -7,14 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from jobs.engine.connect import connect
 from jobs.engine.fan_out import fan_out
 from jobs.engine.item import EngineError
 from jobs.stage.record import check_out
 from ops.errors import InputError
-from tests.conftest import ROOT
 
 
 class Square:
@@ -122,9 +120,3 @@ def test_a_head_on_this_machine_is_joined_only_where_it_is_named(
     connect(1)
     assert asked.get("address") == (None if address else "local")
     assert ("num_cpus" in asked) == (address is None)
-
-
-def test_cluster_yaml_passes_rays_own_check(tmp_path: Path) -> None:
-    from ray.autoscaler._private.util import prepare_config, validate_config
-
-    validate_config(prepare_config(yaml.safe_load((ROOT / "cluster.yaml").read_text(encoding="utf-8"))))

@@ -1,7 +1,8 @@
-"""A job that is submitted to a Ray head of its own, as a user submits it: status, log and tables."""
+"""Jobs submitted in a fresh home and a fresh copy of the checkout, by the very lines of README and docs/cluster.md."""
 
 import json
 import os
+import re
 import shutil
 import signal
 import socket
@@ -9,6 +10,9 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -16,31 +20,18 @@ import pytest
 
 from tests.conftest import ROOT
 
-# Ray reads its settings when it is imported, so the client is a process of its own.
-CLIENT = """
-import json, sys, time
-from ray.job_submission import JobStatus, JobSubmissionClient
-address, working_dir, *entrypoints = sys.argv[1:]
-deadline = time.monotonic() + 180
-def patiently(ask):
-    # The head is up before its agents are.
-    while True:
-        try:
-            return ask()
-        except Exception:
-            if time.monotonic() > deadline:
-                raise
-            time.sleep(1)
-client = patiently(lambda: JobSubmissionClient(address))
-environment = {"working_dir": working_dir, "excludes": [".git", ".venv", "runs", "tests", "docs"]}
-found = []
-for entrypoint in entrypoints:
-    job = patiently(lambda: client.submit_job(entrypoint=entrypoint, runtime_env=environment))
-    while client.get_job_status(job) in (JobStatus.PENDING, JobStatus.RUNNING):
-        time.sleep(0.5)
-    found.append([str(client.get_job_status(job).value), client.get_job_logs(job)])
-print(json.dumps(found))
-"""
+SUBMIT = "ray job submit --address http://127.0.0.1:8265 --working-dir . -- "
+MARK = "ATLAS_TEST_HEAD"
+
+
+def blocks(page: str) -> list[str]:
+    """The page's blocks of shell lines."""
+    return re.findall(r"```sh\n(.*?)```", (ROOT / page).read_text(encoding="utf-8"), re.DOTALL)
+
+
+def the_block(page: str, *words: str) -> str:
+    [found] = [block for block in blocks(page) if all(word in block for word in words)]
+    return found
 
 
 def free_port() -> int:
@@ -49,12 +40,64 @@ def free_port() -> int:
         return int(found.getsockname()[1])
 
 
-@pytest.fixture
-def head(tmp_path: Path) -> Iterator[tuple[str, dict[str, str]]]:
-    """The address of a head that `ray start --head` keeps up, and the settings that its token needs."""
-    (tmp_path / "token").write_text("0123456789abcdef" * 4)
-    given = {n: v for n, v in os.environ.items() if n != "RAY_ADDRESS"}
-    env = {**given, "RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN_PATH": str(tmp_path / "token")}
+@dataclass
+class Shell:
+    """A shell of a user who has nothing but a copy of the checkout and its environment."""
+
+    home: Path
+    checkout: Path
+    mark: str
+
+    def __call__(self, lines: str, timeout: float = 500) -> subprocess.CompletedProcess[str]:
+        """Run the lines, the first that fails being the last."""
+        given = {n: v for n, v in os.environ.items() if not n.startswith(("RAY_", "AWS_", "PYTHON"))}
+        path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+        return subprocess.run(
+            ["bash", "-e", "-c", lines],
+            cwd=self.checkout,
+            env={**given, "HOME": str(self.home), "PATH": path, "RAY_USAGE_STATS_ENABLED": "0", MARK: self.mark},
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+            check=False,
+        )
+
+
+def started(mark: str) -> list[int]:
+    """The processes that hold the mark in their environment: those that the lines started, and theirs."""
+    import ray  # noqa: F401
+
+    psutil = import_module("psutil")  # Ray brings it along, and within reach.
+    found = []
+    for process in psutil.process_iter():
+        with suppress(psutil.Error):
+            if process.environ().get(MARK) == mark:
+                found.append(process.pid)
+    return found
+
+
+@dataclass
+class Head:
+    """A head that README's lines started."""
+
+    shell: Shell
+    port: int
+    address: str
+
+    def submit(self, lines: str, entrypoint: str) -> str:
+        """The documented lines with this head's address, and another job in the place of theirs."""
+        before, _, _ = lines.partition(SUBMIT)
+        assert lines.count(SUBMIT) == 1
+        return before + SUBMIT.replace("http://127.0.0.1:8265", self.address) + entrypoint
+
+
+@pytest.fixture(scope="module")
+def head(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Head]:
+    folder = tmp_path_factory.mktemp("submit")
+    home, checkout = folder / "home", folder / "checkout"
+    home.mkdir()
+    left = shutil.ignore_patterns(".git", ".venv", "runs", "__pycache__", ".*_cache", ".hypothesis", "*.egg-info")
+    shutil.copytree(ROOT, checkout, ignore=left)
     # Unix sockets lie in it, whose paths may hold 107 characters.
     short = tempfile.mkdtemp(prefix="atlas-")
     # Another Ray of this machine may hold the ports that Ray takes by itself.
@@ -66,42 +109,100 @@ def head(tmp_path: Path) -> Iterator[tuple[str, dict[str, str]]]:
         "ray-client-server-port",
     )
     ports = {name: free_port() for name in own}
-    dashboard = ports["dashboard-port"]
-    flags = [*(f"--{name}={number}" for name, number in ports.items()), "--num-cpus=2", "--disable-usage-stats"]
-    with (tmp_path / "head.log").open("wb") as log:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "ray.scripts.scripts", "start", "--head", "--block", *flags, f"--temp-dir={short}"],
-            cwd=tmp_path, env=env, stdout=log, stderr=log, start_new_session=True,
-        )  # fmt: skip
+    flags = " ".join(f"--{name}={number}" for name, number in ports.items())
+    lines, _, _ = the_block("README.md", SUBMIT).partition(SUBMIT)
+    install, *rest = lines.splitlines()
+    assert install.endswith("pip install -c constraints.txt -e '.[cluster]'")  # The tests' environment is given.
+    start = "\n".join(rest)
+    assert start.count("ray start --head ") == 1
+    shell = Shell(home, checkout, mark=short)
     try:
-        yield f"http://127.0.0.1:{dashboard}", env
+        done = shell(start.replace("ray start --head ", f"ray start --head {flags} --temp-dir={short} --num-cpus=2 "))
+        assert done.returncode == 0, done.stdout + done.stderr
+        yield Head(shell, ports["port"], f"http://127.0.0.1:{ports['dashboard-port']}")
     finally:
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-        subprocess.run(["pkill", "-9", "-f", short], check=False)
+        # Not `ray stop`, which would end every Ray of this machine.
+        while pids := started(short):
+            for pid in pids:
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
         shutil.rmtree(short, ignore_errors=True)
 
 
-def test_a_submitted_job(
-    head: tuple[str, dict[str, str]],
+def test_readme_and_docs_say_the_same() -> None:
+    told = {
+        re.sub(r"\s+", " ", line.partition("  #")[0]).strip()
+        for page in blocks("docs/cluster.md")
+        for line in page.splitlines()
+    }
+    for line in the_block("README.md", SUBMIT).splitlines():
+        assert re.sub(r"\s+", " ", line.partition("  #")[0]).strip() in told
+
+
+def test_only_the_user_reads_the_token(head: Head) -> None:
+    token = head.shell.home / ".ray/auth_token"
+    assert token.stat().st_mode & 0o777 == 0o600
+    assert len(token.read_text()) == 64
+
+
+def test_a_relative_out_is_refused(head: Head) -> None:
+    lines = the_block("README.md", SUBMIT).splitlines(keepends=True)
+    [mode] = [line for line in lines if line.startswith("export RAY_AUTH_MODE=token ")]
+    done = head.shell(head.submit(mode + SUBMIT, "python -m jobs.topk --corpus pydocs --out runs/x"))
+    assert done.returncode == 1
+    assert "error: --out runs/x: is relative" in done.stdout + done.stderr
+
+
+def test_a_job_submitted_from_a_laptop(
+    head: Head,
     source: Path,
     tmp_path: Path,
     make_model: Callable[..., Path],
     small_bert: object,
 ) -> None:
-    out = tmp_path / "out"
-    job = f"{sys.executable} -m jobs.topk --corpus {source} --split none --k 20 --shard-size 100"
-    job += f" --model {make_model(small_bert)}"
-    client = subprocess.run(
-        [sys.executable, "-c", CLIENT, head[0], str(ROOT), f"{job} --out runs/x", f"{job} --out {out}"],
-        env=head[1], capture_output=True, text=True, timeout=500, check=False,
-    )  # fmt: skip
-    assert client.returncode == 0, client.stdout + client.stderr + (tmp_path / "head.log").read_text()
-    (refused, why), (status, log) = json.loads(client.stdout.splitlines()[-1])
-    assert refused == "FAILED"
-    assert "error: --out runs/x: is relative" in why
-    assert status == "SUCCEEDED", log
-    assert "topk: 4 of 4 shards" in log
+    copy = "scp HEAD:.ray/auth_token ~/.ray/head_token"
+    tunnel = "ssh -f -N -L 8265:127.0.0.1:8265 HEAD\n"
+    lines = the_block("docs/cluster.md", copy, tunnel)
+    # There is one machine here: a second home is the laptop, the head's port its own.
+    lines = lines.replace(copy, f"cp -p {head.shell.home}/.ray/auth_token ~/.ray/head_token").replace(tunnel, "")
+    out, home = tmp_path / "out", tmp_path / "laptop"
+    home.mkdir()
+    job = f"python -m jobs.topk --corpus {source} --split none --k 20 --shard-size 100 --model {make_model(small_bert)}"
+    done = Shell(home, head.shell.checkout, head.shell.mark)(head.submit(lines, f"{job} --out {out}"))
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "topk: 4 of 4 shards" in done.stdout + done.stderr
     counts = json.loads((out / "run.json").read_text())["stages"]["topk"]["counts"]
     assert counts["scored"] == pq.read_table(out / "corpus").num_rows > 300
     assert pq.read_table(out / "topk").num_rows == 24 * 2 * 20
+
+
+@pytest.mark.parametrize(
+    ("before", "why"),
+    [
+        ("", "Missing authentication token"),
+        ("export HOME=/nonexistent RAY_AUTH_MODE=token\n", "couldn't find an authentication token"),
+        (f"export RAY_AUTH_MODE=token RAY_AUTH_TOKEN={'0' * 64}\n", "Invalid authentication token"),
+    ],
+    ids=["no mode", "no token", "wrong token"],
+)
+def test_a_submission_without_the_token_is_refused(head: Head, tmp_path: Path, before: str, why: str) -> None:
+    proof = tmp_path / "ran"
+    done = head.shell(head.submit(before + SUBMIT, f"touch {proof}"))
+    assert done.returncode == 1
+    assert why in done.stdout + done.stderr
+    assert not proof.exists()
+
+
+def test_another_machine_joins_with_the_token(head: Head, tmp_path: Path) -> None:
+    copy = "scp HEAD:.ray/auth_token ~/.ray/auth_token"
+    lines = the_block("docs/cluster.md", copy)
+    assert lines.count("HEAD:6379") == 1
+    own = " ".join(f"--dashboard-agent-{kind}-port={free_port()}" for kind in ("listen", "grpc"))
+    lines = lines.replace("HEAD:6379", f"127.0.0.1:{head.port} {own} --num-cpus=1")
+    another = Shell(tmp_path, head.shell.checkout, head.shell.mark)
+    refused = another("".join(line for line in lines.splitlines(keepends=True) if line.startswith("ray ")))
+    assert refused.returncode == 1
+    assert "Authentication token is missing or incorrect" in refused.stdout + refused.stderr
+    joined = another(lines.replace(copy, f"cp -p {head.shell.home}/.ray/auth_token ~/.ray/auth_token"))
+    assert joined.returncode == 0, joined.stdout + joined.stderr
+    assert "Ray runtime started" in joined.stdout + joined.stderr
