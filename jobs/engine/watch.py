@@ -1,7 +1,7 @@
 """Ending rather than waiting: a job whose cluster is gone stops within a minute."""
 
-import _thread
 import os
+import signal
 import sys
 import threading
 import time
@@ -74,7 +74,8 @@ class Watch:
         else:
             return
         self.why = "the Ray cluster is gone (its head does not answer, or no machine is left); " + GOES_ON
-        _thread.interrupt_main()
+        # A real signal: it also ends what the main thread waits for outside of Python.
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
         if not self.over.wait(self.last):
             # The main thread waits for Ray itself, which waits for ever.
             print(f"\nerror: {self.why}", file=sys.stderr, flush=True)

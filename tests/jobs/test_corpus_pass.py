@@ -112,17 +112,30 @@ def test_what_does_not_fit_is_refused(
         check_pass(config.model_copy(update={"device": "cuda"}), Run(config.out))
 
 
-def test_a_cluster_whose_gpus_are_not_up_yet(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+@pytest.mark.parametrize(
+    ("options", "device", "workers", "said"),
+    [
+        ({"device": "cuda"}, "cuda", None, ""),
+        ({"device": "cuda", "gpus": 8}, "cuda", 8, ""),
+        ({"device": "cuda", "gpus": 8, "workers": 2}, "cuda", 2, ""),
+        ({"gpus": 3}, "cuda", 3, ""),
+        ({}, "cpu", None, "--device cuda, or --gpus N, asks for GPUs"),
+        ({"workers": 5}, "cpu", 5, "no GPU is up on the cluster"),
+    ],
+)
+def test_on_a_cluster_nothing_counts_the_machines_that_are_up(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    options: dict[str, Any],
+    device: str,
+    workers: int | None,
+    said: str,
 ) -> None:
     monkeypatch.setattr(placement, "has_gpus", lambda: False)
-    monkeypatch.setattr(placement, "on_cluster", lambda: True)
-    monkeypatch.setattr(placement, "pool_size", lambda asked, threads, gpu: 1 if asked == "auto" else asked)
-    asked = {"cuda": ("cuda", 1, "--workers N asks for N"), "auto": ("cpu", 1, "--device cuda --workers N")}
-    for device, (expected, workers, said) in asked.items():
-        placed = choose_placement(CorpusPassConfig.model_validate({"out": str(tmp_path), "device": device}))
-        assert (placed.device, placed.workers) == (expected, workers)
-        assert said in capsys.readouterr().err
-    placed = choose_placement(CorpusPassConfig.model_validate({"out": str(tmp_path), "device": "cuda", "workers": 8}))
-    assert (placed.device, placed.workers, placed.holds) == ("cuda", 8, {"gpus": 1})
-    assert capsys.readouterr().err == ""
+    monkeypatch.setenv("RAY_ADDRESS", "10.0.0.1:6379")
+    placed = choose_placement(CorpusPassConfig.model_validate({"out": str(tmp_path), **options}))
+    assert (placed.device, placed.workers) == (device, workers)
+    assert placed.holds == ({"gpus": 1} if device == "cuda" else {"cpus": 1})
+    assert placed.reads_ahead == (device == "cuda")
+    assert said in capsys.readouterr().err

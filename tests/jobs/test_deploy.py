@@ -356,8 +356,8 @@ def test_the_job_goes_on_after_a_failure_asks_for_a_token_and_goes_away() -> Non
 
 
 def test_the_jobs_options_are_those_of_jobs_run() -> None:
-    from jobs.stage.command_line import parse
     from jobs.run import RunConfig
+    from jobs.stage.command_line import parse
 
     words = documents()[1]["spec"]["entrypoint"].split()
     assert words[:3] == ["python", "-m", "jobs.run"]

@@ -1,0 +1,51 @@
+"""A job whose cluster is gone ends: in the main thread where that listens, else with the process."""
+
+import subprocess
+import sys
+import time
+
+import pytest
+
+from jobs.engine.item import EngineError
+from jobs.engine.watch import Watch
+from tests.conftest import ROOT
+
+
+def test_as_long_as_the_cluster_answers_nothing_happens() -> None:
+    with Watch(lambda: True, every=0.01, silence=0.2):
+        time.sleep(0.5)
+
+
+@pytest.mark.parametrize("answer", ["no machine", "an error"])
+def test_a_wait_ends_in_an_error(answer: str) -> None:
+    def is_up() -> bool:
+        if answer == "an error":
+            raise ConnectionError("no head")
+        return False
+
+    began = time.monotonic()
+    with pytest.raises(EngineError, match="the Ray cluster is gone"), Watch(is_up, every=0.02, silence=0.1):
+        time.sleep(30)
+    assert time.monotonic() - began < 20
+
+
+def test_what_is_raised_inside_is_raised() -> None:
+    with pytest.raises(ArithmeticError), Watch(lambda: True, every=0.01):
+        raise ArithmeticError
+
+
+STUCK = """
+import signal, threading, time
+from jobs.engine.watch import Watch
+signal.signal(signal.SIGINT, signal.SIG_IGN)
+with Watch(lambda: False, every=0.02, silence=0.1, last=0.3):
+    time.sleep(60)
+"""
+
+
+def test_a_main_thread_that_does_not_listen_goes_with_the_process() -> None:
+    ended = subprocess.run(
+        [sys.executable, "-c", STUCK], cwd=ROOT, capture_output=True, text=True, timeout=50, check=False
+    )
+    assert ended.returncode == 1
+    assert ended.stderr.strip().splitlines()[-1].startswith("error: the Ray cluster is gone")
