@@ -146,7 +146,7 @@ def test_static_first_and_the_corpus_later_by_groups_of_shards(
     assert not (out / "psi/contextual").exists()
     assert not (out / "psi/figures/static_contextual.svg").exists()
     times = {p: p.stat().st_mtime_ns for p in out.rglob("psi/**/*.parquet")}
-    psi.run(PsiConfig.model_validate(options(out, model, corpus=(str(source),), fitting_group_size=4)))
+    psi.run(PsiConfig.model_validate(options(out, model, corpus=(str(source),), group_size=4)))
     assert "psi: done before, 30,522 tokens" in capsys.readouterr().err
     assert {p: p.stat().st_mtime_ns for p in times} == times
     ours, theirs = (read(run, "psi/contextual") for run in (out, whole))
