@@ -65,7 +65,7 @@ def _name(item: Item) -> str:
 
 
 class RangeMerger:
-    """Merges all shards' candidates, moments and histograms of one range of neurons."""
+    """Merges all shards' winners so far, moments and histograms of one range of neurons."""
 
     def __init__(
         self, out: str, neurons: Neurons, shards: int, k: int, poles: tuple[str, ...], fingerprint: str
