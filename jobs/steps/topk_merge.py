@@ -57,7 +57,7 @@ def merged_outputs(item: Item) -> list[Output]:
 
 
 class RangeMerger:
-    """Merges all shards' candidates, moments and histograms of one range of neurons."""
+    """Merges all shards' winners so far, moments and histograms of one range of neurons."""
 
     def __init__(
         self, out: str, neurons: Neurons, shards: int, k: int, poles: tuple[str, ...], fingerprint: str

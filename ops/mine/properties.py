@@ -158,6 +158,7 @@ class Profiler:
             self.numbers["nouns_per_sentence"] = lambda s: s.count_of("noun")
 
     def _properties(self) -> Iterator[Property]:
+        """Return the table of properties: one more entry here is a new one, in profiles, baseline and areas alike."""
         store = self.view.store
         longest = int(self.select(np.arange(len(store.sent_id))).lengths.max(initial=0))
         of_sentences = [

@@ -24,6 +24,7 @@ def test_tokens_and_sentences_are_counted_apart(lists):
     assert (sentences.count.tolist(), sentences.n) == ([by_sentence[v] for v in range(6)], len(lists))
 
 
+@settings(deadline=None)
 @given(st.lists(st.integers(-1, 3)), st.data())
 def test_taking_a_part_off_leaves_the_rest(codes, data):
     part = np.array(data.draw(st.lists(st.booleans(), min_size=len(codes), max_size=len(codes))), dtype=bool)
@@ -36,6 +37,7 @@ def test_taking_a_part_off_leaves_the_rest(codes, data):
     assert again.n == count_values(values, 4).n
 
 
+@settings(deadline=None)
 @given(COUNTS, st.integers(0, 4), st.integers(0, 5))
 def test_a_profile_keeps_what_is_asked_for_in_order(counts, min_count, max_values):
     here, there = (np.array(column) for column in zip(*counts, strict=True))
