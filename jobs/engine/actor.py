@@ -18,7 +18,7 @@ PATIENCE_S = 30.0  # for the count of attempts, without which the work goes on
 
 
 class AttemptCounter:
-    """Counts how often work at each item was begun; lives as long as the step."""
+    """Counts how often work at each item was begun; lives as long as the driver."""
 
     def __init__(self) -> None:
         self.begun: Counter[str] = Counter()
@@ -27,6 +27,18 @@ class AttemptCounter:
         """Count one more attempt, and return their number."""
         self.begun[name] += 1
         return self.begun[name]
+
+
+_counters: dict[str, Any] = {}
+
+
+def attempt_counter() -> Any:
+    """Return the driver's counter, started at the first call: a process less for every further step."""
+    job = ray.get_runtime_context().get_job_id()
+    if job not in _counters:
+        _counters.clear()
+        _counters[job] = ray.remote(num_cpus=0)(AttemptCounter).remote()
+    return _counters[job]
 
 
 class ItemWorker:
@@ -40,10 +52,11 @@ class ItemWorker:
         make: makes the worker from `args`.
         args: what it is made from.
         attempts: the actor that counts them.
+        call: tells this call's items from those of others.
     """
 
-    def __init__(self, make: Callable[..., Worker], args: Item, attempts: Any) -> None:
-        self.make, self.args, self.attempts = make, args, attempts
+    def __init__(self, make: Callable[..., Worker], args: Item, attempts: Any, call: str) -> None:
+        self.make, self.args, self.attempts, self.call = make, args, attempts, call
         self.worker: Worker | None = None
 
     def __call__(self, batch: pa.Table) -> pa.Table:
@@ -71,6 +84,6 @@ class ItemWorker:
     def _attempt(self, name: str) -> int:
         # Best effort: the counter goes with its machine, and the work is worth more than the count.
         try:
-            return int(ray.get(self.attempts.begin.remote(name), timeout=PATIENCE_S))
+            return int(ray.get(self.attempts.begin.remote(f"{self.call}: {name}"), timeout=PATIENCE_S))
         except (RayError, GetTimeoutError):
             return 1

@@ -24,12 +24,10 @@ def connect(cpus: int) -> None:
 
     if ray.is_initialized():
         return
-    options: dict[str, Any] = {
-        "log_to_driver": False,
-        "logging_level": logging.ERROR,
+    options: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
+    if not local:
         # What is set in this process reaches workers of this machine alone.
-        "runtime_env": {"env_vars": {"TOKENIZERS_PARALLELISM": "false"}},
-    }
+        options |= {"runtime_env": {"env_vars": {"TOKENIZERS_PARALLELISM": "false"}}}
     if local:
         # By name, or it would join a head that someone runs on this machine.
         options |= {"address": "local", "num_cpus": max(os.cpu_count() or 1, cpus), "include_dashboard": False}

@@ -2,6 +2,7 @@
 
 import json
 import logging
+import uuid
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -9,7 +10,7 @@ import ray
 from ray.data import ActorPoolStrategy, DataContext
 from ray.exceptions import RayError, RayTaskError
 
-from jobs.engine.actor import ATTEMPTS, AttemptCounter, ItemWorker
+from jobs.engine.actor import ATTEMPTS, ItemWorker, attempt_counter
 from jobs.engine.item import EngineError, Item, Worker
 from jobs.engine.source import ItemSource
 from jobs.engine.watch import GOES_ON, Watch
@@ -43,7 +44,6 @@ def stream(
         Exception: what a worker raised, as it raised it.
     """
     set_context(DataContext.get_current())
-    counter: Any = ray.remote(num_cpus=0)(AttemptCounter).remote()
     source = ItemSource("Items" if prepare is None else "Shards", items, prepare)
     # A source that holds what the actors hold, before a map without a batch size, is fused with it: then an item is
     # read where its work is done. Apart from them its tasks would wait for ever for the cores that the actors hold.
@@ -52,7 +52,7 @@ def stream(
     )
     dataset = dataset.map_batches(
         type(make.__name__, (ItemWorker,), {}),
-        fn_constructor_kwargs={"make": make, "args": args, "attempts": counter},
+        fn_constructor_kwargs={"make": make, "args": args, "attempts": attempt_counter(), "call": uuid.uuid4().hex},
         batch_size=1 if prepare else None,
         batch_format="pyarrow",
         zero_copy_batch=True,
@@ -64,7 +64,6 @@ def stream(
         try:
             for batch in dataset.iter_batches(batch_size=None, batch_format="pyarrow", prefetch_batches=0):
                 yield from map(_row, batch.column("row").drop_null().to_pylist())  # type: ignore[union-attr]
-            ray.kill(counter)
         except RayTaskError as error:
             # The rest of what Ray says is its own way to the worker.
             raise error.cause from error
