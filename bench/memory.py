@@ -65,7 +65,7 @@ def descendants(root: int) -> list[tuple[int, str, int]]:
         if above != root:
             continue
         try:
-            name = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")[:80]
+            name = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")[:200]
             resident = int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * page
         except (OSError, IndexError):
             continue

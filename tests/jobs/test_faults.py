@@ -280,6 +280,31 @@ def test_a_full_disk_under_a_worker_and_then_room_again(scored: Scored, tmp_path
     assert_same(out, scored)
 
 
+@pytest.mark.faults
+@pytest.mark.parametrize("killed", ["raylet/raylet", "gcs/gcs_server"])
+def test_a_ray_that_is_gone_ends_the_job_and_the_same_command_goes_on(
+    scored: Scored, tmp_path: Path, killed: str
+) -> None:
+    out, log = tmp_path / "out", tmp_path / "log"
+    process = start(out, scored, log, **broken_site(tmp_path, "none", 0))
+    deadline = time.monotonic() + 200
+    while committed(out) < 2:
+        assert process.poll() is None, log.read_text()
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    victims = [pid for pid, name, _ in descendants(process.pid) if killed in name]
+    assert len(victims) == 1
+    os.kill(victims[0], signal.SIGKILL)
+    done = committed(out)
+    assert done < SHARDS - 2, "the kill came too late to show anything"
+    assert process.wait(timeout=90) == 1, log.read_text()
+    last = log.read_text().strip().splitlines()[-1]
+    assert last.startswith("error: ")
+    assert "the same command goes on" in last
+    assert start(out, scored, log).wait(timeout=240) == 0, log.read_text()
+    assert_same(out, scored)
+
+
 NODES = """
 import json, os, sys, threading, time
 from ray.cluster_utils import Cluster
