@@ -59,7 +59,8 @@ def stream(
         compute=pool,
         **holds,
     )
-    dataset.set_name(name)
+    # Ray names files after it.
+    dataset.set_name(name.replace("/", "-"))
     with Watch() as watch:
         try:
             for batch in dataset.iter_batches(batch_size=None, batch_format="pyarrow", prefetch_batches=0):
