@@ -1,5 +1,6 @@
 """From flags, a YAML file and a preset to one frozen, checked config, and from a job's errors to an exit status."""
 
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -132,8 +133,9 @@ def main(
         return 1
     except EngineError as error:
         sys.stdout.flush()
-        print(f"error: {one_line(error, 1000)}", file=sys.stderr)
-        return 1
+        print(f"error: {one_line(error, 1000)}", file=sys.stderr, flush=True)
+        # At once: Ray's own end would wait for what is gone, or speak after the message.
+        os._exit(1)
     except KeyboardInterrupt:
         print("\nstopped; the same command goes on where it was", file=sys.stderr)
         return 130
