@@ -238,6 +238,14 @@ def committed(out: Path) -> int:
     return len(list((out / "_partials" / "topk").glob("shard-*.parquet")))
 
 
+def wait_until_committed(shards: int, process: "subprocess.Popen[bytes]", out: Path, log: Path) -> None:
+    deadline = time.monotonic() + 200
+    while committed(out) < shards:
+        assert process.poll() is None, log.read_text()
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
 @pytest.mark.faults
 @pytest.mark.parametrize("fault", ["killed before", "killed after"])
 def test_a_worker_killed_around_its_commit(scored: Scored, tmp_path: Path, fault: str) -> None:
@@ -252,11 +260,7 @@ def test_a_worker_killed_around_its_commit(scored: Scored, tmp_path: Path, fault
 def test_a_scorer_killed_in_the_middle(scored: Scored, tmp_path: Path) -> None:
     out, log = tmp_path / "out", tmp_path / "log"
     process = start(out, scored, log, **broken_site(tmp_path, "none", 0))
-    deadline = time.monotonic() + 200
-    while committed(out) < 3:
-        assert process.poll() is None, log.read_text()
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+    wait_until_committed(3, process, out, log)
     victims = [pid for pid, name, _ in descendants(process.pid) if "MapBatches(ShardWorker)" in name]
     assert len(victims) == 2
     os.kill(victims[0], signal.SIGKILL)
@@ -287,11 +291,7 @@ def test_a_ray_that_is_gone_ends_the_job_and_the_same_command_goes_on(
 ) -> None:
     out, log = tmp_path / "out", tmp_path / "log"
     process = start(out, scored, log, **broken_site(tmp_path, "none", 0))
-    deadline = time.monotonic() + 200
-    while committed(out) < 2:
-        assert process.poll() is None, log.read_text()
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+    wait_until_committed(2, process, out, log)
     victims = [pid for pid, name, _ in descendants(process.pid) if killed in name]
     assert len(victims) == 1
     os.kill(victims[0], signal.SIGKILL)
