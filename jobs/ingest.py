@@ -11,6 +11,7 @@ worker however long the corpus is.
 """
 
 import sys
+from itertools import chain
 from typing import ClassVar
 
 from jobs.stage.command_line import main
@@ -39,6 +40,7 @@ def run(config: IngestConfig) -> None:
     from jobs.steps.ingest_read import open_pieces, read_step
     from jobs.steps.ingest_write import corpus_tables_step, truncated
     from ops.corpus.accounts import account, account_lines, check_found
+    from ops.corpus.meta import check_keys
     from ops.corpus.numbering import number
     from ops.errors import InputError
     from ops.model.load import read_facts
@@ -69,6 +71,7 @@ def run(config: IngestConfig) -> None:
         stage.do(read_step([piece for _, piece in plan], {**args, "facts": facts, "options": options}))
         found = open_pieces(stage.store, [source for source, _ in plan])
         check_found(config.corpus, datasets, found)
+        keys = check_keys(chain(*found.keys), f"--corpus {' '.join(config.corpus)}")
     except InputError:
         # The user will change a source or an option: what was read so far belongs to neither.
         record.drop("ingest")
@@ -81,7 +84,7 @@ def run(config: IngestConfig) -> None:
         for step in near_duplicate_steps(found, ranges, config.near_dedup, config.seed, args):
             stage.do(step)
     numbering = number(found, open_first_copies(stage.store, ranges, near), len(sources), config.limit)
-    writing = {**args, "names": datasets, "ranges": ranges, "near": near}
+    writing = {**args, "names": datasets, "ranges": ranges, "near": near, "keys": keys}
     stage.do(corpus_tables_step(found, numbering, config.shard_size, writing))
 
     total = int(numbering.before[-1])

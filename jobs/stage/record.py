@@ -5,6 +5,8 @@ import os
 import platform
 import sys
 import time
+import tomllib
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -42,9 +44,18 @@ class Run:
             self.record: dict[str, Any] = self.store.read_json(RECORD)
             if not isinstance(self.record, dict) or self.record.get("tool") != TOOL:
                 raise InputError(f"--out {out}: its {RECORD} is not one of ours; name another directory")
+            self._check_version(out)
         else:
             self._check_new(out, create)
             self.record = {"tool": TOOL, "schema_version": SCHEMA_VERSION, "stages": {}}
+
+    def _check_version(self, out: str) -> None:
+        found = str(self.record.get("schema_version"))
+        if found != SCHEMA_VERSION:
+            raise InputError(
+                f"--out {out}: its tables are of schema {found}, made by another version of Neuron Atlas; "
+                f"this one reads and writes schema {SCHEMA_VERSION}: name another --out, and run again"
+            )
 
     def _check_new(self, out: str, create: bool) -> None:
         if not create:
@@ -157,8 +168,10 @@ def check_out(out: str) -> None:
 
 
 def versions() -> dict[str, str]:
-    """Return the versions of Python and of the libraries whose results these are."""
-    found = {name: importlib.metadata.version(name) for name in LIBRARIES}
+    """Return the versions of this program, of Python and of the libraries whose results these are."""
+    # Installing it is not needed to run it from its checkout.
+    own = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    found = {TOOL: own["version"], **{name: importlib.metadata.version(name) for name in LIBRARIES}}
     return {"python": platform.python_version(), "platform": sys.platform, "machine": platform.machine(), **found}
 
 

@@ -12,8 +12,8 @@ from jobs.engine.item import Item
 from jobs.stage.layout import Output, codes_file, selected_path, shard_file, vocabulary_path
 from jobs.stage.step import Step
 from ops.sampling import BASELINE, draw
-from ops.schema import group_rows, schema
-from ops.sentences.codes import CODED_SCHEMA, coded_table, sentence_table, vocabulary, vocabulary_columns
+from ops.schema import group_rows, meta_keys, schema
+from ops.sentences.codes import coded_table, sentence_table, vocabulary, vocabulary_columns
 from ops.sentences.pipeline import Annotator
 from ops.shards import Shards
 from ops.storage.store import Store
@@ -83,16 +83,14 @@ class ShardAnnotator:
             corpus = file.read().take(pa.array(selected))
         found = self.annotator.annotate(corpus["text"].to_pylist())
         table = sentence_table(corpus, found, pa.array(marks & IN_BASELINE > 0), pa.array(marks & WINNER > 0))
-        made = ((coded_table(table), CODED_SCHEMA), (table.cast(schema("sentences")), schema("sentences")))
-        for output, (rows, columns) in zip(shard_outputs(item), made, strict=True):
-            described = columns.with_metadata(output.footer(self.fingerprint, table.num_rows))
-            self.store.commit(output.path, partial(_write, rows, described))
+        for output, rows in zip(shard_outputs(item), (coded_table(table), table), strict=True):
+            described = rows.replace_schema_metadata(output.footer(self.fingerprint, table.num_rows))
+            self.store.commit(output.path, partial(_write, described))
         return {"shard": shard, "sentences": table.num_rows}
 
 
-def _write(table: pa.Table, described: pa.Schema, path: str) -> None:
-    with pq.ParquetWriter(path, described, compression="zstd") as writer:
-        writer.write_table(table.replace_schema_metadata(described.metadata), row_group_size=group_rows("sentences"))
+def _write(table: pa.Table, path: str) -> None:
+    pq.write_table(table, path, compression="zstd", row_group_size=group_rows("sentences"))
 
 
 def publish(store: Store, shards: int, fingerprint: str) -> dict[str, int]:
@@ -101,7 +99,8 @@ def publish(store: Store, shards: int, fingerprint: str) -> dict[str, int]:
     for shard in range(shards):
         with store.parquet(shard_file("annotate", shard).path) as file:
             groups = [file.read_row_group(i) for i in range(file.num_row_groups)]
-        counts["sentences"] += write_part(store, "sentences", shard, schema("sentences"), groups, fingerprint)
+            layout = schema("sentences", meta_keys(file.schema_arrow))
+        counts["sentences"] += write_part(store, "sentences", shard, layout, groups, fingerprint)
         for group in groups:
             counts["baseline"] += group["is_baseline"].to_numpy().sum().item()
             counts["winners"] += group["is_winner"].to_numpy().sum().item()

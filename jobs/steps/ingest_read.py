@@ -11,6 +11,7 @@ from jobs.engine.item import Item
 from jobs.stage.layout import Output, piece_file
 from jobs.stage.step import Step
 from ops.corpus.exact_duplicates import DOCUMENT_HASHES, TEXT_HASHES
+from ops.corpus.meta import check_keys
 from ops.corpus.piece_counts import COUNTS, Pieces
 from ops.corpus.sentences import REJECTS, SENTENCES, SentenceFilter
 from ops.corpus.split_sentences import SentenceSplitter
@@ -64,6 +65,7 @@ class PieceReader:
                 SortedWriter(paths["documents"], DOCUMENT_HASHES) as documents,
             ):
                 for block in sentence_filter.blocks(rows):
+                    check_keys(sentence_filter.keys, item["piece"]["file"])
                     place = np.arange(len(block.hashes)) + count["sentences"]
                     texts.add(block.hashes[:, 0], block.hashes[:, 1], place)
                     run = np.arange(len(block.documents)) + count["documents"]
@@ -77,7 +79,8 @@ class PieceReader:
                     count["sentences"] += block.sentences.num_rows
                     count["rejects"] += block.rejects.num_rows
                     count["documents"] += len(block.documents)
-                counts = {**count, "rows": sentence_filter.rows, "reasons": dict(sorted(reasons.items()))}
+                found = {"reasons": dict(sorted(reasons.items())), "keys": sorted(sentence_filter.keys)}
+                counts = {**count, "rows": sentence_filter.rows, **found}
                 texts.finish(self._footer(number, "texts", count["sentences"]))
                 documents.finish(self._footer(number, "documents", count["documents"]))
                 rejects.add_key_value_metadata(self._footer(number, "rejects", count["rejects"]))

@@ -68,6 +68,7 @@ class TableWriter:
         last: as in `Numbering`.
         size: sentences of a shard.
         near: leave out near-duplicates.
+        keys: the metadata keys of all sources.
         fingerprint: the stage's.
     """
 
@@ -80,12 +81,14 @@ class TableWriter:
         last: tuple[int, int] | None,
         size: int,
         near: bool,
+        keys: list[str],
         fingerprint: str,
     ) -> None:
         self.store, self.pieces, self.datasets = Store(out), pieces, names
         self.texts = open_first_copies(self.store, ranges, near)
         self.documents = [distinct_file(item["part"], item["parts"], "documents").path for item in ranges]
         self.last, self.size, self.fingerprint = last, size, fingerprint
+        self.keys, self.layout = keys, schema("corpus", keys)
 
     def __call__(self, item: Item, prepared: Any) -> Item:
         """Write one item's files."""
@@ -106,14 +109,15 @@ class TableWriter:
             shard, rest = rest.slice(0, rows), rest.slice(rows)
             sources = shard["source"].to_numpy()[shard["cut"].to_numpy()]
             cut = np.bincount(sources, minlength=len(self.datasets)).tolist()
-            named = shard.select(schema("corpus").names)
+            named = shard.select(self.layout.names)
             batches = (named.slice(at, limit) for at in range(0, rows, limit))
             self._write("corpus", part, rows, batches, {TRUNCATED: json.dumps(cut).encode()})
 
     def _write(self, table: str, part: int, rows: int, batches: Iterator[pa.Table], extra: dict[bytes, bytes]) -> None:
         output = _part(table, part)
         extra = {**output.footer(self.fingerprint, rows), **extra}
-        written = write_part(self.store, table, part, schema(table), batches, self.fingerprint, extra)
+        layout = self.layout if table == "corpus" else schema(table)
+        written = write_part(self.store, table, part, layout, batches, self.fingerprint, extra)
         if written != rows:
             raise RuntimeError(f"ingest: {output.path} got {written} rows, expected {rows}")
 
@@ -147,7 +151,7 @@ class TableWriter:
                 for own, table in take_rows(file, place):
                     before = sentences_before(table["run"].to_numpy() + self.pieces.first_runs()[piece], *earlier)
                     source = int(self.pieces.sources[piece])
-                    named = corpus_rows(table, self.datasets[source], sent_id, before, count[own])
+                    named = corpus_rows(table, self.datasets[source], sent_id, before, count[own], self.keys)
                     yield named.append_column("source", pa.array([source] * len(named), pa.int64()))
                     sent_id += table.num_rows
 

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ops.corpus.first_copies import FirstCopies
+from ops.corpus.meta import meta_structs
 from ops.corpus.piece_counts import Pieces
 from ops.sampling import in_sample, sample_cutoff
 from ops.schema import schema
@@ -117,7 +118,9 @@ def sentences_before(run: Numbers, known: Numbers, before: Numbers) -> Numbers:
     return np.where(known[at] == run, before[at], 0)
 
 
-def corpus_rows(table: pa.Table, dataset: str, sent_id: int, before: Numbers, copies: Numbers) -> pa.Table:
+def corpus_rows(
+    table: pa.Table, dataset: str, sent_id: int, before: Numbers, copies: Numbers, keys: list[str]
+) -> pa.Table:
     """Return sentences of a piece with the columns of corpus/, and `cut` besides.
 
     Args:
@@ -126,15 +129,17 @@ def corpus_rows(table: pa.Table, dataset: str, sent_id: int, before: Numbers, co
         sent_id: the first one's id; the others' follow.
         before: sentences of its document that came before each one's run, `[sentences]`.
         copies: how often each occurs, `[sentences]`.
+        keys: the metadata keys of all sources.
     """
     columns = {
         "sent_id": pa.array(np.arange(sent_id, sent_id + table.num_rows)),
         "text": table["text"],
         "dataset": pa.array([dataset] * table.num_rows, pa.string()),
         "doc_id": table["doc_id"],
-        "meta": table["meta"],
+        "meta": meta_structs(table["meta"], keys) if keys else None,
         "sent_in_doc": pc.add(table["place"], pa.array(before, pa.int32())),
         "n_tokens": table["n_tokens"],
         "n_copies": pa.array(copies, pa.int32()),
     }
-    return pa.table(columns).cast(schema("corpus")).append_column("cut", table["cut"])
+    found = schema("corpus", keys)
+    return pa.table({n: columns[n] for n in found.names}).cast(found).append_column("cut", table["cut"])

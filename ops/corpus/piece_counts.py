@@ -20,6 +20,7 @@ class Pieces:
         sources: the number of each piece's source, ascending.
         rows, sentences, rejects, documents: counts of each piece; `sentences` are the usable ones.
         reasons: rejects by reason of each piece.
+        keys: metadata keys of each piece.
     """
 
     sources: npt.NDArray[np.int64]
@@ -28,6 +29,7 @@ class Pieces:
     rejects: npt.NDArray[np.int64]
     documents: npt.NDArray[np.int64]
     reasons: list[dict[str, int]]
+    keys: list[list[str]]
 
     @classmethod
     def read(cls, store: Store, files: list[str], sources: list[int]) -> "Pieces":
@@ -45,7 +47,8 @@ class Pieces:
         rows, sentences, rejects, documents = (
             np.array([f[name] for f in found], np.int64) for name in ("rows", "sentences", "rejects", "documents")
         )
-        return cls(np.array(sources, np.int64), rows, sentences, rejects, documents, [f["reasons"] for f in found])
+        reasons, keys = [f["reasons"] for f in found], [f["keys"] for f in found]
+        return cls(np.array(sources, np.int64), rows, sentences, rejects, documents, reasons, keys)
 
     def first_positions(self) -> npt.NDArray[np.int64]:
         """Return the position of each piece's first usable sentence among all pieces', and the end, `[pieces + 1]`."""

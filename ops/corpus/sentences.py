@@ -2,7 +2,6 @@
 
 import hashlib
 from collections.abc import Iterable, Iterator
-from itertools import accumulate
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -10,8 +9,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from ops.corpus.clean_text import collapse_symbols, normalize
+from ops.corpus.meta import META_MAP, meta_maps
 from ops.model.tokenizer import Tokenizer, Tokens
-from ops.schema import META
 from ops.sources.rows import Broken, Row
 
 MIN_TOKENS = 3
@@ -24,7 +23,7 @@ SENTENCES = pa.schema(
     [
         ("text", pa.string()),
         ("doc_id", pa.string()),
-        ("meta", META),
+        ("meta", META_MAP),
         ("run", pa.int64()),
         ("place", pa.int32()),
         ("n_tokens", pa.int32()),
@@ -69,9 +68,13 @@ class _Sentence(NamedTuple):
 
 
 class SentenceFilter:
-    """Turns rows into blocks of usable sentences and of rejected ones with the reason; counts rows as it goes.
+    """Turns rows into blocks of usable sentences and of rejected ones with the reason.
 
     Memory is that of one block, however many rows and documents there are.
+
+    Attributes:
+        rows: how many were read.
+        keys: the metadata keys that they have.
 
     Args:
         tokenizer: the model's tokenizer.
@@ -81,6 +84,7 @@ class SentenceFilter:
     def __init__(self, tokenizer: Tokenizer, splitter: Splitter | None) -> None:
         self.tokenizer, self.splitter = tokenizer, splitter
         self.rows = 0
+        self.keys: set[str] = set()
         self._document: str | None = None
         self._run = -1
         self._place = 0
@@ -108,6 +112,8 @@ class SentenceFilter:
         if isinstance(row, Broken):
             yield _Sentence(row.text, row.doc_id, {}, row.reason)
             return
+        if not row.meta.keys() <= self.keys:
+            self.keys |= row.meta.keys()
         if self.splitter is None:
             texts = [normalize(row.text)]
         else:
@@ -166,7 +172,7 @@ def _tables(
     columns = {
         "text": [s.text for s in usable],
         "doc_id": [s.doc_id for s in usable],
-        "meta": _maps([s.meta for s in usable]),
+        "meta": meta_maps([s.meta for s in usable]),
         "run": [run for run, _ in places],
         "place": [place for _, place in places],
         "n_tokens": [len(t.ids) for t in tokens],
@@ -180,10 +186,3 @@ def _tables(
         hashes(ended[0]),
         np.array(ended[1], np.int64),
     )
-
-
-def _maps(metas: list[dict[str, str]]) -> pa.Array:
-    offsets = pa.array([0, *accumulate(len(meta) for meta in metas)], pa.int32())
-    keys = pa.array([key for meta in metas for key in meta], pa.string())
-    values = pa.array([value for meta in metas for value in meta.values()], pa.string())
-    return pa.MapArray.from_arrays(offsets, keys, values).cast(META)

@@ -1,21 +1,47 @@
 """Every table: its columns with types and meanings, what may be null, and its sort order."""
 
+from collections.abc import Iterable
+
 import pyarrow as pa
 
-from ops.schema.columns import META, Column, TableSpec
+from ops.schema.columns import STRING, Column, TableSpec
 from ops.schema.main_tables import MAIN_TABLES
 from ops.schema.mixing_tables import MIXING_TABLES
 from ops.schema.psi_tables import PSI_TABLES
 
-__all__ = ["META", "SCHEMA_VERSION", "TABLES", "Column", "TableSpec", "activations_schema", "group_rows", "schema"]
+__all__ = [
+    "SCHEMA_VERSION",
+    "TABLES",
+    "Column",
+    "TableSpec",
+    "activations_schema",
+    "group_rows",
+    "meta_keys",
+    "schema",
+]
 
-SCHEMA_VERSION = "1"
+SCHEMA_VERSION = "2"
 TABLES = {**MAIN_TABLES, **MIXING_TABLES, **PSI_TABLES}
 
 
-def schema(table: str) -> pa.Schema:
-    """Return a table's Arrow schema."""
-    return TABLES[table].arrow
+def schema(table: str, keys: Iterable[str] = ()) -> pa.Schema:
+    """Return a table's Arrow schema.
+
+    Args:
+        table: its name.
+        keys: the metadata keys of the run's sources, the fields of `meta`, which is left out where there are none.
+    """
+    arrow = TABLES[table].arrow
+    place = arrow.get_field_index("meta")
+    if place < 0:
+        return arrow
+    fields = [pa.field(key, STRING) for key in sorted(keys)]
+    return arrow.set(place, pa.field("meta", pa.struct(fields), False)) if fields else arrow.remove(place)
+
+
+def meta_keys(found: pa.Schema) -> list[str]:
+    """Return the fields of the column `meta`, none where it is left out."""
+    return [field.name for field in found.field("meta").type] if "meta" in found.names else []
 
 
 def group_rows(table: str) -> int:

@@ -8,7 +8,7 @@ INT16, INT32, INT64 = pa.int16(), pa.int32(), pa.int64()
 FLOAT32, FLOAT64 = pa.float32(), pa.float64()
 STRING, BOOL = pa.string(), pa.bool_()
 STRINGS = pa.list_(pa.string())
-META = pa.map_(pa.string(), pa.string())
+META = pa.struct([])  # its fields are the keys that a run's sources have
 
 
 @dataclass(frozen=True)
@@ -46,13 +46,13 @@ class TableSpec:
 
     @property
     def arrow(self) -> pa.Schema:
-        """The table as an Arrow schema."""
+        """The table as an Arrow schema, `meta` without its fields."""
         return pa.schema([pa.field(c.name, c.type, c.nullable) for c in self.columns])
 
 
 LAYER = Column("layer", INT16, "layer, counted from 1")
 NEURON = (
     Column("layer", INT16, "layer, counted from 1 (0 would be the embedding output)"),
-    Column("unit", INT16, "unit within the layer, counted from 0"),
+    Column("unit", INT32, "unit within the layer, counted from 0"),
 )
 POLE = Column("pole", STRING, "`top`: the highest activations; `bottom`: the lowest")

@@ -22,7 +22,7 @@ _SENTENCE = (
     Column("text", STRING, "the sentence"),
     Column("dataset", STRING, "name of the data set"),
     Column("doc_id", STRING, "document the sentence stands in"),
-    Column("meta", META, "what the source says of the document, as strings"),
+    Column("meta", META, "what the source says of the document: a string for each key of the run's sources, or null"),
 )
 
 MAIN_TABLES: dict[str, TableSpec] = {

@@ -6,25 +6,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ops.penn import read_labels_and_sizes
-from ops.schema import META, schema
+from ops.schema import meta_keys, schema
 from ops.sentences.pipeline import Annotation
 
 _CODED = pa.list_(pa.dictionary(pa.int32(), pa.string()))
 
-CODED_SCHEMA = pa.schema(
-    [
-        ("sent_id", pa.int64()),
-        ("is_baseline", pa.bool_()),
-        ("is_winner", pa.bool_()),
-        ("dataset", pa.string()),
-        ("doc_id", pa.string()),
-        ("meta", META),
-        ("words", _CODED),
-        ("tags", _CODED),
-        ("labels", _CODED),
-        ("sizes", pa.list_(pa.int32())),
-    ]
-)
+_PLAIN = ("sent_id", "is_baseline", "is_winner", "dataset", "doc_id", "meta")
+_CODES = pa.schema([("words", _CODED), ("tags", _CODED), ("labels", _CODED), ("sizes", pa.list_(pa.int32()))])
 
 # The kinds of names that codes stand for, each with its own codes: places in the sorted list of that kind.
 NAME_KINDS = ("word", "tag", "label", "dataset", "doc_id")
@@ -34,8 +22,9 @@ VOCABULARY_SCHEMA = pa.schema([("kind", pa.string()), ("name", pa.string())])
 
 
 def sentence_table(corpus: pa.Table, annotations: list[Annotation], baseline: pa.Array, winner: pa.Array) -> pa.Table:
-    """Return the rows of `sentences/` for rows of `corpus/` and their annotations."""
-    columns = {name: corpus[name] for name in ("sent_id", "text", "dataset", "doc_id", "meta")}
+    """Return the rows of `sentences/` for rows of `corpus/` and their annotations, with the fields of its `meta`."""
+    found = schema("sentences", meta_keys(corpus.schema))
+    columns = {name: corpus[name] for name in found.names if name in corpus.column_names}
     columns |= {
         "words": pa.array([a.words for a in annotations], pa.list_(pa.string())),
         "tags": pa.array([a.tags for a in annotations], pa.list_(pa.string())),
@@ -43,20 +32,20 @@ def sentence_table(corpus: pa.Table, annotations: list[Annotation], baseline: pa
         "is_baseline": baseline,
         "is_winner": winner,
     }
-    return pa.table({name: columns[name] for name in schema("sentences").names})
+    return pa.table({name: columns[name] for name in found.names}).cast(found)
 
 
 def coded_table(sentences: pa.Table) -> pa.Table:
     """Return the codes of rows of `sentences/`; trees as labels and sizes, without words and punctuation."""
     trees = [read_labels_and_sizes(tree) if tree is not None else ([], []) for tree in sentences["tree"].to_pylist()]
-    columns = {name: sentences[name] for name in ("sent_id", "is_baseline", "is_winner", "dataset", "doc_id", "meta")}
-    columns |= {
+    columns = {name: sentences[name] for name in _PLAIN if name in sentences.column_names}
+    codes = {
         "words": _encoded(sentences["words"]),
         "tags": _encoded(sentences["tags"]),
         "labels": _encoded(pa.array([labels for labels, _ in trees], pa.list_(pa.string()))),
         "sizes": pa.array([sizes for _, sizes in trees], pa.list_(pa.int32())),
     }
-    return pa.table({f.name: columns[f.name] for f in CODED_SCHEMA}).cast(CODED_SCHEMA)
+    return pa.table(columns | {field.name: codes[field.name].cast(field.type) for field in _CODES})
 
 
 def vocabulary(tables: Iterable[pa.Table]) -> pa.Table:

@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 
 from ops.patterns.forest import Forest
 from ops.patterns.sequences import Sequences
+from ops.schema import meta_keys
 from ops.sentences.codes import NAME_KINDS
 from ops.storage.store import Store
 
@@ -150,7 +151,8 @@ def _build(store: Store, codes: str, folder: Path) -> None:
             if column in _LISTS:
                 flat = _recode(flat, names[_LISTS[column]])
             parts.setdefault(column, []).append(np.asarray(flat).astype(np.int32))
-        _collect_meta(table["meta"], before, meta)
+        for key in meta_keys(table.schema):
+            _collect_values(table["meta"], key, before, meta)
         before += table.num_rows
     for column, arrays in parts.items():
         whole = np.concatenate(arrays)
@@ -182,15 +184,14 @@ def _recode(flat: pa.DictionaryArray, names: pa.StringArray) -> npt.NDArray[np.i
     return np.asarray(codes[flat.indices.to_numpy(zero_copy_only=False)])
 
 
-def _collect_meta(column: pa.ChunkedArray, before: int, meta: dict[str, list[tuple[Longs, list[str]]]]) -> None:
+def _collect_values(
+    column: pa.ChunkedArray, key: str, before: int, meta: dict[str, list[tuple[Longs, list[str]]]]
+) -> None:
     for chunk in column.chunks:
-        owner = np.repeat(np.arange(len(chunk)), np.diff(chunk.offsets.to_numpy())) + before
-        keys = chunk.keys.slice(chunk.offsets[0].as_py(), len(owner))
-        items = chunk.items.slice(chunk.offsets[0].as_py(), len(owner))
-        for key in keys.unique().to_pylist():
-            here = pc.equal(keys, key)
-            rows = owner[here.to_numpy(zero_copy_only=False)]
-            meta.setdefault(key, []).append((rows, items.filter(here).to_pylist()))
+        values = chunk.field(key)
+        rows = np.flatnonzero(values.is_valid().to_numpy(zero_copy_only=False)) + before
+        if len(rows):
+            meta.setdefault(key, []).append((rows, values.drop_null().to_pylist()))
         before += len(chunk)
 
 

@@ -25,11 +25,11 @@ class Neurons:
     def __len__(self) -> int:
         return sum(self.widths)
 
-    def layer_and_unit(self, neuron: npt.NDArray[np.integer]) -> tuple[npt.NDArray[np.int16], npt.NDArray[np.int16]]:
-        """Return layers (from 1) and units (from 0) of neurons by number, each `[neurons]` int16."""
+    def layer_and_unit(self, neuron: npt.NDArray[np.integer]) -> tuple[npt.NDArray[np.int16], npt.NDArray[np.int32]]:
+        """Return layers (from 1) and units (from 0) of neurons by number, each `[neurons]`, int16 and int32."""
         starts = self._starts()
         layer = np.searchsorted(starts, neuron, side="right")
-        return layer.astype(np.int16), (neuron - starts[layer - 1]).astype(np.int16)
+        return layer.astype(np.int16), (neuron - starts[layer - 1]).astype(np.int32)
 
     def number(self, layer: npt.NDArray[np.integer], unit: npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:
         """Return the numbers of neurons by layer (from 1) and unit (from 0), `[neurons]`."""

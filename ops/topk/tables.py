@@ -32,7 +32,7 @@ def decode_winners(keys: torch.Tensor, pole: str) -> PoleWinners:
 
 def neuron_rows(
     layer: npt.NDArray[np.int16],
-    unit: npt.NDArray[np.int16],
+    unit: npt.NDArray[np.int32],
     moments: Moments,
     winners: dict[str, PoleWinners],
     edges: npt.NDArray[np.float32],
@@ -73,7 +73,7 @@ def neuron_rows(
 
 
 def winner_rows(
-    layer: npt.NDArray[np.int16], unit: npt.NDArray[np.int16], winners: dict[str, PoleWinners]
+    layer: npt.NDArray[np.int16], unit: npt.NDArray[np.int32], winners: dict[str, PoleWinners]
 ) -> Iterator[pa.Table]:
     """Return the rows of `topk/`, sorted by layer, unit, pole and rank; each table holds whole neurons.
 

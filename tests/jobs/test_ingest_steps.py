@@ -52,7 +52,7 @@ def reference(files: list[list[dict[str, str]]]) -> tuple[list[dict[str, object]
                 kept[row["text"]]["n_copies"] += 1  # type: ignore[operator]
             else:
                 own = {"text": row["text"], "doc_id": row["doc_id"], "sent_in_doc": place, "n_copies": 1}
-                kept[row["text"]] = {**own, "dataset": "ab"[number_ >= 4], "meta": [("k", row["k"])]}
+                kept[row["text"]] = {**own, "dataset": "ab"[number_ >= 4], "meta": {"k": row["k"]}}
     return list(kept.values()), reasons
 
 

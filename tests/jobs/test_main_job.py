@@ -6,6 +6,7 @@ from pathlib import Path
 
 import duckdb
 import numpy as np
+import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -15,7 +16,7 @@ import torch
 from jobs import run as run_job
 from ops.model.load import read_facts
 from ops.penn import PUNCTUATION_TAGS
-from ops.schema import TABLES
+from ops.schema import TABLES, meta_keys, schema
 from tests.jobs.conftest import K, config
 
 
@@ -42,7 +43,7 @@ def test_corpus_keeps_the_sources_order_and_counts_copies(finished: Path, texts:
     assert [n for i, n in enumerate(corpus["n_copies"]) if i != 7] == [1] * (len(texts) - 1)
     assert corpus["n_copies"][7] == 3
     assert corpus["sent_in_doc"][:12] == [0, 1, 2, 3, 4, 0, 1, 2, 3, 4, 0, 1]
-    assert dict(corpus["meta"][5]) == {"topic": "t2", "n": "1"}
+    assert corpus["meta"][5] == {"n": "1", "topic": "t2"}
     assert corpus["n_tokens"][-1] == 512
 
 
@@ -224,7 +225,7 @@ def test_profiles_are_shares_of_the_metadata(finished: Path) -> None:
 
 
 @pytest.mark.parametrize("table", sorted(TABLES.keys() | {"activations"}))
-def test_every_table_opens_in_duckdb_polars_and_datasets(
+def test_every_table_opens_in_duckdb_polars_pandas_and_datasets(
     finished: Path,
     small_run: tuple[Path, Path],
     mixing_run: tuple[Path, Path],
@@ -235,30 +236,33 @@ def test_every_table_opens_in_duckdb_polars_and_datasets(
     others = {"scores": small_run[0], "mixing": mixing_run[0], "psi": psi_run[0]}
     finished = others.get(table.partition("/")[0], finished)
     files = sorted((finished / table).glob("*.parquet"))
-    rows = sum(pq.ParquetFile(f).metadata.num_rows for f in files)
-    assert duckdb.sql(f"select count(*) from read_parquet('{finished}/{table}/*.parquet')").fetchall() == [(rows,)]
-    assert pl.read_parquet(finished / table / "*.parquet").height == rows
-    footers = {pq.ParquetFile(f).schema_arrow.metadata[b"atlas.fingerprint"] for f in files}
-    assert len(footers) == 1
-    assert all(pq.ParquetFile(f).schema_arrow.metadata[b"atlas.schema_version"] for f in files)
+    arrow = pq.ParquetFile(files[0]).schema_arrow
+    footers = [pq.read_schema(f).metadata for f in files]
+    for key in (b"atlas.fingerprint", b"atlas.schema_version"):
+        assert len({footer[key] for footer in footers}) == 1
     if table in TABLES:
-        assert pq.ParquetFile(files[0]).schema_arrow.remove_metadata().equals(TABLES[table].arrow)
-    import datasets
+        keys = meta_keys(arrow)
+        assert bool(keys) == (table in ("corpus", "sentences"))
+        assert arrow.remove_metadata().equals(schema(table, keys))
+    rows = sum(pq.ParquetFile(f).metadata.num_rows for f in files)
+    pattern = f"{finished}/{table}/*.parquet"
+    opened: dict[str, tuple[list[str], int]] = {}
+    in_duckdb = duckdb.sql(f"select * from '{pattern}'")
+    opened["duckdb"] = in_duckdb.columns, len(in_duckdb.fetchall())
+    in_polars = pl.read_parquet(pattern)
+    opened["polars"] = in_polars.columns, in_polars.height
+    in_pandas = pd.read_parquet(finished / table)
+    opened["pandas"] = list(in_pandas.columns), len(in_pandas)
+    if rows:  # datasets refuses a table without any
+        import datasets
 
-    if rows == 0:
-        return
-    names = [str(f) for f in files]
-    columns = pq.ParquetFile(files[0]).schema_arrow.names
-    if "meta" not in columns:
-        opened = datasets.load_dataset("parquet", data_files=names, split="train", cache_dir=str(tmp_path))
-        assert opened.num_rows == rows
-        return
-    # datasets knows no Arrow maps: it gets them as lists of key and value, the way the README shows.
-    whole = pq.read_table(finished / table)
-    pairs = pa.list_(pa.struct([("key", pa.string()), ("value", pa.string())]))
-    place = whole.schema.get_field_index("meta")
-    listed = whole.set_column(place, "meta", whole["meta"].cast(pairs)).replace_schema_metadata(None)
-    assert datasets.Dataset(listed)[0]["meta"][0].keys() == {"key", "value"}
+        in_datasets = datasets.load_dataset("parquet", data_files=pattern, split="train", cache_dir=str(tmp_path))
+        opened["datasets"] = in_datasets.column_names, in_datasets.num_rows
+        first = pq.read_table(files[0]).slice(0, 1).to_pylist()[0]
+        assert str(in_datasets[0]) == str(first)
+        if "meta" in first:
+            assert in_pandas["meta"][0] == in_polars["meta"][0] == first["meta"]
+    assert all(found == (arrow.names, rows) for found in opened.values()), opened
 
 
 def test_running_again_does_nothing(finished: Path, source: Path) -> None:

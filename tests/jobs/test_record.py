@@ -6,6 +6,7 @@ import pytest
 
 from jobs.stage.layout import STAGES, shard_file, stages_after, stages_read
 from jobs.stage.record import Run
+from ops.errors import InputError
 
 
 def test_what_follows_from_what_is_followed_to_the_end() -> None:
@@ -48,3 +49,17 @@ def test_dropping_the_corpus_drops_all_that_follows_from_it(tmp_path: Path) -> N
     assert [name for name in STAGES if run.stage(name)] == ["psi"]
     left = sorted(str(p.relative_to(tmp_path)) for p in tmp_path.rglob("*.parquet"))
     assert left == [shard_file("psi", 0).path, "psi/vocabulary/part-00000.parquet"]
+
+
+def test_a_run_of_another_schema_is_refused_by_one_line(tmp_path: Path) -> None:
+    run = begun(tmp_path, "ingest")
+    run.record["schema_version"] = "1"
+    run.save()
+    before = {p: p.read_bytes() for p in tmp_path.rglob("*") if p.is_file()}
+    with pytest.raises(InputError, match=r"tables are of schema 1, .* writes schema \d+: name another"):
+        Run(str(tmp_path))
+    assert {p: p.read_bytes() for p in tmp_path.rglob("*") if p.is_file()} == before
+
+
+def test_the_record_names_this_program_s_version(tmp_path: Path) -> None:
+    assert begun(tmp_path, "ingest").record["versions"]["neuron-atlas"].count(".") == 2

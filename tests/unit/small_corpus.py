@@ -8,14 +8,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from ops.schema import schema
-from ops.sentences.codes import (
-    CODED_SCHEMA,
-    coded_table,
-    sentence_table,
-    vocabulary,
-    vocabulary_columns,
-)
+from ops.corpus.meta import meta_maps, meta_structs
+from ops.sentences.codes import coded_table, sentence_table, vocabulary, vocabulary_columns
 from ops.sentences.pipeline import Annotation
 from ops.sentences.store import SentenceStore, open_sentences
 from ops.storage.store import Store
@@ -35,15 +29,17 @@ class Sentence:
     winner: bool = False
 
 
-def to_table(sentences: list[Sentence], first: int = 0) -> pa.Table:
-    """Return the rows of `sentences/`, ids from `first` in steps of 2."""
+def to_table(sentences: list[Sentence], first: int = 0, keys: set[str] | None = None) -> pa.Table:
+    """Return the rows of `sentences/`, ids from `first` in steps of 2; `meta` has these keys, or their own."""
+    names = sorted({key for s in sentences for key in s.meta} if keys is None else keys)
+    meta = pa.chunked_array([meta_maps([s.meta for s in sentences])])
     corpus = pa.table(
         {
             "sent_id": pa.array([first + 2 * i for i in range(len(sentences))], pa.int64()),
             "text": pa.array([" ".join(s.words) for s in sentences], pa.string()),
             "dataset": pa.array([s.dataset for s in sentences], pa.string()),
             "doc_id": pa.array([s.doc_id for s in sentences], pa.string()),
-            "meta": pa.array([list(s.meta.items()) for s in sentences], schema("sentences").field("meta").type),
+            **({"meta": meta_structs(meta, names)} if names else {}),
         }
     )
     found = [Annotation(s.words, s.tags, s.tree) for s in sentences]
@@ -54,11 +50,12 @@ def to_table(sentences: list[Sentence], first: int = 0) -> pa.Table:
 def write_store(folder: Path, shards: list[list[Sentence]]) -> Store:
     """Write the coded sentences of these shards and their vocabulary."""
     store, first, tables = Store(str(folder)), 0, []
+    keys = {key for sentences in shards for s in sentences for key in s.meta}
     for i, sentences in enumerate(shards):
-        coded = coded_table(to_table(sentences, first))
+        coded = coded_table(to_table(sentences, first, keys))
         store.commit(f"codes/shard-{i:05d}.parquet", lambda path, t=coded: pq.write_table(t, path))  # type: ignore[misc]
         with store.parquet(f"codes/shard-{i:05d}.parquet") as file:
-            assert file.schema_arrow.equals(CODED_SCHEMA)
+            assert file.schema_arrow.equals(coded.schema)
             tables.append(file.read(columns=vocabulary_columns()))
         first += 2 * len(sentences)
     store.commit("codes/vocabulary.parquet", lambda path: pq.write_table(vocabulary(tables), path))

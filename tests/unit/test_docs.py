@@ -33,6 +33,8 @@ def _anchors(page: Path) -> set[str]:
 def _type(type_: pa.DataType) -> str:
     if pa.types.is_list(type_):
         return f"list<{_type(type_.value_type)}>"
+    if pa.types.is_struct(type_):
+        return "struct of strings"
     return TYPES.get(type_, str(type_))
 
 

@@ -1,7 +1,7 @@
 import pyarrow as pa
 import pytest
 
-from ops.schema import TABLES, TableSpec, activations_schema, group_rows, schema
+from ops.schema import TABLES, TableSpec, activations_schema, group_rows, meta_keys, schema
 
 SPECS = [pytest.param(spec, id=name) for name, spec in TABLES.items()]
 
@@ -25,10 +25,19 @@ def test_a_table_is_sorted_by_its_own_columns(spec: TableSpec) -> None:
 
 @pytest.mark.parametrize("table", TABLES)
 def test_the_arrow_schema_is_the_specification(table: str) -> None:
-    found = schema(table)
-    assert [(f.name, f.type, f.nullable) for f in found] == [
-        (c.name, c.type, c.nullable) for c in TABLES[table].columns
-    ]
+    columns = [(c.name, c.type, c.nullable) for c in TABLES[table].columns if c.name != "meta"]
+    assert [(f.name, f.type, f.nullable) for f in schema(table)] == columns
+
+
+@pytest.mark.parametrize("table", ["corpus", "sentences"])
+def test_meta_has_a_field_for_each_key_in_order_of_name(table: str) -> None:
+    found = schema(table, ["b", "a", ""])
+    assert [c.name for c in TABLES[table].columns] == found.names
+    assert found.field("meta").type == pa.struct([("", pa.string()), ("a", pa.string()), ("b", pa.string())])
+    assert not found.field("meta").nullable
+    assert meta_keys(found) == ["", "a", "b"]
+    assert meta_keys(schema(table)) == []
+    assert schema("topk", ["a"]) == schema("topk")
 
 
 def test_one_name_has_one_type_everywhere() -> None:

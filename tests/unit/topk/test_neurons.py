@@ -10,7 +10,7 @@ def test_layers_and_units_run_through_the_layers(widths: tuple[int, ...]) -> Non
     expected = [(layer, unit) for layer, width in enumerate(widths, 1) for unit in range(width)]
     layers, units = neurons.layer_and_unit(np.arange(len(neurons)))
     assert list(zip(layers.tolist(), units.tolist(), strict=True)) == expected
-    assert layers.dtype == units.dtype == np.int16
+    assert (layers.dtype, units.dtype) == (np.int16, np.int32)
     assert neurons.number(layers, units).tolist() == list(range(len(neurons)))
 
 
@@ -18,6 +18,13 @@ def test_any_places_in_any_order() -> None:
     layers, units = Neurons((384,) * 6).layer_and_unit(np.array([2303, 0, 384]))
     assert layers.tolist() == [6, 1, 2]
     assert units.tolist() == [383, 0, 0]
+
+
+def test_a_wide_site_has_units_past_two_bytes() -> None:
+    neurons = Neurons((36_864, 36_864))
+    layers, units = neurons.layer_and_unit(np.array([36_863, 36_864 + 32_768]))
+    assert (layers.tolist(), units.tolist()) == ([1, 2], [36_863, 32_768])
+    assert neurons.number(layers, units).tolist() == [36_863, 36_864 + 32_768]
 
 
 def test_sets_of_winners_are_numbered_as_sorted_tables_have_them() -> None:

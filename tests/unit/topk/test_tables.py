@@ -52,7 +52,7 @@ def test_each_table_holds_whole_neurons_within_a_row_group() -> None:
     filled = np.ones((neurons, k), bool)
     ids = np.tile(np.arange(k), (neurons, 1))
     found = PoleWinners(ids.astype(np.float32), ids, filled)
-    layer, unit = np.ones(neurons, np.int16), np.arange(neurons, dtype=np.int16)
+    layer, unit = np.ones(neurons, np.int16), np.arange(neurons, dtype=np.int32)
     one = [t["unit"].unique().to_pylist() for t in winner_rows(layer, unit, {"top": found})]
     both = [t["unit"].unique().to_pylist() for t in winner_rows(layer, unit, {"top": found, "bottom": found})]
     assert one == [[0, 1], [2, 3], [4]]

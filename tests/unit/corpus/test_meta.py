@@ -1,0 +1,52 @@
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ops.corpus.meta import MAX_KEYS, check_keys, meta_maps, meta_structs
+from ops.errors import InputError
+
+names = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=4)
+
+
+@given(st.lists(st.lists(st.dictionaries(names, names, max_size=4), max_size=4), max_size=3))
+def test_structs_hold_what_the_maps_held(chunks: list[list[dict[str, str]]]) -> None:
+    keys = sorted({"always"} | {key for chunk in chunks for meta in chunk for key in meta})
+    maps = pa.chunked_array([meta_maps(chunk) for chunk in chunks], meta_maps([]).type)
+    found = meta_structs(maps, keys)
+    assert [field.name for field in found.type] == keys
+    assert found.to_pylist() == [{key: meta.get(key) for key in keys} for chunk in chunks for meta in chunk]
+    assert found.null_count == 0
+
+
+def test_a_slice_of_maps() -> None:
+    maps = pa.chunked_array([meta_maps([{"a": "1"}, {"b": "2"}, {}, {"a": "3", "b": ""}]).slice(1)])
+    assert meta_structs(maps, ["a", "b"]).to_pylist() == [
+        {"a": None, "b": "2"},
+        {"a": None, "b": None},
+        {"a": "3", "b": ""},
+    ]
+
+
+def test_any_name_goes_through_parquet(tmp_path) -> None:  # type: ignore[no-untyped-def]
+    meta = {"": "empty", "a.b": "dot", 'q"': "quote", "ü 😀": "wide", "list": "x", "\n": "line"}
+    table = pa.table({"meta": meta_structs(pa.chunked_array([meta_maps([meta])]), check_keys(meta, "x"))})
+    pq.write_table(table, tmp_path / "t.parquet")
+    assert pq.read_table(tmp_path / "t.parquet")["meta"].to_pylist() == [meta]
+
+
+def test_keys_come_in_order_of_name() -> None:
+    assert check_keys(["b", "A", "c", "b"], "x") == ["A", "b", "c"]
+    assert check_keys([], "x") == []
+
+
+def test_too_many_keys_are_named() -> None:
+    assert len(check_keys([f"k{i:03d}" for i in range(MAX_KEYS)], "x")) == MAX_KEYS
+    with pytest.raises(InputError, match=r"^big\.jsonl: has more than 200 metadata keys \(k000, k001, "):
+        check_keys([f"k{i:03d}" for i in range(MAX_KEYS + 1)], "big.jsonl")
+
+
+def test_keys_that_differ_in_case_alone_are_named() -> None:
+    with pytest.raises(InputError, match=r"^a\.csv: the metadata keys 'Topic' and 'topic' differ in case alone"):
+        check_keys(["author", "topic", "Topic"], "a.csv")
