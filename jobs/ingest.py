@@ -11,7 +11,6 @@ worker however long the corpus is.
 """
 
 import sys
-from itertools import chain
 from typing import ClassVar
 
 from jobs.stage.command_line import main
@@ -71,7 +70,7 @@ def run(config: IngestConfig) -> None:
         stage.do(read_step([piece for _, piece in plan], {**args, "facts": facts, "options": options}))
         found = open_pieces(stage.store, [source for source, _ in plan])
         check_found(config.corpus, datasets, found)
-        keys = check_keys(chain(*found.keys), f"--corpus {' '.join(config.corpus)}")
+        check_keys(found.all_keys(), f"--corpus {' '.join(config.corpus)}")
     except InputError:
         # The user will change a source or an option: what was read so far belongs to neither.
         record.drop("ingest")
@@ -84,7 +83,7 @@ def run(config: IngestConfig) -> None:
         for step in near_duplicate_steps(found, ranges, config.near_dedup, config.seed, args):
             stage.do(step)
     numbering = number(found, open_first_copies(stage.store, ranges, near), len(sources), config.limit)
-    writing = {**args, "names": datasets, "ranges": ranges, "near": near, "keys": keys}
+    writing = {**args, "names": datasets, "ranges": ranges, "near": near}
     stage.do(corpus_tables_step(found, numbering, config.shard_size, writing))
 
     total = int(numbering.before[-1])

@@ -24,8 +24,6 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "wide.jsonl").write_text(
         json.dumps({"text": "hello there my friend"} | {f"k{i:03d}": i for i in range(201)}) + "\n"
     )
-    (folder / "upper.csv").write_text("text,TOPIC\nhello there my friend,a\n")
-    (folder / "lower.csv").write_text("text,topic\nhello there my other friend,a\n")
     (folder / "broken.jsonl").write_text('{"text": "A good line of text stands here."}\n{"text": "half a li\n')
     table = pa.table({"text": ["A sentence of some words."] * 5000})
     pq.write_table(table, folder / "whole.parquet")
@@ -54,11 +52,6 @@ CASES = {
         "case.csv: the metadata keys 'Topic' and",
     ),
     "over 200 keys": ("run", ["--corpus", "{f}/wide.jsonl"], "wide.jsonl: has more than 200 metadata keys (k000, "),
-    "keys of two sources": (
-        "ingest",
-        ["--corpus", "{f}/upper.csv", "--corpus", "{f}/lower.csv"],
-        "lower.csv: the metadata keys 'TOPIC' and 'topic' differ in case alone",
-    ),
     "no sentence": ("run", ["--corpus", "{f}/short.txt"], "short.txt"),
     "empty source": ("run", ["--corpus", "{f}/empty.txt"], "empty.txt"),
     "broken in the middle": ("run", ["--corpus", "{f}/broken.jsonl"], "broken.jsonl"),
