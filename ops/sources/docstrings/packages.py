@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ast
+import gc
 import os
 import sys
 import sysconfig
 import warnings
 from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 
@@ -17,7 +19,10 @@ from ops.sources.rows import Broken, Row, excerpt
 
 STANDARD_LIBRARY = "stdlib"
 PACKAGES = ("datasets", "numpy", "pyarrow", "ray", "spacy", "torch", "transformers")
-_STANDARD_PIECES = 3
+# Pieces of what is large, so that no worker has the last one for itself.
+_PIECES = {STANDARD_LIBRARY: 3, "ray": 3, "torch": 5, "transformers": 2}
+# Where statements stand in a node, in the order of their lines.
+_STATEMENTS = ("body", "handlers", "orelse", "finalbody")
 _SKIPPED = {
     "__pycache__",
     "conftest.py",
@@ -42,8 +47,8 @@ _SKIPPED_PATHS = {"ray/rllib", "torch/_inductor", "transformers/models"}
 
 
 def pydocs_pieces() -> list[str]:
-    """Return the pieces that `pydocs` is read in, always the same: `stdlib:0`, `stdlib:1`, ... and one a package."""
-    return [f"{STANDARD_LIBRARY}:{part}" for part in range(_STANDARD_PIECES)] + list(PACKAGES)
+    """Return the pieces that `pydocs` is read in, always the same: `stdlib:0`, `stdlib:1`, ..., `datasets:0`, ..."""
+    return [f"{name}:{part}" for name in (STANDARD_LIBRARY, *PACKAGES) for part in range(_PIECES.get(name, 1))]
 
 
 def package_versions() -> dict[str, str]:
@@ -76,26 +81,28 @@ def read_pydocs(piece: str) -> Iterator[Row | Broken]:
         InputError: its package is not installed.
     """
     package, _, part = piece.partition(":")
-    if part:
+    pieces = _PIECES.get(package, 1)
+    if package == STANDARD_LIBRARY:
         root = sysconfig.get_paths()["stdlib"]
         names = sorted(name for name in os.listdir(root) if _wanted("", name))
-        files = [path for name in names[int(part) :: _STANDARD_PIECES] for path in _files(root, name)]
+        files = [path for name in names[int(part) :: pieces] for path in _files(root, name)]
     else:
         root = os.path.dirname(_folder(package))
         files = list(_files(root, package))
+        files = files[len(files) * int(part) // pieces : len(files) * (int(part) + 1) // pieces]
     for file in files:
         module = file.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
         with open(os.path.join(root, file), "rb") as stream:
             source = stream.read()
         meta = {"package": package, "module": module}
         try:
-            with warnings.catch_warnings():
+            with warnings.catch_warnings(), _uncollected():
                 warnings.simplefilter("ignore")
-                tree = ast.parse(source)
+                found = list(_docstrings(ast.parse(source), ""))
         except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
             yield Broken(excerpt(f"{file}: {error}"), f"{module}:", "broken")
             continue
-        for name, docstring in _docstrings(tree, ""):
+        for name, docstring in found:
             if prose := docstring_prose(docstring):
                 yield Row(prose, f"{module}:{name}", meta)
 
@@ -106,11 +113,24 @@ def _docstrings(node: ast.AST, name: str) -> Iterator[tuple[str, str]]:
         if docstring:
             yield name, docstring
     inside = f"{name}.<locals>" if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) else name
-    for child in ast.iter_child_nodes(node):
-        if isinstance(child, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-            yield from _docstrings(child, f"{inside}.{child.name}" if inside else child.name)
-        elif isinstance(child, ast.If | ast.Try | ast.With | ast.ExceptHandler):
-            yield from _docstrings(child, inside)
+    for part in _STATEMENTS:
+        for child in getattr(node, part, ()):
+            if isinstance(child, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+                yield from _docstrings(child, f"{inside}.{child.name}" if inside else child.name)
+            elif isinstance(child, ast.If | ast.Try | ast.With | ast.ExceptHandler):
+                yield from _docstrings(child, inside)
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Switch the search for cycles off: a tree has none, and looking for them takes longer than parsing."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
 
 
 def _files(root: str, path: str) -> Iterator[str]:
