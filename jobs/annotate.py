@@ -10,12 +10,15 @@ processor time (`python -m bench english`).
 """
 
 import sys
-from typing import ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pydantic import Field
 
 from jobs.stage.command_line import main
 from jobs.stage.config import StageConfig
+
+if TYPE_CHECKING:
+    from jobs.stage.record import Run
 
 
 class AnnotateConfig(StageConfig):
@@ -35,12 +38,17 @@ class AnnotateConfig(StageConfig):
 def run(config: AnnotateConfig) -> None:
     """Do the stage, or what is missing of it."""
     from jobs.stage.record import Run
+
+    do(config, Run(config.out))
+
+
+def do(config: AnnotateConfig, record: "Run") -> None:
+    """Do the stage, or what is missing of it, in an open run."""
     from jobs.stage.step import begin
     from jobs.steps.annotate import annotate_step, publish, select_sentences
     from ops.sentences.pipeline import describe, load_pipeline
     from ops.shards import Shards
 
-    record = Run(config.out)
     corpus, topk = record.require("ingest"), record.require("topk")
     identity = {
         "pipeline": describe(load_pipeline(config.pipeline)),

@@ -11,10 +11,13 @@ worker however long the corpus is.
 """
 
 import sys
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from jobs.stage.command_line import main
 from jobs.stage.config import CorpusConfig, part_of
+
+if TYPE_CHECKING:
+    from jobs.stage.record import Run
 
 
 class IngestConfig(CorpusConfig):
@@ -23,16 +26,22 @@ class IngestConfig(CorpusConfig):
     required: ClassVar[tuple[str, ...]] = ("out", "corpus")
 
 
-def run_where_named(config: CorpusConfig) -> None:
-    """Do the stage where a job that may start with it was given sources."""
-    if config.corpus:
-        run(part_of(config, IngestConfig, redo=False))
-
-
 def run(config: IngestConfig) -> None:
     """Do the stage, or what is missing of it."""
-    from jobs.stage.checks import check_sources
     from jobs.stage.record import Run
+
+    do(config, Run(config.out))
+
+
+def do_where_named(config: CorpusConfig, record: "Run") -> None:
+    """Do the stage where a job that may start with it was given sources."""
+    if config.corpus:
+        do(part_of(config, IngestConfig, redo=False), record)
+
+
+def do(config: IngestConfig, record: "Run") -> None:
+    """Do the stage, or what is missing of it, in an open run."""
+    from jobs.stage.checks import check_sources
     from jobs.stage.step import begin
     from jobs.steps.ingest_deduplicate import first_copies_step, open_first_copies
     from jobs.steps.ingest_near_duplicates import near_duplicate_steps
@@ -45,7 +54,6 @@ def run(config: IngestConfig) -> None:
     from ops.model.tokenizer import Tokenizer
     from ops.sources.pieces import pieces, source_fingerprint
 
-    record = Run(config.out)
     sources = check_sources(config)
     facts = read_facts(config.model)
     tokenizer = Tokenizer(facts)

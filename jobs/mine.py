@@ -11,12 +11,15 @@ What to expect (two cores, November 2026): for 2,304 neurons and 100 winners abo
 """
 
 import sys
-from typing import ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pydantic import Field
 
 from jobs.stage.command_line import main
 from jobs.stage.config import StageConfig
+
+if TYPE_CHECKING:
+    from jobs.stage.record import Run
 
 
 class MineConfig(StageConfig):
@@ -61,6 +64,12 @@ MINE_OPTIONS = tuple(MineConfig.model_fields.keys() - StageConfig.model_fields.k
 def run(config: MineConfig) -> None:
     """Do the stage, or what is missing of it."""
     from jobs.stage.record import Run
+
+    do(config, Run(config.out))
+
+
+def do(config: MineConfig, record: "Run") -> None:
+    """Do the stage, or what is missing of it, in an open run."""
     from jobs.stage.step import begin
     from jobs.steps import mine_held_out as held_out
     from jobs.steps import mine_patterns as patterns
@@ -71,7 +80,6 @@ def run(config: MineConfig) -> None:
     check(config)
     if config.engine == "prefixspan":
         config = config.model_copy(update={"word_max_gap": -1, "tag_max_gap": -1})
-    record = Run(config.out)
     annotate = record.require("annotate")
     options = {k: v for k, v in config.model_dump(mode="json").items() if k in (*MINE_OPTIONS, "seed")}
     counted = ("patterns", "patterns")

@@ -44,11 +44,12 @@ def run(config: MixingConfig) -> None:
     from jobs.stage.record import Run
     from jobs.steps.mixing import MixingArgs, measure_step, publish
 
-    facts, tokenizer = check_pass(config, Run(config.out))
+    record = Run(config.out)
+    facts, tokenizer = check_pass(config, record)
     check(config, facts, tokenizer)
-    ingest.run_where_named(config)
+    ingest.do_where_named(config, record)
     identity = {"pack": config.pack, "mask_rate": config.mask_rate, "per_token": config.per_token}
-    job = begin_pass("mixing", config, facts, tokenizer, identity)
+    job = begin_pass("mixing", config, record, facts, tokenizer, identity)
     if job is None:
         return
     # The run's own model is the one of `topk`; a side job may look at another with the same tokenizer.

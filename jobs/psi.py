@@ -55,13 +55,13 @@ def run(config: PsiConfig) -> None:
     record = Run(config.out)
     contextual = not config.static_only and (bool(config.corpus) or record.complete("ingest"))
     facts, tokenizer, model = prepare(config, record, contextual)
-    measure_vocabulary(config, facts, tokenizer, model)
+    measure_vocabulary(config, record, facts, tokenizer, model)
     if not contextual:
         why = "--static-only" if config.static_only else "there is no corpus/ and no --corpus"
         print(f"psi: {why}: the word embeddings alone were measured, psi/contextual is left out", file=sys.stderr)
         return
-    ingest.run_where_named(config)
-    measure_corpus(config, facts, tokenizer)
+    ingest.do_where_named(config, record)
+    measure_corpus(config, record, facts, tokenizer)
 
 
 def prepare(config: PsiConfig, record: "Run", contextual: bool) -> "tuple[ModelFacts, Tokenizer, nn.Module]":
@@ -98,10 +98,11 @@ def prepare(config: PsiConfig, record: "Run", contextual: bool) -> "tuple[ModelF
     return facts, tokenizer, model
 
 
-def measure_vocabulary(config: PsiConfig, facts: "ModelFacts", tokenizer: "Tokenizer", model: "nn.Module") -> None:
+def measure_vocabulary(
+    config: PsiConfig, record: "Run", facts: "ModelFacts", tokenizer: "Tokenizer", model: "nn.Module"
+) -> None:
     """Write the tables and figures of the word embeddings."""
     from jobs.stage.corpus_pass import describe
-    from jobs.stage.record import Run
     from jobs.stage.step import begin
     from jobs.steps.psi_static import PsiArgs, clusters_step, layers_step, write_vocabulary
     from ops.model.head_projections import head_projections, word_embeddings
@@ -117,7 +118,7 @@ def measure_vocabulary(config: PsiConfig, facts: "ModelFacts", tokenizer: "Token
         "seed": config.seed,
     }
     options = {n: v for n, v in config.model_dump(mode="json").items() if n not in INGEST_ONLY}
-    stage = begin("psi", config, Run(config.out), identity, {**options, "clusters": clusters}, ("tokens", "tokens"))
+    stage = begin("psi", config, record, identity, {**options, "clusters": clusters}, ("tokens", "tokens"))
     if stage is None:
         return
     stage.entry["model"] = describe(facts)
@@ -129,15 +130,13 @@ def measure_vocabulary(config: PsiConfig, facts: "ModelFacts", tokenizer: "Token
     stage.finish({**counts, "layers": facts.layers, "heads": head_projections(model, facts)[0].heads})
 
 
-def measure_corpus(config: PsiConfig, facts: "ModelFacts", tokenizer: "Tokenizer") -> None:
+def measure_corpus(config: PsiConfig, record: "Run", facts: "ModelFacts", tokenizer: "Tokenizer") -> None:
     """Write psi/contextual and the figure that sets it against the word embeddings."""
     from jobs.stage.corpus_pass import begin_pass, describe
-    from jobs.stage.record import Run
     from jobs.steps import psi_contextual as contextual
 
-    record = Run(config.out)
     group = config.group_size or contextual.default_group_size(record, facts)
-    job = begin_pass("psi/contextual", config, facts, tokenizer, {}, group)
+    job = begin_pass("psi/contextual", config, record, facts, tokenizer, {}, group)
     if job is not None:
         job.stage.entry["model"] = describe(facts)
         place = job.placement

@@ -30,15 +30,16 @@ def run(config: RunConfig) -> None:
     from ops.sentences.pipeline import load_pipeline
 
     mine.check(config)
-    facts, tokenizer = topk.prepare(config, Run(config.out))
+    record = Run(config.out)
+    facts, tokenizer = topk.prepare(config, record)
     load_pipeline(config.pipeline)
     again = {"redo": config.redo}
     if config.corpus:
-        ingest.run(part_of(config, IngestConfig, **again))
+        ingest.do(part_of(config, IngestConfig, **again), record)
         again = {"redo": False}
-    topk.score(part_of(config, TopkConfig, **again), facts, tokenizer)
-    annotate.run(part_of(config, AnnotateConfig, redo=False))
-    mine.run(part_of(config, MineConfig, redo=False))
+    topk.do(part_of(config, TopkConfig, **again), record, facts, tokenizer)
+    annotate.do(part_of(config, AnnotateConfig, redo=False), record)
+    mine.do(part_of(config, MineConfig, redo=False), record)
     print(f"{config.out}: done; look at a neuron with python -m jobs.show --out {config.out} --neuron 1:0")
 
 

@@ -49,9 +49,10 @@ def run(config: TopkConfig) -> None:
     """Do the stage, or what is missing of it; first `ingest` where sources are named."""
     from jobs.stage.record import Run
 
-    facts, tokenizer = prepare(config, Run(config.out))
-    ingest.run_where_named(config)
-    score(config, facts, tokenizer)
+    record = Run(config.out)
+    facts, tokenizer = prepare(config, record)
+    ingest.do_where_named(config, record)
+    do(config, record, facts, tokenizer)
 
 
 def prepare(config: TopkConfig, record: "Run") -> "tuple[ModelFacts, Tokenizer]":
@@ -68,7 +69,7 @@ def prepare(config: TopkConfig, record: "Run") -> "tuple[ModelFacts, Tokenizer]"
     return facts, tokenizer
 
 
-def score(config: TopkConfig, facts: "ModelFacts", tokenizer: "Tokenizer") -> None:
+def do(config: TopkConfig, record: "Run", facts: "ModelFacts", tokenizer: "Tokenizer") -> None:
     """Score all shards, merge them and write the tables."""
     from jobs.stage.corpus_pass import begin_pass, describe
     from jobs.stage.layout import shard_file
@@ -82,7 +83,7 @@ def score(config: TopkConfig, facts: "ModelFacts", tokenizer: "Tokenizer") -> No
 
     times = Times()
     names = ("k", "poles", "site", "pool", "special_tokens", "activation_sample", "pilot")
-    job = begin_pass("topk", config, facts, tokenizer, {name: getattr(config, name) for name in names})
+    job = begin_pass("topk", config, record, facts, tokenizer, {name: getattr(config, name) for name in names})
     if job is None:
         return
     store, shards, place = job.stage.store, job.shards, job.placement

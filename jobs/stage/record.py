@@ -31,7 +31,6 @@ class Run:
         if not out:
             raise InputError("--out is missing: name the run directory, a path or a URI such as s3://bucket/run")
         check_out(out)
-        self.opened = time.monotonic()
         self.store = Store(out)
         try:
             known = self.store.exists(RECORD)

@@ -87,12 +87,14 @@ class Stage:
         name, fingerprint: the stage, and all that its results depend on, as one name.
         record, store: the run, and where its files lie.
         workers: most workers of a step; None for as many as a cluster brings up.
+        begun: when, by the monotonic clock.
     """
 
     def __init__(self, name: str, record: Run, fingerprint: str, workers: int | None, keep_partials: bool) -> None:
         self.name, self.fingerprint = name, fingerprint
         self.record, self.store = record, record.store
         self.workers, self.keep_partials = workers, keep_partials
+        self.begun = time.monotonic()
 
     @property
     def entry(self) -> dict[str, Any]:
@@ -124,7 +126,7 @@ class Stage:
 
     def finish(self, counts: dict[str, Any]) -> None:
         """Record that all tables are in place, and drop what was under way unless it is to be kept."""
-        self.record.finish(self.name, counts, time.monotonic() - self.record.opened)
+        self.record.finish(self.name, counts, time.monotonic() - self.begun)
         if not self.keep_partials:
             self.store.delete(STAGES[self.name].partials)
 
