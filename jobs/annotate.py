@@ -37,13 +37,16 @@ class AnnotateConfig(StageConfig):
 
 def run(config: AnnotateConfig) -> None:
     """Do the stage, or what is missing of it."""
-    from jobs.stage.record import Run
+    from jobs.stage.dry_run import open_run
 
-    do(config, Run(config.out))
+    with open_run(config) as record:
+        do(config, record)
 
 
 def do(config: AnnotateConfig, record: "Run") -> None:
     """Do the stage, or what is missing of it, in an open run."""
+    from jobs.plans.annotate import plan_annotate
+    from jobs.stage.dry_run import DryRun
     from jobs.stage.step import begin
     from jobs.steps.annotate import annotate_step, publish, select_sentences
     from ops.sentences.pipeline import describe, load_pipeline
@@ -61,6 +64,10 @@ def do(config: AnnotateConfig, record: "Run") -> None:
     if stage is None:
         return
     shards = Shards(corpus["counts"]["sentences"], corpus["config"]["shard_size"])
+    if isinstance(record, DryRun):
+        whole = config.scope == "all"
+        plan_annotate(record, stage, shards, config.pipeline, whole, config.baseline_size, config.seed)
+        return
     selected = select_sentences(stage.store, shards, config.scope == "all", config.baseline_size, config.seed)
     args = {"out": config.out, "pipeline": config.pipeline, "fingerprint": stage.fingerprint}
     stage.do(annotate_step(shards, sum(selected), args))

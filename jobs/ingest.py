@@ -28,9 +28,10 @@ class IngestConfig(CorpusConfig):
 
 def run(config: IngestConfig) -> None:
     """Do the stage, or what is missing of it."""
-    from jobs.stage.record import Run
+    from jobs.stage.dry_run import open_run
 
-    do(config, Run(config.out))
+    with open_run(config) as record:
+        do(config, record)
 
 
 def do_where_named(config: CorpusConfig, record: "Run") -> None:
@@ -41,7 +42,9 @@ def do_where_named(config: CorpusConfig, record: "Run") -> None:
 
 def do(config: IngestConfig, record: "Run") -> None:
     """Do the stage, or what is missing of it, in an open run."""
+    from jobs.plans.ingest import plan_ingest
     from jobs.stage.checks import check_sources
+    from jobs.stage.dry_run import DryRun
     from jobs.stage.step import begin
     from jobs.steps.ingest_deduplicate import first_copies_step, open_first_copies
     from jobs.steps.ingest_near_duplicates import near_duplicate_steps
@@ -73,8 +76,12 @@ def do(config: IngestConfig, record: "Run") -> None:
     args = {"out": config.out, "fingerprint": stage.fingerprint}
 
     options = {"text_column": config.text_column, "on_error": config.on_error, "split": config.split}
+    reading = read_step([piece for _, piece in plan], {**args, "facts": facts, "options": options})
+    if isinstance(record, DryRun):
+        plan_ingest(record, stage, config, sources, plan, reading, tokenizer)
+        return
     try:
-        stage.do(read_step([piece for _, piece in plan], {**args, "facts": facts, "options": options}))
+        stage.do(reading)
         found = open_pieces(stage.store, [source for source, _ in plan])
         check_found(config.corpus, datasets, found)
     except InputError:

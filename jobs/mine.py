@@ -63,13 +63,16 @@ MINE_OPTIONS = tuple(MineConfig.model_fields.keys() - StageConfig.model_fields.k
 
 def run(config: MineConfig) -> None:
     """Do the stage, or what is missing of it."""
-    from jobs.stage.record import Run
+    from jobs.stage.dry_run import open_run
 
-    do(config, Run(config.out))
+    with open_run(config) as record:
+        do(config, record)
 
 
 def do(config: MineConfig, record: "Run") -> None:
     """Do the stage, or what is missing of it, in an open run."""
+    from jobs.plans.mine import plan_mine
+    from jobs.stage.dry_run import DryRun
     from jobs.stage.step import begin
     from jobs.steps.mine_steps import mine_steps
     from jobs.steps.mine_tables import TABLES, count_rows
@@ -84,6 +87,9 @@ def do(config: MineConfig, record: "Run") -> None:
     counted = ("patterns", "patterns")
     stage = begin("mine", config, record, options, config.model_dump(mode="json"), counted)
     if stage is None:
+        return
+    if isinstance(record, DryRun):
+        plan_mine(record, stage, config.seed, options, not config.no_scores)
         return
     args = mine_args(config.out, annotate["fingerprint"], stage.fingerprint, config.seed, options)
     ranges, runs = neuron_ranges(args), sentence_runs(args)

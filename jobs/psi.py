@@ -50,9 +50,14 @@ class PsiConfig(CorpusPassConfig):
 
 def run(config: PsiConfig) -> None:
     """Measure the word embeddings, and the corpus where there is one; only what is missing of it."""
-    from jobs.stage.record import Run
+    from jobs.stage.dry_run import open_run
 
-    record = Run(config.out)
+    with open_run(config) as record:
+        do(config, record)
+
+
+def do(config: PsiConfig, record: "Run") -> None:
+    """Do what is missing, in an open run."""
     contextual = not config.static_only and (bool(config.corpus) or record.complete("ingest"))
     facts, tokenizer, model = prepare(config, record, contextual)
     measure_vocabulary(config, record, facts, tokenizer, model)
@@ -102,7 +107,9 @@ def measure_vocabulary(
     config: PsiConfig, record: "Run", facts: "ModelFacts", tokenizer: "Tokenizer", model: "nn.Module"
 ) -> None:
     """Write the tables and figures of the word embeddings."""
+    from jobs.plans.psi import plan_vocabulary
     from jobs.stage.corpus_pass import describe
+    from jobs.stage.dry_run import DryRun
     from jobs.stage.step import begin
     from jobs.steps.psi_static import PsiArgs, clusters_step, layers_step, write_vocabulary
     from ops.model.head_projections import head_projections, word_embeddings
@@ -123,6 +130,10 @@ def measure_vocabulary(
         return
     stage.entry["model"] = describe(facts)
     args = PsiArgs(config.out, facts, stage.fingerprint, clusters, config.seed)
+    if isinstance(record, DryRun):
+        tokens, heads = len(word_embeddings(model, facts)), head_projections(model, facts)[0].heads
+        plan_vocabulary(record, stage, args, config.cluster_seeds, tokens, heads)
+        return
     stage.do(clusters_step(args, config.cluster_seeds))
     counts = write_vocabulary(stage.store, args, config.cluster_seeds, tokenizer, model)
     stage.do(layers_step(args))
@@ -132,7 +143,9 @@ def measure_vocabulary(
 
 def measure_corpus(config: PsiConfig, record: "Run", facts: "ModelFacts", tokenizer: "Tokenizer") -> None:
     """Write psi/contextual and the figure that sets it against the word embeddings."""
+    from jobs.plans.psi import plan_contextual
     from jobs.stage.corpus_pass import begin_pass, describe
+    from jobs.stage.dry_run import DryRun
     from jobs.steps import psi_contextual as contextual
 
     group = config.group_size or contextual.default_group_size(record, facts)
@@ -143,9 +156,13 @@ def measure_corpus(config: PsiConfig, record: "Run", facts: "ModelFacts", tokeni
         args = contextual.ContextualArgs(
             config.out, facts, job.stage.fingerprint, place.device, config.dtype, place.threads, place.token_budget
         )
+        if isinstance(record, DryRun):
+            plan_contextual(record, job, args, tokenizer)
+            return
         job.do(job.shard_step(contextual.GroupReader, {"args": args}))
         contextual.publish(job, facts.layers, record.require("psi")["counts"]["heads"])
-    contextual.draw_figure(record.store, facts.layers)
+    if not config.dry_run:
+        contextual.draw_figure(record.store, facts.layers)
 
 
 if __name__ == "__main__":

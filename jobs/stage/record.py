@@ -122,6 +122,10 @@ class Run:
                 f"name another --out, or --redo to drop these results"
             )
 
+    def done_before(self, name: str, found: str) -> None:
+        """Say that a stage has nothing to do; `found` is what it did before."""
+        print(f"{name}: done before, {found}", file=sys.stderr)
+
     def finish(self, name: str, counts: dict[str, Any], seconds: float) -> None:
         """Record that all of a stage's tables are in place."""
         entry = self.record["stages"][name]

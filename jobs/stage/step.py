@@ -1,6 +1,5 @@
 """The one life cycle of a step and of a stage: what is not whole yet is spread over workers, shown and counted."""
 
-import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -155,6 +154,6 @@ def begin(
     fingerprint = record.begin(name, identity, options, config.redo)
     if record.complete(name):
         count, what = counted
-        print(f"{name}: done before, {record.require(name)['counts'][count]:,} {what}", file=sys.stderr)
+        record.done_before(name, f"{record.require(name)['counts'][count]:,} {what}")
         return None
     return Stage(name, record, fingerprint, pool_size(config.workers), config.keep_partials)
