@@ -43,7 +43,7 @@ def plan_topk(record: DryRun, job: CorpusPass, args: ScoreArgs, pilot: Step, sam
     """
     estimate = PassEstimate(record, job, job.shard_step(ShardWorker, {"args": args}), tokenizer)
     sentences, k, poles, store = job.shards.sentences, args.k, len(args.poles), job.stage.store
-    timed, neurons = time_scoring(estimate, args) if estimate.can_time else (None, 0)
+    timed, shard_s, neurons = time_scoring(estimate, args) if estimate.can_time else (None, 0.0, 0)
     piloted = 0
     if job.stage.missing(pilot):
         piloted = pilot_size(sentences, pilot.items[0]["pilot"])
@@ -61,7 +61,8 @@ def plan_topk(record: DryRun, job: CorpusPass, args: ScoreArgs, pilot: Step, sam
         candidates = min(k * (1 + math.log(sentences / k)) * EMITTED, sentences) * neurons * poles
         new = candidates * estimate.sentences / sentences
         seconds = timed.seconds_for(piloted)
-        seconds += estimate.seconds(timed.seconds_for(estimate.sentences) + new * WRITE_S)
+        scoring_s = timed.seconds_for(estimate.sentences) + shard_s * len(estimate.missing)
+        seconds += estimate.seconds(scoring_s + new * WRITE_S)
         seconds += candidates * MERGE_S * to_merge / len(merge.items) / (job.placement.workers or 1)
     plan = Plan(
         [f"score a pilot of {piloted:,} sentences" if piloted else "the pilot was scored before", scoring, ranges],
@@ -83,8 +84,12 @@ def plan_topk(record: DryRun, job: CorpusPass, args: ScoreArgs, pilot: Step, sam
     record.plan("topk", plan, counts)
 
 
-def time_scoring(estimate: PassEstimate, args: ScoreArgs) -> tuple[TimedBatches, int]:
-    """Score and reduce some batches as a worker does; return them, and the number of neurons."""
+def time_scoring(estimate: PassEstimate, args: ScoreArgs) -> tuple[TimedBatches, float, int]:
+    """Score and reduce some batches as a worker does.
+
+    Returns:
+        The batches, what a shard takes besides its sentences, and the number of neurons.
+    """
     tokenizer, sample = estimate.tokenizer, estimate.sample
     scorer = Scorer(args.facts, args.options, tokenizer.pad_id)
     rows = np.array(spread(len(sample.texts))[:EDGES_FROM])
@@ -97,5 +102,9 @@ def time_scoring(estimate: PassEstimate, args: ScoreArgs) -> tuple[TimedBatches,
     batches = estimate.batches()
     started = time.perf_counter()
     shards.run((0, len(sample.texts)), iter(batches), np.zeros(0, np.int64))
-    batches.seconds = time.perf_counter() - started
-    return batches, len(edges)
+    whole = time.perf_counter() - started
+    started = time.perf_counter()
+    shards.run((0, 0), iter(()), np.zeros(0, np.int64))
+    shard_s = time.perf_counter() - started
+    batches.seconds = max(whole - shard_s, batches.seconds)
+    return batches, shard_s, len(edges)
