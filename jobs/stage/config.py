@@ -48,6 +48,9 @@ class StageConfig(JobConfig):
     redo: bool = Field(
         False, description="drop this stage's results and those of the stages after it, and do them again"
     )
+    dry_run: bool = Field(
+        False, description="check everything, say what each stage would do, how long and how large, and stop"
+    )
     seed: int = Field(0, ge=0, description="seed of every random draw")
     workers: Annotated[int, Field(ge=1)] | Literal["auto"] = Field(
         "auto", description="most worker processes; auto: one a core, or on a cluster as many as come up"

@@ -99,6 +99,7 @@ class CorpusPass:
 def begin_pass(
     name: str,
     config: CorpusPassConfig,
+    record: Run,
     facts: ModelFacts,
     tokenizer: Tokenizer,
     identity: dict[str, Any],
@@ -108,14 +109,15 @@ def begin_pass(
 
     Args:
         name: the stage.
-        config, facts, tokenizer: as `checks.check_pass` found them.
+        config: the options.
+        record: the run.
+        facts, tokenizer: as `checks.check_pass` found them.
         identity: the job's own options that its results depend on; model, placement, dtype and seed are added here.
         per_group: shards that share one partial file (where a worker's state is large); it belongs to the identity.
 
     Raises:
         InputError: another tokenizer than the corpus's, or results of other options are there.
     """
-    record = Run(config.out)
     corpus = require_corpus(config, tokenizer, record)
     placement = choose_placement(config)
     identity = {**identity, "dtype": config.dtype, "seed": config.seed}

@@ -1,6 +1,5 @@
 """The one life cycle of a step and of a stage: what is not whole yet is spread over workers, shown and counted."""
 
-import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -87,12 +86,14 @@ class Stage:
         name, fingerprint: the stage, and all that its results depend on, as one name.
         record, store: the run, and where its files lie.
         workers: most workers of a step; None for as many as a cluster brings up.
+        begun: when, by the monotonic clock.
     """
 
     def __init__(self, name: str, record: Run, fingerprint: str, workers: int | None, keep_partials: bool) -> None:
         self.name, self.fingerprint = name, fingerprint
         self.record, self.store = record, record.store
         self.workers, self.keep_partials = workers, keep_partials
+        self.begun = time.monotonic()
 
     @property
     def entry(self) -> dict[str, Any]:
@@ -124,7 +125,7 @@ class Stage:
 
     def finish(self, counts: dict[str, Any]) -> None:
         """Record that all tables are in place, and drop what was under way unless it is to be kept."""
-        self.record.finish(self.name, counts, time.monotonic() - self.record.opened)
+        self.record.finish(self.name, counts, time.monotonic() - self.begun)
         if not self.keep_partials:
             self.store.delete(STAGES[self.name].partials)
 
@@ -153,6 +154,6 @@ def begin(
     fingerprint = record.begin(name, identity, options, config.redo)
     if record.complete(name):
         count, what = counted
-        print(f"{name}: done before, {record.require(name)['counts'][count]:,} {what}", file=sys.stderr)
+        record.done_before(name, f"{record.require(name)['counts'][count]:,} {what}")
         return None
     return Stage(name, record, fingerprint, pool_size(config.workers), config.keep_partials)

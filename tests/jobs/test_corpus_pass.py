@@ -49,7 +49,7 @@ def config(tmp_path: Path) -> CorpusPassConfig:
 def start(config: CorpusPassConfig, per_group: int = 1, **identity: Any) -> CorpusPass | None:
     facts, tokenizer = check_pass(config, Run(config.out))
     ingest.run(part_of(config, IngestConfig, redo=False))
-    return begin_pass(STAGE, config, facts, tokenizer, identity, per_group)
+    return begin_pass(STAGE, config, Run(config.out), facts, tokenizer, identity, per_group)
 
 
 def test_only_what_is_missing_is_done(shared_ray: None, config: CorpusPassConfig) -> None:

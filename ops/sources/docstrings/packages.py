@@ -80,18 +80,10 @@ def read_pydocs(piece: str) -> Iterator[Row | Broken]:
     Raises:
         InputError: its package is not installed.
     """
-    package, _, part = piece.partition(":")
-    pieces = _PIECES.get(package, 1)
-    if package == STANDARD_LIBRARY:
-        root = sysconfig.get_paths()["stdlib"]
-        names = sorted(name for name in os.listdir(root) if _wanted("", name))
-        files = [path for name in names[int(part) :: pieces] for path in _files(root, name)]
-    else:
-        root = os.path.dirname(_folder(package))
-        files = list(_files(root, package))
-        files = files[len(files) * int(part) // pieces : len(files) * (int(part) + 1) // pieces]
+    package = piece.partition(":")[0]
+    root, files = _files_of(piece)
     for file in files:
-        module = file.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+        module = _module(file)
         with open(os.path.join(root, file), "rb") as stream:
             source = stream.read()
         meta = {"package": package, "module": module}
@@ -105,6 +97,38 @@ def read_pydocs(piece: str) -> Iterator[Row | Broken]:
         for name, docstring in found:
             if prose := docstring_prose(docstring):
                 yield Row(prose, f"{module}:{name}", meta)
+
+
+def module_bytes(piece: str, last: str | None = None) -> int:
+    """Return the bytes of a piece's modules up to the module `last`, itself included; None: of all.
+
+    Args:
+        piece: one of `pydocs_pieces`.
+        last: a module of the piece, as in the metadata of its rows.
+
+    Raises:
+        InputError: its package is not installed.
+    """
+    root, files = _files_of(piece)
+    stop = next((i + 1 for i, file in enumerate(files) if _module(file) == last), len(files))
+    return sum(os.path.getsize(os.path.join(root, file)) for file in files[:stop])
+
+
+def _files_of(piece: str) -> tuple[str, list[str]]:
+    """Return the folder of a piece's modules, and their files below it in the order in which they are read."""
+    package, _, part = piece.partition(":")
+    number, parts = int(part), _PIECES.get(package, 1)
+    if package != STANDARD_LIBRARY:
+        root = os.path.dirname(_folder(package))
+        files = list(_files(root, package))
+        return root, files[len(files) * number // parts : len(files) * (number + 1) // parts]
+    root = sysconfig.get_paths()["stdlib"]
+    names = sorted(name for name in os.listdir(root) if _wanted("", name))
+    return root, [path for name in names[number::parts] for path in _files(root, name)]
+
+
+def _module(file: str) -> str:
+    return file.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
 
 
 def _docstrings(node: ast.AST, name: str) -> Iterator[tuple[str, str]]:
