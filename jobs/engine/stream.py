@@ -12,6 +12,7 @@ from ray.exceptions import RayError, RayTaskError
 
 from jobs.engine.actor import ATTEMPTS, ItemWorker, attempt_counter
 from jobs.engine.item import EngineError, Item, Worker
+from jobs.engine.machines import MachineWait
 from jobs.engine.source import ItemSource
 from jobs.engine.watch import GOES_ON, Watch
 from ops.errors import one_line
@@ -48,7 +49,7 @@ def stream(
     dataset = planned(items, make, args, pool, holds, prepare)
     # Ray names files after it.
     dataset.set_name(name.replace("/", "-"))
-    with Watch() as watch:
+    with MachineWait(name, needs(holds)), Watch() as watch:
         try:
             for batch in dataset.iter_batches(batch_size=None, batch_format="pyarrow", prefetch_batches=0):
                 yield from map(_row, batch.column("row").drop_null().to_pylist())  # type: ignore[union-attr]
@@ -58,6 +59,13 @@ def stream(
         except RayError as error:
             if not watch.why:
                 raise EngineError(f"{name}: {one_line(error)}; {GOES_ON}") from error
+
+
+def needs(holds: dict[str, float]) -> list[dict[str, float]]:
+    """Return what machines are to have, in Ray's words, for an actor and for a reader that runs apart from it."""
+    if "num_gpus" in holds:
+        return [{"GPU": holds["num_gpus"]}, {"CPU": READER_CPUS}]
+    return [{"CPU": holds["num_cpus"]}]
 
 
 def planned(
@@ -76,7 +84,7 @@ def planned(
     """
     source = ItemSource("Items" if prepare is None else "Shards", items, prepare)
     apart = prepare is not None or "num_gpus" in holds
-    return ray.data.read_datasource(
+    dataset: Dataset = ray.data.read_datasource(
         source, override_num_blocks=len(items), **({"num_cpus": READER_CPUS} if apart else holds)
     ).map_batches(
         type(make.__name__, (ItemWorker,), {}),
@@ -87,6 +95,7 @@ def planned(
         compute=pool,
         **holds,
     )
+    return dataset
 
 
 def _row(text: str) -> Item:
