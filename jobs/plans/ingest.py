@@ -10,6 +10,7 @@ from jobs.stage.config import CorpusConfig
 from jobs.stage.dry_run import DryRun, Plan
 from jobs.stage.step import Stage, Step
 from ops.corpus.accounts import check_found
+from ops.corpus.meta import check_keys
 from ops.corpus.piece_counts import Pieces
 from ops.corpus.split_sentences import SentenceSplitter
 from ops.estimate.source_sample import SourceSample, sample_source
@@ -52,6 +53,7 @@ def plan_ingest(
         seconds = TIMED_S / len(sources)
         samples.append(sample_source(own, tokenizer, splitter, seconds, config.text_column, config.on_error))
     _check_found(config.corpus, sources, samples)
+    check_keys(set().union(*(s.keys for s in samples)), f"--corpus {' '.join(config.corpus)}")
 
     kept, seconds, usable = _expected(record, config, samples)
     missing, shards = stage.missing(step), -(-kept // config.shard_size)
@@ -107,7 +109,7 @@ def _check_found(specs: Sequence[str], sources: Sequence[Source], samples: Seque
         np.array([getattr(samples[i], name) for i in whole], np.int64) for name in ("rows", "sentences", "rejects")
     )
     reasons = [dict(samples[i].reasons) for i in whole]
-    pieces = Pieces(np.arange(len(whole)), rows, sentences, rejects, np.zeros(len(whole), np.int64), reasons)
+    pieces = Pieces(np.arange(len(whole)), rows, sentences, rejects, np.zeros(len(whole), np.int64), reasons, [])
     check_found([specs[i] for i in whole], [sources[i].dataset for i in whole], pieces)
 
 

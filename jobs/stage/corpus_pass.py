@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from jobs.engine.fan_out import AHEAD
 from jobs.engine.item import Item, Worker
 from jobs.stage.checks import require_corpus
 from jobs.stage.config import INGEST_ONLY, CorpusPassConfig
@@ -27,7 +28,7 @@ class CorpusPass:
         corpus: the entry of the corpus in run.json.
         shards: the corpus's, or groups of them.
         per_group: shards of a group.
-        placement, seed: as chosen.
+        placement, seed, prefetch: as chosen.
     """
 
     stage: Stage
@@ -36,6 +37,7 @@ class CorpusPass:
     per_group: int
     placement: Placement
     seed: int
+    prefetch: int
 
     @property
     def partials(self) -> list[Output]:
@@ -71,6 +73,7 @@ class CorpusPass:
             prepare,
             self.placement.holds,
             self.placement.workers,
+            ahead=self.prefetch if self.placement.reads_ahead else AHEAD,
         )
 
     def do(self, step: Step, each: Callable[[Item], None] | None = None, todo: list[Item] | None = None) -> list[Item]:
@@ -131,7 +134,7 @@ def begin_pass(
     if stage is None:
         return None
     shards = Shards(corpus["counts"]["sentences"], corpus["config"]["shard_size"] * per_group)
-    return CorpusPass(stage, corpus, shards, per_group, placement, config.seed)
+    return CorpusPass(stage, corpus, shards, per_group, placement, config.seed, config.prefetch)
 
 
 def describe(facts: ModelFacts) -> dict[str, Any]:

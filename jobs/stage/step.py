@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from jobs.engine.connect import pool_size
-from jobs.engine.fan_out import fan_out
+from jobs.engine.fan_out import AHEAD, fan_out
 from jobs.engine.item import Item, Worker
 from jobs.engine.progress import Progress
 from jobs.stage.config import StageConfig
@@ -33,6 +33,7 @@ class Step:
         holds: what a worker holds (`cpus`, `gpus`); a core, where nothing is said.
         workers: most workers; None for as many as the stage has.
         here: do it in this process, for work that is less than a worker's start.
+        ahead: items that a worker has with it, the one under way included.
     """
 
     name: str
@@ -46,6 +47,7 @@ class Step:
     holds: dict[str, Any] = field(default_factory=dict)
     workers: int | None = None
     here: bool = False
+    ahead: int = AHEAD
 
     def is_done(self, item: Item, store: Store, fingerprint: str) -> bool:
         """Tell whether all files of an item are whole; the last is looked at first, as the likeliest to be missing."""
@@ -75,6 +77,7 @@ class Step:
             workers=self.workers or workers,
             prepare=self.prepare,
             here=self.here,
+            ahead=self.ahead,
             **self.holds,
         )
 

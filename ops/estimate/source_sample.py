@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
+from ops.corpus.meta import check_keys
 from ops.corpus.sentences import SentenceFilter, Splitter
 from ops.estimate.spread import spread
 from ops.model.tokenizer import Tokenizer
@@ -27,6 +28,7 @@ class SourceSample:
         share: how much of the source it is; None where the source does not say how long it is.
         rows, sentences, rejects: counts; `sentences` are the usable ones.
         reasons: rejects by reason.
+        keys: metadata keys.
         hashes: those of the usable sentences.
         tables: the usable sentences, block by block.
         seconds: of one core for reading, splitting, cleaning, tokenizing and writing.
@@ -39,6 +41,7 @@ class SourceSample:
     sentences: int = 0
     rejects: int = 0
     reasons: Counter[str] = field(default_factory=Counter)
+    keys: set[str] = field(default_factory=set)
     hashes: set[bytes] = field(default_factory=set)
     tables: list[pa.Table] = field(default_factory=list)
     seconds: float = 0.0
@@ -83,6 +86,7 @@ def sample_source(
         sentence_filter = SentenceFilter(tokenizer, splitter)
         started = time.perf_counter()
         for block in sentence_filter.blocks(iter(begun)):
+            check_keys(sentence_filter.keys, pieces[number].file)
             sample.sentences += block.sentences.num_rows
             sample.rejects += block.rejects.num_rows
             sample.reasons.update(block.rejects["reason"].to_pylist())
@@ -90,6 +94,7 @@ def sample_source(
             sample.tables.append(block.sentences)
         sample.seconds += time.perf_counter() - started
         sample.rows += len(begun.rows)
+        sample.keys |= sentence_filter.keys
         seen += (extents[number] or 0.0) if begun.ended else extent_of(pieces[number], begun.rows)
     whole = sum(extent or 0.0 for extent in extents)
     sample.share = None if None in extents else min(seen / whole, 1.0) if whole else 1.0

@@ -26,7 +26,7 @@ def winners_bytes(neurons: int, k: int, poles: int, sentences: int) -> int:
         values = -np.sort(-rng.standard_normal((some, k)).astype(np.float32), axis=1)
         filled = np.ones((some, k), bool)
         winners[pole] = PoleWinners(values, rng.integers(0, max(sentences, 1), (some, k)), filled)
-    tables = winner_rows(np.ones(some, np.int16), rows.astype(np.int16), winners)
+    tables = winner_rows(np.ones(some, np.int16), rows.astype(np.int32), winners)
     return sum(map(stored_bytes, tables)) * neurons // some
 
 
@@ -37,8 +37,10 @@ def neurons_bytes(neurons: int, sentences: int) -> int:
     histogram = Histogram(edges)
     histogram.update(values)
     counts = histogram.result().cpu().numpy() * max(sentences // _PILOT, 1)
-    numbers = np.arange(_NEURONS, dtype=np.int16)
-    table = neuron_rows(numbers, numbers, Moments.of(values), {}, edges.numpy(), counts)
+    numbers = np.arange(_NEURONS)
+    table = neuron_rows(
+        numbers.astype(np.int16), numbers.astype(np.int32), Moments.of(values), {}, edges.numpy(), counts
+    )
     return stored_bytes(table) * neurons // _NEURONS
 
 
