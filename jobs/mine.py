@@ -62,9 +62,8 @@ def run(config: MineConfig) -> None:
     """Do the stage, or what is missing of it."""
     from jobs.stage.record import Run
     from jobs.stage.step import begin
-    from jobs.steps import mine_held_out as held_out
     from jobs.steps import mine_patterns as patterns
-    from jobs.steps.mine_tables import TABLES, count_rows, tables_step
+    from jobs.steps.mine_tables import count_rows, tables, tables_step
     from jobs.steps.mine_workers import mine_args, neuron_ranges, sentence_runs
     from ops.sentences.store import drop_sentences
 
@@ -81,21 +80,13 @@ def run(config: MineConfig) -> None:
     args = mine_args(config.out, annotate["fingerprint"], stage.fingerprint, config.seed, options)
     ranges, runs = neuron_ranges(args), sentence_runs(args)
 
-    stage.do(patterns.mine_step(args, ranges, "patterns", patterns.RangeMiner))
+    stage.do(patterns.mine_step(args, ranges))
     stage.do(patterns.unite_step(args, ranges))
-    stage.do(patterns.count_step(args, runs, "baseline", patterns.BaselineCounter))
+    stage.do(patterns.count_step(args, runs))
     stage.do(patterns.add_up_step(args, runs))
     stage.do(tables_step(args, ranges))
-    if not config.no_scores:
-        half = held_out.TRAINING
-        stage.do(patterns.mine_step(args, ranges, "training halves", held_out.TrainingMiner, half))
-        stage.do(patterns.unite_step(args, ranges, half))
-        stage.do(patterns.count_step(args, runs, "their baseline", held_out.TrainingCounter, half))
-        stage.do(patterns.add_up_step(args, runs, half))
-        stage.do(held_out.scores_step(args, ranges))
 
-    tables = TABLES if config.no_scores else (*TABLES, "scores")
-    stage.finish({table: count_rows(stage.store, table, ranges) for table in tables})
+    stage.finish({table: count_rows(stage.store, table, ranges) for table in tables(config.no_scores)})
     if not config.keep_partials:
         drop_sentences(args.sentences)
 

@@ -172,7 +172,7 @@ def _mine(
                 sentence, start = entry, offsets[entry]
             else:
                 start = np.int64(places[entry]) + 1
-                sentence = np.int64(sentence_of[start - 1])
+                sentence = int(sentence_of[start - 1])
             stop = offsets[sentence + 1]
             if sentence != current:
                 current = sentence

@@ -27,7 +27,7 @@ class Mined:
     offsets: Longs
 
     @classmethod
-    def grown(cls, parent: Sequence[Longs], item: Sequence[Longs], counts: Sequence[Longs]) -> Self:
+    def grown(cls, parent: Sequence[Longs], item: Sequence[NDArray[np.integer]], counts: Sequence[Longs]) -> Self:
         """Return the patterns of sets that were grown by an item at a time, one array for each set.
 
         Args:
@@ -40,13 +40,13 @@ class Mined:
         none = np.zeros(0, np.int64)
         patterns = Sequences.from_parents(np.concatenate([none, *shifted]), np.concatenate([none, *item]))
         found = np.concatenate([np.zeros((0, 3), np.int64), *counts])
-        return cls(patterns, *np.ascontiguousarray(found.T), offsets)
+        return cls(patterns, found[:, 0].copy(), found[:, 1].copy(), found[:, 2].copy(), offsets)
 
     def where(self, keep: NDArray[np.bool_]) -> Self:
         """Return the patterns that `keep [n_patterns]` marks."""
         kept = np.concatenate(([0], np.cumsum(keep, dtype=np.int64)))
-        columns = (self.support[keep], self.marked[keep], self.documents[keep])
-        return type(self)(self.patterns.take(keep), *columns, kept[self.offsets])
+        patterns = self.patterns.take(keep)
+        return type(self)(patterns, self.support[keep], self.marked[keep], self.documents[keep], kept[self.offsets])
 
 
 def by_document(sets: Sequences, documents: NDArray[np.int32]) -> NDArray[np.int32]:

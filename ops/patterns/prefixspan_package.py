@@ -45,5 +45,5 @@ def mine_sets(
         support = np.array([support for _, support in found], np.int64)
         counts.append(np.stack([support, where.support_within(marked[places]), where.distinct(codes)], axis=1))
         offsets.append(len(patterns))
-    columns = np.ascontiguousarray(np.concatenate(counts).T)
-    return Mined(Sequences.from_lists(patterns), *columns, np.array(offsets))
+    support, inside, n_documents = np.ascontiguousarray(np.concatenate(counts).T)
+    return Mined(Sequences.from_lists(patterns), support, inside, n_documents, np.array(offsets))

@@ -72,6 +72,7 @@ def test_without_tags_there_are_no_tag_properties(tmp_path: Path, monkeypatch: p
     profiler = Profiler(MiningView(open_corpus(tmp_path, monkeypatch, [Sentence(["a", "b"], meta={"k": "v"})])))
     assert [p.name for p in profiler.properties] == ["dataset", "words_per_sentence", "k"]
     assert [c.count.tolist() for c in profiler.count(np.array([0]))] == [[1], [0, 0, 1], [1]]
+    assert all(own.is_feature for own in profiler.properties)
     assert list(profiler.sums(np.array([0]))) == ["words_per_sentence"]
     assert [c.n for c in profiler.count(np.zeros(0, np.int64))] == [0, 0, 0]
 
