@@ -12,15 +12,18 @@ from ops.mine.properties import MAX_VALUES, Profiler, Property, Selection
 from ops.mine.sentence_sets import SentenceSets
 from ops.mine.value_counts import ValueCounts, count_in_sets
 from ops.statistics.association import Measures, measures, place_in_group
+from ops.statistics.false_discovery import q_values, selected_p_values
 
 Longs = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class Values:
     """Values of one property in several sets of sentences, a row each, by set, g2 and count descending, and value.
 
-    `set_of`, `value`, `count`, `n`, `baseline_count` and `baseline_n` are `[rows]`; `rank` counts from 0 in each set.
+    `set_of`, `value`, `count`, `n`, `baseline_count`, `baseline_n` and `docs` (the documents that the count comes from)
+    are `[rows]`; `rank` counts from 0 in each set.
     """
 
     set_of: Longs
@@ -29,6 +32,7 @@ class Values:
     n: Longs
     baseline_count: Longs
     baseline_n: Longs
+    docs: Longs
     rank: Longs
     measured: Measures
 
@@ -49,16 +53,18 @@ class Values:
             least: the fewest.
         """
         n_values = len(own.values)
-        found = count_in_sets(own.codes(selection), sets.members, sets.in_baseline, n_values, own.every_sentence)
-        set_of, value, count, inside = found.set_of, found.value, found.count, found.marked
+        found = count_in_sets(
+            own.codes(selection), sets.members, sets.in_baseline, sets.documents, n_values, own.every_sentence
+        )
+        set_of, value, count, inside, docs = found.set_of, found.value, found.count, found.marked, found.documents
         if not least:
             # Every value that the set or the baseline has, few enough for a table of them all.
-            table = np.zeros((2, len(sets), n_values), np.int64)
-            table[0, set_of, value], table[1, set_of, value] = count, inside
+            table = np.zeros((3, len(sets), n_values), np.int64)
+            table[:, set_of, value] = count, inside, docs
             set_of, value = np.nonzero((table[0] > 0) | (baseline.count > 0))
-            count, inside = table[0, set_of, value], table[1, set_of, value]
+            count, inside, docs = table[:, set_of, value]
         keep = np.flatnonzero((count >= least) & (found.n[set_of] > 0))
-        set_of, value, count, inside = set_of[keep], value[keep], count[keep], inside[keep]
+        set_of, value, count, inside, docs = set_of[keep], value[keep], count[keep], inside[keep], docs[keep]
         n, baseline_n = found.n[set_of], baseline.n - found.marked_n[set_of]
         elsewhere = baseline.count[value] - inside
         measured = measures(count, n, elsewhere, baseline_n)
@@ -71,9 +77,20 @@ class Values:
             n[order],
             elsewhere[order],
             baseline_n[order],
+            docs[order],
             rank,
             Measures(**{name: column[order] for name, column in vars(measured).items()}),
         )
+
+    def q_values(self, least: int) -> Floats:
+        """Return each row's false discovery rate within its set, NaN without a baseline.
+
+        Where values were left out that fewer than `least` have, p-values are those of `selected_p_values`; 0 is none.
+        """
+        q, has = np.full(len(self.value), np.nan), self.baseline_n > 0
+        counts = (self.count, self.n, self.baseline_count, self.baseline_n)
+        q[has] = q_values(selected_p_values(*(column[has] for column in counts), least), self.set_of[has])
+        return q
 
     def texts(self, own: Property) -> pa.Array:
         """Return the names of the values."""
@@ -91,9 +108,12 @@ def profile_rows(profiler: Profiler, baseline: Baseline, sets: SentenceSets, min
     selection = profiler.select(sets.rows)
     owners, tables = [], []
     for own, counts in sorted(zip(profiler.properties, baseline.values, strict=True), key=lambda p: p[0].name):
-        found = Values.count_out(own, selection, sets, counts, min_count if own.rare_left_out else 0)
+        least = min_count if own.rare_left_out else 0
+        found = Values.count_out(own, selection, sets, counts, least)
+        q = found.q_values(least)
         if own.rare_left_out:
-            found = found.where(found.rank < MAX_VALUES)
+            # Rates are over all values that enough winners have, before the cap.
+            q, found = q[found.rank < MAX_VALUES], found.where(found.rank < MAX_VALUES)
         rows = len(found.value)
         owners.append(found.set_of)
         tables.append(
@@ -105,6 +125,8 @@ def profile_rows(profiler: Profiler, baseline: Baseline, sets: SentenceSets, min
                     "n": pa.array(found.n),
                     **measured_columns(found.measured, np.arange(rows)),
                     "baseline_n": pa.array(found.baseline_n),
+                    "q_value": pa.array(q, pa.float64(), from_pandas=True),
+                    "docs": pa.array(found.docs, pa.int32()),
                     "rank": pa.array(found.rank + 1, pa.int32()),
                 }
             )

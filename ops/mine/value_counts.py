@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from ops.compiled import compiled
 from ops.mine.sentence_sets import sums_of_sets
+from ops.patterns.mined import by_document
 from ops.patterns.occurrences import Occurrences
 from ops.patterns.sequences import Sequences
 
@@ -30,6 +31,7 @@ class SetCounts:
     Attributes:
         offsets: set i has the entries `offsets[i]` to `offsets[i + 1] - 1`, in no order that means anything.
         value, count, marked: the value, how often it occurs, and how often in marked sentences, `[entries]`.
+        documents: how many documents it occurs in, `[entries]`.
         n, marked_n: out of how many, `[sets]`.
     """
 
@@ -37,6 +39,7 @@ class SetCounts:
     value: Counts
     count: Counts
     marked: Counts
+    documents: Counts
     n: Counts
     marked_n: Counts
 
@@ -46,19 +49,25 @@ class SetCounts:
         return np.repeat(np.arange(len(self.n)), np.diff(self.offsets))
 
 
-def count_in_sets(values: Sequences, sets: Sequences, marked: Bools, n_values: int, every_sentence: bool) -> SetCounts:
+def count_in_sets(
+    values: Sequences, sets: Sequences, marked: Bools, documents: Codes, n_values: int, every_sentence: bool
+) -> SetCounts:
     """Count the values of the members of each set.
 
     Args:
         values: those of each sentence, as often as they count, below `n_values`.
         sets: the members of each set, as places among the sentences.
         marked: the sentences that are counted apart too, `[sentences]`.
+        documents: the code of each sentence's document, `[sentences]`.
         n_values: how many values there are.
         every_sentence: count out of all sentences, not out of all values that they have.
     """
     # numpy's zeros cost nothing until touched, which matters where millions of words are known but few occur.
-    count, inside = np.zeros(n_values, np.int64), np.zeros(n_values, np.int64)
-    counted = _count_in_sets(values.items, values.offsets, sets.items, sets.offsets, marked, count, inside)
+    count, inside, seen, last = (np.zeros(n_values, np.int64) for _ in range(4))
+    members = by_document(sets, documents)
+    counted = _count_in_sets(
+        values.items, values.offsets, members, sets.offsets, marked, documents, count, inside, seen, last
+    )
     of_each = np.ones(len(values), np.int64) if every_sentence else values.lengths
     return SetCounts(*counted, sums_of_sets(of_each, sets), sums_of_sets(of_each * marked, sets))
 
@@ -92,11 +101,24 @@ def _is_first(items: Codes, offsets: Counts, last: Codes) -> Bools:
 
 @compiled
 def _count_in_sets(
-    items: Codes, offsets: Counts, members: Codes, starts: Counts, marked: Bools, count: Counts, inside: Counts
-) -> tuple[Counts, Counts, Counts, Counts]:
-    """Return each set's first entry, and value, count and marked count of all; `count` and `inside` are zero."""
+    items: Codes,
+    offsets: Counts,
+    members: Codes,
+    starts: Counts,
+    marked: Bools,
+    documents: Codes,
+    count: Counts,
+    inside: Counts,
+    seen: Counts,
+    last: Counts,
+) -> tuple[Counts, Counts, Counts, Counts, Counts]:
+    """Return each set's first entry, and of all the value, its count, marked count and documents.
+
+    A document's members follow each other. The last four arguments, `[n_values]`, are zero, before and after.
+    """
     entries = np.zeros(starts.size, np.int64)
     value, total, marked_total = np.empty(1024, np.int64), np.empty(1024, np.int64), np.empty(1024, np.int64)
+    in_documents = np.empty(1024, np.int64)
     found = 0
     for number in range(starts.size - 1):
         for entry in range(starts[number], starts[number + 1]):
@@ -106,17 +128,27 @@ def _count_in_sets(
                 item = items[place]
                 if count[item] == 0:
                     if found == value.size:
-                        value, total, marked_total = _longer(value), _longer(total), _longer(marked_total)
+                        value, total = _longer(value), _longer(total)
+                        marked_total, in_documents = _longer(marked_total), _longer(in_documents)
                     value[found] = item
                     found += 1
                 count[item] += 1
                 inside[item] += mark
+                if last[item] != documents[sentence] + 1:
+                    last[item] = documents[sentence] + 1
+                    seen[item] += 1
         for index in range(entries[number], found):
             item = value[index]
-            total[index], marked_total[index] = count[item], inside[item]
-            count[item], inside[item] = 0, 0
+            total[index], marked_total[index], in_documents[index] = count[item], inside[item], seen[item]
+            count[item], inside[item], seen[item], last[item] = 0, 0, 0, 0
         entries[number + 1] = found
-    return entries, value[:found].copy(), total[:found].copy(), marked_total[:found].copy()
+    return (
+        entries,
+        value[:found].copy(),
+        total[:found].copy(),
+        marked_total[:found].copy(),
+        in_documents[:found].copy(),
+    )
 
 
 @compiled

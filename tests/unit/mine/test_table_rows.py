@@ -28,7 +28,8 @@ from ops.patterns.sequences import Sequences
 from ops.penn import PUNCTUATION_TAGS, tag_class
 from ops.sentences.mining_view import MiningView
 from ops.sentences.store import SentenceStore
-from ops.statistics.false_discovery import q_values, selected_p_values
+from ops.statistics.association import signed_g2
+from ops.statistics.false_discovery import p_values, q_values, selected_p_values
 from tests.unit.small_corpus import Sentence, open_corpus, random_sentences
 
 LENGTH, GAP, SHARE, FLOOR = 3, 1, 0.1, 2
@@ -233,7 +234,25 @@ def test_profiles(mined: Mined, sentences: list[Sentence]) -> None:
             for row in own:
                 value = row["value"]
                 assert (row["count"], row["n"], row["baseline_n"]) == (counts[value], n, baseline_n)
+                assert row["docs"] == len({s.doc_id for s in winners if count([s], name)[0][value]})
                 same(row, measured(counts[value], n, elsewhere[value], baseline_n))
+            expected = [None] * len(own)
+            if baseline_n and own:
+                a, c = ([counter[r["value"]] for r in own] for counter in (counts, elsewhere))
+                p = selected_p_values(a, n, c, baseline_n, FLOOR) if cut else p_values(signed_g2(a, n, c, baseline_n))
+                expected = [pytest.approx(q) for q in q_values(p)]
+            assert [r["q_value"] for r in own] == expected
+
+
+def test_rates_of_a_profile_are_taken_before_its_cap(
+    mined: Mined, sentences: list[Sentence], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = mined.rows(profile_rows(mined.profiler, mined.baseline, mined.sets, FLOOR))
+    monkeypatch.setattr("ops.mine.profile_rows.MAX_VALUES", 1)
+    capped = mined.rows(profile_rows(mined.profiler, mined.baseline, mined.sets, FLOOR))
+    cut = ("noun", "verb", "adjective", "author", "topic")
+    assert any(r["property"] in cut and r["rank"] > 1 for r in whole[0])
+    assert capped == [[r for r in rows if r["rank"] == 1 or r["property"] not in cut] for rows in whole]
 
 
 def count(sentences: list[Sentence], name: str) -> tuple[Counter[str], int]:

@@ -16,12 +16,17 @@ def test_values_are_counted_in_each_set_as_by_hand(lists, every_sentence, data):
     places = st.lists(st.integers(0, len(lists) - 1), unique=True)
     sets = data.draw(st.lists(places, max_size=5))
     marked = data.draw(st.lists(st.booleans(), min_size=len(lists), max_size=len(lists)))
+    codes = data.draw(st.lists(st.integers(0, 3), min_size=len(lists), max_size=len(lists)))
+    documents = np.array(codes, np.int32)
     values = Sequences.from_lists(lists)
-    found = count_in_sets(values, Sequences.from_lists(sets), np.array(marked, bool), 6, every_sentence)
+    found = count_in_sets(values, Sequences.from_lists(sets), np.array(marked, bool), documents, 6, every_sentence)
     entries = list(zip(found.set_of, found.value, found.count, found.marked, strict=True))
     assert len({(number, value) for number, value, *_ in entries}) == len(entries)
     for number, members in enumerate(sets):
         inside = [m for m in members if marked[m]]
+        own_documents = zip(found.value, found.documents, found.set_of, strict=True)
+        in_documents = {value: n for value, n, own in own_documents if own == number}
+        assert in_documents == {v: len({codes[m] for m in members if v in lists[m]}) for v in in_documents}
         for place, own in ((2, members), (3, inside)):
             expected = Counter(value for m in own for value in lists[m])
             assert {e[1]: e[place] for e in entries if e[0] == number and e[place]} == dict(expected)
