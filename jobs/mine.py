@@ -33,6 +33,9 @@ class MineConfig(StageConfig):
     word_max_length: int = Field(4, ge=1, description="most words of a pattern")
     word_max_gap: int = Field(4, ge=-1, description="most words skipped between neighbours of a pattern; -1: no limit")
     word_case: Literal["keep", "lower"] = Field("keep", description="words as written, or folded to lower case")
+    punctuation: Literal["drop", "keep"] = Field(
+        "drop", description="leave punctuation out of word and tag patterns, or keep it in"
+    )
     tag_min_support: float = Field(
         0.01, gt=0, le=1, description="least share of the winners that contain a tag pattern"
     )

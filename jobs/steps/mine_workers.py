@@ -87,7 +87,7 @@ class MiningWorker:
     def __init__(self, args: MineArgs) -> None:
         self.args, self.store, o = args, Store(args.out), args.options
         self.sentences = open_sentences(self.store, CODES, args.sentences)
-        self.text = MiningView(self.sentences, o["word_case"], o["subtree_root"] == "collapse")
+        self.text = MiningView(self.sentences, o["word_case"], o["subtree_root"] == "collapse", o["punctuation"])
         self.kinds: dict[str, PatternKind] = {}
         for name, column in (("word", "words"), ("tag", "tags")):
             if self.sentences.has[column]:

@@ -52,16 +52,22 @@ class Selection:
 
     def words_of(self, name: str) -> Sequences:
         """Return the words of one tag class, a name of `TAG_CLASSES`, in each sentence."""
-        words, tags = self._words_and_tags
-        return words.where(self._class_of[tags.items] == TAG_CLASSES.index(name))
+        words, tags, is_mark = self._items
+        return words.where(~is_mark & (self._class_of[tags.items] == TAG_CLASSES.index(name)))
+
+    @property
+    def marks(self) -> Sequences:
+        """The punctuation marks of each sentence, as words."""
+        words, _, is_mark = self._items
+        return words.where(is_mark)
 
     def count_of(self, name: str) -> Longs:
         """Return how many tags of one tag class each sentence has."""
         return self.tag_classes.where(self.tag_classes.items == TAG_CLASSES.index(name)).lengths
 
     @cached_property
-    def _words_and_tags(self) -> tuple[Sequences, Sequences]:
-        return self.view.words_and_tags(self.rows)
+    def _items(self) -> tuple[Sequences, Sequences, npt.NDArray[np.bool_]]:
+        return self.view.items(self.rows)
 
 
 @dataclass(frozen=True)
@@ -119,7 +125,7 @@ class Profiler:
     """Counts the properties of sentences.
 
     `dataset` and each meta key count sentences among those that have the key, `words_per_sentence` sentences by length,
-    `tag` and `tag_class` tokens, `noun`, `verb` and `adjective` sentences that contain the word.
+    `tag` and `tag_class` tokens, `noun`, `verb`, `adjective` and `punctuation` sentences that contain the word or mark.
 
     Args:
         view: the sentences, as mining sees them.
@@ -155,10 +161,13 @@ class Profiler:
                 for name in ("noun", "verb", "adjective")
             ),
         ]
+        # Where there are no tags marks are known by themselves.
+        marks = values_within("punctuation", self.view.word_names, lambda s: s.marks)
         yield from of_sentences
         if store.has["tags"]:
             yield from of_tags
-        taken = {own.name for own in (*of_sentences, *of_tags)}
+        yield marks
+        taken = {own.name for own in (*of_sentences, *of_tags, marks)}
         for key, (values, codes) in store.meta.items():
             name = f"meta:{key}" if key in taken else key
             yield one_value(name, values, partial(Selection.take, column=codes), True)

@@ -119,7 +119,7 @@ def test_the_evidence_is_the_sum_of_the_weights_of_what_the_sentence_has(
                 first, stop = features.sets.offsets[number : number + 2]
                 weights = dict(zip(features.sets.items[first:stop].tolist(), features.weights[first:stop], strict=True))
                 topic = {sentence.meta["topic"]} if property_.name == "topic" else {"docs", str(len(sentence.words))}
-                held = set(sentence.words) if property_.name == "noun" else topic
+                held = set(sentence.words) if property_.name in ("noun", "punctuation") else topic
                 total += sum(w for value, w in weights.items() if property_.values[value] in held)
             assert scores[place] == pytest.approx(total)
             place += 1

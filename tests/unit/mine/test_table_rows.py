@@ -33,7 +33,18 @@ from ops.statistics.false_discovery import p_values, q_values, selected_p_values
 from tests.unit.small_corpus import Sentence, open_corpus, random_sentences
 
 LENGTH, GAP, SHARE, FLOOR = 3, 1, 0.1, 2
-PROPERTIES = ("dataset", "words_per_sentence", "tag", "tag_class", "noun", "verb", "adjective", "author", "topic")
+PROPERTIES = (
+    "dataset",
+    "words_per_sentence",
+    "tag",
+    "tag_class",
+    "noun",
+    "verb",
+    "adjective",
+    "punctuation",
+    "author",
+    "topic",
+)
 
 
 class Mined:
@@ -225,7 +236,7 @@ def test_profiles(mined: Mined, sentences: list[Sentence]) -> None:
             own = [r for r in rows if r["property"] == name]
             counts, n = count(winners, name)
             elsewhere, baseline_n = count(others, name)
-            cut = name in ("noun", "verb", "adjective", "author", "topic")
+            cut = name in ("noun", "verb", "adjective", "punctuation", "author", "topic")
             kept = {v for v in counts | elsewhere if counts[v] >= (FLOOR if cut else 0)}
             assert {r["value"] for r in own} == (kept if n else set())
             assert [r["rank"] for r in own] == list(range(1, len(own) + 1))
@@ -250,7 +261,7 @@ def test_rates_of_a_profile_are_taken_before_its_cap(
     whole = mined.rows(profile_rows(mined.profiler, mined.baseline, mined.sets, FLOOR))
     monkeypatch.setattr("ops.mine.profile_rows.MAX_VALUES", 1)
     capped = mined.rows(profile_rows(mined.profiler, mined.baseline, mined.sets, FLOOR))
-    cut = ("noun", "verb", "adjective", "author", "topic")
+    cut = ("noun", "verb", "adjective", "punctuation", "author", "topic")
     assert any(r["property"] in cut and r["rank"] > 1 for r in whole[0])
     assert capped == [[r for r in rows if r["rank"] == 1 or r["property"] not in cut] for rows in whole]
 
@@ -265,6 +276,7 @@ def count(sentences: list[Sentence], name: str) -> tuple[Counter[str], int]:
     per_sentence = {
         "dataset": lambda s: {s.dataset},
         "words_per_sentence": lambda s: {str(len(s.words))},
+        "punctuation": lambda s: {"."} & set(s.words),
     }.get(name, lambda s: {w for w, t in zip(s.words, s.tags, strict=True) if tag_class(t) == name})
     return Counter(v for s in sentences for v in per_sentence(s)), len(sentences)
 
