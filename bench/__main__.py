@@ -6,6 +6,7 @@ import sys
 NAMES = (
     "english",
     "ingest",
+    "mine",
     "mining",
     "mixing",
     "psi",

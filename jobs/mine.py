@@ -36,6 +36,9 @@ class MineConfig(StageConfig):
     word_max_length: int = Field(4, ge=1, description="most words of a pattern")
     word_max_gap: int = Field(4, ge=-1, description="most words skipped between neighbours of a pattern; -1: no limit")
     word_case: Literal["keep", "lower"] = Field("keep", description="words as written, or folded to lower case")
+    punctuation: Literal["drop", "keep"] = Field(
+        "drop", description="leave punctuation out of word and tag patterns, or keep it in"
+    )
     tag_min_support: float = Field(
         0.01, gt=0, le=1, description="least share of the winners that contain a tag pattern"
     )
@@ -75,7 +78,7 @@ def do(config: MineConfig, record: "Run") -> None:
     from jobs.stage.dry_run import DryRun
     from jobs.stage.step import begin
     from jobs.steps.mine_steps import mine_steps
-    from jobs.steps.mine_tables import TABLES, count_rows
+    from jobs.steps.mine_tables import count_rows, tables
     from jobs.steps.mine_workers import mine_args, neuron_ranges, sentence_runs
     from ops.sentences.store import drop_sentences
 
@@ -94,11 +97,10 @@ def do(config: MineConfig, record: "Run") -> None:
     args = mine_args(config.out, annotate["fingerprint"], stage.fingerprint, config.seed, options)
     ranges, runs = neuron_ranges(args), sentence_runs(args)
 
-    for step in mine_steps(args, ranges, runs, not config.no_scores):
+    for step in mine_steps(args, ranges, runs):
         stage.do(step)
 
-    tables = TABLES if config.no_scores else (*TABLES, "scores")
-    stage.finish({table: count_rows(stage.store, table, ranges) for table in tables})
+    stage.finish({table: count_rows(stage.store, table, ranges) for table in tables(config.no_scores)})
     if not config.keep_partials:
         drop_sentences(args.sentences)
 

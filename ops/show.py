@@ -5,7 +5,7 @@ from typing import Any
 Rows = list[dict[str, Any]]
 
 # Properties of `profiles/` that have a place of their own; every other one is shown under its name.
-_WORD_CLASSES = (("noun", "Nouns"), ("verb", "Verbs"), ("adjective", "Adjectives"))
+_WORD_CLASSES = (("noun", "Nouns"), ("verb", "Verbs"), ("adjective", "Adjectives"), ("punctuation", "Punctuation"))
 _PLACED = {"words_per_sentence", "tag", "tag_class", *(name for name, _ in _WORD_CLASSES)}
 _PATTERNS = (("word", "Word patterns"), ("tag", "Part-of-speech patterns"), ("subtree", "Subtrees"))
 

@@ -16,7 +16,7 @@ MOST_SENTENCES = 100_000  # that some neurons are timed on: all of them are coun
 # Of one neuron and pole without the held-out scores, which take as long again. Measured: 2,304 neurons and 100 winners
 # (jobs/mine.py), 10,000 winners (docs/scale.md), and the tables of the former.
 SET_S, WINNER_S, SET_BYTES = 0.05, 12e-6, 33_000
-FIGURE_STEPS = ("mine: patterns", "mine: training halves")
+FIGURE_STEPS = ("mine: patterns", "mine: tables")
 
 
 def plan_mine(record: DryRun, stage: Stage, seed: int, options: dict[str, Any], scores: bool) -> None:
@@ -36,12 +36,12 @@ def plan_mine(record: DryRun, stage: Stage, seed: int, options: dict[str, Any], 
     args = MineArgs(record.store.uri, annotate["fingerprint"], stage.fingerprint, Neurons(widths), seed, options)
     ranges = [{"range": i} for i, _ in enumerate(spans(sum(widths), NEURONS_PER_RANGE))]
     runs = [{"run": i} for i, _ in enumerate(spans(sentences, SENTENCES_PER_COUNT))]
-    steps = list(mine_steps(args, ranges, runs, scores))
+    steps = mine_steps(args, ranges, runs)
     missing = {step.name: len(stage.missing(step)) for step in steps}
 
     mined = None
     if not expected and record.store.local and sentences <= MOST_SENTENCES:
-        mined = time_neurons(record.store, args, sentences, scores)
+        mined = time_neurons(record.store, args, sentences)
     seconds = 0.0
     for step in steps:
         left = missing[step.name]

@@ -9,14 +9,14 @@ from math import log2
 from jobs.stage.layout import STAGES, range_file
 from jobs.stage.step import Step
 from jobs.steps.mine_steps import mine_steps
-from jobs.steps.mine_workers import MineArgs
+from jobs.steps.mine_workers import MINED, MineArgs
 from ops.mine.candidates import unite
 from ops.sentences.store import drop_sentences, has_copy
 from ops.storage.store import Store
 from ops.topk.neurons import neuron_and_pole
 
-NEURONS = 8  # that are timed, side by side as in a range; one goes before them for what is compiled at first use
-COUNTED = ("mine: baseline", "mine: their baseline")
+NEURONS = 32  # that are timed, side by side as in a range; one goes before them for what is compiled at first use
+COUNTED = ("mine: baseline",)
 
 
 @dataclass
@@ -41,14 +41,13 @@ class MinedNeurons:
         return float(self.seconds[step] * (neurons / self.neurons) ** power)
 
 
-def time_neurons(store: Store, args: MineArgs, sentences: int, scores: bool) -> MinedNeurons:
+def time_neurons(store: Store, args: MineArgs, sentences: int) -> MinedNeurons:
     """Take some neurons through all steps.
 
     Args:
         store: the run's folder, on this machine.
         args: what the workers would be made from.
         sentences: that are annotated.
-        scores: whether the held-out scores are wanted.
     """
     known = has_copy(args.sentences)
     middle = len(args.neurons) // 2
@@ -61,7 +60,7 @@ def time_neurons(store: Store, args: MineArgs, sentences: int, scores: bool) -> 
             ranges = [{"range": 0, "first": middle, "stop": end}]
             runs = [{"run": 0, "first": 0, "stop": sentences}]
             scratch = Store(folder)
-            for step in mine_steps(replace(args, out=folder), ranges, runs, scores):
+            for step in mine_steps(replace(args, out=folder), ranges, runs):
                 mined.seconds[step.name] = _time(step)
             mined.bytes_per_neuron = sum(map(scratch.size, STAGES["mine"].tables)) / (end - middle)
             mined.growth = _growth(scratch, middle, end)
@@ -83,7 +82,7 @@ def _growth(store: Store, first: int, stop: int) -> float:
     with store.parquet(range_file(0).path) as file:
         candidates = file.read()
     middle = (first + stop) // 2
-    neuron, _ = neuron_and_pole(candidates["set"].to_numpy())
+    neuron, _ = neuron_and_pole(candidates["set"].to_numpy() // len(MINED))
     half, whole = unite([candidates.filter(neuron < middle)]).num_rows, unite([candidates]).num_rows
     if not half:
         return 1.0

@@ -155,28 +155,31 @@ def vocabulary_path() -> str:
     return f"{CODES}/vocabulary.parquet"
 
 
-# mine: `prefix` is empty for the winners' patterns and `training-` for those of the held-out score's training halves
+# mine
 
 
-def range_file(number: int, prefix: str = "") -> Output:
+def range_file(number: int) -> Output:
     """Return the file of the candidates of a range of neurons."""
-    stem = f"{prefix}{number:05d}" if prefix else f"range-{number:05d}"
-    return Output(f"{STAGES['mine'].partials}/{stem}.parquet", f"range-{number}")
+    return _mine_file(f"range-{number:05d}", f"range-{number}")
 
 
-def run_file(number: int, prefix: str = "") -> Output:
+def run_file(number: int) -> Output:
     """Return the file of the counts over a run of baseline sentences."""
-    return Output(f"{STAGES['mine'].partials}/{prefix}run-{number:05d}.parquet", f"run-{number}")
+    return _mine_file(f"run-{number:05d}", f"run-{number}")
 
 
-def union_file(prefix: str = "") -> Output:
+def union_file() -> Output:
     """Return the file of all ranges' candidates, each once."""
-    return Output(f"{STAGES['mine'].partials}/{prefix}union.parquet", "union")
+    return _mine_file("union", "union")
 
 
-def totals_file(prefix: str = "") -> Output:
+def totals_file() -> Output:
     """Return the file of the counts over the whole baseline."""
-    return Output(f"{STAGES['mine'].partials}/{prefix}totals.parquet", "totals")
+    return _mine_file("totals", "totals")
+
+
+def _mine_file(stem: str, name: str) -> Output:
+    return Output(f"{STAGES['mine'].partials}/{stem}.parquet", name)
 
 
 # psi

@@ -4,64 +4,46 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from jobs.engine.item import Item, Worker
+from jobs.engine.item import Item
 from jobs.stage.layout import Output, range_file, run_file, totals_file, union_file
 from jobs.stage.step import Step
 from jobs.steps.mine_workers import MineArgs, MiningWorker, commit
 from ops.mine.baseline_counts import add_up, baseline_table
-from ops.mine.candidates import SCHEMA, from_keys, mine_winners, unite
+from ops.mine.candidates import from_keys, mine_candidates, unite
+from ops.mine.held_out_sets import HeldOutSets
 from ops.mine.properties import Profiler
 from ops.storage.store import Store
 
 
-def mine_step(args: MineArgs, ranges: list[Item], what: str, worker: Callable[..., Worker], prefix: str = "") -> Step:
-    """Return the step that mines the winners of each range of neurons.
-
-    Args:
-        args: what the workers are made from.
-        ranges: as `neuron_ranges` returns them.
-        what: shown with its progress.
-        worker: does an item.
-        prefix: what the names of its files begin with: empty, or `mine_held_out.TRAINING`.
-    """
+def mine_step(args: MineArgs, ranges: list[Item]) -> Step:
+    """Return the step that mines the winners of each range of neurons, and the training halves of its sets."""
 
     def outputs(item: Item) -> list[Output]:
-        return [range_file(item["range"], prefix)]
+        return [range_file(item["range"])]
 
-    return Step(f"mine: {what}", ranges, outputs, worker, {"args": args}, "ranges of neurons")
+    return Step("mine: patterns", ranges, outputs, RangeMiner, {"args": args}, "ranges of neurons")
 
 
-def count_step(args: MineArgs, runs: list[Item], what: str, worker: Callable[..., Worker], prefix: str = "") -> Step:
-    """Return the step that counts all candidates over each run of baseline sentences.
-
-    Args:
-        args: what the workers are made from.
-        runs: as `sentence_runs` returns them.
-        what: shown with its progress.
-        worker: does an item.
-        prefix: what the names of its files begin with: empty, or `mine_held_out.TRAINING`.
-    """
+def count_step(args: MineArgs, runs: list[Item]) -> Step:
+    """Return the step that counts all candidates over each run of baseline sentences."""
 
     def outputs(item: Item) -> list[Output]:
-        return [run_file(item["run"], prefix)]
+        return [run_file(item["run"])]
 
-    return Step(f"mine: {what}", runs, outputs, worker, {"args": args}, "runs of sentences")
+    return Step("mine: baseline", runs, outputs, BaselineCounter, {"args": args}, "runs of sentences")
 
 
-def unite_step(args: MineArgs, ranges: list[Item], prefix: str = "") -> Step:
+def unite_step(args: MineArgs, ranges: list[Item]) -> Step:
     """Return the step, done in this process, that puts the candidates of all ranges together, each once."""
-    files = [range_file(item["range"], prefix).path for item in ranges]
-    return _joined(args, files, union_file(prefix), unite)
+    return _joined(args, [range_file(item["range"]).path for item in ranges], union_file(), unite)
 
 
-def add_up_step(args: MineArgs, runs: list[Item], prefix: str = "") -> Step:
+def add_up_step(args: MineArgs, runs: list[Item]) -> Step:
     """Return the step, done in this process, that adds up the counts of all runs."""
-    files = [run_file(item["run"], prefix).path for item in runs]
-    return _joined(args, files, totals_file(prefix), add_up)
+    return _joined(args, [run_file(item["run"]).path for item in runs], totals_file(), add_up)
 
 
 def _joined(args: MineArgs, files: list[str], output: Output, join: Callable[[Iterator[pa.Table]], pa.Table]) -> Step:
@@ -95,41 +77,41 @@ class Joiner:
 
 
 class RangeMiner(MiningWorker):
-    """Mines the winners of one range of neurons after another."""
+    """Mines one range of neurons after another."""
+
+    def __init__(self, args: MineArgs) -> None:
+        super().__init__(args)
+        self.draws = None if args.options["no_scores"] else HeldOutSets(self.sentences, args.seed)
 
     def __call__(self, item: Item, prepared: Any) -> Item:
         """Mine one range and commit its candidates."""
+        number, winners = self.winners(item)
+        sets = [self.winner_sets(number, winners)]
+        if self.draws is not None:
+            sets.append(self.training_sets(number, self.draws.draw(number, winners)))
         floor = self.args.options["min_count"]
-        tables = [mine_winners(w, self.kinds.values(), floor) for w in self.winners(item["first"], item["stop"])]
-        table = pa.concat_tables([SCHEMA.empty_table(), *tables])
-        commit(self.store, range_file(item["range"]), table, self.args.fingerprint)
+        table = pa.concat_tables([mine_candidates(some, self.kinds.values(), floor) for some in sets])
+        commit(self.store, range_file(item["range"]), table.unify_dictionaries(), self.args.fingerprint)
         return {"patterns": table.num_rows}
 
 
 class BaselineCounter(MiningWorker):
-    """Counts all candidates and all properties over runs of baseline sentences."""
-
-    prefix = ""
+    """Counts all candidates and all properties over runs of baseline sentences, training and test documents apart."""
 
     def __init__(self, args: MineArgs) -> None:
         super().__init__(args)
-        with self.store.parquet(union_file(self.prefix).path) as file:
+        with self.store.parquet(union_file().path) as file:
             union = file.read()
-        self.keys, self.counters = {}, {}
+        self.patterns = {}
         for name, kind in self.kinds.items():
-            self.keys[name] = union["key"].filter(pc.equal(union["kind"], name)).combine_chunks()
-            self.counters[name] = kind.counter(from_keys(self.keys[name]))
+            keys = union["key"].filter(pc.equal(union["kind"], name)).combine_chunks()
+            self.patterns[name] = (keys, kind.counter(from_keys(keys)))
         self.profiler = Profiler(self.text)
 
     def __call__(self, item: Item, prepared: Any) -> Item:
         """Count over one run of the store's rows and commit the counts."""
-        rows = self.rows(item)
-        patterns = {name: (self.keys[name], self.counters[name](rows)) for name in self.kinds}
-        table = baseline_table(len(rows), patterns, self.profiler, rows)
-        commit(self.store, run_file(item["run"], self.prefix), table, self.args.fingerprint)
-        return {"sentences": len(rows)}
-
-    def rows(self, item: Item) -> npt.NDArray[np.int64]:
-        """Return the baseline's rows of one run."""
         rows = item["first"] + np.flatnonzero(self.sentences.baseline[item["first"] : item["stop"]])
-        return np.asarray(rows)
+        trains = self.trains[rows]
+        table = baseline_table(self.patterns, self.profiler, (rows[trains], rows[~trains]))
+        commit(self.store, run_file(item["run"]), table, self.args.fingerprint)
+        return {"sentences": len(rows)}

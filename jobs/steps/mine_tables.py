@@ -5,29 +5,45 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from jobs.engine.item import Item
 from jobs.stage.layout import Output, range_file, table_part, totals_file
 from jobs.stage.step import Step
-from jobs.steps.mine_workers import MineArgs, MiningWorker
-from ops.mine.baseline_counts import Baseline, read_baseline
-from ops.mine.candidates import least_support
+from jobs.steps.mine_workers import Longs, MineArgs, MiningWorker
+from ops.mine.baseline_counts import read_baselines
+from ops.mine.held_out_sets import SETS, HeldOutSets, draw_others, others_of
+from ops.mine.mean_rows import mean_rows
+from ops.mine.pattern_rows import pattern_rows
+from ops.mine.profile_rows import profile_rows
 from ops.mine.properties import Profiler
-from ops.mine.table_rows import mean_rows, pattern_rows, profile_rows, row_groups
+from ops.mine.representation import represent
+from ops.mine.row_groups import row_groups
+from ops.mine.score_sets import score_sets
+from ops.patterns.sequences import Sequences
 from ops.schema import group_rows, schema
 from ops.storage.store import Store
 from ops.storage.tables import part_name, write_part
 from ops.topk.neurons import POLES, neuron_and_pole
 
-TABLES = ("patterns", "profiles", "means")  # in the order of their commit
+COLUMNS = {
+    "own": ("auc", "auc_low", "auc_high"),
+    "matched": ("matched_auc", "matched_low", "matched_high"),
+    "random": ("random_auc", "random_low", "random_high"),
+}
+MAX_OTHERS = 1_000
+
+
+def tables(no_scores: bool) -> tuple[str, ...]:
+    """Return the tables that are written, in the order of their commit."""
+    found = ("patterns", "profiles", "means", "scores")
+    return found[:-1] if no_scores else found
 
 
 def tables_step(args: MineArgs, ranges: list[Item]) -> Step:
-    """Return the step that writes patterns/, profiles/ and means/."""
+    """Return the step that writes all tables."""
 
     def outputs(item: Item) -> list[Output]:
-        return table_outputs(item, TABLES)
+        return table_outputs(item, tables(args.options["no_scores"]))
 
     return Step("mine: tables", ranges, outputs, RangeFinisher, {"args": args}, "ranges of neurons")
 
@@ -53,44 +69,52 @@ class RangeFinisher(MiningWorker):
         super().__init__(args)
         self.profiler = Profiler(self.text)
         with self.store.parquet(totals_file().path) as file:
-            self.baseline: Baseline = read_baseline(file.read(), self.profiler)
+            self.baseline, self.training = read_baselines(file.read(), self.profiler)
+        self.draws = None if args.options["no_scores"] else HeldOutSets(self.sentences, args.seed)
+        tested = np.flatnonzero(self.sentences.baseline & ~self.trains)
+        self.others = draw_others(tested, MAX_OTHERS, args.seed)
 
     def __call__(self, item: Item, prepared: Any) -> Item:
         """Finish one range."""
         with self.store.parquet(range_file(item["range"]).path) as file:
-            candidates = file.read()
-        tables: dict[str, dict[int, list[pa.Table]]] = {table: {} for table in TABLES}
-        options = self.args.options
-        for winners in self.winners(item["first"], item["stop"]):
-            neuron, pole = neuron_and_pole(winners.number)
-            layer, unit = (int(n[0]) for n in self.args.neurons.layer_and_unit(np.array([neuron])))
-            named = {"layer": layer, "unit": unit, "pole": POLES[pole]}
-            own = candidates.filter(pc.equal(candidates["set"], winners.number))
-            n1, n2 = len(winners.rows), self.baseline.sentences - int(winners.in_baseline.sum())
-            found: dict[str, list[pa.Table]] = {table: [] for table in TABLES}
-            for name in sorted(self.kinds):
-                kind = self.kinds[name]
-                found["patterns"].append(
-                    pattern_rows(
-                        own.filter(pc.equal(own["kind"], name)), kind, self.baseline, n1, n2,
-                        least_support(kind.min_support, n1, options["min_count"]),
-                        options["productivity"], options["max_patterns"],
-                    )
-                )  # fmt: skip
-            found["profiles"].append(profile_rows(self.profiler, self.baseline, winners, options["min_count"]))
-            found["means"].append(mean_rows(self.profiler, self.baseline, winners))
-            for table, rows in found.items():
-                tables[table].setdefault(neuron, []).extend(_named(part, named, table) for part in rows)
-        for table, output in zip(TABLES, table_outputs(item, TABLES), strict=True):
-            neurons = [pa.concat_tables(parts) for parts in tables[table].values()]
-            footer = output.footer(self.args.fingerprint, sum(t.num_rows for t in neurons))
-            groups = row_groups(neurons, group_rows(table))
-            write_part(self.store, table, item["range"], schema(table), groups, self.args.fingerprint, footer)
+            candidates = file.read().unify_dictionaries()
+        number, winners = self.winners(item)
+        sets, o = self.winner_sets(number, winners), self.args.options
+        floor, filters = o["min_count"], (o["productivity"], o["max_patterns"])
+        found = {
+            "patterns": pattern_rows(candidates, self.kinds.values(), self.baseline, sets, floor, *filters),
+            "profiles": profile_rows(self.profiler, self.baseline, sets, floor),
+            "means": mean_rows(self.profiler, self.baseline, sets),
+        }
+        for table, (owner, rows) in found.items():
+            self._write(item, table, number[owner], rows)
+        if self.draws is not None:
+            drawn = self.draws.draw(number, winners)
+            self._write(item, "scores", number, self._scores(candidates, number, drawn))
         return {"range": item["range"]}
 
+    def _scores(self, candidates: pa.Table, number: Longs, drawn: Sequences) -> pa.Table:
+        """Score the sets drawn for each neuron and pole on the test documents; return all columns but the neuron's."""
+        sets = self.training_sets(number, drawn)
+        found = represent(candidates, self.kinds, self.training, sets, self.profiler, self.args.options["min_count"])
+        held_out, others = drawn.where(~self.trains[drawn.items]), others_of(self.others, drawn)
+        areas = score_sets(found, held_out, others)
+        columns = {"n_winners": held_out.lengths[:: len(SETS)], "n_baseline": others.lengths[:: len(SETS)]}
+        for place, name in enumerate(SETS):
+            for column, measure in zip(COLUMNS[name], ("auc", "low", "high"), strict=True):
+                values = [getattr(area, measure) for area in areas[place :: len(SETS)]]
+                columns[column] = pa.array(values, pa.float64(), from_pandas=True)
+        return pa.table(columns)
 
-def _named(rows: pa.Table, neuron: dict[str, Any], table: str) -> pa.Table:
-    own = schema(table)
-    for name, value in neuron.items():
-        rows = rows.append_column(name, pa.array([value] * rows.num_rows, own.field(name).type))
-    return rows.select(own.names)
+    def _write(self, item: Item, table: str, number: Longs, rows: pa.Table) -> None:
+        """Write a range's part of a table, of whose rows each is of the neuron and pole with this number."""
+        neuron, pole = neuron_and_pole(number)
+        layer, unit = self.args.neurons.layer_and_unit(neuron)
+        names = {"layer": pa.array(layer), "unit": pa.array(unit), "pole": pa.array(POLES).take(pole)}
+        for name, column in names.items():
+            rows = rows.append_column(name, column)
+        own = schema(table)
+        (output,) = table_outputs(item, [table])
+        groups = row_groups(rows.select(own.names), neuron, group_rows(table))
+        footer = output.footer(self.args.fingerprint, rows.num_rows)
+        write_part(self.store, table, item["range"], own, groups, self.args.fingerprint, footer)

@@ -1,24 +1,31 @@
 """What all workers of `mine` are made from and share: the ranges of neurons, the sentences, the winners."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from jobs.engine.item import Item
 from jobs.stage.layout import CODES, Output
-from ops.mine.candidates import Winners
+from ops.mine.held_out_sets import SETS, training_documents
 from ops.mine.pattern_kinds import PatternKind, SequenceKind, SubtreeKind
+from ops.mine.sentence_sets import SentenceSets
+from ops.patterns.sequences import Sequences
 from ops.sentences.mining_view import MiningView
 from ops.sentences.store import open_sentences
 from ops.shards import spans
 from ops.storage.store import Store
 from ops.storage.tables import part_name
 from ops.topk.neurons import POLES, Neurons, part_of, set_number
+
+Longs = npt.NDArray[np.int64]
+
+# What is mined of each neuron and pole: its winners, and for the held-out scores the training halves of its sets.
+MINED = ("winners", *SETS)
 
 NEURONS_PER_RANGE = 64
 SENTENCES_PER_COUNT = 50_000
@@ -71,12 +78,16 @@ def sentence_runs(args: MineArgs) -> list[Item]:
 
 
 class MiningWorker:
-    """What the workers share: the sentences, the kinds of patterns that they have, and the winners."""
+    """What the workers share: the sentences, the kinds of patterns that they have, and the winners.
+
+    Attributes:
+        trains: whether a sentence is of a training document of the held-out scores, `[rows]`.
+    """
 
     def __init__(self, args: MineArgs) -> None:
         self.args, self.store, o = args, Store(args.out), args.options
         self.sentences = open_sentences(self.store, CODES, args.sentences)
-        self.text = MiningView(self.sentences, o["word_case"], o["subtree_root"] == "collapse")
+        self.text = MiningView(self.sentences, o["word_case"], o["subtree_root"] == "collapse", o["punctuation"])
         self.kinds: dict[str, PatternKind] = {}
         for name, column in (("word", "words"), ("tag", "tags")):
             if self.sentences.has[column]:
@@ -85,21 +96,34 @@ class MiningWorker:
                 self.kinds[name] = SequenceKind(name, self.text, *limits, o["engine"])
         if self.sentences.has["labels"]:
             self.kinds["subtree"] = SubtreeKind(self.text, o["subtree_min_support"], o["subtree_max_nodes"])
+        self.trains = training_documents(len(self.sentences.names["doc_id"]), args.seed)[self.sentences.doc]
 
-    def winners(self, first: int, stop: int) -> Iterator[Winners]:
-        """Return the winners of each neuron from `first` to `stop` - 1 and pole, numbered by `set_number`."""
+    def winners(self, item: Item) -> tuple[Longs, Sequences]:
+        """Return the winners of a range's neurons and poles: their `set_number`s, and rows of the store, ascending."""
+        first, stop = item["first"], item["stop"]
+        numbers, rows = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
         for part in range(part_of(first), part_of(stop - 1) + 1):
             with self.store.parquet(part_name("topk", part)) as file:
-                table = file.read(columns=["layer", "unit", "pole", "sent_id"])
-            neuron = self.args.neurons.number(table["layer"].to_numpy(), table["unit"].to_numpy())
-            pole = pc.index_in(table["pole"], pa.array(POLES)).to_numpy().astype(np.int64)
-            number = set_number(neuron, pole)
-            ids = table["sent_id"].to_numpy()
-            for own in np.unique(number[(neuron >= first) & (neuron < stop)]):
-                begin, end = np.searchsorted(number, [own, own + 1])
-                rows = self.sentences.rows(ids[begin:end])
-                rows.sort()
-                yield Winners(int(own), rows, np.asarray(self.sentences.baseline[rows]), self.sentences.doc[rows])
+                for group in range(file.num_row_groups):
+                    table = file.read_row_group(group, columns=["layer", "unit", "pole", "sent_id"])
+                    neuron = self.args.neurons.number(table["layer"].to_numpy(), table["unit"].to_numpy())
+                    own = (neuron >= first) & (neuron < stop)
+                    pole = pc.index_in(table["pole"], pa.array(POLES)).to_numpy().astype(np.int64)
+                    numbers.append(set_number(neuron[own], pole[own]))
+                    rows.append(self.sentences.rows(table["sent_id"].to_numpy()[own]))
+        number, row = np.concatenate(numbers), np.concatenate(rows)
+        row = row[np.lexsort((row, number))]
+        each, starts = np.unique(number, return_index=True)
+        return each, Sequences(row.astype(np.int32), np.append(starts, len(number)))
+
+    def winner_sets(self, number: Longs, winners: Sequences) -> SentenceSets:
+        """Return the winners of neurons and poles as sets that are mined."""
+        return SentenceSets.gather(len(MINED) * number, winners, self.sentences)
+
+    def training_sets(self, number: Longs, drawn: Sequences) -> SentenceSets:
+        """Return the training halves of what `HeldOut.draw` has drawn for neurons and poles, as sets that are mined."""
+        numbers = (len(MINED) * number[:, None] + np.arange(1, len(MINED))).ravel()
+        return SentenceSets.gather(numbers, drawn.where(self.trains[drawn.items]), self.sentences)
 
 
 def commit(store: Store, output: Output, table: pa.Table, fingerprint: str) -> None:

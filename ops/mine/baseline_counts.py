@@ -1,18 +1,24 @@
 """Counts over the baseline sample: of every candidate pattern and of every property's values."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from ops.mine.candidates import from_keys
 from ops.mine.properties import Profiler
 from ops.mine.value_counts import ValueCounts
+from ops.patterns.pattern_index import PatternIndex
+from ops.patterns.sequences import Sequences
 from ops.reducers.integer_sums import Sums
 
 Longs = npt.NDArray[np.int64]
+
+# The baseline's training and test documents are counted apart: patterns are set against both, held-out scores are of
+# what the first have taught.
+PARTS = ("training", "test")
 
 
 @dataclass(frozen=True)
@@ -21,82 +27,97 @@ class Baseline:
 
     Attributes:
         sentences: its number of sentences.
-        keys, counts: each kind's candidate patterns and in how many of the sentences they occur.
+        index: the candidates of each kind of which there are any.
+        counts: in how many of the sentences each of them occurs.
         values: the values of each property, in the order of the profiler's properties.
         sums: the sums that the means are made of.
     """
 
     sentences: int
-    keys: dict[str, pa.Array]
+    index: dict[str, PatternIndex]
     counts: dict[str, Longs]
     values: list[ValueCounts]
     sums: dict[str, Sums]
 
-    def support(self, kind: str, keys: pa.ChunkedArray) -> Longs:
-        """Return in how many baseline sentences each of these candidates of a kind occurs, `[candidates]`."""
-        where = pc.index_in(keys, value_set=self.keys[kind])
-        return np.asarray(self.counts[kind][np.asarray(where)])
+    def support(self, kind: str, patterns: Sequences) -> Longs:
+        """Return in how many baseline sentences each of these candidates of a kind occurs, `[patterns]`."""
+        if not len(patterns):
+            return np.zeros(0, np.int64)
+        return self.counts[kind][self.index[kind].find(patterns)]
 
 
 def baseline_table(
-    sentences: int, patterns: dict[str, tuple[pa.Array, Longs]], profiler: Profiler, rows: Longs
+    patterns: dict[str, tuple[pa.Array, Callable[[Longs], Longs]]], profiler: Profiler, parts: Sequence[Longs]
 ) -> pa.Table:
-    """Return the counts over some of the baseline's rows as a table with the columns `what`, `key` and `count`.
+    """Return the counts over some of the baseline's rows, with the columns `what`, `key` and those of `PARTS`.
 
     Tables over other rows have the same lines, so that those over disjoint rows are added up line by line.
 
     Args:
-        sentences: number of the rows.
-        patterns: each kind's candidates as keys, and in how many of the sentences each occurs.
+        patterns: each kind's candidates as keys, and what counts how many sentences of given rows have each.
         profiler: counts the properties.
-        rows: the rows.
+        parts: the rows of each of `PARTS`.
     """
-    what, keys, counts = [pa.array(["sentences"])], [pa.array([b""])], [np.array([sentences], np.int64)]
+    columns = [_lines(patterns, profiler, rows) for rows in parts]
+    what = pa.chunked_array([pa.array([name] * len(counts), pa.string()) for name, _, counts in columns[0]])
+    none = pa.array([b""])
+    keys = [none.take(pa.array(np.zeros(len(n), np.int8))) if key is None else key for _, key, n in columns[0]]
+    counts = [pa.array(np.concatenate([counts for *_, counts in column])) for column in columns]
+    return pa.table([what, pa.chunked_array(keys), *counts], names=["what", "key", *PARTS])
 
-    def add(name: str, key: pa.Array | None, numbers: Longs) -> None:
-        what.append(pa.array([name] * len(numbers), pa.string()))
-        keys.append(key if key is not None else pa.array([b""] * len(numbers), pa.binary()))
-        counts.append(numbers)
 
-    for kind, (key, found) in patterns.items():
-        add(f"pattern:{kind}", key, found)
+def _lines(
+    patterns: dict[str, tuple[pa.Array, Callable[[Longs], Longs]]], profiler: Profiler, rows: Longs
+) -> list[tuple[str, pa.Array | None, Longs]]:
+    lines: list[tuple[str, pa.Array | None, Longs]] = [("sentences", None, np.array([len(rows)]))]
+    lines += [(f"pattern:{kind}", keys, count(rows)) for kind, (keys, count) in patterns.items()]
     for number, values in enumerate(profiler.count(rows)):
-        add(f"values:{number}", None, values.count)
-        add(f"n:{number}", None, np.array([values.n], np.int64))
+        lines += [(f"values:{number}", None, values.count), (f"n:{number}", None, np.array([values.n]))]
     for name, sums in profiler.sums(rows).items():
-        add(f"sums:{name}", None, np.array([sums.n, sums.total, sums.squares], np.int64))
-    columns = [pa.chunked_array(what), pa.chunked_array(keys), pa.array(np.concatenate(counts))]
-    return pa.table(columns, names=["what", "key", "count"])
+        lines.append((f"sums:{name}", None, np.array([sums.n, sums.total, sums.squares])))
+    return lines
 
 
-def read_baseline(table: pa.Table, profiler: Profiler) -> Baseline:
-    """Return the counts that a table of `baseline_table` holds; the profiler must have the same properties."""
+def read_baselines(table: pa.Table, profiler: Profiler) -> tuple[Baseline, Baseline]:
+    """Return the counts that a table of `baseline_table` holds: of the whole baseline, and of its training part.
+
+    Args:
+        table: the table.
+        profiler: has the same properties as the one that counted.
+    """
     whole = table.combine_chunks()
-    what, count = whole["what"].combine_chunks(), whole["count"].to_numpy()
-    names = what.dictionary_encode()
+    names = whole["what"].combine_chunks().dictionary_encode()
     codes = names.indices.to_numpy()
-    place = {name: code for code, name in enumerate(names.dictionary.to_pylist())}
-    starts = np.searchsorted(codes, np.arange(len(place) + 1))
+    starts = np.searchsorted(codes, np.arange(len(names.dictionary) + 1))
+    # The lines of one name follow each other.
+    lines = {name: slice(starts[i], starts[i + 1]) for i, name in enumerate(names.dictionary.to_pylist())}
+    keys = whole["key"].combine_chunks()
+    kinds = [name.removeprefix("pattern:") for name in lines if name.startswith("pattern:")]
+    index = {kind: PatternIndex(from_keys(keys[lines[f"pattern:{kind}"]])) for kind in kinds}
+    training, test = (whole[part].to_numpy() for part in PARTS)
+    both = _baseline(lines, training + test, index, len(profiler.properties))
+    return both, _baseline(lines, training, index, len(profiler.properties))
 
-    def lines(name: str) -> slice:
-        return slice(int(starts[place[name]]), int(starts[place[name] + 1])) if name in place else slice(0, 0)
 
-    kinds = [name.removeprefix("pattern:") for name in place if name.startswith("pattern:")]
-    keys = {kind: whole["key"].combine_chunks()[lines(f"pattern:{kind}")] for kind in kinds}
-    counts = {kind: count[lines(f"pattern:{kind}")] for kind in kinds}
+def _baseline(lines: dict[str, slice], count: Longs, index: dict[str, PatternIndex], properties: int) -> Baseline:
+    none = slice(0, 0)
     values = [
-        ValueCounts(count[lines(f"values:{i}")], int(count[lines(f"n:{i}")][0]))
-        for i in range(len(profiler.properties))
+        ValueCounts(count[lines.get(f"values:{i}", none)], int(count[lines[f"n:{i}"]][0])) for i in range(properties)
     ]
-    sums = {n.removeprefix("sums:"): Sums(*(int(c) for c in count[lines(n)])) for n in place if n.startswith("sums:")}
-    return Baseline(int(count[0]), keys, counts, values, sums)
+    sums = {
+        name.removeprefix("sums:"): Sums(*(int(number) for number in count[own]))
+        for name, own in lines.items()
+        if name.startswith("sums:")
+    }
+    counts = {kind: count[lines[f"pattern:{kind}"]] for kind in index}
+    return Baseline(int(count[0]), index, counts, values, sums)
 
 
 def add_up(tables: Iterable[pa.Table]) -> pa.Table:
     """Add up the counts of `baseline_table`s over parts of the baseline; each has the same rows in the same order."""
-    total: Longs | None = None
+    totals: list[Longs] = []
     for table in tables:
-        counts = table["count"].to_numpy()
-        total = counts if total is None else total + counts
+        counts = [table[part].to_numpy() for part in PARTS]
+        totals = [a + b for a, b in zip(totals, counts, strict=True)] if totals else counts
         first = table
-    return first.set_column(first.schema.get_field_index("count"), "count", pa.array(total, pa.int64()))
+    return pa.table([first["what"], first["key"], *map(pa.array, totals)], names=first.column_names)

@@ -1,8 +1,9 @@
-"""Mined patterns on their way to the measures: a row for each pattern of each set of winners."""
+"""Mined patterns on their way to the measures: a row for each pattern of each set of sentences."""
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import NamedTuple
+from functools import cache
 
 import numpy as np
 import numpy.typing as npt
@@ -10,32 +11,31 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ops.mine.pattern_kinds import PatternKind
+from ops.mine.sentence_sets import SentenceSets
+from ops.patterns.mined import Mined
 from ops.patterns.sequences import Sequences
 
 Longs = npt.NDArray[np.int64]
 
+# Of sets that were mined together the rows of one kind follow each other, and in them the sets ascend. `own` is the
+# support among the sentences that the baseline has too, `docs` how many documents the support comes from.
 SCHEMA = pa.schema(
     [
         ("set", pa.int32()),
-        ("kind", pa.string()),
+        ("kind", pa.dictionary(pa.int8(), pa.string())),
         ("key", pa.binary()),
-        ("support", pa.int64()),
-        ("own", pa.int64()),
-        ("docs", pa.int64()),
+        ("support", pa.int32()),
+        ("own", pa.int32()),
+        ("docs", pa.int32()),
     ]
 )
 UNION_SCHEMA = pa.schema([("kind", pa.string()), ("key", pa.binary())])
 
-
-class Winners(NamedTuple):
-    """One set of winners: its number; each sentence's row, whether the baseline has it, its document's code."""
-
-    number: int
-    rows: Longs
-    in_baseline: npt.NDArray[np.bool_]
-    documents: npt.NDArray[np.int32]
+# Sentences whose words, tags or trees are held at once.
+_MOST_MEMBERS = 100_000
 
 
+@cache
 def least_support(share: float, n: int, min_count: int) -> int:
     """Return how many of `n` sentences must contain a pattern: `share` of them, at least `min_count` and 1.
 
@@ -48,36 +48,75 @@ def least_support(share: float, n: int, min_count: int) -> int:
     return max(-(-wanted.numerator // wanted.denominator), min_count, 1)
 
 
-def mine_winners(winners: Winners, kinds: Iterable[PatternKind], min_count: int) -> pa.Table:
-    """Return the patterns of one set of winners, a row each by `SCHEMA`, those of one kind after those of another.
+def least_supports(share: float, sizes: Longs, min_count: int) -> Longs:
+    """Return `least_support` for sets of several sizes, `[sets]`."""
+    return np.array([least_support(share, size, min_count) for size in sizes.tolist()], np.int64)
 
-    `own` is the support among the winners that the baseline has too, `docs` how many documents the support comes from.
+
+def mine_candidates(sets: SentenceSets, kinds: Iterable[PatternKind], min_count: int) -> pa.Table:
+    """Return the patterns of sets of sentences, a row each by `SCHEMA`.
 
     Args:
-        winners: the set.
+        sets: the sets.
         kinds: the kinds of patterns to mine.
-        min_count: winners that must have a pattern, whatever their share.
+        min_count: sentences of a set that must have a pattern, whatever their share.
     """
-    tables = []
-    _, documents = np.unique(winners.documents, return_inverse=True)
+    tables = [SCHEMA.empty_table()]
     for kind in kinds:
-        least = least_support(kind.min_support, len(winners.rows), min_count)
-        if len(winners.rows) < least:
-            continue
-        patterns, support = kind.mine(winners.rows, least)
-        if not len(patterns):
-            continue
-        found = kind.find(winners.rows, patterns)
-        columns = {
-            "set": pa.array(np.full(len(patterns), winners.number, np.int32)),
-            "kind": pa.array([kind.name] * len(patterns)),
-            "key": to_keys(patterns),
-            "support": pa.array(support),
-            "own": pa.array(support if winners.in_baseline.all() else found.support_within(winners.in_baseline)),
-            "docs": pa.array(found.distinct(documents)),
-        }
-        tables.append(pa.table(columns, schema=SCHEMA))
-    return pa.concat_tables(tables) if tables else SCHEMA.empty_table()
+        for some in sets.chunks(_MOST_MEMBERS):
+            found = kind.mine(some, least_supports(kind.min_support, some.sizes, min_count))
+            tables.append(_table(kind.name, some.number, found))
+    return pa.concat_tables(tables).unify_dictionaries()
+
+
+def _table(kind: str, number: Longs, found: Mined) -> pa.Table:
+    n = len(found.patterns)
+    name = pa.DictionaryArray.from_arrays(pa.array(np.zeros(n, np.int8)), pa.array([kind]))
+    counts = [pa.array(column.astype(np.int32)) for column in (found.support, found.marked, found.documents)]
+    sets = pa.array(np.repeat(number, np.diff(found.offsets)).astype(np.int32))
+    return pa.table([sets, name, to_keys(found.patterns), *counts], schema=SCHEMA)
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """The patterns of one kind that several sets have.
+
+    Attributes:
+        patterns: each one once.
+        sets: those of each set, as places among `patterns`, `[n]` in all.
+        support, own, docs: as in `SCHEMA`, `[n]`.
+    """
+
+    patterns: Sequences
+    sets: Sequences
+    support: Longs
+    own: Longs
+    docs: Longs
+
+    @property
+    def set_of(self) -> Longs:
+        """The place of the set of each of the `[n]`, ascending."""
+        return np.repeat(np.arange(len(self.sets)), self.sets.lengths)
+
+
+def of_kind(table: pa.Table, kind: str, number: Longs) -> pa.Table:
+    """Return the rows of one kind of sets that were mined together; they follow each other."""
+    whole = table["kind"].combine_chunks()
+    code = whole.dictionary.index(kind).as_py()
+    owner = table["set"].to_numpy()
+    chosen = np.zeros(int(max(owner.max(initial=-1), number.max(initial=-1))) + 1, bool)
+    chosen[number] = True
+    rows = np.flatnonzero((whole.indices.to_numpy() == code) & chosen[owner])
+    return table.slice(rows[0], len(rows)) if len(rows) else table.slice(0, 0)
+
+
+def read_candidates(rows: pa.Table, number: Longs) -> Candidates:
+    """Return what rows of `of_kind` say of the sets with these numbers, which are all that they name."""
+    encoded = rows["key"].combine_chunks().dictionary_encode()
+    codes = np.asarray(encoded.indices).astype(np.int32)
+    offsets = np.searchsorted(rows["set"].to_numpy(), np.append(number, np.iinfo(np.int32).max))
+    support, own, docs = (rows[name].to_numpy().astype(np.int64) for name in ("support", "own", "docs"))
+    return Candidates(from_keys(encoded.dictionary), Sequences(codes, offsets), support, own, docs)
 
 
 def to_keys(patterns: Sequences) -> pa.BinaryArray:
@@ -103,7 +142,7 @@ def unite(tables: Iterable[pa.Table]) -> pa.Table:
     union = UNION_SCHEMA.empty_table()
     for table in tables:
         union = (
-            pa.concat_tables([union, table.select(["kind", "key"])])
+            pa.concat_tables([union, table.select(["kind", "key"]).cast(UNION_SCHEMA)])
             .group_by(["kind", "key"], use_threads=False)
             .aggregate([])
         )

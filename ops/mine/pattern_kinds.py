@@ -3,14 +3,18 @@
 A pattern is a sequence of integers: the codes of words or tags, or the steps that build a subtree.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
 
+from ops.mine.sentence_sets import SentenceSets
 from ops.patterns import count_sequences, count_subtrees, mine_sequences, mine_subtrees, prefixspan_package
+from ops.patterns.mined import Mined
 from ops.patterns.occurrences import Occurrences
 from ops.patterns.productivity import productive_sequences, productive_subtrees
 from ops.patterns.sequence_trie import SequenceTrie
@@ -33,8 +37,8 @@ class PatternKind(Protocol):
     def min_support(self) -> float:
         """The least share of the winners."""
 
-    def mine(self, rows: Longs, min_count: int) -> tuple[Sequences, Longs]:
-        """Return the patterns that at least `min_count` of these sentences contain, and how many do, `[patterns]`."""
+    def mine(self, sets: SentenceSets, least: Longs) -> Mined:
+        """Return the patterns that at least `least [sets]` sentences of each set contain."""
 
     def find(self, rows: Longs, patterns: Sequences) -> Occurrences:
         """Return which of these sentences contain which pattern."""
@@ -42,11 +46,16 @@ class PatternKind(Protocol):
     def counter(self, patterns: Sequences) -> Callable[[Longs], Longs]:
         """Return a function that counts, for each pattern, the sentences among given rows that contain it."""
 
-    def productive(self, patterns: Sequences, lift: npt.NDArray[np.float64], factor: float) -> npt.NDArray[np.bool_]:
-        """Return which patterns `[patterns]` have `factor` times the lift of each mined pattern one item shorter."""
+    def productive(
+        self, patterns: Sequences, sets: Sequences, lift: npt.NDArray[np.float64], factor: float
+    ) -> npt.NDArray[np.bool_]:
+        """Return which of the sets' patterns have `factor` times the lift of each one item shorter, `[n]`.
 
-    def texts_and_items(self, patterns: Sequences) -> tuple[list[str], list[list[str]]]:
-        """Return each pattern as readable text, and its items."""
+        `sets` has the patterns of each set as places among `patterns`, `lift [n]` goes along its items.
+        """
+
+    def texts_and_items(self, patterns: Sequences) -> tuple[pa.Array, pa.ListArray]:
+        """Return each pattern as readable text, and its items, as strings and lists of strings."""
 
 
 @dataclass(frozen=True)
@@ -63,13 +72,16 @@ class SequenceKind:
     def _sequences(self, rows: Longs) -> Sequences:
         return self.view.words(rows) if self.name == "word" else self.view.tags(rows)
 
-    def mine(self, rows: Longs, min_count: int) -> tuple[Sequences, Longs]:
+    def mine(self, sets: SentenceSets, least: Longs) -> Mined:
         """See `PatternKind`."""
-        sequences = self._sequences(rows)
+        sequences = self._sequences(sets.rows)
         if self.engine == "prefixspan":
-            found = prefixspan_package.mine(sequences, min_count, self.max_length)
-            return Sequences.from_lists([p for p, _ in found]), np.array([s for _, s in found], np.int64)
-        return mine_sequences.mine(sequences, min_count, self.max_length, self.max_gap)
+            return prefixspan_package.mine_sets(
+                sequences, sets.members, least, self.max_length, sets.in_baseline, sets.documents
+            )
+        return mine_sequences.mine_sets(
+            sequences, sets.members, least, self.max_length, self.max_gap, sets.in_baseline, sets.documents
+        )
 
     def find(self, rows: Longs, patterns: Sequences) -> Occurrences:
         """See `PatternKind`."""
@@ -80,15 +92,16 @@ class SequenceKind:
         trie = SequenceTrie.build(patterns)
         return lambda rows: count_sequences.count(self._sequences(rows), trie, self.max_gap)
 
-    def productive(self, patterns: Sequences, lift: npt.NDArray[np.float64], factor: float) -> npt.NDArray[np.bool_]:
+    def productive(
+        self, patterns: Sequences, sets: Sequences, lift: npt.NDArray[np.float64], factor: float
+    ) -> npt.NDArray[np.bool_]:
         """See `PatternKind`."""
-        return productive_sequences(patterns, lift, factor)
+        return productive_sequences(patterns, lift, factor, sets)
 
-    def texts_and_items(self, patterns: Sequences) -> tuple[list[str], list[list[str]]]:
+    def texts_and_items(self, patterns: Sequences) -> tuple[pa.Array, pa.ListArray]:
         """See `PatternKind`."""
-        names = self.view.word_names if self.name == "word" else self.view.tag_names
-        items = [[names[code] for code in pattern] for pattern in patterns.to_lists()]
-        return [" ".join(pattern) for pattern in items], items
+        items = _named(patterns, self.view.word_names if self.name == "word" else self.view.tag_names)
+        return pc.binary_join(items, " "), items
 
 
 @dataclass(frozen=True)
@@ -104,10 +117,12 @@ class SubtreeKind:
     def _n_labels(self) -> int:
         return max(len(self.view.label_names), 1)
 
-    def mine(self, rows: Longs, min_count: int) -> tuple[Sequences, Longs]:
+    def mine(self, sets: SentenceSets, least: Longs) -> Mined:
         """See `PatternKind`."""
-        found, support = mine_subtrees.mine(self.view.forest(rows), min_count, self.max_nodes)
-        return found.extensions(self._n_labels), support
+        forest = self.view.forest(sets.rows)
+        return mine_subtrees.mine_sets(
+            forest, sets.members, least, self.max_nodes, self._n_labels, sets.in_baseline, sets.documents
+        )
 
     def find(self, rows: Longs, patterns: Sequences) -> Occurrences:
         """See `PatternKind`."""
@@ -118,12 +133,20 @@ class SubtreeKind:
         trie = SubtreeTrie.build(Subtrees.from_extensions(patterns, self._n_labels))
         return lambda rows: count_subtrees.count(self.view.forest(rows), trie)
 
-    def productive(self, patterns: Sequences, lift: npt.NDArray[np.float64], factor: float) -> npt.NDArray[np.bool_]:
+    def productive(
+        self, patterns: Sequences, sets: Sequences, lift: npt.NDArray[np.float64], factor: float
+    ) -> npt.NDArray[np.bool_]:
         """See `PatternKind`."""
-        return productive_subtrees(Subtrees.from_extensions(patterns, self._n_labels), lift, factor)
+        return productive_subtrees(Subtrees.from_extensions(patterns, self._n_labels), lift, factor, sets)
 
-    def texts_and_items(self, patterns: Sequences) -> tuple[list[str], list[list[str]]]:
+    def texts_and_items(self, patterns: Sequences) -> tuple[pa.Array, pa.ListArray]:
         """See `PatternKind`."""
         found = Subtrees.from_extensions(patterns, self._n_labels)
-        items = [[self.view.label_names[label] for _, label in nodes] for nodes in found.to_lists()]
-        return found.strings(self.view.label_names), items
+        items = _named(Sequences(found.label, found.offsets), self.view.label_names)
+        return pa.array(found.strings(self.view.label_names), pa.string()), items
+
+
+def _named(patterns: Sequences, names: Sequence[str]) -> pa.ListArray:
+    used, place = np.unique(patterns.items, return_inverse=True)
+    items = pa.array([names[code] for code in used], pa.string()).take(pa.array(place))
+    return pa.ListArray.from_arrays(pa.array(patterns.offsets.astype(np.int32)), items)

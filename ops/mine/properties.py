@@ -1,21 +1,21 @@
 """The properties of sentences that a neuron's profile is made of: one table of them, counted over any rows."""
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property, partial
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
-from ops.mine.value_counts import ValueCounts, count_sentences, count_tokens, count_values
+from ops.mine.value_counts import ValueCounts, distinct_values
 from ops.patterns.sequences import Sequences
 from ops.penn import TAG_CLASSES, tag_class
 from ops.reducers.integer_sums import Sums
 from ops.sentences.mining_view import MiningView
 
 Longs = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
+Codes = npt.NDArray[np.integer]
 MAX_VALUES = 200
 
 
@@ -52,92 +52,80 @@ class Selection:
 
     def words_of(self, name: str) -> Sequences:
         """Return the words of one tag class, a name of `TAG_CLASSES`, in each sentence."""
-        words, tags = self._words_and_tags
-        return words.where(self._class_of[tags.items] == TAG_CLASSES.index(name))
+        words, tags, is_mark = self._items
+        return words.where(~is_mark & (self._class_of[tags.items] == TAG_CLASSES.index(name)))
+
+    @property
+    def marks(self) -> Sequences:
+        """The punctuation marks of each sentence, as words."""
+        words, _, is_mark = self._items
+        return words.where(is_mark)
 
     def count_of(self, name: str) -> Longs:
         """Return how many tags of one tag class each sentence has."""
         return self.tag_classes.where(self.tag_classes.items == TAG_CLASSES.index(name)).lengths
 
     @cached_property
-    def _words_and_tags(self) -> tuple[Sequences, Sequences]:
-        return self.view.words_and_tags(self.rows)
+    def _items(self) -> tuple[Sequences, Sequences, npt.NDArray[np.bool_]]:
+        return self.view.items(self.rows)
 
 
 @dataclass(frozen=True)
-class Property(ABC):
-    """A property: its name, the names of its values, and whether rare values are left out of a profile."""
+class Property:
+    """A property of sentences, or of their tokens.
+
+    Attributes:
+        name: as in `profiles/`.
+        values: the names of its values.
+        codes: the values of each sentence, as places in `values`, each as often as it counts.
+        every_sentence: counts are out of all sentences, and not out of all values that they have.
+        is_feature: its values describe a sentence as a whole, so that it can be weighed by them; each is there once.
+        rare_left_out: rare values are left out of a profile.
+    """
 
     name: str
-    values: list[str]
-    rare_left_out: bool = field(default=False, kw_only=True)
+    values: Sequence[str]
+    codes: Callable[[Selection], Sequences]
+    every_sentence: bool = False
+    is_feature: bool = True
+    rare_left_out: bool = False
 
-    @abstractmethod
-    def count(self, selection: Selection) -> ValueCounts:
-        """Count what has each value, out of what could have one."""
-
-
-class Feature(Property):
-    """A property whose values describe a sentence as a whole, so that it can be weighed by them."""
-
-    @abstractmethod
-    def weigh(self, selection: Selection, weights: Floats) -> Floats:
-        """Return, for each sentence, the sum of the weights `[values]` of the values it has, `[sentences]`."""
+    @cached_property
+    def texts(self) -> pa.Array:
+        """The names of its values."""
+        return pa.array(self.values, pa.string())
 
 
-@dataclass(frozen=True)
-class SentenceProperty(Feature):
-    """Each sentence has one value; `codes` gives its place in `values`, -1 for none. Counts sentences that have one."""
+def one_value(name: str, values: Sequence[str], codes: Callable[[Selection], Codes], rare_left_out: bool) -> Property:
+    """Return a property of which each sentence has one value, or none where its code is -1."""
 
-    codes: Callable[[Selection], npt.NDArray[np.integer]]
+    def sequences(selection: Selection) -> Sequences:
+        code = np.asarray(codes(selection), np.int32)
+        has = code >= 0
+        return Sequences(code[has], np.concatenate(([0], np.cumsum(has, dtype=np.int64))))
 
-    def count(self, selection: Selection) -> ValueCounts:
-        """See `Property`."""
-        return count_values(self.codes(selection), len(self.values))
-
-    def weigh(self, selection: Selection, weights: Floats) -> Floats:
-        """See `Feature`."""
-        codes = self.codes(selection)
-        return np.where(codes >= 0, weights[codes], 0.0)
+    return Property(name, values, sequences, rare_left_out=rare_left_out)
 
 
-@dataclass(frozen=True)
-class WordProperty(Feature):
-    """A sentence has every value that occurs in it, once; `words` gives them as codes. Counts all sentences."""
+def values_within(name: str, values: Sequence[str], codes: Callable[[Selection], Sequences]) -> Property:
+    """Return a property of which each sentence has every value that occurs in it, once."""
 
-    words: Callable[[Selection], Sequences]
+    def once(selection: Selection) -> Sequences:
+        return distinct_values(codes(selection), len(values))
 
-    def count(self, selection: Selection) -> ValueCounts:
-        """See `Property`."""
-        return count_sentences(self.words(selection), len(self.values))
-
-    def weigh(self, selection: Selection, weights: Floats) -> Floats:
-        """See `Feature`."""
-        words = self.words(selection)
-        owner = np.repeat(np.arange(len(words)), words.lengths)
-        weighed = weights[words.items] != 0
-        # A word counts once, however often the sentence has it.
-        pairs = np.unique(owner[weighed] * len(weights) + words.items[weighed])
-        owner, word = np.divmod(pairs, len(weights))
-        return np.asarray(np.bincount(owner, weights[word], minlength=len(words)), np.float64)
+    return Property(name, values, once, every_sentence=True, rare_left_out=True)
 
 
-@dataclass(frozen=True)
-class TokenProperty(Property):
-    """Each token has one value, `tokens` as codes. Counts all tokens, so it describes no sentence."""
-
-    tokens: Callable[[Selection], Sequences]
-
-    def count(self, selection: Selection) -> ValueCounts:
-        """See `Property`."""
-        return count_tokens(self.tokens(selection), len(self.values))
+def of_tokens(name: str, values: Sequence[str], codes: Callable[[Selection], Sequences]) -> Property:
+    """Return a property of tokens, which describes no sentence."""
+    return Property(name, values, codes, is_feature=False)
 
 
 class Profiler:
     """Counts the properties of sentences.
 
     `dataset` and each meta key count sentences among those that have the key, `words_per_sentence` sentences by length,
-    `tag` and `tag_class` tokens, `noun`, `verb` and `adjective` sentences that contain the word.
+    `tag` and `tag_class` tokens, `noun`, `verb`, `adjective` and `punctuation` sentences that contain the word or mark.
 
     Args:
         view: the sentences, as mining sees them.
@@ -162,24 +150,27 @@ class Profiler:
         store = self.view.store
         longest = int(self.select(np.arange(len(store.sent_id))).lengths.max(initial=0))
         of_sentences = [
-            SentenceProperty("dataset", store.names["dataset"], partial(Selection.take, column=store.dataset)),
-            SentenceProperty("words_per_sentence", [str(n) for n in range(longest + 1)], lambda s: s.lengths),
+            one_value("dataset", store.names["dataset"], partial(Selection.take, column=store.dataset), False),
+            one_value("words_per_sentence", [str(n) for n in range(longest + 1)], lambda s: s.lengths, False),
         ]
         of_tags = [
-            TokenProperty("tag", store.names["tag"], lambda s: s.tags),
-            TokenProperty("tag_class", list(TAG_CLASSES), lambda s: s.tag_classes),
+            of_tokens("tag", store.names["tag"], lambda s: s.tags),
+            of_tokens("tag_class", list(TAG_CLASSES), lambda s: s.tag_classes),
             *(
-                WordProperty(name, self.view.word_names, partial(Selection.words_of, name=name), rare_left_out=True)
+                values_within(name, self.view.word_names, partial(Selection.words_of, name=name))
                 for name in ("noun", "verb", "adjective")
             ),
         ]
+        # Where there are no tags marks are known by themselves.
+        marks = values_within("punctuation", self.view.word_names, lambda s: s.marks)
         yield from of_sentences
         if store.has["tags"]:
             yield from of_tags
-        taken = {own.name for own in (*of_sentences, *of_tags)}
+        yield marks
+        taken = {own.name for own in (*of_sentences, *of_tags, marks)}
         for key, (values, codes) in store.meta.items():
             name = f"meta:{key}" if key in taken else key
-            yield SentenceProperty(name, values, partial(Selection.take, column=codes), rare_left_out=True)
+            yield one_value(name, values, partial(Selection.take, column=codes), True)
 
     def select(self, rows: Longs) -> Selection:
         """Return some rows of the sentences, as the properties look at them."""
@@ -188,14 +179,12 @@ class Profiler:
     def count(self, rows: Longs) -> list[ValueCounts]:
         """Count every property over these rows, in the order of `properties`."""
         selection = self.select(rows)
-        return [counted.count(selection) for counted in self.properties]
-
-    def count_winners(
-        self, rows: Longs, in_baseline: npt.NDArray[np.bool_]
-    ) -> tuple[list[ValueCounts], list[ValueCounts]]:
-        """Count over a set of sentences, and over those of them that the baseline has."""
-        counts = self.count(rows)
-        return counts, counts if in_baseline.all() else self.count(rows[in_baseline])
+        counts = []
+        for own in self.properties:
+            codes = own.codes(selection)
+            n = len(codes) if own.every_sentence else len(codes.items)
+            counts.append(ValueCounts(np.bincount(codes.items, minlength=len(own.values)), n))
+        return counts
 
     def sums(self, rows: Longs) -> dict[str, Sums]:
         """Return the sums that the means are made of over these rows, those of tags only where there are any."""

@@ -1,19 +1,24 @@
-"""What a set of sentences is described by, its strongest patterns and values, and how well others fit them."""
+"""What sets of sentences are described by, their strongest patterns and values, and how well others fit them."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from ops.compiled import compiled
 from ops.mine.baseline_counts import Baseline
-from ops.mine.candidates import Winners, from_keys
+from ops.mine.candidates import from_keys, of_kind, to_keys
 from ops.mine.pattern_kinds import PatternKind
-from ops.mine.properties import Feature, Profiler
-from ops.mine.value_counts import profile
+from ops.mine.pattern_rows import Chosen, chunks
+from ops.mine.profile_rows import Values
+from ops.mine.properties import Profiler
+from ops.mine.sentence_sets import SentenceSets
+from ops.mine.value_counts import occurrences_of
+from ops.patterns.occurrences import Occurrences
 from ops.patterns.sequences import Sequences
-from ops.statistics.association import measures
+from ops.statistics.association import place_in_group
 
 Longs = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -22,78 +27,137 @@ TOP = 25
 
 
 @dataclass(frozen=True)
-class Representation:
-    """The features of a set of sentences, each with the logarithm of its lift as weight.
+class Features:
+    """The features of one sort, patterns of a kind or values of a property, that several sets have.
 
     Attributes:
-        patterns: of each kind, the patterns and their weights.
-        values: of each property of sentences, the weight of each of its values; zero for those that are no feature.
+        sets: those of each set, as places among all, in the order in which their weights are added up, `[n]` in all.
+        weights: the logarithm of each one's lift in the set, `[n]`.
+        of_rows: says which sentences, given as rows, have each of some of them, given as places among all.
     """
 
-    patterns: dict[str, tuple[Sequences, Floats]]
-    values: dict[str, Floats]
+    sets: Sequences
+    weights: Floats
+    of_rows: Callable[[Longs, Longs], Occurrences]
 
-    def evidence(self, rows: Longs, kinds: dict[str, PatternKind], profiler: Profiler) -> Floats:
-        """Return how much speaks for each sentence being one of the set: the weights of the features it has, added up.
-
-        That is naive Bayes without the features that are absent.
+    def add_evidence(self, first: int, rows: Longs, wanted: Sequences, evidence: Floats) -> None:
+        """Add, for each wanted sentence, the weights of those of the features that it has, in each set.
 
         Args:
-            rows: the sentences, `[sentences]`.
-            kinds: the kinds of patterns, by name, that `represent` was given.
-            profiler: the one that `represent` was given.
+            first: the first set.
+            rows: sentences.
+            wanted: for the sets from the first on, the sentences to be weighed, as places among `rows`.
+            evidence: is added to, `[n]` as the items of `wanted` are.
         """
-        total = np.zeros(len(rows))
-        for name, (patterns, weights) in self.patterns.items():
-            if len(patterns):
-                found = kinds[name].find(rows, patterns)
-                total += np.bincount(found.sentences, np.repeat(weights, found.support()), minlength=len(rows))
-        selection = profiler.select(rows)
-        for feature in profiler.properties:
-            if feature.name in self.values and isinstance(feature, Feature):
-                total += feature.weigh(selection, self.values[feature.name])
-        return total
+        own = slice(self.sets.offsets[first], self.sets.offsets[first + len(wanted)])
+        used, feature = np.unique(self.sets.items[own], return_inverse=True)
+        if not len(used):
+            return
+        found = self.of_rows(rows, used.astype(np.int64))
+        starts = self.sets.offsets[first : first + len(wanted) + 1] - own.start
+        _add_evidence(
+            feature, starts, self.weights[own], found.sentences, found.offsets, wanted.items, wanted.offsets,
+            np.zeros(len(rows)), evidence,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Representations:
+    """The features of several sets of sentences, of one sort after the other."""
+
+    features: list[Features]
+
+    def evidence(self, first: int, rows: Longs, wanted: Sequences) -> Floats:
+        """Return how much speaks for sentences being of a set: the weights of the features they have, added up.
+
+        That is naive Bayes without the features that are absent. The arguments are those of `Features.add_evidence`.
+        """
+        evidence = np.zeros(len(wanted.items))
+        for features in self.features:
+            features.add_evidence(first, rows, wanted, evidence)
+        return evidence
 
 
 def represent(
     candidates: pa.Table,
     kinds: dict[str, PatternKind],
     baseline: Baseline,
-    winners: Winners,
+    sets: SentenceSets,
     profiler: Profiler,
     least: int,
-) -> Representation:
+) -> Representations:
     """Pick the patterns and values that stand out: positive g2, the strongest 25 of each kind and property.
 
     Args:
-        candidates: the set's mined patterns, rows of `ops.mine.candidates`.
+        candidates: the sets' mined patterns, rows of `ops.mine.candidates`.
+        kinds: the kinds of patterns that were mined.
         baseline: counts over the baseline's training part.
-        winners: the set's training sentences.
-        least: winners that a value needs.
+        sets: the sets' training sentences.
+        profiler: knows the properties.
+        least: sentences of a set that a value needs.
     """
-    n1, n2 = len(winners.rows), baseline.sentences - int(winners.in_baseline.sum())
-    patterns = {}
-    for name, kind in kinds.items():
-        own = candidates.filter(pc.equal(candidates["kind"], kind.name))
-        found = from_keys(own["key"])
-        if not len(found) or not n2:
+    patterns = [strongest_patterns(candidates, kind, baseline, sets) for kind in kinds.values()]
+    return Representations([*patterns, *strongest_values(profiler, baseline, sets, least)])
+
+
+def strongest_patterns(candidates: pa.Table, kind: PatternKind, baseline: Baseline, sets: SentenceSets) -> Features:
+    """Return the features that are patterns of one kind; their weights are added up by rank."""
+    owners, patterns, weights = [np.zeros(0, np.int64)], [Sequences.from_lists([])], [np.zeros(0)]
+    for first, stop, some in chunks(of_kind(candidates, kind.name, sets.number), sets.number):
+        part = Chosen(some, kind, baseline, sets.sizes[first:stop], sets.inside[first:stop])
+        g2 = part.measured.g2
+        order = np.lexsort((-some.support, -g2, part.set_of))
+        order = order[(place_in_group(part.set_of[order]) < TOP) & (g2[order] > 0)]
+        owners.append(part.set_of[order] + first)
+        patterns.append(some.patterns.take(some.sets.items[order]))
+        weights.append(np.log(part.measured.lift[order]))
+    keys = to_keys(Sequences.concatenate(patterns)).dictionary_encode()
+    each, offsets = from_keys(keys.dictionary), np.searchsorted(np.concatenate(owners), np.arange(len(sets) + 1))
+
+    def of_rows(rows: Longs, which: Longs) -> Occurrences:
+        return kind.find(rows, each.take(which))
+
+    return Features(Sequences(np.asarray(keys.indices), offsets), np.concatenate(weights), of_rows)
+
+
+def strongest_values(profiler: Profiler, baseline: Baseline, sets: SentenceSets, least: int) -> list[Features]:
+    """Return the features that are values of properties, sort by sort; their weights are added up by value."""
+    selection, features = profiler.select(sets.rows), []
+    for own, counts in zip(profiler.properties, baseline.values, strict=True):
+        if not own.is_feature:
             continue
-        support, inside = own["support"].to_numpy(), own["own"].to_numpy()
-        measured = measures(support, n1, baseline.support(name, own["key"]) - inside, n2)
-        order = np.lexsort((np.arange(len(support)), -support, -measured.g2))[:TOP]
-        order = order[measured.g2[order] > 0]
-        patterns[name] = (found.take(order), np.log(measured.lift[order]))
-    values = {}
-    counts, own_counts = profiler.count_winners(winners.rows, winners.in_baseline)
-    for property_, count, inside_counts, total in zip(
-        profiler.properties, counts, own_counts, baseline.values, strict=True
-    ):
-        if not isinstance(property_, Feature) or not count.n or not total.without(inside_counts).n:
-            continue
-        row = profile(count, total.without(inside_counts), least, TOP)
-        chosen = row.measures.g2 > 0
-        if chosen.any():
-            weights = np.zeros(len(property_.values))
-            weights[row.value[chosen]] = np.log(row.measures.lift[chosen])
-            values[property_.name] = weights
-    return Representation(patterns, values)
+        found = Values.count_out(own, selection, sets, counts, max(least, 1))
+        found = found.where((found.rank < TOP) & (found.measured.g2 > 0))
+        order = np.lexsort((found.value, found.set_of))
+        offsets = np.searchsorted(found.set_of, np.arange(len(sets) + 1))
+
+        def of_rows(rows: Longs, which: Longs, own=own) -> Occurrences:  # type: ignore[no-untyped-def]
+            return occurrences_of(own.codes(profiler.select(rows)), which, len(own.values))
+
+        values = Sequences(found.value[order].astype(np.int32), offsets)
+        features.append(Features(values, np.log(found.measured.lift[order]), of_rows))
+    return features
+
+
+@compiled
+def _add_evidence(
+    feature: Longs,
+    starts: Longs,
+    weights: Floats,
+    sentences: npt.NDArray[np.int32],
+    offsets: Longs,
+    wanted: npt.NDArray[np.int32],
+    wanted_starts: Longs,
+    total: Floats,
+    evidence: Floats,
+) -> None:
+    """Add up each set's weights by sentence in `total [sentences]`, which is zero, in the order of its features."""
+    for number in range(starts.size - 1):
+        for entry in range(starts[number], starts[number + 1]):
+            for pair in range(offsets[feature[entry]], offsets[feature[entry] + 1]):
+                total[sentences[pair]] += weights[entry]
+        for place in range(wanted_starts[number], wanted_starts[number + 1]):
+            evidence[place] += total[wanted[place]]
+        for entry in range(starts[number], starts[number + 1]):
+            for pair in range(offsets[feature[entry]], offsets[feature[entry] + 1]):
+                total[sentences[pair]] = 0.0

@@ -1,104 +1,158 @@
-"""What values a property has among a neuron's winners, against the baseline."""
+"""What values a property has: counted over one set of sentences, or over many sets at once."""
 
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from ops.compiled import compiled
+from ops.mine.sentence_sets import sums_of_sets
+from ops.patterns.mined import by_document
+from ops.patterns.occurrences import Occurrences
 from ops.patterns.sequences import Sequences
-from ops.statistics.association import Measures, measures
 
+Codes = NDArray[np.int32]
 Counts = NDArray[np.int64]
+Bools = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
 class ValueCounts:
-    """How often each value of a property occurs: `count int64 [n_values]` out of `n`.
-
-    A reducer of disjoint sets of sentences: `merge` adds, which is associative and commutative; `without`
-    takes a part off again.
-    """
+    """How often each value of a property occurs: `count int64 [n_values]` out of `n`."""
 
     count: Counts
     n: int
-
-    def merge(self, other: "ValueCounts") -> "ValueCounts":
-        """Return the counts over two disjoint sets of sentences together."""
-        return ValueCounts(self.count + other.count, self.n + other.n)
-
-    def without(self, part: "ValueCounts") -> "ValueCounts":
-        """Return the counts without a part of the sentences: the baseline's without its winners'."""
-        return ValueCounts(self.count - part.count, self.n - part.n)
 
 
 @dataclass(frozen=True)
-class Profile:
-    """The values kept, by rank, and their counts, `[n_rows] int64`, out of `n` and `baseline_n`."""
+class SetCounts:
+    """How often values of a property occur in several sets, an entry for each that does.
 
+    Attributes:
+        offsets: set i has the entries `offsets[i]` to `offsets[i + 1] - 1`, in no order that means anything.
+        value, count, marked: the value, how often it occurs, and how often in marked sentences, `[entries]`.
+        documents: how many documents it occurs in, `[entries]`.
+        n, marked_n: out of how many, `[sets]`.
+    """
+
+    offsets: Counts
     value: Counts
     count: Counts
-    n: int
-    baseline_count: Counts
-    baseline_n: int
-    measures: Measures
+    marked: Counts
+    documents: Counts
+    n: Counts
+    marked_n: Counts
+
+    @property
+    def set_of(self) -> Counts:
+        """The place of each entry's set, ascending."""
+        return np.repeat(np.arange(len(self.n)), np.diff(self.offsets))
 
 
-def count_values(codes: ArrayLike, n_values: int) -> ValueCounts:
-    """Count sentences by their one value, out of those that have one.
+def count_in_sets(
+    values: Sequences, sets: Sequences, marked: Bools, documents: Codes, n_values: int, every_sentence: bool
+) -> SetCounts:
+    """Count the values of the members of each set.
 
-    `codes int [n_sentences]` count from 0 and are -1 where the sentence has no value: datasets, meta keys,
-    lengths.
-
-    >>> count_values([1, -1, 1, 0], 3)
-    ValueCounts(count=array([1, 2, 0]), n=3)
+    Args:
+        values: those of each sentence, as often as they count, below `n_values`.
+        sets: the members of each set, as places among the sentences.
+        marked: the sentences that are counted apart too, `[sentences]`.
+        documents: the code of each sentence's document, `[sentences]`.
+        n_values: how many values there are.
+        every_sentence: count out of all sentences, not out of all values that they have.
     """
-    values = np.asarray(codes, dtype=np.int64)
-    values = values[values >= 0]
-    return ValueCounts(np.bincount(values, minlength=n_values), values.size)
+    # numpy's zeros cost nothing until touched, which matters where millions of words are known but few occur.
+    count, inside, seen, last = (np.zeros(n_values, np.int64) for _ in range(4))
+    members = by_document(sets, documents)
+    counted = _count_in_sets(
+        values.items, values.offsets, members, sets.offsets, marked, documents, count, inside, seen, last
+    )
+    of_each = np.ones(len(values), np.int64) if every_sentence else values.lengths
+    return SetCounts(*counted, sums_of_sets(of_each, sets), sums_of_sets(of_each * marked, sets))
 
 
-def count_tokens(sequences: Sequences, n_values: int) -> ValueCounts:
-    """Count tokens by their code, out of all tokens: tags, tag classes."""
-    return ValueCounts(np.bincount(sequences.items, minlength=n_values), sequences.items.size)
+def distinct_values(values: Sequences, n_values: int) -> Sequences:
+    """Return each sentence's values, each once, in the order of their first place."""
+    return values.where(_is_first(values.items, values.offsets, np.zeros(n_values, np.int32)))
 
 
-def count_sentences(sequences: Sequences, n_values: int) -> ValueCounts:
-    """Count the sentences that contain each code, out of all sentences: nouns, verbs, adjectives."""
-    return ValueCounts(_document_frequency(sequences.items, sequences.offsets, n_values), len(sequences))
+def occurrences_of(values: Sequences, wanted: Counts, n_values: int) -> Occurrences:
+    """Return which sentences have each of the wanted values, `[wanted]`; each of a sentence's values is there once."""
+    place = np.full(n_values, -1, np.int32)
+    place[wanted] = np.arange(len(wanted))
+    places = place[values.items]
+    kept = values.where(places >= 0)
+    value, sentence = places[places >= 0], np.repeat(np.arange(len(values), dtype=np.int32), kept.lengths)
+    offsets = np.concatenate(([0], np.cumsum(np.bincount(value, minlength=len(wanted)))))
+    return Occurrences(sentence[np.argsort(value, kind="stable")], offsets.astype(np.int64))
 
 
-def profile(winners: ValueCounts, baseline: ValueCounts, min_count: int = 0, max_values: int = 0) -> Profile:
-    """Return the values of one property with their measures, by g2 and count descending, then by value.
+@compiled
+def _is_first(items: Codes, offsets: Counts, last: Codes) -> Bools:
+    """Tell which values have no equal before them in their sentence; `last [n_values]` is zero."""
+    result = np.zeros(items.size, np.bool_)
+    for sentence in range(offsets.size - 1):
+        for place in range(offsets[sentence], offsets[sentence + 1]):
+            result[place] = last[items[place]] != sentence + 1
+            last[items[place]] = sentence + 1
+    return result
 
-    Both counts are over the same values, the baseline's without the winners. Values that occur nowhere have
-    no row. `min_count` leaves out what fewer winners (or their tokens) have, `max_values` what comes after
-    so many rows; 0 switches either off, as it should be for tags, tag classes, datasets and lengths.
+
+@compiled
+def _count_in_sets(
+    items: Codes,
+    offsets: Counts,
+    members: Codes,
+    starts: Counts,
+    marked: Bools,
+    documents: Codes,
+    count: Counts,
+    inside: Counts,
+    seen: Counts,
+    last: Counts,
+) -> tuple[Counts, Counts, Counts, Counts, Counts]:
+    """Return each set's first entry, and of all the value, its count, marked count and documents.
+
+    A document's members follow each other. The last four arguments, `[n_values]`, are zero, before and after.
     """
-    value = np.flatnonzero((winners.count + baseline.count > 0) & (winners.count >= min_count))
-    found = measures(winners.count[value], winners.n, baseline.count[value], baseline.n)
-    order = np.lexsort((value, -winners.count[value], -found.g2))
-    if max_values:
-        order = order[:max_values]
-    value = value[order]
-    return Profile(
-        value=value,
-        count=winners.count[value],
-        n=winners.n,
-        baseline_count=baseline.count[value],
-        baseline_n=baseline.n,
-        measures=Measures(**{name: column[order] for name, column in vars(found).items()}),
+    entries = np.zeros(starts.size, np.int64)
+    value, total, marked_total = np.empty(1024, np.int64), np.empty(1024, np.int64), np.empty(1024, np.int64)
+    in_documents = np.empty(1024, np.int64)
+    found = 0
+    for number in range(starts.size - 1):
+        for entry in range(starts[number], starts[number + 1]):
+            sentence = members[entry]
+            mark = int(marked[sentence])
+            for place in range(offsets[sentence], offsets[sentence + 1]):
+                item = items[place]
+                if count[item] == 0:
+                    if found == value.size:
+                        value, total = _longer(value), _longer(total)
+                        marked_total, in_documents = _longer(marked_total), _longer(in_documents)
+                    value[found] = item
+                    found += 1
+                count[item] += 1
+                inside[item] += mark
+                if last[item] != documents[sentence] + 1:
+                    last[item] = documents[sentence] + 1
+                    seen[item] += 1
+        for index in range(entries[number], found):
+            item = value[index]
+            total[index], marked_total[index], in_documents[index] = count[item], inside[item], seen[item]
+            count[item], inside[item], seen[item], last[item] = 0, 0, 0, 0
+        entries[number + 1] = found
+    return (
+        entries,
+        value[:found].copy(),
+        total[:found].copy(),
+        marked_total[:found].copy(),
+        in_documents[:found].copy(),
     )
 
 
 @compiled
-def _document_frequency(items: NDArray[np.int32], offsets: Counts, n_values: int) -> Counts:
-    last = np.full(n_values, -1, np.int64)
-    result = np.zeros(n_values, np.int64)
-    for sentence in range(offsets.size - 1):
-        for place in range(offsets[sentence], offsets[sentence + 1]):
-            item = items[place]
-            if last[item] != sentence:
-                last[item] = sentence
-                result[item] += 1
+def _longer(array: Counts) -> Counts:
+    result = np.empty(2 * array.size, array.dtype)
+    result[: array.size] = array
     return result

@@ -6,10 +6,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ops.compiled import compiled
+from ops.patterns.mined import Mined, by_document
 from ops.patterns.sequences import Sequences
 
 Codes = NDArray[np.int32]
 Longs = NDArray[np.int64]
+Bools = NDArray[np.bool_]
 
 
 def mine(
@@ -28,34 +30,93 @@ def mine(
     >>> patterns.to_lists(), support.tolist()
     ([[0], [2], [0, 2]], [2, 2, 2])
     """
-    if min_support_count < 1 or max_length < 1:
-        raise ValueError("prefixspan: the minimum support and the maximum length must be at least 1")
+    every, least = Sequences.of_all(len(sequences)), np.array([min_support_count])
+    nowhere, one = np.zeros(len(sequences), bool), np.zeros(len(sequences), np.int32)
+    found = mine_sets(sequences, every, least, max_length, max_gap, nowhere, one)
+    return found.patterns, found.support
+
+
+def mine_sets(
+    sequences: Sequences,
+    sets: Sequences,
+    min_support: Longs,
+    max_length: int,
+    max_gap: int | None,
+    marked: Bools,
+    documents: Codes,
+) -> Mined:
+    """Return what `mine` finds in each set of sentences.
+
+    Args:
+        sequences: the sentences that any of the sets has.
+        sets: the members of each set, as places among `sequences`.
+        min_support: the least support in each set, `[sets]`.
+        max_length, max_gap: as for `mine`.
+        marked: the sentences that are counted apart too, `[sentences]`.
+        documents: the code of each sentence's document, `[sentences]`.
+    """
+    if min_support.min(initial=1) < 1 or max_length < 1:
+        raise ValueError("sequences: the minimum support and the maximum length must be at least 1")
     gap = -1 if max_gap is None or max_gap < 0 else max_gap
     n_codes = int(sequences.items.max(initial=-1)) + 1
     # numpy's zeros cost nothing until touched, which matters where millions of words are known but few occur.
-    last, support = np.zeros(n_codes, np.int32), np.zeros(n_codes, np.int32)
-    _count_items(sequences.items, sequences.offsets, last, support)
-    alphabet = np.unique(sequences.items[support[sequences.items] >= min_support_count])
-    lookup = last
-    lookup[sequences.items] = -1
-    lookup[alphabet] = np.arange(alphabet.size)
-    codes = Sequences(lookup[sequences.items], sequences.offsets)
-    if gap < 0:
-        # Without a limit infrequent items are left out; with one they keep their place as -1.
-        codes = codes.where(codes.items >= 0)
-    parent, code, found = _mine(codes.items, codes.offsets, alphabet.size, min_support_count, max_length, gap)
-    patterns = Sequences.from_parents(parent, code)
-    return Sequences(alphabet[patterns.items], patterns.offsets), found
+    code_of, support = np.zeros(n_codes, np.int32), np.zeros(n_codes, np.int32)
+    members = by_document(sets, documents)
+    parents, items, counts = [], [], []
+    for first, stop, least in zip(sets.offsets[:-1], sets.offsets[1:], min_support, strict=True):
+        own = members[first:stop]
+        codes, offsets, alphabet = _relabelled(sequences.items, sequences.offsets, own, least, gap, code_of, support)
+        parent, code, count = _mine(codes, offsets, marked[own], documents[own], alphabet.size, least, max_length, gap)
+        parents.append(parent)
+        items.append(alphabet[code])
+        counts.append(count)
+    return Mined.grown(parents, items, counts)
 
 
 @compiled
-def _count_items(items: Codes, offsets: Longs, last: Codes, support: Codes) -> None:
-    for sentence in range(offsets.size - 1):
-        for place in range(offsets[sentence], offsets[sentence + 1]):
+def _relabelled(
+    items: Codes, offsets: Longs, members: Codes, min_support: int, max_gap: int, code_of: Codes, support: Codes
+) -> tuple[Codes, Longs, Codes]:
+    """Return a set's sentences over its frequent items alone, as codes, and the items by code, ascending.
+
+    Without a gap limit infrequent items are left out; with one they keep their place as -1. `code_of` and `support`
+    are zero for every item, before and after.
+    """
+    size = 0
+    for member in members:
+        size += offsets[member + 1] - offsets[member]
+    seen, n_seen = np.empty(size, np.int32), 0
+    for sentence in range(members.size):
+        for place in range(offsets[members[sentence]], offsets[members[sentence] + 1]):
             item = items[place]
-            if last[item] != sentence + 1:
-                last[item] = sentence + 1
+            if code_of[item] != sentence + 1:
+                if code_of[item] == 0:
+                    seen[n_seen] = item
+                    n_seen += 1
+                code_of[item] = sentence + 1
                 support[item] += 1
+    frequent = 0
+    for index in range(n_seen):
+        if support[seen[index]] >= min_support:
+            seen[frequent], seen[index] = seen[index], seen[frequent]
+            frequent += 1
+    alphabet = np.sort(seen[:frequent])
+    for index in range(n_seen):
+        code_of[seen[index]] = -1
+        support[seen[index]] = 0
+    for code in range(frequent):
+        code_of[alphabet[code]] = code
+    codes, own, kept = np.empty(size, np.int32), np.zeros(members.size + 1, np.int64), 0
+    for sentence in range(members.size):
+        for place in range(offsets[members[sentence]], offsets[members[sentence] + 1]):
+            code = code_of[items[place]]
+            if code >= 0 or max_gap >= 0:
+                codes[kept] = code
+                kept += 1
+        own[sentence + 1] = kept
+    for index in range(n_seen):
+        code_of[seen[index]] = 0
+    return codes[:kept], own, alphabet
 
 
 @compiled
@@ -67,63 +128,73 @@ def _longer(array: NDArray[Any], size: int) -> NDArray[Any]:
 
 @compiled
 def _mine(
-    codes: Codes, offsets: Longs, n_items: int, min_support: int, max_length: int, max_gap: int
+    codes: Codes,
+    offsets: Longs,
+    marked: Bools,
+    documents: Codes,
+    n_items: int,
+    min_support: int,
+    max_length: int,
+    max_gap: int,
 ) -> tuple[Longs, Longs, Longs]:
-    """Grow patterns by an item at a time; return each one's beginning (or -1), last item and support.
+    """Grow patterns by an item at a time; return each one's beginning (or -1), last item, and counts.
 
-    A pattern's matches are the places of its last item: the first in each sentence, or with a gap limit all.
+    The counts are of the sentences with the pattern, of the marked ones among them, and of their documents; a
+    document's sentences follow each other. A pattern's matches are the places of its last item: the first in each
+    sentence, or with a gap limit all.
     """
     n_sentences, n_codes = offsets.size - 1, codes.size
-    # The place of the same item before, in the sentence, and the sentence's end.
-    previous, end_of = np.full(n_codes, -1, np.int32), np.empty(n_codes, np.int32)
+    # The place of the same item before, in the sentence, and the sentence.
+    previous, sentence_of = np.full(n_codes, -1, np.int32), np.empty(n_codes, np.int32)
     latest = np.full(n_items, -1, np.int32)
     for sentence in range(n_sentences):
         for place in range(offsets[sentence], offsets[sentence + 1]):
-            end_of[place] = offsets[sentence + 1]
+            sentence_of[place] = sentence
             if codes[place] >= 0:
                 if latest[codes[place]] >= offsets[sentence]:
                     previous[place] = latest[codes[place]]
                 latest[codes[place]] = place
-    last, support = np.zeros(n_items, np.int64), np.zeros(n_items, np.int64)
+    last, last_document = np.zeros(n_items, np.int64), np.zeros(n_items, np.int64)
+    # For each item: sentences, marked ones, documents.
+    counts = np.zeros((n_items, 3), np.int64)
     size, next_free = np.zeros(n_items, np.int64), np.zeros(n_items, np.int64)
     touched, hit = np.empty(n_items + 1, np.int32), np.empty(n_codes + 1, np.int32)
     places = np.empty(2 * n_codes + 1, np.int32)
-    parent, item_of, support_of = np.empty(1024, np.int64), np.empty(1024, np.int64), np.empty(1024, np.int64)
-    found, stamp = 0, 0
+    parent, item_of, counts_of = np.empty(1024, np.int64), np.empty(1024, np.int64), np.empty((1024, 3), np.int64)
+    found, stamp, document_stamp = 0, 0, 0
     pending = [(-1, 1, 0, n_sentences)]
     while pending:
         pattern, length, begin, end = pending.pop()
         deepest = length == max_length
-        n_touched, hits, reached, sentence_end = 0, 0, 0, 0
-        # With few items to choose from it is quicker to look at all of them than to note which occur.
-        few = deepest and max_gap < 0 and n_items <= 4 * (end - begin)
-        if few:
-            touched[:n_items] = np.arange(n_items)
-            n_touched = n_items
+        n_touched, hits, reached, current, document, mark = 0, 0, 0, -1, -1, 0
         for entry in range(begin, end):
             if pattern < 0:
-                start, stop = offsets[entry], offsets[entry + 1]
+                sentence, start = entry, offsets[entry]
             else:
                 start = np.int64(places[entry]) + 1
-                stop = np.int64(end_of[start - 1])
-            if few:
-                for place in range(start, stop):
-                    support[codes[place]] += previous[place] < start
-                continue
+                sentence = int(sentence_of[start - 1])
+            stop = offsets[sentence + 1]
+            if sentence != current:
+                current = sentence
+                stamp += 1
+                mark = int(marked[sentence])
+                if documents[sentence] != document:
+                    document = documents[sentence]
+                    document_stamp += 1
             if max_gap < 0:
                 for place in range(start, stop):
                     # Added up rather than branched on: whether an item is new cannot be predicted.
                     code = codes[place]
                     new = int(previous[place] < start)
                     touched[n_touched] = code
-                    n_touched += new & int(support[code] == 0)
-                    support[code] += new
+                    n_touched += new & int(counts[code, 0] == 0)
+                    counts[code, 0] += new
+                    counts[code, 1] += new & mark
+                    counts[code, 2] += new & int(last_document[code] != document_stamp)
+                    last_document[code] = document_stamp
                     hit[hits] = place
                     hits += new
                 continue
-            if stop > sentence_end:
-                sentence_end = stop
-                stamp += 1
             if pattern >= 0:
                 # Windows of one sentence overlap: what an earlier one has covered isn't visited again.
                 stop = min(stop, start + 1 + max_gap)
@@ -134,10 +205,14 @@ def _mine(
                 if code >= 0:
                     if last[code] != stamp:
                         last[code] = stamp
-                        if support[code] == 0:
+                        if counts[code, 0] == 0:
                             touched[n_touched] = code
                             n_touched += 1
-                        support[code] += 1
+                        counts[code, 0] += 1
+                        counts[code, 1] += mark
+                        if last_document[code] != document_stamp:
+                            last_document[code] = document_stamp
+                            counts[code, 2] += 1
                     if not deepest:
                         hit[hits] = place
                         size[code] += 1
@@ -148,21 +223,25 @@ def _mine(
             places = _longer(places, top + hits)
         if found + n_touched > parent.size:
             parent, item_of = _longer(parent, found + n_touched), _longer(item_of, found + n_touched)
-            support_of = _longer(support_of, found + n_touched)
+            longer = np.empty((parent.size, 3), np.int64)
+            longer[:found] = counts_of[:found]
+            counts_of = longer
         for code in np.sort(touched[:n_touched]):
-            if support[code] >= min_support:
-                parent[found], item_of[found], support_of[found] = pattern, code, support[code]
+            if counts[code, 0] >= min_support:
+                parent[found], item_of[found] = pattern, code
+                for which in range(3):
+                    counts_of[found, which] = counts[code, which]
                 if not deepest:
                     next_free[code] = top
-                    top += support[code] if max_gap < 0 else size[code]
+                    top += counts[code, 0] if max_gap < 0 else size[code]
                     pending.append((found, length + 1, next_free[code], top))
                 found += 1
             else:
                 next_free[code] = -1
-            support[code], size[code] = 0, 0
+            counts[code, 0], counts[code, 1], counts[code, 2], size[code] = 0, 0, 0, 0
         for index in range(hits):
             code = codes[hit[index]]
             if next_free[code] >= 0:
                 places[next_free[code]] = hit[index]
                 next_free[code] += 1
-    return parent[:found].copy(), item_of[:found].copy(), support_of[:found].copy()
+    return parent[:found].copy(), item_of[:found].copy(), counts_of[:found].copy()

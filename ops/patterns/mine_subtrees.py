@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from ops.compiled import compiled
 from ops.patterns.forest import Forest
+from ops.patterns.mined import Mined, by_document
 from ops.patterns.sequences import Sequences
 from ops.patterns.subtree_patterns import Subtrees
 from ops.patterns.tree_links import link, pair_support
@@ -31,14 +32,62 @@ def mine(forest: Forest, min_support_count: int, max_nodes: int) -> tuple[Subtre
     >>> found.strings(labels), support.tolist()
     (['(PP (IN))', '(NP (NN))', '(NP (PP))', '(NP (PP (IN)))'], [2, 2, 2, 2])
     """
-    if min_support_count < 1 or max_nodes < 2:
+    every, least = Sequences.of_all(len(forest)), np.array([min_support_count])
+    n_labels = int(forest.label.max(initial=0)) + 1
+    nowhere, one = np.zeros(len(forest), bool), np.zeros(len(forest), np.int32)
+    found = mine_sets(forest, every, least, max_nodes, n_labels, nowhere, one)
+    return Subtrees.from_extensions(found.patterns, n_labels), found.support
+
+
+def mine_sets(
+    forest: Forest,
+    sets: Sequences,
+    min_support: Longs,
+    max_nodes: int,
+    n_labels: int,
+    marked: NDArray[np.bool_],
+    documents: Codes,
+) -> Mined:
+    """Return what `mine` finds in each set of trees, as `Subtrees.extensions(n_labels)`.
+
+    Args:
+        forest: the trees that any of the sets has.
+        sets: the members of each set, as places in `forest`.
+        min_support: the least support in each set, `[sets]`.
+        max_nodes: as for `mine`.
+        n_labels: more than any label.
+        marked: the trees that are counted apart too, `[trees]`.
+        documents: the code of each tree's document, `[trees]`.
+    """
+    if min_support.min(initial=1) < 1 or max_nodes < 2:
         raise ValueError("subtrees: the minimum support must be at least 1, the maximum of nodes at least 2")
-    n_labels = int(forest.label.max(initial=-1)) + 1
-    links, tree_of = link(forest, pair_support(forest, n_labels) >= min_support_count)
-    parent, code, support = _mine(links, tree_of, forest.offsets, n_labels, min_support_count, max_nodes)
-    grown = Sequences.from_parents(parent, code)
-    several = grown.lengths > 1
-    return Subtrees.from_extensions(grown.take(several), n_labels), support[several]
+    members = by_document(sets, documents)
+    parents, codes, counts = [], [], []
+    for first, stop, least in zip(sets.offsets[:-1], sets.offsets[1:], min_support, strict=True):
+        rows = members[first:stop]
+        own = Forest(*_gathered(forest.label, forest.size, forest.offsets, rows))
+        links, tree_of = link(own, pair_support(own, n_labels) >= least)
+        parent, code, count = _mine(
+            links, tree_of, own.offsets, marked[rows], documents[rows], n_labels, least, max_nodes
+        )
+        parents.append(parent)
+        codes.append(code)
+        counts.append(count)
+    grown = Mined.grown(parents, codes, counts)
+    return grown.where(grown.patterns.lengths > 1)
+
+
+@compiled
+def _gathered(label: Codes, size: Codes, offsets: Longs, rows: Codes) -> tuple[Codes, Codes, Longs]:
+    own = np.zeros(rows.size + 1, np.int64)
+    for tree in range(rows.size):
+        own[tree + 1] = own[tree] + offsets[rows[tree] + 1] - offsets[rows[tree]]
+    labels, sizes = np.empty(own[-1], np.int32), np.empty(own[-1], np.int32)
+    for tree in range(rows.size):
+        shift = offsets[rows[tree]] - own[tree]
+        for node in range(own[tree], own[tree + 1]):
+            labels[node], sizes[node] = label[node + shift], size[node + shift]
+    return labels, sizes, own
 
 
 @compiled
@@ -50,17 +99,27 @@ def _longer(array: NDArray[Any], size: int) -> NDArray[Any]:
 
 @compiled
 def _mine(
-    links: Codes, tree_of: Codes, offsets: Longs, n_labels: int, min_support: int, max_nodes: int
+    links: Codes,
+    tree_of: Codes,
+    offsets: Longs,
+    marked: NDArray[np.bool_],
+    documents: Codes,
+    n_labels: int,
+    min_support: int,
+    max_nodes: int,
 ) -> tuple[Longs, Longs, Longs]:
     """Grow patterns by a node at a time; a pattern's matches are the places of its last node, by tree.
 
-    A code is (steps back up from the last node, label). Several matches can share the node that a new child
+    Counted are the trees with a pattern, the marked ones among them, and their documents; a document's trees follow
+    each other. A code is (steps back up from the last node, label). Several matches can share the node that a new child
     goes below; the first comes with the leftmost child there, so its later siblings hold those of the
     others, and each (steps, node) is gone through once a pattern and tree. Steps belong to it: where a
     label recurs, one node can be both a parent and a grandparent of matches.
     """
     n_codes = n_labels * max_nodes
-    last, support = np.zeros(n_codes, np.int64), np.zeros(n_codes, np.int64)
+    last, last_document = np.zeros(n_codes, np.int64), np.zeros(n_codes, np.int64)
+    # For each code: trees, marked ones, documents.
+    counts = np.zeros((n_codes, 3), np.int64)
     count, next_free, touched = (
         np.zeros(n_codes, np.int64),
         np.zeros(n_codes, np.int64),
@@ -73,18 +132,23 @@ def _mine(
     # No pattern has more matches to visit than this, so that nothing need grow inside the loops.
     most = tree_of.size * max_nodes
     hit, hit_code, places = np.empty(most, np.int32), np.empty(most, np.int32), np.empty(1024, np.int32)
-    above, code_of, support_of = np.empty(1024, np.int64), np.empty(1024, np.int64), np.empty(1024, np.int64)
-    found, stamp = 0, 0
+    above, code_of, counts_of = np.empty(1024, np.int64), np.empty(1024, np.int64), np.empty((1024, 3), np.int64)
+    found, stamp, document_stamp = 0, 0, 0
     pending = [(-1, 0, 0, 0, tree_of.size)]
     while pending:
         pattern, nodes, depth, begin, end = pending.pop()
         deepest = nodes + 1 == max_nodes
-        n_touched, hits, tree_begin, tree_end = 0, 0, 0, 0
+        n_touched, hits, tree_begin, tree_end, document, mark = 0, 0, 0, 0, -1, 0
         for entry in range(begin, end):
             node = np.int64(entry if pattern < 0 else places[entry])
             if node >= tree_end:
-                tree_begin, tree_end = offsets[tree_of[node]], offsets[tree_of[node] + 1]
+                tree = tree_of[node]
+                tree_begin, tree_end = offsets[tree], offsets[tree + 1]
                 stamp += 1
+                mark = int(marked[tree])
+                if documents[tree] != document:
+                    document = documents[tree]
+                    document_stamp += 1
             child = node if pattern < 0 else np.int64(links[node, 2])
             for steps in range(depth + 1):
                 visit = (node - tree_begin) * max_nodes + steps
@@ -94,10 +158,14 @@ def _mine(
                         code = steps * n_labels + links[child, 0]
                         if last[code] != stamp:
                             last[code] = stamp
-                            if support[code] == 0:
+                            if counts[code, 0] == 0:
                                 touched[n_touched] = code
                                 n_touched += 1
-                            support[code] += 1
+                            counts[code, 0] += 1
+                            counts[code, 1] += mark
+                            if last_document[code] != document_stamp:
+                                last_document[code] = document_stamp
+                                counts[code, 2] += 1
                         if not deepest:
                             hit[hits], hit_code[hits] = child, code
                             count[code] += 1
@@ -109,10 +177,14 @@ def _mine(
             places = _longer(places, free + hits)
         if found + n_touched > above.size:
             above, code_of = _longer(above, found + n_touched), _longer(code_of, found + n_touched)
-            support_of = _longer(support_of, found + n_touched)
+            longer = np.empty((above.size, 3), np.int64)
+            longer[:found] = counts_of[:found]
+            counts_of = longer
         for code in np.sort(touched[:n_touched]):
-            if support[code] >= min_support:
-                above[found], code_of[found], support_of[found] = pattern, code, support[code]
+            if counts[code, 0] >= min_support:
+                above[found], code_of[found] = pattern, code
+                for which in range(3):
+                    counts_of[found, which] = counts[code, which]
                 if not deepest:
                     below = 0 if pattern < 0 else depth + 1 - code // n_labels
                     pending.append((found, nodes + 1, below, free, free + count[code]))
@@ -121,10 +193,10 @@ def _mine(
                 found += 1
             else:
                 next_free[code] = -1
-            support[code], count[code] = 0, 0
+            counts[code, 0], counts[code, 1], counts[code, 2], count[code] = 0, 0, 0, 0
         for index in range(hits):
             code = hit_code[index]
             if next_free[code] >= 0:
                 places[next_free[code]] = hit[index]
                 next_free[code] += 1
-    return above[:found].copy(), code_of[:found].copy(), support_of[:found].copy()
+    return above[:found].copy(), code_of[:found].copy(), counts_of[:found].copy()

@@ -1,7 +1,11 @@
 """Frequent subsequences by the `prefixspan` package: slow, and what the compiled miner is compared with."""
 
+import numpy as np
+from numpy.typing import NDArray
 from prefixspan import PrefixSpan  # type: ignore[import-untyped]
 
+from ops.patterns import count_sequences
+from ops.patterns.mined import Mined
 from ops.patterns.sequences import Sequences
 
 
@@ -20,3 +24,26 @@ def mine(sequences: Sequences, min_support_count: int, max_length: int) -> list[
     miner.minlen, miner.maxlen = 1, max_length
     found = [(tuple(pattern), int(support)) for support, pattern in miner.frequent(min_support_count)]
     return sorted(found, key=lambda entry: (-entry[1], entry[0]))
+
+
+def mine_sets(
+    sequences: Sequences,
+    sets: Sequences,
+    min_support: NDArray[np.int64],
+    max_length: int,
+    marked: NDArray[np.bool_],
+    documents: NDArray[np.int32],
+) -> Mined:
+    """Return what `mine` finds in each set of sentences; the arguments are those of `mine_sequences.mine_sets`."""
+    patterns, counts, offsets = [], [np.zeros((0, 3), np.int64)], [0]
+    for places, least in zip(sets.to_lists(), min_support.tolist(), strict=True):
+        own = sequences.take(places)
+        found = mine(own, least, max_length)
+        patterns += [pattern for pattern, _ in found]
+        where = count_sequences.occurrences(own, Sequences.from_lists([pattern for pattern, _ in found]))
+        codes = np.unique(documents[places], return_inverse=True)[1]
+        support = np.array([support for _, support in found], np.int64)
+        counts.append(np.stack([support, where.support_within(marked[places]), where.distinct(codes)], axis=1))
+        offsets.append(len(patterns))
+    support, inside, n_documents = np.ascontiguousarray(np.concatenate(counts).T)
+    return Mined(Sequences.from_lists(patterns), support, inside, n_documents, np.array(offsets))

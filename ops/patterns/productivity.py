@@ -3,47 +3,83 @@
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ops.patterns.sequence_trie import SequenceTrie
+from ops.compiled import compiled
+from ops.patterns.pattern_index import PatternIndex
 from ops.patterns.sequences import Sequences
 from ops.patterns.subtree_patterns import Subtrees
 
+Longs = NDArray[np.int64]
 
-def productive_sequences(patterns: Sequences, lift: ArrayLike, productivity: float = 1.05) -> NDArray[np.bool_]:
+
+def productive_sequences(
+    patterns: Sequences, lift: ArrayLike, productivity: float = 1.05, sets: Sequences | None = None
+) -> NDArray[np.bool_]:
     """Return which patterns have at least `productivity` times the lift of each pattern one item shorter.
 
-    The shorter patterns are those that leaving one item out results in and that are themselves among
-    `patterns [n]`, which all differ; `lift [n]` is null (NaN) where there is no baseline, and then nothing is left
-    out. 0 keeps all.
+    The shorter patterns are those that leaving one item out results in and that the same set has too; lift is null
+    (NaN) where there is no baseline, and then nothing is left out. 0 keeps all.
+
+    Args:
+        patterns: `[patterns]`, which all differ.
+        lift: `[n]`, as the items of `sets` are.
+        productivity: the factor.
+        sets: the patterns that each set has, as places among `patterns`, `[n]` in all; one set of all where not given.
 
     >>> found = Sequences.from_lists([[1], [2], [1, 2], [2, 1]])
     >>> productive_sequences(found, [2.0, 1.0, 2.05, 2.5]).tolist()
     [True, True, False, True]
     """
     shorter, owner = _without_one_item(patterns)
-    return _productive(patterns, shorter, owner, lift, productivity)
+    return _productive(patterns, shorter, owner, lift, productivity, sets)
 
 
-def productive_subtrees(subtrees: Subtrees, lift: ArrayLike, productivity: float = 1.05) -> NDArray[np.bool_]:
+def productive_subtrees(
+    subtrees: Subtrees, lift: ArrayLike, productivity: float = 1.05, sets: Sequences | None = None
+) -> NDArray[np.bool_]:
     """Return the same for subtrees: shorter by a leaf, or by the root where that has a single child."""
     n_labels = int(subtrees.label.max(initial=0)) + 1
     shorter, owner = _without_one_node(subtrees)
-    return _productive(subtrees.extensions(n_labels), shorter.extensions(n_labels), owner, lift, productivity)
+    return _productive(subtrees.extensions(n_labels), shorter.extensions(n_labels), owner, lift, productivity, sets)
 
 
 def _productive(
-    patterns: Sequences, shorter: Sequences, owner: NDArray[np.int64], lift: ArrayLike, productivity: float
+    patterns: Sequences,
+    shorter: Sequences,
+    owner: Longs,
+    lift: ArrayLike,
+    productivity: float,
+    sets: Sequences | None,
 ) -> NDArray[np.bool_]:
+    place = PatternIndex(patterns).find(shorter)
+    known = place >= 0
+    starts = np.searchsorted(owner[known], np.arange(len(patterns) + 1))
+    chosen = Sequences.of_all(len(patterns)) if sets is None else sets
     lifts = np.asarray(lift, dtype=np.float64)
-    trie = SequenceTrie.build(patterns)
-    pattern_at = np.full(trie.label.size, -1, np.int64)
-    pattern_at[trie.node_of] = np.arange(len(patterns))
-    node = trie.find(shorter)
-    known = node >= 0
-    known[known] = pattern_at[node[known]] >= 0
-    short = pattern_at[node[known]]
-    kept = np.ones(len(patterns), bool)
-    kept[owner[known][lifts[owner[known]] < productivity * lifts[short]]] = False
-    return kept
+    return _keep(chosen.items, chosen.offsets, place[known], starts, lifts, float(productivity))
+
+
+@compiled
+def _keep(
+    chosen: NDArray[np.int32],
+    offsets: Longs,
+    shorter: Longs,
+    starts: Longs,
+    lift: NDArray[np.float64],
+    productivity: float,
+) -> NDArray[np.bool_]:
+    keep = np.ones(chosen.size, np.bool_)
+    row_of = np.full(starts.size, -1, np.int64)
+    for number in range(offsets.size - 1):
+        for row in range(offsets[number], offsets[number + 1]):
+            row_of[chosen[row]] = row
+        for row in range(offsets[number], offsets[number + 1]):
+            for place in range(starts[chosen[row]], starts[chosen[row] + 1]):
+                other = row_of[shorter[place]]
+                if other >= 0 and lift[row] < productivity * lift[other]:
+                    keep[row] = False
+        for row in range(offsets[number], offsets[number + 1]):
+            row_of[chosen[row]] = -1
+    return keep
 
 
 def _without_one_item(patterns: Sequences) -> tuple[Sequences, NDArray[np.int64]]:

@@ -39,6 +39,11 @@ class Sequences:
         return cls(np.array(items, dtype=np.int32), np.cumsum(lengths, dtype=np.int64))
 
     @classmethod
+    def of_all(cls, n: int) -> Self:
+        """Return one sequence of the numbers from 0 to n - 1: a set of all of `n` sentences, by their places."""
+        return cls(np.arange(n, dtype=np.int32), np.array([0, n], np.int64))
+
+    @classmethod
     def from_parents(cls, parent: NDArray[np.int64], item: NDArray[np.int64]) -> Self:
         """Return patterns that were grown by an item at a time: each is an earlier one with `item [n]` after it.
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Self
 
 import numpy as np
@@ -85,15 +86,19 @@ class Subtrees:
         >>> Subtrees.from_lists([[(0, 0), (1, 0), (1, 1), (2, 2)]]).strings(["NP", "PP", "IN"])
         ['(NP (NP) (PP (IN)))']
         """
-        result = []
-        for subtree in self.to_lists():
-            pieces = []
-            last = -1
-            for depth, label in subtree:
-                pieces.append(")" * (last - depth + 1) + " " * (depth > 0) + f"({labels[label]}")
-                last = depth
-            result.append("".join(pieces) + ")" * (last + 1))
-        return result
+        # A node comes with the brackets that close before it.
+        before = np.concatenate((np.zeros(1, np.int32), self.depth[:-1]))
+        closing = np.where(self.depth > 0, before + 1 - self.depth, 0)
+        kinds, which = np.unique(closing.astype(np.int64) * len(labels) + self.label, return_inverse=True)
+        starts = [(")" * (kind // len(labels)), labels[kind % len(labels)]) for kind in kinds.tolist()]
+        inner = [f"{closed} ({label}" for closed, label in starts]
+        pieces, ends = which.tolist(), self.offsets.tolist()
+        last = [")" * (depth + 1) for depth in range(int(self.depth.max(initial=0)) + 1)]
+        depths = self.depth.tolist()
+        return [
+            "".join([inner[piece] for piece in pieces[start:stop]])[1:] + last[depths[stop - 1]] if stop > start else ""
+            for start, stop in pairwise(ends)
+        ]
 
 
 @compiled

@@ -20,7 +20,7 @@ __all__ = [
     "schema",
 ]
 
-SCHEMA_VERSION = "2"
+SCHEMA_VERSION = "3"
 TABLES = {**MAIN_TABLES, **MIXING_TABLES, **PSI_TABLES}
 
 

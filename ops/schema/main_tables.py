@@ -133,6 +133,8 @@ MAIN_TABLES: dict[str, TableSpec] = {
             Column("baseline_n", INT64, "baseline sentences (or tokens) outside these winners that have the property"),
             Column("lift", FLOAT32, "share over baseline share, smoothed", True),
             Column("g2", FLOAT32, "log-likelihood ratio, negative where the share is below the baseline's"),
+            Column("q_value", FLOAT64, "false discovery rate within neuron, pole and property, two-sided", True),
+            Column("docs", INT32, "distinct documents that the count comes from"),
             Column("rank", INT32, "rank by g2 within neuron, pole and property, counted from 1"),
         ),
         ("layer", "unit", "pole", "property", "rank"),

@@ -1,4 +1,4 @@
-"""The sentences as the miners see them: words and tags without punctuation, trees of phrase labels and tags."""
+"""The sentences as the miners see them: words and tags, without punctuation unless asked, trees of labels and tags."""
 
 import numpy as np
 import numpy.typing as npt
@@ -23,10 +23,13 @@ class MiningView:
         store: the annotated sentences.
         word_case: `keep` the words as written, or `lower` to fold them.
         collapse_root: merge an S right under ROOT into it (Oba 2021 prints subtrees so).
+        punctuation: `drop` it from the words and tags that are mined, or `keep` it.
     """
 
-    def __init__(self, store: SentenceStore, word_case: str = "keep", collapse_root: bool = False) -> None:
-        self.store, self.collapse_root = store, collapse_root
+    def __init__(
+        self, store: SentenceStore, word_case: str = "keep", collapse_root: bool = False, punctuation: str = "drop"
+    ) -> None:
+        self.store, self.collapse_root, self.keeps_marks = store, collapse_root, punctuation == "keep"
         words = store.names["word"]
         self.word_names, self._fold = words, None
         if word_case == "lower":
@@ -39,23 +42,28 @@ class MiningView:
         self._word_is_mark = np.array([all(c in _MARKS for c in word) for word in words], bool)
 
     def words(self, rows: Longs) -> Sequences:
-        """Return the words of these rows, punctuation left out: by the words' tags, without any by the words alone."""
-        return self.words_and_tags(rows)[0]
+        """Return the words of these rows that are mined."""
+        words, _, is_mark = self.items(rows)
+        return words if self.keeps_marks else words.where(~is_mark)
 
-    def words_and_tags(self, rows: Longs) -> tuple[Sequences, Sequences]:
-        """Return words and tags of these rows item by item, punctuation left out; `NO_TAG` where there is none."""
+    def items(self, rows: Longs) -> tuple[Sequences, Sequences, npt.NDArray[np.bool_]]:
+        """Return words and tags of these rows item by item, and which are punctuation; `NO_TAG` where there is no tag.
+
+        Punctuation is known by the words' tags, without any by the words alone.
+        """
         words, found = self.store.words(rows), self.store.tags(rows)
         tagged = np.repeat(found.lengths == words.lengths, words.lengths)
         tags = np.full(words.items.size, NO_TAG, np.int32)
         tags[tagged] = found.take(found.lengths == words.lengths).items
-        keep = ~np.where(tags == NO_TAG, self._word_is_mark[words.items], self._tag_is_mark[tags])
+        is_mark = np.where(tags == NO_TAG, self._word_is_mark[words.items], self._tag_is_mark[tags])
         if self._fold is not None:
             words = Sequences(self._fold[words.items], words.offsets)
-        return words.where(keep), Sequences(tags, words.offsets).where(keep)
+        return words, Sequences(tags, words.offsets), is_mark
 
     def tags(self, rows: Longs) -> Sequences:
-        """Return the tags of these rows, punctuation left out."""
-        return self.store.tags(rows).without(self._tag_is_mark)
+        """Return the tags of these rows that are mined."""
+        tags = self.store.tags(rows)
+        return tags if self.keeps_marks else tags.without(self._tag_is_mark)
 
     def forest(self, rows: Longs) -> Forest:
         """Return the trees of these rows, with S merged into ROOT where the option says so."""

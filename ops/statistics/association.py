@@ -1,6 +1,5 @@
 """How much more often winners have something than the baseline: share, lift and log-likelihood ratio."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -85,11 +84,24 @@ def signed_g2(support: ArrayLike, n: ArrayLike, baseline_support: ArrayLike, bas
     return np.where(deviation == 0, 0.0, np.sign(deviation) * 2 * g2)
 
 
-def rank_patterns(g2: ArrayLike, support: ArrayLike, patterns: Sequence[str]) -> NDArray[np.int64]:
-    """Return the order `[n] int64` of patterns: g2, then support, descending, then the pattern.
+def rank_patterns(
+    g2: ArrayLike, support: ArrayLike, texts: ArrayLike, groups: ArrayLike | None = None
+) -> NDArray[np.int64]:
+    """Return the order `[n] int64` of patterns: g2, then support, descending, then the text.
 
-    `order[0]` is the index of the pattern of rank 1.
+    `order[0]` is the index of the pattern of rank 1. `texts` are the patterns as readable text, or their places in
+    alphabetical order. Where `groups [n]` are given, such as neurons and poles, one comes after the other, ascending.
     """
-    values, counts = np.asarray(g2, dtype=np.float64).tolist(), np.asarray(support, dtype=np.int64).tolist()
-    order = sorted(range(len(patterns)), key=lambda i: (-values[i], -counts[i], patterns[i]))
-    return np.array(order, dtype=np.int64)
+    values, counts = np.asarray(g2, dtype=np.float64), np.asarray(support, dtype=np.int64)
+    keys = np.unique(texts, return_inverse=True)[1] if np.asarray(texts).dtype.kind == "U" else np.asarray(texts)
+    within = (keys, -counts, -values)
+    return np.lexsort(within if groups is None else (*within, np.asarray(groups)))
+
+
+def place_in_group(groups: NDArray[np.integer]) -> NDArray[np.int64]:
+    """Return each entry's place among those of its group, counted from 0; groups ascend.
+
+    >>> place_in_group(np.array([3, 3, 8, 8, 8])).tolist()
+    [0, 1, 0, 1, 2]
+    """
+    return np.arange(groups.size) - np.searchsorted(groups, groups)

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.stats import rankdata  # type: ignore[import-untyped]
 
 _Z = 1.959963984540054
 
@@ -38,10 +37,9 @@ def area(winners: ArrayLike, others: ArrayLike) -> Area:
     n, m = above.size, below.size
     if not n or not m:
         return Area(math.nan, math.nan, math.nan)
-    ranks = rankdata(np.concatenate((above, below)))
     # How much of the other class lies below each winner and above each other, by ranks (Sun and Xu 2014).
-    beaten: NDArray[np.float64] = (ranks[:n] - rankdata(above)) / m
-    beating: NDArray[np.float64] = 1 - (ranks[n:] - rankdata(below)) / n
+    beaten = _how_many_below(above, below) / m
+    beating = 1 - _how_many_below(below, above) / n
     auc = float(beaten.mean())
     if n < 2 or m < 2:
         return Area(auc, math.nan, math.nan)
@@ -51,6 +49,12 @@ def area(winners: ArrayLike, others: ArrayLike) -> Area:
     if variance == 0:
         return Area(auc, auc, auc)
     return Area(auc, *_wilson(auc, auc * (1 - auc) / variance))
+
+
+def _how_many_below(values: NDArray[np.float64], others: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return how many of the others lie below each value, those as high counting half, `[values]`."""
+    ascending = np.sort(others)
+    return (np.searchsorted(ascending, values) + np.searchsorted(ascending, values, side="right")) / 2
 
 
 def _wilson(share: float, n: float) -> tuple[float, float]:

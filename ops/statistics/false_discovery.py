@@ -4,6 +4,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_ndtr  # type: ignore[import-untyped]
 
+from ops.compiled import compiled
 from ops.statistics.association import signed_g2
 
 Floats = NDArray[np.float64]
@@ -15,7 +16,7 @@ def p_values(g2: ArrayLike) -> Floats:
 
 
 def selected_p_values(
-    support: ArrayLike, n: ArrayLike, baseline_support: ArrayLike, baseline_n: ArrayLike, min_support: int
+    support: ArrayLike, n: ArrayLike, baseline_support: ArrayLike, baseline_n: ArrayLike, min_support: ArrayLike
 ) -> Floats:
     """Return the two-sided p-values `[n] float64` of patterns that are listed because of their support.
 
@@ -29,11 +30,12 @@ def selected_p_values(
         *(np.atleast_1d(np.asarray(count, dtype=np.float64)) for count in (support, n, baseline_support, baseline_n))
     )
     log_p = _log_p(signed_g2(a, n1, c, n2))
-    least = np.clip(min_support - 0.5, np.maximum(a + c - n2, 0), np.minimum(a, n1))
+    edge_support = np.asarray(min_support, dtype=np.float64) - 0.5
+    least = np.clip(edge_support, np.maximum(a + c - n2, 0), np.minimum(a, n1))
     edge = signed_g2(least, n1, a + c - least, n2)
     log_selected = log_ndtr(-np.sign(edge) * np.sqrt(np.abs(edge)))
     # At or below the margins' least support every table is selected.
-    log_selected = np.where(min_support - 0.5 <= np.maximum(a + c - n2, 0), 0.0, log_selected)
+    log_selected = np.where(edge_support <= np.maximum(a + c - n2, 0), 0.0, log_selected)
     return np.exp(np.minimum(log_p - log_selected, 0.0))
 
 
@@ -45,13 +47,22 @@ def q_values(p: ArrayLike, groups: ArrayLike | None = None) -> Floats:
     """
     values = np.asarray(p, dtype=np.float64)
     group = np.zeros(values.shape, np.int64) if groups is None else np.unique(groups, return_inverse=True)[1]
-    if values.size == 0:
-        return values.copy()
     order = np.lexsort((values, group))
+    sizes = np.bincount(group)
     result = np.empty_like(values)
-    for members in np.split(order, np.cumsum(np.bincount(group))[:-1]):
-        adjusted = values[members] * members.size / np.arange(1, members.size + 1)
-        result[members] = np.minimum(np.minimum.accumulate(adjusted[::-1])[::-1], 1.0)
+    result[order] = _stepped_up(values[order], np.concatenate(([0], np.cumsum(sizes))))
+    return result
+
+
+@compiled
+def _stepped_up(values: Floats, offsets: NDArray[np.int64]) -> Floats:
+    result = np.empty_like(values)
+    for group in range(offsets.size - 1):
+        first, stop = offsets[group], offsets[group + 1]
+        least = 1.0
+        for place in range(stop - 1, first - 1, -1):
+            least = min(least, values[place] * (stop - first) / (place - first + 1))
+            result[place] = least
     return result
 
 

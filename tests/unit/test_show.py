@@ -54,9 +54,18 @@ def test_the_other_pole() -> None:
 def test_tables_stand_under_their_titles_in_order() -> None:
     patterns = [pattern(k, f"{k} pattern") for k in ("subtree", "tag", "word")]
     profiles = [value("noun", "cat"), value("dataset", "imdb"), value("author", "ann"), value("tag_class", "verb")]
+    profiles.append(value("punctuation", "!"))
     lines = shown(patterns=patterns, profiles=profiles)
     titles = [text.split("  ")[0] for text in lines[7:] if text and not text.startswith(" ")]
-    assert titles == ["Nouns", "Word patterns", "Part-of-speech patterns", "Subtrees", "Dataset", "author"]
+    assert titles == [
+        "Nouns",
+        "Punctuation",
+        "Word patterns",
+        "Part-of-speech patterns",
+        "Subtrees",
+        "Dataset",
+        "author",
+    ]
     assert line(lines, "word pattern").split() == ["word", "pattern", "20", "0.200", "0.0100", "20.50", "101.3"]
     assert line(lines, "imdb").split() == ["imdb", "1,234", "0.500", "0.2500", "2.00", "-3.0"]
     assert not any("tag_class" in text for text in lines)

@@ -6,9 +6,20 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ops.mine.candidates import SCHEMA, UNION_SCHEMA, Winners, from_keys, least_support, mine_winners, to_keys, unite
+from ops.mine.candidates import (
+    SCHEMA,
+    UNION_SCHEMA,
+    from_keys,
+    least_support,
+    mine_candidates,
+    of_kind,
+    read_candidates,
+    to_keys,
+    unite,
+)
 from ops.mine.pattern_kinds import PatternKind
-from ops.patterns.occurrences import Occurrences
+from ops.mine.sentence_sets import SentenceSets
+from ops.patterns.mined import Mined
 from ops.patterns.sequences import Sequences
 
 PATTERNS = st.lists(st.lists(st.integers(0, 2**31 - 1), min_size=1, max_size=5), max_size=12)
@@ -20,15 +31,27 @@ class Items:
     def __init__(self, name: str, sentences: list[set[int]], min_support: float) -> None:
         self.name, self.sentences, self.min_support = name, sentences, min_support
 
-    def mine(self, rows: np.ndarray, min_count: int) -> tuple[Sequences, np.ndarray]:
-        support = {i: sum(i in self.sentences[r] for r in rows) for i in range(10)}
-        found = [i for i in support if support[i] >= min_count]
-        return Sequences.from_lists([[i] for i in found]), np.array([support[i] for i in found], np.int64)
+    def mine(self, sets: SentenceSets, least: np.ndarray) -> Mined:
+        parent, items, counts = [], [], []
+        for places, floor in zip(sets.members.to_lists(), least, strict=True):
+            found = []
+            for item in range(10):
+                own = [p for p in places if item in self.sentences[sets.rows[p]]]
+                if len(own) >= floor:
+                    documents = {int(sets.documents[p]) for p in own}
+                    found.append((item, len(own), int(sets.in_baseline[own].sum()), len(documents)))
+            columns = np.array(found, np.int64).reshape(-1, 4)
+            parent.append(np.full(len(found), -1))
+            items.append(columns[:, 0])
+            counts.append(columns[:, 1:])
+        return Mined.grown(parent, items, counts)
 
-    def find(self, rows: np.ndarray, patterns: Sequences) -> Occurrences:
-        places = [[j for j, r in enumerate(rows) if p[0] in self.sentences[r]] for p in patterns.to_lists()]
-        found = Sequences.from_lists(places)
-        return Occurrences(found.items, found.offsets)
+
+def sets_of(number: list[int], rows: list[list[int]], baseline: list[bool], documents: list[int]) -> SentenceSets:
+    every = np.arange(len(baseline))
+    return SentenceSets(
+        np.array(number), every, Sequences.from_lists(rows), np.array(baseline), np.array(documents, np.int32)
+    )
 
 
 @given(PATTERNS, st.integers(0, 5))
@@ -42,27 +65,45 @@ def test_keys_give_back_the_patterns(patterns: list[list[int]], cut: int) -> Non
     assert len(set(keys.to_pylist())) == len({tuple(p) for p in patterns})
 
 
-def test_candidates_of_one_set_of_winners() -> None:
-    sentences = [{1, 2}, {1}, {1, 3}, {2}, {9}]
-    winners = Winners(
-        7, np.array([0, 1, 2, 3]), np.array([True, False, True, True]), np.array([40, 40, 8, 8], np.int32)
-    )
-    kinds: list[PatternKind] = [Items("word", sentences, 0.5), Items("tag", sentences, 0.75)]
-    found = mine_winners(winners, kinds, 1)
+SENTENCES = [{1, 2}, {1}, {1, 3}, {2}, {9}]
+MARKS = ([True, False, True, True, True], [40, 40, 8, 8, 8])
+
+
+def test_candidates_of_several_sets() -> None:
+    sets = sets_of([7, 9], [[0, 1, 2, 3], [3, 4]], *MARKS)
+    kinds: list[PatternKind] = [Items("word", SENTENCES, 0.5), Items("tag", SENTENCES, 0.75)]
+    found = mine_candidates(sets, kinds, 1)
     assert found.schema.equals(SCHEMA)
     rows = [(r["set"], r["kind"], r["support"], r["own"], r["docs"]) for r in found.to_pylist()]
-    assert rows == [(7, "word", 3, 2, 2), (7, "word", 2, 2, 2), (7, "tag", 3, 2, 2)]
-    assert from_keys(found["key"]).to_lists() == [[1], [2], [1]]
-    everywhere = mine_winners(winners._replace(in_baseline=np.ones(4, bool)), kinds, 1)
-    assert everywhere["own"].to_pylist() == everywhere["support"].to_pylist()
+    assert rows == [
+        (7, "word", 3, 2, 2),
+        (7, "word", 2, 2, 2),
+        (9, "word", 1, 1, 1),
+        (9, "word", 1, 1, 1),
+        (7, "tag", 3, 2, 2),
+    ]
+    assert from_keys(found["key"]).to_lists() == [[1], [2], [2], [9], [1]]
 
 
-def test_too_few_winners_have_no_candidates() -> None:
-    winners = Winners(0, np.array([0]), np.array([True]), np.array([0], np.int32))
-    assert mine_winners(winners, [Items("word", [{1}], 0.1)], 2).equals(SCHEMA.empty_table())
-    assert mine_winners(winners, [Items("word", [set()], 0.1)], 1).equals(SCHEMA.empty_table())
-    none = Winners(0, np.zeros(0, np.int64), np.zeros(0, bool), np.zeros(0, np.int32))
-    assert mine_winners(none, [Items("word", [{1}], 0.1)], 1).num_rows == 0
+def test_they_are_read_back_for_some_of_the_sets() -> None:
+    sets = sets_of([3, 7, 9], [[4], [0, 1, 2, 3], [2, 3]], *MARKS)
+    word = Items("word", SENTENCES, 0.5)
+    first = mine_candidates(sets.take(np.array([0, 2])), [word, Items("tag", SENTENCES, 0.75)], 1)
+    table = pa.concat_tables([first, mine_candidates(sets.take(np.array([1])), [word], 1)]).unify_dictionaries()
+    for number, expected in (([3, 9], [[[9]], [[1], [2], [3]]]), ([7], [[[1], [2]]]), ([5, 8], [[], []])):
+        found = read_candidates(of_kind(table, "word", np.array(number)), np.array(number))
+        patterns = found.patterns.to_lists()
+        assert len({tuple(p) for p in patterns}) == len(patterns)
+        assert [[patterns[i] for i in own] for own in found.sets.to_lists()] == expected
+    assert read_candidates(of_kind(table, "word", np.array([7])), np.array([7])).support.tolist() == [3, 2]
+    assert not len(of_kind(SCHEMA.empty_table(), "word", np.array([7])))
+
+
+def test_too_few_sentences_have_no_candidates() -> None:
+    sets = sets_of([0, 1], [[0], []], *MARKS)
+    assert mine_candidates(sets, [Items("word", SENTENCES, 0.1)], 2).equals(SCHEMA.empty_table())
+    assert mine_candidates(sets, [Items("word", [set()] * 5, 0.1)], 1).equals(SCHEMA.empty_table())
+    assert mine_candidates(sets.take(np.zeros(0, np.int64)), [Items("word", SENTENCES, 0.1)], 1).num_rows == 0
 
 
 def test_the_union_holds_each_pattern_of_each_kind_once() -> None:
@@ -71,7 +112,7 @@ def test_the_union_holds_each_pattern_of_each_kind_once() -> None:
         numbers = {
             name: pa.array([1] * len(rows), SCHEMA.field(name).type) for name in ("set", "support", "own", "docs")
         }
-        columns = {"kind": pa.array([kind for kind, _ in rows], pa.string()), "key": keys, **numbers}
+        columns = {"kind": pa.array([kind for kind, _ in rows], SCHEMA.field("kind").type), "key": keys, **numbers}
         return pa.table({name: columns[name] for name in SCHEMA.names})
 
     found = unite([table(("word", 1), ("tag", 1)), table(), table(("word", 2), ("word", 1), ("tag", 1))])

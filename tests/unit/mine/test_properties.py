@@ -21,6 +21,9 @@ def recount(sentences: list[Sentence], name: str, lower: bool) -> tuple[Counter[
             tagged = [p for p in zip(s.words, s.tags or [], strict=True) if p[1] not in PUNCTUATION_TAGS]
             found.update({w.lower() if lower else w for w, t in tagged if tag_class(t) == name})
         return found, len(sentences)
+    if name == "punctuation":
+        marks = Counter(mark for s in sentences for mark in {"."} & set(s.words))
+        return marks, len(sentences)
     if name == "dataset":
         return Counter(s.dataset for s in sentences), len(sentences)
     if name == "words_per_sentence":
@@ -48,6 +51,7 @@ def test_every_property_is_counted_as_by_hand(
         "noun",
         "verb",
         "adjective",
+        "punctuation",
         "author",
         "topic",
     ]
@@ -70,15 +74,16 @@ def test_every_property_is_counted_as_by_hand(
 
 def test_without_tags_there_are_no_tag_properties(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     profiler = Profiler(MiningView(open_corpus(tmp_path, monkeypatch, [Sentence(["a", "b"], meta={"k": "v"})])))
-    assert [p.name for p in profiler.properties] == ["dataset", "words_per_sentence", "k"]
-    assert [c.count.tolist() for c in profiler.count(np.array([0]))] == [[1], [0, 0, 1], [1]]
+    assert [p.name for p in profiler.properties] == ["dataset", "words_per_sentence", "punctuation", "k"]
+    assert [c.count.tolist() for c in profiler.count(np.array([0]))] == [[1], [0, 0, 1], [0, 0], [1]]
+    assert all(own.is_feature for own in profiler.properties)
     assert list(profiler.sums(np.array([0]))) == ["words_per_sentence"]
-    assert [c.n for c in profiler.count(np.zeros(0, np.int64))] == [0, 0, 0]
+    assert [c.n for c in profiler.count(np.zeros(0, np.int64))] == [0, 0, 0, 0]
 
 
 def test_a_meta_key_with_the_name_of_a_property_gets_a_prefix(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     profiler = Profiler(MiningView(open_corpus(tmp_path, monkeypatch, [Sentence(["a"], meta={"dataset": "x"})])))
-    assert [p.name for p in profiler.properties] == ["dataset", "words_per_sentence", "meta:dataset"]
+    assert [p.name for p in profiler.properties] == ["dataset", "words_per_sentence", "punctuation", "meta:dataset"]
 
 
 def test_some_sentences_without_tags(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -87,3 +92,18 @@ def test_some_sentences_without_tags(tmp_path: Path, monkeypatch: pytest.MonkeyP
     found = dict(zip((p.name for p in profiler.properties), profiler.count(np.arange(2)), strict=True))
     assert found["noun"].count.sum() == 1
     assert found["tag"].n == 2
+
+
+@pytest.mark.parametrize("tagged", [True, False])
+def test_each_mark_counts_once_a_sentence_and_repeated_ones_are_their_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tagged: bool
+) -> None:
+    rows = [["Stop", "!", "Go", "!"], ["What", "!!", "?"], ["Nothing"], ["-", "%"]]
+    tags = [["VB", ".", "VB", "."], ["WP", ".", "."], ["NN"], ["HYPH", "NN"]]
+    sentences = [Sentence(w, t if tagged else None) for w, t in zip(rows, tags, strict=True)]
+    profiler = Profiler(MiningView(open_corpus(tmp_path, monkeypatch, sentences), punctuation="keep"))
+    counts = profiler.count(np.arange(4))
+    (found,) = [(p, c) for p, c in zip(profiler.properties, counts, strict=True) if p.name == "punctuation"]
+    values = {v: n for v, n in zip(found[0].values, found[1].count.tolist(), strict=True) if n}
+    assert (values, found[1].n) == ({"!": 1, "!!": 1, "?": 1, "-": 1}, 4)
+    assert found[0].is_feature

@@ -1,17 +1,24 @@
 """The representation of a set of sentences: what is picked, and what a sentence's evidence is the sum of."""
 
+from collections import Counter
+from itertools import combinations, pairwise
 from math import log
 from pathlib import Path
 
 import numpy as np
+import pyarrow.compute as pc
 import pytest
 
-from ops.mine.baseline_counts import baseline_table, read_baseline
-from ops.mine.candidates import Winners, from_keys, mine_winners, unite
+from ops.mine.baseline_counts import baseline_table, read_baselines
+from ops.mine.candidates import from_keys, mine_candidates, unite
 from ops.mine.pattern_kinds import PatternKind, SequenceKind
 from ops.mine.properties import Profiler
-from ops.mine.representation import Representation, represent
+from ops.mine.representation import Representations, represent
+from ops.mine.score_sets import score_sets
+from ops.mine.sentence_sets import SentenceSets
+from ops.patterns.sequences import Sequences
 from ops.sentences.mining_view import MiningView
+from ops.statistics.association import signed_g2
 from ops.statistics.auc import area
 from tests.unit.small_corpus import Sentence, open_corpus
 
@@ -32,54 +39,123 @@ def sentences(planted: int, seed: int = 0) -> list[Sentence]:
 
 
 def built(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rows: np.ndarray, planted: int
-) -> tuple[Representation, dict[str, PatternKind], Profiler]:
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sets: list[np.ndarray], planted: int
+) -> tuple[Representations, MiningView]:
     text = MiningView(open_corpus(tmp_path, monkeypatch, sentences(planted)))
-    kinds: dict[str, PatternKind] = {"word": SequenceKind("word", text, 0.05, 3, 2)}
+    kinds: dict[str, PatternKind] = {
+        "word": SequenceKind("word", text, 0.05, 3, 2),
+        "tag": SequenceKind("tag", text, 0.05, 3, 2),
+    }
     profiler = Profiler(text)
-    winners = Winners(0, rows, np.ones(len(rows), bool), text.store.doc[rows])
-    candidates = mine_winners(winners, kinds.values(), 3)
-    keys = unite([candidates])["key"].combine_chunks()
-    every = np.arange(400)
-    counts = kinds["word"].counter(from_keys(keys))(every)
-    baseline = read_baseline(baseline_table(400, {"word": (keys, counts)}, profiler, every), profiler)
-    return represent(candidates, kinds, baseline, winners, profiler, 3), kinds, profiler
+    learnt = SentenceSets.gather(np.arange(len(sets)), Sequences.from_lists([s.tolist() for s in sets]), text.store)
+    candidates = mine_candidates(learnt, kinds.values(), 3)
+    union, patterns = unite([candidates]), {}
+    for name, kind in kinds.items():
+        keys = union["key"].filter(pc.equal(union["kind"], name)).combine_chunks()
+        patterns[name] = (keys, kind.counter(from_keys(keys)))
+    table = baseline_table(patterns, profiler, (np.arange(400), np.zeros(0, np.int64)))
+    baseline = read_baselines(table, profiler)[0]
+    return represent(candidates, kinds, baseline, learnt, profiler, 3), text
+
+
+def evidence(found: Representations, rows: np.ndarray) -> np.ndarray:
+    """Return the evidence of the first set alone."""
+    return found.evidence(0, rows, Sequences.of_all(len(rows)))
+
+
+def words_of(sets: list[np.ndarray], number: int, planted: int) -> dict[tuple[str, ...], float]:
+    """Return the word patterns of a set that stand out and their weights, strongest first, counted by hand."""
+    corpus = [s.words for s in sentences(planted)]
+
+    def patterns(words: list[str]) -> set[tuple[str, ...]]:
+        found = set()
+        for size in (1, 2, 3):
+            for places in combinations(range(8), size):
+                if all(b - a <= 3 for a, b in pairwise(places)):
+                    found.add(tuple(words[p] for p in places))
+        return found
+
+    has = [patterns(words) for words in corpus]
+    own = set(sets[number].tolist())
+    a, c = Counter(p for i in own for p in has[i]), Counter(p for i in range(400) if i not in own for p in has[i])
+    frequent = [p for p, n in a.items() if n >= max(3, 0.05 * len(own))]
+    g2 = signed_g2([a[p] for p in frequent], len(own), [c[p] for p in frequent], 400 - len(own))
+    lift = {p: ((a[p] + 0.5) / (len(own) + 1)) / ((c[p] + 0.5) / (401 - len(own))) for p in frequent}
+    ranked = sorted(zip(g2.tolist(), frequent, strict=True), reverse=True)
+    return {p: log(lift[p]) for value, p in ranked if value > 0}
 
 
 def test_the_planted_pattern_recognises_the_others_of_its_kind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    found, kinds, profiler = built(tmp_path, monkeypatch, np.arange(40), 80)
-    patterns, weights = found.patterns["word"]
-    texts = kinds["word"].texts_and_items(patterns)[0]
-    assert "river bank" in texts[:3]
+    found, _ = built(tmp_path, monkeypatch, [np.arange(40)], 80)
+    weights = found.features[0].weights
     assert (weights > 0).all()
     # 40 of 40 winners, 40 of the 360 others.
-    expected = log((40.5 / 41) / (40.5 / 361))
-    assert weights[texts.index("river bank")] == pytest.approx(expected)
-    evidence = found.evidence(np.arange(40, 400), kinds, profiler)
-    assert area(evidence[:40], evidence[40:]).auc == 1.0
+    assert np.isclose(weights, log((40.5 / 41) / (40.5 / 361))).any()
+    scores = evidence(found, np.arange(40, 400))
+    assert area(scores[:40], scores[40:]).auc == 1.0
+    own, others = Sequences.of_all(80).take([0]).where(np.arange(80) >= 40), Sequences.from_lists([range(80, 400)])
+    assert score_sets(found, own, others) == [area(scores[:40], scores[40:])]
 
 
 def test_the_evidence_is_the_sum_of_the_weights_of_what_the_sentence_has(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found, kinds, profiler = built(tmp_path, monkeypatch, np.arange(0, 100, 3), 80)
-    rows = np.array([1, 50, 99, 333])
-    evidence = found.evidence(rows, kinds, profiler)
-    patterns, weights = found.patterns["word"]
-    corpus = sentences(80)
-    names = {p.name: p.values for p in profiler.properties}
-    for row, own_evidence in zip(rows, evidence, strict=True):
-        sentence, total = corpus[row], 0.0
-        for items, weight in zip(kinds["word"].texts_and_items(patterns)[1], weights, strict=True):
-            places = [i for i, w in enumerate(sentence.words) if w == items[0]]
-            for item in items[1:]:
-                places = [j for i in places for j in range(i + 1, min(i + 4, 8)) if sentence.words[j] == item]
-            total += weight if places else 0.0
-        for name, values in found.values.items():
-            own = {"noun": set(sentence.words), "topic": {sentence.meta["topic"]}}.get(name)
-            own = own or {"docs", str(len(sentence.words))}
-            total += sum(values[names[name].index(v)] for v in own if v in names[name])
-        assert own_evidence == pytest.approx(total)
+    monkeypatch.setattr("ops.mine.representation.TOP", 100_000)
+    sets = [np.arange(0, 100, 3), np.arange(200, 260), np.arange(10, 100, 2)]
+    found, text = built(tmp_path, monkeypatch, sets, 80)
+    rows, wanted = np.array([1, 50, 99, 333]), [[0, 1, 2, 3], [3, 1], [2]]
+    scores = found.evidence(0, rows, Sequences.from_lists(wanted)).tolist()
+    corpus, place = sentences(80), 0
+    for number, places in enumerate(wanted):
+        words = words_of(sets, number, 80)
+        assert len(words) == len(found.features[0].sets.to_lists()[number])
+        for own in places:
+            sentence = corpus[rows[own]]
+            total = sum(w for p, w in words.items() if contains(sentence.words, p))
+            profiler = Profiler(text)
+            of_values = [p for p in profiler.properties if p.is_feature]
+            # One feature for each kind comes before those of the properties.
+            for property_, features in zip(of_values, found.features[2:], strict=True):
+                first, stop = features.sets.offsets[number : number + 2]
+                weights = dict(zip(features.sets.items[first:stop].tolist(), features.weights[first:stop], strict=True))
+                topic = {sentence.meta["topic"]} if property_.name == "topic" else {"docs", str(len(sentence.words))}
+                held = set(sentence.words) if property_.name in ("noun", "punctuation") else topic
+                total += sum(w for value, w in weights.items() if property_.values[value] in held)
+            assert scores[place] == pytest.approx(total)
+            place += 1
+
+
+def test_the_strongest_are_picked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sets = [np.arange(200, 260), np.arange(0, 100, 3)]
+    found, _ = built(tmp_path, monkeypatch, sets, 80)
+    for number in range(2):
+        by_strength = list(words_of(sets, number, 80).values())
+        first, stop = found.features[0].sets.offsets[number : number + 2]
+        assert stop - first == 25 < len(by_strength)
+        # The order of ties aside, weights are those of the strongest by g2.
+        ours = Counter(np.round(found.features[0].weights[first:stop], 9).tolist())
+        assert sum((ours - Counter(np.round(by_strength[:25], 9).tolist())).values()) <= 2
+
+
+def contains(words: list[str], pattern: tuple[str, ...]) -> bool:
+    places = [i for i, w in enumerate(words) if w == pattern[0]]
+    for item in pattern[1:]:
+        places = [j for i in places for j in range(i + 1, min(i + 4, len(words))) if words[j] == item]
+    return bool(places)
+
+
+def test_sets_are_weighed_the_same_alone_and_beside_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sets = [np.arange(0, 100, 3), np.arange(200, 260), np.zeros(0, np.int64), np.arange(10, 100, 2)]
+    found, _ = built(tmp_path, monkeypatch, sets, 80)
+    held_out, others = ([np.arange(first + i, first + 40 + i).tolist() for i in range(4)] for first in (100, 300))
+    together = score_sets(found, Sequences.from_lists(held_out), Sequences.from_lists(others))
+    monkeypatch.setattr("ops.mine.score_sets._MOST_WANTED", 1)
+    assert score_sets(found, Sequences.from_lists(held_out), Sequences.from_lists(others)) == together
+    for i, own in enumerate(sets):
+        alone, _ = built(tmp_path / str(i), monkeypatch, [own], 80)
+        assert np.allclose(
+            evidence(alone, np.arange(400)), found.evidence(i, np.arange(400), Sequences.of_all(400)), rtol=1e-12
+        )
 
 
 def test_random_sets_are_recognised_no_better_than_by_chance(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -87,15 +163,15 @@ def test_random_sets_are_recognised_no_better_than_by_chance(tmp_path: Path, mon
     for draw in range(12):
         rng = np.random.default_rng(draw)
         chosen = rng.permutation(400)
-        found, kinds, profiler = built(tmp_path / str(draw), monkeypatch, np.sort(chosen[:60]), 0)
-        evidence = found.evidence(np.sort(chosen[60:]), kinds, profiler)
+        found, _ = built(tmp_path / str(draw), monkeypatch, [np.sort(chosen[:60])], 0)
+        scores = evidence(found, np.sort(chosen[60:]))
         held_out = np.isin(np.sort(chosen[60:]), chosen[60:130])
-        measured = area(evidence[held_out], evidence[~held_out])
+        measured = area(scores[held_out], scores[~held_out])
         inside += measured.low <= 0.5 <= measured.high
     assert inside >= 10
 
 
 def test_without_features_there_is_no_evidence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    found, kinds, profiler = built(tmp_path, monkeypatch, np.zeros(0, np.int64), 10)
-    assert not found.values
-    assert found.evidence(np.arange(5), kinds, profiler).tolist() == [0.0] * 5
+    found, _ = built(tmp_path, monkeypatch, [np.zeros(0, np.int64)], 10)
+    assert not any(len(features.weights) for features in found.features)
+    assert evidence(found, np.arange(5)).tolist() == [0.0] * 5

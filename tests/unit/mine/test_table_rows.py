@@ -15,23 +15,42 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ops.mine.baseline_counts import Baseline, baseline_table, read_baseline
-from ops.mine.candidates import Winners, from_keys, least_support, mine_winners, unite
+from ops.mine.baseline_counts import baseline_table, read_baselines
+from ops.mine.candidates import from_keys, least_support, mine_candidates, unite
+from ops.mine.mean_rows import mean_rows
 from ops.mine.pattern_kinds import PatternKind, SequenceKind, SubtreeKind
+from ops.mine.pattern_rows import pattern_rows
+from ops.mine.profile_rows import profile_rows
 from ops.mine.properties import Profiler
-from ops.mine.table_rows import mean_rows, pattern_rows, profile_rows, row_groups
+from ops.mine.row_groups import row_groups
+from ops.mine.sentence_sets import SentenceSets
+from ops.patterns.sequences import Sequences
 from ops.penn import PUNCTUATION_TAGS, tag_class
 from ops.sentences.mining_view import MiningView
 from ops.sentences.store import SentenceStore
+from ops.statistics.association import signed_g2
+from ops.statistics.false_discovery import p_values, q_values, selected_p_values
 from tests.unit.small_corpus import Sentence, open_corpus, random_sentences
 
 LENGTH, GAP, SHARE, FLOOR = 3, 1, 0.1, 2
+PROPERTIES = (
+    "dataset",
+    "words_per_sentence",
+    "tag",
+    "tag_class",
+    "noun",
+    "verb",
+    "adjective",
+    "punctuation",
+    "author",
+    "topic",
+)
 
 
 class Mined:
-    """Everything that `mine` does, for one set of winners."""
+    """Everything that `mine` does, for several sets of winners."""
 
-    def __init__(self, store: SentenceStore, sentences: list[Sentence]) -> None:
+    def __init__(self, store: SentenceStore, winners: list[list[int]]) -> None:
         text = MiningView(store)
         self.profiler = Profiler(text)
         self.kinds: dict[str, PatternKind] = {
@@ -39,26 +58,30 @@ class Mined:
             "tag": SequenceKind("tag", text, SHARE, LENGTH, GAP),
             "subtree": SubtreeKind(text, SHARE, 3),
         }
-        rows = np.flatnonzero([s.winner for s in sentences])
-        self.winners = Winners(0, rows, store.baseline[rows], store.doc[rows])
-        self.candidates = mine_winners(self.winners, self.kinds.values(), FLOOR)
+        self.sets = SentenceSets.gather(np.array([4, 8, 12]), Sequences.from_lists(winners), store)
+        self.candidates = mine_candidates(self.sets, self.kinds.values(), FLOOR)
         union = unite([self.candidates])
-        baseline_rows = np.flatnonzero(store.baseline)
         patterns = {}
         for name, kind in self.kinds.items():
             keys = union["key"].filter(pc.equal(union["kind"], name)).combine_chunks()
-            patterns[name] = (keys, kind.counter(from_keys(keys))(baseline_rows))
-        table = baseline_table(len(baseline_rows), patterns, self.profiler, baseline_rows)
-        self.baseline: Baseline = read_baseline(table, self.profiler)
+            patterns[name] = (keys, kind.counter(from_keys(keys)))
+        rows = np.flatnonzero(store.baseline)
+        table = baseline_table(patterns, self.profiler, (rows[::2], rows[1::2]))
+        self.baseline = read_baselines(table, self.profiler)[0]
 
-    def patterns(self, name: str, productivity: float = 0, max_patterns: int = 0) -> list[dict[str, Any]]:
-        own = self.candidates.filter(pc.equal(self.candidates["kind"], name))
-        n1 = len(self.winners.rows)
-        n2 = self.baseline.sentences - int(self.winners.in_baseline.sum())
-        least = least_support(SHARE, n1, FLOOR)
-        found: pa.Table = pattern_rows(own, self.kinds[name], self.baseline, n1, n2, least, productivity, max_patterns)
-        rows: list[dict[str, Any]] = found.to_pylist()
-        return rows
+    def rows(self, found: tuple[np.ndarray, pa.Table]) -> list[list[dict[str, Any]]]:
+        """Return the rows of each set, once they are known to come set by set."""
+        owner, table = found
+        assert np.array_equal(owner, np.sort(owner))
+        assert len(owner) == table.num_rows
+        rows = table.to_pylist()
+        return [[row for row, own in zip(rows, owner, strict=True) if own == i] for i in range(len(self.sets))]
+
+    def patterns(self, productivity: float = 0, max_patterns: int = 0) -> list[list[dict[str, Any]]]:
+        found = pattern_rows(
+            self.candidates, self.kinds.values(), self.baseline, self.sets, FLOOR, productivity, max_patterns
+        )
+        return self.rows(found)
 
 
 def measured(a: int, n1: int, c: int, n2: int) -> dict[str, float | None]:
@@ -103,9 +126,15 @@ def mining_items(sentence: Sentence, kind: str) -> list[str]:
     return [p[kind == "tag"] for p in pairs]
 
 
-def split(sentences: list[Sentence]) -> tuple[list[Sentence], list[Sentence]]:
+def winner_sets(sentences: list[Sentence]) -> list[list[int]]:
+    """Return three sets of winners by row, two of which share some; the last has one."""
+    marked = [i for i, s in enumerate(sentences) if s.winner]
+    return [marked, list(range(5, 20)), [30]]
+
+
+def split(sentences: list[Sentence], own: list[int]) -> tuple[list[Sentence], list[Sentence]]:
     """Return the winners, and the baseline without them."""
-    return [s for s in sentences if s.winner], [s for s in sentences if s.baseline and not s.winner]
+    return [sentences[i] for i in own], [s for i, s in enumerate(sentences) if s.baseline and i not in own]
 
 
 @pytest.fixture(params=["mixed", "all in the baseline", "no other baseline", "no baseline"])
@@ -122,79 +151,119 @@ def sentences(request: pytest.FixtureRequest) -> list[Sentence]:
 
 @pytest.fixture
 def mined(sentences: list[Sentence], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Mined:
-    return Mined(open_corpus(tmp_path, monkeypatch, sentences[:20], sentences[20:]), sentences)
+    store = open_corpus(tmp_path, monkeypatch, sentences[:20], sentences[20:])
+    return Mined(store, winner_sets(sentences))
 
 
+@pytest.mark.parametrize("most", [1, 200_000])
 @pytest.mark.parametrize("kind", ["word", "tag"])
-def test_patterns(mined: Mined, sentences: list[Sentence], kind: str) -> None:
-    winners, others = split(sentences)
-    support: Counter[tuple[str, ...]] = Counter()
-    documents: dict[tuple[str, ...], set[str]] = {}
-    for s in winners:
-        for pattern in subsequences(mining_items(s, kind)):
-            support[pattern] += 1
-            documents.setdefault(pattern, set()).add(s.doc_id)
-    elsewhere = Counter(p for s in others for p in subsequences(mining_items(s, kind)))
-    least = least_support(SHARE, len(winners), FLOOR)
-    rows = mined.patterns(kind)
-    assert {tuple(r["items"]) for r in rows} == {p for p, n in support.items() if n >= least}
-    assert [r["rank"] for r in rows] == list(range(1, len(rows) + 1))
-    for row in rows:
-        pattern = tuple(row["items"])
-        assert (row["kind"], row["pattern"], row["size"]) == (kind, " ".join(pattern), len(pattern))
-        assert row["support"] == support[pattern]
-        assert row["docs"] == len(documents[pattern])
-        same(row, measured(support[pattern], len(winners), elsewhere[pattern], len(others)))
-        assert (row["q_value"] is None) == (not others)
-    order = [(-r["g2"], -r["support"], r["pattern"]) for r in rows]
-    assert order == sorted(order, key=lambda key: (round(key[0], 4), *key[1:]))
+def test_patterns(
+    mined: Mined, sentences: list[Sentence], kind: str, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ops.mine.pattern_rows.MOST_CANDIDATES", most)
+    for own, found in zip(winner_sets(sentences), mined.patterns(), strict=True):
+        winners, others = split(sentences, own)
+        support: Counter[tuple[str, ...]] = Counter()
+        documents: dict[tuple[str, ...], set[str]] = {}
+        for s in winners:
+            for pattern in subsequences(mining_items(s, kind)):
+                support[pattern] += 1
+                documents.setdefault(pattern, set()).add(s.doc_id)
+        elsewhere = Counter(p for s in others for p in subsequences(mining_items(s, kind)))
+        least = least_support(SHARE, len(winners), FLOOR)
+        assert [r["kind"] for r in found] == sorted(r["kind"] for r in found)
+        rows = [r for r in found if r["kind"] == kind]
+        assert {tuple(r["items"]) for r in rows} == {p for p, n in support.items() if n >= least}
+        assert [r["rank"] for r in rows] == list(range(1, len(rows) + 1))
+        for row in rows:
+            pattern = tuple(row["items"])
+            assert (row["pattern"], row["size"]) == (" ".join(pattern), len(pattern))
+            assert row["support"] == support[pattern]
+            assert row["docs"] == len(documents[pattern])
+            same(row, measured(support[pattern], len(winners), elsewhere[pattern], len(others)))
+        order = [(-r["g2"], -r["support"], r["pattern"]) for r in rows]
+        assert order == sorted(order, key=lambda key: (round(key[0], 4), *key[1:]))
+        expected = [None] * len(rows)
+        if others and rows:
+            a, c = ([count[tuple(r["items"])] for r in rows] for count in (support, elsewhere))
+            expected = q_values(selected_p_values(a, len(winners), c, len(others), least)).tolist()
+        assert [r["q_value"] for r in rows] == [q if q is None else pytest.approx(q) for q in expected]
 
 
 def test_subtrees_of_two_nodes(mined: Mined, sentences: list[Sentence]) -> None:
-    winners, others = split(sentences)
-
     def holds(s: Sentence, tag: str) -> bool:
         return tag in mining_items(s, "tag")
 
-    rows = {r["pattern"]: r for r in mined.patterns("subtree")}
-    for tag in ("NN", "DT", "JJ", "VBZ"):
-        row = rows[f"(S ({tag}))"]
-        a, c = sum(holds(s, tag) for s in winners), sum(holds(s, tag) for s in others)
-        assert row["support"] == a
-        assert row["items"] == ["S", tag]
-        same(row, measured(a, len(winners), c, len(others)))
-    assert rows["(ROOT (S))"]["support"] == len(winners)
+    for own, found in zip(winner_sets(sentences)[:2], mined.patterns(), strict=False):
+        winners, others = split(sentences, own)
+        rows = {r["pattern"]: r for r in found if r["kind"] == "subtree"}
+        for tag in ("NN", "DT", "JJ", "VBZ"):
+            row = rows[f"(S ({tag}))"]
+            a, c = sum(holds(s, tag) for s in winners), sum(holds(s, tag) for s in others)
+            assert row["support"] == a
+            assert row["docs"] == len({s.doc_id for s in winners if holds(s, tag)})
+            assert row["items"] == ["S", tag]
+            same(row, measured(a, len(winners), c, len(others)))
+        assert rows["(ROOT (S))"]["support"] == len(winners)
 
 
-@pytest.mark.parametrize("kind", ["word", "tag", "subtree"])
-def test_the_cap_leaves_the_first_and_the_filter_changes_no_number(mined: Mined, kind: str) -> None:
-    rows = mined.patterns(kind)
-    assert mined.patterns(kind, max_patterns=3) == rows[:3]
-    filtered = mined.patterns(kind, productivity=1.05)
-    whole = {r["pattern"]: {**r, "rank": 0} for r in rows}
-    assert all({**r, "rank": 0} == whole[r["pattern"]] for r in filtered)
-    assert [r["rank"] for r in filtered] == list(range(1, len(filtered) + 1))
+def test_the_cap_leaves_the_first_and_the_filter_changes_no_number(mined: Mined) -> None:
+    for every, capped, filtered in zip(
+        mined.patterns(), mined.patterns(max_patterns=3), mined.patterns(productivity=1.05), strict=True
+    ):
+        for kind in ("word", "tag", "subtree"):
+            rows = [r for r in every if r["kind"] == kind]
+            assert [r for r in capped if r["kind"] == kind] == rows[:3]
+            left = [r for r in filtered if r["kind"] == kind]
+            whole = {r["pattern"]: {**r, "rank": 0} for r in rows}
+            assert all({**r, "rank": 0} == whole[r["pattern"]] for r in left)
+            assert [r["rank"] for r in left] == list(range(1, len(left) + 1))
+            if kind != "subtree":
+                lift = {tuple(r["items"]): r["lift"] for r in rows}
+                kept = {tuple(r["items"]) for r in left}
+                for items, own in lift.items():
+                    shorter = {items[:i] + items[i + 1 :] for i in range(len(items))} & lift.keys()
+                    assert (items in kept) == (own is None or all(own >= 1.05 * lift[s] for s in shorter))
 
 
 def test_profiles(mined: Mined, sentences: list[Sentence]) -> None:
-    winners, others = split(sentences)
-    rows = profile_rows(mined.profiler, mined.baseline, mined.winners, FLOOR).to_pylist()
-    names = [r["property"] for r in rows]
-    assert list(dict.fromkeys(names)) == sorted(set(names))
-    for name in set(names):
-        own = [r for r in rows if r["property"] == name]
-        counts, n = count(winners, name)
-        elsewhere, baseline_n = count(others, name)
-        cut = name in ("noun", "verb", "adjective", "author", "topic")
-        kept = {v for v in counts | elsewhere if counts[v] >= (FLOOR if cut else 0)}
-        assert {r["value"] for r in own} == kept
-        assert [r["rank"] for r in own] == list(range(1, len(own) + 1))
-        g2 = [r["g2"] for r in own]
-        assert g2 == sorted(g2, reverse=True)
-        for row in own:
-            value = row["value"]
-            assert (row["count"], row["n"], row["baseline_n"]) == (counts[value], n, baseline_n)
-            same(row, measured(counts[value], n, elsewhere[value], baseline_n))
+    every = mined.rows(profile_rows(mined.profiler, mined.baseline, mined.sets, FLOOR))
+    for own_rows, rows in zip(winner_sets(sentences), every, strict=True):
+        winners, others = split(sentences, own_rows)
+        names = [r["property"] for r in rows]
+        assert list(dict.fromkeys(names)) == sorted(set(names))
+        for name in PROPERTIES:
+            own = [r for r in rows if r["property"] == name]
+            counts, n = count(winners, name)
+            elsewhere, baseline_n = count(others, name)
+            cut = name in ("noun", "verb", "adjective", "punctuation", "author", "topic")
+            kept = {v for v in counts | elsewhere if counts[v] >= (FLOOR if cut else 0)}
+            assert {r["value"] for r in own} == (kept if n else set())
+            assert [r["rank"] for r in own] == list(range(1, len(own) + 1))
+            g2 = [r["g2"] for r in own]
+            assert g2 == sorted(g2, reverse=True)
+            for row in own:
+                value = row["value"]
+                assert (row["count"], row["n"], row["baseline_n"]) == (counts[value], n, baseline_n)
+                assert row["docs"] == len({s.doc_id for s in winners if count([s], name)[0][value]})
+                same(row, measured(counts[value], n, elsewhere[value], baseline_n))
+            expected = [None] * len(own)
+            if baseline_n and own:
+                a, c = ([counter[r["value"]] for r in own] for counter in (counts, elsewhere))
+                p = selected_p_values(a, n, c, baseline_n, FLOOR) if cut else p_values(signed_g2(a, n, c, baseline_n))
+                expected = [pytest.approx(q) for q in q_values(p)]
+            assert [r["q_value"] for r in own] == expected
+
+
+def test_rates_of_a_profile_are_taken_before_its_cap(
+    mined: Mined, sentences: list[Sentence], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = mined.rows(profile_rows(mined.profiler, mined.baseline, mined.sets, FLOOR))
+    monkeypatch.setattr("ops.mine.profile_rows.MAX_VALUES", 1)
+    capped = mined.rows(profile_rows(mined.profiler, mined.baseline, mined.sets, FLOOR))
+    cut = ("noun", "verb", "adjective", "punctuation", "author", "topic")
+    assert any(r["property"] in cut and r["rank"] > 1 for r in whole[0])
+    assert capped == [[r for r in rows if r["rank"] == 1 or r["property"] not in cut] for rows in whole]
 
 
 def count(sentences: list[Sentence], name: str) -> tuple[Counter[str], int]:
@@ -207,46 +276,47 @@ def count(sentences: list[Sentence], name: str) -> tuple[Counter[str], int]:
     per_sentence = {
         "dataset": lambda s: {s.dataset},
         "words_per_sentence": lambda s: {str(len(s.words))},
+        "punctuation": lambda s: {"."} & set(s.words),
     }.get(name, lambda s: {w for w, t in zip(s.words, s.tags, strict=True) if tag_class(t) == name})
     return Counter(v for s in sentences for v in per_sentence(s)), len(sentences)
 
 
 def test_means(mined: Mined, sentences: list[Sentence]) -> None:
-    winners, others = split(sentences)
-    rows = mean_rows(mined.profiler, mined.baseline, mined.winners).to_pylist()
-    assert [r["property"] for r in rows] == ["nouns_per_sentence", "verbs_per_sentence", "words_per_sentence"]
-    for row, kind in zip(rows, ("noun", "verb", None), strict=True):
-        ours, theirs = (
-            [sum(kind in (None, tag_class(t)) for t in s.tags or []) for s in part] for part in (winners, others)
-        )
-        assert row["n"] == len(winners)
-        assert row["mean"] == pytest.approx(fmean(ours))
-        assert row["std"] == pytest.approx(pstdev(ours))
-        if others:
-            assert row["baseline_mean"] == pytest.approx(fmean(theirs))
-            assert row["baseline_std"] == pytest.approx(pstdev(theirs))
-        else:
-            assert row["baseline_mean"] is row["baseline_std"] is None
-        assert not any(isnan(v) for v in row.values() if isinstance(v, float))
+    every = mined.rows(mean_rows(mined.profiler, mined.baseline, mined.sets))
+    for own, rows in zip(winner_sets(sentences), every, strict=True):
+        winners, others = split(sentences, own)
+        assert [r["property"] for r in rows] == ["nouns_per_sentence", "verbs_per_sentence", "words_per_sentence"]
+        for row, kind in zip(rows, ("noun", "verb", None), strict=True):
+            ours, theirs = (
+                [sum(kind in (None, tag_class(t)) for t in s.tags or []) for s in part] for part in (winners, others)
+            )
+            assert row["n"] == len(winners)
+            assert row["mean"] == pytest.approx(fmean(ours))
+            assert row["std"] == pytest.approx(pstdev(ours))
+            if others:
+                assert row["baseline_mean"] == pytest.approx(fmean(theirs))
+                assert row["baseline_std"] == pytest.approx(pstdev(theirs))
+            else:
+                assert row["baseline_mean"] is row["baseline_std"] is None
+            assert not any(isnan(v) for v in row.values() if isinstance(v, float))
 
 
 def test_no_candidate_gives_no_row(mined: Mined) -> None:
     none = mined.candidates.slice(0, 0)
-    found = pattern_rows(none, mined.kinds["word"], mined.baseline, 5, 7, 2, 1.05, 10)
-    assert found.num_rows == 0
+    owner, found = pattern_rows(none, mined.kinds.values(), mined.baseline, mined.sets, 2, 1.05, 10)
+    assert len(owner) == found.num_rows == 0
     assert found.schema.field("items").type == pa.list_(pa.string())
 
 
 @given(st.lists(st.integers(1, 12), max_size=12), st.integers(1, 10))
 @settings(deadline=None)
 def test_row_groups_hold_whole_neurons_and_as_many_as_fit(sizes: list[int], limit: int) -> None:
-    tables = [pa.table({"neuron": pa.array([number] * size)}) for number, size in enumerate(sizes)]
-    found = list(row_groups(tables, limit))
-    assert all(group["neuron"].num_chunks == 1 for group in found)
+    of_row = np.repeat(np.arange(len(sizes)) * 2, sizes)
+    found = list(row_groups(pa.table({"neuron": of_row}), of_row, limit))
     neurons = [group["neuron"].unique().to_pylist() for group in found]
-    assert [n for group in neurons for n in group] == list(range(len(sizes)))
-    assert [group.num_rows for group in found] == [sum(sizes[n] for n in group) for group in neurons]
+    assert [n for group in neurons for n in group] == [2 * i for i in range(len(sizes))]
+    assert [group.num_rows for group in found] == [sum(sizes[n // 2] for n in group) for group in neurons]
     for group, own in zip(found, neurons, strict=True):
         assert group.num_rows <= limit or len(own) == 1
     for (group, _), (_, following) in zip(pairwise(found), pairwise(neurons), strict=True):
-        assert group.num_rows + sizes[following[0]] > limit
+        assert group.num_rows + sizes[following[0] // 2] > limit

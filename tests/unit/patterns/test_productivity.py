@@ -69,3 +69,14 @@ def test_without_a_ratio_or_a_baseline_nothing_is_left_out(lifts):
     patterns = Sequences.from_lists([[1], [1, 1]])
     assert productive_sequences(patterns, lifts, 0 if lifts[0] == 1 else 1.05).all()
     assert productive_sequences(Sequences.from_lists([]), []).size == 0
+
+
+@settings(deadline=None)
+@given(st.lists(st.dictionaries(PATTERN, LIFT, max_size=10), max_size=4), RATIO)
+def test_sets_are_compared_within_themselves(sets, ratio):
+    distinct = sorted({pattern for own in sets for pattern in own})
+    places = Sequences.from_lists([[distinct.index(pattern) for pattern in own] for own in sets])
+    lifts = [lift for own in sets for lift in own.values()]
+    alone = [productive_sequences(Sequences.from_lists(list(own)), list(own.values()), ratio).tolist() for own in sets]
+    together = productive_sequences(Sequences.from_lists(distinct), lifts, ratio, places).tolist()
+    assert together == [keep for own in alone for keep in own]

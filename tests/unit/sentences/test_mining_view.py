@@ -39,9 +39,29 @@ def test_punctuation_goes_by_its_tag_alone(tmp_path: Path, monkeypatch: pytest.M
     assert words_of(text) == [["The", "%", "-", "THE"], ["lol"], []]
     tags = [[text.tag_names[c] for c in row] for row in text.tags(ALL).to_lists()]
     assert tags == [["DT", "NN", "NN", "DT"], ["UH"], []]
-    words, beside = text.words_and_tags(ALL)
-    assert beside.to_lists() == text.tags(ALL).to_lists()
-    assert words.to_lists() == text.words(ALL).to_lists()
+    words, beside, is_mark = text.items(ALL)
+    assert [text.word_names[c] for c in words.items] == [w for s in TAGGED for w in s.words]
+    assert [text.tag_names[c] for c in beside.items] == [t for s in TAGGED for t in s.tags or []]
+    assert beside.where(~is_mark).to_lists() == text.tags(ALL).to_lists()
+    assert words.where(~is_mark).to_lists() == text.words(ALL).to_lists()
+
+
+def test_punctuation_is_kept_in_words_and_tags_and_left_out_of_trees(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tree = "(ROOT (NP (DT The) (NN cat)) (. !))"
+    tagged = Sentence(["The", "cat", "!"], ["DT", "NN", "."], tree)
+    store = open_corpus(tmp_path, monkeypatch, [tagged, UNTAGGED[1], TAGGED[2]])
+    text = MiningView(store, punctuation="keep")
+    assert words_of(text) == [["The", "cat", "!"], ["``", "lol", "''", "--"], [".", ","]]
+    assert [[text.tag_names[c] for c in row] for row in text.tags(ALL).to_lists()] == [
+        ["DT", "NN", "."],
+        [],
+        [".", ","],
+    ]
+    assert trees_of(text, ALL[:1]) == [read_labels_and_sizes(tree)]
+    for ours, theirs in zip(text.items(ALL), MiningView(store).items(ALL), strict=True):
+        assert np.array_equal(getattr(ours, "items", ours), getattr(theirs, "items", theirs))
 
 
 @pytest.mark.parametrize("tag", sorted(PUNCTUATION_TAGS))
@@ -54,10 +74,10 @@ def test_without_tags_punctuation_goes_by_sight(tmp_path: Path, monkeypatch: pyt
     text = MiningView(open_corpus(tmp_path, monkeypatch, UNTAGGED))
     assert words_of(text) == [["The", "%", "THE"], ["lol"], []]
     assert text.tags(ALL).to_lists() == [[], [], []]
-    words, tags = text.words_and_tags(ALL)
+    words, tags, is_mark = text.items(ALL)
     assert tags.lengths.tolist() == words.lengths.tolist()
     assert set(tags.items.tolist()) == {NO_TAG}
-    assert words.to_lists() == text.words(ALL).to_lists()
+    assert words.where(~is_mark).to_lists() == text.words(ALL).to_lists()
 
 
 @pytest.mark.parametrize("mark", ["...", "\u2026", "\u2014", "\u201c", "?!", "(", "''"])

@@ -78,3 +78,8 @@ def test_ties_of_rank_go_by_support_and_then_by_pattern():
     order = rank_patterns([1.0, 2.0, 1.0, 1.0, -3.0], [5, 5, 6, 5, 9], ["b", "z", "c", "a", "d"])
     assert order.tolist() == [1, 2, 3, 0, 4]
     assert rank_patterns([], [], []).size == 0
+
+
+def test_groups_are_ranked_one_after_the_other():
+    order = rank_patterns([1.0, 2.0, 1.0, 3.0], [5, 5, 6, 5], [0, 0, 0, 0], [1, 0, 1, 0])
+    assert order.tolist() == [3, 1, 2, 0]

@@ -1,0 +1,239 @@
+"""What `jobs.mine` takes for a neuron and pole, part by part, at several K, in one line of JSON.
+
+    python -m bench mine
+
+Real sentences (bench/texts.py) are annotated by the shipped pipeline; each neuron's winners are the sentences that are
+likest a direction of its own in the space of their words and tags, with noise. The first neurons of 9,216 go through
+the steps' own workers in this process, on one thread; seconds are those of processor time after a warm-up. All else is
+scaled: `sampled` says how many neurons were mined, and `union` how many candidates they had and how many all neurons
+would have if the union went on growing as it does from half of the sample to all of it; counting is scaled by that.
+Exit status 1 where the tables of the same neurons, taken one set at a time, are not equal.
+"""
+
+import argparse
+import json
+import os
+import sys
+import tempfile
+import time
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from bench.running import load
+from bench.texts import draw
+from jobs.engine.item import Item
+from jobs.mine import MINE_OPTIONS, MineConfig
+from jobs.stage.layout import CODES, range_file
+from jobs.stage.step import Step
+from jobs.steps.mine_patterns import add_up_step, count_step, mine_step, unite_step
+from jobs.steps.mine_tables import tables, tables_step
+from jobs.steps.mine_workers import MineArgs, sentence_runs
+from ops.mine.candidates import unite
+from ops.patterns.sequences import Sequences
+from ops.schema import schema
+from ops.sentences.codes import coded_table, sentence_table, vocabulary, vocabulary_columns
+from ops.sentences.pipeline import SHIPPED, Annotator
+from ops.sentences.store import SentenceStore, open_sentences
+from ops.storage.store import Store
+from ops.storage.tables import part_name, write_part
+from ops.topk.neurons import POLES, Neurons
+
+WIDTHS = (768,) * 12
+SETS = sum(WIDTHS) * len(POLES)
+# For each K how many neurons are mined, in items of at most a range each.
+SAMPLES = {100: (64, 64), 1_000: (16, 16), 10_000: (4, 4)}
+PRINT = "f" * 64
+# How much is taken at once.
+CHUNKS = (
+    "ops.mine.candidates._MOST_MEMBERS",
+    "ops.mine.pattern_rows.MOST_CANDIDATES",
+    "ops.mine.score_sets._MOST_WANTED",
+)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="bench mine", description=str(__doc__).splitlines()[0])
+    parser.add_argument("--sentences", type=int, default=20_000, help="annotated sentences, half of them the baseline")
+    parser.add_argument("--baseline", type=int, default=1_000_000, help="baseline that counting is scaled to")
+    parser.add_argument("--k", type=int, nargs="*", default=sorted(SAMPLES), choices=sorted(SAMPLES))
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--json", action="store_true", help="accepted for all benchmarks; the output is JSON anyway")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="atlas-bench-") as folder:
+        os.environ["ATLAS_CACHE"] = f"{folder}/cache"
+        annotate(Store(f"{folder}/run"), options.sentences, options.seed)
+        measured = {str(k): measure(f"{folder}/run", k, options.seed, options.baseline) for k in options.k}
+    equal = all(m["equal_tables"] for m in measured.values())
+    result = {"bench": "mine", "sentences": options.sentences, "baseline_scaled_to": options.baseline, "k": measured}
+    print(json.dumps({**result, "equal_tables": equal, "load": load()}))
+    return 0 if equal else 1
+
+
+def annotate(store: Store, count: int, seed: int) -> None:
+    """Write real sentences as `annotate` leaves them for mining; every second one is in the baseline."""
+    texts = draw(count, seed)
+    ids = np.arange(len(texts))
+    corpus = pa.table(
+        {
+            "sent_id": pa.array(ids),
+            "text": pa.array(texts),
+            "dataset": pa.array(np.where(ids % 3 == 0, "news", "docs")),
+            "doc_id": pa.array([f"d{i // 10}" for i in ids]),
+        }
+    )
+    found = Annotator(SHIPPED).annotate(texts)
+    coded = coded_table(sentence_table(corpus, found, pa.array(ids % 2 == 0), pa.array(ids >= 0)))
+    names = vocabulary([coded.select(vocabulary_columns())])
+    store.commit(f"{CODES}/shard-00000.parquet", lambda path: pq.write_table(coded, path))
+    store.commit(f"{CODES}/vocabulary.parquet", lambda path: pq.write_table(names, path))
+
+
+def measure(out: str, k: int, seed: int, baseline: int) -> dict[str, Any]:
+    """Return every figure at one K, each after a warm-up on the same item."""
+    store, (sampled, size) = Store(out), SAMPLES[k]
+    write_winners(store, k, sampled, seed)
+    every = MineConfig.model_validate({"out": out}).model_dump(mode="json")
+    options = {name: every[name] for name in MINE_OPTIONS}
+    args = MineArgs(out, PRINT, PRINT, Neurons(WIDTHS), seed, options)
+    bare = MineArgs(out, PRINT, PRINT, Neurons(WIDTHS), seed, options | {"no_scores": True})
+    ranges = [{"range": i, "first": f, "stop": min(f + size, sampled)} for i, f in enumerate(range(0, sampled, size))]
+    sets, runs = sampled * len(POLES), sentence_runs(args)
+
+    winners_s = seconds(mine_step(bare, ranges))
+    patterns_s = seconds(mine_step(args, ranges))
+    seconds(unite_step(args, ranges), warm=False)
+    count_s = seconds(count_step(args, runs))
+    seconds(add_up_step(args, runs), warm=False)
+    tables_s = seconds(tables_step(bare, ranges))
+    whole_s = seconds(tables_step(args, ranges))
+    equal = is_equal(args, store, ranges)
+
+    now, all_neurons = candidates(store, ranges, sets)
+    counted = int(np.count_nonzero(open_sentences(store, CODES, PRINT).baseline))
+    counting_s = count_s * baseline / counted * all_neurons / max(now, 1)
+    parts = {
+        "patterns": winners_s,
+        "training_halves": patterns_s - winners_s,
+        "tables": tables_s,
+        "scores": whole_s - tables_s,
+    }
+    ms = {name: round(1000 * took / sets, 2) for name, took in parts.items()}
+    total = sum(parts.values()) / sets * SETS
+    return {
+        "sampled": {"neurons": sampled, "of": sum(WIDTHS), "baseline_sentences": counted},
+        "ms_a_neuron_and_pole": {**ms, "all": round(1000 * sum(parts.values()) / sets, 2)},
+        "union": {"of_the_sample": now, "of_all_estimated": all_neurons},
+        "counting_us_a_sentence": round(1e6 * count_s / counted, 1),
+        "core_hours": {
+            "neurons": round(total / 3600, 2),
+            "counting": round(counting_s / 3600, 2),
+            "all": round((total + counting_s) / 3600, 2),
+        },
+        "equal_tables": equal,
+    }
+
+
+def seconds(step: Step, warm: bool = True) -> float:
+    """Do all items of a step in this process; return the processor time, that of a first item to warm up aside."""
+    worker = step.worker(**step.args)
+    if warm:
+        worker(step.items[0], None)
+    started = time.process_time()
+    for item in step.items:
+        worker(item, None)
+    return time.process_time() - started
+
+
+def write_winners(store: Store, k: int, neurons: int, seed: int) -> None:
+    """Write the part of `topk/` of the first neurons."""
+    sentences, rng = open_sentences(store, CODES, PRINT), np.random.default_rng([seed, k])
+    likeness = Likeness(sentences)
+    columns: dict[str, list[npt.NDArray[np.int64]]] = {"unit": [], "pole": [], "rank": [], "sent_id": []}
+    for neuron in range(neurons):
+        order = np.argsort(likeness.draw(rng), kind="stable")
+        for pole, rows in enumerate((order[:k], order[::-1][:k])):
+            constants = {"unit": neuron, "pole": pole}
+            columns["rank"].append(np.arange(1, len(rows) + 1))
+            columns["sent_id"].append(sentences.sent_id[rows])
+            for name, value in constants.items():
+                columns[name].append(np.full(len(rows), value))
+    whole = {name: np.concatenate(parts) for name, parts in columns.items()}
+    layout = schema("topk")
+    table = pa.table(
+        {
+            "layer": np.ones(len(whole["unit"]), np.int16),
+            "unit": whole["unit"].astype(np.int32),
+            "pole": pa.array(POLES).take(pa.array(whole["pole"])),
+            "rank": whole["rank"].astype(np.int32),
+            "activation": np.zeros(len(whole["unit"]), np.float32),
+            "sent_id": whole["sent_id"],
+        }
+    )
+    write_part(store, "topk", 0, layout, [table], PRINT)
+
+
+class Likeness:
+    """How like a direction sentences are: the mean of random numbers of its words and of its tags, with noise."""
+
+    def __init__(self, sentences: SentenceStore) -> None:
+        rows = np.arange(len(sentences.sent_id))
+        self.sorts = [
+            (sentences.words(rows), len(sentences.names["word"])),
+            (sentences.tags(rows), len(sentences.names["tag"])),
+        ]
+
+    def draw(self, rng: np.random.Generator) -> npt.NDArray[np.float64]:
+        """Return the likeness to a direction that is drawn, `[sentences]`."""
+        found = rng.normal(0, 0.1, len(self.sorts[0][0]))
+        for sequences, names in self.sorts:
+            found += mean_of(sequences, rng.normal(size=names))
+        return found
+
+
+def mean_of(sequences: Sequences, weights: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Return the mean weight of each sentence's items, 0 of none."""
+    running = np.concatenate(([0.0], np.cumsum(weights[sequences.items])))
+    return np.diff(running[sequences.offsets]) / np.maximum(sequences.lengths, 1)
+
+
+def is_equal(args: MineArgs, store: Store, ranges: list[Item]) -> bool:
+    """Tell whether taking a set at a time gives the same candidates and tables as taking a range."""
+    before = read_all(store, ranges)
+    with ExitStack() as patches:
+        for name in CHUNKS:
+            patches.enter_context(patch(name, 1))
+        for step in (mine_step(args, ranges), tables_step(args, ranges)):
+            seconds(step, warm=False)
+    return all(a.equals(b) for a, b in zip(before, read_all(store, ranges), strict=True))
+
+
+def read_all(store: Store, ranges: list[Item]) -> list[pa.Table]:
+    """Return the candidates and tables of all ranges."""
+    names = [range_file(item["range"]).path for item in ranges]
+    names += [part_name(table, item["range"]) for table in tables(no_scores=False) for item in ranges]
+    return [pq.read_table(Path(store.path(name))) for name in names]
+
+
+def candidates(store: Store, ranges: list[Item], sets: int) -> tuple[int, int]:
+    """Return how many distinct candidates the sample has, and how many all neurons are estimated to have.
+
+    The estimate is Heaps' law through two points: half of the sampled neurons and poles, and all of them.
+    """
+    tables = [pq.read_table(Path(store.path(range_file(item["range"]).path))) for item in ranges]
+    whole = pa.concat_tables(tables).unify_dictionaries()
+    number = whole["set"].to_numpy()
+    half = whole.filter(pa.array(number < np.median(np.unique(number))))
+    few, many = unite([half]).num_rows, unite([whole]).num_rows
+    growth = np.log2(many / few) if few else 0.0
+    return many, round(many * (SETS / sets) ** growth)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,46 @@
+"""The rows of `means/`: numeric properties of several sets of winners, against the baseline."""
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from ops.mine.baseline_counts import Baseline
+from ops.mine.properties import Profiler
+from ops.mine.sentence_sets import SentenceSets, sums_of_sets
+from ops.reducers.integer_sums import Sums
+
+Longs = npt.NDArray[np.int64]
+
+
+def mean_rows(profiler: Profiler, baseline: Baseline, sets: SentenceSets) -> tuple[Longs, pa.Table]:
+    """Return the means of sets of winners, by set and property: each row's set, and all other columns."""
+    selection, everywhere = profiler.select(sets.rows), np.ones(len(sets.rows), np.int64)
+    names = sorted(profiler.numbers)
+    found, others = {}, {}
+    for name in names:
+        numbers = np.asarray(profiler.numbers[name](selection), np.int64)
+        found[name] = _sums(numbers, everywhere, sets)
+        inside = _sums(numbers, sets.in_baseline.astype(np.int64), sets)
+        others[name] = [baseline.sums[name].without(own) for own in inside]
+    owner = np.repeat(np.arange(len(sets)), len(names))
+    own = [found[name][i] for i in range(len(sets)) for name in names]
+    other = [others[name][i] for i in range(len(sets)) for name in names]
+    table = pa.table(
+        {
+            "property": pa.array(names * len(sets), pa.string()),
+            "n": pa.array([sums.n for sums in own], pa.int64()),
+            "mean": pa.array([sums.mean for sums in own], pa.float64()),
+            "std": pa.array([sums.std for sums in own], pa.float64()),
+            "baseline_mean": pa.array([sums.mean for sums in other], pa.float64(), from_pandas=True),
+            "baseline_std": pa.array([sums.std for sums in other], pa.float64(), from_pandas=True),
+        }
+    )
+    return owner, table
+
+
+def _sums(numbers: Longs, counted: Longs, sets: SentenceSets) -> list[Sums]:
+    """Return the sums of the numbers of those sentences of each set for which `counted` is 1."""
+    columns = [
+        sums_of_sets(column * counted, sets.members).tolist() for column in (np.ones_like(numbers), numbers, numbers**2)
+    ]
+    return [Sums(*sums) for sums in zip(*columns, strict=True)]

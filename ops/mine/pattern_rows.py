@@ -1,0 +1,140 @@
+"""The rows of `patterns/`: what was mined in several sets of winners, set against the baseline, filtered and ranked."""
+
+from collections.abc import Iterable
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ops.mine.baseline_counts import Baseline
+from ops.mine.candidates import Candidates, least_supports, of_kind, read_candidates
+from ops.mine.pattern_kinds import PatternKind
+from ops.mine.sentence_sets import SentenceSets, spans_within
+from ops.statistics.association import Measures, measures, place_in_group, rank_patterns
+from ops.statistics.false_discovery import q_values, selected_p_values
+
+Longs = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+# Candidates whose measures are held at once.
+MOST_CANDIDATES = 200_000
+
+
+def pattern_rows(
+    candidates: pa.Table,
+    kinds: Iterable[PatternKind],
+    baseline: Baseline,
+    sets: SentenceSets,
+    min_count: int,
+    productivity: float,
+    max_patterns: int,
+) -> tuple[Longs, pa.Table]:
+    """Return the patterns of sets of winners, by set, kind and rank: each row's set, and all but the neuron's columns.
+
+    False discovery rates are over all patterns mined in a set, before the productivity filter and the cap.
+
+    Args:
+        candidates: rows of `ops.mine.candidates`, those of other sets too.
+        kinds: the kinds of patterns that were mined.
+        baseline: the baseline's counts.
+        sets: the sets.
+        min_count, productivity, max_patterns: as the options of `mine`; 0 switches the last two off.
+    """
+    owners: list[Longs] = [np.zeros(0, np.int64)]
+    tables = []
+    for kind in sorted(kinds, key=lambda kind: kind.name):
+        rows = of_kind(candidates, kind.name, sets.number)
+        for first, stop, some in chunks(rows, sets.number):
+            part = Chosen(some, kind, baseline, sets.sizes[first:stop], sets.inside[first:stop])
+            owner, table = part.rows(min_count, productivity, max_patterns)
+            owners.append(owner + first)
+            tables.append(table)
+    owner = np.concatenate(owners)
+    order = np.argsort(owner, kind="stable")
+    return owner[order], pa.concat_tables(tables).take(order)
+
+
+def chunks(rows: pa.Table, number: Longs) -> Iterable[tuple[int, int, Candidates]]:
+    """Return the candidates of one kind for a few sets at a time: (first set, stop, theirs)."""
+    starts = np.searchsorted(rows["set"].to_numpy(), np.append(number, np.iinfo(np.int32).max))
+    for first, stop in spans_within(starts, MOST_CANDIDATES):
+        part = rows.slice(starts[first], starts[stop] - starts[first])
+        yield first, stop, read_candidates(part, number[first:stop])
+
+
+class Chosen:
+    """Candidates of one kind in some sets, with what the baseline says of them.
+
+    Args:
+        candidates: the candidates.
+        kind: their kind.
+        baseline: the baseline's counts.
+        sizes: sentences of each set, `[sets]`.
+        inside: those of them that the baseline has, `[sets]`.
+
+    Attributes:
+        n1, n2: of each candidate, the sentences of its set, and the baseline's that are not among them.
+        elsewhere: how many of the latter have it.
+        measured: its measures.
+    """
+
+    def __init__(
+        self, candidates: Candidates, kind: PatternKind, baseline: Baseline, sizes: Longs, inside: Longs
+    ) -> None:
+        self.candidates, self.kind, self.sizes = candidates, kind, sizes
+        self.set_of = candidates.set_of
+        self.n1, self.n2 = sizes[self.set_of], (baseline.sentences - inside)[self.set_of]
+        self.elsewhere = baseline.support(kind.name, candidates.patterns)[candidates.sets.items] - candidates.own
+        self.measured: Measures = measures(candidates.support, self.n1, self.elsewhere, self.n2)
+
+    def rows(self, min_count: int, productivity: float, max_patterns: int) -> tuple[Longs, pa.Table]:
+        """Return each row's set, and all columns of `patterns/` but the neuron's, by set and rank."""
+        found, g2 = self.candidates, self.measured.g2
+        keep = np.arange(len(found.support))
+        if productivity:
+            keep = np.flatnonzero(self.kind.productive(found.patterns, found.sets, self.measured.lift, productivity))
+        used, which = np.unique(found.sets.items[keep], return_inverse=True)
+        texts, items = self.kind.texts_and_items(found.patterns.take(used))
+        place = np.asarray(pc.rank(texts, tiebreaker="dense")).astype(np.int64)[which]
+        order = rank_patterns(g2[keep], found.support[keep], place, self.set_of[keep])
+        rank = place_in_group(self.set_of[keep][order])
+        if max_patterns:
+            order, rank = order[rank < max_patterns], rank[rank < max_patterns]
+        chosen, which = keep[order], which[order]
+        lists = items.take(pa.array(which))
+        table = pa.table(
+            {
+                "kind": pa.repeat(self.kind.name, len(order)),
+                "pattern": texts.take(pa.array(which)),
+                "items": lists,
+                "size": lists.value_lengths(),
+                "support": pa.array(found.support[chosen], pa.int32()),
+                **measured_columns(self.measured, chosen),
+                "lift_low": float_column(self.measured.lift_low[chosen]),
+                "q_value": pa.array(self._q_values(min_count)[chosen], pa.float64(), from_pandas=True),
+                "docs": pa.array(found.docs[chosen], pa.int32()),
+                "rank": pa.array(rank + 1, pa.int32()),
+            }
+        )
+        return self.set_of[chosen], table
+
+    def _q_values(self, min_count: int) -> Floats:
+        """Return each candidate's false discovery rate within its set, NaN without a baseline."""
+        least = least_supports(self.kind.min_support, self.sizes, min_count)[self.set_of]
+        q = np.full(len(least), np.nan)
+        has = self.n2 > 0
+        counts = (self.candidates.support, self.n1, self.elsewhere, self.n2, least)
+        p = selected_p_values(*(column[has] for column in counts))
+        q[has] = q_values(p, self.set_of[has])
+        return q
+
+
+def measured_columns(found: Measures, rows: Longs) -> dict[str, pa.Array]:
+    """Return the measures that all tables have as columns."""
+    return {name: float_column(getattr(found, name)[rows]) for name in ("share", "baseline_share", "lift", "g2")}
+
+
+def float_column(values: Floats) -> pa.Array:
+    """Return single-precision numbers, null where they are NaN."""
+    return pa.array(values.astype(np.float32), from_pandas=True)

@@ -1,0 +1,136 @@
+"""The rows of `profiles/`: what values the properties of several sets of winners have, against the baseline."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from ops.mine.baseline_counts import Baseline
+from ops.mine.pattern_rows import measured_columns
+from ops.mine.properties import MAX_VALUES, Profiler, Property, Selection
+from ops.mine.sentence_sets import SentenceSets
+from ops.mine.value_counts import ValueCounts, count_in_sets
+from ops.statistics.association import Measures, measures, place_in_group
+from ops.statistics.false_discovery import q_values, selected_p_values
+
+Longs = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Values:
+    """Values of one property in several sets of sentences, a row each, by set, g2 and count descending, and value.
+
+    `set_of`, `value`, `count`, `n`, `baseline_count`, `baseline_n` and `docs` (the documents that the count comes from)
+    are `[rows]`; `rank` counts from 0 in each set.
+    """
+
+    set_of: Longs
+    value: Longs
+    count: Longs
+    n: Longs
+    baseline_count: Longs
+    baseline_n: Longs
+    docs: Longs
+    rank: Longs
+    measured: Measures
+
+    @classmethod
+    def count_out(
+        cls, own: Property, selection: Selection, sets: SentenceSets, baseline: ValueCounts, least: int
+    ) -> "Values":
+        """Return the values that at least so many sentences, or their tokens, of a set have.
+
+        Where `least` is 0 these are all that the set or the baseline has; none of a set to which the property does
+        not apply.
+
+        Args:
+            own: the property.
+            selection: the sentences of all sets.
+            sets: the sets.
+            baseline: the property's counts over the baseline.
+            least: the fewest.
+        """
+        n_values = len(own.values)
+        found = count_in_sets(
+            own.codes(selection), sets.members, sets.in_baseline, sets.documents, n_values, own.every_sentence
+        )
+        set_of, value, count, inside, docs = found.set_of, found.value, found.count, found.marked, found.documents
+        if not least:
+            # Every value that the set or the baseline has, few enough for a table of them all.
+            table = np.zeros((3, len(sets), n_values), np.int64)
+            table[:, set_of, value] = count, inside, docs
+            set_of, value = np.nonzero((table[0] > 0) | (baseline.count > 0))
+            count, inside, docs = table[:, set_of, value]
+        keep = np.flatnonzero((count >= least) & (found.n[set_of] > 0))
+        set_of, value, count, inside, docs = set_of[keep], value[keep], count[keep], inside[keep], docs[keep]
+        n, baseline_n = found.n[set_of], baseline.n - found.marked_n[set_of]
+        elsewhere = baseline.count[value] - inside
+        measured = measures(count, n, elsewhere, baseline_n)
+        order = np.lexsort((value, -count, -measured.g2, set_of))
+        rank = place_in_group(set_of[order])
+        return cls(
+            set_of[order],
+            value[order],
+            count[order],
+            n[order],
+            elsewhere[order],
+            baseline_n[order],
+            docs[order],
+            rank,
+            Measures(**{name: column[order] for name, column in vars(measured).items()}),
+        )
+
+    def q_values(self, least: int) -> Floats:
+        """Return each row's false discovery rate within its set, NaN without a baseline.
+
+        Where values were left out that fewer than `least` have, p-values are those of `selected_p_values`; 0 is none.
+        """
+        q, has = np.full(len(self.value), np.nan), self.baseline_n > 0
+        p = selected_p_values(self.count[has], self.n[has], self.baseline_count[has], self.baseline_n[has], least)
+        q[has] = q_values(p, self.set_of[has])
+        return q
+
+    def texts(self, own: Property) -> pa.Array:
+        """Return the names of the values."""
+        used, which = np.unique(self.value, return_inverse=True)
+        return pa.array([own.values[value] for value in used], pa.string()).take(which)
+
+    def where(self, keep: npt.NDArray[np.bool_]) -> "Values":
+        """Return some of the rows."""
+        columns = {name: column[keep] for name, column in vars(self).items() if name != "measured"}
+        return Values(**columns, measured=Measures(**{n: column[keep] for n, column in vars(self.measured).items()}))
+
+
+def profile_rows(profiler: Profiler, baseline: Baseline, sets: SentenceSets, min_count: int) -> tuple[Longs, pa.Table]:
+    """Return the profiles of sets of winners, by set, property and rank: each row's set, and all other columns."""
+    selection = profiler.select(sets.rows)
+    owners, tables = [], []
+    for own, counts in sorted(zip(profiler.properties, baseline.values, strict=True), key=lambda p: p[0].name):
+        least = min_count if own.rare_left_out else 0
+        found = Values.count_out(own, selection, sets, counts, least)
+        q = found.q_values(least)
+        if own.rare_left_out:
+            # Rates are over all values that enough winners have, before the cap.
+            q, found = q[found.rank < MAX_VALUES], found.where(found.rank < MAX_VALUES)
+        rows = len(found.value)
+        owners.append(found.set_of)
+        tables.append(
+            pa.table(
+                {
+                    "property": pa.repeat(own.name, rows),
+                    "value": found.texts(own),
+                    "count": pa.array(found.count),
+                    "n": pa.array(found.n),
+                    **measured_columns(found.measured, np.arange(rows)),
+                    "baseline_n": pa.array(found.baseline_n),
+                    "q_value": pa.array(q, pa.float64(), from_pandas=True),
+                    "docs": pa.array(found.docs, pa.int32()),
+                    "rank": pa.array(found.rank + 1, pa.int32()),
+                }
+            )
+        )
+    owner = np.concatenate(owners)
+    order = np.argsort(owner, kind="stable")
+    return owner[order], pa.concat_tables(tables).take(order)

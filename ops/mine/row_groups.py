@@ -1,0 +1,23 @@
+"""Row groups that hold whole neurons."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from ops.mine.sentence_sets import spans_within
+
+
+def row_groups(table: pa.Table, neuron: npt.NDArray[np.int64], limit: int) -> Iterator[pa.Table]:
+    """Return a table cut into row groups of at most `limit` rows, no neuron cut in two.
+
+    A neuron with more rows than that is a row group by itself. `neuron [rows]` ascends.
+
+    >>> rows = pa.table({"neuron": [0] * 2 + [1] * 3 + [2] * 9 + [3]})
+    >>> [group.num_rows for group in row_groups(rows, rows["neuron"].to_numpy(), 5)]
+    [5, 9, 1]
+    """
+    starts = np.append(np.flatnonzero(np.diff(neuron, prepend=-1)), len(neuron))
+    for first, stop in spans_within(starts, limit):
+        yield table.slice(starts[first], starts[stop] - starts[first])

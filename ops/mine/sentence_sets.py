@@ -1,0 +1,92 @@
+"""Sets of sentences that are worked on together: the winners of many neurons, or what they are compared with."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+import numpy.typing as npt
+
+from ops.patterns.sequences import Sequences
+from ops.sentences.store import SentenceStore
+
+Longs = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class SentenceSets:
+    """Sets of sentences, of which many share some.
+
+    Attributes:
+        number: each set's number, `[sets]`, ascending.
+        rows: the rows in the store of all their sentences, each once, `[sentences]`, ascending.
+        members: each set's sentences, as places among `rows`, ascending.
+        in_baseline: whether the baseline has the sentence, `[sentences]`.
+        documents: the code of its document, `[sentences]`.
+    """
+
+    number: Longs
+    rows: Longs
+    members: Sequences
+    in_baseline: npt.NDArray[np.bool_]
+    documents: npt.NDArray[np.int32]
+
+    @classmethod
+    def gather(cls, number: Longs, sets: Sequences, store: SentenceStore) -> Self:
+        """Return sets that are given as rows of the store, ascending in each."""
+        rows, places = np.unique(sets.items, return_inverse=True)
+        members = Sequences(places.astype(np.int32), sets.offsets)
+        marks = np.asarray(store.baseline[rows], bool), np.asarray(store.doc[rows], np.int32)
+        return cls(number, rows.astype(np.int64), members, *marks)
+
+    def __len__(self) -> int:
+        return len(self.number)
+
+    @property
+    def sizes(self) -> Longs:
+        """Sentences of each set, `[sets]`."""
+        return self.members.lengths
+
+    @property
+    def inside(self) -> Longs:
+        """How many sentences of each set the baseline has too, `[sets]`."""
+        return sums_of_sets(self.in_baseline, self.members)
+
+    def take(self, which: Longs) -> Self:
+        """Return some of the sets (indices, ascending)."""
+        members = self.members.take(which)
+        used, places = np.unique(members.items, return_inverse=True)
+        return type(self)(
+            self.number[which],
+            self.rows[used],
+            Sequences(places.astype(np.int32), members.offsets),
+            self.in_baseline[used],
+            self.documents[used],
+        )
+
+    def chunks(self, most: int) -> Iterator[Self]:
+        """Return the sets a few at a time, in their order, with at most so many members; a larger set by itself."""
+        for first, stop in spans_within(self.members.offsets, most):
+            yield self if stop - first == len(self) else self.take(np.arange(first, stop))
+
+
+def sums_of_sets(numbers: npt.ArrayLike, sets: Sequences) -> Longs:
+    """Return the sum of whole numbers, one a sentence, over the members of each set, `[sets]`."""
+    running = np.concatenate(([0], np.cumsum(np.asarray(numbers)[sets.items], dtype=np.int64)))
+    return np.diff(running[sets.offsets])
+
+
+def spans_within(offsets: Longs, most: int) -> Iterator[tuple[int, int]]:
+    """Return (first, stop) of runs of sets with at most `most` entries, which lie at `offsets [sets + 1]`.
+
+    A set with more is a run by itself.
+
+    >>> list(spans_within(np.array([0, 2, 3, 9, 10]), 4))
+    [(0, 2), (2, 3), (3, 4)]
+    """
+    first = 0
+    while first < len(offsets) - 1:
+        stop = int(np.searchsorted(offsets, offsets[first] + most, side="right")) - 1
+        stop = max(stop, first + 1)
+        yield first, stop
+        first = stop

@@ -1,0 +1,55 @@
+"""What was mined in several sets of sentences."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ops.patterns.sequences import Sequences
+
+Longs = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Mined:
+    """Patterns of several sets, end to end: set i has patterns `offsets[i]` to `offsets[i + 1] - 1`.
+
+    `support`, `marked` and `documents`, each `[n_patterns] int64`, count the set's sentences that contain a pattern,
+    those of them that were marked, and the documents that they come from.
+    """
+
+    patterns: Sequences
+    support: Longs
+    marked: Longs
+    documents: Longs
+    offsets: Longs
+
+    @classmethod
+    def grown(cls, parent: Sequence[Longs], item: Sequence[NDArray[np.integer]], counts: Sequence[Longs]) -> Self:
+        """Return the patterns of sets that were grown by an item at a time, one array for each set.
+
+        Args:
+            parent: which pattern of the set each one begins with, -1 for none, `[n]`.
+            item: what comes after it, `[n]`.
+            counts: its sentences, marked sentences and documents, `[n, 3]`.
+        """
+        offsets = np.cumsum([0, *map(len, parent)], dtype=np.int64)
+        shifted = [np.where(own < 0, own, own + start) for own, start in zip(parent, offsets[:-1], strict=True)]
+        none = np.zeros(0, np.int64)
+        patterns = Sequences.from_parents(np.concatenate([none, *shifted]), np.concatenate([none, *item]))
+        found = np.concatenate([np.zeros((0, 3), np.int64), *counts])
+        return cls(patterns, found[:, 0].copy(), found[:, 1].copy(), found[:, 2].copy(), offsets)
+
+    def where(self, keep: NDArray[np.bool_]) -> Self:
+        """Return the patterns that `keep [n_patterns]` marks."""
+        kept = np.concatenate(([0], np.cumsum(keep, dtype=np.int64)))
+        patterns = self.patterns.take(keep)
+        return type(self)(patterns, self.support[keep], self.marked[keep], self.documents[keep], kept[self.offsets])
+
+
+def by_document(sets: Sequences, documents: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Return the members of all sets, set by set, those of one document next to each other."""
+    number = np.repeat(np.arange(len(sets)), sets.lengths)
+    return sets.items[np.lexsort((documents[sets.items], number))]

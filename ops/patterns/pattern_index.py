@@ -1,0 +1,25 @@
+"""Patterns that are looked up: each one's place among many."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ops.patterns.sequence_trie import SequenceTrie
+from ops.patterns.sequences import Sequences
+
+
+class PatternIndex:
+    """Tells where among `patterns [n]`, which all differ, others are.
+
+    >>> PatternIndex(Sequences.from_lists([[1, 2], [3]])).find(Sequences.from_lists([[3], [1], [1, 2]])).tolist()
+    [1, -1, 0]
+    """
+
+    def __init__(self, patterns: Sequences) -> None:
+        self._trie = SequenceTrie.build(patterns)
+        self._place = np.full(self._trie.label.size, -1, np.int64)
+        self._place[self._trie.node_of] = np.arange(len(patterns))
+
+    def find(self, patterns: Sequences) -> NDArray[np.int64]:
+        """Return each pattern's place, -1 for one that is not there, `[patterns]`."""
+        node = self._trie.find(patterns)
+        return np.where(node < 0, -1, self._place[node])

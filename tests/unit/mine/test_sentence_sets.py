@@ -1,0 +1,68 @@
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ops.mine.sentence_sets import SentenceSets, spans_within, sums_of_sets
+from ops.patterns.sequences import Sequences
+from tests.unit.small_corpus import open_corpus, random_sentences
+
+SETS = st.lists(st.lists(st.integers(0, 19), max_size=6, unique=True).map(sorted), max_size=7)
+
+
+@pytest.fixture(scope="module")
+def marks() -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(0)
+    return rng.random(20) < 0.5, rng.integers(0, 4, 20).astype(np.int32)
+
+
+def unfolded(sets: SentenceSets) -> list[tuple[int, list[tuple[int, bool, int]]]]:
+    """Return each set's number, and row, mark and document of its sentences."""
+    columns = (sets.rows.tolist(), sets.in_baseline.tolist(), sets.documents.tolist())
+    sentences = list(zip(*columns, strict=True))
+    numbers = sets.number.tolist()
+    return [(n, [sentences[p] for p in own]) for n, own in zip(numbers, sets.members.to_lists(), strict=True)]
+
+
+@given(SETS, st.integers(1, 12), st.data())
+@settings(deadline=None)
+def test_parts_hold_what_the_whole_does(marks, sets, most, data):
+    baseline, document = marks
+    given_sets = [(5 * i, [(r, bool(baseline[r]), int(document[r])) for r in own]) for i, own in enumerate(sets)]
+    numbers = np.array([5 * i for i in range(len(sets))], np.int64)
+    whole = SentenceSets(numbers, np.arange(20), Sequences.from_lists(sets), baseline, document)
+    assert unfolded(whole) == given_sets
+    assert whole.sizes.tolist() == [len(own) for own in sets]
+    assert whole.inside.tolist() == [sum(baseline[own]) for own in sets]
+    chosen = data.draw(st.lists(st.booleans(), min_size=len(sets), max_size=len(sets)))
+    assert unfolded(whole.take(np.flatnonzero(chosen))) == [s for s, c in zip(given_sets, chosen, strict=True) if c]
+    parts = list(whole.chunks(most))
+    assert [s for part in parts for s in unfolded(part)] == given_sets
+    assert all(part.sizes.sum() <= most or len(part) == 1 for part in parts)
+    assert all(len(np.unique(part.rows)) == len(part.rows) for part in parts)
+
+
+def test_sets_are_gathered_from_the_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sentences = random_sentences(1, 12)
+    store = open_corpus(tmp_path, monkeypatch, sentences)
+    found = SentenceSets.gather(np.array([4, 6]), Sequences.from_lists([[0, 7, 11], [7]]), store)
+    assert found.rows.tolist() == [0, 7, 11]
+    assert found.members.to_lists() == [[0, 1, 2], [1]]
+    assert found.in_baseline.tolist() == [sentences[r].baseline for r in (0, 7, 11)]
+    assert [store.names["doc_id"][d] for d in found.documents] == [sentences[r].doc_id for r in (0, 7, 11)]
+
+
+@given(st.lists(st.integers(0, 9), max_size=12), st.integers(1, 15))
+def test_spans_are_as_long_as_can_be(sizes, most):
+    offsets = np.cumsum([0, *sizes])
+    spans = list(spans_within(offsets, most))
+    assert [i for first, stop in spans for i in range(first, stop)] == list(range(len(sizes)))
+    for first, stop in spans:
+        assert sum(sizes[first:stop]) <= most or stop - first == 1
+        assert stop == len(sizes) or sum(sizes[first : stop + 1]) > most
+
+
+def test_sums_of_sets() -> None:
+    assert sums_of_sets([5, 1, 10], Sequences.from_lists([[0, 2], [], [1, 1]])).tolist() == [15, 0, 2]
