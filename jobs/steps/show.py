@@ -6,7 +6,8 @@ import pyarrow.compute as pc
 
 from jobs.stage.record import Run
 from ops.errors import InputError
-from ops.show import lay_out_head, lay_out_neuron
+from ops.show.head import lay_out_head
+from ops.show.neuron import lay_out_neuron
 from ops.storage.store import Store
 from ops.storage.tables import read_rows
 

@@ -2,15 +2,13 @@ from typing import Any
 
 import pytest
 
-from ops.show import lay_out_head, lay_out_neuron
+from ops.show.neuron import lay_out_neuron
 
 NEURON = {"layer": 3, "unit": 17, "n": 5000, "mean": 0.1, "std": 0.25, "min": -1.0, "max": 2.0, "top_mean": 1.5,
           "top_threshold": 1.25, "bottom_mean": -0.5, "bottom_threshold": -0.4}  # fmt: skip
 WINNERS = [
     {"rank": r, "activation": 2.0 - r / 8, "text": f"sentence {r} " + "x" * 100, "dataset": "pydocs"} for r in (1, 2, 3)
 ]
-HEAD_ROW: dict[str, Any] = {"type": "Numbers", "tokens": ["1873", "1878"], "n": 32, "rank": 1}
-HEAD_ROW |= {f"{kind}_{p}": 1.0 for kind in ("psi", "z", "relative") for p in ("q", "k", "v", "qkv")}
 
 
 def pattern(kind: str, text: str, support: int = 20, docs: int = 15, **more: Any) -> dict[str, Any]:
@@ -94,24 +92,3 @@ def test_long_names_are_cut_to_the_width() -> None:
 
 def test_values_that_no_winner_has_are_left_out() -> None:
     assert not any("news" in text for text in shown(profiles=[value("dataset", "news", 0.0, 0)]))
-
-
-def test_both_names_of_the_head_and_its_clusters() -> None:
-    rows = [{**HEAD_ROW, "psi_qkv": 3.74, "z_qkv": 13.92}, {**HEAD_ROW, "rank": 2, "z_qkv": None, "tokens": ["a"] * 90}]
-    text = lay_out_head(4, 2, rows, [], 10, 100)
-    assert "Head 2 of layer 4 (L3-H2" in text
-    first, second = (line for line in text.splitlines() if "Numbers" in line)
-    assert first.split() == ["1", "3.74", "13.9", "1.00", "1.00", "1.00", "1.00", "32", "Numbers", "1873", "1878"]
-    assert second.split()[2] == "-"
-    assert second.endswith("...")
-    assert max(len(line) for line in (first, second)) <= 100
-    assert "over the corpus" not in text
-
-
-def test_tokens_over_the_corpus_and_the_number_of_lines() -> None:
-    token = {"token": "may", "n": 1200, "psi_qkv_mean": 2.5, "psi_qkv_std": 0.25}
-    text = lay_out_head(1, 0, [HEAD_ROW] * 9, [token] * 9, 3, 100)
-    assert text.count("1873") == 3
-    assert [line.split() for line in text.splitlines() if line.endswith("  may")] == [
-        ["2.50", "0.25", "1,200", "may"]
-    ] * 3
