@@ -10,12 +10,15 @@ processor time (`python -m bench english`).
 """
 
 import sys
-from typing import ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pydantic import Field
 
 from jobs.stage.command_line import main
 from jobs.stage.config import StageConfig
+
+if TYPE_CHECKING:
+    from jobs.stage.record import Run
 
 
 class AnnotateConfig(StageConfig):
@@ -34,13 +37,21 @@ class AnnotateConfig(StageConfig):
 
 def run(config: AnnotateConfig) -> None:
     """Do the stage, or what is missing of it."""
-    from jobs.stage.record import Run
+    from jobs.stage.dry_run import open_run
+
+    with open_run(config) as record:
+        do(config, record)
+
+
+def do(config: AnnotateConfig, record: "Run") -> None:
+    """Do the stage, or what is missing of it, in an open run."""
+    from jobs.plans.annotate import plan_annotate
+    from jobs.stage.dry_run import DryRun
     from jobs.stage.step import begin
     from jobs.steps.annotate import annotate_step, publish, select_sentences
     from ops.sentences.pipeline import describe, load_pipeline
     from ops.shards import Shards
 
-    record = Run(config.out)
     corpus, topk = record.require("ingest"), record.require("topk")
     identity = {
         "pipeline": describe(load_pipeline(config.pipeline)),
@@ -53,6 +64,10 @@ def run(config: AnnotateConfig) -> None:
     if stage is None:
         return
     shards = Shards(corpus["counts"]["sentences"], corpus["config"]["shard_size"])
+    if isinstance(record, DryRun):
+        whole = config.scope == "all"
+        plan_annotate(record, stage, shards, config.pipeline, whole, config.baseline_size, config.seed)
+        return
     selected = select_sentences(stage.store, shards, config.scope == "all", config.baseline_size, config.seed)
     args = {"out": config.out, "pipeline": config.pipeline, "fingerprint": stage.fingerprint}
     stage.do(annotate_step(shards, sum(selected), args))

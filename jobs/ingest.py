@@ -11,11 +11,13 @@ worker however long the corpus is.
 """
 
 import sys
-from itertools import chain
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from jobs.stage.command_line import main
 from jobs.stage.config import CorpusConfig, part_of
+
+if TYPE_CHECKING:
+    from jobs.stage.record import Run
 
 
 class IngestConfig(CorpusConfig):
@@ -24,16 +26,25 @@ class IngestConfig(CorpusConfig):
     required: ClassVar[tuple[str, ...]] = ("out", "corpus")
 
 
-def run_where_named(config: CorpusConfig) -> None:
-    """Do the stage where a job that may start with it was given sources."""
-    if config.corpus:
-        run(part_of(config, IngestConfig, redo=False))
-
-
 def run(config: IngestConfig) -> None:
     """Do the stage, or what is missing of it."""
+    from jobs.stage.dry_run import open_run
+
+    with open_run(config) as record:
+        do(config, record)
+
+
+def do_where_named(config: CorpusConfig, record: "Run") -> None:
+    """Do the stage where a job that may start with it was given sources."""
+    if config.corpus:
+        do(part_of(config, IngestConfig, redo=False), record)
+
+
+def do(config: IngestConfig, record: "Run") -> None:
+    """Do the stage, or what is missing of it, in an open run."""
+    from jobs.plans.ingest import plan_ingest
     from jobs.stage.checks import check_sources
-    from jobs.stage.record import Run
+    from jobs.stage.dry_run import DryRun
     from jobs.stage.step import begin
     from jobs.steps.ingest_deduplicate import first_copies_step, open_first_copies
     from jobs.steps.ingest_near_duplicates import near_duplicate_steps
@@ -47,7 +58,6 @@ def run(config: IngestConfig) -> None:
     from ops.model.tokenizer import Tokenizer
     from ops.sources.pieces import pieces, source_fingerprint
 
-    record = Run(config.out)
     sources = check_sources(config)
     facts = read_facts(config.model)
     tokenizer = Tokenizer(facts)
@@ -67,11 +77,15 @@ def run(config: IngestConfig) -> None:
     args = {"out": config.out, "fingerprint": stage.fingerprint}
 
     options = {"text_column": config.text_column, "on_error": config.on_error, "split": config.split}
+    reading = read_step([piece for _, piece in plan], {**args, "facts": facts, "options": options})
+    if isinstance(record, DryRun):
+        plan_ingest(record, stage, config, sources, plan, reading, tokenizer)
+        return
     try:
-        stage.do(read_step([piece for _, piece in plan], {**args, "facts": facts, "options": options}))
+        stage.do(reading)
         found = open_pieces(stage.store, [source for source, _ in plan])
         check_found(config.corpus, datasets, found)
-        keys = check_keys(chain(*found.keys), f"--corpus {' '.join(config.corpus)}")
+        check_keys(found.all_keys(), f"--corpus {' '.join(config.corpus)}")
     except InputError:
         # The user will change a source or an option: what was read so far belongs to neither.
         record.drop("ingest")
@@ -84,7 +98,7 @@ def run(config: IngestConfig) -> None:
         for step in near_duplicate_steps(found, ranges, config.near_dedup, config.seed, args):
             stage.do(step)
     numbering = number(found, open_first_copies(stage.store, ranges, near), len(sources), config.limit)
-    writing = {**args, "names": datasets, "ranges": ranges, "near": near, "keys": keys}
+    writing = {**args, "names": datasets, "ranges": ranges, "near": near}
     stage.do(corpus_tables_step(found, numbering, config.shard_size, writing))
 
     total = int(numbering.before[-1])

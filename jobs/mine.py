@@ -11,12 +11,15 @@ What to expect (two cores, November 2026): for 2,304 neurons and 100 winners abo
 """
 
 import sys
-from typing import ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pydantic import Field
 
 from jobs.stage.command_line import main
 from jobs.stage.config import StageConfig
+
+if TYPE_CHECKING:
+    from jobs.stage.record import Run
 
 
 class MineConfig(StageConfig):
@@ -60,39 +63,39 @@ MINE_OPTIONS = tuple(MineConfig.model_fields.keys() - StageConfig.model_fields.k
 
 def run(config: MineConfig) -> None:
     """Do the stage, or what is missing of it."""
-    from jobs.stage.record import Run
+    from jobs.stage.dry_run import open_run
+
+    with open_run(config) as record:
+        do(config, record)
+
+
+def do(config: MineConfig, record: "Run") -> None:
+    """Do the stage, or what is missing of it, in an open run."""
+    from jobs.plans.mine import plan_mine
+    from jobs.stage.dry_run import DryRun
     from jobs.stage.step import begin
-    from jobs.steps import mine_held_out as held_out
-    from jobs.steps import mine_patterns as patterns
-    from jobs.steps.mine_tables import TABLES, count_rows, tables_step
+    from jobs.steps.mine_steps import mine_steps
+    from jobs.steps.mine_tables import TABLES, count_rows
     from jobs.steps.mine_workers import mine_args, neuron_ranges, sentence_runs
     from ops.sentences.store import drop_sentences
 
     check(config)
     if config.engine == "prefixspan":
         config = config.model_copy(update={"word_max_gap": -1, "tag_max_gap": -1})
-    record = Run(config.out)
     annotate = record.require("annotate")
     options = {k: v for k, v in config.model_dump(mode="json").items() if k in (*MINE_OPTIONS, "seed")}
     counted = ("patterns", "patterns")
     stage = begin("mine", config, record, options, config.model_dump(mode="json"), counted)
     if stage is None:
         return
+    if isinstance(record, DryRun):
+        plan_mine(record, stage, config.seed, options, not config.no_scores)
+        return
     args = mine_args(config.out, annotate["fingerprint"], stage.fingerprint, config.seed, options)
     ranges, runs = neuron_ranges(args), sentence_runs(args)
 
-    stage.do(patterns.mine_step(args, ranges, "patterns", patterns.RangeMiner))
-    stage.do(patterns.unite_step(args, ranges))
-    stage.do(patterns.count_step(args, runs, "baseline", patterns.BaselineCounter))
-    stage.do(patterns.add_up_step(args, runs))
-    stage.do(tables_step(args, ranges))
-    if not config.no_scores:
-        half = held_out.TRAINING
-        stage.do(patterns.mine_step(args, ranges, "training halves", held_out.TrainingMiner, half))
-        stage.do(patterns.unite_step(args, ranges, half))
-        stage.do(patterns.count_step(args, runs, "their baseline", held_out.TrainingCounter, half))
-        stage.do(patterns.add_up_step(args, runs, half))
-        stage.do(held_out.scores_step(args, ranges))
+    for step in mine_steps(args, ranges, runs, not config.no_scores):
+        stage.do(step)
 
     tables = TABLES if config.no_scores else (*TABLES, "scores")
     stage.finish({table: count_rows(stage.store, table, ranges) for table in tables})

@@ -23,6 +23,7 @@ from jobs.stage.command_line import main
 from jobs.stage.config import CorpusPassConfig
 
 if TYPE_CHECKING:
+    from jobs.stage.record import Run
     from ops.model.load import ModelFacts
     from ops.model.tokenizer import Tokenizer
 
@@ -39,16 +40,25 @@ class MixingConfig(CorpusPassConfig):
 
 def run(config: MixingConfig) -> None:
     """Do the stage, or what is missing of it; first `ingest` where sources are named."""
+    from jobs.stage.dry_run import open_run
+
+    with open_run(config) as record:
+        do(config, record)
+
+
+def do(config: MixingConfig, record: "Run") -> None:
+    """Do the stage, or what is missing of it, in an open run; first `ingest` where sources are named."""
+    from jobs.plans.mixing import plan_mixing
     from jobs.stage.checks import check_pass
     from jobs.stage.corpus_pass import begin_pass, describe
-    from jobs.stage.record import Run
+    from jobs.stage.dry_run import DryRun
     from jobs.steps.mixing import MixingArgs, measure_step, publish
 
-    facts, tokenizer = check_pass(config, Run(config.out))
+    facts, tokenizer = check_pass(config, record)
     check(config, facts, tokenizer)
-    ingest.run_where_named(config)
+    ingest.do_where_named(config, record)
     identity = {"pack": config.pack, "mask_rate": config.mask_rate, "per_token": config.per_token}
-    job = begin_pass("mixing", config, facts, tokenizer, identity)
+    job = begin_pass("mixing", config, record, facts, tokenizer, identity)
     if job is None:
         return
     # The run's own model is the one of `topk`; a side job may look at another with the same tokenizer.
@@ -58,6 +68,9 @@ def run(config: MixingConfig) -> None:
         config.out, facts, job.stage.fingerprint, place.device, config.dtype, place.threads or 1, place.token_budget,
         config.seed, config.pack, config.mask_rate, config.per_token,
     )  # fmt: skip
+    if isinstance(record, DryRun):
+        plan_mixing(record, job, args, tokenizer)
+        return
     job.do(measure_step(job, args))
     publish(job, facts)
 

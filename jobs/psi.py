@@ -50,18 +50,23 @@ class PsiConfig(CorpusPassConfig):
 
 def run(config: PsiConfig) -> None:
     """Measure the word embeddings, and the corpus where there is one; only what is missing of it."""
-    from jobs.stage.record import Run
+    from jobs.stage.dry_run import open_run
 
-    record = Run(config.out)
+    with open_run(config) as record:
+        do(config, record)
+
+
+def do(config: PsiConfig, record: "Run") -> None:
+    """Do what is missing, in an open run."""
     contextual = not config.static_only and (bool(config.corpus) or record.complete("ingest"))
     facts, tokenizer, model = prepare(config, record, contextual)
-    measure_vocabulary(config, facts, tokenizer, model)
+    measure_vocabulary(config, record, facts, tokenizer, model)
     if not contextual:
         why = "--static-only" if config.static_only else "there is no corpus/ and no --corpus"
         print(f"psi: {why}: the word embeddings alone were measured, psi/contextual is left out", file=sys.stderr)
         return
-    ingest.run_where_named(config)
-    measure_corpus(config, facts, tokenizer)
+    ingest.do_where_named(config, record)
+    measure_corpus(config, record, facts, tokenizer)
 
 
 def prepare(config: PsiConfig, record: "Run", contextual: bool) -> "tuple[ModelFacts, Tokenizer, nn.Module]":
@@ -98,10 +103,13 @@ def prepare(config: PsiConfig, record: "Run", contextual: bool) -> "tuple[ModelF
     return facts, tokenizer, model
 
 
-def measure_vocabulary(config: PsiConfig, facts: "ModelFacts", tokenizer: "Tokenizer", model: "nn.Module") -> None:
+def measure_vocabulary(
+    config: PsiConfig, record: "Run", facts: "ModelFacts", tokenizer: "Tokenizer", model: "nn.Module"
+) -> None:
     """Write the tables and figures of the word embeddings."""
+    from jobs.plans.psi import plan_vocabulary
     from jobs.stage.corpus_pass import describe
-    from jobs.stage.record import Run
+    from jobs.stage.dry_run import DryRun
     from jobs.stage.step import begin
     from jobs.steps.psi_static import PsiArgs, clusters_step, layers_step, write_vocabulary
     from ops.model.head_projections import head_projections, word_embeddings
@@ -117,11 +125,15 @@ def measure_vocabulary(config: PsiConfig, facts: "ModelFacts", tokenizer: "Token
         "seed": config.seed,
     }
     options = {n: v for n, v in config.model_dump(mode="json").items() if n not in INGEST_ONLY}
-    stage = begin("psi", config, Run(config.out), identity, {**options, "clusters": clusters}, ("tokens", "tokens"))
+    stage = begin("psi", config, record, identity, {**options, "clusters": clusters}, ("tokens", "tokens"))
     if stage is None:
         return
     stage.entry["model"] = describe(facts)
     args = PsiArgs(config.out, facts, stage.fingerprint, clusters, config.seed)
+    if isinstance(record, DryRun):
+        tokens, heads = len(word_embeddings(model, facts)), head_projections(model, facts)[0].heads
+        plan_vocabulary(record, stage, args, config.cluster_seeds, tokens, heads)
+        return
     stage.do(clusters_step(args, config.cluster_seeds))
     counts = write_vocabulary(stage.store, args, config.cluster_seeds, tokenizer, model)
     stage.do(layers_step(args))
@@ -129,24 +141,28 @@ def measure_vocabulary(config: PsiConfig, facts: "ModelFacts", tokenizer: "Token
     stage.finish({**counts, "layers": facts.layers, "heads": head_projections(model, facts)[0].heads})
 
 
-def measure_corpus(config: PsiConfig, facts: "ModelFacts", tokenizer: "Tokenizer") -> None:
+def measure_corpus(config: PsiConfig, record: "Run", facts: "ModelFacts", tokenizer: "Tokenizer") -> None:
     """Write psi/contextual and the figure that sets it against the word embeddings."""
+    from jobs.plans.psi import plan_contextual
     from jobs.stage.corpus_pass import begin_pass, describe
-    from jobs.stage.record import Run
+    from jobs.stage.dry_run import DryRun
     from jobs.steps import psi_contextual as contextual
 
-    record = Run(config.out)
     group = config.group_size or contextual.default_group_size(record, facts)
-    job = begin_pass("psi/contextual", config, facts, tokenizer, {}, group)
+    job = begin_pass("psi/contextual", config, record, facts, tokenizer, {}, group)
     if job is not None:
         job.stage.entry["model"] = describe(facts)
         place = job.placement
         args = contextual.ContextualArgs(
             config.out, facts, job.stage.fingerprint, place.device, config.dtype, place.threads, place.token_budget
         )
+        if isinstance(record, DryRun):
+            plan_contextual(record, job, args, tokenizer)
+            return
         job.do(job.shard_step(contextual.GroupReader, {"args": args}))
         contextual.publish(job, facts.layers, record.require("psi")["counts"]["heads"])
-    contextual.draw_figure(record.store, facts.layers)
+    if not config.dry_run:
+        contextual.draw_figure(record.store, facts.layers)
 
 
 if __name__ == "__main__":

@@ -26,20 +26,22 @@ class RunConfig(TopkConfig, AnnotateConfig, MineConfig):
 
 def run(config: RunConfig) -> None:
     """Do what is missing of every stage."""
-    from jobs.stage.record import Run
+    from jobs.stage.dry_run import open_run
     from ops.sentences.pipeline import load_pipeline
 
     mine.check(config)
-    facts, tokenizer = topk.prepare(config, Run(config.out))
-    load_pipeline(config.pipeline)
-    again = {"redo": config.redo}
-    if config.corpus:
-        ingest.run(part_of(config, IngestConfig, **again))
-        again = {"redo": False}
-    topk.score(part_of(config, TopkConfig, **again), facts, tokenizer)
-    annotate.run(part_of(config, AnnotateConfig, redo=False))
-    mine.run(part_of(config, MineConfig, redo=False))
-    print(f"{config.out}: done; look at a neuron with python -m jobs.show --out {config.out} --neuron 1:0")
+    with open_run(config) as record:
+        facts, tokenizer = topk.prepare(config, record)
+        load_pipeline(config.pipeline)
+        again = {"redo": config.redo}
+        if config.corpus:
+            ingest.do(part_of(config, IngestConfig, **again), record)
+            again = {"redo": False}
+        topk.do(part_of(config, TopkConfig, **again), record, facts, tokenizer)
+        annotate.do(part_of(config, AnnotateConfig, redo=False), record)
+        mine.do(part_of(config, MineConfig, redo=False), record)
+    if not config.dry_run:
+        print(f"{config.out}: done; look at a neuron with python -m jobs.show --out {config.out} --neuron 1:0")
 
 
 if __name__ == "__main__":

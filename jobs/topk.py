@@ -48,11 +48,12 @@ class TopkConfig(CorpusPassConfig):
 
 def run(config: TopkConfig) -> None:
     """Do the stage, or what is missing of it; first `ingest` where sources are named."""
-    from jobs.stage.record import Run
+    from jobs.stage.dry_run import open_run
 
-    facts, tokenizer = prepare(config, Run(config.out))
-    ingest.run_where_named(config)
-    score(config, facts, tokenizer)
+    with open_run(config) as record:
+        facts, tokenizer = prepare(config, record)
+        ingest.do_where_named(config, record)
+        do(config, record, facts, tokenizer)
 
 
 def prepare(config: TopkConfig, record: "Run") -> "tuple[ModelFacts, Tokenizer]":
@@ -76,9 +77,11 @@ def warn_of_many(k: int, sentences: int) -> None:
         print(f"topk: {few}, so that winners differ little from the rest; a smaller --k tells more", file=sys.stderr)
 
 
-def score(config: TopkConfig, facts: "ModelFacts", tokenizer: "Tokenizer") -> None:
+def do(config: TopkConfig, record: "Run", facts: "ModelFacts", tokenizer: "Tokenizer") -> None:
     """Score all shards, merge them and write the tables."""
+    from jobs.plans.topk import plan_topk
     from jobs.stage.corpus_pass import begin_pass, describe
+    from jobs.stage.dry_run import DryRun
     from jobs.stage.layout import shard_file
     from jobs.stage.times import Times
     from jobs.steps.topk_merge import account, merge_ranges, write_activations, write_unscored
@@ -90,7 +93,7 @@ def score(config: TopkConfig, facts: "ModelFacts", tokenizer: "Tokenizer") -> No
 
     times = Times()
     names = ("k", "poles", "site", "pool", "special_tokens", "activation_sample", "pilot")
-    job = begin_pass("topk", config, facts, tokenizer, {name: getattr(config, name) for name in names})
+    job = begin_pass("topk", config, record, facts, tokenizer, {name: getattr(config, name) for name in names})
     if job is None:
         return
     store, shards, place = job.stage.store, job.shards, job.placement
@@ -107,6 +110,9 @@ def score(config: TopkConfig, facts: "ModelFacts", tokenizer: "Tokenizer") -> No
     check_room(store, count, config.k, len(poles), config.activation_sample, shards)
 
     pilot = pilot_step(job, args, config.pilot)
+    if isinstance(record, DryRun):
+        plan_topk(record, job, args, pilot, config.activation_sample, tokenizer)
+        return
     if missing := job.stage.missing(pilot):
         print("topk: scoring a pilot for the histograms' edges", file=sys.stderr)
         with times.of("pilot"):

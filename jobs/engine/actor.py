@@ -1,5 +1,6 @@
 """What runs in each worker's process: the worker is made at its first item, and attempts at an item are counted."""
 
+import gc
 import json
 from collections import Counter
 from collections.abc import Callable
@@ -72,6 +73,8 @@ class ItemWorker:
         try:
             if self.worker is None:
                 self.worker = self.make(**self.args)
+                # What was loaded stays: the search for cycles need not go through it again and again.
+                gc.freeze()
             return self.worker(item, prepared)
         except InputError as error:
             return {"input_error": str(error)}

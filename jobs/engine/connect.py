@@ -15,9 +15,9 @@ def connect(cpus: int) -> None:
     # Ray reads these when it is first imported.
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+    # What goes wrong comes as an exception too; without this the driver warns at every step of what we asked for.
+    os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")
     local = not on_cluster()
-    if local:
-        os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     warnings.filterwarnings("ignore", module=r"ray\..*")
     import ray

@@ -1,14 +1,21 @@
-"""How far a stage has come: one line on standard error, rewritten on a terminal, repeated now and then in a log."""
+"""How far a step has come: a live bar on a terminal, a line now and then in a log, and one line that stays."""
 
+import math
+import shutil
 import sys
+import threading
 import time
+from contextlib import nullcontext
 from types import TracebackType
 
-EVERY_S = 10.0
+from tqdm import tqdm
+
+EVERY_S = 10.0  # between two lines of a log
+BAR = "{desc}: {n:,.0f} of {total:,.0f} {unit}{postfix} |{bar}| {elapsed}<{remaining}"
 
 
 class Progress:
-    """Counts finished items and shows rate and time left.
+    """Counts finished items and shows them, the rate and the time left; before the first one ends, that it waits.
 
     Args:
         stage: name shown first.
@@ -16,47 +23,87 @@ class Progress:
         unit: what an item is (`shards`).
         done: items that were finished before this start.
         work: what is counted inside the items (`sentences`), and how many there are in all, those of `done` included.
+        every: seconds between two lines of a log.
     """
 
-    def __init__(self, stage: str, items: int, unit: str, done: int = 0, work: tuple[str, int] | None = None) -> None:
+    def __init__(
+        self,
+        stage: str,
+        items: int,
+        unit: str,
+        done: int = 0,
+        work: tuple[str, int] | None = None,
+        every: float = EVERY_S,
+    ) -> None:
         self.stage, self.items, self.unit, self.done, self.work = stage, items, unit, done, work
         self.earlier = done
         self.counted = 0
         self.started = time.monotonic()
-        self.shown = 0.0
-        self.terminal = sys.stderr.isatty()
+        self.said = -math.inf  # when the last line of a log was
+        self.every = every
+        self.over = threading.Event()
+        self.ticks = threading.Thread(target=self._tick, daemon=True)
+        self.bar: tqdm | None = None
 
     def __enter__(self) -> "Progress":
-        if self.done:
-            print(f"{self.stage}: {self.done} of {self.items} {self.unit} were done before", file=sys.stderr)
+        if sys.stderr.isatty():
+            size = shutil.get_terminal_size()  # a standard one where the terminal says none
+            self.bar = tqdm(
+                desc=self.stage, total=self.items, initial=self.done, unit=self.unit, bar_format=BAR, smoothing=0,
+                file=sys.stderr, leave=False, ncols=size.columns, nrows=size.lines,
+            )  # fmt: skip
+        elif self.done:
+            say(f"{self.stage}: {self.done:,} of {self.items:,} {self.unit} were done before")
+        self.ticks.start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self.over.set()
+        self.ticks.join()
+        if self.bar is not None:
+            self.bar.close()
         if kind is None:
-            self._show(last=True)
+            before = f" ({self.earlier:,} done before)" if self.bar is not None and self.earlier else ""
+            say(f"{self._counts()}{before}{self._rate()}, {duration(self._seconds())}")
 
     def add(self, work: int = 0) -> None:
         """Count one more finished item that held `work` sentences, or whatever is counted."""
         self.done += 1
         self.counted += work
-        if self.done < self.items and time.monotonic() - self.shown >= (1.0 if self.terminal else EVERY_S):
-            self._show()
+        if self.bar is not None:
+            self.bar.set_postfix_str(self._rate().removeprefix(", "), refresh=False)
+            self.bar.update()
+        elif self.done < self.items and time.monotonic() - self.said >= self.every:
+            self.said = time.monotonic()
+            left = self._seconds() / (self.done - self.earlier) * (self.items - self.done)
+            say(f"{self._counts()}{self._rate()}, about {duration(left)} left")
 
-    def _show(self, last: bool = False) -> None:
-        self.shown = time.monotonic()
-        seconds = max(self.shown - self.started, 1e-9)
-        line = f"{self.stage}: {self.done:,} of {self.items:,} {self.unit}"
-        if self.work and self.counted:
-            line += f", {self.counted:,} {self.work[0]}, {self.counted / seconds:,.0f} a second"
-        fresh = self.done - self.earlier
-        if last:
-            line += f", {duration(seconds)}"
-        elif fresh:
-            line += f", about {duration(seconds / fresh * (self.items - self.done))} left"
-        end = "\n" if last or not self.terminal else ""
-        print(f"\r\033[K{line}" if self.terminal else line, end=end, file=sys.stderr, flush=True)
+    def _tick(self) -> None:
+        # What takes long before its first item is done is not silent.
+        while not self.over.wait(self.every if self.bar is None else 1.0):
+            if self.bar is not None:
+                self.bar.refresh()
+            elif self.done == self.earlier:
+                say(f"{self._counts()}, waiting for the first, {duration(self._seconds())}")
+
+    def _seconds(self) -> float:
+        return max(time.monotonic() - self.started, 1e-9)
+
+    def _counts(self) -> str:
+        return f"{self.stage}: {self.done:,} of {self.items:,} {self.unit}"
+
+    def _rate(self) -> str:
+        if not self.work or not self.counted:
+            return ""
+        return f", {self.counted:,} {self.work[0]}, {self.counted / self._seconds():,.0f} a second"
+
+
+def say(line: str) -> None:
+    """Print a line that stays, above the bar where one is shown."""
+    with tqdm.external_write_mode(file=sys.stderr) if sys.stderr.isatty() else nullcontext():
+        print(line, file=sys.stderr, flush=True)
 
 
 def duration(seconds: float) -> str:

@@ -7,16 +7,18 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import ray
-from ray.data import ActorPoolStrategy, DataContext
+from ray.data import ActorPoolStrategy, DataContext, Dataset
 from ray.exceptions import RayError, RayTaskError
 
 from jobs.engine.actor import ATTEMPTS, ItemWorker, attempt_counter
 from jobs.engine.item import EngineError, Item, Worker
+from jobs.engine.machines import MachineWait
 from jobs.engine.source import ItemSource
 from jobs.engine.watch import GOES_ON, Watch
 from ops.errors import one_line
 
 LONGEST_ITEM_S = 6 * 3600.0
+READER_CPUS = 1.0  # of a source's task that runs apart from the actors
 INIT_DEATHS = 5  # of actors in a row, before one is up
 
 
@@ -44,24 +46,10 @@ def stream(
         Exception: what a worker raised, as it raised it.
     """
     set_context(DataContext.get_current())
-    source = ItemSource("Items" if prepare is None else "Shards", items, prepare)
-    # A source that holds what the actors hold, before a map without a batch size, is fused with it: then an item is
-    # read where its work is done. Apart from them its tasks would wait for ever for the cores that the actors hold.
-    dataset = ray.data.read_datasource(
-        source, override_num_blocks=len(items), **({"num_cpus": 1.0} if prepare else holds)
-    )
-    dataset = dataset.map_batches(
-        type(make.__name__, (ItemWorker,), {}),
-        fn_constructor_kwargs={"make": make, "args": args, "attempts": attempt_counter(), "call": uuid.uuid4().hex},
-        batch_size=1 if prepare else None,
-        batch_format="pyarrow",
-        zero_copy_batch=True,
-        compute=pool,
-        **holds,
-    )
+    dataset = planned(items, make, args, pool, holds, prepare)
     # Ray names files after it.
     dataset.set_name(name.replace("/", "-"))
-    with Watch() as watch:
+    with MachineWait(name, needs(holds)), Watch() as watch:
         try:
             for batch in dataset.iter_batches(batch_size=None, batch_format="pyarrow", prefetch_batches=0):
                 yield from map(_row, batch.column("row").drop_null().to_pylist())  # type: ignore[union-attr]
@@ -71,6 +59,43 @@ def stream(
         except RayError as error:
             if not watch.why:
                 raise EngineError(f"{name}: {one_line(error)}; {GOES_ON}") from error
+
+
+def needs(holds: dict[str, float]) -> list[dict[str, float]]:
+    """Return what machines are to have, in Ray's words, for an actor and for a reader that runs apart from it."""
+    if "num_gpus" in holds:
+        return [{"GPU": holds["num_gpus"]}, {"CPU": READER_CPUS}]
+    return [{"CPU": holds["num_cpus"]}]
+
+
+def planned(
+    items: list[tuple[str, Item]],
+    make: Callable[..., Worker],
+    args: Item,
+    pool: ActorPoolStrategy,
+    holds: dict[str, float],
+    prepare: Callable[[Item], Any] | None,
+) -> Dataset:
+    """Return the execution that `stream` is about to begin, of the same arguments.
+
+    A source that holds what the actors hold, before a map without a batch size, is fused with it: then an item is read
+    where its work is done. Apart from actors that hold cores its tasks would wait for ever for the cores. Apart from
+    actors that hold GPUs they have cores of their own, and must be: Ray Data wants a batch size for those.
+    """
+    source = ItemSource("Items" if prepare is None else "Shards", items, prepare)
+    apart = prepare is not None or "num_gpus" in holds
+    dataset: Dataset = ray.data.read_datasource(
+        source, override_num_blocks=len(items), **({"num_cpus": READER_CPUS} if apart else holds)
+    ).map_batches(
+        type(make.__name__, (ItemWorker,), {}),
+        fn_constructor_kwargs={"make": make, "args": args, "attempts": attempt_counter(), "call": uuid.uuid4().hex},
+        batch_size=1 if apart else None,
+        batch_format="pyarrow",
+        zero_copy_batch=True,
+        compute=pool,
+        **holds,
+    )
+    return dataset
 
 
 def _row(text: str) -> Item:

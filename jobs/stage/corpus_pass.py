@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from jobs.engine.fan_out import AHEAD
 from jobs.engine.item import Item, Worker
 from jobs.stage.checks import require_corpus
 from jobs.stage.config import INGEST_ONLY, CorpusPassConfig
@@ -27,7 +28,7 @@ class CorpusPass:
         corpus: the entry of the corpus in run.json.
         shards: the corpus's, or groups of them.
         per_group: shards of a group.
-        placement, seed: as chosen.
+        placement, seed, prefetch: as chosen.
     """
 
     stage: Stage
@@ -36,6 +37,7 @@ class CorpusPass:
     per_group: int
     placement: Placement
     seed: int
+    prefetch: int
 
     @property
     def partials(self) -> list[Output]:
@@ -71,6 +73,7 @@ class CorpusPass:
             prepare,
             self.placement.holds,
             self.placement.workers,
+            ahead=self.prefetch if self.placement.reads_ahead else AHEAD,
         )
 
     def do(self, step: Step, each: Callable[[Item], None] | None = None, todo: list[Item] | None = None) -> list[Item]:
@@ -99,6 +102,7 @@ class CorpusPass:
 def begin_pass(
     name: str,
     config: CorpusPassConfig,
+    record: Run,
     facts: ModelFacts,
     tokenizer: Tokenizer,
     identity: dict[str, Any],
@@ -108,14 +112,15 @@ def begin_pass(
 
     Args:
         name: the stage.
-        config, facts, tokenizer: as `checks.check_pass` found them.
+        config: the options.
+        record: the run.
+        facts, tokenizer: as `checks.check_pass` found them.
         identity: the job's own options that its results depend on; model, placement, dtype and seed are added here.
         per_group: shards that share one partial file (where a worker's state is large); it belongs to the identity.
 
     Raises:
         InputError: another tokenizer than the corpus's, or results of other options are there.
     """
-    record = Run(config.out)
     corpus = require_corpus(config, tokenizer, record)
     placement = choose_placement(config)
     identity = {**identity, "dtype": config.dtype, "seed": config.seed}
@@ -129,7 +134,7 @@ def begin_pass(
     if stage is None:
         return None
     shards = Shards(corpus["counts"]["sentences"], corpus["config"]["shard_size"] * per_group)
-    return CorpusPass(stage, corpus, shards, per_group, placement, config.seed)
+    return CorpusPass(stage, corpus, shards, per_group, placement, config.seed, config.prefetch)
 
 
 def describe(facts: ModelFacts) -> dict[str, Any]:

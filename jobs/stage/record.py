@@ -34,7 +34,6 @@ class Run:
         if not out:
             raise InputError("--out is missing: name the run directory, a path or a URI such as s3://bucket/run")
         check_out(out)
-        self.opened = time.monotonic()
         self.store = Store(out)
         try:
             known = self.store.exists(RECORD)
@@ -141,6 +140,10 @@ class Run:
         """Record how far a stage under way is."""
         self.record["stages"][name]["progress"] = progress
         self.save()
+
+    def done_before(self, name: str, found: str) -> None:
+        """Say that a stage has nothing to do; `found` is what it did before."""
+        print(f"{name}: done before, {found}", file=sys.stderr)
 
     def finish(self, name: str, counts: dict[str, Any], seconds: float) -> None:
         """Record that all of a stage's tables are in place."""

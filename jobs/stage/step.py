@@ -1,13 +1,12 @@
 """The one life cycle of a step and of a stage: what is not whole yet is spread over workers, shown and counted."""
 
-import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from jobs.engine.connect import pool_size
-from jobs.engine.fan_out import fan_out
+from jobs.engine.fan_out import AHEAD, fan_out
 from jobs.engine.item import Item, Worker
 from jobs.engine.progress import Progress
 from jobs.stage.config import StageConfig
@@ -35,6 +34,7 @@ class Step:
         holds: what a worker holds (`cpus`, `gpus`); a core, where nothing is said.
         workers: most workers; None for as many as the stage has.
         here: do it in this process, for work that is less than a worker's start.
+        ahead: items that a worker has with it, the one under way included.
     """
 
     name: str
@@ -48,6 +48,7 @@ class Step:
     holds: dict[str, Any] = field(default_factory=dict)
     workers: int | None = None
     here: bool = False
+    ahead: int = AHEAD
 
     def is_done(self, item: Item, store: Store, fingerprint: str) -> bool:
         """Tell whether all files of an item are whole; the last is looked at first, as the likeliest to be missing."""
@@ -77,6 +78,7 @@ class Step:
             workers=self.workers or workers,
             prepare=self.prepare,
             here=self.here,
+            ahead=self.ahead,
             **self.holds,
         )
 
@@ -88,12 +90,14 @@ class Stage:
         name, fingerprint: the stage, and all that its results depend on, as one name.
         record, store: the run, and where its files lie.
         workers: most workers of a step; None for as many as a cluster brings up.
+        begun: when, by the monotonic clock.
     """
 
     def __init__(self, name: str, record: Run, fingerprint: str, workers: int | None, keep_partials: bool) -> None:
         self.name, self.fingerprint = name, fingerprint
         self.record, self.store = record, record.store
         self.workers, self.keep_partials = workers, keep_partials
+        self.begun = time.monotonic()
 
     @property
     def entry(self) -> dict[str, Any]:
@@ -130,7 +134,7 @@ class Stage:
 
     def finish(self, counts: dict[str, Any]) -> None:
         """Record that all tables are in place, and drop what was under way unless it is to be kept."""
-        self.record.finish(self.name, counts, time.monotonic() - self.record.opened)
+        self.record.finish(self.name, counts, time.monotonic() - self.begun)
         if not self.keep_partials:
             self.store.delete(STAGES[self.name].partials)
 
@@ -159,6 +163,6 @@ def begin(
     fingerprint = record.begin(name, identity, options, config.redo)
     if record.complete(name):
         count, what = counted
-        print(f"{name}: done before, {record.require(name)['counts'][count]:,} {what}", file=sys.stderr)
+        record.done_before(name, f"{record.require(name)['counts'][count]:,} {what}")
         return None
     return Stage(name, record, fingerprint, pool_size(config.workers), config.keep_partials)

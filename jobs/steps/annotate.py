@@ -5,6 +5,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -23,7 +24,16 @@ SELECTED, IN_BASELINE, WINNER = 1, 2, 4
 
 
 def select_sentences(store: Store, shards: Shards, whole: bool, baseline_size: int | None, seed: int) -> list[int]:
-    """Commit which sentences are to be annotated, a byte for each of the corpus, and return how many each shard has.
+    """Commit which sentences are to be annotated, and return how many each shard has; see `mark_sentences`."""
+    marks = mark_sentences(store, shards, whole, baseline_size, seed)
+    store.commit(selected_path(), marks.tofile)
+    return [int(np.count_nonzero(marks[slice(*shards.span(i))])) for i in range(len(shards))]
+
+
+def mark_sentences(
+    store: Store, shards: Shards, whole: bool, baseline_size: int | None, seed: int
+) -> npt.NDArray[np.uint8]:
+    """Return a byte for each sentence of the corpus that says whether it is to be annotated, and as what.
 
     Args:
         store: the run's folder.
@@ -45,8 +55,7 @@ def select_sentences(store: Store, shards: Shards, whole: bool, baseline_size: i
     marks[candidates[draw(len(candidates), size, seed, BASELINE)]] |= SELECTED | IN_BASELINE
     if whole:
         marks |= SELECTED
-    store.commit(selected_path(), marks.tofile)
-    return [int(np.count_nonzero(marks[slice(*shards.span(i))])) for i in range(len(shards))]
+    return marks
 
 
 def annotate_step(shards: Shards, sentences: int, args: Item) -> Step:

@@ -68,7 +68,6 @@ class TableWriter:
         last: as in `Numbering`.
         size: sentences of a shard.
         near: leave out near-duplicates.
-        keys: the metadata keys of all sources.
         fingerprint: the stage's.
     """
 
@@ -81,14 +80,14 @@ class TableWriter:
         last: tuple[int, int] | None,
         size: int,
         near: bool,
-        keys: list[str],
         fingerprint: str,
     ) -> None:
         self.store, self.pieces, self.datasets = Store(out), pieces, names
         self.texts = open_first_copies(self.store, ranges, near)
         self.documents = [distinct_file(item["part"], item["parts"], "documents").path for item in ranges]
         self.last, self.size, self.fingerprint = last, size, fingerprint
-        self.keys, self.layout = keys, schema("corpus", keys)
+        self.keys = sorted(pieces.all_keys())
+        self.layout = schema("corpus", self.keys)
 
     def __call__(self, item: Item, prepared: Any) -> Item:
         """Write one item's files."""

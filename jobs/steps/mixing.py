@@ -72,9 +72,15 @@ def read_packed(store: Store, parts: list[int], limit: int, tokenizer: Tokenizer
 
 def sequences(packed: Packed, tokenizer: Tokenizer, args: MixingArgs) -> Batches:
     """Return the batches of a shard, masked."""
+    batches = encode_batches(packed.first, packed.texts, packed.n_tokens, tokenizer, args.token_budget)
+    return masked(batches, tokenizer, args)
+
+
+def masked(batches: Batches, tokenizer: Tokenizer, args: MixingArgs) -> Batches:
+    """Return batches with some of their tokens replaced by the mask token."""
     special = (tokenizer.cls_id, tokenizer.sep_id, tokenizer.mask_id, tokenizer.pad_id)
     spared = frozenset(i for i in special if i is not None) - {tokenizer.unknown_id}
-    for first, batch in encode_batches(packed.first, packed.texts, packed.n_tokens, tokenizer, args.token_budget):
+    for first, batch in batches:
         if args.mask_rate and tokenizer.mask_id is not None:
             rate, mask, seed = args.mask_rate, tokenizer.mask_id, args.seed
             batch = [

@@ -59,16 +59,16 @@ class GroupReader:
         model = load_model(args.facts, args.device, args.dtype)
         self.reader = ContextualPsi(model, head_projections(model, args.facts))
         self.vocabulary = len(word_embeddings(model, args.facts))
+        self.columns = len(self.reader.layers) * len(VALUES) * self.reader.heads
 
     def __call__(self, item: Item, prepared: Any) -> Item:
         """Read one group's shards in their order."""
-        columns = len(self.reader.layers) * len(VALUES) * self.reader.heads
-        sums = TokenSums(self.vocabulary, columns, self.device)
+        sums = TokenSums(self.vocabulary, self.columns, self.device)
         unscored: list[int] = []
         for part in item["parts"]:
             corpus = read_shard(self.store, part)
             for ids, tokens in encode_batches(*corpus, self.tokenizer, self.args.token_budget):
-                unscored += self._add(ids, tokens, sums)
+                unscored += self.add(ids, tokens, sums)
         moments = sums.result()
         table, number = moments.to_table(), item["shard"]
         sentences = item["span"][1] - item["span"][0]
@@ -83,7 +83,7 @@ class GroupReader:
         return {"shard": number, "sentences": sentences}
 
     @torch.inference_mode()
-    def _add(self, sent_ids: Ids, tokens: list[Tokens], sums: TokenSums) -> list[int]:
+    def add(self, sent_ids: Ids, tokens: list[Tokens], sums: TokenSums) -> list[int]:
         """Add one batch and return the sentences left out, for a value of theirs is not finite."""
         ids, real, _ = pad(tokens, self.tokenizer.pad_id, self.device)
         values = self.reader.read({"input_ids": ids, "attention_mask": real.long()}, real).flatten(1)

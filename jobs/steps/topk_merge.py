@@ -35,7 +35,6 @@ def merge_ranges(job: CorpusPass, neurons: Neurons, k: int, poles: tuple[str, ..
         The shards whose partial files are damaged, and what was found; a range that met one is not written.
     """
     store, shards = job.stage.store, len(job.shards)
-    items = [{"part": part, "first": first, "stop": stop} for part, first, stop in parts(len(neurons))]
     args = {
         "out": store.uri, "neurons": neurons, "shards": shards, "k": k, "poles": poles,
         "fingerprint": job.stage.fingerprint,
@@ -43,11 +42,16 @@ def merge_ranges(job: CorpusPass, neurons: Neurons, k: int, poles: tuple[str, ..
     # A pool takes longer to start than so much takes to merge, the activation sample aside.
     sampled = sum(len(read_notes(store, shard)["sampled"]) for shard in range(shards))
     little = store.size(STAGES["topk"].partials) - 4 * sampled * len(neurons) < LITTLE
-    step = Step("topk: merge", items, merged_outputs, RangeMerger, args, "ranges of neurons", here=little)
     damaged: dict[int, str] = {}
-    for row in job.stage.do(step):
+    for row in job.stage.do(merge_step(len(neurons), args, little)):
         damaged |= {int(shard): why for shard, why in row["damaged"].items()}
     return damaged
+
+
+def merge_step(neurons: int, args: Item, here: bool = False) -> Step:
+    """Return the step that merges so many neurons; `args` as `RangeMerger` takes them."""
+    items = [{"part": part, "first": first, "stop": stop} for part, first, stop in parts(neurons)]
+    return Step("topk: merge", items, merged_outputs, RangeMerger, args, "ranges of neurons", here=here)
 
 
 def merged_outputs(item: Item) -> list[Output]:

@@ -1,11 +1,11 @@
 """Thresholds shared between the workers of `topk`: soft state, whose loss costs size and never a winner."""
 
-import sys
 from collections.abc import Iterable
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from jobs.engine.progress import say
 from jobs.stage.layout import bound_path, pilot_file, shard_file
 from ops.errors import one_line
 from ops.reducers.thresholds import Floats, SharedBound
@@ -57,7 +57,7 @@ class BoundPublisher:
             if not self.warned:
                 self.warned = True
                 why = f"({one_line(error)}); results are the same, files larger"
-                print(f"topk: thresholds are not shared {why}", file=sys.stderr)
+                say(f"topk: thresholds are not shared {why}")
 
 
 class BoundReader:

@@ -12,17 +12,17 @@ MAX_KEYS = 200
 META_MAP = pa.map_(pa.string(), pa.string())
 
 
-def check_keys(keys: Iterable[str], sources: str) -> list[str]:
-    """Return metadata keys in order of name, the fields of the column `meta`.
+def check_keys(keys: Iterable[str], sources: str) -> None:
+    """Refuse metadata keys that cannot be the fields of the column `meta`.
 
     Args:
-        keys: what the sources have.
+        keys: what the sources have, each once.
         sources: they, as the user named them, for the message.
 
     Raises:
         InputError: there are more than 200, or two differ in case alone, which SQL takes for one column.
     """
-    found = sorted(set(keys))
+    found = sorted(keys)
     if len(found) > MAX_KEYS:
         names = ", ".join(found[:5])
         raise InputError(
@@ -37,7 +37,6 @@ def check_keys(keys: Iterable[str], sources: str) -> list[str]:
                 f"{sources}: the metadata keys {other!r} and {key!r} differ in case alone, and SQL could not tell them "
                 "apart; rename one of the columns"
             )
-    return found
 
 
 def meta_maps(metas: list[dict[str, str]]) -> pa.Array:

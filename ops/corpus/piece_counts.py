@@ -50,6 +50,10 @@ class Pieces:
         reasons, keys = [f["reasons"] for f in found], [f["keys"] for f in found]
         return cls(np.array(sources, np.int64), rows, sentences, rejects, documents, reasons, keys)
 
+    def all_keys(self) -> set[str]:
+        """Return the metadata keys of all pieces."""
+        return set().union(*self.keys)
+
     def first_positions(self) -> npt.NDArray[np.int64]:
         """Return the position of each piece's first usable sentence among all pieces', and the end, `[pieces + 1]`."""
         return np.concatenate([[0], np.cumsum(self.sentences)])

@@ -14,6 +14,7 @@ _WINDOW = 100_000  # characters handed to spaCy at a time
 _LONG_WORD = 100  # characters kept at each end: spaCy's time for a run of punctuation grows with its square
 _OPENING = frozenset("\"'([{\u2018\u201c\u00ab")
 _MAX_STRINGS = 100_000  # spaCy keeps every string it meets: then it is loaded anew
+_LAST_WORD = re.compile(r"[A-Za-z]+[.!?] ")
 _PARAGRAPH = re.compile(r"\n\s*\n")
 
 
@@ -72,8 +73,8 @@ class SentenceSplitter:
             else:
                 parts += word[:_LONG_WORD], word[-_LONG_WORD:] + " "
                 places.append(match.start() + len(word) - _LONG_WORD)
-        if parts in ([], ["a "]):
-            return [0]
+        if parts in ([], ["a "]) or (parts[:-1] in ([], ["a "]) and _LAST_WORD.fullmatch(parts[-1])):
+            return [0]  # nothing can end a sentence but the text's own end
         if len(self._vocab.strings) > _MAX_STRINGS:
             self._load()
         found = [span.start_char for span in self._sentencizer(self._tokenizer("".join(parts)[:-1])).sents]

@@ -115,6 +115,11 @@ def open_sentences(store: Store, codes: str, fingerprint: str) -> SentenceStore:
     return SentenceStore(folder)
 
 
+def has_copy(fingerprint: str) -> bool:
+    """Tell whether this machine has a copy of a run's store."""
+    return _copy(fingerprint).exists()
+
+
 def drop_sentences(fingerprint: str) -> None:
     """Remove this machine's copy of a run's store."""
     shutil.rmtree(_copy(fingerprint), ignore_errors=True)

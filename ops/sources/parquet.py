@@ -54,6 +54,18 @@ def row_group_runs(path: str) -> list[tuple[int, int, int]]:
     return runs
 
 
+def count_rows(path: str, first_group: int = 0, stop_group: int | None = None) -> int:
+    """Count the rows of a file's row groups from `first_group` to the one before `stop_group` (None: all that follow).
+
+    Raises:
+        InputError: its footer cannot be read.
+    """
+    file, _ = _open(path)
+    with file:
+        stop = file.num_row_groups if stop_group is None else stop_group
+        return sum(file.metadata.row_group(group).num_rows for group in range(first_group, stop))
+
+
 def read_parquet(
     path: str,
     *,

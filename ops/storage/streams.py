@@ -78,6 +78,17 @@ def file_type(path: str) -> fs.FileType:
         return system.get_file_info(inner).type
 
 
+def file_size(path: str) -> int:
+    """Return a file's bytes.
+
+    Raises:
+        InputError: the storage refuses to say, or there is no such file.
+    """
+    system, inner = locate(path)
+    with _naming(path):
+        return int(system.get_file_info(inner).size)
+
+
 def expand_glob(pattern: str) -> list[str]:
     """Return the files that a glob matches, sorted; `**` stands for any folders, hidden names need a written dot.
 

@@ -53,8 +53,7 @@ def write_part(
 
     def write(path: str) -> None:
         nonlocal rows
-        columns = dictionary_columns(schema)
-        with pq.ParquetWriter(path, described, compression=COMPRESSION, use_dictionary=columns) as writer:
+        with _writer(path, described) as writer:
             for batch in batches:
                 rows += batch.num_rows
                 if batch.num_rows:
@@ -62,6 +61,21 @@ def write_part(
 
     store.commit(part_name(table, part), write)
     return rows
+
+
+def stored_bytes(table: pa.Table) -> int:
+    """Return the bytes that rows take in a part of a table, its footer aside."""
+    buffer = pa.BufferOutputStream()
+    with _writer(buffer, table.schema) as writer:
+        if table.num_rows:
+            writer.write_table(table)
+    stored = pq.read_metadata(pa.BufferReader(buffer.getvalue()))
+    groups = (stored.row_group(i) for i in range(stored.num_row_groups))
+    return sum(group.column(i).total_compressed_size for group in groups for i in range(group.num_columns))
+
+
+def _writer(where: Any, schema: pa.Schema) -> pq.ParquetWriter:
+    return pq.ParquetWriter(where, schema, compression=COMPRESSION, use_dictionary=dictionary_columns(schema))
 
 
 def read_parts(store: Store, table: str, columns: list[str] | None = None) -> Iterator[pa.Table]:

@@ -1,5 +1,6 @@
 """Whether the disk can hold what a run of `topk` has under way."""
 
+import os
 import shutil
 
 import numpy as np
@@ -9,15 +10,26 @@ from ops.shards import Shards
 from ops.storage.store import Store
 
 
+def needed_bytes(neurons: int, k: int, poles: int, sample: int, shards: Shards) -> int:
+    """Return about how many bytes the partial files take at the most.
+
+    Args:
+        neurons: of the model at the site.
+        k, poles: sentences kept for each neuron and pole, and the number of poles.
+        sample: sentences of the activation sample.
+        shards: the corpus's.
+    """
+    rounds = 1 + np.log(max(shards.sentences / k, 1))
+    candidates = min(k * rounds * 3, shards.sentences) * neurons * poles * 8
+    return int(candidates + len(shards) * neurons * 256 + sample * neurons * 8)
+
+
 def check_room(store: Store, neurons: int, k: int, poles: int, sample: int, shards: Shards) -> None:
     """Refuse to start where the local disk cannot hold the partial files.
 
     Args:
         store: the run's folder.
-        neurons: of the model at the site.
-        k, poles: sentences kept for each neuron and pole, and the number of poles.
-        sample: sentences of the activation sample.
-        shards: the corpus's.
+        neurons, k, poles, sample, shards: as `needed_bytes` takes them.
 
     Raises:
         InputError: there is less room than an estimate of what is needed, or a shard may give too many candidates.
@@ -27,14 +39,20 @@ def check_room(store: Store, neurons: int, k: int, poles: int, sample: int, shar
             f"--k {k}: {shards.size:,} sentences of a shard and {neurons:,} neurons may give over 2^31 "
             "candidates; lower --k or --shard-size"
         )
-    if not store.local:
-        return
-    rounds = 1 + np.log(max(shards.sentences / k, 1))
-    candidates = min(k * rounds * 3, shards.sentences) * neurons * poles * 8
-    need = candidates + len(shards) * neurons * 256 + sample * neurons * 8
-    free = shutil.disk_usage(store.root).free
-    if free < need:
+    free = free_bytes(store)
+    need = needed_bytes(neurons, k, poles, sample, shards)
+    if free is not None and free < need:
         raise InputError(
             f"--out {store.uri}: {free / 1e9:.1f} GB are free there and about {need / 1e9:.1f} GB are needed; "
             "make room, name another place, or lower --k"
         )
+
+
+def free_bytes(store: Store) -> int | None:
+    """Return the bytes that are free where the run's folder is or will be; None where that is not local."""
+    if not store.local:
+        return None
+    folder = store.root
+    while not os.path.lexists(folder):
+        folder = os.path.dirname(folder)
+    return shutil.disk_usage(folder).free

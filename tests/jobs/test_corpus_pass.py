@@ -1,20 +1,23 @@
 """The frame of the side jobs: what is missing is done, once, in the seeded order, and options are refused by name."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from ray.data import ActorPoolStrategy
 
 from jobs import ingest
+from jobs.engine.item import Item
 from jobs.ingest import IngestConfig
-from jobs.stage import checks, placement
+from jobs.stage import checks, corpus_pass, placement
 from jobs.stage.checks import check_pass
 from jobs.stage.config import CorpusPassConfig, part_of
 from jobs.stage.corpus_pass import CorpusPass, begin_pass
 from jobs.stage.layout import shard_file
-from jobs.stage.placement import choose_placement
+from jobs.stage.placement import Placement, choose_placement
 from jobs.stage.record import Run
 from ops.errors import InputError
 from ops.storage.store import Store
@@ -49,7 +52,7 @@ def config(tmp_path: Path) -> CorpusPassConfig:
 def start(config: CorpusPassConfig, per_group: int = 1, **identity: Any) -> CorpusPass | None:
     facts, tokenizer = check_pass(config, Run(config.out))
     ingest.run(part_of(config, IngestConfig, redo=False))
-    return begin_pass(STAGE, config, facts, tokenizer, identity, per_group)
+    return begin_pass(STAGE, config, Run(config.out), facts, tokenizer, identity, per_group)
 
 
 def test_only_what_is_missing_is_done(shared_ray: None, config: CorpusPassConfig) -> None:
@@ -95,8 +98,27 @@ def test_other_options_are_refused_by_name(config: CorpusPassConfig) -> None:
         start(config, pack=128)
     with pytest.raises(InputError, match="token_budget"):
         start(config.model_copy(update={"token_budget": 64}), pack=0)
-    assert start(config.model_copy(update={"workers": 1}), pack=0) is not None
+    assert start(config.model_copy(update={"workers": 1, "prefetch": 5}), pack=0) is not None
     assert start(config.model_copy(update={"redo": True}), pack=128) is not None
+
+
+@pytest.mark.parametrize(("holds", "ahead"), [({"gpus": 1}, 5), ({"cpus": 1}, 2)])
+def test_workers_on_gpus_have_the_shards_with_them_that_were_asked_for(
+    config: CorpusPassConfig, monkeypatch: pytest.MonkeyPatch, holds: dict[str, Any], ahead: int
+) -> None:
+    pools: list[ActorPoolStrategy] = []
+
+    def stream(*given: Any) -> Iterator[Item]:
+        pools.extend(one for one in given if isinstance(one, ActorPoolStrategy))
+        return iter(())
+
+    monkeypatch.setattr(corpus_pass, "choose_placement", lambda _: Placement("cpu", 2048, 1, 2, holds))
+    job = start(config.model_copy(update={"prefetch": 5}))
+    assert job is not None
+    monkeypatch.setattr("jobs.engine.stream.stream", stream)
+    monkeypatch.setattr("jobs.engine.fan_out.connect", lambda cpus: None)
+    job.do(job.shard_step(Counter, {}, lambda item: None))
+    assert [pool.max_tasks_in_flight_per_actor for pool in pools] == [ahead]
 
 
 def test_what_does_not_fit_is_refused(

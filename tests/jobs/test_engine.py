@@ -42,6 +42,19 @@ def test_reading_apart_from_the_work(shared_ray: None) -> None:
     assert {f["n"]: f["prepared"] for f in found} == {0: 0, 1: 3, 2: 6, 3: 9}
 
 
+@pytest.mark.parametrize("prepare", [None, tripled])
+def test_work_on_gpus_is_planned_with_and_without_reading_ahead(
+    shared_ray: None, prepare: Callable[[dict[str, Any]], int] | None
+) -> None:
+    from ray.data import ActorPoolStrategy
+
+    from jobs.engine.stream import planned
+
+    # Ray Data has rules of its own for these, which it tells when it is given the plan.
+    items = [("a", {"n": 1}), ("b", {"n": 2})]
+    planned(items, Square, {}, ActorPoolStrategy(min_size=1, max_size=2), {"num_gpus": 1}, prepare)
+
+
 def test_wrong_input_reaches_the_driver_as_such(shared_ray: None) -> None:
     with pytest.raises(InputError, match="item 2 is wrong"):
         list(fan_out([{"n": n} for n in range(4)], Square, {"refused": 2}, name="test", workers=1, cpus=0.5))

@@ -14,9 +14,13 @@ from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
+from typing import Any
+from urllib.error import HTTPError
+from urllib.request import Request, urlopen
 
 import pyarrow.parquet as pq
 import pytest
+from pyarrow.json import read_json
 
 from tests.conftest import ROOT
 
@@ -90,6 +94,12 @@ class Head:
         assert lines.count(SUBMIT) == 1
         return before + SUBMIT.replace("http://127.0.0.1:8265", self.address) + entrypoint
 
+    def get(self, path: str, token: str = "") -> Any:
+        """What the dashboard's pages ask for, with the head's token."""
+        token = token or (self.shell.home / ".ray/auth_token").read_text()
+        with urlopen(Request(self.address + path, headers={"Authorization": f"Bearer {token}"}), timeout=60) as answer:
+            return json.load(answer)
+
 
 @pytest.fixture(scope="module")
 def head(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Head]:
@@ -153,27 +163,61 @@ def test_a_relative_out_is_refused(head: Head) -> None:
     assert "error: --out runs/x: is relative" in done.stdout + done.stderr
 
 
-def test_a_job_submitted_from_a_laptop(
+@pytest.fixture(scope="module")
+def submitted(
     head: Head,
     source: Path,
-    tmp_path: Path,
+    tmp_path_factory: pytest.TempPathFactory,
     make_model: Callable[..., Path],
     small_bert: object,
-) -> None:
+) -> tuple[Path, str]:
+    """README's job, submitted from a laptop and done: its run directory and its log."""
+    folder = tmp_path_factory.mktemp("job")
+    out, home = folder / "out", folder / "laptop"
+    home.mkdir()
     copy = "scp HEAD:.ray/auth_token ~/.ray/head_token"
     tunnel = "ssh -f -N -L 8265:127.0.0.1:8265 HEAD\n"
     lines = the_block("docs/cluster.md", copy, tunnel)
     # There is one machine here: a second home is the laptop, the head's port its own.
     lines = lines.replace(copy, f"cp -p {head.shell.home}/.ray/auth_token ~/.ray/head_token").replace(tunnel, "")
-    out, home = tmp_path / "out", tmp_path / "laptop"
-    home.mkdir()
-    job = f"python -m jobs.topk --corpus {source} --split none --k 20 --shard-size 100 --model {make_model(small_bert)}"
-    done = Shell(home, head.shell.checkout, head.shell.mark)(head.submit(lines, f"{job} --out {out}"))
+    pq.write_table(read_json(source), folder / "one.parquet")
+    _, _, job = lines.partition(SUBMIT)
+    given = {"s3://bucket/run": out, "bert-base-uncased": make_model(small_bert), "s3://bucket/books/": f"{folder}/"}
+    for documented, here in given.items():
+        assert job.count(documented) == 1
+        job = job.replace(documented, str(here))
+    job = f"{job.strip()} --k 20 --shard-size 100 --no-scores"
+    done = Shell(home, head.shell.checkout, head.shell.mark)(head.submit(lines, job), timeout=900)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "topk: 4 of 4 shards" in done.stdout + done.stderr
-    counts = json.loads((out / "run.json").read_text())["stages"]["topk"]["counts"]
-    assert counts["scored"] == pq.read_table(out / "corpus").num_rows > 300
+    return out, done.stdout + done.stderr
+
+
+def test_a_job_submitted_from_a_laptop(submitted: tuple[Path, str]) -> None:
+    out, log = submitted
+    stages = json.loads((out / "run.json").read_text())["stages"]
+    assert [name for name, stage in stages.items() if stage["complete"]] == ["ingest", "topk", "annotate", "mine"]
+    sentences = pq.read_table(out / "corpus").num_rows
+    assert stages["topk"]["counts"]["scored"] == sentences > 300
+    assert f"topk: 5 of 5 shards, {sentences} sentences, " in log
     assert pq.read_table(out / "topk").num_rows == 24 * 2 * 20
+    assert pq.read_table(out / "patterns").num_rows > 0
+
+
+def test_the_dashboard_shows_its_sentences(head: Head, submitted: tuple[Path, str]) -> None:
+    out, _ = submitted
+    [job] = [job for job in head.get("/api/jobs/") if str(out) in job["entrypoint"]]
+    assert job["status"] == "SUCCEEDED"
+    datasets = head.get(f"/api/data/datasets/{job['job_id']}")["datasets"]
+    [scoring] = [one for one in datasets if "topk" in one["dataset"] and one["total"] == 5]
+    assert scoring["state"] == "FINISHED"
+    assert scoring["progress"] == 5
+    assert scoring["total_rows"] == pq.read_table(out / "corpus").num_rows
+
+
+def test_the_dashboard_asks_for_the_token(head: Head) -> None:
+    head.get("/api/jobs/")
+    with pytest.raises(HTTPError, match="403"):
+        head.get("/api/jobs/", token="0" * 64)
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """Wrong calls: one clear line that names the thing, exit status 2, and nothing lost or half-written."""
 
+import importlib
 import json
 import subprocess
 from collections.abc import Callable
@@ -9,6 +10,8 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+
+from jobs.stage.command_line import main
 
 Command = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -24,8 +27,6 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "wide.jsonl").write_text(
         json.dumps({"text": "hello there my friend"} | {f"k{i:03d}": i for i in range(201)}) + "\n"
     )
-    (folder / "upper.csv").write_text("text,TOPIC\nhello there my friend,a\n")
-    (folder / "lower.csv").write_text("text,topic\nhello there my other friend,a\n")
     (folder / "broken.jsonl").write_text('{"text": "A good line of text stands here."}\n{"text": "half a li\n')
     table = pa.table({"text": ["A sentence of some words."] * 5000})
     pq.write_table(table, folder / "whole.parquet")
@@ -54,11 +55,6 @@ CASES = {
         "case.csv: the metadata keys 'Topic' and",
     ),
     "over 200 keys": ("run", ["--corpus", "{f}/wide.jsonl"], "wide.jsonl: has more than 200 metadata keys (k000, "),
-    "keys of two sources": (
-        "ingest",
-        ["--corpus", "{f}/upper.csv", "--corpus", "{f}/lower.csv"],
-        "lower.csv: the metadata keys 'TOPIC' and 'topic' differ in case alone",
-    ),
     "no sentence": ("run", ["--corpus", "{f}/short.txt"], "short.txt"),
     "empty source": ("run", ["--corpus", "{f}/empty.txt"], "empty.txt"),
     "broken in the middle": ("run", ["--corpus", "{f}/broken.jsonl"], "broken.jsonl"),
@@ -119,6 +115,32 @@ def test_one_line_and_status_2(answers: dict[str, tuple[subprocess.CompletedProc
     assert named in last
     for table in ("corpus", "topk", "sentences", "patterns"):
         assert not list((out / table).glob("*")), f"{table}/ was left stop"
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_dry_run_refuses_in_the_same_words_and_leaves_nothing(
+    answers: dict[str, tuple[subprocess.CompletedProcess[str], Path]],
+    files: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    case: str,
+) -> None:
+    job, options, _ = CASES[case]
+    module = importlib.import_module(f"jobs.{job}")
+    flags = ["--out", str(tmp_path / "out"), "--dry-run", *(o.replace("{f}", str(files)) for o in options)]
+    assert main(getattr(module, f"{job.capitalize()}Config"), job, "", module.run, flags) == 2
+    done, out = answers[case]
+    last = capsys.readouterr().err.rstrip().splitlines()[-1]
+    assert last.replace(str(tmp_path / "out"), str(out)) == done.stderr.rstrip().splitlines()[-1]
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("out", ["foreign", "good.txt", "/proc/atlas"])
+def test_a_dry_run_refuses_the_same_places(command: Command, files: Path, out: str) -> None:
+    flags = ("--out", files / out, "--corpus", files / "good.txt")
+    said = [command("ingest", *flags, *dry) for dry in ((), ("--dry-run",))]
+    assert [done.returncode for done in said] == [2, 2]
+    assert said[0].stderr.splitlines()[-1] == said[1].stderr.splitlines()[-1]
 
 
 def test_out_is_missing(command: Command, files: Path) -> None:

@@ -22,9 +22,9 @@ FLOORS = {
         {"figures"},
         {"sources", "patterns", "english", "topk", "mixing"},
         {"corpus", "sentences", "psi"},
-        {"mine", "show"},
+        {"mine", "show", "estimate"},
     ),
-    "jobs": ({"engine"}, {"stage"}, {"steps"}, {"what a user types"}),
+    "jobs": ({"engine"}, {"stage"}, {"steps"}, {"plans"}, {"what a user types"}),
 }
 MOST_LINES_OF_A_JOB_FILE = 200
 MOST_FILES_RIGHT_IN_OPS = 12

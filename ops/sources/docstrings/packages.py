@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ast
+import gc
 import os
 import sys
 import sysconfig
 import warnings
 from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 
@@ -17,7 +19,10 @@ from ops.sources.rows import Broken, Row, excerpt
 
 STANDARD_LIBRARY = "stdlib"
 PACKAGES = ("datasets", "numpy", "pyarrow", "ray", "spacy", "torch", "transformers")
-_STANDARD_PIECES = 3
+# Pieces of what is large, so that no worker has the last one for itself.
+_PIECES = {STANDARD_LIBRARY: 3, "ray": 3, "torch": 5, "transformers": 2}
+# Where statements stand in a node, in the order of their lines.
+_STATEMENTS = ("body", "handlers", "orelse", "finalbody")
 _SKIPPED = {
     "__pycache__",
     "conftest.py",
@@ -42,8 +47,8 @@ _SKIPPED_PATHS = {"ray/rllib", "torch/_inductor", "transformers/models"}
 
 
 def pydocs_pieces() -> list[str]:
-    """Return the pieces that `pydocs` is read in, always the same: `stdlib:0`, `stdlib:1`, ... and one a package."""
-    return [f"{STANDARD_LIBRARY}:{part}" for part in range(_STANDARD_PIECES)] + list(PACKAGES)
+    """Return the pieces that `pydocs` is read in, always the same: `stdlib:0`, `stdlib:1`, ..., `datasets:0`, ..."""
+    return [f"{name}:{part}" for name in (STANDARD_LIBRARY, *PACKAGES) for part in range(_PIECES.get(name, 1))]
 
 
 def package_versions() -> dict[str, str]:
@@ -75,29 +80,55 @@ def read_pydocs(piece: str) -> Iterator[Row | Broken]:
     Raises:
         InputError: its package is not installed.
     """
-    package, _, part = piece.partition(":")
-    if part:
-        root = sysconfig.get_paths()["stdlib"]
-        names = sorted(name for name in os.listdir(root) if _wanted("", name))
-        files = [path for name in names[int(part) :: _STANDARD_PIECES] for path in _files(root, name)]
-    else:
-        root = os.path.dirname(_folder(package))
-        files = list(_files(root, package))
+    package = piece.partition(":")[0]
+    root, files = _files_of(piece)
     for file in files:
-        module = file.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+        module = _module(file)
         with open(os.path.join(root, file), "rb") as stream:
             source = stream.read()
         meta = {"package": package, "module": module}
         try:
-            with warnings.catch_warnings():
+            with warnings.catch_warnings(), _uncollected():
                 warnings.simplefilter("ignore")
-                tree = ast.parse(source)
+                found = list(_docstrings(ast.parse(source), ""))
         except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
             yield Broken(excerpt(f"{file}: {error}"), f"{module}:", "broken")
             continue
-        for name, docstring in _docstrings(tree, ""):
+        for name, docstring in found:
             if prose := docstring_prose(docstring):
                 yield Row(prose, f"{module}:{name}", meta)
+
+
+def module_bytes(piece: str, last: str | None = None) -> int:
+    """Return the bytes of a piece's modules up to the module `last`, itself included; None: of all.
+
+    Args:
+        piece: one of `pydocs_pieces`.
+        last: a module of the piece, as in the metadata of its rows.
+
+    Raises:
+        InputError: its package is not installed.
+    """
+    root, files = _files_of(piece)
+    stop = next((i + 1 for i, file in enumerate(files) if _module(file) == last), len(files))
+    return sum(os.path.getsize(os.path.join(root, file)) for file in files[:stop])
+
+
+def _files_of(piece: str) -> tuple[str, list[str]]:
+    """Return the folder of a piece's modules, and their files below it in the order in which they are read."""
+    package, _, part = piece.partition(":")
+    number, parts = int(part), _PIECES.get(package, 1)
+    if package != STANDARD_LIBRARY:
+        root = os.path.dirname(_folder(package))
+        files = list(_files(root, package))
+        return root, files[len(files) * number // parts : len(files) * (number + 1) // parts]
+    root = sysconfig.get_paths()["stdlib"]
+    names = sorted(name for name in os.listdir(root) if _wanted("", name))
+    return root, [path for name in names[number::parts] for path in _files(root, name)]
+
+
+def _module(file: str) -> str:
+    return file.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
 
 
 def _docstrings(node: ast.AST, name: str) -> Iterator[tuple[str, str]]:
@@ -106,11 +137,24 @@ def _docstrings(node: ast.AST, name: str) -> Iterator[tuple[str, str]]:
         if docstring:
             yield name, docstring
     inside = f"{name}.<locals>" if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) else name
-    for child in ast.iter_child_nodes(node):
-        if isinstance(child, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-            yield from _docstrings(child, f"{inside}.{child.name}" if inside else child.name)
-        elif isinstance(child, ast.If | ast.Try | ast.With | ast.ExceptHandler):
-            yield from _docstrings(child, inside)
+    for part in _STATEMENTS:
+        for child in getattr(node, part, ()):
+            if isinstance(child, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+                yield from _docstrings(child, f"{inside}.{child.name}" if inside else child.name)
+            elif isinstance(child, ast.If | ast.Try | ast.With | ast.ExceptHandler):
+                yield from _docstrings(child, inside)
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Switch the search for cycles off: a tree has none, and looking for them takes longer than parsing."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
 
 
 def _files(root: str, path: str) -> Iterator[str]:

@@ -34,28 +34,29 @@ _SIGNATURE = re.compile(r"[\w.]+\(.*\)(?:\s*(?:->|=>|:|=|--).*)?$")
 _NAMED = re.compile(r"[*`]*\w[\w.\-]*[*`]*\s*(?:\([^)]*\)\s*)?(?::\s|:$|--?\s|=)")
 _FENCE = re.compile(r"\s*(?:```|~~~)")
 
-# Markup of reStructuredText, Markdown and HTML, and what it gives way to.
+# Markup of reStructuredText, Markdown and HTML, and what it gives way to; what it cannot be without comes first, since
+# most texts have none, and looking for it is cheaper.
 _MARKUP = (
-    (re.compile(r"<!--.*?-->|</?[a-zA-Z][^<>]*>(?!`)"), ""),
-    (re.compile(r"!\[[^\]]*\]\([^)]*\)"), ""),
-    (re.compile(r"\[([^\[\]]+)\]\((?:[^()]|\([^()]*\))*\)"), r"\1"),
-    (re.compile(r":[\w:+.-]+:`[~!]?([^`<]+?)\s*<[^`>]*>`"), r"\1"),
-    (re.compile(r":[\w:+.-]+:`[~][^`]*?([^`.]+)`"), r"\1"),
-    (re.compile(r":[\w:+.-]+:`!?([^`]*)`"), r"\1"),
-    (re.compile(r"\[`~[^`]*?([^`.]+)`\]|`~[^`]*?([^`.]+)`"), r"\1\2"),
-    (re.compile(r"\[`([^`]+)`\]"), r"\1"),
-    (re.compile(r"`([^`<]+?)\s*<[^`>]*>`_{0,2}"), r"\1"),
-    (re.compile(r"``(.+?)``"), r"\1"),
-    (re.compile(r"`([\w.-]+)'"), r"\1"),
-    (re.compile(r"`([^`]+)`_{0,2}"), r"\1"),
-    (re.compile(r"\s*\[(?:#?\w*|\d+)\]_"), ""),
-    (re.compile(r"\*\*([^*]+)\*\*"), r"\1"),
-    (re.compile(r"(?<![\w*])\*([^\s*](?:[^*]*[^\s*])?)\*(?![\w*])"), r"\1"),
-    (re.compile(r"\|([A-Za-z][\w ]*)\|_{0,2}"), r"\1"),
-    (re.compile(r"\\([*_`|])"), r"\1"),
-    (re.compile(r"\s_{1,2}(?=\s|$)"), ""),
+    ("<", re.compile(r"<!--.*?-->|</?[a-zA-Z][^<>]*>(?!`)"), ""),
+    ("![", re.compile(r"!\[[^\]]*\]\([^)]*\)"), ""),
+    ("](", re.compile(r"\[([^\[\]]+)\]\((?:[^()]|\([^()]*\))*\)"), r"\1"),
+    ("`", re.compile(r":[\w:+.-]+:`[~!]?([^`<]+?)\s*<[^`>]*>`"), r"\1"),
+    ("`", re.compile(r":[\w:+.-]+:`[~][^`]*?([^`.]+)`"), r"\1"),
+    ("`", re.compile(r":[\w:+.-]+:`!?([^`]*)`"), r"\1"),
+    ("`~", re.compile(r"\[`~[^`]*?([^`.]+)`\]|`~[^`]*?([^`.]+)`"), r"\1\2"),
+    ("[`", re.compile(r"\[`([^`]+)`\]"), r"\1"),
+    ("`", re.compile(r"`([^`<]+?)\s*<[^`>]*>`_{0,2}"), r"\1"),
+    ("``", re.compile(r"``(.+?)``"), r"\1"),
+    ("`", re.compile(r"`([\w.-]+)'"), r"\1"),
+    ("`", re.compile(r"`([^`]+)`_{0,2}"), r"\1"),
+    ("]_", re.compile(r"\s*\[(?:#?\w*|\d+)\]_"), ""),
+    ("**", re.compile(r"\*\*([^*]+)\*\*"), r"\1"),
+    ("*", re.compile(r"(?<![\w*])\*([^\s*](?:[^*]*[^\s*])?)\*(?![\w*])"), r"\1"),
+    ("|", re.compile(r"\|([A-Za-z][\w ]*)\|_{0,2}"), r"\1"),
+    ("\\", re.compile(r"\\([*_`|])"), r"\1"),
+    ("_", re.compile(r"\s_{1,2}(?=\s|$)"), ""),
     # The dots of torch.nn.Linear would end two sentences.
-    (re.compile(r"(?<![\w.])(?:[A-Za-z_]\w*\.)+(?=[A-Z]\w)"), ""),
+    (".", re.compile(r"(?<![\w.])(?:[A-Za-z_]\w*\.)+(?=[A-Z]\w)"), ""),
 )
 
 
@@ -164,6 +165,7 @@ def _paragraphs(lines: list[str]) -> Iterator[list[str]]:
 
 
 def _without_markup(text: str) -> str:
-    for pattern, replacement in _MARKUP:
-        text = pattern.sub(replacement, text)
+    for mark, pattern, replacement in _MARKUP:
+        if mark in text:
+            text = pattern.sub(replacement, text)
     return " ".join(text.split())

@@ -31,18 +31,14 @@ def test_a_slice_of_maps() -> None:
 
 def test_any_name_goes_through_parquet(tmp_path) -> None:  # type: ignore[no-untyped-def]
     meta = {"": "empty", "a.b": "dot", 'q"': "quote", "ü 😀": "wide", "list": "x", "\n": "line"}
-    table = pa.table({"meta": meta_structs(pa.chunked_array([meta_maps([meta])]), check_keys(meta, "x"))})
+    check_keys(meta, "x")
+    table = pa.table({"meta": meta_structs(pa.chunked_array([meta_maps([meta])]), sorted(meta))})
     pq.write_table(table, tmp_path / "t.parquet")
     assert pq.read_table(tmp_path / "t.parquet")["meta"].to_pylist() == [meta]
 
 
-def test_keys_come_in_order_of_name() -> None:
-    assert check_keys(["b", "A", "c", "b"], "x") == ["A", "b", "c"]
-    assert check_keys([], "x") == []
-
-
 def test_too_many_keys_are_named() -> None:
-    assert len(check_keys([f"k{i:03d}" for i in range(MAX_KEYS)], "x")) == MAX_KEYS
+    check_keys([f"k{i:03d}" for i in range(MAX_KEYS)], "x")
     with pytest.raises(InputError, match=r"^big\.jsonl: has more than 200 metadata keys \(k000, k001, "):
         check_keys([f"k{i:03d}" for i in range(MAX_KEYS + 1)], "big.jsonl")
 

@@ -27,6 +27,8 @@ PLAIN.add_pipe("sentencizer")
         ("", []),
         (" \n\n\t\n ", []),
         ("...", ["..."]),
+        ("Return the sum.", ["Return the sum."]),
+        ("Really etc. Yes!", ["Really etc.", "Yes!"]),
     ],
 )
 def test_boundaries(text: str, expected: list[str]) -> None:

@@ -1,4 +1,5 @@
 import ast
+import gc
 import sys
 from pathlib import Path
 
@@ -45,7 +46,7 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_a_package_is_parsed_in_the_order_of_its_files(package: Path) -> None:
     name = package.name
-    rows = list(read_pydocs(name))
+    rows = list(read_pydocs(f"{name}:0"))
     assert [row.doc_id.removeprefix(name) for row in rows] == [
         *(":", ".broken:", ".code:", ".code:outer", ".code:outer.<locals>.inner", ".code:Reader"),
         *(".code:Reader.size", ".sub:"),
@@ -62,8 +63,22 @@ def test_the_pieces_are_fixed() -> None:
     pieces = pydocs_pieces()
     assert pieces == [
         *("stdlib:0", "stdlib:1", "stdlib:2"),
-        *("datasets", "numpy", "pyarrow", "ray", "spacy", "torch", "transformers"),
+        *("datasets:0", "numpy:0", "pyarrow:0", "ray:0", "ray:1", "ray:2", "spacy:0"),
+        *("torch:0", "torch:1", "torch:2", "torch:3", "torch:4", "transformers:0", "transformers:1"),
     ]
+
+
+def test_the_pieces_of_a_package_are_the_whole_in_order(package: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = list(read_pydocs(f"{package.name}:0"))
+    for parts in (2, 3, 9):
+        monkeypatch.setitem(pydocs._PIECES, package.name, parts)
+        assert [row for part in range(parts) for row in read_pydocs(f"{package.name}:{part}")] == whole
+
+
+def test_the_collector_is_as_it_was(package: Path) -> None:
+    rows = read_pydocs(f"{package.name}:0")
+    assert all(gc.isenabled() for _ in rows)
+    assert gc.isenabled()
 
 
 def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

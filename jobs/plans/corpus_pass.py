@@ -1,0 +1,85 @@
+"""What a pass of the model over the corpus would do: its missing shards, and their time by some timed batches."""
+
+import numpy as np
+import torch
+
+from jobs.plans.time import TIMED_S, by_workers, count, of_all, spread_seconds
+from jobs.stage.corpus_pass import CorpusPass
+from jobs.stage.dry_run import DryRun
+from jobs.stage.step import Step
+from ops.estimate.spread import spread
+from ops.estimate.timed_batches import Sentences, TimedBatches
+from ops.model.tokenizer import Tokenizer
+from ops.shards import Ids
+from ops.storage.store import Store
+from ops.storage.tables import part_name
+
+MOST_PARTS, MOST_ROWS = 4, 5_000  # of corpus/, and of a part
+
+
+def corpus_sample(record: DryRun, corpus_parts: int) -> Sentences:
+    """Return sentences of the corpus, runs of them from parts spread over it; where it is not there, what is known."""
+    if record.sample is not None:
+        return record.sample
+    ids: list[Ids] = []
+    texts: list[str] = []
+    tokens: list[Ids] = []
+    documents: list[tuple[str, str]] = []
+    for part in sorted(spread(corpus_parts)[:MOST_PARTS]):
+        with record.store.parquet(part_name("corpus", part)) as file:
+            table = file.read(columns=["sent_id", "text", "n_tokens", "dataset", "doc_id"])[:MOST_ROWS]
+        ids.append(table["sent_id"].to_numpy())
+        texts += table["text"].to_pylist()
+        tokens.append(table["n_tokens"].to_numpy())
+        documents += zip(table["dataset"].to_pylist(), table["doc_id"].to_pylist(), strict=True)
+    return Sentences(np.concatenate(ids), texts, np.concatenate(tokens), documents)
+
+
+class PassEstimate:
+    """The missing shards of a pass, and what they take.
+
+    Args:
+        record, job: the run and the pass.
+        step: the one of the shards.
+        tokenizer: the model's.
+    """
+
+    def __init__(self, record: DryRun, job: CorpusPass, step: Step, tokenizer: Tokenizer) -> None:
+        self.record, self.job, self.step, self.tokenizer = record, job, step, tokenizer
+        self.missing = job.stage.missing(step)
+        self.sentences = sum(item["span"][1] - item["span"][0] for item in self.missing)
+        self.sample = corpus_sample(record, -(-job.corpus["counts"]["sentences"] // job.corpus["config"]["shard_size"]))
+        self.store: Store = record.store
+
+    @property
+    def can_time(self) -> bool:
+        """Whether the device that the pass would use is to be seen from here."""
+        return self.job.placement.device == "cpu" or torch.cuda.is_available()
+
+    def batches(self, texts: Sentences | None = None) -> TimedBatches:
+        """Return batches to time the pass on: of the sample, or of texts made of it."""
+        own = self.sample if texts is None else texts
+        columns = (own.sent_ids, own.texts, own.n_tokens)
+        return TimedBatches(*columns, self.tokenizer, self.job.placement.token_budget, TIMED_S)
+
+    def work(self, verb: str) -> str:
+        """Return what would be done with the shards."""
+        shards = "shard" if self.job.per_group == 1 else f"group of {self.job.per_group} shards"
+        done = f"{verb} {of_all(len(self.missing), len(self.step.items), shards)}"
+        return f"{done}, {of_all(self.sentences, self.job.shards.sentences, 'sentence')}"
+
+    def seconds(self, worker_s: float) -> float:
+        """Return what the missing shards take where one worker would take `worker_s`."""
+        return spread_seconds(self.record, len(self.missing), self.job.placement.workers, worker_s)
+
+    def basis(self, timed: TimedBatches | None, what: str = "sentence") -> list[str]:
+        """Return what the estimate rests on."""
+        place = self.job.placement
+        if timed is None:
+            return [f"nothing timed: no device {place.device} is to be seen here"]
+        whose = "of the corpus" if self.record.sample is None else "of the sources"
+        on = f"on {place.device}, batches of {place.token_budget:,} tokens"
+        return [
+            f"timed {count(timed.sentences, what)} {whose} in {timed.seconds:.1f} s {on}",
+            by_workers(place.workers),
+        ]

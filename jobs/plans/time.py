@@ -1,0 +1,45 @@
+"""From the seconds of one worker to those of a step that is spread over many."""
+
+import math
+
+from jobs.engine.connect import on_cluster
+from jobs.stage.dry_run import DryRun
+
+TIMED_S = 2.0  # of a sample
+# Measured on two cores (docs/scale.md): from a job's begin to its first item, and a further pool's start.
+FIRST_START_S, NEXT_START_S = 10.6, 3.5
+
+
+def spread_seconds(record: DryRun, items: int, workers: int | None, worker_s: float) -> float:
+    """Return the seconds of a step whose missing items would take one worker `worker_s`, start included.
+
+    Args:
+        record: the run; it notes that Ray would be up after this.
+        items: those that are missing, of equal length.
+        workers: most workers; None, for as many as a cluster brings up, counts as one.
+        worker_s: seconds of work in all items.
+    """
+    if not items:
+        return 0.0
+    if items == 1 and not on_cluster():
+        return worker_s
+    start = FIRST_START_S if record.first_spread() else NEXT_START_S
+    rounds = math.ceil(items / min(workers or 1, items))
+    return start + worker_s * rounds / items
+
+
+def by_workers(workers: int | None) -> str:
+    """Return the words for a number of workers."""
+    if workers is None:
+        return "the time of one worker; as many as the cluster brings up share it"
+    return f"{workers} worker{'s' if workers > 1 else ''}, start-up included (docs/scale.md)"
+
+
+def count(number: int, what: str) -> str:
+    """Return a number with its noun: `1 shard`, `2,000 shards`."""
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
+def of_all(missing: int, everything: int, what: str) -> str:
+    """Return how many of all things are missing: `2 of 3 shards`."""
+    return f"{missing:,} of {count(everything, what)}"

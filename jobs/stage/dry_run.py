@@ -1,0 +1,157 @@
+"""`--dry-run`: a run whose stages are begun as ever and then say what they would do, with nothing touched."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from jobs.engine.progress import duration
+from jobs.stage.config import StageConfig
+from jobs.stage.layout import STAGES, stages_after
+from jobs.stage.record import Run
+from ops.estimate.timed_batches import Sentences
+from ops.storage.read_only import ReadOnlyStore
+from ops.topk.room import free_bytes
+
+_BYTES = ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a stage says of itself before it runs.
+
+    Attributes:
+        work: what it would do, a line for each part.
+        seconds: what that takes, about; None where it cannot be known.
+        kept: bytes of the tables that it would write, about; None where they cannot be known.
+        passing: bytes besides while it is under way, at the most.
+        basis: what the estimates rest on.
+        tables: those that it would write; none given: all of the stage's.
+    """
+
+    work: Sequence[str]
+    seconds: float | None
+    kept: int | None
+    passing: int = 0
+    basis: Sequence[str] = ()
+    tables: Sequence[str] | None = None
+
+
+@dataclass
+class _Total:
+    seconds: float = 0.0
+    kept: int = 0
+    passing: int = 0
+    stages: int = 0
+    unknown: list[str] = field(default_factory=list)
+
+
+class DryRun(Run):
+    """A run that is looked into: its stages are begun, and what they would leave is noted in memory alone.
+
+    Attributes:
+        sample: sentences of the corpus to be, where it is not there yet.
+        assumed: what is said of the number of sentences where the sources do not tell it.
+    """
+
+    def __init__(self, out: str) -> None:
+        super().__init__(out)
+        self.store = ReadOnlyStore(out)
+        self.sample: Sentences | None = None
+        self.assumed = ""
+        self._total = _Total()
+        self._dropped: list[str] = []
+        self._spreads = False
+
+    def save(self) -> None:
+        """Leave the record as it is on disk."""
+
+    def drop(self, name: str) -> None:
+        """Take a stage and those after it for dropped."""
+        self._dropped += [s for s in (name, *stages_after(name)) if self.stage(s) is not None]
+        super().drop(name)
+
+    def done_before(self, name: str, found: str) -> None:
+        """Say that a stage would have nothing to do."""
+        print(f"{name}\n  done before: {found}", flush=True)
+
+    def first_spread(self) -> bool:
+        """Tell whether no step before this one would have been spread over workers, and note that this one would."""
+        first, self._spreads = not self._spreads, True
+        return first
+
+    def is_expected(self, name: str) -> bool:
+        """Tell whether a stage's results are not there yet and only taken for granted, for the stages after it."""
+        entry = self.stage(name)
+        return entry is not None and "expected" in entry
+
+    def plan(self, name: str, plan: Plan, counts: dict[str, Any]) -> None:
+        """Print what a stage would do, and take it for done.
+
+        Args:
+            name: the stage.
+            plan: what it says of itself.
+            counts: what run.json would hold of it, as far as the stages after it ask.
+        """
+        lines = [name]
+        if self._dropped:
+            lines.append(f"  drop    what is there of {', '.join(self._dropped)}")
+            self._dropped = []
+        lines += [f"  {'do' if i == 0 else '':<8}{work}" for i, work in enumerate(plan.work)]
+        tables = STAGES[name].tables if plan.tables is None else plan.tables
+        lines.append(f"  write   {' '.join(f'{t}/' for t in tables if not t.startswith('_'))}")
+        lines.append(f"  time    {'not known' if plan.seconds is None else f'about {duration(plan.seconds)}'}")
+        kept = "not known" if plan.kept is None else f"about {size(plan.kept)}"
+        under_way = f", and at most {size(plan.passing)} more while it is under way" if plan.passing else ""
+        lines.append(f"  disk    {kept}{under_way}")
+        basis = [*([self.assumed] if self.assumed else []), *plan.basis]
+        lines += [f"  {'by' if i == 0 else '':<8}{line}" for i, line in enumerate(basis)]
+        print("\n".join(lines), flush=True)
+        total = self._total
+        total.stages += 1
+        total.seconds += plan.seconds or 0.0
+        total.passing = max(total.passing, total.kept + plan.passing)
+        total.kept += plan.kept or 0
+        if plan.seconds is None or plan.kept is None:
+            total.unknown.append(name)
+        entry = self.record["stages"][name]
+        entry.update(complete=True, expected=True, counts=counts)
+
+    def print_total(self) -> None:
+        """Print what all stages would take together, and the room that there is."""
+        total = self._total
+        if not total.stages:
+            print("in all: nothing to do")
+        else:
+            but = f", without what is not known of {', '.join(total.unknown)}" if total.unknown else ""
+            most = max(total.passing, total.kept)
+            print(
+                f"in all: about {duration(total.seconds)}; about {size(total.kept)} of tables, "
+                f"at most {size(most)} at a time{but}"
+            )
+        free = free_bytes(self.store)
+        if free is not None:
+            print(f"free at {self.store.uri}: {size(free)}")
+        print("nothing was started, written or removed", flush=True)
+
+
+@contextmanager
+def open_run(config: StageConfig) -> Iterator[Run]:
+    """Open a job's run; with --dry-run one that is not touched, and print the total at the end.
+
+    Raises:
+        InputError: as `Run` raises it.
+    """
+    if not config.dry_run:
+        yield Run(config.out)
+        return
+    record = DryRun(config.out)
+    yield record
+    record.print_total()
+
+
+def size(number: float) -> str:
+    """Return a number of bytes for people: `3.1 GB`, `20 MB`, `700 kB`."""
+    unit, name = next(((unit, name) for unit, name in _BYTES if number >= unit), _BYTES[-1])
+    amount = number / unit
+    return f"{amount:.1f} {name}" if 0 < amount < 9.95 else f"{amount:,.0f} {name}"

@@ -1,0 +1,123 @@
+"""The beginnings of some pieces of a source, read as ingest reads them, and what they say of the whole source."""
+
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from ops.corpus.meta import check_keys
+from ops.corpus.sentences import SentenceFilter, Splitter
+from ops.estimate.spread import spread
+from ops.model.tokenizer import Tokenizer
+from ops.sources.extent import extent_of, piece_extent
+from ops.sources.pieces import Piece, read_piece
+from ops.sources.rows import Broken, OnError, Row
+from ops.storage.tables import stored_bytes
+
+MOST_PIECES = 6
+MOST_ROWS = 20_000  # of a piece
+
+
+@dataclass
+class SourceSample:
+    """What was read of a source.
+
+    Attributes:
+        share: how much of the source it is; None where the source does not say how long it is.
+        rows, sentences, rejects: counts; `sentences` are the usable ones.
+        reasons: rejects by reason.
+        keys: metadata keys.
+        hashes: those of the usable sentences.
+        tables: the usable sentences, block by block.
+        seconds: of one core for reading, splitting, cleaning, tokenizing and writing.
+        write_seconds: of these, for writing alone.
+        bytes: of the usable sentences as Parquet.
+    """
+
+    share: float | None = 0.0
+    rows: int = 0
+    sentences: int = 0
+    rejects: int = 0
+    reasons: Counter[str] = field(default_factory=Counter)
+    keys: set[str] = field(default_factory=set)
+    hashes: set[bytes] = field(default_factory=set)
+    tables: list[pa.Table] = field(default_factory=list)
+    seconds: float = 0.0
+    write_seconds: float = 0.0
+    bytes: int = 0
+
+    @property
+    def whole(self) -> bool:
+        """Whether all of the source was read."""
+        return self.share == 1.0
+
+    def scaled(self, number: float) -> float | None:
+        """Return for a number of this sample that of the whole source; None where the source's length is not known."""
+        return number / self.share if self.share else None
+
+
+def sample_source(
+    pieces: Sequence[Piece],
+    tokenizer: Tokenizer,
+    splitter: Splitter | None,
+    seconds: float,
+    text_column: str = "text",
+    on_error: OnError = "fail",
+) -> SourceSample:
+    """Read the beginnings of some pieces, spread over the source.
+
+    Args:
+        pieces: the source's.
+        tokenizer, splitter: as `SentenceFilter` takes them.
+        seconds: in all, about; at least one row of each of these pieces is read.
+        text_column, on_error: as `read_piece` takes them.
+
+    Raises:
+        InputError: as the reader raises it.
+    """
+    sample = SourceSample()
+    chosen = sorted(spread(len(pieces))[:MOST_PIECES])
+    extents = [piece_extent(piece) for piece in pieces]
+    seen = 0.0
+    for number in chosen:
+        begun = _Beginning(pieces[number], seconds / len(chosen), text_column, on_error)
+        sentence_filter = SentenceFilter(tokenizer, splitter)
+        started = time.perf_counter()
+        for block in sentence_filter.blocks(iter(begun)):
+            check_keys(sentence_filter.keys, pieces[number].file)
+            sample.sentences += block.sentences.num_rows
+            sample.rejects += block.rejects.num_rows
+            sample.reasons.update(block.rejects["reason"].to_pylist())
+            sample.hashes.update(row.tobytes() for row in block.hashes)
+            sample.tables.append(block.sentences)
+        sample.seconds += time.perf_counter() - started
+        sample.rows += len(begun.rows)
+        sample.keys |= sentence_filter.keys
+        seen += (extents[number] or 0.0) if begun.ended else extent_of(pieces[number], begun.rows)
+    whole = sum(extent or 0.0 for extent in extents)
+    sample.share = None if None in extents else min(seen / whole, 1.0) if whole else 1.0
+    started = time.perf_counter()
+    sample.bytes = sum(stored_bytes(table) for table in sample.tables)
+    sample.write_seconds = time.perf_counter() - started
+    sample.seconds += sample.write_seconds
+    return sample
+
+
+class _Beginning:
+    """The first rows of a piece, kept as they are handed on, until the time is up."""
+
+    def __init__(self, piece: Piece, seconds: float, text_column: str, on_error: OnError) -> None:
+        self.piece, self.seconds, self.options = piece, seconds, (text_column, on_error)
+        self.rows: list[Row | Broken] = []
+        self.ended = False
+
+    def __iter__(self) -> Iterator[Row | Broken]:
+        until = time.perf_counter() + self.seconds
+        for row in read_piece(self.piece, *self.options):
+            self.rows.append(row)
+            yield row
+            if len(self.rows) >= MOST_ROWS or time.perf_counter() > until:
+                return
+        self.ended = True

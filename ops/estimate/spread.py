@@ -1,0 +1,12 @@
+"""Looking at some of many things so that those looked at are spread evenly, wherever one stops."""
+
+
+def spread(count: int) -> list[int]:
+    """Return the numbers from 0 to `count` - 1 in an order whose beginnings are spread evenly over them all.
+
+    >>> spread(8)
+    [0, 4, 2, 6, 1, 5, 3, 7]
+    """
+    bits = max(count - 1, 0).bit_length()
+    reversed_bits = (int(f"{i:0{bits}b}"[::-1], 2) if bits else 0 for i in range(1 << bits))
+    return [i for i in reversed_bits if i < count]

@@ -1,0 +1,67 @@
+"""Batches of a sample of the corpus for a pass of the model to be timed on, cut as the pass itself would cut them."""
+
+import time
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from ops.estimate.spread import spread
+from ops.model.batches import encode_batches, length_batches
+from ops.model.tokenizer import Tokenizer, Tokens
+from ops.shards import Ids
+
+_TOGETHER = 4  # batches that are tokenized ahead of each other
+
+
+class Sentences(NamedTuple):
+    """Some sentences: ids `[sentences]`, texts, model tokens `[sentences]`, and what identifies each one's document."""
+
+    sent_ids: Ids
+    texts: list[str]
+    n_tokens: Ids
+    documents: list[tuple[str, str]]
+
+
+class TimedBatches:
+    """Batches of a sample, short and long ones alike, until the time is up; then what the whole sample would take.
+
+    What a batch takes is counted by its places, padding included, so that the lengths of those that were done do not
+    matter.
+
+    Attributes:
+        sentences: how many were in the batches that were handed out.
+        seconds: from the first one's asking to the end of the last one's work.
+    """
+
+    def __init__(
+        self, sent_ids: Ids, texts: list[str], n_tokens: Ids, tokenizer: Tokenizer, budget: int, seconds: float
+    ) -> None:
+        self._columns = (sent_ids, texts, n_tokens)
+        self._tokenizer, self._budget, self._limit = tokenizer, budget, seconds
+        self._batches = list(length_batches(n_tokens, budget))
+        self._places = 0
+        self.sentences, self.seconds = 0, 0.0
+
+    def __iter__(self) -> Iterator[tuple[Ids, list[Tokens]]]:
+        sent_ids, texts, n_tokens = self._columns
+        order = spread(len(self._batches))
+        started = time.perf_counter()
+        for start in range(0, len(order), _TOGETHER):
+            rows = np.concatenate([self._batches[i] for i in order[start : start + _TOGETHER]])
+            some = (sent_ids[rows], [texts[row] for row in rows], n_tokens[rows])
+            for ids, tokens in encode_batches(*some, self._tokenizer, self._budget):
+                yield ids, tokens
+                self.sentences += len(ids)
+                self._places += len(ids) * max(len(t.ids) for t in tokens)
+                self.seconds = time.perf_counter() - started
+                if self.seconds > self._limit:
+                    return
+
+    def seconds_for(self, sentences: int) -> float:
+        """Return what so many sentences like the sample's take one worker."""
+        if not self._places:
+            return 0.0
+        lengths = self._columns[2]
+        places = sum(len(batch) * int(lengths[batch].max()) for batch in self._batches)
+        return self.seconds * places / self._places * sentences / len(lengths)

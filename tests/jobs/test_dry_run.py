@@ -1,0 +1,273 @@
+"""A dry run says what would be done, refuses what the command itself refuses, and touches nothing."""
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jobs import annotate, ingest, mine, mixing, psi, run, topk
+from jobs.annotate import AnnotateConfig
+from jobs.engine.item import Item
+from jobs.ingest import IngestConfig
+from jobs.mine import MineConfig
+from jobs.mixing import MixingConfig
+from jobs.psi import PsiConfig
+from jobs.run import RunConfig
+from jobs.stage.config import INGEST_ONLY, StageConfig
+from jobs.stage.dry_run import size
+from jobs.stage.layout import STAGES
+from jobs.topk import TopkConfig
+from ops.errors import InputError
+from tests.conftest import ROOT
+
+JOBS: dict[str, tuple[Any, type[StageConfig]]] = {
+    "ingest": (ingest, IngestConfig),
+    "topk": (topk, TopkConfig),
+    "annotate": (annotate, AnnotateConfig),
+    "mine": (mine, MineConfig),
+    "mixing": (mixing, MixingConfig),
+    "psi": (psi, PsiConfig),
+    "run": (run, RunConfig),
+}
+SENTENCES = 130
+
+
+class Stopped(Exception):
+    """The user's."""
+
+
+class InProcess:
+    """Does the items of a step one after another here, in the place of Ray; after `most` of them it is stopped."""
+
+    most: int | None = None
+
+    def __call__(
+        self, items: list[Item], make: Callable[..., Any], args: Item, prepare: Any = None, **_: Any
+    ) -> Iterator[Item]:
+        for item in items:
+            if self.most is not None:
+                if not self.most:
+                    raise Stopped
+                self.most -= 1
+            yield make(**args)(item, prepare(item) if prepare else None)
+
+
+@pytest.fixture
+def engine(monkeypatch: pytest.MonkeyPatch) -> InProcess:
+    made = InProcess()
+    monkeypatch.setattr("jobs.stage.step.fan_out", made)
+    for place in ("ingest", "corpus_pass", "annotate"):
+        monkeypatch.setattr(f"jobs.plans.{place}.TIMED_S", 0.1)
+    return made
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("source") / "a.jsonl"
+    kinds = ("cat", "dog", "bird", "old man", "green car")
+    lines = [
+        {"text": f"The {kinds[i % 5]} of house {i} sat on the mat.", "doc_id": str(i // 4)} for i in range(SENTENCES)
+    ]
+    path.write_text("".join(json.dumps(line) + "\n" for line in [*lines, lines[3]]))
+    return path
+
+
+@pytest.fixture(scope="module")
+def model(make_model: Callable[..., Path], small_bert: Any) -> Path:
+    return make_model(small_bert)
+
+
+@pytest.fixture
+def do(tmp_path: Path, source: Path, model: Path) -> Callable[..., None]:
+    """Run a job on the small source and model in `tmp_path / "run"`; options that it does not have are left out."""
+
+    def run_job(job: str, **options: Any) -> None:
+        module, config = JOBS[job]
+        values = {"out": str(tmp_path / "run"), "model": str(model), "corpus": (str(source),), "split": "none"}
+        values |= {"shard_size": 40, "k": 20, "activation_sample": 30, "workers": 2, "clusters": 12, "cluster_seeds": 2}
+        values |= {"min_count": 2, **options}
+        if not values["corpus"]:
+            values = {k: v for k, v in values.items() if k not in INGEST_ONLY}
+        module.run(config.model_validate({k: v for k, v in values.items() if k in config.model_fields}))
+
+    return run_job
+
+
+def state(folder: Path) -> dict[str, tuple[int, bytes]]:
+    """Every file and folder with its time and bytes."""
+    found = [folder.parent, *([folder, *folder.rglob("*")] if folder.exists() else [])]
+    return {str(p): (p.stat().st_mtime_ns, p.read_bytes() if p.is_file() else b"") for p in found}
+
+
+@pytest.fixture
+def look(
+    do: Callable[..., None], engine: InProcess, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> Callable[..., str]:
+    """Do a dry run, see that it touches nothing and spreads no work, and return what it says."""
+
+    def look_into(job: str, **options: Any) -> str:
+        before = state(tmp_path / "run")
+        engine.most = 0
+        capsys.readouterr()
+        do(job, dry_run=True, **options)
+        engine.most = None
+        assert state(tmp_path / "run") == before
+        return capsys.readouterr().out
+
+    return look_into
+
+
+def stages(said: str) -> list[str]:
+    return [line for line in said.splitlines() if line in STAGES]
+
+
+EXPECTED = {
+    "ingest": ["ingest"],
+    "topk": ["ingest", "topk"],
+    "mixing": ["ingest", "mixing"],
+    "psi": ["psi", "ingest", "psi/contextual"],
+    "run": ["ingest", "topk", "annotate", "mine"],
+}
+
+
+@pytest.mark.parametrize("job", EXPECTED)
+def test_of_a_new_run_every_stage_is_described_and_nothing_is_made(
+    look: Callable[..., str], tmp_path: Path, job: str
+) -> None:
+    said = look(job)
+    assert stages(said) == EXPECTED[job]
+    assert not (tmp_path / "run").exists()
+    assert said.count("\n  time    about") == said.count("\n  disk    about") == len(EXPECTED[job])
+    assert "number 130 sentences" in said  # all of the source was read, and one is a copy
+    assert re.search(r"^in all: about .*\nfree at .*\nnothing was started", said, re.MULTILINE)
+    for stage in EXPECTED[job]:
+        assert f" {STAGES[stage].tables[0]}/" in said
+
+
+def test_of_a_limited_run_the_later_stages_are_told_by_the_limit(look: Callable[..., str]) -> None:
+    said = look("run", limit=70)
+    assert "score 2 of 2 shards, 70 of 70 sentences" in said
+    assert "about 70 of about 70 sentences in 2 of 2 shards" in said
+
+
+def test_of_a_stopped_run_what_is_missing_is_told(
+    look: Callable[..., str], do: Callable[..., None], engine: InProcess
+) -> None:
+    engine.most = 3 + 1 + 2  # pieces, copies and tables; the pilot; two of four shards
+    with pytest.raises(Stopped):
+        do("run")
+    said = look("run")
+    assert "ingest\n  done before: 130 sentences\n" in said
+    assert "the pilot was scored before" in said
+    assert re.search(r"score 2 of 4 shards, (50|80) of 130 sentences", said)
+    assert "merge 1 of 1 range of 24 neurons" in said
+    assert stages(said) == EXPECTED["run"]
+
+
+def test_of_a_finished_run_nothing_is_left_and_redo_drops_what_follows(
+    look: Callable[..., str], do: Callable[..., None]
+) -> None:
+    do("run", no_scores=True, keep_partials=True)
+    done = look("run", no_scores=True)
+    assert done.count("done before: ") == 4
+    assert "in all: nothing to do" in done
+    assert "time" not in done
+    again = look("topk", redo=True, corpus=())
+    assert "drop    what is there of topk, annotate, mine\n" in again
+    assert "score a pilot of 130 sentences" in again
+    assert "score 4 of 4 shards, 130 of 130 sentences" in again
+    mined = look("mine", redo=True, no_scores=True)
+    assert "timed 8 neurons through all steps" in mined
+    assert "scores" not in mined
+    assert "tables: 1 of 1 ranges of neurons" in mined
+    whole = look("run", redo=True, no_scores=True)
+    assert "drop    what is there of ingest, topk, annotate, mine\n" in whole
+    assert "read 1 of 1 piece" in whole
+    annotated = look("annotate", redo=True)
+    assert "annotate 130 of 130 sentences in 4 of 4 shards" in annotated
+
+
+def test_side_jobs_tell_what_is_missing_and_what_is_done(
+    look: Callable[..., str], do: Callable[..., None], engine: InProcess
+) -> None:
+    engine.most = 3 + 2
+    with pytest.raises(Stopped):
+        do("mixing", per_token=True)
+    half = look("mixing", per_token=True, corpus=())
+    assert re.search(r"measure 2 of 4 shards, (50|80) of 130 sentences", half)
+    assert re.search(r"write about \d,\d+ rows of mixing/tokens", half)
+    do("mixing", per_token=True, corpus=())
+    assert "mixing\n  done before: 130 sentences scored" in look("mixing", per_token=True, corpus=())
+    do("psi", corpus=())
+    said = look("psi", corpus=())
+    assert said.count("done before") == 2
+    assert "drop    what is there of psi\n" in look("psi", corpus=(), redo=True, static_only=True)
+
+
+def test_other_options_are_refused_in_the_same_words(
+    look: Callable[..., str], do: Callable[..., None], tmp_path: Path
+) -> None:
+    do("topk")
+    with pytest.raises(InputError) as real:
+        do("topk", k=21)
+    before = state(tmp_path / "run")
+    with pytest.raises(InputError) as dry:
+        do("topk", k=21, dry_run=True)
+    assert str(dry.value) == str(real.value)
+    assert "k (was 20, is 21)" in str(dry.value)
+    assert state(tmp_path / "run") == before
+    look("topk", k=21, redo=True, corpus=())
+
+
+def test_what_would_not_fit_is_refused(look: Callable[..., str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ops.topk.room.free_bytes", lambda store: 1_000)
+    with pytest.raises(InputError, match=r"0\.0 GB are free there"):
+        look("topk")
+
+
+@pytest.mark.parametrize("job", ["topk", "annotate", "mine", "mixing"])
+def test_missing_stages_are_refused_in_the_same_words(do: Callable[..., None], job: str) -> None:
+    said = []
+    for dry in (False, True):
+        with pytest.raises(InputError) as found:
+            do(job, corpus=(), dry_run=dry)
+        said.append(str(found.value))
+    assert said[0] == said[1]
+
+
+def test_where_no_source_tells_its_length_estimates_are_for_a_million(
+    look: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ops.estimate.source_sample.piece_extent", lambda piece: None)
+    said = look("run", shard_size=100_000)
+    assert said.count("for each 1,000,000 sentences: how many there are is known once ingest is done") == 4
+    assert "score 10 of 10 shards" in said
+    assert said.count("for --limit 70 sentences") == 0
+    assert "for --limit 70 sentences" in look("ingest", limit=70)
+
+
+def test_the_command_starts_no_ray(source: Path, model: Path, tmp_path: Path) -> None:
+    program = (
+        "import sys; from jobs.run import *; "
+        "status = main(RunConfig, 'run', '', run, sys.argv[1:]); "
+        "print(status, 'ray' in sys.modules)"
+    )
+    options = ["--out", tmp_path / "run", "--corpus", source, "--model", model, "--shard-size", "40", "--dry-run"]
+    done = subprocess.run(
+        [sys.executable, "-c", program, *map(str, options)], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.splitlines()[-1] == "0 False"
+    assert stages(done.stdout) == EXPECTED["run"]
+    assert done.stderr == ""
+    assert not (tmp_path / "run").exists()
+
+
+def test_sizes_are_for_people() -> None:
+    assert [size(n) for n in (0, 3_100, 9_960, 20e6, 1.26e9, 82e9)] == [
+        "0 kB", "3.1 kB", "10 kB", "20 MB", "1.3 GB", "82 GB",
+    ]  # fmt: skip

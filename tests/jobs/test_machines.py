@@ -1,0 +1,66 @@
+"""Whoever waits for a machine of a cluster sees for what, and for how long."""
+
+import re
+import time
+
+import pytest
+
+from jobs.engine.machines import MachineWait, Resources
+
+HEAD: Resources = {"memory": 1e9, "node:__internal_head__": 1.0}
+CPUS: Resources = {"CPU": 8.0, "memory": 1e9}
+GPU: Resources = {"CPU": 16.0, "GPU": 1.0}
+
+
+@pytest.mark.parametrize(
+    ("up", "said"),
+    [
+        ([HEAD], "topk: waits for a machine with 1 GPU and for one with 1 CPU; none is up (0 s)"),
+        ([HEAD, CPUS], "topk: waits for a machine with 1 GPU; none is up (0 s)"),
+        ([HEAD, GPU], None),
+        ([], "topk: waits for a machine with 1 GPU and for one with 1 CPU; none is up (0 s)"),
+    ],
+)
+def test_what_is_waited_for(up: list[Resources], said: str | None) -> None:
+    assert MachineWait("topk", [{"GPU": 1}, {"CPU": 1}], lambda: up).line(5.0) == said
+
+
+def test_a_machine_that_is_too_small_is_none() -> None:
+    wait = MachineWait("topk", [{"CPU": 4}], lambda: [{"CPU": 2.0}, {"CPU": 2.0}])
+    assert wait.line(0.0) == "topk: waits for a machine with 4 CPUs; none is up (0 s)"
+    assert MachineWait("topk", [{"CPU": 2}], wait.up).line(0.0) is None
+
+
+def test_for_how_long_it_waits() -> None:
+    up = [HEAD]
+    wait = MachineWait("topk", [{"GPU": 1}], lambda: up)
+    assert str(wait.line(1000.0)).endswith("(0 s)")
+    assert str(wait.line(1060.0)).endswith("(60 s)")
+    assert str(wait.line(1120.0)).endswith("(2 min)")
+    up.append(GPU)
+    assert wait.line(1180.0) is None
+    # The machine goes again: it is another wait.
+    up.remove(GPU)
+    assert str(wait.line(1240.0)).endswith("(0 s)")
+    assert str(wait.line(1300.0)).endswith("(60 s)")
+
+
+def test_it_is_said_until_it_ends(capfd: pytest.CaptureFixture[str]) -> None:
+    answers = iter([ConnectionError("no head"), [HEAD], [HEAD]])
+    asked = []
+
+    def up() -> list[Resources]:
+        asked.append(1)
+        answer = next(answers, [HEAD, GPU])
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    with MachineWait("topk", [{"GPU": 1}], up, first=0.01, every=0.01):
+        deadline = time.monotonic() + 60
+        while len(asked) < 5:
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+    lines = capfd.readouterr().err.splitlines()
+    assert len(lines) == 2
+    assert all(re.fullmatch(r"topk: waits for a machine with 1 GPU; none is up \(\d+ s\)", line) for line in lines)

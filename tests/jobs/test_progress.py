@@ -1,0 +1,131 @@
+"""What a user sees of a step: a bar that goes, lines in a log, and one line a step that stays."""
+
+import io
+import re
+import sys
+import time
+from collections.abc import Callable
+
+import pytest
+
+from jobs.engine.progress import Progress, duration, say
+
+
+class Terminal(io.StringIO):
+    """A terminal: what is written to it, and what of it can be read there."""
+
+    def isatty(self) -> bool:
+        return True
+
+    def screen(self) -> list[str]:
+        lines, row, column = [""], 0, 0
+        for part in re.findall(r"\r|\n|\x1b\[A|\x1b\[K|[^\r\n\x1b]+", self.getvalue()):
+            if part == "\r":
+                column = 0
+            elif part == "\n":
+                row, column = row + 1, 0
+                lines += [""] * (row + 1 - len(lines))
+            elif part == "\x1b[A":
+                row -= 1
+            elif part == "\x1b[K":
+                lines[row] = lines[row][:column]
+            else:
+                lines[row] = lines[row][:column].ljust(column) + part + lines[row][column + len(part) :]
+                column += len(part)
+        return [line.rstrip() for line in lines if line.strip()]
+
+
+class Log(io.StringIO):
+    """A file that is no terminal."""
+
+
+def shown(monkeypatch: pytest.MonkeyPatch, file: io.StringIO) -> io.StringIO:
+    monkeypatch.setattr(sys, "stderr", file)
+    return file
+
+
+def wait_for(met: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 60
+    while not met():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def test_on_a_terminal_a_bar_goes_and_one_line_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = Terminal()
+    shown(monkeypatch, terminal)
+    with Progress("topk", 5, "shards", done=2, work=("sentences", 500)) as progress:
+        assert len(terminal.screen()) == 1
+        assert "topk: 2 of 5 shards" in terminal.screen()[0]
+        for done in (3, 4, 5):
+            progress.add(100)
+            assert progress.bar is not None
+            progress.bar.refresh()
+            assert f"topk: {done} of 5 shards" in terminal.screen()[0]
+            assert f"{100 * (done - 2)} sentences, " in terminal.screen()[0]
+    [line] = terminal.screen()
+    assert re.fullmatch(r"topk: 5 of 5 shards \(2 done before\), 300 sentences, [\d,]+ a second, \d+ s", line)
+
+
+def test_two_steps_leave_two_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = Terminal()
+    shown(monkeypatch, terminal)
+    for name in ("first", "second"):
+        with Progress(name, 2, "ranges") as progress:
+            progress.add()
+            progress.add()
+    assert terminal.screen() == ["first: 2 of 2 ranges, 0 s", "second: 2 of 2 ranges, 0 s"]
+
+
+def test_a_line_beside_the_bar_does_not_break_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = Terminal()
+    shown(monkeypatch, terminal)
+    with Progress("topk", 2, "shards") as progress:
+        say("topk: a word")
+        assert terminal.screen()[0] == "topk: a word"
+        assert terminal.screen()[1].startswith("topk: 0 of 2 shards |")
+        progress.add()
+        progress.add()
+    assert terminal.screen() == ["topk: a word", "topk: 2 of 2 shards, 0 s"]
+
+
+def test_a_bar_goes_on_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = Terminal()
+    shown(monkeypatch, terminal)
+
+    def fail() -> None:
+        written = len(terminal.getvalue())
+        wait_for(lambda: len(terminal.getvalue()) > written)
+        raise ArithmeticError
+
+    with pytest.raises(ArithmeticError), Progress("topk", 2, "shards"):
+        fail()
+    assert terminal.screen() == []
+
+
+def test_a_log_says_that_it_waits_then_what_is_done(monkeypatch: pytest.MonkeyPatch) -> None:
+    log = Log()
+    shown(monkeypatch, log)
+    with Progress("topk", 3, "shards", done=1, work=("sentences", 300), every=0.01) as progress:
+        wait_for(lambda: log.getvalue().count("waiting for the first") >= 2)
+        progress.every = 1e9  # from here on it is said at once, or not at all
+        progress.add(100)
+        progress.add(100)
+    lines = log.getvalue().splitlines()
+    assert lines[0] == "topk: 1 of 3 shards were done before"
+    assert re.fullmatch(r"topk: 1 of 3 shards, waiting for the first, \d+ s", lines[1])
+    assert re.fullmatch(r"topk: 2 of 3 shards, 100 sentences, [\d,]+ a second, about .* left", lines[-2])
+    assert re.fullmatch(r"topk: 3 of 3 shards, 200 sentences, [\d,]+ a second, \d+ s", lines[-1])
+    assert all("\r" not in line and "\x1b" not in line for line in lines)
+
+
+def test_a_step_that_fails_says_no_last_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    log = Log()
+    shown(monkeypatch, log)
+    with pytest.raises(ArithmeticError), Progress("topk", 3, "shards"):
+        raise ArithmeticError
+    assert log.getvalue() == ""
+
+
+def test_times_for_people() -> None:
+    assert [duration(s) for s in (42, 100, 200, 5_900, 7_800)] == ["42 s", "2 min", "3 min", "98 min", "2 h 10 min"]

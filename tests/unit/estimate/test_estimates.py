@@ -1,0 +1,164 @@
+"""Estimates against what they estimate, done in full."""
+
+import json
+from pathlib import Path
+from typing import cast
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ops.errors import InputError
+from ops.estimate import source_sample, timed_batches
+from ops.estimate.selection import expected_selected
+from ops.estimate.source_sample import sample_source
+from ops.estimate.spread import spread
+from ops.estimate.timed_batches import TimedBatches
+from ops.estimate.topk_bytes import activations_bytes, neurons_bytes, winners_bytes
+from ops.model.tokenizer import Tokenizer, Tokens
+from ops.sources.pieces import pieces
+from ops.sources.spec import parse_source
+from ops.storage.tables import stored_bytes
+from ops.topk.tables import PoleWinners, winner_rows
+
+
+class WordTokenizer:
+    """A token a word, one added at either end."""
+
+    unknown_id = None
+
+    def encode(self, texts: list[str]) -> list[Tokens]:
+        counts = [len(text.split()) for text in texts]
+        return [Tokens([0, *range(1, n + 1), 0], [1, *[0] * n, 1], False) for n in counts]
+
+
+TOKENIZER = cast(Tokenizer, WordTokenizer())
+
+
+@settings(deadline=None)
+@given(st.integers(0, 300))
+def test_spread_names_every_number_once(count: int) -> None:
+    assert sorted(spread(count)) == list(range(count))
+
+
+@settings(deadline=None)
+@given(st.integers(4, 300))
+def test_any_beginning_of_spread_is_spread(count: int) -> None:
+    for taken in (4, count // 2, count):
+        gaps = np.diff(sorted([-1, *spread(count)[: max(taken, 4)], count]))
+        assert gaps.max() <= 2 * count / max(taken, 4) + 1
+
+
+@pytest.mark.parametrize("draws", [[(100, 1), (50, 30)], [(1_000, 1)], [(10, 1)], []])
+def test_expected_selected_is_what_random_draws_give(draws: list[tuple[int, int]]) -> None:
+    rng = np.random.default_rng(0)
+    found = {int(i) for size, times in draws for _ in range(times) for i in rng.choice(1_000, size, replace=False)}
+    assert expected_selected(1_000, draws) == pytest.approx(len(found), rel=0.05)
+    assert expected_selected(0, draws) == 0
+
+
+class Clock:
+    """A clock that stands still unless work is done."""
+
+    now = 0.0
+
+    def perf_counter(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    made = Clock()
+    monkeypatch.setattr(timed_batches, "time", made)
+    return made
+
+
+def work(batches: TimedBatches, clock: Clock) -> list[int]:
+    """Do what takes a second for 1,000 places of a batch."""
+    ids: list[int] = []
+    for some, tokens in batches:
+        clock.now += len(tokens) * max(len(t.ids) for t in tokens) / 1_000
+        ids += some.tolist()
+    return ids
+
+
+def test_some_batches_stand_for_all(clock: Clock) -> None:
+    rng = np.random.default_rng(0)
+    texts = [" ".join("w" * n) for n in rng.integers(1, 60, 3_000)]
+    columns = (np.arange(3_000), texts, np.array([len(t.split()) + 2 for t in texts]), TOKENIZER, 256)
+    some, whole = TimedBatches(*columns, 5.0), TimedBatches(*columns, 1e9)
+    seen, all_seen = work(some, clock), work(whole, clock)
+    assert sorted(all_seen) == list(range(3_000))
+    assert len(seen) == len(set(seen)) == some.sentences < 1_000
+    assert some.seconds == pytest.approx(5.0, rel=0.1)
+    assert some.seconds_for(3_000) == pytest.approx(whole.seconds, rel=0.05)
+    assert whole.seconds_for(3_000) == pytest.approx(whole.seconds)
+    assert whole.seconds_for(6_000) == pytest.approx(2 * whole.seconds)
+
+
+def lines(folder: Path, names: list[str], each: int) -> str:
+    for number, name in enumerate(names):
+        texts = [f"File {number} has a line that is numbered {i % 50} here." for i in range(each)]
+        (folder / name).write_text("".join(json.dumps({"text": t}) + "\n" for t in [*texts, "no"]))
+    return str(folder / "*.jsonl")
+
+
+def test_a_small_source_is_read_whole(tmp_path: Path) -> None:
+    source = parse_source(lines(tmp_path, ["a.jsonl", "b.jsonl"], 100))
+    sample = sample_source(pieces(source), TOKENIZER, None, 100.0)
+    assert sample.whole
+    assert (sample.rows, sample.sentences, sample.rejects, len(sample.hashes)) == (202, 200, 2, 100)
+    assert sample.reasons == {"too_short": 2}
+    assert sum(table.num_rows for table in sample.tables) == 200
+    assert sample.bytes > 0
+
+
+def test_the_beginnings_of_some_pieces_stand_for_the_source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(source_sample, "MOST_ROWS", 60)
+    source = parse_source(lines(tmp_path, [f"{i}.jsonl" for i in range(9)], 400))
+    sample = sample_source(pieces(source), TOKENIZER, None, 100.0)
+    assert sample.rows == 60 * source_sample.MOST_PIECES
+    assert sample.scaled(sample.sentences) == pytest.approx(3_600, rel=0.05)
+    assert not sample.whole
+
+
+def test_a_source_of_no_known_length_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(source_sample, "piece_extent", lambda piece: None)
+    source = parse_source(lines(tmp_path, ["a.jsonl"], 100))
+    sample = sample_source(pieces(source), TOKENIZER, None, 100.0)
+    assert sample.share is None
+    assert sample.scaled(sample.sentences) is None
+
+
+def test_a_broken_source_is_named(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text('{"text": "A line that is whole."}\n{"text": "half a li\n')
+    with pytest.raises(InputError, match=r"a\.jsonl: line 2"):
+        sample_source(pieces(parse_source(str(tmp_path / "a.jsonl"))), TOKENIZER, None, 100.0)
+
+
+def test_bytes_of_winners_are_those_of_other_winners() -> None:
+    neurons, k, sentences = 300, 80, 5_000
+    rng = np.random.default_rng(1)
+    filled = np.ones((neurons, k), bool)
+    winners = {}
+    for pole in ("top", "bottom"):
+        values = np.sort(rng.gamma(3.0, size=(neurons, k)).astype(np.float32))[:, ::-1]
+        winners[pole] = PoleWinners(values, rng.integers(0, sentences, (neurons, k)), filled)
+    numbers = np.arange(neurons, dtype=np.int16)
+    real = sum(map(stored_bytes, winner_rows(np.ones(neurons, np.int16), numbers, winners)))
+    assert winners_bytes(neurons, k, 2, sentences) == pytest.approx(real, rel=0.25)
+    assert winners_bytes(neurons, k, 1, sentences) == pytest.approx(real / 2, rel=0.25)
+
+
+def test_bytes_of_the_other_tables_grow_with_what_they_hold() -> None:
+    assert activations_bytes(1_000, 100) == pytest.approx(4 * 100_000, rel=0.15)
+    assert neurons_bytes(2_000, 5_000) == pytest.approx(2 * neurons_bytes(1_000, 5_000), rel=0.01)
+    assert 1_020 * 1_000 < neurons_bytes(1_000, 5_000) < 2_000 * 1_000
+
+
+def test_stored_bytes_leave_the_footer_out() -> None:
+    table = pa.table({"x": np.random.default_rng(0).integers(0, 2**60, 1_000)})
+    assert stored_bytes(table) == pytest.approx(8_000, rel=0.3)
+    assert stored_bytes(table[:0]) == 0

@@ -1,0 +1,67 @@
+"""What the first rows of a piece are of the whole piece, against the whole piece read."""
+
+import csv
+import gzip
+import json
+from itertools import islice
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from ops.sources.extent import TOLD_BY, extent_of, piece_extent
+from ops.sources.pieces import Piece, pieces, read_piece
+from ops.sources.spec import KIND_OF_SUFFIX, parse_source
+
+TEXTS = [f"Line {i} has {'some ' * (i % 7)}words." for i in range(400)]
+FORMATS = [".txt", ".csv", ".jsonl", ".parquet", ".txt.gz", ".jsonl.zst"]
+
+
+def write(path: Path, suffix: str) -> Piece:
+    path = path / f"a{suffix}"
+    if suffix == ".parquet":
+        pq.write_table(pa.table({"text": TEXTS}), path)
+    elif suffix == ".csv":
+        with path.open("w", newline="") as file:
+            # A quoted value of two lines in every row.
+            csv.writer(file).writerows([["text", "note"], *([text, "one\ntwo"] for text in TEXTS)])
+    else:
+        lines = TEXTS if "txt" in suffix else [json.dumps({"text": text}) for text in TEXTS]
+        data = ("\n".join(lines) + "\n").encode()
+        if suffix.endswith(".gz"):
+            data = gzip.compress(data)
+        elif suffix.endswith(".zst"):
+            data = pa.Codec("zstd").compress(data, asbytes=True)
+        path.write_bytes(data)
+    (piece,) = pieces(parse_source(str(path)))
+    return piece
+
+
+@pytest.mark.parametrize("suffix", FORMATS)
+def test_a_quarter_of_the_rows_is_a_quarter_of_the_piece(tmp_path: Path, suffix: str) -> None:
+    piece = write(tmp_path, suffix)
+    whole = piece_extent(piece)
+    assert whole is not None
+    assert extent_of(piece, list(islice(read_piece(piece), 100))) / whole == pytest.approx(0.25, abs=0.01)
+    assert extent_of(piece, list(read_piece(piece))) == pytest.approx(whole, rel=0.01)
+
+
+def test_only_the_piece_s_own_row_groups_count(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"text": TEXTS}), tmp_path / "a.parquet", row_group_size=100)
+    path = str(tmp_path / "a.parquet")
+    assert piece_extent(Piece("a", "parquet", path, "a", 0, 1, 3)) == 200
+    assert piece_extent(Piece("a", "parquet", path, "a", 0, 3)) == 100
+
+
+def test_modules_up_to_the_last_row_s() -> None:
+    piece = Piece("pydocs", "pydocs", "pyarrow:0", "pyarrow:0", 0)
+    rows = list(read_piece(piece))
+    whole, half = piece_extent(piece), extent_of(piece, rows[: len(rows) // 2])
+    assert whole is not None
+    assert 0 < half < extent_of(piece, rows) <= whole
+    assert extent_of(piece, []) == 0
+
+
+def test_of_every_kind_it_is_known_what_tells_its_length() -> None:
+    assert set(TOLD_BY) == {"pydocs", "hub", *KIND_OF_SUFFIX.values()}
