@@ -1,7 +1,8 @@
 """Print one neuron (its sentences, what they have in common, against the corpus) or one attention head.
 
     python -m jobs.show --out runs/small --neuron 3:17
-    python -m jobs.show --out s3://bucket/run --neuron 11:309 --pole bottom --rows 20
+    python -m jobs.show --out s3://bucket/run --neuron 11:309 --pole bottom --rows 20 --all
+    python -m jobs.show --out runs/small --neuron 3:17 --format json | jq .prefers
     python -m jobs.show --out runs/psi --psi 4:2
 
 Reads the tables of a finished run; starts no Ray.
@@ -25,23 +26,33 @@ class ShowConfig(JobConfig):
     neuron: str = Field("", description="LAYER:UNIT, layers from 1, units from 0")
     psi: str = Field("", description="LAYER:HEAD, layers from 1, heads from 0: the tokens that a head stretches most")
     pole: Literal["top", "bottom"] = Field("top", description="highest or lowest activations")
-    rows: int = Field(10, ge=1, description="lines of each list")
+    rows: int | None = Field(None, ge=1, description="lines of each list; none given: what fits a screen")
+    all: bool = Field(False, description="list all that was mined and counted, with or without preference")
+    format: Literal["text", "json"] = Field("text", description="for a terminal, or one JSON object")
 
 
 def run(config: ShowConfig) -> None:
     """Print the neuron or the head."""
+    import json
+
     from jobs.stage.record import Run
-    from jobs.steps.show import show_head, show_neuron
+    from jobs.steps.show import read_neuron, show_head
     from ops.errors import InputError
+    from ops.show.neuron import lay_out_neuron
 
     width = max(shutil.get_terminal_size((110, 24)).columns, 60)
-    if config.psi:
-        if config.neuron:
-            raise InputError("--psi with --neuron: shows one thing at a time; give one of the two")
-        print(show_head(Run(config.out, create=False), config.psi, config.rows, width))
-        return
     record = Run(config.out, create=False)
-    print(show_neuron(record, config.neuron, config.pole, config.rows, width))
+    if config.psi:
+        for name, given in (("neuron", config.neuron), ("all", config.all), ("format", config.format != "text")):
+            if given:
+                raise InputError(f"--psi with --{name}: --psi prints a head, as text; leave --{name} out")
+        print(show_head(record, config.psi, config.rows or 10, width))
+        return
+    facts = read_neuron(record, config.neuron, config.pole, config.rows or 5, config.all)
+    if config.format == "json":
+        print(json.dumps(facts, ensure_ascii=False))
+    else:
+        print(lay_out_neuron(facts, config.rows, width))
 
 
 if __name__ == "__main__":

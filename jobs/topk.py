@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from ops.model.tokenizer import Tokenizer
 
 ATTEMPTS = 3  # at a shard whose partial file turns out damaged
+LEAST_SENTENCES = 20  # to one winner, or a warning is due
 
 
 class TopkConfig(CorpusPassConfig):
@@ -69,6 +70,13 @@ def prepare(config: TopkConfig, record: "Run") -> "tuple[ModelFacts, Tokenizer]"
     return facts, tokenizer
 
 
+def warn_of_many(k: int, sentences: int) -> None:
+    """Say where so many winners are so large a part of the corpus that they differ little from the rest."""
+    if k * LEAST_SENTENCES > sentences:
+        few = f"--k {k:,} is more than one in {LEAST_SENTENCES} of the {sentences:,} sentences"
+        print(f"topk: {few}, so that winners differ little from the rest; a smaller --k tells more", file=sys.stderr)
+
+
 def do(config: TopkConfig, record: "Run", facts: "ModelFacts", tokenizer: "Tokenizer") -> None:
     """Score all shards, merge them and write the tables."""
     from jobs.plans.topk import plan_topk
@@ -93,6 +101,7 @@ def do(config: TopkConfig, record: "Run", facts: "ModelFacts", tokenizer: "Token
     scoring = ScoreOptions(config.site, config.pool, config.special_tokens, place.device, config.dtype, config.threads)
     poles = ("top", "bottom") if config.poles == "both" else (config.poles,)
     k = min(config.k, shards.sentences)
+    warn_of_many(k, shards.sentences)
     args = ScoreArgs(
         config.out, facts, scoring, k, poles, place.token_budget, job.stage.fingerprint, not config.no_sharing
     )

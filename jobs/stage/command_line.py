@@ -121,6 +121,10 @@ def main(
     """Run a job from its command line and return the exit status: 0 done, 2 wrong input, 1 anything else."""
     try:
         run(parse(config, job, about, argv))
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Who reads the output has seen enough (`| head`); nothing more can be said there, at the end neither.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except InputError as error:
         sys.stdout.flush()
         print(f"error: {one_line(error, 1000)}", file=sys.stderr)

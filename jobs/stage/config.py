@@ -20,6 +20,21 @@ PAPER: dict[str, Any] = {
 SMALL: dict[str, Any] = {"k": 100, "baseline_size": None, "activation_sample": 1_000, "shard_size": 2_000}
 PRESETS: dict[str, dict[str, Any]] = {"small": SMALL, "paper": PAPER}
 
+
+def preset_sizes(name: str) -> str:
+    """Return a preset's options in words.
+
+    >>> preset_sizes("small")
+    'k 100, baseline-size all, activation-sample 1,000, shard-size 2,000'
+    """
+    said = {None: "all"}
+    sizes = (
+        (option, f"{value:,}" if isinstance(value, int) else said.get(value, value))
+        for option, value in PRESETS[name].items()
+    )
+    return ", ".join(f"{option.replace('_', '-')} {value}" for option, value in sizes)
+
+
 Config = TypeVar("Config", bound=BaseModel)
 
 
@@ -36,7 +51,11 @@ class JobConfig(BaseModel):
     required: ClassVar[tuple[str, ...]] = ("out",)
 
     out: str = Field("", description="run directory: a path or a URI such as s3://bucket/run")
-    preset: Literal["small", "paper"] | None = Field(None, description="sizes to start from; never caps the corpus")
+    preset: Literal["small", "paper"] | None = Field(
+        None,
+        description="sizes to start from; never caps the corpus. "
+        + ". ".join(f"{p}: {preset_sizes(p)}" for p in PRESETS),
+    )
     config: str | None = Field(None, description="YAML file whose keys are these options, with _ for -")
 
 

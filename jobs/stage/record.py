@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from jobs.stage.layout import STAGES, stages_after, stages_read
+from jobs.stage.under_way import how_far
 from ops.errors import InputError, one_line
 from ops.schema import SCHEMA_VERSION
 from ops.storage.fingerprint import fingerprint
@@ -92,8 +93,10 @@ class Run:
             what = f"{name} is not complete" if entry else f"{STAGES[name].tables[0]}/ is missing"
             how = "give --corpus, or " if name == "ingest" else ""
             job = name.partition("/")[0]
+            progress = entry.get("progress") if entry else None
+            far = f" ({how_far(progress)})" if progress else ""
             raise InputError(
-                f"--out {self.store.uri}: {what}; {how}run python -m jobs.{job} --out {self.store.uri} first"
+                f"--out {self.store.uri}: {what}{far}; {how}run python -m jobs.{job} --out {self.store.uri} first"
             )
         return entry
 
@@ -133,6 +136,11 @@ class Run:
                 f"name another --out, or --redo to drop these results"
             )
 
+    def note(self, name: str, progress: dict[str, Any]) -> None:
+        """Record how far a stage under way is."""
+        self.record["stages"][name]["progress"] = progress
+        self.save()
+
     def done_before(self, name: str, found: str) -> None:
         """Say that a stage has nothing to do; `found` is what it did before."""
         print(f"{name}: done before, {found}", file=sys.stderr)
@@ -140,6 +148,7 @@ class Run:
     def finish(self, name: str, counts: dict[str, Any], seconds: float) -> None:
         """Record that all of a stage's tables are in place."""
         entry = self.record["stages"][name]
+        entry.pop("progress", None)
         entry.update(complete=True, finished=_now(), seconds=round(entry["seconds"] + seconds, 3), counts=counts)
         self.save()
 

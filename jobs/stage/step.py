@@ -12,6 +12,7 @@ from jobs.engine.progress import Progress
 from jobs.stage.config import StageConfig
 from jobs.stage.layout import STAGES, Output
 from jobs.stage.record import Run
+from jobs.stage.under_way import UnderWay
 from ops.storage.store import Store
 
 
@@ -120,8 +121,13 @@ class Stage:
             The rows of the items that were done now.
         """
         rows = []
-        for row in step.run(self.missing(step) if todo is None else todo, self.workers):
+        todo = self.missing(step) if todo is None else todo
+        progress = UnderWay(step.name, step.unit, len(step.items) - len(todo), len(step.items))
+        for row in step.run(todo, self.workers):
             rows.append(row)
+            progress.add(row.get("sentences", 0))
+            if progress.is_due():
+                self.record.note(self.name, progress.entry())
             if each is not None:
                 each(row)
         return rows

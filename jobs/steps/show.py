@@ -6,15 +6,30 @@ import pyarrow.compute as pc
 
 from jobs.stage.record import Run
 from ops.errors import InputError
-from ops.show import lay_out_head, lay_out_neuron
+from ops.show.examples import matched_words, spans_of_words
+from ops.show.head import lay_out_head
+from ops.show.strongest import KINDS, avoided, preferred
 from ops.storage.store import Store
 from ops.storage.tables import read_rows
 
 LEAST = 10  # occurrences of a token whose mean psi is shown
+LOOKED_AT = 500  # winners among which an example of a pattern is looked for
 
 
-def show_neuron(record: Run, which: str, pole: str, rows: int, width: int) -> str:
-    """Lay out the neuron LAYER:UNIT of a run.
+def read_neuron(record: Run, which: str, pole: str, rows: int, everything: bool) -> dict[str, Any]:
+    """Return what is known of the neuron LAYER:UNIT of a run at a pole.
+
+    Args:
+        record: the run.
+        which, pole: the neuron, `top` or `bottom`.
+        rows: winners, and examples of each kind of pattern.
+        everything: return `patterns` and `profiles` too.
+
+    Returns:
+        `layer`, `unit`, `pole`, `n_winners`; `neuron`, its row of neurons/ without the histogram; `score`, that of
+        scores/ or None; `means`; `dataset`, the row of profiles/ of the data set that most winners are of, or None;
+        `winners`, the first of them; `prefers` by kind and `avoids` (see `ops.show.strongest`), the former with an
+        `example`: `sent_id`, `rank`, `text`, and the `spans` of its characters that match.
 
     Raises:
         InputError: the tables are missing, or there is no such neuron.
@@ -22,7 +37,7 @@ def show_neuron(record: Run, which: str, pole: str, rows: int, width: int) -> st
     layer, unit = parse_pair("--neuron", which, "LAYER:UNIT, such as 3:17 (layers from 1, units from 0)")
     for stage in ("topk", "annotate", "mine"):
         record.require(stage)
-    store = record.store
+    store, options = record.store, record.require("mine")["config"]
     here = (pc.field("layer") == layer) & (pc.field("unit") == unit)
     neuron = read_rows(store, "neurons", here)
     if not neuron:
@@ -31,14 +46,45 @@ def show_neuron(record: Run, which: str, pole: str, rows: int, width: int) -> st
     winners = read_rows(store, "topk", own)
     if not winners:
         raise InputError(f"--pole {pole}: this run kept only the other pole")
-    shown = {w["sent_id"] for w in winners[:rows]}
-    texts = {
-        s["sent_id"]: s
-        for s in read_rows(store, "sentences", pc.field("sent_id").isin(shown), ["sent_id", "text", "dataset"])
-    }
-    winners = [{**w, **texts.get(w["sent_id"], {})} for w in winners]
+    looked_at = winners[: max(rows, LOOKED_AT)]
+    wanted = pc.field("sent_id").isin([w["sent_id"] for w in looked_at])
+    columns = ["sent_id", "text", "dataset", "doc_id", "words", "tags", "tree"]
+    texts = {s["sent_id"]: s for s in read_rows(store, "sentences", wanted, columns)}
+    sentences = [{**texts[w["sent_id"]], **w} for w in looked_at]
     patterns, profiles, means = (read_rows(store, table, own) for table in ("patterns", "profiles", "means"))
-    return lay_out_neuron(neuron[0], pole, winners, patterns, profiles, means, rows, width)
+    score = [] if options["no_scores"] else read_rows(store, "scores", own)
+    prefers = preferred(patterns, profiles)
+    for kind in KINDS:
+        for row in prefers[kind][:rows]:
+            row["example"] = example(row, sentences, options)
+    datasets = [p for p in profiles if p["property"] == "dataset"]
+    facts = {
+        "layer": layer,
+        "unit": unit,
+        "pole": pole,
+        "n_winners": len(winners),
+        "neuron": {name: value for name, value in neuron[0].items() if not name.startswith("histogram")},
+        "score": next(iter(score), None),
+        "means": means,
+        "dataset": max(datasets, key=lambda p: p["count"], default=None),
+        "winners": [
+            {name: s[name] for name in ("rank", "activation", "sent_id", "text", "dataset", "doc_id")}
+            for s in sentences[:rows]
+        ],
+        "prefers": prefers,
+        "avoids": avoided(patterns, profiles),
+    }
+    return facts | ({"patterns": patterns, "profiles": profiles} if everything else {})
+
+
+def example(pattern: dict[str, Any], sentences: list[dict[str, Any]], options: dict[str, Any]) -> dict[str, Any] | None:
+    """Return the first of these winners that contains a pattern, and where; None where none of them does."""
+    for sentence in sentences:
+        places = matched_words(sentence, pattern, options)
+        if places:
+            spans = spans_of_words(sentence["text"], sentence["words"], places)
+            return {**{name: sentence[name] for name in ("sent_id", "rank", "text")}, "spans": spans}
+    return None
 
 
 def known(store: Store) -> str:

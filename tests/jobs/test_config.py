@@ -1,5 +1,6 @@
 """Flags win over the YAML file, the file over the preset, the preset over the defaults."""
 
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -8,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from jobs import topk
 from jobs.run import RunConfig
 from jobs.stage.command_line import parse
 from ops.errors import InputError
@@ -83,3 +85,17 @@ def test_nothing_heavy_is_imported_to_print_options() -> None:
     program = f"import sys; from jobs import {jobs}; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
     assert not heavy & set(loaded.stdout.split())
+
+
+@pytest.mark.parametrize(("k", "warned"), [(5, False), (6, True)])
+def test_many_winners_of_few_sentences_draw_a_warning(k: int, warned: bool, capsys: pytest.CaptureFixture[str]) -> None:
+    topk.warn_of_many(k, 100)
+    assert ("--k 6 is more than one in 20 of the 100 sentences" in capsys.readouterr().err) == warned
+
+
+def test_the_help_says_what_a_preset_sets(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        parse(topk.TopkConfig, "topk", "about", ["--help"])
+    said = re.sub(r"[\s│]+", " ", capsys.readouterr().out)
+    assert "small: k 100, baseline-size all," in said
+    assert "paper: k 10,000, baseline-size 1,000,000," in said

@@ -1,0 +1,146 @@
+"""Where a winner contains a pattern: the words of its sentence that match, and their places in its text."""
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from ops.penn import PUNCTUATION_TAGS, ROOT, Tree, read
+
+Span = tuple[int, int]
+
+
+def matched_words(sentence: dict[str, Any], pattern: dict[str, Any], options: dict[str, Any]) -> list[int] | None:
+    """Return which words of a sentence a pattern matches first, by their places; None where it has no match.
+
+    Args:
+        sentence: a row of `sentences/` (`words`, `tags`, `tree`).
+        pattern: a row of `patterns/` (`kind`, `pattern`, `items`).
+        options: those of `mine`.
+    """
+    kind = pattern["kind"]
+    if kind == "subtree":
+        return _matched_leaves(sentence["tree"], pattern["pattern"], options["subtree_root"] == "collapse")
+    words, tags = sentence["words"], sentence["tags"]
+    if words is None or tags is None or len(words) != len(tags):
+        return None
+    marks = PUNCTUATION_TAGS if options["punctuation"] == "drop" else ()
+    kept = [i for i, tag in enumerate(tags) if tag not in marks]
+    if kind == "word" and options["word_case"] == "lower":
+        words = [word.lower() for word in words]
+    items = [(words if kind == "word" else tags)[i] for i in kept]
+    found = match_in_order(items, pattern["items"], options[f"{kind}_max_gap"])
+    return None if found is None else [kept[i] for i in found]
+
+
+def match_in_order(items: Sequence[str], pattern: Sequence[str], max_gap: int) -> list[int] | None:
+    """Return the places of the first match of a sequence with gaps, or None.
+
+    Args:
+        items: what is looked through.
+        pattern: what is looked for, one item or more.
+        max_gap: items that may be skipped between neighbours; -1: any number.
+
+    >>> match_in_order("a b x c b c".split(), ["b", "c"], 0), match_in_order("b x x c".split(), ["b", "c"], 1)
+    ([4, 5], None)
+    """
+    reach = max_gap + 1 if max_gap >= 0 else len(items)
+    partial = [[i] for i, item in enumerate(items) if item == pattern[0]]
+    for wanted in pattern[1:]:
+        # One partial match for each place at which it may end is enough; the first stays.
+        longer: dict[int, list[int]] = {}
+        for places in partial:
+            for i in range(places[-1] + 1, min(places[-1] + reach + 1, len(items))):
+                if items[i] == wanted:
+                    longer.setdefault(i, [*places, i])
+        partial = [longer[i] for i in sorted(longer)]
+    return partial[0] if partial else None
+
+
+def spans_of_words(text: str, words: Sequence[str], places: Sequence[int]) -> list[Span]:
+    """Return where these words stand in a text, `(start, end)` in characters, neighbouring words as one span.
+
+    Words that are not the text's own (a pipeline may normalise them) have no span.
+    """
+    wanted, spans = set(places), list[Span]()
+    at, before = 0, -2
+    for i, word in enumerate(words):
+        start = text.find(word, at)
+        if start < 0:
+            continue
+        at = start + len(word)
+        if i in wanted:
+            if before == i - 1 and spans:
+                spans[-1] = (spans[-1][0], at)
+            else:
+                spans.append((start, at))
+            before = i
+    return spans
+
+
+def mark(text: str, spans: Sequence[Span]) -> str:
+    """Return a text with each span in square brackets.
+
+    >>> mark("more or less", [(0, 4), (8, 12)])
+    '[more] or [less]'
+    """
+    for start, end in reversed(spans):
+        text = f"{text[:start]}[{text[start:end]}]{text[end:]}"
+    return text
+
+
+def _matched_leaves(tree: str | None, pattern: str, collapse: bool) -> list[int] | None:
+    """Return the words below those nodes of the first match that the pattern does not go below."""
+    if tree is None:
+        return None
+    root, wanted = read(tree), _read_pattern(pattern)
+    number = _number_leaves(root)
+    if collapse and root.label == ROOT:
+        root.children = [c for child in root.children for c in (child.children if child.label == "S" else [child])]
+    stack = [root]
+    while stack:
+        node = stack.pop()
+        ends = _embed(node, wanted)
+        if ends is not None:
+            return sorted({number[id(leaf)] for end in ends for leaf in _leaves(end)})
+        stack.extend(reversed(node.children))
+    return None
+
+
+def _read_pattern(text: str) -> Tree:
+    stack = [Tree("")]
+    for piece in re.findall(r"[()]|[^\s()]+", text):
+        if piece == "(":
+            stack.append(Tree(""))
+        elif piece == ")":
+            done = stack.pop()
+            stack[-1].children.append(done)
+        else:
+            stack[-1].label = piece
+    return stack[0].children[0]
+
+
+def _embed(node: Tree, wanted: Tree) -> list[Tree] | None:
+    """Return the nodes that stand for the pattern's own leaves, where it matches right here."""
+    if node.label != wanted.label:
+        return None
+    if not wanted.children:
+        return [node]
+    ends: list[Tree] = []
+    rest = iter(node.children)
+    for child in wanted.children:
+        # The earliest child that fits leaves the most for those to its right.
+        found = next((e for c in rest if (e := _embed(c, child)) is not None), None)
+        if found is None:
+            return None
+        ends += found
+    return ends
+
+
+def _leaves(node: Tree) -> list[Tree]:
+    if node.word is not None:
+        return [node]
+    return [leaf for child in node.children for leaf in _leaves(child)]
+
+
+def _number_leaves(root: Tree) -> dict[int, int]:
+    return {id(leaf): i for i, leaf in enumerate(_leaves(root))}

@@ -1,0 +1,46 @@
+"""One attention head as text, laid out like Table 2 of Maeda 2024."""
+
+from typing import Any
+
+from ops.show.text import number, shorten
+
+Rows = list[dict[str, Any]]
+
+
+def lay_out_head(layer: int, head: int, clusters: Rows, contextual: Rows, rows: int, width: int) -> str:
+    """Return one attention head as text: the clusters of tokens that it stretches most.
+
+    Args:
+        layer, head: layer from 1, head from 0.
+        clusters: its rows of `psi/clusters`, by rank.
+        contextual: the tokens of highest mean psi_qkv over the corpus, with `token`, `n`, `psi_qkv_mean` and
+            `psi_qkv_std`; none where no corpus was read.
+        rows: lines of each list.
+        width: characters of a line.
+    """
+    titles = (
+        f"{'rank':>6}{'psi_qkv':>9}{'z':>8}{'relative':>10}{'psi_q':>7}{'psi_k':>7}{'psi_v':>7}{'n':>7}  {'type':<9}"
+    )
+    room = max(width - len(titles), 16)
+    lines = [
+        f"Head {head} of layer {layer} (L{layer - 1}-H{head} where layers count from 0, as in Maeda 2024)",
+        f"{len(clusters):,} clusters of the vocabulary by psi_qkv, the word embeddings alone",
+        "",
+        f"{titles}tokens nearest to the centroid",
+    ]
+    for c in clusters[:rows]:
+        numbers = (
+            f"{c['rank']:>6}{number(c['psi_qkv'], 9, 2)}{number(c['z_qkv'], 8, 1)}{number(c['relative_qkv'], 10, 2)}"
+            f"{number(c['psi_q'], 7, 2)}{number(c['psi_k'], 7, 2)}{number(c['psi_v'], 7, 2)}{c['n']:>7,}"
+        )
+        lines.append(f"{numbers}  {c['type']:<9}{shorten(' '.join(c['tokens']), room)}")
+    lines += [
+        "",
+        "z: standard deviations from a random group of as many tokens. relative: over what a random direction gives.",
+        "A cluster of one token or two leads by chance more easily than a large one: trust z beside psi_qkv.",
+    ]
+    if contextual:
+        lines += ["", f"{'psi_qkv':>9}{'std':>8}{'n':>9}  tokens over the corpus, by their mean"]
+        for t in contextual[:rows]:
+            lines.append(f"{t['psi_qkv_mean']:>9.2f}{t['psi_qkv_std']:>8.2f}{t['n']:>9,}  {t['token']}")
+    return "\n".join(lines)

@@ -1,0 +1,167 @@
+"""One neuron as text: how well it is described, its winners, what they prefer and avoid (Oba 2021, Table 2)."""
+
+from typing import Any
+
+from ops.show.examples import mark
+from ops.show.text import number, shorten
+
+Rows = list[dict[str, Any]]
+
+_TITLES = {
+    "word": "Words in order",
+    "tag": "Parts of speech in order",
+    "subtree": "Subtrees",
+    "value": "Properties",
+}
+# What --all prints besides: titles of properties, those that have none by their name.
+_PROPERTIES = {
+    "dataset": "Data sets",
+    "noun": "Nouns",
+    "verb": "Verbs",
+    "adjective": "Adjectives",
+    "punctuation": "Punctuation marks",
+    "tag": "Tags, by share of the tokens",
+    "tag_class": "Classes of tags, by share of the tokens",
+    "words_per_sentence": "Words per sentence",
+}
+_PATTERNS = {"word": "Word patterns", "tag": "Part-of-speech patterns", "subtree": "Subtrees"}
+_BY_SHARE = ("tag", "tag_class")
+
+
+def lay_out_neuron(facts: dict[str, Any], rows: int | None, width: int) -> str:
+    """Return one neuron and pole as text, a screen of it where no number of rows is given.
+
+    Args:
+        facts: as `jobs.steps.show.read_neuron` returns them; with `patterns` and `profiles` these are listed too.
+        rows: lines of each list.
+        width: characters of a line.
+    """
+    lines = [*_head(facts, width), "", "Winners"]
+    for winner in facts["winners"][: rows or 5]:
+        source = f"  [{winner['dataset']}]"
+        text = f"{winner['rank']:>5}  {winner['activation']:>8.4f}  {winner['text']}"
+        lines.append(shorten(text, width - len(source)) + source)
+    lines += _preferred(facts["prefers"], rows or 3, width)
+    if facts["avoids"]:
+        lines += _measured("They avoid", [{**row, "example": None} for row in facts["avoids"]][: rows or 4], width)
+    if "patterns" in facts:
+        lines += _everything(facts, rows or 10, width)
+    return "\n".join(lines)
+
+
+def _head(facts: dict[str, Any], width: int) -> list[str]:
+    neuron, pole, score = facts["neuron"], facts["pole"], facts["score"]
+    which = "highest" if pole == "top" else "lowest"
+    lines = [f"Neuron {facts['layer']}:{facts['unit']}, {which} activations: {facts['n_winners']:,} winners"]
+    if score is not None:
+        own = _area(score, "auc", "auc_low", "auc_high")
+        matched = _area(score, "matched_auc", "matched_low", "matched_high")
+        lines.append(f"Held-out AUC {own}; of a set matched in length and data set {matched}")
+    about = [
+        f"{mean['mean']:.1f} words a sentence (baseline {_value(mean['baseline_mean'])})"
+        for mean in facts["means"]
+        if mean["property"] == "words_per_sentence"
+    ]
+    strongest = facts["dataset"]
+    if strongest is not None:
+        share = "" if strongest["baseline_share"] is None else f" (baseline {strongest['baseline_share']:.0%})"
+        about.append(f"data set {strongest['value']} {strongest['share']:.0%}{share}")
+    if about:
+        lines.append(shorten("; ".join(about), width))
+    return [
+        *lines,
+        f"Activations {neuron[f'{pole}_threshold']:.4f} and beyond, mean {neuron[f'{pole}_mean']:.4f}; of all "
+        f"{neuron['n']:,} sentences {neuron['min']:.4f} to {neuron['max']:.4f}, mean {neuron['mean']:.4f}, "
+        f"standard deviation {neuron['std']:.4f}",
+    ]
+
+
+def _area(score: dict[str, Any], *columns: str) -> str:
+    area, low, high = (score[column] for column in columns)
+    return "not known (no test documents)" if area is None else f"{area:.3f} ({low:.3f} to {high:.3f})"
+
+
+def _value(value: float | None) -> str:
+    return "not known" if value is None else f"{value:.1f}"
+
+
+def _preferred(prefers: dict[str, Rows], rows: int, width: int) -> list[str]:
+    lines: list[str] = []
+    for kind, title in _TITLES.items():
+        own = prefers[kind][:rows]
+        if own:
+            lines += _measured(f"They prefer: {title.lower()}" if not lines else title, own, width)
+    return lines or ["", "Nothing stands out (no pattern or value with q < 0.05 and lift > 1)"]
+
+
+def _measured(title: str, rows: Rows, width: int) -> list[str]:
+    """Return the lines of a list of patterns and values, with measures, and an example below where there is one."""
+    titles = f"{'count':>8}{'share':>7}{'baseline':>10}  {'lift (95 %)':<22}{'q':>8}{'docs':>7}"
+    room = max(width - len(titles) - 2, 16)
+    lines = ["", f"{shorten(title, room + 2):<{room + 2}}{titles}"]
+    for row in rows:
+        label = row["text"] if row["name"] in _PATTERNS else f"{row['name']}: {row['text']}"
+        lift = f"{_lift(row['lift'])} ({_lift(row['lift_low'])} to {_lift(row['lift_high'])})"
+        few = " *" if row["docs"] * 4 <= row["count"] else ""
+        lines.append(
+            f"  {shorten(label, room - 2) + few:<{room}}{row['count']:>8,}{row['share']:>7.3f}"
+            f"{number(row['baseline_share'], 10, 4)}  {lift:<22}{_q(row['q_value']):>8}{row['docs']:>7,}"
+        )
+        if row.get("example"):
+            lines.append(f"      {_around(row['example'], width - 6)}")
+    if any(row["docs"] * 4 <= row["count"] for row in rows):
+        lines.append("  * most of these come from few documents")
+    return lines
+
+
+def _around(example: dict[str, Any], width: int) -> str:
+    """Return an example with its match marked, its start left out where the match would not be seen."""
+    text, spans = example["text"], example["spans"]
+    if spans and spans[0][1] + 8 > width:
+        begin = max(spans[0][0] - width // 3, 0)
+        text, spans = "..." + text[begin:], [(a - begin + 3, b - begin + 3) for a, b in spans]
+    return shorten(mark(text, spans), width)
+
+
+def _lift(value: float) -> str:
+    return f"{value:.2f}" if value < 10 else f"{value:.1f}" if value < 100 else f"{value:,.0f}"
+
+
+def _q(value: float | None) -> str:
+    if value is None:
+        return "-"
+    return f"{value:.3f}" if value >= 0.001 else "<1e-99" if value < 1e-99 else f"{value:.0e}"
+
+
+def _everything(facts: dict[str, Any], rows: int, width: int) -> list[str]:
+    lines = ["", "All that was mined and counted, by G2"]
+    for kind, title in _PATTERNS.items():
+        lines += _table(title, [p for p in facts["patterns"] if p["kind"] == kind][:rows], "pattern", "support", width)
+    names = sorted({p["property"] for p in facts["profiles"]}, key=lambda name: (name not in _PROPERTIES, name))
+    for name in names:
+        own = [p for p in facts["profiles"] if p["property"] == name and p["count"]]
+        if name in _BY_SHARE:
+            own.sort(key=lambda p: -p["share"])
+        lines += _table(_PROPERTIES.get(name, name), own[:rows], "value", "count", width)
+    if facts["means"]:
+        lines += ["", f"{'Means':<40}{'winners':>12}{'baseline':>12}"]
+        for mean in facts["means"]:
+            name = mean["property"].replace("_", " ")
+            lines.append(f"  {name:<38}{mean['mean']:>12.2f}{number(mean['baseline_mean'], 12, 2)}")
+    return lines
+
+
+def _table(title: str, rows: Rows, name: str, count: str, width: int) -> list[str]:
+    """Return the lines of a list of patterns or values, whose text and number stand in the columns named."""
+    if not rows:
+        return []
+    titles = f"{'count':>8}{'share':>8}{'baseline':>10}{'lift':>8}{'G2':>10}{'q':>8}{'docs':>7}"
+    room = max(width - len(titles) - 2, 16)
+    lines = ["", f"{shorten(title, room + 2):<{room + 2}}{titles}"]
+    for row in rows:
+        lines.append(
+            f"  {shorten(row[name], room):<{room}}{row[count]:>8,}{row['share']:>8.3f}"
+            f"{number(row['baseline_share'], 10, 4)}{number(row['lift'], 8, 2)}{number(row['g2'], 10, 1)}"
+            f"{_q(row['q_value']):>8}{row['docs']:>7,}"
+        )
+    return lines

@@ -1,0 +1,61 @@
+"""What speaks most for a neuron: what its winners prefer, and what they avoid, of all patterns and values."""
+
+from typing import Any
+
+from ops.statistics.association import measures
+
+Rows = list[dict[str, Any]]
+
+MAX_Q = 0.05
+KINDS = ("word", "tag", "subtree")
+# Their values are words, which are patterns of one word too.
+_WORD_CLASSES = frozenset({"noun", "verb", "adjective"})
+# These count tokens or lengths; they are shown by themselves, or under --all.
+_APART = frozenset({"tag", "tag_class", "words_per_sentence"})
+
+
+def preferred(patterns: Rows, profiles: Rows) -> dict[str, Rows]:
+    """Return what winners have more often than the baseline, q below 0.05, the strongest first.
+
+    Args:
+        patterns, profiles: one neuron and pole's rows of these tables.
+
+    Returns:
+        By kind (`word`, `tag`, `subtree`, and `value` for the values of all properties), each row with `name` (kind or
+        property), `text`, `count`, and `lift_low` and `lift_high`, the 95 % interval of its lift.
+    """
+    return _by_kind(patterns, profiles, lambda row: row["g2"] > 0)
+
+
+def avoided(patterns: Rows, profiles: Rows) -> Rows:
+    """Return what winners have less often than the baseline, q below 0.05, the strongest of all kinds first."""
+    found = _by_kind(patterns, profiles, lambda row: row["g2"] < 0)
+    return sorted((row for rows in found.values() for row in rows), key=lambda row: row["g2"])
+
+
+def _by_kind(patterns: Rows, profiles: Rows, wanted: Any) -> dict[str, Rows]:
+    found: dict[str, Rows] = {kind: [] for kind in (*KINDS, "value")}
+    for row in patterns:
+        if _is_sure(row) and wanted(row):
+            found[row["kind"]].append(_described(row, row["kind"], row["pattern"], row["support"]))
+    words = {row["text"] for row in found["word"]}
+    for row in profiles:
+        if row["property"] in _APART or (row["property"] in _WORD_CLASSES and row["value"] in words):
+            continue
+        if _is_sure(row) and wanted(row):
+            found["value"].append(_described(row, row["property"], row["value"], row["count"]))
+    for rows in found.values():
+        rows.sort(key=lambda row: (-abs(row["g2"]), -row["count"], row["name"], row["text"]))
+    return found
+
+
+def _is_sure(row: dict[str, Any]) -> bool:
+    return row["q_value"] is not None and row["q_value"] < MAX_Q and row["lift"] is not None
+
+
+def _described(row: dict[str, Any], name: str, text: str, count: int) -> dict[str, Any]:
+    low = row.get("lift_low")
+    if low is None:  # profiles/ has the counts alone
+        elsewhere = round(row["baseline_share"] * row["baseline_n"])
+        low = float(measures(count, row["n"], elsewhere, row["baseline_n"]).lift_low[0])
+    return {**row, "name": name, "text": text, "count": count, "lift_low": low, "lift_high": row["lift"] ** 2 / low}

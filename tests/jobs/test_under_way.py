@@ -1,0 +1,55 @@
+"""What run.json says of a stage under way, and what a reader of the run is told."""
+
+import json
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jobs.engine.item import Item
+from jobs.stage.layout import shard_file
+from jobs.stage.record import Run
+from jobs.stage.step import Stage, Step
+from jobs.stage.under_way import how_far
+from ops.errors import InputError
+
+
+class Peek:
+    """Says of each item what run.json held when the item was begun."""
+
+    def __init__(self, out: str) -> None:
+        self.out = Path(out)
+
+    def __call__(self, item: Item, prepared: Any) -> Item:
+        record = json.loads((self.out / "run.json").read_text(encoding="utf-8"))
+        return {"sentences": 7, "seen": record["stages"]["ingest"].get("progress")}
+
+
+def test_the_record_says_how_far_a_stage_is_and_forgets_it_at_the_end(tmp_path: Path) -> None:
+    run = Run(str(tmp_path))
+    stage = Stage("ingest", run, run.begin("ingest", {}, {}, False), 1, False)
+    items = [{"shard": i} for i in range(3)]
+    step = Step("ingest", items, lambda i: [shard_file("ingest", i["shard"])], Peek, {"out": str(tmp_path)}, "pieces")
+    step = Step(**{**vars(step), "here": True})
+    rows = stage.do(step, todo=items[1:])
+    assert rows[0]["seen"] is None
+    seen = rows[1]["seen"]
+    assert {name: seen[name] for name in ("step", "unit", "done", "of", "rate_of")} == {
+        "step": "ingest", "unit": "pieces", "done": 2, "of": 3, "rate_of": "sentences",
+    }  # fmt: skip
+    assert seen["rate"] > 0
+    assert datetime.now(UTC) - datetime.fromisoformat(seen["last_commit"]) < timedelta(minutes=2)
+
+    with pytest.raises(
+        InputError, match=r"ingest is not complete \(ingest: 2 of 3 pieces, the last \d+ s ago; .*wait for it\)"
+    ):
+        Run(str(tmp_path)).require("ingest")
+    stage.finish({})
+    assert "progress" not in Run(str(tmp_path)).require("ingest")
+
+
+def test_a_stage_that_stopped_long_ago_is_not_waited_for() -> None:
+    progress = {"step": "topk", "unit": "shards", "done": 3, "of": 1_200, "last_commit": "2026-01-02T03:04:05Z"}
+    assert how_far(progress) == "topk: 3 of 1,200 shards, the last at 2026-01-02T03:04:05Z"
+    assert how_far({**progress, "last_commit": None}) == "topk: 3 of 1,200 shards"

@@ -1,0 +1,55 @@
+from typing import Any
+
+import pytest
+
+from ops.show.strongest import avoided, preferred
+from ops.statistics.association import measures
+
+BASE = {"q_value": 0.01, "lift": 2.0, "lift_low": 1.25, "g2": 10.0, "docs": 9}
+
+
+def pattern(kind: str, text: str, **more: Any) -> dict[str, Any]:
+    return {**BASE, "kind": kind, "pattern": text, "support": 20, **more}
+
+
+def value(property_: str, text: str, **more: Any) -> dict[str, Any]:
+    row = {"property": property_, "value": text, "count": 30, "n": 100, "baseline_share": 0.1, "baseline_n": 1000}
+    return {**{k: v for k, v in BASE.items() if k != "lift_low"}, **row, **more}
+
+
+def test_only_what_is_sure_and_preferred_is_listed() -> None:
+    rows = [
+        pattern("word", "sure"),
+        pattern("word", "unsure", q_value=0.05),
+        pattern("word", "avoided", g2=-10.0, lift=0.5),
+        pattern("word", "nothing to compare with", q_value=None, lift=None, g2=0.0),
+        pattern("tag", "NN NN"),
+    ]
+    found = preferred(rows, [value("topic", "space"), value("topic", "cars", q_value=0.9)])
+    assert {kind: [row["text"] for row in own] for kind, own in found.items()} == {
+        "word": ["sure"],
+        "tag": ["NN NN"],
+        "subtree": [],
+        "value": ["space"],
+    }
+    assert [row["text"] for row in avoided(rows, [])] == ["avoided"]
+
+
+def test_the_strongest_comes_first() -> None:
+    rows = [pattern("word", "b", g2=5.0), pattern("word", "a", g2=50.0), pattern("tag", "c", g2=-7.0)]
+    assert [row["text"] for row in preferred(rows, [])["word"]] == ["a", "b"]
+    more = [pattern("word", "d", g2=-9.0), value("topic", "e", g2=-8.0)]
+    assert [row["text"] for row in avoided([*rows, more[0]], [more[1]])] == ["d", "e", "c"]
+
+
+def test_the_interval_of_a_lift_has_the_lift_in_its_middle() -> None:
+    found = preferred([pattern("word", "a")], [value("topic", "space")])
+    assert found["word"][0]["lift_high"] == pytest.approx(2.0 * 2.0 / 1.25)
+    expected = measures(30, 100, 100, 1000)
+    assert found["value"][0]["lift_low"] == pytest.approx(expected.lift_low[0])
+
+
+def test_values_that_count_tokens_or_are_shown_as_words_are_left_out() -> None:
+    profiles = [value("tag", "NN"), value("words_per_sentence", "7"), value("noun", "map"), value("noun", "sea")]
+    found = preferred([pattern("word", "map")], profiles)
+    assert [(row["name"], row["text"]) for row in found["value"]] == [("noun", "sea")]
