@@ -34,7 +34,7 @@ $(VENV)/.installed-test: $(VENV)/.installed
 
 small: venv
 	$(BIN)/python -m jobs.run --out $(SMALL) --preset small --model sample --corpus pydocs --limit 5000
-	@$(BIN)/python -m jobs.show --out $(SMALL) --neuron 4:128 --rows 5
+	@$(BIN)/python -m jobs.show --out $(SMALL) --neuron 4:128
 	@echo
 	@echo "The tables lie in $(SMALL)/ as Parquet: topk/ neurons/ activations/ sentences/ patterns/ profiles/ means/ corpus/"
 	@echo "Another neuron: $(BIN)/python -m jobs.show --out $(SMALL) --neuron LAYER:UNIT [--pole bottom]"
