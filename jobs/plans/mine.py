@@ -13,10 +13,10 @@ from ops.shards import spans
 from ops.topk.neurons import Neurons
 
 MOST_SENTENCES = 100_000  # that some neurons are timed on: all of them are counted
-# Of one neuron and pole without the held-out scores, which take as long again. Measured: 2,304 neurons and 100 winners
-# (jobs/mine.py), 10,000 winners (docs/scale.md), and the tables of the former.
-SET_S, WINNER_S, SET_BYTES = 0.05, 12e-6, 33_000
-FIGURE_STEPS = ("mine: patterns", "mine: tables")
+# Measured (docs/scale.md): seconds of each step for a winner of a neuron and pole, with 1,000 of them and held-out
+# scores; and bytes of a neuron and pole in the tables, of 2,304 neurons and 100 winners.
+WINNER_S = {"mine: patterns": 119e-6, "mine: tables": 71e-6}
+SET_BYTES = 33_000
 
 
 def plan_mine(record: DryRun, stage: Stage, seed: int, options: dict[str, Any], scores: bool) -> None:
@@ -61,7 +61,7 @@ def _seconds(step: str, mined: MinedNeurons | None, neurons: int, sets: int, k: 
     """Return what a step takes one worker."""
     if mined is not None:
         return mined.seconds_for(step, neurons)
-    return sets * (SET_S + WINNER_S * k) if step in FIGURE_STEPS else 0.0
+    return sets * k * WINNER_S.get(step, 0.0)
 
 
 def _basis(mined: MinedNeurons | None, why: str) -> list[str]:
