@@ -45,7 +45,6 @@ def run(config: AnnotateConfig) -> None:
 
 def do(config: AnnotateConfig, record: "Run") -> None:
     """Do the stage, or what is missing of it, in an open run."""
-    from jobs.plans.annotate import plan_annotate
     from jobs.stage.dry_run import DryRun
     from jobs.stage.step import begin
     from jobs.steps.annotate import annotate_step, publish, select_sentences
@@ -65,6 +64,8 @@ def do(config: AnnotateConfig, record: "Run") -> None:
         return
     shards = Shards(corpus["counts"]["sentences"], corpus["config"]["shard_size"])
     if isinstance(record, DryRun):
+        from jobs.plans.annotate import plan_annotate
+
         whole = config.scope == "all"
         plan_annotate(record, stage, shards, config.pipeline, whole, config.baseline_size, config.seed)
         return

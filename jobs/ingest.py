@@ -42,7 +42,6 @@ def do_where_named(config: CorpusConfig, record: "Run") -> None:
 
 def do(config: IngestConfig, record: "Run") -> None:
     """Do the stage, or what is missing of it, in an open run."""
-    from jobs.plans.ingest import plan_ingest
     from jobs.stage.checks import check_sources
     from jobs.stage.dry_run import DryRun
     from jobs.stage.step import begin
@@ -79,6 +78,8 @@ def do(config: IngestConfig, record: "Run") -> None:
     options = {"text_column": config.text_column, "on_error": config.on_error, "split": config.split}
     reading = read_step([piece for _, piece in plan], {**args, "facts": facts, "options": options})
     if isinstance(record, DryRun):
+        from jobs.plans.ingest import plan_ingest
+
         plan_ingest(record, stage, config, sources, plan, reading, tokenizer)
         return
     try:

@@ -73,7 +73,6 @@ def run(config: MineConfig) -> None:
 
 def do(config: MineConfig, record: "Run") -> None:
     """Do the stage, or what is missing of it, in an open run."""
-    from jobs.plans.mine import plan_mine
     from jobs.stage.dry_run import DryRun
     from jobs.stage.step import begin
     from jobs.steps.mine_steps import mine_steps
@@ -91,6 +90,8 @@ def do(config: MineConfig, record: "Run") -> None:
     if stage is None:
         return
     if isinstance(record, DryRun):
+        from jobs.plans.mine import plan_mine
+
         plan_mine(record, stage, config.seed, options, not config.no_scores)
         return
     args = mine_args(config.out, annotate["fingerprint"], stage.fingerprint, config.seed, options)

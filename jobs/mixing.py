@@ -48,7 +48,6 @@ def run(config: MixingConfig) -> None:
 
 def do(config: MixingConfig, record: "Run") -> None:
     """Do the stage, or what is missing of it, in an open run; first `ingest` where sources are named."""
-    from jobs.plans.mixing import plan_mixing
     from jobs.stage.checks import check_pass
     from jobs.stage.corpus_pass import begin_pass, describe
     from jobs.stage.dry_run import DryRun
@@ -69,6 +68,8 @@ def do(config: MixingConfig, record: "Run") -> None:
         config.seed, config.pack, config.mask_rate, config.per_token,
     )  # fmt: skip
     if isinstance(record, DryRun):
+        from jobs.plans.mixing import plan_mixing
+
         plan_mixing(record, job, args, tokenizer)
         return
     job.do(measure_step(job, args))

@@ -107,7 +107,6 @@ def measure_vocabulary(
     config: PsiConfig, record: "Run", facts: "ModelFacts", tokenizer: "Tokenizer", model: "nn.Module"
 ) -> None:
     """Write the tables and figures of the word embeddings."""
-    from jobs.plans.psi import plan_vocabulary
     from jobs.stage.corpus_pass import describe
     from jobs.stage.dry_run import DryRun
     from jobs.stage.step import begin
@@ -131,6 +130,8 @@ def measure_vocabulary(
     stage.entry["model"] = describe(facts)
     args = PsiArgs(config.out, facts, stage.fingerprint, clusters, config.seed)
     if isinstance(record, DryRun):
+        from jobs.plans.psi import plan_vocabulary
+
         tokens, heads = len(word_embeddings(model, facts)), head_projections(model, facts)[0].heads
         plan_vocabulary(record, stage, args, config.cluster_seeds, tokens, heads)
         return
@@ -143,7 +144,6 @@ def measure_vocabulary(
 
 def measure_corpus(config: PsiConfig, record: "Run", facts: "ModelFacts", tokenizer: "Tokenizer") -> None:
     """Write psi/contextual and the figure that sets it against the word embeddings."""
-    from jobs.plans.psi import plan_contextual
     from jobs.stage.corpus_pass import begin_pass, describe
     from jobs.stage.dry_run import DryRun
     from jobs.steps import psi_contextual as contextual
@@ -157,6 +157,8 @@ def measure_corpus(config: PsiConfig, record: "Run", facts: "ModelFacts", tokeni
             config.out, facts, job.stage.fingerprint, place.device, config.dtype, place.threads, place.token_budget
         )
         if isinstance(record, DryRun):
+            from jobs.plans.psi import plan_contextual
+
             plan_contextual(record, job, args, tokenizer)
             return
         job.do(job.shard_step(contextual.GroupReader, {"args": args}))

@@ -79,7 +79,6 @@ def warn_of_many(k: int, sentences: int) -> None:
 
 def do(config: TopkConfig, record: "Run", facts: "ModelFacts", tokenizer: "Tokenizer") -> None:
     """Score all shards, merge them and write the tables."""
-    from jobs.plans.topk import plan_topk
     from jobs.stage.corpus_pass import begin_pass, describe
     from jobs.stage.dry_run import DryRun
     from jobs.stage.layout import shard_file
@@ -111,6 +110,8 @@ def do(config: TopkConfig, record: "Run", facts: "ModelFacts", tokenizer: "Token
 
     pilot = pilot_step(job, args, config.pilot)
     if isinstance(record, DryRun):
+        from jobs.plans.topk import plan_topk
+
         plan_topk(record, job, args, pilot, config.activation_sample, tokenizer)
         return
     if missing := job.stage.missing(pilot):

@@ -3,15 +3,16 @@
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from jobs.engine.progress import duration
 from jobs.stage.config import StageConfig
 from jobs.stage.layout import STAGES, stages_after
 from jobs.stage.record import Run
-from ops.estimate.timed_batches import Sentences
 from ops.storage.read_only import ReadOnlyStore
-from ops.topk.room import free_bytes
+
+if TYPE_CHECKING:
+    from ops.estimate.timed_batches import Sentences
 
 _BYTES = ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
 
@@ -129,7 +130,7 @@ class DryRun(Run):
                 f"in all: about {duration(total.seconds)}; about {size(total.kept)} of tables, "
                 f"at most {size(most)} at a time{but}"
             )
-        free = free_bytes(self.store)
+        free = self.store.free_bytes()
         if free is not None:
             print(f"free at {self.store.uri}: {size(free)}")
         print("nothing was started, written or removed", flush=True)

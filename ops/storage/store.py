@@ -63,6 +63,15 @@ class Store:
         selector = pafs.FileSelector(self.path(folder), allow_not_found=True, recursive=True)
         return sum(info.size or 0 for info in self.filesystem.get_file_info(selector) if info.is_file)
 
+    def free_bytes(self) -> int | None:
+        """Return the bytes that are free where the folder is or will be; None where that is not local."""
+        if not self.local:
+            return None
+        folder = self.root
+        while not os.path.lexists(folder):
+            folder = os.path.dirname(folder)
+        return shutil.disk_usage(folder).free
+
     def commit(self, name: str, write: Callable[[str], None]) -> None:
         """Put a file in place in one step: `write` builds it at the local path it is given."""
         self.commit_several({"": name}, lambda paths: write(paths[""]))

@@ -1,8 +1,5 @@
 """Whether the disk can hold what a run of `topk` has under way."""
 
-import os
-import shutil
-
 import numpy as np
 
 from ops.errors import InputError
@@ -39,20 +36,10 @@ def check_room(store: Store, neurons: int, k: int, poles: int, sample: int, shar
             f"--k {k}: {shards.size:,} sentences of a shard and {neurons:,} neurons may give over 2^31 "
             "candidates; lower --k or --shard-size"
         )
-    free = free_bytes(store)
+    free = store.free_bytes()
     need = needed_bytes(neurons, k, poles, sample, shards)
     if free is not None and free < need:
         raise InputError(
             f"--out {store.uri}: {free / 1e9:.1f} GB are free there and about {need / 1e9:.1f} GB are needed; "
             "make room, name another place, or lower --k"
         )
-
-
-def free_bytes(store: Store) -> int | None:
-    """Return the bytes that are free where the run's folder is or will be; None where that is not local."""
-    if not store.local:
-        return None
-    folder = store.root
-    while not os.path.lexists(folder):
-        folder = os.path.dirname(folder)
-    return shutil.disk_usage(folder).free

@@ -225,7 +225,7 @@ def test_other_options_are_refused_in_the_same_words(
 
 
 def test_what_would_not_fit_is_refused(look: Callable[..., str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ops.topk.room.free_bytes", lambda store: 1_000)
+    monkeypatch.setattr("ops.storage.store.Store.free_bytes", lambda store: 1_000)
     with pytest.raises(InputError, match=r"0\.0 GB are free there"):
         look("topk")
 

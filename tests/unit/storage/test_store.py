@@ -188,3 +188,9 @@ def test_messages_become_one_short_line() -> None:
     assert one_line(ValueError("a\n  b\tc")) == "a b c"
     assert one_line(KeyError()) == "KeyError"
     assert len(one_line("x" * 1000)) == 300
+
+
+def test_the_room_of_a_folder_that_is_not_there_yet_is_that_of_the_one_it_will_lie_in(tmp_path: Path) -> None:
+    free = Store(str(tmp_path)).free_bytes()
+    assert free
+    assert Store(str(tmp_path / "a" / "b")).free_bytes() == pytest.approx(free, rel=0.1)
