@@ -66,7 +66,7 @@ def fan_out(
     connect(math.ceil(most * cpus))
     from ray.data import ActorPoolStrategy
 
-    from jobs.engine.stream import stream
+    from jobs.engine.stream import needs, planned, stream
 
     size, least = (None, 1) if on_cluster() else (most, None)
     pool = ActorPoolStrategy(
@@ -74,7 +74,8 @@ def fan_out(
     )
     holds = {"num_gpus": gpus} if gpus else {"num_cpus": cpus}
     named = [(name_item(item), item) for item in items]
-    yield from map(_raise_user_error, stream(name, named, make, args, pool, holds, prepare))
+    dataset = planned(named, make, args, pool, holds, prepare)
+    yield from map(_raise_user_error, stream(name, dataset, needs(holds)))
 
 
 def _raise_user_error(row: Item) -> Item:

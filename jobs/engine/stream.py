@@ -3,7 +3,7 @@
 import json
 import logging
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import ray
@@ -12,7 +12,7 @@ from ray.exceptions import RayError, RayTaskError
 
 from jobs.engine.actor import ATTEMPTS, ItemWorker, attempt_counter
 from jobs.engine.item import EngineError, Item, Worker
-from jobs.engine.machines import MachineWait
+from jobs.engine.machines import MachineWait, Resources
 from jobs.engine.source import ItemSource
 from jobs.engine.watch import GOES_ON, Watch
 from ops.errors import one_line
@@ -20,52 +20,6 @@ from ops.errors import one_line
 LONGEST_ITEM_S = 6 * 3600.0
 READER_CPUS = 1.0  # of a source's task that runs apart from the actors
 INIT_DEATHS = 5  # of actors in a row, before one is up
-
-
-def stream(
-    name: str,
-    items: list[tuple[str, Item]],
-    make: Callable[..., Worker],
-    args: Item,
-    pool: ActorPoolStrategy,
-    holds: dict[str, float],
-    prepare: Callable[[Item], Any] | None,
-) -> Iterator[Item]:
-    """Return the row of each item as it comes, in no order.
-
-    Args:
-        name: what Ray calls the execution.
-        items: each with a name of its own.
-        make, args: what makes a worker.
-        pool: how many actors.
-        holds: what each of them holds, `num_cpus` or `num_gpus`.
-        prepare: done by the source's tasks, on a core each, ahead of the actors.
-
-    Raises:
-        EngineError: the engine cannot go on.
-        Exception: what a worker raised, as it raised it.
-    """
-    set_context(DataContext.get_current())
-    dataset = planned(items, make, args, pool, holds, prepare)
-    # Ray names files after it.
-    dataset.set_name(name.replace("/", "-"))
-    with MachineWait(name, needs(holds)), Watch() as watch:
-        try:
-            for batch in dataset.iter_batches(batch_size=None, batch_format="pyarrow", prefetch_batches=0):
-                yield from map(_row, batch.column("row").drop_null().to_pylist())  # type: ignore[union-attr]
-        except RayTaskError as error:
-            # The rest of what Ray says is its own way to the worker.
-            raise error.cause from error
-        except RayError as error:
-            if not watch.why:
-                raise EngineError(f"{name}: {one_line(error)}; {GOES_ON}") from error
-
-
-def needs(holds: dict[str, float]) -> list[dict[str, float]]:
-    """Return what machines are to have, in Ray's words, for an actor and for a reader that runs apart from it."""
-    if "num_gpus" in holds:
-        return [{"GPU": holds["num_gpus"]}, {"CPU": READER_CPUS}]
-    return [{"CPU": holds["num_cpus"]}]
 
 
 def planned(
@@ -76,12 +30,20 @@ def planned(
     holds: dict[str, float],
     prepare: Callable[[Item], Any] | None,
 ) -> Dataset:
-    """Return the execution that `stream` is about to begin, of the same arguments.
+    """Return the execution that `stream` runs.
 
     A source that holds what the actors hold, before a map without a batch size, is fused with it: then an item is read
     where its work is done. Apart from actors that hold cores its tasks would wait for ever for the cores. Apart from
     actors that hold GPUs they have cores of their own, and must be: Ray Data wants a batch size for those.
+
+    Args:
+        items: each with a name of its own.
+        make, args: what makes a worker.
+        pool: how many actors.
+        holds: what each of them holds, `num_cpus` or `num_gpus`.
+        prepare: done by the source's tasks, on a core each, ahead of the actors.
     """
+    set_context(DataContext.get_current())
     source = ItemSource("Items" if prepare is None else "Shards", items, prepare)
     apart = prepare is not None or "num_gpus" in holds
     dataset: Dataset = ray.data.read_datasource(
@@ -96,6 +58,39 @@ def planned(
         **holds,
     )
     return dataset
+
+
+def needs(holds: dict[str, float]) -> list[Resources]:
+    """Return what machines are to have, in Ray's words, for an actor and for a reader that runs apart from it."""
+    if "num_gpus" in holds:
+        return [{"GPU": holds["num_gpus"]}, {"CPU": READER_CPUS}]
+    return [{"CPU": holds["num_cpus"]}]
+
+
+def stream(name: str, dataset: Dataset, needs: Sequence[Resources]) -> Iterator[Item]:
+    """Return the row of each item as it comes, in no order.
+
+    Args:
+        name: what Ray calls the execution.
+        dataset: as `planned` returns it.
+        needs: as the function of that name returns them.
+
+    Raises:
+        EngineError: the engine cannot go on.
+        Exception: what a worker raised, as it raised it.
+    """
+    # Ray names files after it.
+    dataset.set_name(name.replace("/", "-"))
+    with MachineWait(name, needs), Watch() as watch:
+        try:
+            for batch in dataset.iter_batches(batch_size=None, batch_format="pyarrow", prefetch_batches=0):
+                yield from map(_row, batch.column("row").drop_null().to_pylist())  # type: ignore[union-attr]
+        except RayTaskError as error:
+            # The rest of what Ray says is its own way to the worker.
+            raise error.cause from error
+        except RayError as error:
+            if not watch.why:
+                raise EngineError(f"{name}: {one_line(error)}; {GOES_ON}") from error
 
 
 def _row(text: str) -> Item:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from types import TracebackType
 
 from jobs.engine.item import EngineError
+from jobs.engine.machines import machines_up
 
 EVERY_S = 3.0
 SILENCE_S = 40.0  # without a word of the cluster's head
@@ -17,9 +18,7 @@ LAST_S = 10.0  # for the main thread to notice
 
 def cluster_is_up() -> bool:
     """Tell whether the cluster's head answers, and a node of it is alive."""
-    import ray
-
-    return any(node["Alive"] for node in ray.nodes())
+    return bool(machines_up())
 
 
 class Watch:

@@ -1,6 +1,5 @@
 """The frame of the side jobs: what is missing is done, once, in the seeded order, and options are refused by name."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +9,6 @@ import pytest
 from ray.data import ActorPoolStrategy
 
 from jobs import ingest
-from jobs.engine.item import Item
 from jobs.ingest import IngestConfig
 from jobs.stage import checks, corpus_pass, placement
 from jobs.stage.checks import check_pass
@@ -108,14 +106,14 @@ def test_workers_on_gpus_have_the_shards_with_them_that_were_asked_for(
 ) -> None:
     pools: list[ActorPoolStrategy] = []
 
-    def stream(*given: Any) -> Iterator[Item]:
+    def planned(*given: Any) -> None:
         pools.extend(one for one in given if isinstance(one, ActorPoolStrategy))
-        return iter(())
 
     monkeypatch.setattr(corpus_pass, "choose_placement", lambda _: Placement("cpu", 2048, 1, 2, holds))
     job = start(config.model_copy(update={"prefetch": 5}))
     assert job is not None
-    monkeypatch.setattr("jobs.engine.stream.stream", stream)
+    monkeypatch.setattr("jobs.engine.stream.planned", planned)
+    monkeypatch.setattr("jobs.engine.stream.stream", lambda *given: iter(()))
     monkeypatch.setattr("jobs.engine.fan_out.connect", lambda cpus: None)
     job.do(job.shard_step(Counter, {}, lambda item: None))
     assert [pool.max_tasks_in_flight_per_actor for pool in pools] == [ahead]
