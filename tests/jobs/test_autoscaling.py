@@ -23,6 +23,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.conftest import ROOT
+from tests.jobs.processes import end_all
 
 SHARDS, SIZE = 12, 30
 MACHINES = {
@@ -132,11 +133,7 @@ def head(tmp_path: Path) -> Iterator[tuple[str, dict[str, str]]]:
         assert started.returncode == 0, started.stdout + started.stderr
         yield short, {**env, "RAY_ADDRESS": f"127.0.0.1:{port}"}
     finally:
-        # Not `ray stop`, which would end every Ray of this machine.
-        while pids := processes(short):
-            for pid in pids:
-                with suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGKILL)
+        end_all(lambda: processes(short))
         shutil.rmtree(short, ignore_errors=True)
 
 

@@ -4,7 +4,6 @@ import json
 import os
 import re
 import shutil
-import signal
 import socket
 import subprocess
 import sys
@@ -23,6 +22,7 @@ import pytest
 from pyarrow.json import read_json
 
 from tests.conftest import ROOT
+from tests.jobs.processes import end_all
 
 SUBMIT = "ray job submit --address http://127.0.0.1:8265 --working-dir . -- "
 MARK = "ATLAS_TEST_HEAD"
@@ -131,11 +131,7 @@ def head(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Head]:
         assert done.returncode == 0, done.stdout + done.stderr
         yield Head(shell, ports["port"], f"http://127.0.0.1:{ports['dashboard-port']}")
     finally:
-        # Not `ray stop`, which would end every Ray of this machine.
-        while pids := started(short):
-            for pid in pids:
-                with suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGKILL)
+        end_all(lambda: started(short))
         shutil.rmtree(short, ignore_errors=True)
 
 

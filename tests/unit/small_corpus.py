@@ -14,6 +14,20 @@ from ops.sentences.pipeline import Annotation
 from ops.sentences.store import SentenceStore, open_sentences
 from ops.storage.store import Store
 
+# Of `random_sentences` that have everything, in their order.
+PROPERTIES = (
+    "dataset",
+    "words_per_sentence",
+    "tag",
+    "tag_class",
+    "noun",
+    "verb",
+    "adjective",
+    "punctuation",
+    "author",
+    "topic",
+)
+
 
 @dataclass(frozen=True)
 class Sentence:

@@ -7,7 +7,7 @@ import pytest
 from ops.mine.properties import Profiler
 from ops.penn import PUNCTUATION_TAGS, tag_class
 from ops.sentences.mining_view import MiningView
-from tests.unit.small_corpus import Sentence, open_corpus, random_sentences
+from tests.unit.small_corpus import PROPERTIES, Sentence, open_corpus, random_sentences
 
 
 def recount(sentences: list[Sentence], name: str, lower: bool) -> tuple[Counter[str], int]:
@@ -43,18 +43,7 @@ def test_every_property_is_counted_as_by_hand(
     rows = np.random.default_rng(seed).permutation(40)[:17]
     own = [sentences[row] for row in rows]
     names = [p.name for p in profiler.properties]
-    assert names == [
-        "dataset",
-        "words_per_sentence",
-        "tag",
-        "tag_class",
-        "noun",
-        "verb",
-        "adjective",
-        "punctuation",
-        "author",
-        "topic",
-    ]
+    assert tuple(names) == PROPERTIES
     for property_, found in zip(profiler.properties, profiler.count(rows), strict=True):
         expected, n = recount(own, property_.name, lower)
         values = dict(zip(property_.values, found.count.tolist(), strict=True))

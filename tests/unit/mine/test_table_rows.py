@@ -30,21 +30,9 @@ from ops.sentences.mining_view import MiningView
 from ops.sentences.store import SentenceStore
 from ops.statistics.association import signed_g2
 from ops.statistics.false_discovery import p_values, q_values, selected_p_values
-from tests.unit.small_corpus import Sentence, open_corpus, random_sentences
+from tests.unit.small_corpus import PROPERTIES, Sentence, open_corpus, random_sentences
 
 LENGTH, GAP, SHARE, FLOOR = 3, 1, 0.1, 2
-PROPERTIES = (
-    "dataset",
-    "words_per_sentence",
-    "tag",
-    "tag_class",
-    "noun",
-    "verb",
-    "adjective",
-    "punctuation",
-    "author",
-    "topic",
-)
 
 
 class Mined:
