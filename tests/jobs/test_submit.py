@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
@@ -100,6 +101,25 @@ class Head:
         with urlopen(Request(self.address + path, headers={"Authorization": f"Bearer {token}"}), timeout=60) as answer:
             return json.load(answer)
 
+    def executions(self, job: dict[str, Any]) -> list[dict[str, Any]]:
+        """What the dashboard shows of Ray Data in a job; nothing before the job has begun."""
+        return list(self.get(f"/api/data/datasets/{job['job_id']}")["datasets"]) if job["job_id"] else []
+
+
+@dataclass
+class Submitted:
+    """A job that was submitted and is done.
+
+    Attributes:
+        out: its run directory.
+        log: what it printed.
+        seen: what the dashboard showed of its executions while it was under way.
+    """
+
+    out: Path
+    log: str
+    seen: list[dict[str, Any]]
+
 
 @pytest.fixture(scope="module")
 def head(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Head]:
@@ -166,8 +186,8 @@ def submitted(
     tmp_path_factory: pytest.TempPathFactory,
     make_model: Callable[..., Path],
     small_bert: object,
-) -> tuple[Path, str]:
-    """README's job, submitted from a laptop and done: its run directory and its log."""
+) -> Submitted:
+    """README's job, submitted from a laptop and done."""
     folder = tmp_path_factory.mktemp("job")
     out, home = folder / "out", folder / "laptop"
     home.mkdir()
@@ -183,13 +203,18 @@ def submitted(
         assert job.count(documented) == 1
         job = job.replace(documented, str(here))
     job = f"{job.strip()} --k 20 --shard-size 100 --no-scores"
-    done = Shell(home, head.shell.checkout, head.shell.mark)(head.submit(lines, job), timeout=900)
+    laptop, seen = Shell(home, head.shell.checkout, head.shell.mark), []
+    with ThreadPoolExecutor(1) as threads:
+        working = threads.submit(laptop, head.submit(lines, job), timeout=900)
+        while not wait([working], timeout=0.5).done:
+            seen += [one for j in head.get("/api/jobs/") if str(out) in j["entrypoint"] for one in head.executions(j)]
+    done = working.result()
     assert done.returncode == 0, done.stdout + done.stderr
-    return out, done.stdout + done.stderr
+    return Submitted(out, done.stdout + done.stderr, seen)
 
 
-def test_a_job_submitted_from_a_laptop(submitted: tuple[Path, str]) -> None:
-    out, log = submitted
+def test_a_job_submitted_from_a_laptop(submitted: Submitted) -> None:
+    out, log = submitted.out, submitted.log
     stages = json.loads((out / "run.json").read_text())["stages"]
     assert [name for name, stage in stages.items() if stage["complete"]] == ["ingest", "topk", "annotate", "mine"]
     sentences = pq.read_table(out / "corpus").num_rows
@@ -199,12 +224,16 @@ def test_a_job_submitted_from_a_laptop(submitted: tuple[Path, str]) -> None:
     assert pq.read_table(out / "patterns").num_rows > 0
 
 
-def test_the_dashboard_shows_its_sentences(head: Head, submitted: tuple[Path, str]) -> None:
-    out, _ = submitted
+def test_the_dashboard_shows_its_steps_while_they_run(submitted: Submitted) -> None:
+    running = {one["dataset"].partition("_")[0] for one in submitted.seen if one["state"] == "RUNNING"}
+    assert running >= {"ingest", "topk", "annotate", "mine: patterns", "mine: tables"}
+
+
+def test_the_dashboard_shows_its_sentences(head: Head, submitted: Submitted) -> None:
+    out = submitted.out
     [job] = [job for job in head.get("/api/jobs/") if str(out) in job["entrypoint"]]
     assert job["status"] == "SUCCEEDED"
-    datasets = head.get(f"/api/data/datasets/{job['job_id']}")["datasets"]
-    [scoring] = [one for one in datasets if "topk" in one["dataset"] and one["total"] == 5]
+    [scoring] = [one for one in head.executions(job) if "topk" in one["dataset"] and one["total"] == 5]
     assert scoring["state"] == "FINISHED"
     assert scoring["progress"] == 5
     assert scoring["total_rows"] == pq.read_table(out / "corpus").num_rows
