@@ -19,6 +19,16 @@ os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 os.environ["HF_HUB_OFFLINE"] = "1"
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Keep tests together, where several processes run them, that share what is dear: Ray, or the runs of a file."""
+    for item in items:
+        fixtures = set(getattr(item, "fixturenames", ()))
+        if "shared_ray" in fixtures:
+            item.add_marker(pytest.mark.xdist_group("ray"))
+        elif item.path.parent.name == "jobs":
+            item.add_marker(pytest.mark.xdist_group(item.path.stem))
+
+
 @pytest.fixture(scope="session")
 def test_data() -> Path:
     """The folder of extra data that ATLAS_TEST_DATA names; the test is skipped without it."""
