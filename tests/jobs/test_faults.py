@@ -220,10 +220,11 @@ def start(out: Path, scored: Scored, log: Path, **env: str) -> "subprocess.Popen
     given = options(out, scored[1], scored[2], keep_partials=True)
     file = out.with_suffix(".yaml")
     file.write_text(json.dumps(given))
-    with log.open("ab") as stream:
+    # Ray writes to stdout what it sees of dead workers, whenever it likes.
+    with log.open("ab") as stream, log.with_suffix(".ray").open("ab") as own:
         return subprocess.Popen(
             [sys.executable, "-m", "jobs.topk", "--config", str(file)],
-            cwd=ROOT, env={**os.environ, **env}, stdout=stream, stderr=stream, start_new_session=True,
+            cwd=ROOT, env={**os.environ, **env}, stdout=own, stderr=stream, start_new_session=True,
         )  # fmt: skip
 
 
