@@ -5,13 +5,16 @@ from pathlib import Path
 from typing import NamedTuple
 
 from spacy.language import Language
-from spacy.tokens import Doc
+from spacy.tokens import Doc, Span
 
 from ops import penn
 from ops.errors import InputError, one_line
 
 SHIPPED = "english"
 BLANK = "blank"
+TOGETHER = 256  # sentences
+_EXTENSION = "parse_string"
+_OPENING = "(ROOT "
 _ROOTS = ("ROOT", "TOP", "")
 
 
@@ -68,8 +71,14 @@ class Annotator:
         self.pipeline = load_pipeline(name)
 
     def annotate(self, texts: list[str]) -> list[Annotation]:
-        """Return each sentence's words, tags and tree, in order."""
-        return [read_annotation(doc) for doc in self.pipeline.pipe(texts, batch_size=256)]
+        """Return each sentence's words, tags and tree, in order.
+
+        Sentences of like length go through the pipeline together.
+        """
+        order = sorted(range(len(texts)), key=lambda place: len(texts[place]))
+        docs = self.pipeline.pipe((texts[place] for place in order), batch_size=TOGETHER)
+        found = dict(zip(order, map(read_annotation, docs), strict=True))
+        return [found[place] for place in range(len(texts))]
 
 
 def read_annotation(doc: Doc) -> Annotation:
@@ -86,20 +95,26 @@ def read_annotation(doc: Doc) -> Annotation:
 
 
 def _tree(doc: Doc, words: int) -> str | None:
-    from spacy.tokens import Span
-
-    if not Span.has_extension("parse_string") or not words:
+    if not Span.has_extension(_EXTENSION) or not words:
         return None
     sentences = list(doc.sents) if doc.has_annotation("SENT_START") else [doc[:]]
     try:
-        found = [str(sentence._.parse_string or "") for sentence in sentences if sentence.text.strip()]
+        found = [(sentence, sentence._.parse_string) for sentence in sentences if sentence.text.strip()]
     except Exception:
         return None  # benepar's own extension raises where its component did not run
+    # What the shipped parser keeps in the Doc is written as it is to be, with a leaf for each word.
+    if found and all(tree is not None and tree is _kept(sentence) for sentence, tree in found):
+        return f"(ROOT {' '.join(tree[len(_OPENING) : -1] for _, tree in found)})"
     try:
-        trees = [penn.read(tree) for tree in found]
+        trees = [penn.read(str(tree or "")) for _, tree in found]
     except InputError:
         return None
     if not trees or sum(len(penn.leaves(tree)) for tree in trees) != words:
         return None
     inside = [part for tree in trees for part in (tree.children if tree.label in _ROOTS else [tree])]
     return f"(ROOT {' '.join(penn.write(part) for part in inside)})"
+
+
+def _kept(sentence: Span) -> str | None:
+    tree: str | None = sentence.doc.user_data.get((_EXTENSION, sentence.start, sentence.end))  # type: ignore[call-overload]
+    return tree
