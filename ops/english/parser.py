@@ -85,10 +85,10 @@ class Constituency(TrainablePipe):  # type: ignore[misc]
         """Store the tree of each sentence, with the Doc's tags."""
         for doc, sentences in zip(docs, scores, strict=True):
             fill_boundaries(doc)
+            tokens = list(doc)
             for start, end, places, labels in sentences:
-                tokens = [doc[place] for place in places]
-                words = [token.text for token in tokens]
-                tags = [token.tag_ or UNTAGGED for token in tokens]
+                words = [tokens[place].text for place in places]
+                tags = [tokens[place].tag_ or UNTAGGED for place in places]
                 store_tree(doc, start, end, bracketed(words, tags, labels.depths, labels.phrases, labels.unaries))
 
 

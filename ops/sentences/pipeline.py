@@ -99,22 +99,18 @@ def _tree(doc: Doc, words: int) -> str | None:
         return None
     sentences = list(doc.sents) if doc.has_annotation("SENT_START") else [doc[:]]
     try:
-        found = [(sentence, sentence._.parse_string) for sentence in sentences if sentence.text.strip()]
+        kept = [(sentence, doc.user_data.get((_EXTENSION, sentence.start, sentence.end))) for sentence in sentences]
+        found = [(sentence._.parse_string, tree) for sentence, tree in kept if tree or sentence.text.strip()]
     except Exception:
         return None  # benepar's own extension raises where its component did not run
     # What the shipped parser keeps in the Doc is written as it is to be, with a leaf for each word.
-    if found and all(tree is not None and tree is _kept(sentence) for sentence, tree in found):
+    if found and all(tree and given is tree for given, tree in found):
         return f"(ROOT {' '.join(tree[len(_OPENING) : -1] for _, tree in found)})"
     try:
-        trees = [penn.read(str(tree or "")) for _, tree in found]
+        trees = [penn.read(str(given or "")) for given, _ in found]
     except InputError:
         return None
     if not trees or sum(len(penn.leaves(tree)) for tree in trees) != words:
         return None
     inside = [part for tree in trees for part in (tree.children if tree.label in _ROOTS else [tree])]
     return f"(ROOT {' '.join(penn.write(part) for part in inside)})"
-
-
-def _kept(sentence: Span) -> str | None:
-    tree: str | None = sentence.doc.user_data.get((_EXTENSION, sentence.start, sentence.end))  # type: ignore[call-overload]
-    return tree
