@@ -106,8 +106,9 @@ def train(config: TrainEnglishConfig, progress: Progress = print) -> dict[str, A
 
     with trainer.averaged() as averaged:
         assemble(averaged.eval(), META | {"sources": list(config.sources)}).to_disk(config.out)
-    nlp = spacy.load(config.out)
-    nlp.meta["performance"] = scores = score(nlp, tests, progress)
+    scores = score(spacy.load(config.out), tests, progress)
+    nlp = spacy.load(config.out)  # the one that was scored has the tests' words in its vocabulary
+    nlp.meta["performance"] = scores
     nlp.to_disk(config.out)
     record: dict[str, Any] = {"config": _named(config), "curve": curve}
     if config.teacher is not None and (config.teacher / RECORD).is_file():

@@ -39,6 +39,7 @@ def test_one_call_trains_writes_and_scores(files, tmp_path):
     assert set(scores["a.mrg"]) == {"gold_tokens", "raw_text"}
     nlp = spacy.load(tmp_path / "out")
     assert nlp.meta["performance"] == scores
+    assert "home" not in nlp.vocab.strings
     assert nlp.meta["sources"] == ["mine"]
     assert next(nlp("hello there").sents)._.parse_string.startswith("(ROOT ")
     record = json.loads((tmp_path / "out" / "training.json").read_text())
