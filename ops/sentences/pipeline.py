@@ -2,7 +2,7 @@
 
 import hashlib
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from spacy.language import Language
 from spacy.tokens import Doc, Span
@@ -99,13 +99,14 @@ def _tree(doc: Doc, words: int) -> str | None:
         return None
     sentences = list(doc.sents) if doc.has_annotation("SENT_START") else [doc[:]]
     try:
-        kept = [(sentence, doc.user_data.get((_EXTENSION, sentence.start, sentence.end))) for sentence in sentences]
-        found = [(sentence._.parse_string, tree) for sentence, tree in kept if tree or sentence.text.strip()]
+        kept = [_kept(sentence) for sentence in sentences]
+        found = [(s._.parse_string, tree) for s, tree in zip(sentences, kept, strict=True) if tree or s.text.strip()]
     except Exception:
         return None  # benepar's own extension raises where its component did not run
     # What the shipped parser keeps in the Doc is written as it is to be, with a leaf for each word.
-    if found and all(tree and given is tree for given, tree in found):
-        return f"(ROOT {' '.join(tree[len(_OPENING) : -1] for _, tree in found)})"
+    own = [tree for given, tree in found if tree and given is tree]
+    if own and len(own) == len(found):
+        return f"(ROOT {' '.join(tree[len(_OPENING) : -1] for tree in own)})"
     try:
         trees = [penn.read(str(given or "")) for given, _ in found]
     except InputError:
@@ -114,3 +115,9 @@ def _tree(doc: Doc, words: int) -> str | None:
         return None
     inside = [part for tree in trees for part in (tree.children if tree.label in _ROOTS else [tree])]
     return f"(ROOT {' '.join(penn.write(part) for part in inside)})"
+
+
+def _kept(sentence: Span) -> str | None:
+    user_data: dict[Any, Any] = sentence.doc.user_data
+    tree: str | None = user_data.get((_EXTENSION, sentence.start, sentence.end))
+    return tree

@@ -46,7 +46,7 @@ def narrowed(teacher: JointNetwork, sizes: Architecture, batches: Sequence[Batch
     old = teacher.reader
     student = JointNetwork(old.inventory, teacher.labels, sizes).eval()
     outputs = _outputs(teacher, batches)
-    below = [sum(outputs[: layer + 1]) for layer in range(len(outputs))]
+    below = torch.stack(outputs).cumsum(0).unbind()  # what stands above each layer
     readings = [(below[-1], torch.cat([teacher.tagger.weight, teacher.parser.weight]))]
     for layer, lstm in enumerate(old.lstms):
         readings.append((outputs[layer], torch.cat([lstm.get_parameter(f"weight_hh_l0{way}") for way in WAYS], 1)))

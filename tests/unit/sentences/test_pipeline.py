@@ -93,19 +93,18 @@ def test_brackets_as_words(trees: dict[str, str | None]) -> None:
 
 
 def test_a_tree_that_the_shipped_parser_keeps_is_the_one_that_reading_it_gives() -> None:
-    texts = ["A ( b ) c.", "I sleep.", "", " \n", "No.", "-LRB- x", "a\u3000b"]
+    texts = ["A ( b ) c.", "I sleep.", "", " \n", "No.", "-LRB- x", "a\u3000b", "I sleep. \n\n No (no).  "]
     pipeline = Annotator("english").pipeline
     pipeline.add_pipe("sentencizer", first=True)
-    for found in pipeline.pipe([*texts, "I sleep. \n\n No (no).  "]):
+    given = Span.get_extension("parse_string")
+    for found in pipeline.pipe(texts):
         kept = read_annotation(found)
-        found.user_data = {key: f" {tree}" for key, tree in found.user_data.items()}
-        # With a space before it, the tree is no longer the one that was stored.
-        getter = Span.get_extension("parse_string")[2]
-        Span.set_extension("parse_string", getter=lambda span, get=getter: get(span)[1:], force=True)
+        # With a space before it a tree is no longer the one that is kept.
+        Span.set_extension("parse_string", getter=lambda span: f" {given[2](span)}", force=True)
         try:
             assert read_annotation(found) == kept
         finally:
-            Span.set_extension("parse_string", getter=getter, force=True)
+            Span.set_extension("parse_string", getter=given[2], force=True)
         assert (kept.tree is None) == (not kept.words)
 
 
