@@ -32,6 +32,11 @@ class TrainEnglishConfig(BaseModel):
         None,
         description="Folder to write the pipeline to; with evaluate_only the one to read (default: the shipped one)",
     )
+    teacher: Path | None = Field(
+        None,
+        description="Folder of a pipeline of this job: start from its words, its CNN and the hidden units of its BiLSTM"
+        " that carry most, and learn its scores beside the labels",
+    )
     evaluate_only: bool = Field(False, description="Train nothing, score the pipeline in out")
     sources: tuple[str, ...] = Field(SOURCES, description="Sources and terms of the training files, for meta.json")
     passes: int = Field(22, ge=1, description="Passes over the training files")

@@ -12,8 +12,9 @@ from spacy.language import Language
 
 from jobs.stage.train_english_config import TrainEnglishConfig
 from ops.english import FOLDER
-from ops.english.training.assemble import assemble
+from ops.english.training.assemble import assemble, disassemble
 from ops.english.training.batches import Batcher, collect_labels
+from ops.english.training.distillation import narrowed
 from ops.english.training.evaluation import compare, evaluate
 from ops.english.training.mixture import Mixture
 from ops.english.training.model import Architecture, JointNetwork
@@ -24,10 +25,15 @@ from ops.errors import InputError
 
 MINIMUM = {"word": 2, "suffix2": 4, "suffix3": 4, "prefix3": 5, "shape": 6, "character": 8}
 
+# Sentences of either kind that the units of a teacher's BiLSTM are measured on.
+MEASURED = 1000
+
+RECORD = "training.json"
+
 META = {
     "lang": "en",
     "name": "atlas_english",
-    "version": "1.0.0",
+    "version": "1.1.0",
     "description": "Penn tags and constituency trees on a CPU",
     "license": "CC BY-SA 4.0",
 }
@@ -62,8 +68,15 @@ def train(config: TrainEnglishConfig, progress: Progress = print) -> dict[str, A
     inventory = collect_inventory(counts, MINIMUM)
     labels = collect_labels([*trees, *capped], tagged)
     sizes = Architecture(config.width, config.hidden, config.layers, config.windows, config.dropout)
-    network = JointNetwork(inventory, labels, sizes)
+    teacher = load_teacher(config)
+    if teacher is not None:
+        inventory, labels = teacher.reader.inventory, teacher.labels
     batcher = Batcher(inventory, labels, config.batch_words)
+    if teacher is None:
+        network = JointNetwork(inventory, labels, sizes)
+    else:
+        sample = random.sample(trees, min(MEASURED, len(trees))) + random.sample(tagged, min(MEASURED, len(tagged)))
+        network = narrowed(teacher, sizes, list(batcher.batches(sample, random)))
     trainer = Trainer(
         network,
         batcher,
@@ -72,6 +85,7 @@ def train(config: TrainEnglishConfig, progress: Progress = print) -> dict[str, A
         rate=config.rate,
         sequence_weight=config.sequence_weight,
         unknown=config.unknown,
+        teacher=teacher,
     )
     weights = sum(weight.numel() for weight in network.parameters())
     progress(f"{mixture.words()} words a pass, {config.passes} passes; {weights} weights")
@@ -92,17 +106,44 @@ def train(config: TrainEnglishConfig, progress: Progress = print) -> dict[str, A
 
     with trainer.averaged() as averaged:
         assemble(averaged.eval(), META | {"sources": list(config.sources)}).to_disk(config.out)
-    nlp = spacy.load(config.out)
-    nlp.meta["performance"] = scores = score(nlp, tests, progress)
+    scores = score(spacy.load(config.out), tests, progress)
+    nlp = spacy.load(config.out)  # the one that was scored has the tests' words in its vocabulary
+    nlp.meta["performance"] = scores
     nlp.to_disk(config.out)
-    record = {"config": _named(config), "curve": curve}
-    (config.out / "training.json").write_text(json.dumps(record, indent=1), encoding="utf-8")
+    record: dict[str, Any] = {"config": _named(config), "curve": curve}
+    if config.teacher is not None and (config.teacher / RECORD).is_file():
+        record["teacher"] = json.loads((config.teacher / RECORD).read_text(encoding="utf-8"))
+    (config.out / RECORD).write_text(json.dumps(record, indent=1), encoding="utf-8")
     return scores
+
+
+def load_teacher(config: TrainEnglishConfig) -> JointNetwork | None:
+    """The network of the pipeline in `config.teacher`, None where none is named.
+
+    Raises:
+        InputError: there is none, or the network that is to be trained cannot be taken from it.
+    """
+    if config.teacher is None:
+        return None
+    if not (config.teacher / "config.cfg").is_file():
+        raise InputError(f"--teacher {config.teacher}: holds no spaCy pipeline (no config.cfg); name another folder")
+    network = disassemble(spacy.load(config.teacher))
+    reader = network.reader
+    for name in ("width", "layers", "windows"):
+        found, wanted = getattr(reader, name), getattr(config, name)
+        if found != wanted:
+            raise InputError(f"--teacher {config.teacher}: its {name} is {found}, expected {wanted} as --{name} has it")
+    if reader.hidden < config.hidden:
+        raise InputError(
+            f"--teacher {config.teacher}: its hidden size is {reader.hidden}, expected {config.hidden} or more;"
+            " lower --hidden"
+        )
+    return network
 
 
 def _named(config: TrainEnglishConfig) -> dict[str, Any]:
     """The config with the names of files instead of their paths."""
-    settings = config.model_dump(mode="json", exclude={"out", "evaluate_only", "sources"})
+    settings = config.model_dump(mode="json", exclude={"out", "evaluate_only", "sources", "teacher"})
     paths = {name: value for name, value in config if name.endswith(("_trees", "_tags")) and isinstance(value, tuple)}
     return settings | {name: [path.name for path in value] for name, value in paths.items()}
 

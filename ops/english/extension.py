@@ -32,5 +32,11 @@ def register_extension() -> None:
 
 
 def store_tree(doc: Doc, start: int, stop: int, tree: str) -> None:
-    """Keep the tree of the sentence of the tokens from `start` to the one before `stop`; it is saved with the Doc."""
+    """Keep the tree of the sentence of the tokens from `start` to the one before `stop`; it is saved with the Doc.
+
+    Args:
+        doc: the Doc.
+        start, stop: the sentence.
+        tree: as `penn.write` writes it, under one ROOT, with a leaf for each token that is not white space.
+    """
     doc.user_data[NAME, start, stop] = tree  # type: ignore[index]

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from ops.english.labels import TreeLabels, first_places
+from ops.compiled import compiled
+from ops.english.labels import TreeLabels
 from ops.english.viterbi import CHANGES, DEPTHS, best_depths
 
 
@@ -23,25 +24,54 @@ def best_labels(
     """
     change, absolute, phrase, unary = np.split(scores, np.cumsum([CHANGES, DEPTHS, len(phrases)]), axis=1)
     depths = best_depths(absolute, change, lengths)
-    starts = (np.cumsum(lengths) - lengths).tolist()
-    own = [start + place for start, found in zip(starts, depths, strict=True) for place in range(len(found))]
-    owners = np.array(
-        [start + place for start, found in zip(starts, depths, strict=True) for place in first_places(found)],
-        np.int64,
-    )
-    names = np.zeros(len(scores), np.int64)
-    if len(owners):
-        order = np.argsort(owners, kind="stable")
-        first = np.flatnonzero(np.diff(owners[order], prepend=-1))
-        sums = np.add.reduceat(phrase[np.array(own)[order]], first)
-        names[owners[order][first]] = sums.argmax(1)
-        names[own] = names[owners]
-    chains = unary.argmax(1)
+    names = common_names(np.ascontiguousarray(phrase), first_places(depths))
+    ends = np.cumsum(lengths).tolist()
+    depth_of, name_of, chain_of = depths.tolist(), names.tolist(), unary.argmax(1).tolist()
     return [
         TreeLabels(
-            found,
-            [phrases[name] for name in names[start : start + len(found)].tolist()],
-            [unaries[chain] for chain in chains[start : start + length].tolist()],
+            depth_of[end - length : end - 1],
+            [phrases[name] for name in name_of[end - length : end - 1]],
+            [unaries[chain] for chain in chain_of[end - length : end]],
         )
-        for start, length, found in zip(starts, lengths, depths, strict=True)
+        for end, length in zip(ends, lengths, strict=True)
     ]
+
+
+@compiled
+def first_places(depths: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return for each place after a word the first place that belongs to the same phrase, `[words]`.
+
+    Args:
+        depths: after each word of sentences laid end to end, 0 after the last of each, `[words]`.
+    """
+    owners = np.empty(len(depths), np.int64)
+    path = np.empty(len(depths) + 1, np.int64)
+    height = 0
+    for place, depth in enumerate(depths):
+        while height and depths[path[height - 1]] > depth:
+            height -= 1
+        if depth == 0 or height == 0 or depths[path[height - 1]] < depth:
+            path[height] = place
+            height += 1
+        owners[place] = path[height - 1]
+        if depth == 0:
+            height = 0
+    return owners
+
+
+@compiled
+def common_names(scores: NDArray[np.float32], owners: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return for each place the column with the greatest sum over all places of its owner, `[places]`.
+
+    Args:
+        scores: of the columns at each place, `[places, columns]`.
+        owners: a place that is its own owner and not after this one, `[places]`.
+    """
+    sums = np.zeros_like(scores)
+    names = np.empty(len(owners), np.int64)
+    for place in range(len(owners)):
+        for column in range(scores.shape[1]):
+            sums[owners[place], column] += scores[place, column]
+    for place in range(len(owners)):
+        names[place] = sums[place].argmax() if owners[place] == place else names[owners[place]]
+    return names

@@ -2,9 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from ops.errors import InputError
-from ops.penn import ROOT, Tree
+from ops.penn import ROOT, Tree, escape
 
 CHAIN = "+"
 
@@ -62,8 +63,8 @@ def decode(
 ) -> Tree:
     """Return the tree of any labels over n words, under one ROOT.
 
-    A phrase takes the name at the first place between two of its children (`first_places` says which places
-    share a phrase). A depth that no two neighbours share makes no phrase.
+    A phrase takes the name at the first place between two of its children. A depth that no two neighbours share
+    makes no phrase.
 
     Args:
         words, tags: of the tokens, `[n]`.
@@ -76,13 +77,11 @@ def decode(
     """
     root = Tree(ROOT)
     path: list[tuple[int, Tree]] = [(1, root)]
-    owners = first_places(depths)
     for place, word in enumerate(words):
         leaf = _with_chain(unaries[place], Tree(tags[place], word=word))[0]
         depth = depths[place] if place < len(depths) else 1
-        owner = owners[place] if place < len(owners) else 0
         if depth > path[-1][0]:
-            top, phrase = _with_chain(phrases[owner], Tree("", [leaf]))
+            top, phrase = _with_chain(phrases[place], Tree("", [leaf]))
             path[-1][1].children.append(top)
             path.append((depth, phrase))
             continue
@@ -91,23 +90,63 @@ def decode(
             path.pop()
         if path[-1][0] < depth:
             children = path[-1][1].children
-            top, phrase = _with_chain(phrases[owner], Tree("", [children[-1]]))
+            top, phrase = _with_chain(phrases[place], Tree("", [children[-1]]))
             children[-1] = top
             path.append((depth, phrase))
     return root
 
 
-def first_places(depths: Sequence[int]) -> list[int]:
-    """Return for each place between two tokens the first place that belongs to the same phrase, `[n - 1]`."""
-    owners: list[int] = []
-    path: list[tuple[int, int]] = []
+def bracketed(
+    words: Sequence[str],
+    tags: Sequence[str],
+    depths: Sequence[int],
+    phrases: Sequence[str],
+    unaries: Sequence[str],
+) -> str:
+    """Return `penn.write` of `decode` of the same arguments, n at least 1, without the tree between.
+
+    >>> bracketed(["I", "sleep"], ["PRP", "VBP"], [2], ["S"], ["NP", "VP"])
+    '(ROOT (S (NP (PRP I)) (VP (VBP sleep))))'
+    """
+    opening = [""] * len(words)
+    closing = [""] * len(words)
+    path: list[tuple[int, int, str]] = [(1, 0, "")]  # depth, first word and closing brackets of the open phrases
+    top = 1
     for place, depth in enumerate(depths):
-        while path and path[-1][0] > depth:
-            path.pop()
-        if not path or path[-1][0] < depth:
-            path.append((depth, place))
-        owners.append(path[-1][1])
-    return owners
+        if depth > top:
+            first = place
+        elif depth < top:
+            while top > depth:
+                _, first, ends = path.pop()
+                closing[place] += ends
+                top = path[-1][0]
+            if top == depth:
+                continue
+        else:
+            continue
+        opens, ends = _chain_brackets(phrases[place])
+        opening[first] = opens + opening[first]
+        path.append((depth, first, ends))
+        top = depth
+    if words:
+        closing[-1] += "".join(ends for _, _, ends in reversed(path))
+    leaves = map(_bracketed_leaf, words, tags, unaries)
+    return f"(ROOT {' '.join(map(''.join, zip(opening, leaves, closing, strict=True)))})"
+
+
+@lru_cache(1 << 12)
+def _chain_brackets(chain: str) -> tuple[str, str]:
+    labels = chain.split(CHAIN)
+    return "".join(f"({label} " for label in labels), ")" * len(labels)
+
+
+@lru_cache(1 << 16)
+def _bracketed_leaf(word: str, tag: str, chain: str) -> str:
+    leaf = f"({tag} {escape(word)})"
+    if not chain:
+        return leaf
+    opens, ends = _chain_brackets(chain)
+    return f"{opens}{leaf}{ends}"
 
 
 def _with_chain(chain: str, bottom: Tree) -> tuple[Tree, Tree]:

@@ -16,9 +16,8 @@ from thinc.api import Model, chain
 
 from ops.english.extension import register_extension, store_tree
 from ops.english.labelling import best_labels
-from ops.english.labels import TreeLabels, decode
+from ops.english.labels import TreeLabels, bracketed
 from ops.english.segments import fill_boundaries, sentence_spans
-from ops.penn import write
 
 UNTAGGED = "XX"
 
@@ -86,12 +85,11 @@ class Constituency(TrainablePipe):  # type: ignore[misc]
         """Store the tree of each sentence, with the Doc's tags."""
         for doc, sentences in zip(docs, scores, strict=True):
             fill_boundaries(doc)
+            tokens = list(doc)
             for start, end, places, labels in sentences:
-                tokens = [doc[place] for place in places]
-                words = [token.text for token in tokens]
-                tags = [token.tag_ or UNTAGGED for token in tokens]
-                tree = decode(words, tags, labels.depths, labels.phrases, labels.unaries)
-                store_tree(doc, start, end, write(tree))
+                words = [tokens[place].text for place in places]
+                tags = [tokens[place].tag_ or UNTAGGED for place in places]
+                store_tree(doc, start, end, bracketed(words, tags, labels.depths, labels.phrases, labels.unaries))
 
 
 def _score(

@@ -5,6 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from ops.compiled import compiled
+
 DEPTHS = 28
 LOWEST_CHANGE = -24
 CHANGES = 31
@@ -20,41 +22,58 @@ def change_columns() -> NDArray[np.int64]:
     return columns
 
 
-def best_depths(absolute: NDArray[np.float32], change: NDArray[np.float32], lengths: Sequence[int]) -> list[list[int]]:
-    """Return the depths (from 1) with the greatest sum of scores for each sentence, one fewer than its words.
+def best_depths(
+    absolute: NDArray[np.float32], change: NDArray[np.float32], lengths: Sequence[int]
+) -> NDArray[np.int64]:
+    """Return the depths (from 1) with the greatest sum of scores, `[words]`; 0 after the last word of a sentence.
 
-    The depth before the first word is 1.
+    The depth before the first word is 1. Of equal sums that with the lowest depths, from the end, is taken.
 
     Args:
         absolute: log-probabilities of the depths after each word of sentences laid end to end, `[words, DEPTHS]`;
             those of a last word do not count.
         change: those of the change of depth, `[words, CHANGES]`.
-        lengths: words of each sentence.
+        lengths: words of each sentence, at least one.
     """
-    sizes = np.asarray(lengths, np.int64) - 1
-    starts = np.cumsum(sizes + 1) - sizes - 1
-    order = np.argsort(-sizes, kind="stable")
-    sizes, starts = sizes[order], starts[order]
-    columns = change_columns()
-    active = int((sizes > 0).sum())
-    longest = int(sizes[0]) if active else 0
-    arrivals = np.zeros((longest, active, DEPTHS), np.int8)
-    finals = np.zeros((active, DEPTHS), np.float32)
-    if active:
-        finals[:] = absolute[starts[:active]] + change[starts[:active]][:, columns[0]]
-    for step in range(1, longest):
-        count = int((sizes > step).sum())
-        rows = starts[:count] + step
-        scores = finals[:count, :, None] + change[rows][:, columns]
-        arrivals[step, :count] = scores.argmax(1)
-        finals[:count] = scores.max(1) + absolute[rows]
-    depths = np.zeros((longest, active), np.int64)
-    best = finals.argmax(1)
-    for step in range(longest - 1, -1, -1):
-        count = int((sizes > step).sum())
-        depths[step, :count] = best[:count] + 1
-        best[:count] = arrivals[step, np.arange(count), best[:count]]
-    found: list[list[int]] = [[] for _ in lengths]
-    for column in range(active):
-        found[order[column]] = depths[: sizes[column], column].tolist()
-    return found
+    ends = np.cumsum(np.asarray(lengths, np.int64))
+    depths = np.zeros(len(absolute), np.int64)
+    _follow(np.ascontiguousarray(absolute), np.ascontiguousarray(change), ends, depths)
+    return depths
+
+
+@compiled
+def _follow(
+    absolute: NDArray[np.float32], change: NDArray[np.float32], ends: NDArray[np.int64], depths: NDArray[np.int64]
+) -> None:
+    """Write the best depths into `depths`, `[words]`, leaving the last of each sentence."""
+    # For each difference of two depths its column of change: a step looks at them in a row.
+    columns = np.empty(2 * DEPTHS - 1, np.int64)
+    for difference in range(1 - DEPTHS, DEPTHS):
+        columns[difference + DEPTHS - 1] = min(max(difference - LOWEST_CHANGE, 0), CHANGES - 1)
+    changes = np.empty(2 * DEPTHS - 1, np.float32)
+    scores, best = np.empty(DEPTHS, np.float32), np.empty(DEPTHS, np.float32)
+    arrivals = np.empty((len(absolute), DEPTHS), np.int32)
+    start = 0
+    for end in ends:
+        last = end - 1
+        for place in range(start, last):
+            for k in range(2 * DEPTHS - 1):
+                changes[k] = change[place, columns[k]]
+            from_here = arrivals[place]
+            for depth in range(DEPTHS):
+                best[depth] = (np.float32(0) if place == start else scores[0]) + changes[depth + DEPTHS - 1]
+                from_here[depth] = 0
+            for before in range(1, DEPTHS if place > start else 1):
+                score = scores[before]
+                for depth in range(DEPTHS):
+                    value = score + changes[depth - before + DEPTHS - 1]
+                    from_here[depth] = before if value > best[depth] else from_here[depth]
+                    best[depth] = max(value, best[depth])
+            for depth in range(DEPTHS):
+                scores[depth] = best[depth] + absolute[place, depth]
+        if last > start:
+            depth = int(scores.argmax())
+            for place in range(last - 1, start - 1, -1):
+                depths[place] = depth + 1
+                depth = arrivals[place, depth]
+        start = end

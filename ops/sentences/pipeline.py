@@ -2,16 +2,19 @@
 
 import hashlib
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from spacy.language import Language
-from spacy.tokens import Doc
+from spacy.tokens import Doc, Span
 
 from ops import penn
 from ops.errors import InputError, one_line
 
 SHIPPED = "english"
 BLANK = "blank"
+TOGETHER = 256  # sentences
+_EXTENSION = "parse_string"
+_OPENING = "(ROOT "
 _ROOTS = ("ROOT", "TOP", "")
 
 
@@ -68,8 +71,14 @@ class Annotator:
         self.pipeline = load_pipeline(name)
 
     def annotate(self, texts: list[str]) -> list[Annotation]:
-        """Return each sentence's words, tags and tree, in order."""
-        return [read_annotation(doc) for doc in self.pipeline.pipe(texts, batch_size=256)]
+        """Return each sentence's words, tags and tree, in order.
+
+        Sentences of like length go through the pipeline together.
+        """
+        order = sorted(range(len(texts)), key=lambda place: len(texts[place]))
+        docs = self.pipeline.pipe((texts[place] for place in order), batch_size=TOGETHER)
+        found = dict(zip(order, map(read_annotation, docs), strict=True))
+        return [found[place] for place in range(len(texts))]
 
 
 def read_annotation(doc: Doc) -> Annotation:
@@ -86,20 +95,29 @@ def read_annotation(doc: Doc) -> Annotation:
 
 
 def _tree(doc: Doc, words: int) -> str | None:
-    from spacy.tokens import Span
-
-    if not Span.has_extension("parse_string") or not words:
+    if not Span.has_extension(_EXTENSION) or not words:
         return None
     sentences = list(doc.sents) if doc.has_annotation("SENT_START") else [doc[:]]
     try:
-        found = [str(sentence._.parse_string or "") for sentence in sentences if sentence.text.strip()]
+        kept = [_kept(sentence) for sentence in sentences]
+        found = [(s._.parse_string, tree) for s, tree in zip(sentences, kept, strict=True) if tree or s.text.strip()]
     except Exception:
         return None  # benepar's own extension raises where its component did not run
+    # What the shipped parser keeps in the Doc is written as it is to be, with a leaf for each word.
+    own = [tree for given, tree in found if tree and given is tree]
+    if own and len(own) == len(found):
+        return f"(ROOT {' '.join(tree[len(_OPENING) : -1] for tree in own)})"
     try:
-        trees = [penn.read(tree) for tree in found]
+        trees = [penn.read(str(given or "")) for given, _ in found]
     except InputError:
         return None
     if not trees or sum(len(penn.leaves(tree)) for tree in trees) != words:
         return None
     inside = [part for tree in trees for part in (tree.children if tree.label in _ROOTS else [tree])]
     return f"(ROOT {' '.join(penn.write(part) for part in inside)})"
+
+
+def _kept(sentence: Span) -> str | None:
+    user_data: dict[Any, Any] = sentence.doc.user_data
+    tree: str | None = user_data.get((_EXTENSION, sentence.start, sentence.end))
+    return tree

@@ -39,6 +39,7 @@ def test_one_call_trains_writes_and_scores(files, tmp_path):
     assert set(scores["a.mrg"]) == {"gold_tokens", "raw_text"}
     nlp = spacy.load(tmp_path / "out")
     assert nlp.meta["performance"] == scores
+    assert "home" not in nlp.vocab.strings
     assert nlp.meta["sources"] == ["mine"]
     assert next(nlp("hello there").sents)._.parse_string.startswith("(ROOT ")
     record = json.loads((tmp_path / "out" / "training.json").read_text())
@@ -78,3 +79,25 @@ def test_wrong_calls_are_refused(files, tmp_path):
         train(TrainEnglishConfig(**files | {"train_trees": (tmp_path / "none.mrg",)}, out=tmp_path))
     with pytest.raises(ValidationError, match="passes"):
         TrainEnglishConfig(passes=0)
+
+
+def test_a_narrower_pipeline_is_taken_from_a_teacher(files, tmp_path):
+    teacher = tmp_path / "teacher"
+    train(TrainEnglishConfig(**files, out=teacher), lambda line: None)
+    narrow = files | {"hidden": 4, "passes": 1, "teacher": teacher, "own_trees": 0.0}
+    train(TrainEnglishConfig(**narrow, out=tmp_path / "out"), lambda line: None)
+    nlp = spacy.load(tmp_path / "out")
+    assert next(nlp("hello there").sents)._.parse_string.startswith("(ROOT ")
+    assert nlp.get_pipe("tagger").labels == spacy.load(teacher).get_pipe("tagger").labels
+    record = json.loads((tmp_path / "out" / "training.json").read_text())
+    assert (record["config"]["hidden"], record["teacher"]["config"]["hidden"]) == (4, 8)
+    assert str(tmp_path) not in (tmp_path / "out" / "training.json").read_text()
+
+    for changes, found in (
+        ({"width": 13}, "its width is 12, expected 13 as --width has it"),
+        ({"layers": 1}, "its layers is 2, expected 1 as --layers has it"),
+        ({"hidden": 9}, "its hidden size is 8, expected 9 or more; lower --hidden"),
+        ({"teacher": tmp_path / "none"}, "holds no spaCy pipeline"),
+    ):
+        with pytest.raises(InputError, match=found):
+            train(TrainEnglishConfig(**narrow | changes, out=tmp_path / "out"), lambda line: None)

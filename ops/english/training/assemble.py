@@ -4,13 +4,15 @@ from typing import Any
 
 import numpy as np
 import spacy
+import torch
 from spacy.language import Language
 from torch import nn
 
 from ops.english import encoder, parser
-from ops.english.training.model import JointNetwork
+from ops.english.training.batches import Labels
+from ops.english.training.model import Architecture, JointNetwork
 
-__all__ = ["assemble", "encoder", "parser"]
+__all__ = ["assemble", "disassemble", "encoder", "parser"]
 
 WHITE_SPACE = "_SP"
 CERTAIN = 1e4
@@ -51,6 +53,23 @@ def assemble(network: JointNetwork, meta: dict[str, Any]) -> Language:
     constituency.model.get_ref("heads").set_param("b", bias)
     nlp._link_components()
     return nlp
+
+
+@torch.no_grad()
+def disassemble(nlp: Language) -> JointNetwork:
+    """Return the network of a pipeline that `assemble` made."""
+    reader = nlp.get_pipe("tok2vec").model.shims[0]._model  # type: ignore[attr-defined]
+    tagger: Any = nlp.get_pipe("tagger")
+    constituency: Any = nlp.get_pipe("constituency")
+    labels = Labels(list(tagger.labels[:-1]), constituency.phrases, constituency.unaries)
+    sizes = Architecture(reader.width, reader.hidden, reader.layers, reader.windows, 0.0)
+    network = JointNetwork(reader.inventory, labels, sizes)
+    network.reader.load_state_dict(reader.state_dict())
+    output, heads = tagger.model.get_ref("output_layer"), constituency.model.get_ref("heads")
+    for mine, theirs in ((network.tagger, output), (network.parser, heads)):
+        mine.weight.copy_(torch.tensor(theirs.get_param("W")[: mine.out_features, :-1]))
+        mine.bias.copy_(torch.tensor(theirs.get_param("b")[: mine.out_features]))
+    return network.eval()
 
 
 def _with_space_column(head: nn.Linear) -> tuple["np.ndarray[Any, np.dtype[np.float32]]", Any]:

@@ -7,7 +7,8 @@ from random import Random
 import torch
 from torch import nn
 
-from ops.english.training.batches import Batcher
+from ops.english.training.batches import Batch, Batcher
+from ops.english.training.distillation import soft_loss
 from ops.english.training.losses import loss
 from ops.english.training.model import JointNetwork
 from ops.english.training.treebank import Sentence
@@ -28,6 +29,7 @@ class Trainer:
         rate: the highest learning rate.
         sequence_weight: weight of the sequence of depths in the loss.
         unknown: a word that occurs n times is made unknown with the chance `unknown / (unknown + n)`.
+        teacher: a network whose scores are learnt beside the labels, as much as they; `network` comes from it.
     """
 
     def __init__(
@@ -40,16 +42,19 @@ class Trainer:
         rate: float,
         sequence_weight: float,
         unknown: float,
+        teacher: JointNetwork | None = None,
     ) -> None:
         self.network = network
+        self._teacher = teacher
         self._batcher = batcher
         self._steps = steps
         self._done = 0
         self._rate = rate
         self._sequence_weight = sequence_weight
-        for table in network.modules():
-            if isinstance(table, nn.Embedding):
-                nn.init.normal_(table.weight, std=0.3)
+        if teacher is None:
+            for table in network.modules():
+                if isinstance(table, nn.Embedding):
+                    nn.init.normal_(table.weight, std=0.3)
         self._unknown = torch.zeros(network.reader.inventory.sizes()["word"])
         rows = batcher.inventory.rows(counts)[:, 0]
         self._unknown.index_add_(0, torch.from_numpy(rows).long(), torch.tensor(list(counts.values())).float())
@@ -65,6 +70,7 @@ class Trainer:
         self.network.train()
         total, words = 0.0, 0
         for batch in self._batcher.batches(sentences, random):
+            taught = self._taught(batch)
             word = batch.rows[:, 0]
             word *= torch.rand(len(word)) >= self._unknown[word.long()]
             self._done += 1
@@ -73,6 +79,8 @@ class Trainer:
                 group["lr"] = self._rate * min(1.0, self._done / WARM_UP) * left + 1e-5
             tags, scores = self.network(batch)
             value = loss(tags, scores, self.network.heads, batch, self._sequence_weight)
+            if taught is not None:
+                value = value + soft_loss(tags, scores, *taught, self.network.heads)
             self._optimizer.zero_grad()
             value.backward()  # type: ignore[no-untyped-call]
             nn.utils.clip_grad_norm_(self._weights, LARGEST_GRADIENT)
@@ -92,6 +100,14 @@ class Trainer:
             yield self.network
         finally:
             self._exchange()
+
+    @torch.no_grad()
+    def _taught(self, batch: Batch) -> tuple[torch.Tensor, torch.Tensor] | None:
+        """Return the teacher's scores, no word hidden from it."""
+        if self._teacher is None:
+            return None
+        found: tuple[torch.Tensor, torch.Tensor] = self._teacher.eval()(batch)
+        return found
 
     @torch.no_grad()
     def _exchange(self) -> None:

@@ -5,12 +5,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ops.english.labels import decode, encode, first_places
+from ops.english.labels import bracketed, decode, encode
 from ops.english.training.bracketing import Agreement, agreement
 from ops.english.training.treebank import read_trees
 from ops.errors import InputError
 from ops.penn import leaves, read, write
-from tests.unit.english.strategies import TREES
+from tests.unit.english.strategies import TREES, WORDS
 
 DATA = os.environ.get("ATLAS_TEST_DATA")
 
@@ -54,10 +54,6 @@ def test_a_depth_that_is_skipped_makes_no_phrase():
     assert write(tree) == "(ROOT (Y (X (A a) (B b)) (Z (C c))))"
 
 
-def test_places_of_one_phrase():
-    assert first_places([2, 3, 2, 1, 2, 2]) == [0, 1, 0, 3, 4, 4]
-
-
 @settings(deadline=None)
 @given(TREES)
 def test_decoding_undoes_encoding(tree):
@@ -70,6 +66,19 @@ def test_any_depths_give_a_tree_with_every_word(depths):
     words = [str(place) for place in range(len(depths) + 1)]
     tree = decode(words, ["NN"] * len(words), depths, ["X"] * len(depths), [""] * len(words))
     assert [leaf.word for leaf in leaves(read(write(tree)))] == words
+
+
+NAMES = st.sampled_from(["S", "NP+VP", "PP+NP+NP"])
+LABELLED = st.tuples(WORDS, st.sampled_from(["NN", "-LRB-", ""]), st.integers(1, 9), NAMES, NAMES | st.just(""))
+
+
+@settings(deadline=None)
+@given(st.lists(LABELLED, min_size=1, max_size=30))
+def test_brackets_without_a_tree_are_those_of_the_tree(labelled):
+    words, tags, depths, phrases, unaries = (list(column) for column in zip(*labelled, strict=True))
+    words[0] += "("
+    arguments = words, tags, depths[:-1], phrases[:-1], unaries
+    assert bracketed(*arguments) == write(decode(*arguments))
 
 
 @pytest.mark.skipif(not DATA, reason="ATLAS_TEST_DATA is not set")

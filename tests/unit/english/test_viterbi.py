@@ -38,8 +38,10 @@ def test_no_other_depths_score_higher(seed, lengths):
     absolute, change = scores(seed, sum(lengths))
     absolute[:, 5:] = -1e6
     start = 0
-    for length, found in zip(lengths, best_depths(absolute, change, lengths), strict=True):
-        assert len(found) == length - 1
+    together = best_depths(absolute, change, lengths)
+    for length in lengths:
+        *found, after = together[start : start + length].tolist()
+        assert after == 0
         own = absolute[start:], change[start:]
         best = max(value(*own, depths) for depths in product(range(1, 6), repeat=length - 1))
         assert value(*own, found) == pytest.approx(best, abs=1e-4)
@@ -51,11 +53,17 @@ def test_sentences_do_not_touch_each_other():
     absolute, change = scores(0, sum(lengths))
     together = best_depths(absolute, change, lengths)
     start = 0
-    for length, found in zip(lengths, together, strict=True):
-        assert best_depths(absolute[start : start + length], change[start : start + length], [length]) == [found]
+    for length in lengths:
+        own = slice(start, start + length)
+        assert best_depths(absolute[own], change[own], [length]).tolist() == together[own].tolist()
         start += length
 
 
+def test_of_equal_sums_the_lowest_depths_are_taken():
+    found = best_depths(np.zeros((4, DEPTHS), np.float32), np.zeros((4, CHANGES), np.float32), [4])
+    assert found.tolist() == [1, 1, 1, 0]
+
+
 def test_nothing_to_do():
-    assert best_depths(np.zeros((0, DEPTHS), np.float32), np.zeros((0, CHANGES), np.float32), []) == []
-    assert best_depths(*scores(0, 2), [1, 1]) == [[], []]
+    assert best_depths(np.zeros((0, DEPTHS), np.float32), np.zeros((0, CHANGES), np.float32), []).tolist() == []
+    assert best_depths(*scores(0, 2), [1, 1]).tolist() == [0, 0]

@@ -92,6 +92,30 @@ def test_brackets_as_words(trees: dict[str, str | None]) -> None:
     assert read_annotation(doc(["(", "a", ")"])).tree == "(ROOT (PRN (-LRB- -LRB-) (NN a) (-RRB- -RRB-)))"
 
 
+def test_a_tree_that_the_shipped_parser_keeps_is_the_one_that_reading_it_gives() -> None:
+    texts = ["A ( b ) c.", "I sleep.", "", " \n", "No.", "-LRB- x", "a\u3000b", "I sleep. \n\n No (no).  "]
+    pipeline = Annotator("english").pipeline
+    pipeline.add_pipe("sentencizer", first=True)
+    given = Span.get_extension("parse_string")
+    for found in pipeline.pipe(texts):
+        kept = read_annotation(found)
+        # With a space before it a tree is no longer the one that is kept.
+        Span.set_extension("parse_string", getter=lambda span: f" {given[2](span)}", force=True)
+        try:
+            assert read_annotation(found) == kept
+        finally:
+            Span.set_extension("parse_string", getter=given[2], force=True)
+        assert (kept.tree is None) == (not kept.words)
+
+
+def test_annotations_come_in_the_order_of_the_texts() -> None:
+    annotator = Annotator("english")
+    texts = ["The old man saw the boats.", "Yes", "", "I sleep.", "No one saw the old man on the river."] * 3
+    found = annotator.annotate(texts)
+    assert found == [annotator.annotate([text])[0] for text in texts]
+    assert [" ".join(words) for words, _, _ in found[:4]] == ["The old man saw the boats .", "Yes", "", "I sleep ."]
+
+
 def test_the_blank_pipeline_gives_words_alone() -> None:
     found = Annotator("blank").annotate(["Don't go.", "", " a  b "])
     assert found == [

@@ -1,7 +1,7 @@
 import spacy
 from spacy.tokens import Doc
 
-from ops.english.training.assemble import assemble
+from ops.english.training.assemble import assemble, disassemble
 from ops.english.training.evaluation import sentence_of_doc
 from ops.penn import write
 from tests.unit.english import small
@@ -30,3 +30,12 @@ def test_white_space_never_takes_a_tag_of_words_nor_words_its_tag():
     nlp = assemble(small.network(), {})
     doc = nlp(Doc(nlp.vocab, words=["the", " ", "dog", "\n", "zzz"]))
     assert [token.tag_ == "_SP" for token in doc] == [False, True, False, True, False]
+
+
+def test_the_network_comes_back_out_of_the_pipeline():
+    network = small.network()
+    again = disassemble(assemble(network, {}))
+    assert again.labels == network.labels
+    weights = again.state_dict()
+    assert weights.keys() == network.state_dict().keys()
+    assert all(weight.equal(weights[name]) for name, weight in network.state_dict().items())

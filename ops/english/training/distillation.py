@@ -1,0 +1,101 @@
+"""A narrower network out of a trained one, and what it then learns from that one's scores."""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+from torch.nn.functional import cross_entropy
+
+from ops.english.training.batches import Batch
+from ops.english.training.model import Architecture, JointNetwork
+
+RIDGE = 1e-4
+WAYS = ("", "_reverse")
+WEIGHTS = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
+
+
+def soft_loss(
+    tags: Tensor, scores: Tensor, teacher_tags: Tensor, teacher_scores: Tensor, heads: Sequence[int]
+) -> Tensor:
+    """Return the cross-entropy per word with what a teacher predicts, summed over the heads.
+
+    Args:
+        tags, teacher_tags: scores, `[words, tags]`.
+        scores, teacher_scores: of the parser's heads side by side, `[words, sum of heads]`.
+        heads: outputs of each head.
+    """
+    mine = [tags, *scores.split(list(heads), -1)]  # type: ignore[no-untyped-call]
+    theirs = [teacher_tags, *teacher_scores.split(list(heads), -1)]  # type: ignore[no-untyped-call]
+    parts = (cross_entropy(one, other.softmax(-1)) for one, other in zip(mine, theirs, strict=True))
+    return torch.stack(list(parts)).sum()
+
+
+@torch.no_grad()
+def narrowed(teacher: JointNetwork, sizes: Architecture, batches: Sequence[Batch]) -> JointNetwork:
+    """Return a network with the teacher's words and CNN and, of its BiLSTM, the units that carry most.
+
+    What a unit carries is the variance of its output times the squares of the weights on it, as a share of the
+    sum over all units, added up over all that reads it. The weights on the units that stay are fitted by least
+    squares, so that what reads them gets nearly what it got from all.
+
+    Args:
+        teacher: a network of the same width, windows and layers.
+        sizes: of the new one, its `hidden` no more than the teacher's.
+        batches: sentences that the outputs of units are measured on.
+    """
+    old = teacher.reader
+    student = JointNetwork(old.inventory, teacher.labels, sizes).eval()
+    outputs = _outputs(teacher, batches)
+    below = torch.stack(outputs).cumsum(0).unbind()  # what stands above each layer
+    readings = [(below[-1], torch.cat([teacher.tagger.weight, teacher.parser.weight]))]
+    for layer, lstm in enumerate(old.lstms):
+        readings.append((outputs[layer], torch.cat([lstm.get_parameter(f"weight_hh_l0{way}") for way in WAYS], 1)))
+        if layer:
+            inputs = torch.cat([lstm.get_parameter(f"weight_ih_l0{way}") for way in WAYS])
+            readings.append((below[layer - 1], inputs))
+    carried = torch.zeros(2 * old.hidden)
+    for values, weights in readings:
+        share = values.var(0) * weights.square().sum(0)
+        carried += share / share.sum()
+    ways = [half.topk(sizes.hidden).indices.sort().values for half in carried.split(old.hidden)]
+    kept = torch.cat([ways[0], old.hidden + ways[1]])
+
+    student.reader.words.load_state_dict(old.words.state_dict())
+    student.reader.convolutions.load_state_dict(old.convolutions.state_dict())
+    for layer, (lstm, narrow) in enumerate(zip(old.lstms, student.reader.lstms, strict=True)):
+        own = outputs[layer].split(old.hidden, 1)
+        for way, units, values in zip(WAYS, ways, own, strict=True):
+            gates = torch.cat([units + gate * old.hidden for gate in range(4)])
+            taken = {name: lstm.get_parameter(f"{name}_l0{way}")[gates] for name in WEIGHTS}
+            taken["weight_hh"] = _fitted(taken["weight_hh"], values, units)
+            if layer:
+                taken["weight_ih"] = _fitted(taken["weight_ih"], below[layer - 1], kept)
+            for name, weights in taken.items():
+                narrow.get_parameter(f"{name}_l0{way}").copy_(weights)
+    for mine, theirs in ((student.tagger, teacher.tagger), (student.parser, teacher.parser)):
+        mine.weight.copy_(_fitted(theirs.weight, below[-1], kept))
+        mine.bias.copy_(theirs.bias)
+    return student
+
+
+def _outputs(network: JointNetwork, batches: Sequence[Batch]) -> list[Tensor]:
+    """Return what each layer of the BiLSTM adds for each word of the batches, `[words, 2 * hidden]` each."""
+    found: list[list[Tensor]] = [[] for _ in network.reader.lstms]
+    hooks = [
+        lstm.register_forward_hook(lambda _, inputs, output, own=own: own.append(output[0].data))
+        for lstm, own in zip(network.reader.lstms, found, strict=True)
+    ]
+    for batch in batches:
+        network.eval()(batch)
+    for hook in hooks:
+        hook.remove()
+    return [torch.cat(own) for own in found]
+
+
+def _fitted(weights: Tensor, values: Tensor, kept: Tensor) -> Tensor:
+    """Return weights on the kept columns of values whose product is nearest to that of all, `[outputs, kept]`."""
+    x = values[:, kept].double()
+    gram = x.T @ x
+    gram += RIDGE * gram.diagonal().mean() * torch.eye(len(kept))
+    fitted: Tensor = torch.linalg.solve(gram, x.T @ (values.double() @ weights.double().T)).T.float()
+    return fitted
