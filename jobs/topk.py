@@ -85,7 +85,7 @@ def do(config: TopkConfig, record: "Run", facts: "ModelFacts", tokenizer: "Token
     from jobs.stage.layout import shard_file
     from jobs.stage.times import Times
     from jobs.steps.topk_merge import account, merge_ranges, write_activations, write_unscored
-    from jobs.steps.topk_score import ScoreArgs, pilot_step, read_widths, score_shards
+    from jobs.steps.topk_score import ScoreArgs, needs_equal_lengths, pilot_step, read_widths, score_shards
     from ops.model.activations import ScoreOptions, Scorer
     from ops.sampling import ACTIVATIONS, draw
     from ops.topk.neurons import Neurons
@@ -119,6 +119,8 @@ def do(config: TopkConfig, record: "Run", facts: "ModelFacts", tokenizer: "Token
         print("topk: scoring a pilot for the histograms' edges", file=sys.stderr)
         with times.of("pilot"):
             job.stage.do(pilot, todo=missing)
+    if needs_equal_lengths(store):
+        print(f"topk: padding changes what a {facts.model_type} computes: batches of equal length", file=sys.stderr)
     neurons = Neurons(read_widths(store))
     sampled = shards.split(draw(shards.sentences, config.activation_sample, config.seed, ACTIVATIONS))
     for attempt in range(1, ATTEMPTS + 1):

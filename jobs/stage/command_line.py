@@ -3,15 +3,14 @@
 import os
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Annotated, Any
 
 import cyclopts
-import yaml
 from pydantic import BaseModel, ValidationError, create_model
 
 from jobs.engine.item import EngineError
 from jobs.stage.config import PRESETS, Config
+from jobs.stage.yaml_file import read_yaml
 from ops.errors import InputError, disk_full, one_line
 
 
@@ -78,7 +77,7 @@ def resolve(config: type[Config], job: str, flags: dict[str, Any]) -> Config:
     Raises:
         InputError: an unknown key, a value that does not fit, or a file that cannot be read.
     """
-    file = read_yaml(flags["config"], config, job) if flags.get("config") else {}
+    file = _from_file(flags["config"], config, job) if flags.get("config") else {}
     preset = flags.get("preset", file.get("preset"))
     sizes = {k: v for k, v in PRESETS.get(str(preset), {}).items() if k in config.model_fields}
     try:
@@ -87,30 +86,10 @@ def resolve(config: type[Config], job: str, flags: dict[str, Any]) -> Config:
         raise InputError(_explain(error, job)) from error
 
 
-def read_yaml(path: str, config: type[BaseModel], job: str) -> dict[str, Any]:
-    """Read a YAML file of options.
-
-    Raises:
-        InputError: it is missing, is not a mapping, or holds an unknown key.
-    """
+def _from_file(path: str, config: type[BaseModel], job: str) -> dict[str, Any]:
+    held = read_yaml(path, config, job)
     try:
-        value = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"--config {path}: cannot be read ({one_line(error)})") from error
-    except yaml.YAMLError as error:
-        raise InputError(f"--config {path}: is not YAML ({one_line(error)})") from error
-    if value is None:
-        return {}
-    if not isinstance(value, dict):
-        raise InputError(f"--config {path}: holds a {type(value).__name__}, expected keys and values")
-    value = {str(key).replace("-", "_"): held for key, held in value.items()}
-    for key in value:
-        if key not in config.model_fields:
-            raise InputError(
-                f"--config {path}: unknown key {key!r}; {job} knows {', '.join(sorted(config.model_fields))}"
-            )
-    try:
-        return {k: getattr(config.model_validate({k: v}), k) for k, v in value.items()}
+        return {name: getattr(config.model_validate({name: value}), name) for name, value in held.items()}
     except ValidationError as error:
         raise InputError(f"--config {path}: {_explain(error, job, flags=False)}") from error
 

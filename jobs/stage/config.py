@@ -5,7 +5,7 @@ Nothing heavy is imported here: a job's `--help` reads these classes and answers
 
 from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator
 
 from ops.sources.presets import PRESETS as CORPORA
 
@@ -18,6 +18,7 @@ PAPER: dict[str, Any] = {
     "pack": 128,
 }
 SMALL: dict[str, Any] = {"k": 100, "baseline_size": None, "activation_sample": 1_000, "shard_size": 2_000}
+MOST = 10**15  # of any number
 PRESETS: dict[str, dict[str, Any]] = {"small": SMALL, "paper": PAPER}
 
 
@@ -57,6 +58,14 @@ class JobConfig(BaseModel):
         + ". ".join(f"{p}: {preset_sizes(p)}" for p in PRESETS),
     )
     config: str | None = Field(None, description="YAML file whose keys are these options, with _ for -")
+
+    @field_validator("*")
+    @classmethod
+    def _is_countable(cls, value: Any) -> Any:
+        """Refuse a number that no table could hold."""
+        if isinstance(value, int | float) and abs(value) >= MOST:
+            raise ValueError(f"is too large; a number is less than {MOST:,}")
+        return value
 
 
 class StageConfig(JobConfig):

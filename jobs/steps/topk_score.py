@@ -20,6 +20,7 @@ from ops.corpus.read_shard import read_shard
 from ops.errors import InputError
 from ops.model.activations import ScoreOptions, Scorer
 from ops.model.batches import encode_batches
+from ops.model.check_states import check_layers, padding_leaks, spread_lengths
 from ops.model.load import ModelFacts
 from ops.model.tokenizer import Tokenizer, Tokens
 from ops.reducers.histogram import edges_from_pilot
@@ -49,7 +50,8 @@ class ScoreArgs:
 def prepare_shard(item: Item, args: ScoreArgs) -> list[tuple[Ids, list[Tokens]]]:
     """Read and tokenize one shard, batch by batch, on cores of its own (with GPUs)."""
     corpus = read_shard(Store(args.out), item["shard"])
-    return list(encode_batches(*corpus, Tokenizer(args.facts), args.token_budget))
+    alike = needs_equal_lengths(Store(args.out))
+    return list(encode_batches(*corpus, Tokenizer(args.facts), args.token_budget, alike))
 
 
 def pilot_step(job: CorpusPass, args: ScoreArgs, at_most: int) -> Step:
@@ -61,8 +63,17 @@ def pilot_step(job: CorpusPass, args: ScoreArgs, at_most: int) -> Step:
 
 def read_widths(store: Store) -> tuple[int, ...]:
     """Return the units of each layer, as the pilot found them."""
+    return tuple(_read_footer(store, b"atlas.widths"))
+
+
+def needs_equal_lengths(store: Store) -> bool:
+    """Tell whether padding changes what the model computes, as the pilot found."""
+    return bool(_read_footer(store, b"atlas.alike"))
+
+
+def _read_footer(store: Store, key: bytes) -> Any:
     with store.parquet(pilot_file().path) as file:
-        return tuple(json.loads(file.schema_arrow.metadata[b"atlas.widths"]))
+        return json.loads(file.schema_arrow.metadata.get(key, b"null"))
 
 
 def score_shards(job: CorpusPass, args: ScoreArgs, sampled: list[Ids]) -> list[Item]:
@@ -99,8 +110,9 @@ class PilotScorer:
         parts = [read_shard(self.store, i, rows) for i, rows in enumerate(shards.split(ids)) if len(rows)]
         sent_ids, n_tokens = (np.concatenate([p[column] for p in parts]) for column in (0, 2))
         texts = [text for p in parts for text in p[1]]
+        alike = self._check([texts[i] for i in spread_lengths(n_tokens.tolist())])
         blocks = []
-        for _, tokens in encode_batches(sent_ids, texts, n_tokens, self.tokenizer, self.args.token_budget):
+        for _, tokens in encode_batches(sent_ids, texts, n_tokens, self.tokenizer, self.args.token_budget, alike):
             values, finite, _ = score_batch(self.scorer, tokens)
             blocks.append(values[finite].cpu())
         pilot = torch.cat(blocks)
@@ -114,9 +126,16 @@ class PilotScorer:
         footer = {
             **pilot_file().footer(self.args.fingerprint, len(edges)),
             b"atlas.widths": json.dumps(self.scorer.widths()).encode(),
+            b"atlas.alike": json.dumps(alike).encode(),
         }
         self.store.commit(pilot_file().path, lambda path: topk_partial.write_table(path, table, footer))
         return {"sentences": len(ids)}
+
+    def _check(self, texts: list[str]) -> bool:
+        """Refuse a model whose states are not what they seem; tell whether it needs batches of equal length."""
+        tokens = self.tokenizer.encode(texts)
+        check_layers(self.scorer, tokens)
+        return padding_leaks(self.scorer, tokens)
 
 
 class ShardWorker:
@@ -127,6 +146,7 @@ class ShardWorker:
         self.tokenizer = Tokenizer(args.facts)
         with self.store.parquet(pilot_file().path) as file:
             edges = topk_partial.read_matrix(file.read(), "edges")
+        self.alike = needs_equal_lengths(self.store)
         self.newer_bounds: Callable[[], tuple[Floats, Floats] | None] = lambda: None
         if args.sharing:
             self.newer_bounds = BoundReader(self.store, args.fingerprint, len(edges))
@@ -140,7 +160,7 @@ class ShardWorker:
         batches: Batches
         if prepared is None:
             corpus = read_shard(self.store, item["shard"])
-            batches = encode_batches(*corpus, self.tokenizer, self.args.token_budget)
+            batches = encode_batches(*corpus, self.tokenizer, self.args.token_budget, self.alike)
         else:
             batches = iter(prepared)
         first, stop = item["span"]

@@ -35,6 +35,7 @@ class Scorer:
     def __init__(self, facts: ModelFacts, options: ScoreOptions, pad_id: int = 0) -> None:
         set_numerics(options.device, options.threads)
         self.options = options
+        self.name = facts.name
         self.pad_id = pad_id
         self.device = torch.device(options.device)
         self.reader = SiteReader(load_model(facts, options.device, options.dtype), facts.layers, options.site)

@@ -15,7 +15,9 @@ from ops.shards import Ids
 _BATCHES_PER_BUDGET = 64  # What a batch costs whatever it holds: on a CPU about 32 of 2,048 tokens' time (measured).
 
 
-def length_batches(n_tokens: npt.NDArray[np.integer], budget: int) -> Iterator[npt.NDArray[np.int64]]:
+def length_batches(
+    n_tokens: npt.NDArray[np.integer], budget: int, alike: bool = False
+) -> Iterator[npt.NDArray[np.int64]]:
     """Return the row numbers of each batch, longest sentences first; a function of the lengths and the budget alone.
 
     Of all ways to cut the sentences, sorted by length, into batches within the budget, this is the one that costs
@@ -24,9 +26,15 @@ def length_batches(n_tokens: npt.NDArray[np.integer], budget: int) -> Iterator[n
     Args:
         n_tokens: tokens of each sentence, special ones included, `[sentences]`.
         budget: most tokens of a batch, padding included; a longer sentence makes a batch of its own.
+        alike: let a batch hold sentences of one length alone, so that there is no padding.
     """
     order = np.argsort(-n_tokens.astype(np.int64), kind="stable")
     lengths = np.maximum(n_tokens[order].astype(np.int64), 1)
+    if alike:
+        for same in np.split(order, np.flatnonzero(np.diff(lengths)) + 1):
+            most = max(budget // max(int(n_tokens[same[0]]), 1), 1) if len(same) else 1
+            yield from (same[first : first + most] for first in range(0, len(same), most))
+        return
     first = _last_batch_starts(lengths, budget, max(budget // _BATCHES_PER_BUDGET, 1))
     stop = len(order)
     batches = []
@@ -56,7 +64,7 @@ def _last_batch_starts(lengths: npt.NDArray[np.int64], budget: int, own: int) ->
 
 
 def encode_batches(
-    sent_ids: Ids, texts: list[str], n_tokens: Ids, tokenizer: Tokenizer, budget: int
+    sent_ids: Ids, texts: list[str], n_tokens: Ids, tokenizer: Tokenizer, budget: int, alike: bool = False
 ) -> Iterator[tuple[Ids, list[Tokens]]]:
     """Return each batch's sentence ids and tokens; the next batch is tokenized while one is in use.
 
@@ -67,9 +75,9 @@ def encode_batches(
         texts: the sentences.
         n_tokens: tokens of each sentence, special ones included, `[sentences]`.
         tokenizer: the model's tokenizer.
-        budget: most tokens of a batch, as `length_batches` takes it.
+        budget, alike: as `length_batches` takes them.
     """
-    rows = list(length_batches(n_tokens, budget))
+    rows = list(length_batches(n_tokens, budget, alike))
     with ThreadPoolExecutor(1) as ahead:
 
         def start(i: int) -> Future[list[Tokens]]:

@@ -53,7 +53,13 @@ class Pooler:
         self.last = torch.where(counted, place, -1).amax(1)
 
     def __call__(self, states: torch.Tensor) -> torch.Tensor:
-        """Return `states`, `[sentences, tokens, units]` of any float type, pooled to `[sentences, units]` float32."""
+        """Return `states`, `[sentences, tokens, units]` of any float type, pooled to `[sentences, units]` float32.
+
+        Raises:
+            ValueError: they are of other tokens than those that count, as where a model pads further by itself.
+        """
+        if states.dim() != 3 or states.shape[:2] != self.counted.shape:
+            raise ValueError(f"states {tuple(states.shape)} for {tuple(self.counted.shape)} tokens")
         if self.pool == "cls":
             return states[:, 0].float()
         if self.pool == "last":

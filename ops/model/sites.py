@@ -39,6 +39,8 @@ _FEED_FORWARD_OUTPUT = (
     "fc2",
 )
 
+_WITHOUT_HOOKS = ("albert", "flaubert", "squeezebert", "xlm", "xlnet")
+
 
 class SiteReader:
     """Reads one site of every layer of a model, in one forward pass.
@@ -66,8 +68,12 @@ class SiteReader:
             self._site_modules = [_find_module(model, layer, site) for layer in self._layer_modules]
 
     def read(self, inputs: dict[str, torch.Tensor], take: Callable[[torch.Tensor], torch.Tensor]) -> list[torch.Tensor]:
-        """Run the model and return `take(states)` for each layer, the states being `[sentences, tokens, units]`."""
+        """Run the model and return `take(states)` for each layer, the states being `[sentences, tokens, units]`.
+
+        Where a model pads further by itself (Longformer, BigBird), those places are left out.
+        """
         shape = inputs["input_ids"].shape
+        take = _cut(take, shape[1])
         if self.site == "hidden" and self._layer_modules is None:
             states = self.model(**inputs, output_hidden_states=True).hidden_states
             return [take(s) for s in states[1:]]
@@ -94,7 +100,7 @@ class SiteReader:
 
 def _output_hook(found: dict[int, torch.Tensor], i: int, take: Callable[[torch.Tensor], torch.Tensor]) -> Any:
     def hook(module: nn.Module, args: Any, output: Any) -> None:
-        found[i] = take(output[0] if isinstance(output, tuple) else output)
+        found[i] = take(output[0] if isinstance(output, tuple | list) else output)
 
     return hook
 
@@ -106,19 +112,24 @@ def _input_hook(found: dict[int, torch.Tensor], i: int, take: Callable[[torch.Te
     return hook
 
 
+def _cut(take: Callable[[torch.Tensor], torch.Tensor], tokens: int) -> Callable[[torch.Tensor], torch.Tensor]:
+    return lambda states: take(states[:, :tokens] if states.dim() == 3 else states)
+
+
 def _unfolded(
     take: Callable[[torch.Tensor], torch.Tensor], shape: torch.Size
 ) -> Callable[[torch.Tensor], torch.Tensor]:
     """Return `take` for states whose sentences and tokens an architecture may have folded into one axis."""
-    return lambda states: take(states.view(*shape, states.shape[-1]))
+    return lambda states: take(states if states.dim() == 3 else states.view(*shape, states.shape[-1]))
 
 
 def _find_layers(model: nn.Module, layers: int) -> list[nn.Module] | None:
     """Return the layers, or None where hooks on them would not do.
 
-    ALBERT runs one shared layer again and again; inside XLNet tokens come before sentences.
+    ALBERT runs one shared layer again and again; inside XLNet tokens come before sentences, and inside SqueezeBERT
+    after units; what stands in XLM's and FlauBERT's lists are parts of layers.
     """
-    if getattr(getattr(model, "config", None), "model_type", "") in ("albert", "xlnet"):
+    if getattr(getattr(model, "config", None), "model_type", "") in _WITHOUT_HOOKS:
         return None
     return layer_list(model, layers)
 

@@ -47,12 +47,45 @@ def test_what_wins_over_what(tmp_path: Path) -> None:
         (["stray"], "stray"),
         (["--corpus"], "--corpus"),
         (["--k", "1", "--k", "2"], "--k"),
+        (["--limit", "9" * 30], "is too large"),
+        (["--workers", "9" * 30], "--workers"),
+        (["--near-dedup", "inf"], "--near-dedup"),
     ],
 )
 def test_wrong_values_are_named(argv: list[str], named: str) -> None:
     with pytest.raises(InputError) as found:
         read(*argv)
     assert named in str(found.value)
+    assert "\n" not in str(found.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("limit: true", "limit is True, yes or no in YAML"),
+        ("workers: yes", "workers is True"),
+        ("near_dedup: on", "near_dedup is True"),
+        ("corpus: [a.txt, no]", "corpus is ['a.txt', False]"),
+        ("k: 5\nk: 6", "k is given twice"),
+        ("shard-size: 5\nshard_size: 5", "shard_size is given twice"),
+        ("config: other.yaml", "config in it names another file"),
+        ("limit: 1e400", "limit"),
+        (f"limit: {'9' * 30}", "is too large"),
+        ("limits: 5", "unknown key 'limits'"),
+        ("- k", "holds a list"),
+        ("k: [", "is not YAML"),
+        ("k: \x00", "is not YAML"),
+        ("? [k]\n: 5", "--config"),
+        ("k: 2026-99-99", "cannot be read"),
+    ],
+)
+def test_a_file_that_says_something_else_is_refused_by_name(tmp_path: Path, text: str, named: str) -> None:
+    file = tmp_path / "run.yaml"
+    file.write_text(text)
+    with pytest.raises(InputError) as found:
+        read("--config", str(file))
+    assert named in str(found.value)
+    assert str(file) in str(found.value)
     assert "\n" not in str(found.value)
 
 

@@ -83,6 +83,27 @@ def test_fewer_sentences_than_k_gives_all_of_them(one_shard: tuple[Path, Path], 
     assert np.array_equal(top[::-1], bottom)
 
 
+def test_where_padding_leaks_each_sentence_is_scored_as_if_alone(
+    one_shard: tuple[Path, Path], tmp_path: Path, make_model: Make, capfd: pytest.CaptureFixture[str]
+) -> None:
+    from transformers import AutoModel, AutoTokenizer, ConvBertConfig
+
+    size = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 20}
+    model = make_model(ConvBertConfig(**size, embedding_size=16, head_ratio=1, max_position_embeddings=40))
+    out = rescore((one_shard[0], model), tmp_path / "leaks", activation_sample=400, workers=1)
+    assert "padding changes what a convbert computes: batches of equal length" in capfd.readouterr().err
+    network, tokenizer = AutoModel.from_pretrained(model).eval(), AutoTokenizer.from_pretrained(model)
+    table, texts = pq.read_table(out / "activations"), pq.read_table(out / "corpus")["text"].to_pylist()
+    assert table.num_rows == len(texts)
+    for row, text in list(enumerate(texts))[::23]:
+        with torch.inference_mode():
+            given = tokenizer(text, return_tensors="pt", truncation=True, max_length=40)
+            states = network(**given, output_hidden_states=True).hidden_states
+        for layer in (1, 2):
+            alone = states[layer][0].mean(0).numpy()
+            np.testing.assert_allclose(table[f"layer_{layer}"][row].as_py(), alone, rtol=1e-4, atol=1e-5)
+
+
 @pytest.mark.parametrize("site", ["hidden", "mlp", "attention"])
 @pytest.mark.parametrize(
     ("pool", "special"),

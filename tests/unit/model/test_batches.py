@@ -23,6 +23,16 @@ def test_every_row_once_within_the_budget_and_longest_first(lengths: list[int], 
         assert len(rows) == 1 or max(lengths[row] for row in rows) * len(rows) <= budget
 
 
+@given(st.lists(st.integers(1, 30), max_size=80), st.integers(1, 200))
+@settings(deadline=None)
+def test_alike_is_of_one_length(lengths: list[int], budget: int) -> None:
+    batches = [rows.tolist() for rows in length_batches(np.array(lengths, np.int32), budget, alike=True)]
+    assert sorted(row for rows in batches for row in rows) == list(range(len(lengths)))
+    for rows in batches:
+        assert len({lengths[row] for row in rows}) == 1
+        assert len(rows) == 1 or sum(lengths[row] for row in rows) <= budget
+
+
 @given(st.lists(st.integers(1, 60), min_size=1, max_size=9), st.integers(1, 400))
 @settings(deadline=None)
 def test_no_other_cut_costs_less(lengths: list[int], budget: int) -> None:

@@ -61,3 +61,10 @@ def test_the_mean_of_no_token_is_not_a_number() -> None:
     found = Pooler("mean", counted)(torch.ones(2, 2, 3))
     assert found[0].tolist() == [1.0, 1.0, 1.0]
     assert found[1].isnan().all()
+
+
+@pytest.mark.parametrize("pool", POOLS)
+@pytest.mark.parametrize("shape", [(3, 8, 5), (3, 6, 5), (2, 7, 5), (3, 7, 2, 5)])
+def test_states_of_other_tokens_are_an_error(pool: str, shape: tuple[int, ...]) -> None:
+    with pytest.raises(ValueError, match=r"for \(3, 7\) tokens"):
+        Pooler(pool, batch("include")[1])(torch.zeros(shape))

@@ -1,0 +1,67 @@
+"""A YAML file of options: every key is one of the job's, given once, with a value of its kind."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, get_args
+
+import yaml
+from pydantic import BaseModel
+
+from ops.errors import InputError, one_line
+
+
+def read_yaml(path: str, config: type[BaseModel], job: str) -> dict[str, Any]:
+    """Return the options that a file names, as they stand there.
+
+    Args:
+        path: the file.
+        config: the job's options.
+        job: its name, for the message.
+
+    Raises:
+        InputError: it cannot be read, is not a mapping, holds an unknown key or one given twice, names another file,
+            or says yes or no where a number is wanted (YAML reads `yes`, `on` and `true` so; they would count as 1).
+    """
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+        node = yaml.compose(text, Loader=yaml.SafeLoader)
+        value = yaml.safe_load(text)
+    except (OSError, ValueError, RecursionError) as error:
+        raise InputError(f"--config {path}: cannot be read ({one_line(error)})") from error
+    except yaml.YAMLError as error:
+        raise InputError(f"--config {path}: is not YAML ({one_line(error)})") from error
+    if value is None:
+        return {}
+    if not isinstance(value, dict) or not isinstance(node, yaml.MappingNode):
+        raise InputError(f"--config {path}: holds a {type(value).__name__}, expected keys and values")
+    names = [_name(key.value) for key, _ in node.value]
+    for name in names:
+        if name not in config.model_fields:
+            raise InputError(
+                f"--config {path}: unknown key {name!r}; {job} knows {', '.join(sorted(config.model_fields))}"
+            )
+        if names.count(name) > 1:
+            raise InputError(f"--config {path}: {name} is given twice; leave one of the two out")
+        if name == "config":
+            raise InputError(f"--config {path}: config in it names another file; put all options into one")
+    found = {_name(key): held for key, held in value.items()}
+    for name, held in found.items():
+        if any(isinstance(one, bool) for one in _values(held)) and not _takes_bool(
+            config.model_fields[name].annotation
+        ):
+            raise InputError(
+                f"--config {path}: {name} is {held!r}, yes or no in YAML; give a value, in quotes if a word"
+            )
+    return found
+
+
+def _name(key: object) -> str:
+    return str(key).replace("-", "_")
+
+
+def _values(held: Any) -> Iterator[Any]:
+    yield from held if isinstance(held, list) else [held]
+
+
+def _takes_bool(annotation: Any) -> bool:
+    return annotation is bool or any(map(_takes_bool, get_args(annotation)))

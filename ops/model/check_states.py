@@ -1,0 +1,79 @@
+"""Whether what is read of a model is what it computes: its own layers, and every sentence as if it were alone."""
+
+import torch
+
+from ops.errors import InputError, one_line
+from ops.model.activations import Scorer
+from ops.model.batches import pad
+from ops.model.sites import SiteReader
+from ops.model.tokenizer import Tokens
+
+CHECKED = 8  # sentences
+# Most of a vector's length by which rounding moves it, from one layer to the last.
+TOLERANCE = {"float64": 1e-6, "float32": 1e-3, "float16": 2e-2, "bfloat16": 1e-1}
+
+
+def spread_lengths(lengths: list[int]) -> list[int]:
+    """Return the places of at most CHECKED of these lengths, from the shortest to the longest, evenly spread.
+
+    >>> spread_lengths([5, 3, 9, 4])
+    [1, 3, 0, 2]
+    """
+    order = sorted(range(len(lengths)), key=lengths.__getitem__)
+    step = max((len(order) - 1) / max(CHECKED - 1, 1), 1.0)
+    return [order[round(i * step)] for i in range(min(CHECKED, len(order)))]
+
+
+@torch.inference_mode()
+def check_layers(scorer: Scorer, batch: list[Tokens]) -> None:
+    """Refuse a model of which other states are read than its own output_hidden_states.
+
+    Args:
+        scorer: the model.
+        batch: some sentences.
+
+    Raises:
+        InputError: they differ, in number, shape or values, or the model cannot be run.
+    """
+    reader, model = scorer.reader, scorer.reader.model
+    ids, real, _ = pad(batch, scorer.pad_id, scorer.device)
+    inputs = {"input_ids": ids, "attention_mask": real.long()}
+    try:
+        own = model(**inputs, output_hidden_states=True).hidden_states[1:]
+        found = SiteReader(model, reader.layers, "hidden").read(inputs, lambda states: states)
+    except Exception as error:
+        raise InputError(f"--model {scorer.name}: cannot be run ({one_line(error)}); give another model") from error
+    why = "" if len(own) == len(found) else f"{len(own)} layers where {len(found)} are read"
+    for layer, (ours, theirs) in enumerate(zip(found, own, strict=False), 1):
+        theirs = theirs[:, : real.shape[1]]
+        if ours.dim() != 3 or ours.shape != theirs.shape or ours.shape[:2] != real.shape:
+            why = why or f"layer {layer} has a vector of another shape"
+        elif _moved(ours[real], theirs[real]) > TOLERANCE[scorer.options.dtype]:
+            why = why or f"layer {layer} has other values"
+    if why:
+        kind = getattr(model.config, "model_type", "")
+        raise InputError(
+            f"--model {scorer.name}: what is read of a {kind} is not its output_hidden_states ({why}); "
+            "give another model"
+        )
+
+
+def padding_leaks(scorer: Scorer, batch: list[Tokens]) -> bool:
+    """Tell whether sentences come out otherwise beside longer ones than alone, by more than rounding.
+
+    Args:
+        scorer: the model.
+        batch: some sentences of different lengths.
+    """
+    together = scorer.score(batch)
+    for row, tokens in enumerate(batch):
+        for layer, alone in zip(together, scorer.score([tokens]), strict=True):
+            if _moved(layer[row : row + 1], alone) > TOLERANCE[scorer.options.dtype]:
+                return True
+    return False
+
+
+def _moved(found: torch.Tensor, right: torch.Tensor) -> float:
+    """Return the greatest distance between two vectors of the same place, over the right one's length."""
+    found, right = found.double(), right.double()
+    return float(((found - right).norm(dim=-1) / right.norm(dim=-1).clamp_min(1e-6)).max())

@@ -1,0 +1,83 @@
+"""A model whose states are not what they seem is found out: other layers, other shapes, neighbours that leak."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from transformers import BertConfig, ConvBertConfig, FNetConfig, LongformerConfig, XLMConfig
+
+from ops.errors import InputError
+from ops.model import sites
+from ops.model.activations import ScoreOptions, Scorer
+from ops.model.check_states import CHECKED, check_layers, padding_leaks, spread_lengths
+from ops.model.load import read_facts
+from ops.model.tokenizer import Tokens
+
+SIZE = {"vocab_size": 60, "hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 20}
+LONGFORMER = LongformerConfig(**SIZE, attention_window=8, max_position_embeddings=80)
+XLM = XLMConfig(vocab_size=60, emb_dim=16, n_layers=2, n_heads=2, max_position_embeddings=80)
+CONVBERT = ConvBertConfig(**SIZE, embedding_size=16, head_ratio=1)
+
+
+def sentences(lengths: tuple[int, ...] = (3, 5, 12, 27)) -> list[Tokens]:
+    draw = np.random.default_rng(0)
+    return [Tokens(draw.integers(6, 60, n).tolist(), [1, *[0] * (n - 2), 1], False) for n in lengths]
+
+
+@pytest.fixture
+def scorer(make_model: Callable[..., Path]) -> Callable[..., Scorer]:
+    def make(config: Any, **options: Any) -> Scorer:
+        return Scorer(read_facts(str(make_model(config))), ScoreOptions(**options))
+
+    return make
+
+
+@pytest.mark.parametrize("pool", ["mean", "max", "last"])
+@pytest.mark.parametrize("config", [BertConfig(**SIZE), LONGFORMER, XLM], ids=["bert", "longformer", "xlm"])
+def test_what_is_read_is_each_sentence_alone(scorer: Callable[..., Scorer], config: Any, pool: str) -> None:
+    found, batch = scorer(config, pool=pool), sentences()
+    check_layers(found, batch)
+    assert not padding_leaks(found, batch)
+    together = found.score(batch)
+    for row, tokens in enumerate(batch):
+        with torch.inference_mode():
+            ids = torch.tensor([tokens.ids])
+            states = found.reader.model(input_ids=ids, output_hidden_states=True).hidden_states
+        for layer in range(2):
+            own = states[layer + 1][0, : len(tokens.ids)]
+            expected = {"mean": own.mean(0), "max": own.amax(0), "last": own[-1]}[pool]
+            torch.testing.assert_close(together[layer][row], expected, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("config", [FNetConfig(**SIZE), CONVBERT], ids=["fnet", "convbert"])
+def test_padding_that_leaks_is_found(scorer: Callable[..., Scorer], config: Any) -> None:
+    found = scorer(config)
+    check_layers(found, sentences())
+    assert padding_leaks(found, sentences())
+    assert not padding_leaks(found, sentences((9, 9, 9)))
+
+
+def test_parts_of_layers_are_not_taken_for_layers(
+    scorer: Callable[..., Scorer], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sites, "_WITHOUT_HOOKS", ())
+    with pytest.raises(InputError, match="what is read of a xlm is not its output_hidden_states"):
+        check_layers(scorer(XLM), sentences())
+
+
+def test_a_model_that_cannot_be_run_is_refused(scorer: Callable[..., Scorer], monkeypatch: pytest.MonkeyPatch) -> None:
+    found = scorer(BertConfig(**SIZE))
+    with pytest.raises(InputError, match="cannot be run"):
+        check_layers(found, [Tokens([70], [0], False)])
+
+
+def test_lengths_are_spread_from_the_shortest_to_the_longest() -> None:
+    lengths = np.random.default_rng(0).permutation(100).tolist()
+    chosen = [lengths[i] for i in spread_lengths(lengths)]
+    assert len(chosen) == CHECKED
+    assert (chosen[0], chosen[-1]) == (0, 99)
+    assert chosen == sorted(chosen)
+    assert spread_lengths([4]) == [0]

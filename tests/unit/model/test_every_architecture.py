@@ -1,0 +1,120 @@
+"""Every encoder and decoder of transformers that can be built tiny: read rightly, or refused in one line."""
+
+import warnings
+from collections import defaultdict
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from ops.errors import InputError
+from ops.model.activations import ScoreOptions, Scorer
+from ops.model.check_states import check_layers, padding_leaks
+from ops.model.load import quiet_transformers, read_facts
+from ops.model.tokenizer import Tokenizer, Tokens
+
+TEXTS = (
+    "a short one.",
+    "it is",
+    "the quick brown fox jumps over the lazy dog and then it goes away to sleep",
+    "he said that they would not come again because of the rain that fell all day long.",
+    "one two three four five six seven eight nine ten " * 9,
+)
+WIDTHS = {
+    **dict.fromkeys(
+        ("hidden_size", "d_model", "n_embd", "dim", "emb_dim", "embedding_size", "word_embed_proj_dim"), 32
+    ),
+    **dict.fromkeys(("intermediate_size", "n_inner", "hidden_dim", "d_ff", "ffn_dim"), 64),
+    **dict.fromkeys(("num_hidden_layers", "n_layer", "n_layers", "num_layers"), 2),
+    **dict.fromkeys(("num_attention_heads", "n_head", "n_heads"), 4),
+    **dict.fromkeys(("num_experts", "num_local_experts", "n_routed_experts"), 4),
+    "num_experts_per_tok": 2,
+    "moe_intermediate_size": 32,
+    "max_position_embeddings": 512,
+    "attention_window": 8,
+    "pad_token_id": 0,
+}
+HEADS = {"num_key_value_heads": 2, "head_dim": 8}
+MOST_WEIGHTS = 30_000_000  # a part of what takes pictures or sound besides has no sizes of these names
+SLOW = ("falcon_h1", "kimi_linear")  # a minute each, in recurrences that are compiled or step by step
+
+# What is known to be so: what users are likely to have, and all in which padding leaks.
+EQUAL = (
+    "albert bert big_bird bloom camembert deberta deberta-v2 distilbert electra flaubert gemma gemma2 "
+    "gpt2 gpt_neox llama longformer mistral mixtral modernbert mpnet nomic_bert olmo2 openai-gpt opt phi3 "
+    "qwen2 qwen3 roberta roformer squeezebert xlm xlm-roberta"
+)
+BY_LENGTH = "convbert fnet nystromformer yoso"
+
+
+def names() -> list[str]:
+    from transformers.models.auto import modeling_auto as auto
+
+    of_text = {*auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES, *auto.MODEL_FOR_MASKED_LM_MAPPING_NAMES}
+    return sorted(of_text & {*auto.MODEL_MAPPING_NAMES} - {*SLOW})
+
+
+def tiny(name: str) -> Any:
+    """A small configuration, or None where none of these settings will do."""
+    from transformers import AutoModel
+    from transformers.models.auto.configuration_auto import CONFIG_MAPPING
+
+    for settings in ({**WIDTHS, **HEADS}, WIDTHS):
+        try:
+            kind = CONFIG_MAPPING[name]
+            known = kind()
+            config = kind(**{key: value for key, value in settings.items() if hasattr(known, key)})
+            with torch.device("meta"):
+                weights = AutoModel.from_config(config).parameters()
+            if sum(w.numel() for w in weights) > MOST_WEIGHTS:
+                continue
+            tokens = torch.tensor([[5, 6, 7]])
+            with torch.inference_mode():
+                AutoModel.from_config(config).eval()(input_ids=tokens)
+            return config
+        except Exception:  # whatever it is: these sizes do not fit together
+            continue
+    return None
+
+
+def alone(scorer: Scorer, tokens: Tokens) -> list[torch.Tensor]:
+    """The mean of each layer's states of one sentence, as transformers returns them."""
+    with torch.inference_mode():
+        ids = torch.tensor([tokens.ids])
+        states = scorer.reader.model(input_ids=ids, output_hidden_states=True).hidden_states
+    return [layer[:, : len(tokens.ids)].mean(1) for layer in states[1:]]
+
+
+def outcome(config: Any, make_model: Callable[..., Path]) -> str:
+    try:
+        facts = read_facts(str(make_model(config)))
+        tokenizer = Tokenizer(facts)
+        scorer, batch = Scorer(facts, ScoreOptions(), tokenizer.pad_id), tokenizer.encode(list(TEXTS))
+        check_layers(scorer, batch)
+    except InputError as error:
+        return "refused" if "\n" not in str(error) else "refused in several lines"
+    leaks = padding_leaks(scorer, batch)
+    groups = [[tokens] for tokens in batch] if leaks else [batch]
+    for group in groups:
+        for layer, found in enumerate(scorer.score(group)):
+            expected = torch.cat([alone(scorer, tokens)[layer] for tokens in group])
+            assert (found - expected).norm() < 1e-2 * expected.norm(), f"layer {layer + 1}"
+    return "by length" if leaks else "equal"
+
+
+@pytest.mark.faults
+def test_none_is_wrong(make_model: Callable[..., Path]) -> None:
+    found: dict[str, list[str]] = defaultdict(list)
+    for name in names():
+        with warnings.catch_warnings(), quiet_transformers():
+            warnings.simplefilter("ignore")
+            config = tiny(name)
+            found["not built" if config is None else outcome(config, make_model)].append(name)
+    for kind, of_kind in found.items():
+        print(f"{kind} ({len(of_kind)}): {' '.join(of_kind)}")
+    assert set(EQUAL.split()) <= set(found["equal"])
+    assert found["by length"] == BY_LENGTH.split()
+    assert "refused in several lines" not in found
+    assert len(found["equal"]) > 100
