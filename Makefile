@@ -25,6 +25,7 @@ $(VENV)/bin/python:
 $(VENV)/.installed: pyproject.toml constraints.txt | $(VENV)/bin/python
 	@echo "installing the dependencies into $(VENV)"
 	$(PIP) -e .
+	@$(BIN)/python -m jobs.warm_up
 	@touch $@
 
 $(VENV)/.installed-test: $(VENV)/.installed

@@ -1,0 +1,78 @@
+"""Compile ahead what is compiled at its first use, so that the first run does not wait: once after an installation.
+
+    python -m jobs.warm_up
+
+Runs the main job on a few paragraphs of Python's own language reference and a tiny random model, in a folder that is
+thrown away; `make` does it when it sets up the environment. What to expect: one to two minutes on one core; a second
+time 20 to 30 s.
+"""
+
+import json
+import shutil
+import sys
+import tempfile
+from contextlib import redirect_stderr, redirect_stdout
+from io import StringIO
+from pathlib import Path
+
+from jobs.stage.config import PRESETS
+
+PARAGRAPHS = 150
+# As small as a model can be, so that all of it is one piece of work and none waits for Ray.
+MODEL = {"hidden_size": 12, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 20}
+
+
+def main() -> int:
+    """Do it, and say so."""
+    print("compiling what the jobs compile at first use (a minute or two, once)", file=sys.stderr, flush=True)
+    with (
+        tempfile.TemporaryDirectory(prefix="atlas-") as folder,
+        redirect_stderr(StringIO()),
+        redirect_stdout(StringIO()),
+    ):
+        run_all(Path(folder))
+    return 0
+
+
+def run_all(folder: Path) -> None:
+    """Run the main job in a folder, on one worker, so that it stays in this process."""
+    from jobs import run
+
+    write_model(folder / "model")
+    write_texts(folder / "texts.jsonl")
+    options = {
+        **PRESETS["small"],
+        "k": 20,
+        "near_dedup": 0.9,
+        "subtree_root": "collapse",
+        "workers": 1,
+        "model": str(folder / "model"),
+    }
+    run.run(run.RunConfig(out=str(folder / "run"), corpus=(str(folder / "texts.jsonl"),), **options))
+
+
+def write_model(folder: Path) -> None:
+    """Write a random model with the vocabulary of the packaged one."""
+    import torch
+    from transformers import AutoModel, BertConfig
+
+    from ops.model.load import quiet_transformers, read_facts
+
+    torch.manual_seed(0)
+    with quiet_transformers():
+        AutoModel.from_config(BertConfig(**MODEL)).save_pretrained(folder)
+    for name in ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "vocab.txt"):
+        shutil.copy(Path(read_facts("sample").path) / name, folder)
+
+
+def write_texts(path: Path) -> None:
+    """Write some documents with metadata."""
+    from pydoc_data.topics import topics
+
+    texts = [(name, " ".join(p.split())) for name in sorted(topics) for p in topics[name].split("\n\n")]
+    rows = [{"text": text, "doc_id": name, "letter": name[0]} for name, text in texts[:PARAGRAPHS] if text]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
