@@ -19,14 +19,24 @@ os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 os.environ["HF_HUB_OFFLINE"] = "1"
 
 
+# Files whose tests run jobs as processes of their own, or none; all others of tests/jobs share one Ray.
+APART = (
+    "test_config",
+    "test_deploy",
+    "test_dry_run",
+    "test_submit",
+    "test_train_english",
+    "test_warm_up",
+    "test_wrong_calls",
+)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Keep tests together, where several processes run them, that share what is dear: Ray, or the runs of a file."""
     for item in items:
-        fixtures = set(getattr(item, "fixturenames", ()))
-        if "shared_ray" in fixtures:
-            item.add_marker(pytest.mark.xdist_group("ray"))
-        elif item.path.parent.name == "jobs":
-            item.add_marker(pytest.mark.xdist_group(item.path.stem))
+        if item.path.parent.name == "jobs":
+            group = item.path.stem if item.path.stem in APART else "ray"
+            item.add_marker(pytest.mark.xdist_group(group))
 
 
 @pytest.fixture(scope="session")
