@@ -14,12 +14,13 @@ import tempfile
 from contextlib import redirect_stderr, redirect_stdout
 from io import StringIO
 from pathlib import Path
+from typing import Any
 
 from jobs.stage.config import PRESETS
 
 PARAGRAPHS = 150
 # As small as a model can be, so that all of it is one piece of work and none waits for Ray.
-MODEL = {"hidden_size": 12, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 20}
+MODEL: dict[str, Any] = {"hidden_size": 12, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 20}
 
 
 def main() -> int:
