@@ -19,12 +19,13 @@ from typing import TypeVar
 
 import numpy as np
 import torch
+from transformers import BertConfig
 
-from bench.random_model import save_bert
 from bench.running import load
 from ops.model.activations import ScoreOptions, Scorer
 from ops.model.batches import length_batches, pad
 from ops.model.load import read_facts
+from ops.model.random_model import save_random
 from ops.model.tokenizer import Tokens
 from ops.reducers.histogram import edges_from_pilot
 from ops.reducers.thresholds import SharedBound
@@ -67,7 +68,7 @@ def main() -> int:
     result |= {"k": options.k, "mean_tokens": round(lengths.mean(), 1), "padding_share": round(1 - real / padded, 4)}
     right = True
     with tempfile.TemporaryDirectory(prefix="atlas-bench-") as folder:
-        save_bert(Path(folder), **(TINY if options.tiny else {}))
+        save_random(Path(folder), BertConfig(**(TINY if options.tiny else {})))
         for dtype in DTYPES:
             figures, whole = measure(folder, options.device, dtype, options.k, batches, padded)
             result[dtype] = figures

@@ -18,12 +18,14 @@ import time
 from pathlib import Path
 from typing import Any
 
+from transformers import BertConfig
+
 from bench.ingest import sentence, words
 from bench.memory import MemoryWatch
-from bench.random_model import save_bert
 from bench.running import counts_of, job, load, run_job
 from bench.texts import write
 from jobs.stage.layout import STAGES
+from ops.model.random_model import save_random
 
 SIZES = (10_000, 40_000, 160_000)
 WITHIN = 0.10
@@ -42,7 +44,7 @@ def main() -> int:
     sizes, right = {}, True
     with tempfile.TemporaryDirectory(prefix="atlas-bench-") as name:
         folder = Path(name)
-        model = save_bert(folder / "model", **MODEL)
+        model = save_random(folder / "model", BertConfig(**MODEL))
         for size in options.sizes:
             source = write(folder / f"{size}.parquet", [sentence(known, i) for i in range(size)])
             out = folder / f"run-{size}"

@@ -8,7 +8,6 @@ time 20 to 30 s.
 """
 
 import json
-import shutil
 import sys
 import tempfile
 from contextlib import redirect_stderr, redirect_stdout
@@ -37,9 +36,12 @@ def main() -> int:
 
 def run_all(folder: Path) -> None:
     """Run the main job in a folder, on one worker, so that it stays in this process."""
-    from jobs import run
+    from transformers import BertConfig
 
-    write_model(folder / "model")
+    from jobs import run
+    from ops.model.random_model import save_random
+
+    save_random(folder / "model", BertConfig(**MODEL))
     write_texts(folder / "texts.jsonl")
     options = {
         **PRESETS["small"],
@@ -50,20 +52,6 @@ def run_all(folder: Path) -> None:
         "model": str(folder / "model"),
     }
     run.run(run.RunConfig(out=str(folder / "run"), corpus=(str(folder / "texts.jsonl"),), **options))
-
-
-def write_model(folder: Path) -> None:
-    """Write a random model with the vocabulary of the packaged one."""
-    import torch
-    from transformers import AutoModel, BertConfig
-
-    from ops.model.load import quiet_transformers, read_facts
-
-    torch.manual_seed(0)
-    with quiet_transformers():
-        AutoModel.from_config(BertConfig(**MODEL)).save_pretrained(folder)
-    for name in ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "vocab.txt"):
-        shutil.copy(Path(read_facts("sample").path) / name, folder)
 
 
 def write_texts(path: Path) -> None:

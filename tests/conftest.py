@@ -125,24 +125,9 @@ def make_model(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
     def make(
         config: "PretrainedConfig", seed: int = 0, change: Callable[["torch.nn.Module"], None] | None = None
     ) -> Path:
-        import shutil
+        from ops.model.random_model import save_random
 
-        import torch
-        from transformers import AutoModel
-
-        from ops.model.load import quiet_transformers, read_facts
-
-        torch.manual_seed(seed)
-        folder = tmp_path_factory.mktemp("model")
-        model = AutoModel.from_config(config).eval()
-        if change is not None:
-            with torch.no_grad():
-                change(model)
-        with quiet_transformers():
-            model.save_pretrained(folder)
-        for name in ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "vocab.txt"):
-            shutil.copy(Path(read_facts("sample").path) / name, folder)
-        return folder
+        return save_random(tmp_path_factory.mktemp("model"), config, seed, change)
 
     return make
 

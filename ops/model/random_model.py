@@ -1,0 +1,38 @@
+"""Models with random weights, for what is about all but what a model has learnt: benchmarks, tests, a warm-up."""
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import torch
+
+from ops.model.load import quiet_transformers, read_facts
+
+if TYPE_CHECKING:
+    from transformers import PretrainedConfig
+
+
+def save_random(
+    folder: Path, config: "PretrainedConfig", seed: int = 0, change: Callable[[torch.nn.Module], None] | None = None
+) -> Path:
+    """Save a random model beside the packaged model's tokenizer, and return the folder.
+
+    Args:
+        folder: where to.
+        config: the model's configuration.
+        seed: of its weights.
+        change: is done to it before.
+    """
+    from transformers import AutoModel
+
+    torch.manual_seed(seed)
+    model = AutoModel.from_config(config).eval()
+    if change is not None:
+        with torch.no_grad():
+            change(model)
+    with quiet_transformers():
+        model.save_pretrained(folder)
+    for name in ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "vocab.txt"):
+        shutil.copy(Path(read_facts("sample").path) / name, folder)
+    return folder
