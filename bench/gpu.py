@@ -15,7 +15,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -36,7 +36,7 @@ from ops.topk.score_shard import ShardScorer, score_batch
 
 T = TypeVar("T")
 DTYPES = ("float32", "bfloat16", "float16")
-TINY = {"hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 128}
+TINY: dict[str, Any] = {"hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 128}
 Batches = list[tuple[Ids, list[Tokens]]]
 
 
