@@ -29,7 +29,12 @@ from ops.model.random_model import save_random
 
 SIZES = (10_000, 40_000, 160_000)
 WITHIN = 0.10
-MODEL: dict[str, Any] = {"hidden_size": 256, "num_hidden_layers": 4, "num_attention_heads": 4, "intermediate_size": 1024}
+MODEL: dict[str, Any] = {
+    "hidden_size": 256,
+    "num_hidden_layers": 4,
+    "num_attention_heads": 4,
+    "intermediate_size": 1024,
+}
 
 
 def main() -> int:

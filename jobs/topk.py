@@ -80,6 +80,8 @@ def warn_of_many(k: int, sentences: int) -> None:
 
 def do(config: TopkConfig, record: "Run", facts: "ModelFacts", tokenizer: "Tokenizer") -> None:
     """Score all shards, merge them and write the tables."""
+    from dataclasses import replace
+
     from jobs.stage.corpus_pass import begin_pass, describe
     from jobs.stage.dry_run import DryRun
     from jobs.stage.layout import shard_file
@@ -119,7 +121,8 @@ def do(config: TopkConfig, record: "Run", facts: "ModelFacts", tokenizer: "Token
         print("topk: scoring a pilot for the histograms' edges", file=sys.stderr)
         with times.of("pilot"):
             job.stage.do(pilot, todo=missing)
-    if needs_equal_lengths(store):
+    args = replace(args, alike=needs_equal_lengths(store))
+    if args.alike:
         print(f"topk: padding changes what a {facts.model_type} computes: batches of equal length", file=sys.stderr)
     neurons = Neurons(read_widths(store))
     sampled = shards.split(draw(shards.sentences, config.activation_sample, config.seed, ACTIVATIONS))

@@ -35,7 +35,7 @@ Batches = Iterator[tuple[Ids, list[Tokens]]]
 
 @dataclass(frozen=True)
 class ScoreArgs:
-    """What every scoring worker is made from."""
+    """What every scoring worker is made from; `alike` as `length_batches` takes it, known once the pilot is scored."""
 
     out: str
     facts: ModelFacts
@@ -45,13 +45,13 @@ class ScoreArgs:
     token_budget: int
     fingerprint: str
     sharing: bool = True
+    alike: bool = False
 
 
 def prepare_shard(item: Item, args: ScoreArgs) -> list[tuple[Ids, list[Tokens]]]:
     """Read and tokenize one shard, batch by batch, on cores of its own (with GPUs)."""
     corpus = read_shard(Store(args.out), item["shard"])
-    alike = needs_equal_lengths(Store(args.out))
-    return list(encode_batches(*corpus, Tokenizer(args.facts), args.token_budget, alike))
+    return list(encode_batches(*corpus, Tokenizer(args.facts), args.token_budget, args.alike))
 
 
 def pilot_step(job: CorpusPass, args: ScoreArgs, at_most: int) -> Step:
@@ -146,7 +146,6 @@ class ShardWorker:
         self.tokenizer = Tokenizer(args.facts)
         with self.store.parquet(pilot_file().path) as file:
             edges = topk_partial.read_matrix(file.read(), "edges")
-        self.alike = needs_equal_lengths(self.store)
         self.newer_bounds: Callable[[], tuple[Floats, Floats] | None] = lambda: None
         if args.sharing:
             self.newer_bounds = BoundReader(self.store, args.fingerprint, len(edges))
@@ -160,7 +159,7 @@ class ShardWorker:
         batches: Batches
         if prepared is None:
             corpus = read_shard(self.store, item["shard"])
-            batches = encode_batches(*corpus, self.tokenizer, self.args.token_budget, self.alike)
+            batches = encode_batches(*corpus, self.tokenizer, self.args.token_budget, self.args.alike)
         else:
             batches = iter(prepared)
         first, stop = item["span"]

@@ -10,6 +10,8 @@ from ops.compiled import compiled
 DEPTHS = 28
 LOWEST_CHANGE = -24
 CHANGES = 31
+# The column of change for each difference of two depths, from 1 - DEPTHS on; out of range that of the nearest.
+COLUMNS = np.clip(np.arange(1 - DEPTHS, DEPTHS) - LOWEST_CHANGE, 0, CHANGES - 1)
 
 
 def change_columns() -> NDArray[np.int64]:
@@ -18,7 +20,7 @@ def change_columns() -> NDArray[np.int64]:
     A change out of range takes the nearest column.
     """
     depth = np.arange(DEPTHS)
-    columns: NDArray[np.int64] = np.clip(depth[None, :] - depth[:, None] - LOWEST_CHANGE, 0, CHANGES - 1)
+    columns: NDArray[np.int64] = COLUMNS[depth[None, :] - depth[:, None] + DEPTHS - 1]
     return columns
 
 
@@ -46,10 +48,6 @@ def _follow(
     absolute: NDArray[np.float32], change: NDArray[np.float32], ends: NDArray[np.int64], depths: NDArray[np.int64]
 ) -> None:
     """Write the best depths into `depths`, `[words]`, leaving the last of each sentence."""
-    # For each difference of two depths its column of change: a step looks at them in a row.
-    columns = np.empty(2 * DEPTHS - 1, np.int64)
-    for difference in range(1 - DEPTHS, DEPTHS):
-        columns[difference + DEPTHS - 1] = min(max(difference - LOWEST_CHANGE, 0), CHANGES - 1)
     changes = np.empty(2 * DEPTHS - 1, np.float32)
     scores, best = np.empty(DEPTHS, np.float32), np.empty(DEPTHS, np.float32)
     arrivals = np.empty((len(absolute), DEPTHS), np.int32)
@@ -58,7 +56,7 @@ def _follow(
         last = end - 1
         for place in range(start, last):
             for k in range(2 * DEPTHS - 1):
-                changes[k] = change[place, columns[k]]
+                changes[k] = change[place, COLUMNS[k]]
             from_here = arrivals[place]
             for depth in range(DEPTHS):
                 best[depth] = (np.float32(0) if place == start else scores[0]) + changes[depth + DEPTHS - 1]

@@ -32,7 +32,7 @@ def length_batches(
     lengths = np.maximum(n_tokens[order].astype(np.int64), 1)
     if alike:
         for same in np.split(order, np.flatnonzero(np.diff(lengths)) + 1):
-            most = max(budget // max(int(n_tokens[same[0]]), 1), 1) if len(same) else 1
+            most = max(budget // int(n_tokens[same].max(initial=1)), 1)
             yield from (same[first : first + most] for first in range(0, len(same), most))
         return
     first = _last_batch_starts(lengths, budget, max(budget // _BATCHES_PER_BUDGET, 1))

@@ -1,5 +1,6 @@
 """Whether what is read of a model is what it computes: its own layers, and every sentence as if it were alone."""
 
+import numpy as np
 import torch
 
 from ops.errors import InputError, one_line
@@ -19,9 +20,9 @@ def spread_lengths(lengths: list[int]) -> list[int]:
     >>> spread_lengths([5, 3, 9, 4])
     [1, 3, 0, 2]
     """
-    order = sorted(range(len(lengths)), key=lengths.__getitem__)
-    step = max((len(order) - 1) / max(CHECKED - 1, 1), 1.0)
-    return [order[round(i * step)] for i in range(min(CHECKED, len(order)))]
+    order = np.argsort(lengths, kind="stable")
+    places = np.linspace(0, len(order) - 1, min(CHECKED, len(order))).round().astype(int)
+    return [int(place) for place in order[places]]
 
 
 @torch.inference_mode()
