@@ -17,12 +17,14 @@ if TYPE_CHECKING:
 
 _CODED = pa.list_(pa.dictionary(pa.int32(), pa.string()))
 
-_PLAIN = ("sent_id", "is_baseline", "is_winner", "dataset", "doc_id", "meta")
+_PLAIN = ("sent_id", "is_baseline", "is_winner", "dataset", "meta")
+# Between a data set's name and a doc_id: equal doc_ids of two data sets are two documents.
+_OF = "\x1f"
 _CODES = pa.schema([("words", _CODED), ("tags", _CODED), ("labels", _CODED), ("sizes", pa.list_(pa.int32()))])
 
 # The kinds of names that codes stand for, each with its own codes: places in the sorted list of that kind.
-NAME_KINDS = ("word", "tag", "label", "dataset", "doc_id")
-_COLUMNS = {"word": "words", "tag": "tags", "label": "labels", "dataset": "dataset", "doc_id": "doc_id"}
+NAME_KINDS = ("word", "tag", "label", "dataset", "document")
+_COLUMNS = {"word": "words", "tag": "tags", "label": "labels", "dataset": "dataset", "document": "document"}
 
 VOCABULARY_SCHEMA = pa.schema([("kind", pa.string()), ("name", pa.string())])
 
@@ -45,6 +47,7 @@ def coded_table(sentences: pa.Table) -> pa.Table:
     """Return the codes of rows of `sentences/`; trees as labels and sizes, without words and punctuation."""
     trees = [read_labels_and_sizes(tree) if tree is not None else ([], []) for tree in sentences["tree"].to_pylist()]
     columns = {name: sentences[name] for name in _PLAIN if name in sentences.column_names}
+    columns["document"] = pc.binary_join_element_wise(sentences["dataset"], sentences["doc_id"], _OF)
     codes = {
         "words": _encoded(sentences["words"]),
         "tags": _encoded(sentences["tags"]),

@@ -75,7 +75,7 @@ def scalars(column: pa.Array) -> list[str | None]:
     column = _plain(column)
     kind = column.type
     if is_string(kind):
-        return [None if value is None else printable(value) for value in texts(column)]
+        return texts(column)
     if types.is_float32(kind) or types.is_float16(kind):
         numbers: Any = column.to_numpy(zero_copy_only=False)
         valid = column.is_valid().to_pylist()
@@ -110,9 +110,7 @@ def batch_rows(batch: pa.RecordBatch, text_column: str, name: str, first: int) -
         for record, value in zip(meta, scalars(column), strict=True):
             if value is not None:
                 record[printable(key)] = value
-    ids = [
-        f"{name}:{number}" if given is None else printable(given) for given, number in zip(own, numbers, strict=True)
-    ]
+    ids = [f"{name}:{number}" if given is None else given for given, number in zip(own, numbers, strict=True)]
     return [to_row(*row) for row in zip(text, ids, meta, strict=True)]
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from ops.errors import InputError, one_line
 from ops.sources.columns import require_columns
 from ops.sources.lines import BrokenStream, decode_line, read_lines
-from ops.sources.rows import ROW_BYTES, Broken, OnError, Row, broken, printable, to_row
+from ops.sources.rows import EXCERPT, ROW_BYTES, Broken, OnError, Row, broken, printable, to_row
 
 
 def read_csv(
@@ -22,7 +22,8 @@ def read_csv(
     Args:
         path: the file.
         text_column: the column of the text.
-        on_error: under `reject` a row with a wrong number of cells or wrong quotes is `broken`.
+        on_error: under `reject` a row with a wrong number of cells or wrong quotes is `broken`. Wrong quotes may have
+            taken in the rows that follow: its `doc_id` then names the lines, and its text is theirs.
         name: of the file in `doc_id`; by default its own.
 
     Raises:
@@ -31,12 +32,14 @@ def read_csv(
     """
     name = name or os.path.basename(path)
     csv.field_size_limit(ROW_BYTES)  # a setting of the whole process; the default refuses a cell of 128 kB
-    records = csv.reader((decode_line(line) for line in read_lines(path)), strict=True)
+    lines = _Lines(path)
+    records = csv.reader(lines, strict=True)
     header = _header(path, records, text_column)
     number = 0
     while True:
         doc_id = f"{name}:{number}"
-        place = f"row {number} (line {records.line_num + 1})"
+        lines.begin()
+        place = f"row {number} (line {lines.first})"
         try:
             cells = next(records)
         except StopIteration:
@@ -45,7 +48,10 @@ def read_csv(
             yield broken(path, place, str(error), doc_id, "", on_error)
             return
         except csv.Error as error:
-            yield broken(path, place, one_line(error), doc_id, "", on_error)
+            if lines.last > lines.first:
+                place = f"row {number} (lines {lines.first} to {lines.last})"
+                doc_id += f" (lines {lines.first} to {lines.last})"
+            yield broken(path, place, one_line(error), doc_id, lines.text.strip(), on_error)
         else:
             if not cells:
                 yield Broken("", doc_id, "empty")
@@ -55,6 +61,33 @@ def read_csv(
             else:
                 yield _row(header, cells, text_column, doc_id)
         number += 1
+
+
+class _Lines:
+    """The lines of a file as text, and of the record under way where it lies and how it begins.
+
+    Attributes:
+        first, last: its lines so far, from 1.
+        text: the start of their text.
+    """
+
+    def __init__(self, path: str) -> None:
+        self._lines = read_lines(path)
+        self.first, self.last, self.text = 1, 0, ""
+
+    def begin(self) -> None:
+        """Begin another record with the next line."""
+        self.first, self.text = self.last + 1, ""
+
+    def __iter__(self) -> Iterator[str]:
+        return self
+
+    def __next__(self) -> str:
+        line = decode_line(next(self._lines))
+        self.last += 1
+        if len(self.text) < EXCERPT:
+            self.text += line
+        return line
 
 
 def _header(path: str, records: Iterator[list[str]], text_column: str) -> list[str]:
@@ -74,5 +107,4 @@ def _header(path: str, records: Iterator[list[str]], text_column: str) -> list[s
 def _row(header: list[str], cells: list[str], text_column: str, doc_id: str) -> Row | Broken:
     values = {column: cell for column, cell in zip(header, cells, strict=True) if cell}
     text = values.pop(text_column, None)
-    doc_id = printable(values.pop("doc_id", doc_id))
-    return to_row(text, doc_id, {column: printable(cell) for column, cell in values.items()})
+    return to_row(text, values.pop("doc_id", doc_id), values)

@@ -46,6 +46,7 @@ class Piece:
         first_row: number in the file of the first row of `first_group`.
         preset, revision, config, split: of the hub, the preset, commit, configuration and split.
         shard, shards: of the hub, the shard's number from 0, and how many the split has.
+        documents: what stands before every `doc_id`, where several sources have one dataset's name.
     """
 
     dataset: str
@@ -62,6 +63,7 @@ class Piece:
     split: str = ""
     shard: int = 0
     shards: int = 1
+    documents: str = ""
 
 
 def pieces(source: Source) -> list[Piece]:
@@ -83,12 +85,29 @@ def pieces(source: Source) -> list[Piece]:
     return [replace(piece, index=index) for index, piece in enumerate(found)]
 
 
+def named_apart(datasets: list[str]) -> list[str]:
+    """Return for each source what its pieces are to have in `documents`, so that no two sources share a document.
+
+    >>> named_apart(["news", "books", "news"])
+    ['1:', '', '2:']
+    """
+    return [
+        f"{datasets[: place + 1].count(name)}:" if datasets.count(name) > 1 else ""
+        for place, name in enumerate(datasets)
+    ]
+
+
 def read_piece(piece: Piece, text_column: str = "text", on_error: OnError = "fail") -> Iterator[Row | Broken]:
     """Return the rows of a piece in their order.
 
     Raises:
         InputError: as the piece's reader raises it.
     """
+    rows = _rows(piece, text_column, on_error)
+    return (row._replace(doc_id=piece.documents + row.doc_id) for row in rows) if piece.documents else rows
+
+
+def _rows(piece: Piece, text_column: str, on_error: OnError) -> Iterator[Row | Broken]:
     if piece.kind == "pydocs":
         return read_pydocs(piece.file)
     if piece.kind == "hub":

@@ -31,17 +31,26 @@ class Broken(NamedTuple):
 
 
 def to_row(text: object, doc_id: str, meta: dict[str, str]) -> Row | Broken:
-    """Return the row for a value of the text column; `Broken` if the value is null, blank, no string or not valid."""
+    """Return the row for a value of the text column; `Broken` if the value is null, blank, no string or not valid.
+
+    A row whose document or metadata are not valid is as broken: names that differ in bytes that are not UTF-8 would
+    become one.
+    """
     if text is None:
-        return Broken("", doc_id, "empty")
+        return Broken("", printable(doc_id), "empty")
     if not isinstance(text, str):
         shown = f"({type(text).__name__})" if isinstance(text, list | dict) else str(text)
-        return Broken(excerpt(shown), doc_id, "invalid_text")
+        return Broken(excerpt(shown), printable(doc_id), "invalid_text")
     if not text.strip():
-        return Broken("", doc_id, "empty")
-    if "\0" in text or (not text.isascii() and _INVALID.search(text)):
-        return Broken(excerpt(text), doc_id, "invalid_text")
+        return Broken("", printable(doc_id), "empty")
+    if not (is_valid(text) and is_valid(doc_id) and all(map(is_valid, meta.values()))):
+        return Broken(excerpt(text), printable(doc_id), "invalid_text")
     return Row(text, doc_id, meta)
+
+
+def is_valid(text: str) -> bool:
+    """Tell whether a text can be written as UTF-8 and holds no NUL."""
+    return "\0" not in text and (text.isascii() or _INVALID.search(text) is None)
 
 
 def broken(path: str, place: str, found: str, doc_id: str, text: str, on_error: OnError) -> Broken:
@@ -76,7 +85,7 @@ def printable(text: str) -> str:
 def scalar_text(value: object) -> str | None:
     """Return a scalar as metadata: `true`/`false`, digits, `repr` of floats, ISO times; None for null and nested."""
     if isinstance(value, str):
-        return printable(value)
+        return value
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int):

@@ -42,6 +42,11 @@ class Sentence:
     baseline: bool = True
     winner: bool = False
 
+    @property
+    def document(self) -> str:
+        """As the codes name it: equal doc_ids of two data sets are two documents."""
+        return f"{self.dataset}\x1f{self.doc_id}"
+
 
 def to_table(sentences: list[Sentence], first: int = 0, keys: set[str] | None = None) -> pa.Table:
     """Return the rows of `sentences/`, ids from `first` in steps of 2; `meta` has these keys, or their own."""

@@ -156,7 +156,7 @@ def test_patterns(
         for s in winners:
             for pattern in subsequences(mining_items(s, kind)):
                 support[pattern] += 1
-                documents.setdefault(pattern, set()).add(s.doc_id)
+                documents.setdefault(pattern, set()).add(s.document)
         elsewhere = Counter(p for s in others for p in subsequences(mining_items(s, kind)))
         least = least_support(SHARE, len(winners), FLOOR)
         assert [r["kind"] for r in found] == sorted(r["kind"] for r in found)
@@ -189,7 +189,7 @@ def test_subtrees_of_two_nodes(mined: Mined, sentences: list[Sentence]) -> None:
             row = rows[f"(S ({tag}))"]
             a, c = sum(holds(s, tag) for s in winners), sum(holds(s, tag) for s in others)
             assert row["support"] == a
-            assert row["docs"] == len({s.doc_id for s in winners if holds(s, tag)})
+            assert row["docs"] == len({s.document for s in winners if holds(s, tag)})
             assert row["items"] == ["S", tag]
             same(row, measured(a, len(winners), c, len(others)))
         assert rows["(ROOT (S))"]["support"] == len(winners)
@@ -233,7 +233,7 @@ def test_profiles(mined: Mined, sentences: list[Sentence]) -> None:
             for row in own:
                 value = row["value"]
                 assert (row["count"], row["n"], row["baseline_n"]) == (counts[value], n, baseline_n)
-                assert row["docs"] == len({s.doc_id for s in winners if count([s], name)[0][value]})
+                assert row["docs"] == len({s.document for s in winners if count([s], name)[0][value]})
                 same(row, measured(counts[value], n, elsewhere[value], baseline_n))
             expected = [None] * len(own)
             if baseline_n and own:

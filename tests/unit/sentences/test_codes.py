@@ -65,5 +65,5 @@ def test_the_vocabulary_is_sorted_and_the_same_for_any_split() -> None:
     assert names["tag"] == [".", "NFP", "NN", "PRP", "VBP"]
     assert names["label"] == ["NP", "PRP", "ROOT", "S", "VBP", "VP"]
     assert names["dataset"] == ["docs", "ü"]
-    assert names["doc_id"] == ["", "d", "d2"]
+    assert names["document"] == sorted({s.document for s in SENTENCES})
     assert vocabulary([]).num_rows == 0

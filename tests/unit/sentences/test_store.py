@@ -30,7 +30,7 @@ def check(store: SentenceStore, expected: list[Sentence]) -> None:
     assert store.sent_id.tolist() == [2 * i for i in range(len(expected))]
     assert store.baseline.tolist() == [s.baseline for s in expected]
     assert store.winner.tolist() == [s.winner for s in expected]
-    assert [store.names["doc_id"][c] for c in store.doc] == [s.doc_id for s in expected]
+    assert [store.names["document"][c] for c in store.doc] == [s.document for s in expected]
     assert [store.names["dataset"][c] for c in store.dataset] == [s.dataset for s in expected]
     words, tags = store.names["word"], store.names["tag"]
     assert [[words[c] for c in row] for row in store.words(rows).to_lists()] == [s.words for s in expected]

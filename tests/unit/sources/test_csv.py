@@ -35,8 +35,40 @@ def test_what_is_not_utf8(tmp_path: Path) -> None:
     path = _write(tmp_path / "a.csv", b"text,m\n\xffa,b\nc,\xff\nd\0,e\n")
     assert list(read_csv(path)) == [
         Broken("\ufffda", "a.csv:0", "invalid_text"),
-        Row("c", "a.csv:1", {"m": "\ufffd"}),
+        Broken("c", "a.csv:1", "invalid_text"),
         Broken("d\ufffd", "a.csv:2", "invalid_text"),
+    ]
+
+
+def test_names_that_are_not_utf8_are_not_taken_for_one_another(tmp_path: Path) -> None:
+    path = _write(tmp_path / "a.csv", "text,doc_id,m\na,M\xfcnch,x\nb,M\xf6nch,x\nc,d,M\xfc\n".encode("latin-1"))
+    assert list(read_csv(path)) == [
+        Broken("a", "M\ufffdnch", "invalid_text"),
+        Broken("b", "M\ufffdnch", "invalid_text"),
+        Broken("c", "d", "invalid_text"),
+    ]
+
+
+def test_a_quote_that_is_not_closed_is_reported_with_the_lines_that_it_takes_in(tmp_path: Path) -> None:
+    lines = [f"sentence {i}" for i in range(150)]
+    lines[20] = f'"{lines[20]}'
+    path = _write(tmp_path / "a.csv", "\n".join(["text", *lines]) + "\n")
+    rows = list(read_csv(path, on_error="reject"))
+    assert rows[:20] == [Row(f"sentence {i}", f"a.csv:{i}", {}) for i in range(20)]
+    (last,) = rows[20:]
+    assert isinstance(last, Broken)
+    assert (last.doc_id, last.reason) == ("a.csv:20 (lines 22 to 151)", "broken")
+    assert last.text == "\n".join(lines[20:])[:200]
+    with pytest.raises(InputError, match=r"a\.csv: row 20 \(lines 22 to 151\): unexpected end of data; repair"):
+        list(read_csv(path))
+
+
+def test_a_quote_that_another_closes_takes_in_no_more_than_the_lines_between(tmp_path: Path) -> None:
+    path = _write(tmp_path / "a.csv", 'text,m\na,1\n"b,2\nc "x" d,3\ne,4\n')
+    assert list(read_csv(path, on_error="reject")) == [
+        Row("a", "a.csv:0", {"m": "1"}),
+        Broken('"b,2\nc "x" d,3', "a.csv:1 (lines 3 to 4)", "broken"),
+        Row("e", "a.csv:2", {"m": "4"}),
     ]
 
 
@@ -67,7 +99,7 @@ def test_an_unusable_header(tmp_path: Path, content: str, message: str) -> None:
         ("text,m\na,b\nc\nd,e\n", r"row 1 \(line 3\): 1 cells, the header has 2", ["a", "d"]),
         ("text,m\na,b\nc,d,e\nd,e\n", r"row 1 \(line 3\): 3 cells", ["a", "d"]),
         ('text,m\n"a\na",b\n"c"x,d\nd,e\n', r"row 1 \(line 4\)", ["a\na", "d"]),
-        ('text,m\na,b\n"c,d\nd,e\n', r"row 1 \(line 3\)", ["a"]),
+        ('text,m\na,b\n"c,d\nd,e\n', r"row 1 \(lines 3 to 4\)", ["a"]),
     ],
 )
 def test_a_broken_row_fails_or_is_recorded(tmp_path: Path, content: str, place: str, kept: list[str]) -> None:
@@ -76,8 +108,9 @@ def test_a_broken_row_fails_or_is_recorded(tmp_path: Path, content: str, place: 
         list(read_csv(path))
     rows = list(read_csv(path, on_error="reject"))
     assert [row.text for row in rows if isinstance(row, Row)] == kept
-    assert [(row.doc_id, row.reason) for row in rows if isinstance(row, Broken)] == [("a.csv:1", "broken")]
-    assert [row.doc_id for row in rows] == [f"a.csv:{number}" for number in range(len(rows))]
+    (found,) = [row for row in rows if isinstance(row, Broken)]
+    assert (found.doc_id.split()[0], found.reason) == ("a.csv:1", "broken")
+    assert [row.doc_id.split()[0] for row in rows] == [f"a.csv:{number}" for number in range(len(rows))]
 
 
 def test_a_blank_line_is_an_empty_row(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 import gzip
 import io
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import pyarrow as pa
@@ -108,7 +109,12 @@ def test_arbitrary_bytes_below_a_header(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "a.csv"
     path.write_bytes(b"m,text\n" + content)
     rows = _check(read_csv, path)
-    assert [row.doc_id for row in rows] == [f"a.csv:{number}" for number in range(len(rows))]
+    # Wrong quotes take in lines: the document's name says which.
+    names = [row.doc_id.partition(" (lines ") for row in rows]
+    assert [name for name, _, _ in names] == [f"a.csv:{number}" for number in range(len(rows))]
+    taken = [[int(n) for n in lines.rstrip(")").split(" to ")] for _, more, lines in names if more]
+    assert all(2 <= first < last <= content.count(b"\n") + 2 for first, last in taken)
+    assert all(a[1] < b[0] for a, b in pairwise(taken))
 
 
 @given(content=CONTENT)

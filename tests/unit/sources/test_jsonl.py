@@ -35,12 +35,14 @@ def test_rows_that_cannot_be_used(tmp_path: Path) -> None:
         b'{"text": "\\ud800"}',
         b'{"text": "\\u0000"}',
         b'{"text": "\xff"}',
-        b'{"text": "ok", "m\xff": "\\ud800"}',
+        b'{"text": "ok", "m": "\\ud800"}',
+        b'{"text": "ok", "doc_id": "\xff"}',
+        b'{"text": "ok", "m\xff": "a"}',
     ]
     rows = list(read_jsonl(_write(tmp_path / "a.jsonl", b"\n".join(lines))))
     reasons = [row.reason if isinstance(row, Broken) else "" for row in rows]
-    assert reasons == ["empty"] * 3 + ["invalid_text"] * 5 + [""]
-    assert rows[-1] == Row("ok", "a.jsonl:8", {"m\ufffd": "\ufffd"})
+    assert reasons == ["empty"] * 3 + ["invalid_text"] * 7 + [""]
+    assert rows[-1] == Row("ok", "a.jsonl:10", {"m\ufffd": "a"})
 
 
 @pytest.mark.parametrize(

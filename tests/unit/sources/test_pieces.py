@@ -1,6 +1,6 @@
 import json
 import pickle
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -10,7 +10,7 @@ import pytest
 from ops.errors import InputError
 from ops.sources import pieces as read_source
 from ops.sources.docstrings import packages as pydocs
-from ops.sources.pieces import Piece, check_source, pieces, read_piece, source_fingerprint
+from ops.sources.pieces import Piece, check_source, named_apart, pieces, read_piece, source_fingerprint
 from ops.sources.rows import Row
 from ops.sources.spec import parse_source
 
@@ -136,3 +136,19 @@ def test_the_fingerprint_of_pydocs_is_one_of_versions(monkeypatch: pytest.Monkey
     assert first == source_fingerprint(parse_source("x=pydocs"))
     monkeypatch.setattr(read_source, "package_versions", lambda: {"stdlib": "3.11.8"})
     assert source_fingerprint(source) != first
+
+
+def test_documents_of_sources_with_one_name_stay_apart(tmp_path: Path) -> None:
+    for folder in ("x", "y"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "a.csv").write_text("text,doc_id\none,d1\ntwo,\n")
+    sources = [parse_source(str(tmp_path / folder / "a.csv")) for folder in ("x", "y")]
+    own = named_apart([source.dataset for source in sources])
+    found = [
+        row.doc_id
+        for source, before in zip(sources, own, strict=True)
+        for piece in pieces(source)
+        for row in read_piece(replace(piece, documents=before))
+    ]
+    assert found == ["1:d1", "1:a.csv:1", "2:d1", "2:a.csv:1"]
+    assert named_apart(["a", "b"]) == ["", ""]
