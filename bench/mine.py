@@ -85,7 +85,7 @@ def annotate(store: Store, count: int, seed: int) -> None:
             "sent_id": pa.array(ids),
             "text": pa.array(texts),
             "dataset": pa.array(np.where(ids % 3 == 0, "news", "docs")),
-            "doc_id": pa.array([f"d{i // 10}" for i in ids]),
+            "document": pa.array([f"d{i // 10}" for i in ids]),
         }
     )
     found = Annotator(SHIPPED).annotate(texts)
@@ -101,8 +101,8 @@ def measure(out: str, k: int, seed: int, baseline: int) -> dict[str, Any]:
     write_winners(store, k, sampled, seed)
     every = MineConfig.model_validate({"out": out}).model_dump(mode="json")
     options = {name: every[name] for name in MINE_OPTIONS}
-    args = MineArgs(out, PRINT, PRINT, Neurons(WIDTHS), seed, options)
-    bare = MineArgs(out, PRINT, PRINT, Neurons(WIDTHS), seed, options | {"no_scores": True})
+    args = MineArgs(store, PRINT, PRINT, Neurons(WIDTHS), seed, options)
+    bare = MineArgs(store, PRINT, PRINT, Neurons(WIDTHS), seed, options | {"no_scores": True})
     ranges = [{"range": i, "first": f, "stop": min(f + size, sampled)} for i, f in enumerate(range(0, sampled, size))]
     sets, runs = sampled * len(POLES), sentence_runs(args)
 

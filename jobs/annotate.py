@@ -70,7 +70,7 @@ def do(config: AnnotateConfig, record: "Run") -> None:
         plan_annotate(record, stage, shards, config.pipeline, whole, config.baseline_size, config.seed)
         return
     selected = select_sentences(stage.store, shards, config.scope == "all", config.baseline_size, config.seed)
-    args = {"out": config.out, "pipeline": config.pipeline, "fingerprint": stage.fingerprint}
+    args = {"store": stage.store, "pipeline": config.pipeline, "fingerprint": stage.fingerprint}
     stage.do(annotate_step(shards, sum(selected), args))
     counts = publish(stage.store, len(shards), stage.fingerprint)
     if counts["sentences"] != sum(selected):

@@ -42,6 +42,8 @@ def do_where_named(config: CorpusConfig, record: "Run") -> None:
 
 def do(config: IngestConfig, record: "Run") -> None:
     """Do the stage, or what is missing of it, in an open run."""
+    from dataclasses import replace
+
     from jobs.stage.checks import check_sources
     from jobs.stage.dry_run import DryRun
     from jobs.stage.step import begin
@@ -55,7 +57,7 @@ def do(config: IngestConfig, record: "Run") -> None:
     from ops.errors import InputError
     from ops.model.load import read_facts
     from ops.model.tokenizer import Tokenizer
-    from ops.sources.pieces import pieces, source_fingerprint
+    from ops.sources.pieces import named_apart, pieces, source_fingerprint
 
     sources = check_sources(config)
     facts = read_facts(config.model)
@@ -70,10 +72,11 @@ def do(config: IngestConfig, record: "Run") -> None:
     stage = begin("ingest", config, record, identity, config.model_dump(mode="json"), counted)
     if stage is None:
         return
-    plan = [(i, piece) for i, source in enumerate(sources) for piece in pieces(source)]
     datasets = [s.dataset for s in sources]
+    own = named_apart(datasets)
+    plan = [(i, replace(p, documents=own[i])) for i, source in enumerate(sources) for p in pieces(source)]
     near = config.near_dedup is not None
-    args = {"out": config.out, "fingerprint": stage.fingerprint}
+    args = {"store": stage.store, "fingerprint": stage.fingerprint}
 
     options = {"text_column": config.text_column, "on_error": config.on_error, "split": config.split}
     reading = read_step([piece for _, piece in plan], {**args, "facts": facts, "options": options})
@@ -89,7 +92,7 @@ def do(config: IngestConfig, record: "Run") -> None:
         check_keys(found.all_keys(), f"--corpus {' '.join(config.corpus)}")
     except InputError:
         # The user will change a source or an option: what was read so far belongs to neither.
-        record.drop("ingest")
+        record.forget("ingest")
         raise
 
     copies = first_copies_step(found, config.seed if config.limit else None, args)
@@ -106,8 +109,8 @@ def do(config: IngestConfig, record: "Run") -> None:
     shards = -(-total // config.shard_size)
     cut = truncated(stage.store, shards, len(sources))
     accounts = account(config.corpus, datasets, found, numbering, cut, near)
-    record.record["corpus"] = {"fingerprint": stage.fingerprint, "sentences": total}
-    stage.finish({"sentences": total, "shards": shards, "sources": accounts})
+    corpus = {"fingerprint": stage.fingerprint, "sentences": total}
+    stage.finish({"sentences": total, "shards": shards, "sources": accounts}, {"corpus": corpus})
     print("\n".join(account_lines(accounts)), file=sys.stderr)
 
 

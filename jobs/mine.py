@@ -94,7 +94,7 @@ def do(config: MineConfig, record: "Run") -> None:
 
         plan_mine(record, stage, config.seed, options, not config.no_scores)
         return
-    args = mine_args(config.out, annotate["fingerprint"], stage.fingerprint, config.seed, options)
+    args = mine_args(stage.store, annotate["fingerprint"], stage.fingerprint, config.seed, options)
     ranges, runs = neuron_ranges(args), sentence_runs(args)
 
     for step in mine_steps(args, ranges, runs):

@@ -64,8 +64,8 @@ def do(config: MixingConfig, record: "Run") -> None:
     job.stage.entry["model"] = describe(facts)
     place = job.placement
     args = MixingArgs(
-        config.out, facts, job.stage.fingerprint, place.device, config.dtype, place.threads or 1, place.token_budget,
-        config.seed, config.pack, config.mask_rate, config.per_token,
+        job.stage.store, facts, job.stage.fingerprint, place.device, config.dtype, place.threads or 1,
+        place.token_budget, config.seed, config.pack, config.mask_rate, config.per_token,
     )  # fmt: skip
     if isinstance(record, DryRun):
         from jobs.plans.mixing import plan_mixing

@@ -128,7 +128,7 @@ def measure_vocabulary(
     if stage is None:
         return
     stage.entry["model"] = describe(facts)
-    args = PsiArgs(config.out, facts, stage.fingerprint, clusters, config.seed)
+    args = PsiArgs(stage.store, facts, stage.fingerprint, clusters, config.seed)
     if isinstance(record, DryRun):
         from jobs.plans.psi import plan_vocabulary
 
@@ -154,7 +154,7 @@ def measure_corpus(config: PsiConfig, record: "Run", facts: "ModelFacts", tokeni
         job.stage.entry["model"] = describe(facts)
         place = job.placement
         args = contextual.ContextualArgs(
-            config.out, facts, job.stage.fingerprint, place.device, config.dtype, place.threads, place.token_budget
+            job.stage.store, facts, job.stage.fingerprint, place.device, config.dtype, place.threads, place.token_budget
         )
         if isinstance(record, DryRun):
             from jobs.plans.psi import plan_contextual
@@ -164,7 +164,7 @@ def measure_corpus(config: PsiConfig, record: "Run", facts: "ModelFacts", tokeni
         job.do(job.shard_step(contextual.GroupReader, {"args": args}))
         contextual.publish(job, facts.layers, record.require("psi")["counts"]["heads"])
     if not config.dry_run:
-        contextual.draw_figure(record.store, facts.layers)
+        contextual.draw_figure(record, facts.layers)
 
 
 if __name__ == "__main__":

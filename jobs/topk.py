@@ -99,14 +99,11 @@ def do(config: TopkConfig, record: "Run", facts: "ModelFacts", tokenizer: "Token
     if job is None:
         return
     store, shards, place = job.stage.store, job.shards, job.placement
-    job.stage.record.record["model"] = describe(facts)
     scoring = ScoreOptions(config.site, config.pool, config.special_tokens, place.device, config.dtype, config.threads)
     poles = ("top", "bottom") if config.poles == "both" else (config.poles,)
     k = min(config.k, shards.sentences)
     warn_of_many(k, shards.sentences)
-    args = ScoreArgs(
-        config.out, facts, scoring, k, poles, place.token_budget, job.stage.fingerprint, not config.no_sharing
-    )
+    args = ScoreArgs(store, facts, scoring, k, poles, place.token_budget, job.stage.fingerprint, not config.no_sharing)
     Scorer(facts, scoring._replace(device="cpu", dtype="float32"))
     count = facts.layers * facts.width * (4 if config.site == "mlp" else 1)
     check_room(store, count, config.k, len(poles), config.activation_sample, shards)
@@ -146,7 +143,7 @@ def do(config: TopkConfig, record: "Run", facts: "ModelFacts", tokenizer: "Token
             store.delete(path)
     counts |= {"neurons": len(neurons), "layers": len(neurons.widths), "seconds": times.result()}
     print(f"topk: {times}", file=sys.stderr)
-    job.stage.finish(counts)
+    job.stage.finish(counts, {"model": describe(facts)})
 
 
 if __name__ == "__main__":

@@ -33,7 +33,7 @@ def plan_mine(record: DryRun, stage: Stage, seed: int, options: dict[str, Any], 
     poles, k = (topk["identity"][name] for name in ("poles", "k"))
     sets = sum(widths) * (2 if poles == "both" else 1)
     sentences = annotate["counts"]["sentences"]
-    args = MineArgs(record.store.uri, annotate["fingerprint"], stage.fingerprint, Neurons(widths), seed, options)
+    args = MineArgs(stage.store, annotate["fingerprint"], stage.fingerprint, Neurons(widths), seed, options)
     ranges = [{"range": i} for i, _ in enumerate(spans(sum(widths), NEURONS_PER_RANGE))]
     runs = [{"run": i} for i, _ in enumerate(spans(sentences, SENTENCES_PER_COUNT))]
     steps = mine_steps(args, ranges, runs)

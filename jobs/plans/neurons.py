@@ -60,7 +60,7 @@ def time_neurons(store: Store, args: MineArgs, sentences: int) -> MinedNeurons:
             ranges = [{"range": 0, "first": middle, "stop": end}]
             runs = [{"run": 0, "first": 0, "stop": sentences}]
             scratch = Store(folder)
-            for step in mine_steps(replace(args, out=folder), ranges, runs):
+            for step in mine_steps(replace(args, store=scratch), ranges, runs):
                 mined.seconds[step.name] = _time(step)
             mined.bytes_per_neuron = sum(map(scratch.size, STAGES["mine"].tables)) / (end - middle)
             mined.growth = _growth(scratch, middle, end)

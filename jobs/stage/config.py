@@ -74,7 +74,8 @@ class StageConfig(JobConfig):
     heading: ClassVar[tuple[int, str]] = (80, "Every stage")
 
     redo: bool = Field(
-        False, description="drop this stage's results and those of the stages after it, and do them again"
+        False,
+        description="do this stage again; its new results replace the old ones and those of later stages, once whole",
     )
     dry_run: bool = Field(
         False, description="check everything, say what each stage would do, how long and how large, and stop"

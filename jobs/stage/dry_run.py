@@ -9,6 +9,7 @@ from jobs.engine.progress import duration
 from jobs.stage.config import StageConfig
 from jobs.stage.layout import STAGES, stages_after
 from jobs.stage.record import Run
+from ops.errors import InputError
 from ops.storage.read_only import ReadOnlyStore
 
 if TYPE_CHECKING:
@@ -55,9 +56,10 @@ class DryRun(Run):
         assumed: what is said of the number of sentences where the sources do not tell it.
     """
 
+    store_class = ReadOnlyStore
+
     def __init__(self, out: str) -> None:
         super().__init__(out)
-        self.store = ReadOnlyStore(out)
         self.sample: Sentences | None = None
         self.assumed = ""
         self._total = _Total()
@@ -67,10 +69,29 @@ class DryRun(Run):
     def save(self) -> None:
         """Leave the record as it is on disk."""
 
-    def drop(self, name: str) -> None:
-        """Take a stage and those after it for dropped."""
-        self._dropped += [s for s in (name, *stages_after(name)) if self.stage(s) is not None]
-        super().drop(name)
+    def hold(self, work: str) -> None:
+        """Ask whether the folder could be written; nobody is kept from it.
+
+        Raises:
+            InputError: it could not, or it is between two states.
+        """
+        self.store.check_writable()
+        if "publishing" in self.record:
+            raise InputError(
+                f"--out {self.store.uri}: a job was killed while it put its tables in place; "
+                "the next one on this run finishes that: give the command without --dry-run"
+            )
+
+    def check_files(self, *names: str, footers: bool = False) -> None:
+        """Look whether tables are there as they were written, but for those that are only expected."""
+        super().check_files(*(name for name in names if not self.is_expected(name)), footers=footers)
+
+    def _start_anew(self, name: str, redo: bool) -> dict[str, Any]:
+        if redo:
+            self._dropped += [s for s in (name, *stages_after(name)) if self.stage(s) is not None]
+            for stage in (name, *stages_after(name)):
+                self.record["stages"].pop(stage, None)
+        return super()._start_anew(name, redo)
 
     def done_before(self, name: str, found: str) -> None:
         """Say that a stage would have nothing to do."""
@@ -115,7 +136,7 @@ class DryRun(Run):
         total.kept += plan.kept or 0
         if plan.seconds is None or plan.kept is None:
             total.unknown.append(name)
-        entry = self.record["stages"][name]
+        entry = self.under_way(name)
         entry.update(complete=True, expected=True, counts=counts)
 
     def print_total(self) -> None:
@@ -144,7 +165,15 @@ def open_run(config: StageConfig) -> Iterator[Run]:
         InputError: as `Run` raises it.
     """
     if not config.dry_run:
-        yield Run(config.out)
+        run = Run(config.out)
+        try:
+            yield run
+        except InputError:
+            # What was refused is not what the corrected command is to be held to.
+            run.forget_begun()
+            raise
+        finally:
+            run.release()
         return
     record = DryRun(config.out)
     yield record

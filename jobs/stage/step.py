@@ -10,8 +10,9 @@ from jobs.engine.fan_out import AHEAD, fan_out
 from jobs.engine.item import Item, Worker
 from jobs.engine.progress import Progress
 from jobs.stage.config import StageConfig
-from jobs.stage.layout import STAGES, Output
+from jobs.stage.layout import Output
 from jobs.stage.record import Run
+from jobs.stage.run_files import clear
 from jobs.stage.under_way import UnderWay
 from ops.storage.store import Store
 
@@ -88,22 +89,21 @@ class Stage:
 
     Attributes:
         name, fingerprint: the stage, and all that its results depend on, as one name.
-        record, store: the run, and where its files lie.
+        record, store: the run, and its folder as this stage sees it.
         workers: most workers of a step; None for as many as a cluster brings up.
         begun: when, by the monotonic clock.
     """
 
     def __init__(self, name: str, record: Run, fingerprint: str, workers: int | None, keep_partials: bool) -> None:
         self.name, self.fingerprint = name, fingerprint
-        self.record, self.store = record, record.store
+        self.record, self.store = record, record.store_of(name)
         self.workers, self.keep_partials = workers, keep_partials
         self.begun = time.monotonic()
 
     @property
     def entry(self) -> dict[str, Any]:
         """The stage's entry in run.json."""
-        entry: dict[str, Any] = self.record.record["stages"][self.name]
-        return entry
+        return self.record.under_way(self.name)
 
     def missing(self, step: Step) -> list[Item]:
         """Return the items of a step that are not done."""
@@ -132,11 +132,16 @@ class Stage:
                 each(row)
         return rows
 
-    def finish(self, counts: dict[str, Any]) -> None:
-        """Record that all tables are in place, and drop what was under way unless it is to be kept."""
-        self.record.finish(self.name, counts, time.monotonic() - self.begun)
+    def finish(self, counts: dict[str, Any], of_the_run: dict[str, Any] | None = None) -> None:
+        """Put all tables in place, and drop what was under way unless it is to be kept.
+
+        Args:
+            counts: what was done, for the stage's entry in run.json.
+            of_the_run: what run.json says besides, in entries of its own.
+        """
+        self.record.finish(self.name, counts, time.monotonic() - self.begun, of_the_run)
         if not self.keep_partials:
-            self.store.delete(STAGES[self.name].partials)
+            clear(self.record.store, self.name)
 
 
 def begin(
@@ -161,7 +166,7 @@ def begin(
         InputError: a stage that it reads is missing, or the directory holds results of other options.
     """
     fingerprint = record.begin(name, identity, options, config.redo)
-    if record.complete(name):
+    if fingerprint is None:
         count, what = counted
         record.done_before(name, f"{record.require(name)['counts'][count]:,} {what}")
         return None

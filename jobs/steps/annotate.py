@@ -73,11 +73,11 @@ def shard_outputs(item: Item) -> list[Output]:
 class ShardAnnotator:
     """Annotates the selected sentences of one shard after another."""
 
-    def __init__(self, out: str, pipeline: str, fingerprint: str) -> None:
+    def __init__(self, store: Store, pipeline: str, fingerprint: str) -> None:
         import torch
 
         torch.set_num_threads(1)
-        self.store, self.fingerprint = Store(out), fingerprint
+        self.store, self.fingerprint = store, fingerprint
         self.annotator = Annotator(pipeline)
 
     def __call__(self, item: Item, prepared: Any) -> Item:

@@ -55,8 +55,8 @@ class HashRange:
     are any. Both are sorted by the first column.
     """
 
-    def __init__(self, out: str, pieces: Pieces, seed: int | None, fingerprint: str) -> None:
-        self.store, self.pieces, self.seed, self.fingerprint = Store(out), pieces, seed, fingerprint
+    def __init__(self, store: Store, pieces: Pieces, seed: int | None, fingerprint: str) -> None:
+        self.store, self.pieces, self.seed, self.fingerprint = store, pieces, seed, fingerprint
 
     def __call__(self, item: Item, prepared: Any) -> Item:
         """Do one range."""

@@ -77,9 +77,9 @@ class RunSigner:
     """Commits for each run of positions the signatures of its distinct sentences and the hashes of their bands."""
 
     def __init__(
-        self, out: str, pieces: Pieces, ranges: list[Item], bands: int, rows: int, seed: int, fingerprint: str
+        self, store: Store, pieces: Pieces, ranges: list[Item], bands: int, rows: int, seed: int, fingerprint: str
     ) -> None:
-        self.store, self.pieces, self.fingerprint = Store(out), pieces, fingerprint
+        self.store, self.pieces, self.fingerprint = store, pieces, fingerprint
         self.texts = open_first_copies(self.store, ranges, near=False)
         self.bands, self.rows, self.signer = bands, rows, MinHasher(seed)
 
@@ -121,8 +121,8 @@ class RunSigner:
 class BandRange:
     """Commits for each range of hashes the pairs of sentences to compare, as `one` and `other`, the later one."""
 
-    def __init__(self, out: str, runs: list[Item], fingerprint: str) -> None:
-        self.store, self.runs, self.fingerprint = Store(out), runs, fingerprint
+    def __init__(self, store: Store, runs: list[Item], fingerprint: str) -> None:
+        self.store, self.runs, self.fingerprint = store, runs, fingerprint
 
     def __call__(self, item: Item, prepared: Any) -> Item:
         """Do one range."""
@@ -145,9 +145,9 @@ class NearFinder:
     """
 
     def __init__(
-        self, out: str, ranges: list[Item], runs: list[Item], parts: list[Item], threshold: float, fingerprint: str
+        self, store: Store, ranges: list[Item], runs: list[Item], parts: list[Item], threshold: float, fingerprint: str
     ) -> None:
-        self.store, self.runs, self.parts = Store(out), runs, parts
+        self.store, self.runs, self.parts = store, runs, parts
         self.texts = open_first_copies(self.store, ranges, near=False)
         self.threshold, self.fingerprint = threshold, fingerprint
 

@@ -44,8 +44,8 @@ def open_pieces(store: Store, sources: list[int]) -> Pieces:
 class PieceReader:
     """Reads one piece of a source after another into partial files; memory does not grow with a piece's length."""
 
-    def __init__(self, out: str, facts: ModelFacts, fingerprint: str, options: dict[str, Any]) -> None:
-        self.store, self.fingerprint, self.options = Store(out), fingerprint, options
+    def __init__(self, store: Store, facts: ModelFacts, fingerprint: str, options: dict[str, Any]) -> None:
+        self.store, self.fingerprint, self.options = store, fingerprint, options
         self.tokenizer = Tokenizer(facts)
         self.splitter = SentenceSplitter() if options["split"] == "sentences" else None
 

@@ -61,7 +61,7 @@ class TableWriter:
     """Writes shards of corpus/ and parts of rejects/ from the pieces' partial files.
 
     Args:
-        out: the run's folder.
+        store: the run's folder.
         pieces: what was read.
         names: each source's dataset.
         ranges: the items of the second step.
@@ -73,7 +73,7 @@ class TableWriter:
 
     def __init__(
         self,
-        out: str,
+        store: Store,
         pieces: Pieces,
         names: list[str],
         ranges: list[Item],
@@ -82,7 +82,7 @@ class TableWriter:
         near: bool,
         fingerprint: str,
     ) -> None:
-        self.store, self.pieces, self.datasets = Store(out), pieces, names
+        self.store, self.pieces, self.datasets = store, pieces, names
         self.texts = open_first_copies(self.store, ranges, near)
         self.documents = [distinct_file(item["part"], item["parts"], "documents").path for item in ranges]
         self.last, self.size, self.fingerprint = last, size, fingerprint

@@ -47,7 +47,7 @@ def add_up_step(args: MineArgs, runs: list[Item]) -> Step:
 
 
 def _joined(args: MineArgs, files: list[str], output: Output, join: Callable[[Iterator[pa.Table]], pa.Table]) -> Step:
-    given = {"out": args.out, "fingerprint": args.fingerprint, "files": files, "output": output, "join": join}
+    given = {"store": args.store, "fingerprint": args.fingerprint, "files": files, "output": output, "join": join}
     return Step(f"mine: {output.name}", [{}], lambda _: [output], Joiner, given, here=True)
 
 
@@ -56,13 +56,13 @@ class Joiner:
 
     def __init__(
         self,
-        out: str,
+        store: Store,
         fingerprint: str,
         files: list[str],
         output: Output,
         join: Callable[[Iterator[pa.Table]], pa.Table],
     ) -> None:
-        self.store, self.fingerprint = Store(out), fingerprint
+        self.store, self.fingerprint = store, fingerprint
         self.files, self.output, self.join = files, output, join
 
     def __call__(self, item: Item, prepared: Any) -> Item:

@@ -35,7 +35,7 @@ SENTENCES_PER_COUNT = 50_000
 class MineArgs:
     """What every mining worker is made from; `sentences` is the annotate stage's fingerprint."""
 
-    out: str
+    store: Store
     sentences: str
     fingerprint: str
     neurons: Neurons
@@ -43,15 +43,15 @@ class MineArgs:
     options: dict[str, Any]
 
 
-def mine_args(out: str, annotate: str, fingerprint: str, seed: int, options: dict[str, Any]) -> MineArgs:
+def mine_args(store: Store, annotate: str, fingerprint: str, seed: int, options: dict[str, Any]) -> MineArgs:
     """Return what the workers are made from.
 
     Args:
-        out: the run's folder.
+        store: the run's folder.
         annotate, fingerprint: the fingerprints of `annotate`, whose sentences are mined, and of `mine`.
         seed, options: as chosen.
     """
-    return MineArgs(out, annotate, fingerprint, Neurons(layer_widths(Store(out))), seed, options)
+    return MineArgs(store, annotate, fingerprint, Neurons(layer_widths(store)), seed, options)
 
 
 def layer_widths(store: Store) -> tuple[int, ...]:
@@ -70,7 +70,7 @@ def neuron_ranges(args: MineArgs) -> list[Item]:
 
 def sentence_runs(args: MineArgs) -> list[Item]:
     """Return the runs of the annotated sentences as items."""
-    sentences = open_sentences(Store(args.out), CODES, args.sentences)
+    sentences = open_sentences(args.store, CODES, args.sentences)
     return [
         {"run": i, "first": first, "stop": stop}
         for i, (first, stop) in enumerate(spans(len(sentences.sent_id), SENTENCES_PER_COUNT))
@@ -85,7 +85,7 @@ class MiningWorker:
     """
 
     def __init__(self, args: MineArgs) -> None:
-        self.args, self.store, o = args, Store(args.out), args.options
+        self.args, self.store, o = args, args.store, args.options
         self.sentences = open_sentences(self.store, CODES, args.sentences)
         self.text = MiningView(self.sentences, o["word_case"], o["subtree_root"] == "collapse", o["punctuation"])
         self.kinds: dict[str, PatternKind] = {}
@@ -96,7 +96,7 @@ class MiningWorker:
                 self.kinds[name] = SequenceKind(name, self.text, *limits, o["engine"])
         if self.sentences.has["labels"]:
             self.kinds["subtree"] = SubtreeKind(self.text, o["subtree_min_support"], o["subtree_max_nodes"])
-        self.trains = training_documents(len(self.sentences.names["doc_id"]), args.seed)[self.sentences.doc]
+        self.trains = training_documents(len(self.sentences.names["document"]), args.seed)[self.sentences.doc]
 
     def winners(self, item: Item) -> tuple[Longs, Sequences]:
         """Return the winners of a range's neurons and poles: their `set_number`s, and rows of the store, ascending."""

@@ -30,7 +30,7 @@ from ops.storage.tables import part_name, write_part
 class MixingArgs:
     """What every worker is made from."""
 
-    out: str
+    store: Store
     facts: ModelFacts
     fingerprint: str
     device: str
@@ -52,7 +52,7 @@ def measure_step(job: CorpusPass, args: MixingArgs) -> Step:
 def prepare_shard(item: Item, args: MixingArgs) -> tuple[dict[int, int], list[tuple[Any, Any]]]:
     """Read, pack, tokenize and mask one shard on cores of its own (with GPUs)."""
     tokenizer = Tokenizer(args.facts)
-    packed = read_packed(Store(args.out), item["parts"], args.pack, tokenizer)
+    packed = read_packed(args.store, item["parts"], args.pack, tokenizer)
     return packed.sentences_per_sequence(), list(sequences(packed, tokenizer, args))
 
 
@@ -94,7 +94,7 @@ class MixingWorker:
     """Measures shard after shard and commits each one's partial file, and its part of mixing/tokens before."""
 
     def __init__(self, args: MixingArgs) -> None:
-        self.args, self.store = args, Store(args.out)
+        self.args, self.store = args, args.store
         self.tokenizer = Tokenizer(args.facts)
         self.classes = TokenClasses(self.tokenizer)
         self.scorer = MixingScorer(args.facts, args.device, args.dtype, args.threads, self.tokenizer.pad_id)

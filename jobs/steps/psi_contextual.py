@@ -36,7 +36,7 @@ PARTIALS_BYTES = 16e9
 class ContextualArgs:
     """What the workers of the contextual part are made from."""
 
-    out: str
+    store: Store
     facts: ModelFacts
     fingerprint: str
     device: str
@@ -54,7 +54,7 @@ class GroupReader:
 
     def __init__(self, args: ContextualArgs) -> None:
         set_numerics(args.device, args.threads)
-        self.args, self.store = args, Store(args.out)
+        self.args, self.store = args, args.store
         self.tokenizer, self.device = Tokenizer(args.facts), torch.device(args.device)
         model = load_model(args.facts, args.device, args.dtype)
         self.reader = ContextualPsi(model, head_projections(model, args.facts))
@@ -136,8 +136,9 @@ def publish(job: CorpusPass, layers: int, heads: int) -> None:
     job.finish(job.corpus["counts"]["sentences"] - len(unscored), len(unscored), counts)
 
 
-def draw_figure(store: Store, layers: int) -> None:
+def draw_figure(record: Run, layers: int) -> None:
     """Draw the figure that sets the corpus against the word embeddings, unless it is there."""
-    # The static part drops its figures when it is done again, and this one with them.
-    if not store.exists(FIGURE):
-        draw_contextual(store, layers)
+    # The static part's figures go when it is done again, and this one with them.
+    if not record.store.exists(FIGURE):
+        draw_contextual(record.store, layers)
+        record.add_files("psi", "psi/figures", [FIGURE, FIGURE.replace(".svg", ".png")])

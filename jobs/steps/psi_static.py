@@ -28,7 +28,7 @@ from ops.storage.tables import read_parts, write_part
 class PsiArgs:
     """What the workers of the static part are made from."""
 
-    out: str
+    store: Store
     facts: ModelFacts
     fingerprint: str
     clusters: int
@@ -88,7 +88,7 @@ class VocabularyClusterer:
     """Clusters the vocabulary by one seed after another."""
 
     def __init__(self, args: PsiArgs) -> None:
-        self.args, self.store = args, Store(args.out)
+        self.args, self.store = args, args.store
         self.vectors = word_embeddings(load_model(args.facts, "cpu", "float32"), args.facts).numpy()
 
     def __call__(self, item: Item, prepared: Any) -> Item:
@@ -109,7 +109,7 @@ class LayerMeasurer:
 
     def __init__(self, args: PsiArgs) -> None:
         torch.set_num_threads(1)
-        self.args, self.store = args, Store(args.out)
+        self.args, self.store = args, args.store
         model = load_model(args.facts, "cpu", "float32")
         self.layers, self.vectors = head_projections(model, args.facts), word_embeddings(model, args.facts)
         self.vocabulary = pa.concat_tables(read_parts(self.store, "psi/vocabulary"))

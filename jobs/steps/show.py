@@ -35,8 +35,10 @@ def read_neuron(record: Run, which: str, pole: str, rows: int, everything: bool)
         InputError: the tables are missing, or there is no such neuron.
     """
     layer, unit = parse_pair("--neuron", which, "LAYER:UNIT, such as 3:17 (layers from 1, units from 0)")
-    for stage in ("topk", "annotate", "mine"):
+    stages = ("topk", "annotate", "mine")
+    for stage in stages:
         record.require(stage)
+    record.check_files(*stages)
     store, options = record.store, record.require("mine")["config"]
     here = (pc.field("layer") == layer) & (pc.field("unit") == unit)
     neuron = read_rows(store, "neurons", here)
@@ -102,6 +104,7 @@ def show_head(record: Run, which: str, rows: int, width: int) -> str:
     """
     layer, head = parse_pair("--psi", which, "LAYER:HEAD, such as 4:2 (layers from 1, heads from 0)")
     counts = record.require("psi")["counts"]
+    record.check_files("psi", *(["psi/contextual"] if record.complete("psi/contextual") else []))
     if not (1 <= layer <= counts["layers"] and head < counts["heads"]):
         raise InputError(
             f"--psi {which}: there is no such head; layers run from 1 to {counts['layers']}, "

@@ -36,7 +36,7 @@ def merge_ranges(job: CorpusPass, neurons: Neurons, k: int, poles: tuple[str, ..
     """
     store, shards = job.stage.store, len(job.shards)
     args = {
-        "out": store.uri, "neurons": neurons, "shards": shards, "k": k, "poles": poles,
+        "store": store, "neurons": neurons, "shards": shards, "k": k, "poles": poles,
         "fingerprint": job.stage.fingerprint,
     }  # fmt: skip
     # A pool takes longer to start than so much takes to merge, the activation sample aside.
@@ -64,9 +64,9 @@ class RangeMerger:
     """Merges all shards' winners so far, moments and histograms of one range of neurons."""
 
     def __init__(
-        self, out: str, neurons: Neurons, shards: int, k: int, poles: tuple[str, ...], fingerprint: str
+        self, store: Store, neurons: Neurons, shards: int, k: int, poles: tuple[str, ...], fingerprint: str
     ) -> None:
-        self.store, self.neurons, self.shards = Store(out), neurons, shards
+        self.store, self.neurons, self.shards = store, neurons, shards
         self.k, self.poles, self.fingerprint = k, poles, fingerprint
         torch.set_num_threads(1)
 

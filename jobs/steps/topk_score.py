@@ -37,7 +37,7 @@ Batches = Iterator[tuple[Ids, list[Tokens]]]
 class ScoreArgs:
     """What every scoring worker is made from; `alike` as `length_batches` takes it, known once the pilot is scored."""
 
-    out: str
+    store: Store
     facts: ModelFacts
     options: ScoreOptions
     k: int
@@ -50,7 +50,7 @@ class ScoreArgs:
 
 def prepare_shard(item: Item, args: ScoreArgs) -> list[tuple[Ids, list[Tokens]]]:
     """Read and tokenize one shard, batch by batch, on cores of its own (with GPUs)."""
-    corpus = read_shard(Store(args.out), item["shard"])
+    corpus = read_shard(args.store, item["shard"])
     return list(encode_batches(*corpus, Tokenizer(args.facts), args.token_budget, args.alike))
 
 
@@ -99,7 +99,7 @@ class PilotScorer:
     """Scores the pilot and commits every neuron's histogram edges."""
 
     def __init__(self, args: ScoreArgs) -> None:
-        self.args, self.store = args, Store(args.out)
+        self.args, self.store = args, args.store
         self.tokenizer = Tokenizer(args.facts)
         self.scorer = Scorer(args.facts, args.options, self.tokenizer.pad_id)
 
@@ -142,7 +142,7 @@ class ShardWorker:
     """Scores shards and commits each one's partial file."""
 
     def __init__(self, args: ScoreArgs) -> None:
-        self.args, self.store = args, Store(args.out)
+        self.args, self.store = args, args.store
         self.tokenizer = Tokenizer(args.facts)
         with self.store.parquet(pilot_file().path) as file:
             edges = topk_partial.read_matrix(file.read(), "edges")

@@ -2,9 +2,7 @@
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.dataset as ds
 from torch import nn
 
 from ops.figures import save_figure
@@ -15,6 +13,7 @@ from ops.psi.position_geometry import cosine, cosine_histogram, position_attenti
 from ops.psi.psi_plots import draw_by_cluster, draw_static_contextual, draw_top_types
 from ops.psi.token_types import TYPES
 from ops.storage.store import Store
+from ops.storage.tables import read_table
 
 FOLDER = "psi/figures"
 TOP_CLUSTERS, COSINE_BINS, POSITIONS, LEAST_OCCURRENCES = 3, 1_000, 64, 10
@@ -26,7 +25,7 @@ def draw_static(store: Store, model: nn.Module, facts: ModelFacts) -> None:
 
     Files: psi_by_cluster, top_cluster_types, embedding_plane, word_position_cosines, position_attention.
     """
-    clusters = _read(store, "psi/clusters", ["layer", "head", "rank", "psi_qkv", "type"])
+    clusters = read_table(store, "psi/clusters", columns=["layer", "head", "rank", "psi_qkv", "type"])
     heads = head_projections(model, facts)
     shape = (facts.layers, heads[0].heads, -1)
     ranked = clusters["psi_qkv"].to_numpy().reshape(shape)
@@ -34,7 +33,7 @@ def draw_static(store: Store, model: nn.Module, facts: ModelFacts) -> None:
     types = np.array([TYPES.index(t) for t in clusters["type"].to_pylist()]).reshape(shape)
     save_figure(store, f"{FOLDER}/top_cluster_types", draw_top_types(types[:, :, :TOP_CLUSTERS]))
 
-    vocabulary = _read(store, "psi/vocabulary", ["token", "type"])
+    vocabulary = read_table(store, "psi/vocabulary", columns=["token", "type"])
     words, positions = word_embeddings(model, facts).numpy(), position_table(model)
     if positions is None:
         return
@@ -57,17 +56,11 @@ def draw_contextual(store: Store, layers: int) -> None:
 def _layer_pairs(store: Store, layer: int) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
     """Return static and contextual psi_qkv of all heads of a layer and of the tokens that occur often enough."""
     here = pc.field("layer") == layer
-    own = _read(
-        store, "psi/contextual", ["head", "token_id", "psi_qkv_mean"], here & (pc.field("n") >= LEAST_OCCURRENCES)
-    )
-    alone = _read(store, "psi/tokens", ["head", "token_id", "psi_qkv"], here)
+    often = here & (pc.field("n") >= LEAST_OCCURRENCES)
+    own = read_table(store, "psi/contextual", often, ["head", "token_id", "psi_qkv_mean"])
+    alone = read_table(store, "psi/tokens", here, ["head", "token_id", "psi_qkv"])
     tokens = int(pc.max(alone["token_id"]).as_py()) + 1
     static = alone["psi_qkv"].to_numpy()[own["head"].to_numpy().astype(np.int64) * tokens + own["token_id"].to_numpy()]
     contextual = own["psi_qkv_mean"].to_numpy()
     known = np.isfinite(static) & (static > 0) & (contextual > 0)
     return static[known], contextual[known]
-
-
-def _read(store: Store, table: str, columns: list[str], where: pc.Expression | None = None) -> pa.Table:
-    files = [store.path(f"{table}/{name}") for name in store.files(table, ".parquet")]
-    return ds.dataset(files, filesystem=store.filesystem, format="parquet").to_table(columns=columns, filter=where)

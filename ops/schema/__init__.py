@@ -20,7 +20,7 @@ __all__ = [
     "schema",
 ]
 
-SCHEMA_VERSION = "3"
+SCHEMA_VERSION = "4"
 TABLES = {**MAIN_TABLES, **MIXING_TABLES, **PSI_TABLES}
 
 

@@ -29,7 +29,7 @@ class SentenceStore:
         sent_id: `[sentences]` int64, ascending.
         baseline, winner: `[sentences]` bool.
         doc, dataset: codes `[sentences]` int32.
-        names: the sorted names of each kind of code (`word`, `tag`, `label`, `dataset`, `doc_id`).
+        names: the sorted names of each kind of code (`word`, `tag`, `label`, `dataset`, `document`).
         meta: for each meta key its sorted values, and the codes `[sentences]` int32, -1 where the key is absent.
     """
 
@@ -37,7 +37,7 @@ class SentenceStore:
         self._folder = folder
         self.sent_id: Longs = self._load("sent_id")
         self.baseline, self.winner = self._load("is_baseline"), self._load("is_winner")
-        self.doc, self.dataset = self._load("doc_id"), self._load("dataset")
+        self.doc, self.dataset = self._load("document"), self._load("dataset")
         self.names = {kind: self._names(kind) for kind in NAME_KINDS}
         keys = self._names("meta_keys")
         self.meta = {key: (self._names(f"meta_{i}_names"), self._load(f"meta_{i}")) for i, key in enumerate(keys)}
@@ -140,14 +140,14 @@ def _build(store: Store, codes: str, folder: Path) -> None:
     parts: dict[str, list[npt.NDArray[Any]]] = {}
     meta: dict[str, list[tuple[Longs, list[str]]]] = {}
     before = 0
-    for name in store.files(codes, ".parquet"):
-        if name == "vocabulary.parquet":
+    for name in store.table_files(codes):
+        if name == f"{codes}/vocabulary.parquet":
             continue
-        with store.parquet(f"{codes}/{name}") as file:
+        with store.parquet(name) as file:
             table = file.read().combine_chunks()
         for column in ("sent_id", "is_baseline", "is_winner"):
             parts.setdefault(column, []).append(table[column].to_numpy())
-        for column in ("dataset", "doc_id"):
+        for column in ("dataset", "document"):
             parts.setdefault(column, []).append(pc.index_in(table[column], names[column]).to_numpy().astype(np.int32))
         for column in (*_LISTS, "sizes"):
             lists = _whole(table[column])

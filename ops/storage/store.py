@@ -6,8 +6,9 @@ import os
 import shutil
 import tempfile
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
@@ -23,6 +24,24 @@ ROWS = b"atlas.rows"
 _UPLOAD_BYTES = 1 << 22
 
 
+@dataclass(frozen=True)
+class View:
+    """What a stage that is under way sees of a run's folder.
+
+    Attributes:
+        own: the folders of the stage's tables; until all are whole they lie in `under`, and the tables of before, if
+            there are any, stay where they are.
+        under: that folder.
+        guard: called before a file is put in place, with the store; raises where the job lost the run.
+        files: the paths of the files of each finished table: others in its folder are nobody's.
+    """
+
+    own: tuple[str, ...] = ()
+    under: str = ""
+    guard: Callable[["Store"], None] | None = None
+    files: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+
 class Store:
     """The files below one folder, local or remote; every write is whole or absent.
 
@@ -31,17 +50,31 @@ class Store:
     an error may leave an object that passes for whole.
     """
 
-    def __init__(self, uri: str) -> None:
-        self.uri = uri
+    def __init__(self, uri: str, view: View | None = None) -> None:
+        self.uri, self.view = uri, view or View()
         self.filesystem, self.root = locate(uri)
         self.local = isinstance(self.filesystem, pafs.LocalFileSystem)
 
-    def __reduce__(self) -> tuple[type["Store"], tuple[str]]:
-        return Store, (self.uri,)
+    def __reduce__(self) -> tuple[type["Store"], tuple[str, View]]:
+        return Store, (self.uri, self.view)
+
+    def seen_by(self, view: View) -> "Store":
+        """Return the same folder as a stage sees it that is under way."""
+        other = object.__new__(type(self))
+        vars(other).update(vars(self), view=view)
+        return other
 
     def path(self, name: str) -> str:
         """Return the full path of `name` on this store's file system."""
+        if any(name == table or name.startswith(f"{table}/") for table in self.view.own):
+            name = f"{self.view.under}/{name}"
         return f"{self.root.rstrip('/')}/{name}" if name else self.root
+
+    def table_files(self, table: str) -> list[str]:
+        """Return the paths of a table's files, by name: those that the view names, or all that are there."""
+        if table in self.view.files:
+            return list(self.view.files[table])
+        return [f"{table}/{name}" for name in self.files(table, ".parquet")]
 
     def exists(self, name: str) -> bool:
         """Tell whether a file or folder of that name is there."""
@@ -58,10 +91,16 @@ class Store:
         selector = pafs.FileSelector(self.root, allow_not_found=True)
         return sorted(info.base_name for info in self.filesystem.get_file_info(selector))
 
+    def walk(self, folder: str) -> dict[str, int]:
+        """Return the bytes of all files below `folder`, unfinished ones too, by their paths below the root."""
+        selector = pafs.FileSelector(self.path(folder), allow_not_found=True, recursive=True)
+        root = self.path("").rstrip("/") + "/"
+        found = [info for info in self.filesystem.get_file_info(selector) if info.is_file]
+        return {info.path.removeprefix(root): info.size or 0 for info in sorted(found, key=lambda info: info.path)}
+
     def size(self, folder: str) -> int:
         """Return the bytes of all files below `folder`."""
-        selector = pafs.FileSelector(self.path(folder), allow_not_found=True, recursive=True)
-        return sum(info.size or 0 for info in self.filesystem.get_file_info(selector) if info.is_file)
+        return sum(self.walk(folder).values())
 
     def free_bytes(self) -> int | None:
         """Return the bytes that are free where the folder is or will be; None where that is not local."""
@@ -86,9 +125,11 @@ class Store:
         if self.local:
             for name in names.values():
                 os.makedirs(self.path(name.rpartition("/")[0]), exist_ok=True)
-            paths = {key: self.path(_attempt_name(name)) for key, name in names.items()}
+            paths = {key: self.path(attempt_name(name)) for key, name in names.items()}
             try:
                 write(paths)
+                if self.view.guard is not None:
+                    self.view.guard(self)
                 for key, name in names.items():
                     os.replace(paths[key], self.path(name))
             finally:
@@ -99,6 +140,8 @@ class Store:
         with tempfile.TemporaryDirectory(prefix="atlas-") as scratch:
             paths = {key: os.path.join(scratch, name.replace("/", "_")) for key, name in names.items()}
             write(paths)
+            if self.view.guard is not None:
+                self.view.guard(self)
             for key, name in names.items():
                 self._upload(paths[key], self.path(name))
 
@@ -147,6 +190,15 @@ class Store:
         elif info.type == pafs.FileType.File:
             self.filesystem.delete_file(info.path)
 
+    def place(self, name: str) -> None:
+        """Put a file of the view's own tables where everyone looks for it, in one step where the file system can."""
+        source, target = self.path(name), self.seen_by(View()).path(name)
+        if self.local:
+            os.makedirs(os.path.dirname(target), exist_ok=True)
+            os.replace(source, target)
+        else:
+            self.filesystem.move(source, target)
+
     def check_writable(self) -> None:
         """Make the folder and try one small file in it.
 
@@ -184,7 +236,8 @@ def is_whole(store: Store, name: str, fingerprint: str, shard: str) -> bool:
     return {k: footer.get(k) for k in (FINGERPRINT, SHARD, ROWS)} == shard_footer(fingerprint, shard, rows)
 
 
-def _attempt_name(name: str) -> str:
+def attempt_name(name: str) -> str:
+    """Return a name for a file that is not finished yet: hidden, and unlike that of any other attempt at it."""
     folder, slash, base = name.rpartition("/")
     return f"{folder}{slash}.{base}.{uuid.uuid4().hex[:12]}"
 

@@ -80,15 +80,20 @@ def _writer(where: Any, schema: pa.Schema) -> pq.ParquetWriter:
 
 def read_parts(store: Store, table: str, columns: list[str] | None = None) -> Iterator[pa.Table]:
     """Return a table's row groups in the order of its parts, one at a time."""
-    for name in store.files(table, ".parquet"):
-        yield from read_groups(store, f"{table}/{name}", columns)
+    for name in store.table_files(table):
+        yield from read_groups(store, name, columns)
+
+
+def read_table(
+    store: Store, table: str, where: pc.Expression | None = None, columns: list[str] | None = None
+) -> pa.Table:
+    """Return a table's rows for which `where` holds, or all, in the table's order."""
+    files = [store.path(name) for name in store.table_files(table)]
+    found = ds.dataset(files, filesystem=store.filesystem, format="parquet")
+    return found.to_table(filter=where, columns=columns)
 
 
 def read_rows(store: Store, table: str, where: pc.Expression, columns: list[str] | None = None) -> list[dict[str, Any]]:
-    """Return a table's rows for which `where` holds, in the table's order."""
-    files = [store.path(f"{table}/{name}") for name in store.files(table, ".parquet")]
-    found: pa.Table = ds.dataset(files, filesystem=store.filesystem, format="parquet").to_table(
-        filter=where, columns=columns
-    )
-    rows: list[dict[str, Any]] = found.to_pylist()
+    """Return what `read_table` does, each row as a dictionary."""
+    rows: list[dict[str, Any]] = read_table(store, table, where, columns).to_pylist()
     return rows

@@ -11,7 +11,7 @@ import pytest
 from jobs.engine.connect import connect
 from jobs.engine.fan_out import fan_out
 from jobs.engine.item import EngineError
-from jobs.stage.record import check_out
+from jobs.stage.open_record import check_out
 from ops.errors import InputError
 
 

@@ -69,7 +69,7 @@ def test_every_cut_gives_the_plain_result(tmp_path: Path, seed: int, limit: int 
         out = str(tmp_path / f"out{partition}")
         store = Store(out)
         options = {"text_column": "text", "on_error": "fail", "split": "none"}
-        args = {"out": out, "fingerprint": "f"}
+        args = {"store": store, "fingerprint": "f"}
         reading = {**args, "facts": read_facts("sample"), "options": options}
         do_in_reverse(read_step([piece for _, piece in plan], reading), out)
         found = open_pieces(store, [i for i, _ in plan])

@@ -26,6 +26,7 @@ from jobs.steps.mixing import MixingArgs, MixingWorker, prepare_shard
 from ops.errors import InputError
 from ops.model.load import read_facts
 from ops.model.tokenizer import Tokenizer
+from ops.storage.store import Store
 from tests.conftest import ROOT
 from tests.jobs.conftest import mixing_config as config
 
@@ -192,7 +193,10 @@ def test_other_options_are_refused_and_a_new_corpus_drops_the_stage(whole: Path,
         (name,) = change
         with pytest.raises(InputError, match=rf"{name} \(was .*--redo"):
             mixing.run(MixingConfig.model_validate({**own, **change}))
-    Run(str(out)).drop("ingest")
+    anew = Run(str(out))
+    anew.begin("ingest", {"another": "corpus"}, {}, redo=True)
+    anew.finish("ingest", {}, 0.0)
+    anew.release()
     assert not list(out.rglob("*.parquet"))
     assert not list(out.rglob("*.png"))
 
@@ -202,7 +206,7 @@ def test_reading_apart_as_with_gpus_gives_the_same_partial_files(whole: Path, mo
     shutil.copytree(whole, out)
     entry = Run(str(out)).require("mixing")
     args = MixingArgs(
-        str(out), read_facts(str(model)), entry["fingerprint"], "cpu", "float32", 1, 256, 0, 0, 0.12, False
+        Store(str(out)), read_facts(str(model)), entry["fingerprint"], "cpu", "float32", 1, 256, 0, 0, 0.12, False
     )
     item = {"shard": 3, "span": [60, 80], "parts": [3]}
     path = out / shard_file("mixing", 3).path

@@ -71,7 +71,7 @@ def steps(folder: Path, out: str, limit: int | None, threshold: float, small: bo
     store = Store(out)
     sources = [parse_source(f"{name}={folder}/{name}*.jsonl") for name in "ab"]
     plan = [(i, piece) for i, source in enumerate(sources) for piece in pieces(source)]
-    args = {"out": out, "fingerprint": "f"}
+    args = {"store": store, "fingerprint": "f"}
     options = {"text_column": "text", "on_error": "fail", "split": "none"}
     do_in_reverse(read_step([p for _, p in plan], {**args, "facts": read_facts("sample"), "options": options}), out)
     found = open_pieces(store, [i for i, _ in plan])

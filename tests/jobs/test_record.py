@@ -1,12 +1,50 @@
-"""What a stage's results follow from, and what goes when they are dropped."""
+"""What a stage's results follow from, which files are theirs, and what stays of the old until the new is whole."""
 
+import json
+import shutil
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import pyarrow as pa
 import pytest
 
-from jobs.stage.layout import STAGES, shard_file, stages_after, stages_read
+from jobs.stage import record
+from jobs.stage.config import StageConfig
+from jobs.stage.dry_run import open_run
+from jobs.stage.layout import (
+    STAGES,
+    bound_path,
+    codes_file,
+    distinct_file,
+    labels_file,
+    near_duplicates_file,
+    pairs_file,
+    piece_file,
+    pilot_file,
+    range_file,
+    run_file,
+    selected_path,
+    shard_file,
+    signed_file,
+    stages_after,
+    stages_read,
+    totals_file,
+    union_file,
+    vocabulary_path,
+)
 from jobs.stage.record import Run
+from jobs.stage.run_files import is_ours
 from ops.errors import InputError
+from ops.storage import lock
+from ops.storage.store import Store, attempt_name
+from ops.storage.tables import part_name, write_part
+
+
+@pytest.fixture(autouse=True)
+def no_beats(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Jobs that are killed here are none: their signs of life would go on."""
+    monkeypatch.setattr(lock, "BEAT_S", 3600.0)
 
 
 def test_what_follows_from_what_is_followed_to_the_end() -> None:
@@ -24,31 +62,217 @@ def test_no_stage_has_its_files_among_another_s(stage: str) -> None:
     assert not [n for n, f in folders if n != stage and any(f == o or f.startswith(f"{o}/") for o in own)]
 
 
+TABLE = pa.table({"a": [1, 2, 3]})
+
+
+def write(run: Run, stage: str, fingerprint: str, parts: int = 1) -> None:
+    """What a stage writes: parts of its first table, and a partial file."""
+    for part in range(parts):
+        write_part(run.store_of(stage), STAGES[stage].tables[0], part, TABLE.schema, [TABLE], fingerprint)
+    run.store.commit(shard_file(stage, 0).path, lambda local: Path(local).touch())
+
+
+def do(out: Path, stage: str, identity: dict[str, Any] | None = None, redo: bool = False, parts: int = 1) -> None:
+    """One job that does one stage."""
+    run = Run(str(out))
+    fingerprint = run.begin(stage, identity or {}, {}, redo)
+    assert fingerprint is not None
+    write(run, stage, fingerprint, parts)
+    run.finish(stage, {}, 0.0)
+    run.release()
+
+
 def begun(out: Path, *stages: str) -> Run:
     """A run whose stages are complete, each with a table and a partial file."""
-    run = Run(str(out))
     for name in stages:
-        run.begin(name, {}, {}, False)
-        run.finish(name, {}, 0.0)
-        for path in (f"{STAGES[name].tables[0]}/part-00000.parquet", shard_file(name, 0).path):
-            run.store.commit(path, lambda local: Path(local).touch())
-    return run
+        do(out, name)
+    return Run(str(out))
 
 
-def test_dropping_the_static_part_of_psi_leaves_what_the_contextual_part_has_under_way(tmp_path: Path) -> None:
+def tables(out: Path) -> list[str]:
+    return sorted(str(p.relative_to(out)) for p in out.rglob("*.parquet") if "_partials" not in p.parts)
+
+
+def test_the_static_part_of_psi_leaves_what_the_contextual_part_has_under_way(tmp_path: Path) -> None:
     run = begun(tmp_path, "ingest", "psi", "psi/contextual")
     run.begin("psi", {}, {}, redo=True)
+    run.release()
     assert not run.store.exists(shard_file("psi", 0).path)
     assert run.store.exists(shard_file("psi/contextual", 0).path)
     assert run.complete("psi/contextual")
 
 
-def test_dropping_the_corpus_drops_all_that_follows_from_it(tmp_path: Path) -> None:
-    run = begun(tmp_path, "ingest", "topk", "annotate", "mine", "psi", "psi/contextual", "mixing")
-    run.drop("ingest")
-    assert [name for name in STAGES if run.stage(name)] == ["psi"]
-    left = sorted(str(p.relative_to(tmp_path)) for p in tmp_path.rglob("*.parquet"))
-    assert left == [shard_file("psi", 0).path, "psi/vocabulary/part-00000.parquet"]
+def test_a_new_corpus_takes_all_that_follows_from_the_old_one_with_it(tmp_path: Path) -> None:
+    begun(tmp_path, "ingest", "topk", "annotate", "mine", "psi", "psi/contextual", "mixing")
+    do(tmp_path, "ingest", {"seed": 1}, redo=True)
+    assert [name for name in STAGES if Run(str(tmp_path)).stage(name)] == ["ingest", "psi"]
+    assert tables(tmp_path) == ["corpus/part-00000.parquet", "psi/vocabulary/part-00000.parquet"]
+
+
+def test_a_stage_that_is_done_again_keeps_its_results_until_the_new_ones_are_whole(tmp_path: Path) -> None:
+    begun(tmp_path, "ingest", "topk", "annotate")
+    before = {p: p.read_bytes() for p in tmp_path.rglob("*.parquet") if "_partials" not in p.parts}
+    killed = Run(str(tmp_path))
+    fingerprint = killed.begin("topk", {"k": 5}, {}, redo=True)
+    write(killed, "topk", str(fingerprint), parts=3)
+    # A job that is killed here leaves the results of before, and all that is read of them.
+    run = Run(str(tmp_path))
+    assert (run.complete("topk"), run.complete("annotate"), run.require("topk")["identity"].get("k")) == (
+        True, True, None,
+    )  # fmt: skip
+    run.check_files("topk", "annotate", footers=True)
+    assert {p: p.read_bytes() for p in tmp_path.rglob("*.parquet") if "_partials" not in p.parts} == before
+    # With the options of before there is nothing to do; others are refused; those of the killed job go on.
+    assert Run(str(tmp_path)).begin("topk", {}, {}, redo=False) is None
+    with pytest.raises(InputError, match=r"k \(was None, is 6\); .* --redo to replace these results"):
+        Run(str(tmp_path)).begin("topk", {"k": 6}, {}, redo=False)
+    for redo in (True, False):
+        run = Run(str(tmp_path))
+        assert run.begin("topk", {"k": 5}, {}, redo) == fingerprint
+        assert len(run.store_of("topk").table_files("topk")) == 3
+    run.finish("topk", {}, 0.0)
+    assert tables(tmp_path) == ["corpus/part-00000.parquet", *(f"topk/part-0000{i}.parquet" for i in range(3))]
+    assert not Run(str(tmp_path)).stage("annotate")
+    assert "redo" not in Run(str(tmp_path)).require("topk")
+
+
+def test_another_redo_begins_anew_and_one_of_fewer_parts_leaves_no_others(tmp_path: Path) -> None:
+    do(tmp_path, "ingest", {"shard_size": 1}, parts=5)
+    killed = Run(str(tmp_path))
+    write(killed, "ingest", str(killed.begin("ingest", {"shard_size": 2}, {}, redo=True)), parts=4)
+    do(tmp_path, "ingest", {"shard_size": 3}, redo=True, parts=2)
+    assert tables(tmp_path) == ["corpus/part-00000.parquet", "corpus/part-00001.parquet"]
+    files = json.loads((tmp_path / "run.json").read_text())["tables"]["corpus"]
+    assert [(f["name"], f["rows"]) for f in files] == [(f"corpus/part-0000{i}.parquet", 3) for i in range(2)]
+    assert [f["bytes"] for f in files] == [(tmp_path / f["name"]).stat().st_size for f in files]
+    assert {f["fingerprint"] for f in files} == {Run(str(tmp_path)).require("ingest")["fingerprint"]}
+
+
+@pytest.mark.parametrize("kill", range(6))
+def test_a_job_killed_while_it_puts_tables_in_place_is_finished_by_the_next(
+    tmp_path: Path, kill: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    do(tmp_path, "ingest", {"seed": 0}, parts=3)
+    do(tmp_path, "topk")
+
+    class KilledError(BaseException):
+        pass
+
+    steps = 0
+
+    def killing(change: Callable[..., None]) -> Callable[..., None]:
+        def changed(*args: Any) -> None:
+            nonlocal steps
+            steps += 1
+            if steps > kill:
+                raise KilledError
+            change(*args)
+
+        return changed
+
+    run = Run(str(tmp_path))
+    write(run, "ingest", str(run.begin("ingest", {"seed": 1}, {}, redo=True)), parts=2)
+    with monkeypatch.context() as patch:
+        patch.setattr(Store, "place", killing(Store.place))
+        patch.setattr(Store, "delete", killing(Store.delete))
+        with pytest.raises(KilledError):
+            run.finish("ingest", {}, 0.0)
+    again = Run(str(tmp_path))
+    again.hold("topk")
+    again.check_files("ingest", footers=True)
+    again.release()
+    assert tables(tmp_path) == ["corpus/part-00000.parquet", "corpus/part-00001.parquet"]
+    assert again.require("ingest")["identity"] == {"seed": 1}
+    assert not again.stage("topk")
+    assert "publishing" not in json.loads((tmp_path / "run.json").read_text())
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda f: f.unlink(), "is missing"),
+        (lambda f: f.write_bytes(f.read_bytes()[:-1]), r"is not as ingest wrote it \([\d,]+ bytes, not [\d,]+\)"),
+        (lambda f: f.write_bytes(bytes(f.stat().st_size)), "is damaged"),
+        (lambda f: f.write_bytes(f.read_bytes().replace(b"f" * 64, b"e" * 64)), "is of another run"),
+    ],
+)
+def test_a_table_that_is_not_as_it_was_written_is_named_with_what_makes_it_anew(
+    tmp_path: Path, change: Callable[[Path], None], said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(record, "fingerprint", lambda identity: "f" * 64)
+    do(tmp_path, "ingest")
+    change(tmp_path / "corpus" / "part-00000.parquet")
+    before = (tmp_path / "run.json").read_text()
+    with pytest.raises(InputError, match=rf"corpus/part-00000.parquet {said}; python -m jobs.ingest .* --redo makes"):
+        Run(str(tmp_path)).begin("topk", {}, {}, redo=False)
+    assert (tmp_path / "run.json").read_text() == before
+
+
+def test_files_of_others_are_never_read_nor_removed_but_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    do(tmp_path, "ingest")
+    do(tmp_path, "topk", parts=2)
+    shutil.copy(tmp_path / "topk" / "part-00000.parquet", tmp_path / "topk" / "part-00099.parquet")
+    for name in ("topk/notes.txt", "_partials/topk/keep.me", "_partials/topk/tables/topk/mine.csv", "own/x.parquet"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("kept")
+    run = Run(str(tmp_path))
+    run.check_files("topk", footers=True)
+    assert "note: topk/part-00099.parquet: not of this run, and not read" in capsys.readouterr().err
+    assert run.store.table_files("topk") == ["topk/part-00000.parquet", "topk/part-00001.parquet"]
+    do(tmp_path, "topk", {"k": 5}, redo=True)
+    said = capsys.readouterr().err
+    assert "left alone, as no job wrote it: _partials/topk/keep.me, _partials/topk/tables/topk/mine.csv" in said
+    assert "left alone, as no job wrote it: topk/notes.txt, topk/part-00099.parquet" in said
+    assert sorted(p.name for p in (tmp_path / "topk").iterdir()) == [
+        "notes.txt", "part-00000.parquet", "part-00099.parquet",
+    ]  # fmt: skip
+    assert (tmp_path / "own" / "x.parquet").read_text() == "kept"
+
+
+@pytest.mark.parametrize("name", ["_store", "_partials", "data"])
+def test_a_folder_of_others_is_no_run(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).mkdir()
+    with pytest.raises(InputError, match=rf"holds other files \({name}\) and no run.json"):
+        Run(str(tmp_path))
+
+
+def refuse(config: StageConfig, limit: int, redo: bool) -> None:
+    with open_run(config) as run:
+        run.begin("ingest", {"limit": limit}, {}, redo)
+        raise InputError("no such thing")
+
+
+def test_a_refused_option_does_not_stick(tmp_path: Path) -> None:
+    config = StageConfig.model_validate({"out": str(tmp_path)})
+    with pytest.raises(InputError, match="no such thing"):
+        refuse(config, 0, redo=False)
+    assert list(tmp_path.iterdir()) == []
+    with open_run(config) as run:
+        assert run.begin("ingest", {"limit": 1}, {}, redo=False) is not None
+        write(run, "ingest", run.under_way("ingest")["fingerprint"])
+        run.finish("ingest", {}, 0.0)
+    with pytest.raises(InputError, match="no such thing"):
+        refuse(config, 2, redo=True)
+    again = Run(str(tmp_path))
+    assert again.require("ingest")["identity"] == {"limit": 1}
+    assert "redo" not in again.require("ingest")
+    assert not (tmp_path / "_lock.json").exists()
+
+
+def test_every_file_that_a_stage_has_under_way_is_known_as_ours(monkeypatch: pytest.MonkeyPatch) -> None:
+    outputs = [
+        piece_file(3, "sentences"), distinct_file(0, 4, "texts"), signed_file(2, "bands"), pairs_file(1, 3),
+        near_duplicates_file(), pilot_file(), range_file(0), run_file(1), union_file(), totals_file(), labels_file(2),
+        *(shard_file(stage, 7) for stage in STAGES), codes_file(4),
+    ]  # fmt: skip
+    paths = [*(output.path for output in outputs), bound_path(), selected_path(), vocabulary_path()]
+    for path in [*paths, part_name("psi/tokens", 0), "psi/figures/static_contextual.svg"]:
+        name = path.rpartition("/")[2]
+        assert is_ours(name), path
+        assert is_ours(attempt_name(name)), path
+    assert not any(map(is_ours, ["notes.txt", "my.csv", "keep.me", "part.parquet.txt", "x.parquet"]))
 
 
 def test_a_run_of_another_schema_is_refused_by_one_line(tmp_path: Path) -> None:

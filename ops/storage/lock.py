@@ -1,0 +1,232 @@
+"""Who holds a run: one job at a time, told by a file with a heartbeat, on any file system."""
+
+import contextlib
+import fcntl
+import os
+import socket
+import sys
+import threading
+import time
+import uuid
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+
+from ops.errors import InputError
+from ops.storage.store import Store
+
+LOCK = "_lock.json"
+BEAT_S = 5.0  # between two signs of life
+DEAD_S = 30.0  # a holder on another machine that gives no sign for so long is taken for dead
+SETTLE_S = 1.0  # where nothing keeps two jobs from writing at once, so long after each looks at whose name stayed
+
+
+class Lock:
+    """Holds a run for one job of this process, with a sign of life every few seconds, until it is released.
+
+    A holder on this machine is dead where its process is gone; one on another machine where its file has not changed
+    for `DEAD_S`, by this machine's clock: the clocks of the two are never compared.
+
+    Args:
+        store: the run's folder, which is there.
+        work: what it is held for, shown to others.
+    """
+
+    def __init__(self, store: Store, work: str) -> None:
+        self.store, self.token = store, uuid.uuid4().hex
+        self._said = {"token": self.token, "work": work, "since": _now(), **_this_process()}
+        self._beats = 0
+        self._ended = threading.Event()
+
+    def take(self) -> None:
+        """Take the run, from a dead holder too, and keep giving signs of life.
+
+        Raises:
+            InputError: a living job holds it.
+        """
+        dead: str | None = None
+        while True:
+            with _alone(self.store) as alone:
+                held = read_lock(self.store)
+                if held is None or held["token"] == dead or _is_gone(held):
+                    self._write()
+                    break
+            if _is_here(held):
+                raise InputError(_held_by(self.store, held))
+            dead = self._watch(held)
+        if not alone:
+            time.sleep(SETTLE_S)
+            held = read_lock(self.store)
+            if held is not None and held["token"] != self.token:
+                raise InputError(_held_by(self.store, held))
+        threading.Thread(target=self._keep, name="atlas-lock", daemon=True).start()
+
+    def release(self) -> None:
+        """Give the run back, if it is still this job's."""
+        self._ended.set()
+        with contextlib.suppress(OSError, pa.ArrowException), _alone(self.store):
+            held = read_lock(self.store)
+            if held is not None and held["token"] == self.token:
+                self.store.delete(LOCK)
+
+    def _watch(self, held: dict[str, Any]) -> str | None:
+        """Return a holder's token once it is taken for dead, or None where it let go or changed.
+
+        Raises:
+            InputError: it gave a sign of life.
+        """
+        who = f"process {held['pid']} on {held['host']}"
+        print(f"the run is held by {who}: looking for {DEAD_S:.0f} s whether it is alive", file=sys.stderr)
+        until = time.monotonic() + DEAD_S
+        while time.monotonic() < until:
+            time.sleep(min(1.0, DEAD_S / 10))
+            now = read_lock(self.store)
+            if now is None or now["token"] != held["token"]:
+                return None
+            if now["beat"] != held["beat"]:
+                raise InputError(_held_by(self.store, held))
+        return str(held["token"])
+
+    def _write(self) -> None:
+        self._beats += 1
+        self.store.write_json(LOCK, {**self._said, "beat": self._beats})
+
+    def _keep(self) -> None:
+        while not self._ended.wait(BEAT_S):
+            # A beat that fails is tried again: `DEAD_S` is several of them.
+            with contextlib.suppress(OSError, pa.ArrowException), _alone(self.store):
+                if self._ended.is_set():
+                    return
+                held = read_lock(self.store)
+                if held is not None and held["token"] != self.token:
+                    if not (_is_here(held) and held["pid"] == os.getpid()):
+                        print(f"error: {lost(self.store, held)}", file=sys.stderr, flush=True)
+                        os._exit(1)
+                    return
+                if self.store.local and not os.path.isdir(self.store.root):
+                    return
+                self._write()
+
+
+class LostRunError(RuntimeError):
+    """The job that this process works for does not hold the run any more."""
+
+
+def check_holder(store: Store, token: str) -> None:
+    """Do nothing where the run is held by this token's job.
+
+    Raises:
+        LostRunError: another job holds it, or none does.
+    """
+    held = read_lock(store)
+    if held is None or held["token"] != token:
+        raise LostRunError(lost(store, held))
+
+
+def lost(store: Store, held: dict[str, Any] | None) -> str:
+    """Return in words that a job has lost its run."""
+    by = f"was taken over by process {held['pid']} on {held['host']}" if held else "was given back"
+    return f"--out {store.uri}: {by}; this job puts nothing in place any more"
+
+
+def read_lock(store: Store) -> dict[str, Any] | None:
+    """Return what the run's lock says, None where there is none; one that cannot be understood is nobody's."""
+    try:
+        held = store.read_json(LOCK)
+    except (FileNotFoundError, InputError):
+        return None
+    return held if isinstance(held, dict) and {"token", "pid", "host", "place", "beat"} <= held.keys() else None
+
+
+def _held_by(store: Store, held: dict[str, Any]) -> str:
+    return (
+        f"--out {store.uri}: another job holds this run: {held.get('work', 'a job')}, process {held['pid']} on "
+        f"{held['host']}, since {held.get('since', 'unknown')}; wait for it, or end it"
+    )
+
+
+def _this_process() -> dict[str, Any]:
+    pid = os.getpid()
+    return {"host": socket.gethostname(), "place": _place(), "pid": pid, "started": _started(pid)}
+
+
+def _place() -> str:
+    """Return what tells apart machines, and containers on one, whose numbers of processes mean different things."""
+    return " ".join([socket.gethostname(), _read("/proc/sys/kernel/random/boot_id"), _link("/proc/self/ns/pid")])
+
+
+def _is_here(held: dict[str, Any]) -> bool:
+    return bool(held["place"] == _place())
+
+
+def _is_gone(held: dict[str, Any]) -> bool:
+    """Tell whether a holder is a process of this machine that is gone, or this one, which begins its job anew."""
+    if not _is_here(held):
+        return False
+    pid = int(held["pid"])
+    return pid == os.getpid() or not _lives(pid) or _started(pid) != held.get("started")
+
+
+def _lives(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    # A process that ended, and whose parent has not looked yet, is none.
+    return _state(pid) != "Z"
+
+
+def _stat(pid: int) -> list[str]:
+    # The name of the program, in brackets, may hold anything.
+    return _read(f"/proc/{pid}/stat").rpartition(")")[2].split()
+
+
+def _state(pid: int) -> str:
+    return (_stat(pid) or [""])[0]
+
+
+def _started(pid: int) -> str:
+    """Return when a process of this machine began, so that its number's next owner is not taken for it."""
+    fields = _stat(pid)
+    return fields[19] if len(fields) > 19 else ""
+
+
+def _read(path: str) -> str:
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return file.read().strip()
+    except OSError:
+        return ""
+
+
+def _link(path: str) -> str:
+    try:
+        return os.readlink(path)
+    except OSError:
+        return ""
+
+
+@contextlib.contextmanager
+def _alone(store: Store) -> Iterator[bool]:
+    """Keep other jobs of this file system from looking at the lock meanwhile; gives whether that can be done there."""
+    folder = None
+    try:
+        if store.local:
+            folder = os.open(store.root, os.O_RDONLY)
+            fcntl.flock(folder, fcntl.LOCK_EX)
+    except OSError:
+        # Some network file systems lock no folders.
+        yield False
+        return
+    else:
+        yield folder is not None
+    finally:
+        if folder is not None:
+            os.close(folder)
+
+
+def _now() -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
