@@ -88,7 +88,7 @@ def do(config: IngestConfig, record: "Run") -> None:
     try:
         stage.do(reading)
         found = open_pieces(stage.store, [source for source, _ in plan])
-        check_found(config.corpus, datasets, found)
+        check_found(config.corpus, found)
         check_keys(found.all_keys(), f"--corpus {' '.join(config.corpus)}")
     except InputError:
         # The user will change a source or an option: what was read so far belongs to neither.

@@ -31,3 +31,13 @@ def one_line(error: BaseException | str, limit: int = 300) -> str:
     """Return an error's message as one line of at most `limit` characters."""
     text = " ".join(str(error).split()) or type(error).__name__
     return text if len(text) <= limit else text[: limit - 3] + "..."
+
+
+def with_article(noun: str) -> str:
+    """Return a noun with its article, by its first letter: `a bert`, `an albert`; one of `x...` names is spelled out.
+
+    >>> with_article("bert"), with_article("albert"), with_article("xlnet")
+    ('a bert', 'an albert', 'an xlnet')
+    """
+    # Spelled letter by letter, x begins with a vowel; so the names of models are said.
+    return f"{'an' if noun[:1].lower() in 'aeiox' else 'a'} {noun}"

@@ -52,7 +52,7 @@ def plan_ingest(
         own = [piece for source, piece in plan if source == number]
         seconds = TIMED_S / len(sources)
         samples.append(sample_source(own, tokenizer, splitter, seconds, config.text_column, config.on_error))
-    _check_found(config.corpus, sources, samples)
+    _check_found(config.corpus, samples)
     check_keys(set().union(*(s.keys for s in samples)), f"--corpus {' '.join(config.corpus)}")
 
     kept, seconds, usable = _expected(record, config, samples)
@@ -102,7 +102,7 @@ def _exact(samples: Sequence[SourceSample]) -> bool:
     return all(sample.whole for sample in samples)
 
 
-def _check_found(specs: Sequence[str], sources: Sequence[Source], samples: Sequence[SourceSample]) -> None:
+def _check_found(specs: Sequence[str], samples: Sequence[SourceSample]) -> None:
     """Refuse a source that was read to its end and gave no sentence, as the stage itself does."""
     whole = [i for i, sample in enumerate(samples) if sample.whole]
     rows, sentences, rejects = (
@@ -110,7 +110,7 @@ def _check_found(specs: Sequence[str], sources: Sequence[Source], samples: Seque
     )
     reasons = [dict(samples[i].reasons) for i in whole]
     pieces = Pieces(np.arange(len(whole)), rows, sentences, rejects, np.zeros(len(whole), np.int64), reasons, [])
-    check_found([specs[i] for i in whole], [sources[i].dataset for i in whole], pieces)
+    check_found([specs[i] for i in whole], pieces)
 
 
 def _sentences(samples: Sequence[SourceSample], datasets: Sequence[str]) -> Sentences:

@@ -12,6 +12,18 @@ from jobs.engine.item import EngineError
 from jobs.stage.config import PRESETS, Config
 from jobs.stage.yaml_file import read_yaml
 from ops.errors import InputError, disk_full, one_line
+from ops.storage.secrets import refuse_secrets
+
+# What pydantic says in terms of Python, by the kind of its complaint, for an option or for all.
+_PLAIN: dict[Any, str] = {
+    ("workers", "int_parsing"): "should be a whole number or auto",
+    ("workers", "literal_error"): "should be a whole number or auto",
+    "int_parsing": "should be a whole number",
+    "int_from_float": "should be a whole number",
+    "int_type": "should be a whole number",
+    "float_parsing": "should be a number",
+    "tuple_type": "should be a text, or a list of texts",
+}
 
 
 def parse(config: type[Config], job: str, about: str, argv: list[str] | None = None) -> Config:
@@ -21,6 +33,11 @@ def parse(config: type[Config], job: str, about: str, argv: list[str] | None = N
         InputError: an unknown flag or key, or a value that does not fit, named.
         SystemExit: the help was asked for, and printed.
     """
+    given_argv = sys.argv[1:] if argv is None else argv
+    flag = ""
+    for word in given_argv:
+        flag, equals, _ = word.partition("=") if word.startswith("--") else (flag, "", "")
+        refuse_secrets(word[len(flag) + 1 :] if equals else word, flag)
     app = cyclopts.App(
         name=f"python -m jobs.{job}",
         help=about,
@@ -37,10 +54,12 @@ def parse(config: type[Config], job: str, about: str, argv: list[str] | None = N
     grouped = _in_groups(config)
     read.__annotations__["options"] = Annotated[grouped, cyclopts.Parameter(name="*", negative=())]
     try:
-        given = app(sys.argv[1:] if argv is None else argv, exit_on_error=False, print_error=False)
+        given = app(given_argv, exit_on_error=False, print_error=False)
     except cyclopts.ValidationError as error:
         cause = error.__cause__ or error.exception_message
         raise InputError(_explain(cause, job) if isinstance(cause, ValidationError) else one_line(error)) from error
+    except cyclopts.UnusedCliTokensError as error:
+        raise InputError(_left_over(list(error.unused_tokens or []), job)) from error
     except cyclopts.CycloptsError as error:
         raise InputError(f"{one_line(error)} (python -m jobs.{job} --help lists the flags)") from error
     if given is None:
@@ -48,6 +67,13 @@ def parse(config: type[Config], job: str, about: str, argv: list[str] | None = N
     given = given[0] or grouped.model_validate({})
     flags = {name: getattr(given, name) for name in given.model_fields_set}
     return resolve(config, job, flags)
+
+
+def _left_over(words: list[str], job: str) -> str:
+    shown = ", ".join(words[:3]) + (f" and {len(words) - 3} more" if len(words) > 3 else "")
+    if words[0].startswith("-"):
+        return f"{words[0]}: {job} has no such option (python -m jobs.{job} --help lists them)"
+    return f"{shown}: stands after no option; quote a pattern such as 'data/*.txt', or repeat --corpus for each file"
 
 
 def _in_groups(config: type[Config]) -> type[Config]:
@@ -88,6 +114,9 @@ def resolve(config: type[Config], job: str, flags: dict[str, Any]) -> Config:
 
 def _from_file(path: str, config: type[BaseModel], job: str) -> dict[str, Any]:
     held = read_yaml(path, config, job)
+    for name, value in held.items():
+        for text in value if isinstance(value, list) else [value]:
+            refuse_secrets(str(text), f"--config {path}: {name}")
     try:
         return {name: getattr(config.model_validate({name: value}), name) for name, value in held.items()}
     except ValidationError as error:
@@ -132,4 +161,5 @@ def _explain(error: ValidationError, job: str, flags: bool = True) -> str:
     if found["type"] == "extra_forbidden":
         return f"{shown}: {job} has no such option"
     message = found["msg"].removeprefix("Value error, ").removeprefix("Input ")
+    message = _PLAIN.get((name, found["type"])) or _PLAIN.get(found["type"], message)
     return f"{shown} {found['input']!r}: {message}"

@@ -26,6 +26,8 @@ def read_record(store: Store, create: bool) -> dict[str, Any] | None:
     """
     out = store.uri
     try:
+        if store.is_file(""):
+            raise InputError(f"--out {out}: is a file; name a directory")
         known = store.exists(RECORD)
         record = store.read_json(RECORD) if known else None
     except IsADirectoryError as error:

@@ -5,7 +5,7 @@ import time
 from functools import partial
 
 from jobs.stage.held_run import HeldRun
-from jobs.stage.layout import STAGES, stages_after, stages_read
+from jobs.stage.layout import PARTIALS, STAGES, stages_after, stages_read
 from jobs.stage.open_record import RECORD
 from jobs.stage.run_files import added, clear, view_of, written
 from jobs.stage.run_reader import Entry
@@ -144,6 +144,8 @@ class Run(HeldRun):
         self._begun = [stage for stage in self._begun if stage != name]
         if self.is_new and not self.record["stages"]:
             self.store.delete(RECORD)
+            if not self.store.walk(PARTIALS):
+                self.store.delete(PARTIALS)
         else:
             self.save()
 

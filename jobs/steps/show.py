@@ -5,7 +5,7 @@ from typing import Any
 import pyarrow.compute as pc
 
 from jobs.stage.record import Run
-from ops.errors import InputError
+from ops.errors import InputError, one_line
 from ops.show.examples import matched_words, spans_of_words
 from ops.show.head import lay_out_head
 from ops.show.strongest import KINDS, avoided, preferred
@@ -13,6 +13,7 @@ from ops.storage.store import Store
 from ops.storage.tables import read_rows
 
 LEAST = 10  # occurrences of a token whose mean psi is shown
+MOST_DIGITS = 9  # of a layer, a unit or a head
 LOOKED_AT = 500  # winners among which an example of a pattern is looked for
 
 
@@ -136,6 +137,10 @@ def parse_pair(flag: str, text: str, expected: str) -> tuple[int, int]:
         InputError: it is something else; `expected` says what was.
     """
     first, colon, second = text.partition(":")
+    if not text:
+        raise InputError(f"{flag} is missing: name {expected}")
     if not (colon and first.isdecimal() and second.isdecimal()):
         raise InputError(f"{flag} {text!r}: expected {expected}")
+    if max(len(first), len(second)) > MOST_DIGITS:
+        raise InputError(f"{flag} {one_line(text, 60)}: no model is so large; expected {expected}")
     return int(first), int(second)

@@ -14,24 +14,28 @@ from ops.errors import InputError
 Numbers = npt.NDArray[np.int64]
 
 
-def check_found(specs: Sequence[str], datasets: Sequence[str], pieces: Pieces) -> None:
+def check_found(specs: Sequence[str], pieces: Pieces) -> None:
     """Refuse a source that gave no sentence.
 
     Args:
         specs: the sources as the user named them.
-        datasets: the name of each one's dataset.
         pieces: what was read of them.
 
     Raises:
         InputError: one did, named with what was read and rejected.
     """
-    for i, dataset in enumerate(datasets):
+    for i, spec in enumerate(specs):
         own = pieces.sources == i
         if not pieces.sentences[own].sum():
-            raise InputError(
-                f"--corpus {specs[i]}: gave no sentence ({dataset}: {pieces.rows[own].sum():,} rows read, "
-                f"rejected: {reject_reasons(pieces, i) or 'none'}); see --split and --text-column"
-            )
+            rows, reasons = pieces.rows[own].sum(), reject_reasons(pieces, i)
+            why = ", ".join(f"{n:,} {reason}" for reason, n in reasons.items()) or "none"
+            if not rows:
+                found = "is empty"
+            elif set(reasons) == {"invalid_text"}:
+                found = f"is not UTF-8 text ({rows:,} rows, none of them valid); convert it, as with iconv"
+            else:
+                found = f"gave no sentence ({rows:,} rows read, rejected: {why}); see --split and --text-column"
+            raise InputError(f"--corpus {spec}: {found}")
 
 
 def reject_reasons(pieces: Pieces, source: int) -> dict[str, int]:
@@ -48,7 +52,8 @@ def account(
     """Say of every source what became of its sentences.
 
     Args:
-        specs, datasets, pieces: as `check_found` takes them.
+        specs, pieces: as `check_found` takes them.
+        datasets: the name of each one's dataset.
         numbering: which sentences were kept.
         cut: truncated sentences of each source.
         near: count near-duplicates too.

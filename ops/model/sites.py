@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from ops.errors import InputError
+from ops.errors import InputError, with_article
 from ops.model.architectures import layer_list
 
 SITES = ("hidden", "mlp", "attention")
@@ -146,4 +146,4 @@ def _find_module(model: nn.Module, layer: nn.Module, site: str) -> nn.Module:
 
 def _unknown(model: nn.Module, site: str, why: str) -> str:
     kind = getattr(getattr(model, "config", None), "model_type", type(model).__name__)
-    return f"--site {site}: where it lies in a {kind} is not known ({why}); use --site hidden"
+    return f"--site {site}: where it lies in {with_article(kind)} is not known ({why}); use --site hidden"

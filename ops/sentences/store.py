@@ -2,8 +2,10 @@
 
 import os
 import shutil
+import stat
 import tempfile
 import uuid
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ops.errors import InputError
 from ops.patterns.forest import Forest
 from ops.patterns.sequences import Sequences
 from ops.schema import meta_keys
@@ -99,8 +102,8 @@ def open_sentences(store: Store, codes: str, fingerprint: str) -> SentenceStore:
         fingerprint: the annotate stage's, by which the copy is known.
     """
     folder = _copy(fingerprint)
+    _check_private(folder.parent)
     if not folder.exists():
-        folder.parent.mkdir(parents=True, exist_ok=True)
         attempt = folder.parent / f".{folder.name}.{uuid.uuid4().hex[:12]}"
         attempt.mkdir()
         try:
@@ -126,9 +129,25 @@ def drop_sentences(fingerprint: str) -> None:
 
 
 def _copy(fingerprint: str) -> Path:
-    """Return where this machine's copy lies: below ATLAS_CACHE, or in the temporary folder under the user's number."""
-    base = os.environ.get("ATLAS_CACHE") or Path(tempfile.gettempdir()) / f"neuron-atlas-{os.getuid()}"
-    return Path(base) / fingerprint[:32]
+    """Return where this machine's copy lies: below ATLAS_CACHE or the temporary folder, under the user's number."""
+    base = os.environ.get("ATLAS_CACHE") or tempfile.gettempdir()
+    return Path(base) / f"neuron-atlas-{os.getuid()}" / fingerprint[:32]
+
+
+def _check_private(folder: Path) -> None:
+    """Make the folder of the copies, for this user alone.
+
+    Raises:
+        InputError: it is somebody else's: what lies there is not to be trusted.
+    """
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with suppress(FileExistsError):
+        folder.mkdir(mode=0o700)
+    found = folder.lstat()
+    if found.st_uid != os.getuid() or not stat.S_ISDIR(found.st_mode):
+        raise InputError(f"{folder}: is not a folder of yours; name another place for local copies by ATLAS_CACHE")
+    if found.st_mode & 0o077:
+        folder.chmod(0o700)
 
 
 def _build(store: Store, codes: str, folder: Path) -> None:

@@ -23,6 +23,19 @@ class BrokenStream(Exception):
     """The rest of a stream cannot be read: truncated or damaged compression, or a line without end."""
 
 
+def read_head(path: str, size: int) -> bytes:
+    """Return the first bytes of a file, decompressed; fewer where it is shorter, or damaged there.
+
+    Raises:
+        InputError: the file cannot be opened.
+    """
+    with open_stream(path) as raw:
+        try:
+            return _decompressed(raw, compression(path)).read(size)
+        except (EOFError, zlib.error, gzip.BadGzipFile, pa.ArrowInvalid):
+            return b""
+
+
 def read_lines(path: str) -> Iterator[bytes]:
     """Return every line with its end, a byte-order mark at the start of the file taken off.
 

@@ -17,6 +17,7 @@ from ops.sources.docstrings.packages import package_versions, pydocs_pieces, rea
 from ops.sources.hub import check_columns, column_types, read_hub
 from ops.sources.hub_spec import HubSpec, commit_of, open_splits
 from ops.sources.jsonl import read_jsonl
+from ops.sources.lines import read_head
 from ops.sources.parquet import open_parquet, read_parquet, row_group_runs
 from ops.sources.presets import PRESETS
 from ops.sources.rows import Broken, OnError, Row
@@ -26,7 +27,11 @@ from ops.storage.streams import open_stream
 
 _READERS = {"txt": read_txt, "csv": read_csv, "jsonl": read_jsonl}
 _CHECKED_ROWS = 200
-_UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
+_MARKS = (
+    ((b"\xff\xfe\0\0", b"\0\0\xfe\xff"), "UTF-32"),
+    ((b"\xff\xfe", b"\xfe\xff"), "UTF-16"),
+)
+_HEAD = 4_096  # bytes in which an encoding shows
 _BLOCK = 1 << 20  # bytes
 _HASHED_AT_A_TIME = 8  # files
 
@@ -140,13 +145,26 @@ def check_source(source: Source, text_column: str = "text") -> None:
             file, _ = open_parquet(path, text_column)
             file.close()
             continue
-        with open_stream(path) as stream:
-            wide = stream.read(2) in _UTF16_MARKS
-        if wide:
-            raise InputError(f"{path}: the text is UTF-16, expected UTF-8; convert it, as with iconv")
+        encoding = wide_encoding(read_head(path, _HEAD))
+        if encoding:
+            raise InputError(f"{path}: the text is {encoding}, expected UTF-8; convert it, as with iconv")
         rows = _READERS[source.kind](path, text_column=text_column, on_error="reject", name=name)
         for _ in islice(rows, _CHECKED_ROWS):
             pass
+
+
+def wide_encoding(head: bytes) -> str:
+    """Return the name of an encoding of several bytes a letter that a text's beginning shows, empty where none does.
+
+    >>> wide_encoding("Grüße".encode("utf-16")), wide_encoding(b"plain")
+    ('UTF-16', '')
+    """
+    for marks, name in _MARKS:
+        if head.startswith(marks):
+            return name
+    # Without a mark: most letters of most languages have a byte of zero then, and no text has otherwise.
+    zeros = head.count(0) / max(len(head), 1)
+    return "UTF-32" if zeros > 0.6 else "UTF-16" if zeros > 0.2 else ""
 
 
 def source_fingerprint(source: Source) -> str:

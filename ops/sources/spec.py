@@ -98,6 +98,10 @@ def _files(spec: str, path: str) -> list[str]:
             raise InputError(f"--corpus {spec}: no file matches this pattern; check the folder and the suffix")
         return files
     kind = file_type(path)
+    if not is_uri(path) and os.path.islink(path) and not os.path.exists(path):
+        raise InputError(f"--corpus {spec}: is a link that leads nowhere ({os.readlink(path)})")
+    if kind == FileType.Unknown:
+        raise InputError(f"--corpus {spec}: is no file but a pipe or a device; write it to a file first")
     if kind == FileType.NotFound:
         raise InputError(f"--corpus {spec}: no such file or preset; expected {READABLE}")
     if kind == FileType.Directory:

@@ -80,6 +80,10 @@ class Store:
         """Tell whether a file or folder of that name is there."""
         return bool(self.filesystem.get_file_info(self.path(name)).type != pafs.FileType.NotFound)
 
+    def is_file(self, name: str) -> bool:
+        """Tell whether a file, and no folder, of that name is there."""
+        return bool(self.filesystem.get_file_info(self.path(name)).type == pafs.FileType.File)
+
     def files(self, folder: str, suffix: str = "") -> list[str]:
         """List the finished files right in `folder`, by name; hidden (unfinished) ones are left out."""
         selector = pafs.FileSelector(self.path(folder), allow_not_found=True)

@@ -16,6 +16,7 @@ import pyarrow as pa
 from pyarrow import fs
 
 from ops.errors import InputError, one_line
+from ops.storage.secrets import refuse_secrets
 
 WILDCARD = re.compile(r"[*?\[]")
 _URI_WILDCARD = re.compile(r"[*\[]")  # a `?` starts the query of a URI
@@ -33,10 +34,11 @@ def locate(path: str) -> tuple[fs.FileSystem, str]:
     AWS_SECRET_ACCESS_KEY, AWS_DEFAULT_REGION, AWS_ENDPOINT_URL, ...) or from the URI's query.
 
     Raises:
-        InputError: the scheme is unknown, or its storage cannot be opened.
+        InputError: the scheme is unknown, its storage cannot be opened, or credentials are part of the URI.
     """
     if not is_uri(path):
         return fs.LocalFileSystem(), os.path.abspath(os.path.expanduser(path))
+    refuse_secrets(path, "the address")
     try:
         system, inner = fs.FileSystem.from_uri(path)
     except (OSError, ValueError, pa.ArrowException) as error:

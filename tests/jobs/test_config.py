@@ -10,8 +10,10 @@ from typing import Any
 import pytest
 
 from jobs import topk
+from jobs.__main__ import main as list_jobs
 from jobs.run import RunConfig
 from jobs.stage.command_line import parse
+from jobs.steps.show import parse_pair
 from ops.errors import InputError
 from tests.conftest import ROOT
 
@@ -132,3 +134,55 @@ def test_the_help_says_what_a_preset_sets(capsys: pytest.CaptureFixture[str]) ->
     said = re.sub(r"[\s│]+", " ", capsys.readouterr().out)
     assert "small: k 100, baseline-size all," in said
     assert "paper: k 10,000, baseline-size 1,000,000," in said
+
+
+@pytest.mark.parametrize(
+    ("argv", "said"),
+    [
+        (
+            ["--corpus", "data/a.txt", "data/b.txt"],
+            "data/b.txt: stands after no option; quote a pattern such as 'data/*.txt'",
+        ),
+        (["--workers", "abc"], "--workers 'abc': should be a whole number or auto"),
+        (["--limit", "2.5"], "--limit '2.5': should be a whole number"),
+    ],
+)
+def test_likely_mistakes_are_told_in_plain_words(argv: list[str], said: str) -> None:
+    with pytest.raises(InputError) as error:
+        read(*argv)
+    assert said in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [
+        ["--out", "s3://AKIA:hidden@bucket/run"],
+        ["--out=s3://AKIA:hidden@bucket/run"],
+        ["--corpus", "NAME=s3://AKIA:hidden@bucket/a.csv"],
+        ["--no-such-option", "s3://AKIA:hidden@bucket/a.csv"],
+        ["--config", "{file}"],
+    ],
+)
+def test_credentials_in_an_address_are_refused_and_never_shown(argv: list[str], tmp_path: Path) -> None:
+    file = tmp_path / "run.yaml"
+    file.write_text("corpus: [a.txt, 's3://AKIA:hidden@bucket/a.csv']\n")
+    with pytest.raises(InputError, match="credentials in an address") as error:
+        read(*(word.format(file=file) for word in argv))
+    assert "hidden" not in str(error.value)
+
+
+def test_a_job_s_name_without_its_dot_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    assert list_jobs(["foo"]) == 2
+    assert "error: python -m jobs foo: is no job; there are annotate, ingest," in capsys.readouterr().err
+    assert list_jobs(["topk"]) == 2
+    assert "error: python -m jobs topk: write python -m jobs.topk, with a dot" in capsys.readouterr().err
+    assert list_jobs([]) == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [("", "--neuron is missing: name LAYER"), ("3", "expected LAYER"), ("1:" + "9" * 40, "no model is so large")],
+)
+def test_what_is_no_neuron_is_told(text: str, said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        parse_pair("--neuron", text, "LAYER:UNIT, such as 3:17")

@@ -216,7 +216,7 @@ def test_wrong_calls(tmp_path: Path, make_model: Callable[..., Path], model: Pat
         num_attention_heads=2,
         intermediate_size=8,
     )
-    refused("is a albert, whose attention modules are not known", model=str(make_model(albert)))
+    refused("is an albert, whose attention modules are not known", model=str(make_model(albert)))
 
 
 def test_show(command: Command, whole: Path, source: Path, tmp_path: Path) -> None:

@@ -241,6 +241,7 @@ def test_a_folder_of_others_is_no_run(tmp_path: Path, name: str) -> None:
 def refuse(config: StageConfig, limit: int, redo: bool) -> None:
     with open_run(config) as run:
         run.begin("ingest", {"limit": limit}, {}, redo)
+        run.store_of("ingest").commit(shard_file("ingest", 0).path, lambda local: Path(local).touch())
         raise InputError("no such thing")
 
 

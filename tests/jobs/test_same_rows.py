@@ -206,10 +206,13 @@ def test_reading_apart_as_with_gpus_gives_the_same_partial_files(small_run: tupl
     from jobs.steps.topk_score import ScoreArgs, ShardWorker, prepare_shard
     from ops.model.activations import ScoreOptions
     from ops.model.load import read_facts
+    from ops.storage.store import Store
 
     out = rescore(small_run, tmp_path / "i", keep_partials=True)
     fingerprint = json.loads((out / "run.json").read_text())["stages"]["topk"]["fingerprint"]
-    args = ScoreArgs(str(out), read_facts(str(small_run[1])), ScoreOptions(), K, ("top", "bottom"), 2048, fingerprint)
+    args = ScoreArgs(
+        Store(str(out)), read_facts(str(small_run[1])), ScoreOptions(), K, ("top", "bottom"), 2048, fingerprint
+    )
     item = {"shard": 1, "span": [100, 200], "sample": []}
     tables: list[pa.Table] = []
     for prepared in (None, prepare_shard(item, args)):

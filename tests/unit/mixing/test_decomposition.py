@@ -155,7 +155,7 @@ def test_no_hook_is_left_even_after_a_failure() -> None:
 @pytest.mark.parametrize("config", [AlbertConfig(**SMALL, intermediate_size=24)], ids=["albert"])
 def test_other_architectures_are_refused_by_name(config: PreTrainedConfig) -> None:
     with pytest.raises(
-        InputError, match=r"is a albert, whose attention modules are not known; give one of bert, .*gpt2"
+        InputError, match=r"is an albert, whose attention modules are not known; give one of bert, .*gpt2"
     ):
         MixingReader(AutoModel.from_config(config), "albert", LAYERS)
 

@@ -143,7 +143,7 @@ def test_no_hook_stays_behind_even_after_a_failure() -> None:
 
 @pytest.mark.parametrize("site", ["mlp", "attention"])
 def test_shared_layers_have_no_such_site(site: str) -> None:
-    with pytest.raises(InputError, match=f"--site {site}: where it lies in a albert is not known .*--site hidden"):
+    with pytest.raises(InputError, match=f"--site {site}: where it lies in an albert is not known .*--site hidden"):
         SiteReader(make(CONFIGS["albert"]()), LAYERS, site)
 
 

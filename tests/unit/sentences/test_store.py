@@ -1,3 +1,4 @@
+import os
 from pathlib import Path
 
 import numpy as np
@@ -104,12 +105,12 @@ def test_the_local_copy_is_built_once_and_dropped(tmp_path: Path, monkeypatch: p
     monkeypatch.setenv("ATLAS_CACHE", str(tmp_path / "deep" / "cache"))
     store = write_store(tmp_path / "run", [[Sentence(["a"])]])
     open_sentences(store, "codes", "a" * 64)
-    assert [p.name for p in (tmp_path / "deep" / "cache").iterdir()] == ["a" * 32]
+    assert [p.name for p in (tmp_path / "deep" / "cache" / f"neuron-atlas-{os.getuid()}").iterdir()] == ["a" * 32]
     store.delete("codes")
     assert open_sentences(store, "codes", "a" * 64).names["word"] == ["a"]
     with pytest.raises(FileNotFoundError):
         open_sentences(store, "codes", "b" * 64)
-    assert [p.name for p in (tmp_path / "deep" / "cache").iterdir()] == ["a" * 32]
+    assert [p.name for p in (tmp_path / "deep" / "cache" / f"neuron-atlas-{os.getuid()}").iterdir()] == ["a" * 32]
     drop_sentences("a" * 64)
     drop_sentences("a" * 64)
-    assert list((tmp_path / "deep" / "cache").iterdir()) == []
+    assert list((tmp_path / "deep" / "cache" / f"neuron-atlas-{os.getuid()}").iterdir()) == []

@@ -1,4 +1,6 @@
+import gzip
 import json
+import os
 import pickle
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -152,3 +154,42 @@ def test_documents_of_sources_with_one_name_stay_apart(tmp_path: Path) -> None:
     ]
     assert found == ["1:d1", "1:a.csv:1", "2:d1", "2:a.csv:1"]
     assert named_apart(["a", "b"]) == ["", ""]
+
+
+TEXT = "".join(f"Größe und Ärger über Satz {i} möchte gelten.\n" for i in range(30))
+
+
+@pytest.mark.parametrize(
+    ("name", "encoding", "found"),
+    [
+        ("a.txt", "utf-16", "UTF-16"),
+        ("a.txt", "utf-16-le", "UTF-16"),
+        ("a.txt", "utf-16-be", "UTF-16"),
+        ("a.csv", "utf-32", "UTF-32"),
+        ("a.txt", "utf-32-be", "UTF-32"),
+        ("a.txt.gz", "utf-16-le", "UTF-16"),
+    ],
+)
+def test_an_encoding_of_several_bytes_a_letter_is_named(tmp_path: Path, name: str, encoding: str, found: str) -> None:
+    data = ("text\n" + TEXT).encode(encoding)
+    path = _touch(tmp_path / name, gzip.compress(data) if name.endswith(".gz") else data)
+    with pytest.raises(InputError, match=rf"a\..*: the text is {found}, expected UTF-8; convert it, as with iconv"):
+        check_source(parse_source(path))
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "latin-1"])
+def test_other_encodings_are_read_row_by_row(tmp_path: Path, encoding: str) -> None:
+    check_source(parse_source(_touch(tmp_path / "a.txt", TEXT.encode(encoding))))
+
+
+def test_what_is_no_file_is_refused_and_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.txt")
+    (tmp_path / "link.txt").symlink_to(tmp_path / "gone.txt")
+    (tmp_path / "loop.txt").symlink_to(tmp_path / "loop.txt")
+    for name, said in (
+        ("pipe", "is no file but a pipe or a device"),
+        ("link", "leads nowhere"),
+        ("loop", "leads nowhere"),
+    ):
+        with pytest.raises(InputError, match=rf"{name}\.txt: .*{said}"):
+            parse_source(str(tmp_path / f"{name}.txt"))

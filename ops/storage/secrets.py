@@ -1,0 +1,23 @@
+"""Credentials that are written into an address."""
+
+import re
+
+from ops.errors import InputError
+
+# What stands before the place of a URI's storage, or in a query by a telling name.
+_NAMES = "secret|token|password|passwd|credential|signature|key"
+_SECRET = re.compile(rf"(://)[^/?#@\s]+@|([?&][\w-]*(?:{_NAMES})[\w-]*=)[^&#\s]+", re.IGNORECASE)
+
+
+def refuse_secrets(text: str, what: str) -> None:
+    """Refuse an address with credentials in it: they would be kept in run.json, in messages and in logs.
+
+    Raises:
+        InputError: there are some; the message leaves them out.
+    """
+    shown = _SECRET.sub(lambda found: f"{found[1]}...@" if found[1] else f"{found[2]}...", text)
+    if shown != text:
+        raise InputError(
+            f"{what} {shown}: credentials in an address would be kept in run.json and in logs; give them by the "
+            "environment (AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, ...), a profile or a role"
+        )
