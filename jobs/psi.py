@@ -41,7 +41,9 @@ class PsiConfig(CorpusPassConfig):
         ge=1,
         description="clusters of the vocabulary by k-means; none given: 1,000 for 30,522 tokens, in proportion",
     )
-    cluster_seeds: int = Field(5, ge=1, description="runs of k-means whose agreement is measured; the first is used")
+    cluster_seeds: int = Field(
+        5, ge=1, le=1_000, description="runs of k-means whose agreement is measured; the first is used"
+    )
     static_only: bool = Field(False, description="leave the corpus out: the word embeddings alone")
     group_size: int | None = Field(
         None, ge=1, description="shards that share a partial file; none given: as many as keep all of them below 16 GB"

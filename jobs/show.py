@@ -8,6 +8,7 @@
 Reads the tables of a finished run; starts no Ray.
 """
 
+import io
 import shutil
 import sys
 from typing import ClassVar, Literal
@@ -46,13 +47,22 @@ def run(config: ShowConfig) -> None:
         for name, given in (("neuron", config.neuron), ("all", config.all), ("format", config.format != "text")):
             if given:
                 raise InputError(f"--psi with --{name}: --psi prints a head, as text; leave --{name} out")
-        print(show_head(record, config.psi, config.rows or 10, width))
+        _print(show_head(record, config.psi, config.rows or 10, width))
         return
     facts = read_neuron(record, config.neuron, config.pole, config.rows or 5, config.all)
     if config.format == "json":
-        print(json.dumps(facts, ensure_ascii=False))
+        print(json.dumps(facts, ensure_ascii=(sys.stdout.encoding or "").lower() != "utf-8"))
     else:
-        print(lay_out_neuron(facts, config.rows, width))
+        _print(lay_out_neuron(facts, config.rows, width))
+
+
+def _print(text: str) -> None:
+    """Print lines of which some are the corpus's words, to a terminal of any alphabet."""
+    from ops.errors import visible
+
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
+    print("\n".join(visible(line) for line in text.split("\n")))
 
 
 if __name__ == "__main__":

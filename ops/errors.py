@@ -2,6 +2,7 @@
 
 import errno
 import os
+import re
 
 
 class InputError(ValueError):
@@ -12,6 +13,15 @@ class DiskFullError(OSError):
     """The storage has no room left: nothing is lost, and the same command continues once there is some (status 1)."""
 
 
+STOPPED = "stopped; the same command goes on where it was"
+
+
+class TerminatedError(KeyboardInterrupt):
+    """The process was asked to end by SIGTERM: as by Ctrl-C, with that signal's exit status."""
+
+
+# Escape sequences begin with a control; an override turns the order of what follows it around.
+_UNSEEN = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff\u2028-\u202e\u2066-\u2069]")
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 
 
@@ -28,8 +38,8 @@ def disk_full(error: BaseException) -> DiskFullError | None:
 
 
 def one_line(error: BaseException | str, limit: int = 300) -> str:
-    """Return an error's message as one line of at most `limit` characters."""
-    text = " ".join(str(error).split()) or type(error).__name__
+    """Return an error's message as one line of at most `limit` characters, what is not printable as its escape."""
+    text = visible(" ".join(str(error).split())) or type(error).__name__
     return text if len(text) <= limit else text[: limit - 3] + "..."
 
 
@@ -41,3 +51,12 @@ def with_article(noun: str) -> str:
     """
     # Spelled letter by letter, x begins with a vowel; so the names of models are said.
     return f"{'an' if noun[:1].lower() in 'aeiox' else 'a'} {noun}"
+
+
+def visible(text: str) -> str:
+    """Return a text with what no terminal is to get (controls, lone surrogates, bidi overrides) as Python writes it.
+
+    >>> visible("a\\x1b[31mb")
+    'a\\\\x1b[31mb'
+    """
+    return _UNSEEN.sub(lambda found: found[0].encode("unicode_escape").decode("ascii"), text)

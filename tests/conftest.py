@@ -19,16 +19,9 @@ os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 os.environ["HF_HUB_OFFLINE"] = "1"
 
 
-# Files whose tests run jobs as processes of their own, or none; all others of tests/jobs share one Ray.
-APART = (
-    "test_config",
-    "test_deploy",
-    "test_dry_run",
-    "test_submit",
-    "test_train_english",
-    "test_warm_up",
-    "test_wrong_calls",
-)
+# Files whose tests start no Ray; all others of tests/jobs are done one after another, on one small Ray: a second one
+# beside it would leave neither of them a core.
+APART = ("test_config", "test_deploy", "test_dry_run", "test_record", "test_train_english", "test_wrong_calls")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -104,7 +97,7 @@ def bucket(s3: str) -> str:
 def command() -> Callable[..., subprocess.CompletedProcess[str]]:
     """Run `python -m jobs.<job>` as a user does, from the checkout."""
 
-    def run(job: str, *args: object, timeout: float = 120, **env: str) -> subprocess.CompletedProcess[str]:
+    def run(job: str, *args: object, timeout: float = 300, **env: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             [sys.executable, "-m", f"jobs.{job}" if job else "jobs", *map(str, args)],
             cwd=ROOT,

@@ -7,6 +7,7 @@ import tempfile
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from typing import Any, Literal
 
 
@@ -70,11 +71,22 @@ def pool_size(asked: int | Literal["auto"], threads: int = 1) -> int | None:
     """Return the most workers of a pool: as many as asked for, or one for every `threads` cores of this machine.
 
     On a cluster None, unless a number was asked for: its pools ask for what they can use, and nothing counts the
-    machines that happen to be up.
+    machines that happen to be up. On one machine more than its cores would only take memory, and are not started.
     """
-    if asked != "auto":
-        return asked
-    return None if on_cluster() else max((os.cpu_count() or 1) // threads, 1)
+    if on_cluster():
+        return None if asked == "auto" else asked
+    cores = os.cpu_count() or 1
+    if asked == "auto":
+        return max(cores // threads, 1)
+    if asked > cores:
+        _say_capped(asked, cores)
+    return min(asked, cores)
+
+
+@cache
+def _say_capped(asked: int, cores: int) -> None:
+    """Say it once."""
+    print(f"--workers {asked}: this machine has {cores} cores, so {cores} are started", file=sys.stderr)
 
 
 def gpu_pool_size(asked: int | None) -> int | None:

@@ -3,6 +3,7 @@
 import os
 import sys
 from collections.abc import Callable
+from functools import cache
 from typing import Annotated, Any
 
 import cyclopts
@@ -11,7 +12,7 @@ from pydantic import BaseModel, ValidationError, create_model
 from jobs.engine.item import EngineError
 from jobs.stage.config import PRESETS, Config
 from jobs.stage.yaml_file import read_yaml
-from ops.errors import InputError, disk_full, one_line
+from ops.errors import STOPPED, InputError, TerminatedError, disk_full, one_line
 from ops.storage.secrets import refuse_secrets
 
 # What pydantic says in terms of Python, by the kind of its complaint, for an option or for all.
@@ -76,6 +77,7 @@ def _left_over(words: list[str], job: str) -> str:
     return f"{shown}: stands after no option; quote a pattern such as 'data/*.txt', or repeat --corpus for each file"
 
 
+@cache
 def _in_groups(config: type[Config]) -> type[Config]:
     """Return a config with the same options, each with the heading under which the help lists it."""
     fields: dict[str, Any] = {}
@@ -148,9 +150,9 @@ def main(
         print(f"error: {one_line(error, 1000)}", file=sys.stderr, flush=True)
         # At once: Ray's own end would wait for what is gone, or speak after the message.
         os._exit(1)
-    except KeyboardInterrupt:
-        print("\nstopped; the same command goes on where it was", file=sys.stderr)
-        return 130
+    except KeyboardInterrupt as error:
+        print(f"\n{STOPPED}", file=sys.stderr)
+        return 143 if isinstance(error, TerminatedError) else 130
     return 0
 
 

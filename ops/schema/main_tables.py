@@ -42,7 +42,11 @@ MAIN_TABLES: dict[str, TableSpec] = {
             Column("dataset", STRING, "name of the data set"),
             Column("doc_id", STRING, "document it stood in"),
             Column("text", STRING, "the text, cut at 200 characters, what cannot be decoded replaced"),
-            Column("reason", STRING, "empty, invalid_text, too_short, unknown_tokens or broken"),
+            Column(
+                "reason",
+                STRING,
+                "empty, invalid_text, too_short, too_long (over 4 million characters), unknown_tokens or broken",
+            ),
         ),
         (),
     ),

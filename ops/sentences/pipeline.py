@@ -1,6 +1,7 @@
 """The spaCy pipeline that annotates: the one that ships with the project, or any installed one."""
 
 import hashlib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,6 +14,9 @@ from ops.errors import InputError, one_line
 SHIPPED = "english"
 BLANK = "blank"
 TOGETHER = 256  # sentences
+TOGETHER_LETTERS = 1 << 17  # characters of them, whose scores are held at once
+# A longer sentence is annotated in pieces, so that no text takes memory without bound.
+MOST_WORDS, MOST_LETTERS = 1_000, 10_000
 _EXTENSION = "parse_string"
 _OPENING = "(ROOT "
 _ROOTS = ("ROOT", "TOP", "")
@@ -73,12 +77,71 @@ class Annotator:
     def annotate(self, texts: list[str]) -> list[Annotation]:
         """Return each sentence's words, tags and tree, in order.
 
-        Sentences of like length go through the pipeline together.
+        Sentences of like length go through the pipeline together, so many that their scores fit in memory. Of one that
+        is longer than `MOST_WORDS` or `MOST_LETTERS` the pieces' trees stand side by side under the one ROOT.
         """
-        order = sorted(range(len(texts)), key=lambda place: len(texts[place]))
-        docs = self.pipeline.pipe((texts[place] for place in order), batch_size=TOGETHER)
-        found = dict(zip(order, map(read_annotation, docs), strict=True))
-        return [found[place] for place in range(len(texts))]
+        cut = [in_pieces(text) for text in texts]
+        pieces = [piece for own in cut for piece in own]
+        order = sorted(range(len(pieces)), key=lambda place: len(pieces[place]))
+        found: dict[int, Annotation] = {}
+        for together in _batches(order, pieces):
+            docs = self.pipeline.pipe((pieces[place] for place in together), batch_size=TOGETHER)
+            found |= zip(together, map(read_annotation, docs), strict=True)
+        annotations = (found[place] for place in range(len(pieces)))
+        return [join([next(annotations) for _ in own]) for own in cut]
+
+
+def _batches(order: list[int], texts: list[str]) -> Iterator[list[int]]:
+    batch: list[int] = []
+    letters = 0
+    for place in order:
+        if batch and (len(batch) == TOGETHER or letters + len(texts[place]) > TOGETHER_LETTERS):
+            yield batch
+            batch, letters = [], 0
+        batch.append(place)
+        letters += len(texts[place])
+    if batch:
+        yield batch
+
+
+def in_pieces(text: str) -> list[str]:
+    """Return a text in pieces of at most `MOST_WORDS` words and `MOST_LETTERS` characters, cut at spaces if it has any.
+
+    >>> in_pieces("One sentence.")
+    ['One sentence.']
+    """
+    if len(text) <= MOST_LETTERS and text.count(" ") < MOST_WORDS:
+        return [text]
+    pieces: list[str] = []
+    start = 0
+    while start < len(text):
+        end = min(start + MOST_LETTERS, len(text))
+        # Past the space that is one too many, or at the last one before the limit of characters.
+        space = start - 1
+        for _ in range(MOST_WORDS):
+            space = text.find(" ", space + 1, end)
+            if space < 0:
+                break
+        if space >= 0:
+            end = space
+        elif end < len(text) and (last := text.rfind(" ", start, end + 1)) > start:
+            end = last
+        pieces.append(text[start:end])
+        start = end + (text[end : end + 1] == " ")
+    return pieces
+
+
+def join(pieces: list[Annotation]) -> Annotation:
+    """Return the annotation of a sentence from those of its pieces."""
+    if len(pieces) == 1:
+        return pieces[0]
+    tags = [piece.tags for piece in pieces if piece.tags is not None]
+    trees = [piece.tree for piece in pieces if piece.tree is not None]
+    return Annotation(
+        [word for piece in pieces for word in piece.words],
+        [tag for own in tags for tag in own] if len(tags) == len(pieces) else None,
+        f"(ROOT {' '.join(tree[len(_OPENING) : -1] for tree in trees)})" if len(trees) == len(pieces) else None,
+    )
 
 
 def read_annotation(doc: Doc) -> Annotation:

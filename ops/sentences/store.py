@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from ops.errors import InputError
 from ops.patterns.forest import Forest
 from ops.patterns.sequences import Sequences
-from ops.schema import meta_keys
+from ops.schema import SCHEMA_VERSION, meta_keys
 from ops.sentences.codes import NAME_KINDS
 from ops.storage.store import Store
 
@@ -131,7 +131,7 @@ def drop_sentences(fingerprint: str) -> None:
 def _copy(fingerprint: str) -> Path:
     """Return where this machine's copy lies: below ATLAS_CACHE or the temporary folder, under the user's number."""
     base = os.environ.get("ATLAS_CACHE") or tempfile.gettempdir()
-    return Path(base) / f"neuron-atlas-{os.getuid()}" / fingerprint[:32]
+    return Path(base) / f"neuron-atlas-{os.getuid()}" / f"{fingerprint[:32]}-{SCHEMA_VERSION}"
 
 
 def _check_private(folder: Path) -> None:

@@ -15,7 +15,8 @@ def do_in_reverse(step: Step, out: str, fingerprint: str = "f") -> None:
 
         def watched(self: Store, names: dict[str, str], write: object, seen: list[str] = committed) -> None:
             commit_several(self, names, write)  # type: ignore[arg-type]
-            seen.extend(names.values())
+            if self.root == store.root:
+                seen.extend(names.values())
 
         assert not step.is_done(item, store, fingerprint)
         with patch.object(Store, "commit_several", watched):

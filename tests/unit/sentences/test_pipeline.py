@@ -4,8 +4,19 @@ import pytest
 import spacy
 from spacy.tokens import Doc, Span
 
+from ops import penn
 from ops.errors import InputError
-from ops.sentences.pipeline import Annotation, Annotator, describe, load_pipeline, read_annotation
+from ops.sentences import pipeline as pipeline_module
+from ops.sentences.pipeline import (
+    MOST_LETTERS,
+    MOST_WORDS,
+    Annotation,
+    Annotator,
+    describe,
+    in_pieces,
+    load_pipeline,
+    read_annotation,
+)
 
 VOCAB = spacy.blank("en").vocab
 
@@ -132,3 +143,50 @@ def test_the_blank_pipeline_gives_words_alone() -> None:
 def test_a_missing_pipeline_is_named(name: str) -> None:
     with pytest.raises(InputError, match=f"--pipeline {name}: cannot be loaded .* ships with the project"):
         load_pipeline(name)
+
+
+def long_text(words: int) -> str:
+    some = ["The", "old", "man", "saw", "boats", "on", "the", "river", ".", "Yes"]
+    return " ".join(some[(i * i) % 10] for i in range(words))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        long_text(MOST_WORDS),
+        long_text(MOST_WORDS + 1),
+        long_text(2_500),
+        "x" * (2 * MOST_LETTERS + 5),
+        "a " * 7_000 + "x" * 30_000 + " b",
+        ("y" * 7_000 + " ") * 3,
+    ],
+)
+def test_a_long_text_is_cut_at_spaces_and_nothing_is_lost(text: str) -> None:
+    pieces = in_pieces(text)
+    assert all(len(p) <= MOST_LETTERS and len(p.split()) <= MOST_WORDS for p in pieces)
+    assert "".join(pieces).replace(" ", "") == text.replace(" ", "")
+    if max(map(len, text.split())) <= MOST_LETTERS:
+        assert [word for p in pieces for word in p.split()] == text.split()
+    assert len(pieces) <= 2 + len(text) // (MOST_LETTERS // 2) + len(text.split()) // MOST_WORDS
+
+
+def test_a_long_sentence_is_annotated_in_pieces_side_by_side() -> None:
+    annotator = Annotator("english")
+    text = long_text(2 * MOST_WORDS + 10)
+    (found,) = annotator.annotate([text])
+    parts = annotator.annotate(in_pieces(text))
+    assert found.words == text.split()
+    assert found.tags == [tag for part in parts for tag in part.tags or []]
+    tree = penn.read(found.tree or "")
+    assert [leaf.word for leaf in penn.leaves(tree)] == found.words
+    assert [penn.write(child) for child in tree.children] == [
+        penn.write(child) for part in parts for child in penn.read(part.tree or "").children
+    ]
+
+
+def test_how_many_go_together_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    annotator = Annotator("english")
+    texts = [long_text(5 + i % 40) for i in range(60)]
+    before = annotator.annotate(texts)
+    monkeypatch.setattr(pipeline_module, "TOGETHER_LETTERS", 300)
+    assert annotator.annotate(texts) == before

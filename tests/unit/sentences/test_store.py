@@ -7,6 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ops.penn import read_labels_and_sizes
+from ops.schema import SCHEMA_VERSION
 from ops.sentences.store import SentenceStore, drop_sentences, open_sentences
 from tests.unit.small_corpus import Sentence, open_corpus, write_store
 
@@ -105,12 +106,16 @@ def test_the_local_copy_is_built_once_and_dropped(tmp_path: Path, monkeypatch: p
     monkeypatch.setenv("ATLAS_CACHE", str(tmp_path / "deep" / "cache"))
     store = write_store(tmp_path / "run", [[Sentence(["a"])]])
     open_sentences(store, "codes", "a" * 64)
-    assert [p.name for p in (tmp_path / "deep" / "cache" / f"neuron-atlas-{os.getuid()}").iterdir()] == ["a" * 32]
+    assert [p.name for p in (tmp_path / "deep" / "cache" / f"neuron-atlas-{os.getuid()}").iterdir()] == [
+        f"{'a' * 32}-{SCHEMA_VERSION}"
+    ]
     store.delete("codes")
     assert open_sentences(store, "codes", "a" * 64).names["word"] == ["a"]
     with pytest.raises(FileNotFoundError):
         open_sentences(store, "codes", "b" * 64)
-    assert [p.name for p in (tmp_path / "deep" / "cache" / f"neuron-atlas-{os.getuid()}").iterdir()] == ["a" * 32]
+    assert [p.name for p in (tmp_path / "deep" / "cache" / f"neuron-atlas-{os.getuid()}").iterdir()] == [
+        f"{'a' * 32}-{SCHEMA_VERSION}"
+    ]
     drop_sentences("a" * 64)
     drop_sentences("a" * 64)
     assert list((tmp_path / "deep" / "cache" / f"neuron-atlas-{os.getuid()}").iterdir()) == []
