@@ -1,6 +1,6 @@
 """`--dry-run`: a run whose stages are begun as ever and then say what they would do, with nothing touched."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -82,9 +82,9 @@ class DryRun(Run):
                 "the next one on this run finishes that: give the command without --dry-run"
             )
 
-    def check_files(self, *names: str, footers: bool = False) -> None:
+    def check_files(self, *names: str, footers: bool = False, only: Container[str] | None = None) -> None:
         """Look whether tables are there as they were written, but for those that are only expected."""
-        super().check_files(*(name for name in names if not self.is_expected(name)), footers=footers)
+        super().check_files(*(name for name in names if not self.is_expected(name)), footers=footers, only=only)
 
     def _start_anew(self, name: str, redo: bool) -> dict[str, Any]:
         if redo:

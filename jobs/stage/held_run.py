@@ -1,5 +1,7 @@
 """A run that one job holds: nobody else changes it, and what a killed job left between two states is finished."""
 
+from collections.abc import Container
+
 from jobs.stage.layout import stages_after
 from jobs.stage.open_record import RECORD, read_record
 from jobs.stage.run_files import check_tables, clear, put_in_place
@@ -40,13 +42,13 @@ class HeldRun(RunReader):
             self.lock.release()
             self.lock = None
 
-    def check_files(self, *names: str, footers: bool = False) -> None:
+    def check_files(self, *names: str, footers: bool = False, only: Container[str] | None = None) -> None:
         """Look whether the tables of finished stages are there as they were written (see `check_tables`)."""
         if "publishing" in self.record and self.lock is None:
             self.hold("finishing what a job that was killed began")
             self.release()
         for name in names:
-            check_tables(self.store, name, self.record["tables"], footers)
+            check_tables(self.store, name, self.record["tables"], footers, only)
 
     def publish(self) -> None:
         """Put in place what the record says that is to be, and remove what it replaces."""

@@ -78,7 +78,7 @@ def added(store: Store, table: str, names: list[str], fingerprint: str) -> list[
     return [{"name": name, "rows": None, "bytes": found[name], "fingerprint": fingerprint} for name in names]
 
 
-def check_tables(store: Store, stage: str, tables: Tables, footers: bool) -> None:
+def check_tables(store: Store, stage: str, tables: Tables, footers: bool, only: Container[str] | None = None) -> None:
     """Look whether a finished stage's tables are there as it wrote them; a note names files that are nobody's.
 
     Args:
@@ -86,12 +86,15 @@ def check_tables(store: Store, stage: str, tables: Tables, footers: bool) -> Non
         stage: the stage.
         tables: the recorded files.
         footers: look into the files too, not at names and sizes alone.
+        only: look at these of the stage's tables; None: at all.
 
     Raises:
         InputError: one is missing or another.
     """
     job = stage.partition("/")[0]
     for table in STAGES[stage].tables:
+        if only is not None and table not in only:
+            continue
         recorded = {f["name"]: f for f in tables.get(table, []) if f["rows"] is not None}
         found = {name: size for name, size in store.walk(table).items() if name.rpartition("/")[0] == table}
         wrong = ""

@@ -12,6 +12,7 @@ from ops.show.strongest import KINDS, avoided, preferred
 from ops.storage.store import Store
 from ops.storage.tables import read_rows
 
+READ = ("topk", "neurons", "sentences", "patterns", "profiles", "means", "scores")
 LEAST = 10  # occurrences of a token whose mean psi is shown
 MOST_DIGITS = 9  # of a layer, a unit or a head
 LOOKED_AT = 500  # winners among which an example of a pattern is looked for
@@ -39,7 +40,7 @@ def read_neuron(record: Run, which: str, pole: str, rows: int, everything: bool)
     stages = ("topk", "annotate", "mine")
     for stage in stages:
         record.require(stage)
-    record.check_files(*stages)
+    record.check_files(*stages, only=READ)
     store, options = record.store, record.require("mine")["config"]
     here = (pc.field("layer") == layer) & (pc.field("unit") == unit)
     neuron = read_rows(store, "neurons", here)

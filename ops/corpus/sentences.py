@@ -15,6 +15,7 @@ from ops.sources.rows import Broken, Row
 
 MIN_TOKENS = 3
 REJECT_CHARACTERS = 200
+MOST_CHARACTERS = 1 << 22  # of a row; splitting a longer one takes memory that nothing bounds
 _BLOCK = 2_048  # sentences
 _BLOCK_CHARACTERS = 1 << 23  # so that a block of rows of 10 MB stays small
 
@@ -111,6 +112,9 @@ class SentenceFilter:
     def _sentences(self, row: Row | Broken) -> Iterator[_Sentence]:
         if isinstance(row, Broken):
             yield _Sentence(row.text, row.doc_id, {}, row.reason)
+            return
+        if len(row.text) > MOST_CHARACTERS:
+            yield _Sentence(row.text[:REJECT_CHARACTERS], row.doc_id, {}, "too_long")
             return
         if not row.meta.keys() <= self.keys:
             self.keys |= row.meta.keys()

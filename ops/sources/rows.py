@@ -10,7 +10,6 @@ from ops.errors import InputError
 
 OnError = Literal["fail", "reject"]
 EXCERPT = 200  # characters
-MOST_LETTERS = 1 << 22  # characters of a row's text; a longer one is rejected before it is split
 ROW_BYTES = 1 << 28  # a longer line is taken for a broken file, so that memory stays bounded
 _INVALID = re.compile("[\x00\ud800-\udfff]")
 
@@ -24,7 +23,7 @@ class Row(NamedTuple):
 
 
 class Broken(NamedTuple):
-    """A row that cannot be used: the start of its text, and why (`empty`, `invalid_text`, `too_long` or `broken`)."""
+    """A row that cannot be used: the start of its text, and why (`empty`, `invalid_text` or `broken`)."""
 
     text: str
     doc_id: str
@@ -46,8 +45,6 @@ def to_row(text: object, doc_id: str, meta: dict[str, str]) -> Row | Broken:
         return Broken("", printable(doc_id), "empty")
     if not (is_valid(text) and is_valid(doc_id) and all(map(is_valid, meta.values()))):
         return Broken(excerpt(text), printable(doc_id), "invalid_text")
-    if len(text) > MOST_LETTERS:
-        return Broken(excerpt(text), doc_id, "too_long")
     return Row(text, doc_id, meta)
 
 

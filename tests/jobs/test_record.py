@@ -208,6 +208,14 @@ def test_a_table_that_is_not_as_it_was_written_is_named_with_what_makes_it_anew(
     assert (tmp_path / "run.json").read_text() == before
 
 
+def test_a_table_that_a_reader_does_not_need_may_be_gone(tmp_path: Path) -> None:
+    begun(tmp_path, "ingest", "topk")
+    shutil.rmtree(tmp_path / "topk")
+    Run(str(tmp_path)).check_files("topk", only=("neurons",))
+    with pytest.raises(InputError, match=r"topk/part-00000\.parquet is missing"):
+        Run(str(tmp_path)).check_files("topk", only=("neurons", "topk"))
+
+
 def test_files_of_others_are_never_read_nor_removed_but_named(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

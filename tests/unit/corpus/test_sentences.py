@@ -5,7 +5,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from ops.corpus.sentences import REJECT_CHARACTERS, REJECTS, SENTENCES, Block, SentenceFilter, hashes
+from ops.corpus.sentences import MOST_CHARACTERS, REJECT_CHARACTERS, REJECTS, SENTENCES, Block, SentenceFilter, hashes
 from ops.model.tokenizer import Tokenizer, Tokens
 from ops.sources.rows import Broken, Row
 
@@ -121,5 +121,15 @@ def test_long_sources_come_in_blocks_and_only_good_text_is_tokenized() -> None:
 
 def test_a_block_of_very_long_rows_holds_few() -> None:
     sentence_filter = SentenceFilter(cast(Tokenizer, FakeTokenizer()), None)
-    rows: list[Row | Broken] = [Row("a b c " * 1_000_000, str(i), {}) for i in range(4)]
-    assert [b.sentences.num_rows for b in sentence_filter.blocks(rows)] == [2, 2, 0]
+    rows: list[Row | Broken] = [Row("a b c " * 600_000, str(i), {}) for i in range(4)]
+    assert [b.sentences.num_rows for b in sentence_filter.blocks(rows)] == [3, 1, 0]
+
+
+@pytest.mark.parametrize("split", [True, False])
+def test_a_row_that_is_too_long_is_rejected_before_it_is_split(split: bool) -> None:
+    long = "one two three " * (MOST_CHARACTERS // 14 + 1)
+    assert len(long) > MOST_CHARACTERS
+    found = filtered([Row("a b c d", "x", {}), Row(long, "y", {"k": "v"}), Row("e f g h", "z", {})], split)
+    assert column(found.rejects, "text", "doc_id", "reason") == [(long[:200], "y", "too_long")]
+    assert column(found.sentences, "text", "doc_id") == [("a b c d", "x"), ("e f g h", "z")]
+    assert found.lengths.tolist() == [1, 1, 1]
