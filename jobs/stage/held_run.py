@@ -1,5 +1,6 @@
 """A run that one job holds: nobody else changes it, and what a killed job left between two states is finished."""
 
+import re
 from collections.abc import Container
 
 from jobs.stage.layout import stages_after
@@ -8,6 +9,9 @@ from jobs.stage.run_files import check_tables, clear, put_in_place
 from jobs.stage.run_reader import Entry, RunReader
 from ops.errors import InputError
 from ops.storage.lock import Lock
+
+# What a job leaves that is killed while it writes its record or its sign of life.
+_UNFINISHED = re.compile(r"\.(run|_lock)\.json\.[0-9a-f]{12}")
 
 
 class HeldRun(RunReader):
@@ -27,6 +31,8 @@ class HeldRun(RunReader):
         lock = Lock(self.store, work)
         lock.take()
         self.lock = lock
+        for name in filter(_UNFINISHED.fullmatch, self.store.entries()):
+            self.store.delete(name)
         now = read_record(self.store, create=True) or {**self.record, "stages": {}, "tables": {}}
         if _outline(now) != _outline(self.record):
             raise InputError(

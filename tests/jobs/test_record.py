@@ -253,6 +253,15 @@ def refuse(config: StageConfig, limit: int, redo: bool) -> None:
         raise InputError("no such thing")
 
 
+def test_what_a_killed_job_left_half_written_is_removed_by_the_next(tmp_path: Path) -> None:
+    do(tmp_path, "ingest")
+    left, own = [tmp_path / attempt_name(name) for name in ("run.json", "_lock.json")], tmp_path / ".run.json.mine"
+    for path in (*left, own):
+        path.write_text("{")
+    do(tmp_path, "topk")
+    assert [path.exists() for path in (*left, own)] == [False, False, True]
+
+
 def test_a_refused_option_does_not_stick(tmp_path: Path) -> None:
     config = StageConfig.model_validate({"out": str(tmp_path)})
     with pytest.raises(InputError, match="no such thing"):
