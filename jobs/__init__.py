@@ -1,5 +1,6 @@
 """The jobs: what runs where. `python -m jobs` lists them. The only folder that imports Ray."""
 
+import os
 import signal
 import sys
 from types import FrameType, TracebackType
@@ -13,7 +14,9 @@ def _terminate(number: int, frame: FrameType | None) -> None:
 
 def _say_stopped(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
     if issubclass(kind, KeyboardInterrupt):
-        print(f"\n{STOPPED}", file=sys.stderr)
+        print(f"\n{STOPPED}", file=sys.stderr, flush=True)
+        if issubclass(kind, TerminatedError):
+            os._exit(128 + signal.SIGTERM)  # Python itself knows the exit status of Ctrl-C alone
     else:
         sys.__excepthook__(kind, error, trace)
 

@@ -1,6 +1,7 @@
 """Flags win over the YAML file, the file over the preset, the preset over the defaults."""
 
 import re
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -186,3 +187,17 @@ def test_a_job_s_name_without_its_dot_is_told(capsys: pytest.CaptureFixture[str]
 def test_what_is_no_neuron_is_told(text: str, said: str) -> None:
     with pytest.raises(InputError, match=said):
         parse_pair("--neuron", text, "LAYER:UNIT, such as 3:17")
+
+
+@pytest.mark.parametrize(("number", "statuses"), [(signal.SIGINT, (-signal.SIGINT, 130)), (signal.SIGTERM, (143,))])
+def test_who_stops_a_job_while_it_is_imported_gets_one_line(number: int, statuses: tuple[int, ...]) -> None:
+    command = [sys.executable, "-X", "importtime", "-m", "jobs.topk", "--out", "x", "--corpus", "x.txt"]
+    with subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        # The jobs are there, and what they import is on its way.
+        while "cyclopts" not in process.stderr.readline():
+            pass
+        process.send_signal(number)
+        said = [line for line in process.stderr.read().splitlines() if line and not line.startswith("import time:")]
+    assert said == ["stopped; the same command goes on where it was"]
+    assert process.returncode in statuses
