@@ -34,13 +34,16 @@ def under(stage: str) -> str:
 def view_of(stage: str, tables: Tables, guard: Any = None) -> View:
     """Return what a stage under way sees of the run: its own tables to be, and of the others the recorded files."""
     own = STAGES[stage].tables
-    files = {table: tuple(f["name"] for f in found) for table, found in tables.items() if table not in own}
-    return View(own, under(stage), guard, files)
+    return View(own, under(stage), guard, _names({table: tables[table] for table in tables.keys() - set(own)}))
 
 
 def finished_view(tables: Tables) -> View:
     """Return the run as its readers see it: of each table the recorded files."""
-    return View(files={table: tuple(f["name"] for f in found) for table, found in tables.items()})
+    return View(files=_names(tables))
+
+
+def _names(tables: Tables) -> dict[str, tuple[str, ...]]:
+    return {table: tuple(file["name"] for file in found) for table, found in tables.items()}
 
 
 def written(store: Store, stage: str, fingerprint: str) -> Tables:
@@ -64,12 +67,16 @@ def written(store: Store, stage: str, fingerprint: str) -> Tables:
 def _entry(store: Store, name: str, folder: str, size: int, fingerprint: str) -> dict[str, Any]:
     rows = None
     if name.endswith(".parquet"):
-        with store.parquet(name) as file:
-            rows = file.metadata.num_rows
-            own = (file.metadata.metadata or {}).get(FINGERPRINT, fingerprint.encode()).decode()
+        own, rows = _footer(store, name, fingerprint)
         if own != fingerprint:
             raise RuntimeError(f"{name} is of other options than this stage's; it was written by another job")
     return {"name": name.removeprefix(f"{folder}/"), "rows": rows, "bytes": size, "fingerprint": fingerprint}
+
+
+def _footer(store: Store, name: str, default: str) -> tuple[str, int]:
+    """Return a Parquet file's fingerprint, `default` where it carries none, and its rows."""
+    with store.parquet(name) as file:
+        return (file.metadata.metadata or {}).get(FINGERPRINT, default.encode()).decode(), file.metadata.num_rows
 
 
 def added(store: Store, table: str, names: list[str], fingerprint: str) -> list[dict[str, Any]]:
@@ -117,12 +124,10 @@ def check_tables(store: Store, stage: str, tables: Tables, footers: bool, only: 
 
 def _other(store: Store, file: dict[str, Any]) -> str:
     try:
-        with store.parquet(file["name"]) as opened:
-            own = (opened.metadata.metadata or {}).get(FINGERPRINT, file["fingerprint"].encode()).decode()
-            rows = opened.metadata.num_rows
+        found = _footer(store, file["name"], file["fingerprint"])
     except (OSError, pa.ArrowException):
         return f"{file['name']} is damaged"
-    return "" if (own, rows) == (file["fingerprint"], file["rows"]) else f"{file['name']} is of another run"
+    return "" if found == (file["fingerprint"], file["rows"]) else f"{file['name']} is of another run"
 
 
 def put_in_place(store: Store, publishing: dict[str, Any], tables: Tables) -> None:
@@ -145,7 +150,7 @@ def put_in_place(store: Store, publishing: dict[str, Any], tables: Tables) -> No
     remove(store, publishing["remove"], kept)
 
 
-def remove(store: Store, names: Iterable[str], kept: Container[str] = ()) -> None:
+def remove(store: Store, names: Iterable[str], kept: Container[str]) -> None:
     """Remove these files of tables, and the folders that are empty then; what is neither these nor kept is named."""
     known = {table for facts in STAGES.values() for table in facts.tables}
     folders = set()
@@ -161,7 +166,7 @@ def remove(store: Store, names: Iterable[str], kept: Container[str] = ()) -> Non
         if not left:
             store.delete(folder)
     if foreign:
-        print(f"left alone, as no job wrote it: {_list(foreign)}", file=sys.stderr)
+        _tell_left(foreign)
 
 
 def clear(store: Store, stage: str) -> None:
@@ -175,6 +180,10 @@ def clear(store: Store, stage: str) -> None:
     for name in names:
         if name not in foreign:
             store.delete(name)
+    _tell_left(foreign)
+
+
+def _tell_left(foreign: list[str]) -> None:
     print(f"left alone, as no job wrote it: {_list(foreign)}", file=sys.stderr)
 
 

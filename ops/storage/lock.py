@@ -63,7 +63,7 @@ class Lock:
         threading.Thread(target=self._keep, name="atlas-lock", daemon=True).start()
 
     def release(self) -> None:
-        """Give the run back, if it is still this job's."""
+        """Release the run, if it is still this job's."""
         self._ended.set()
         with contextlib.suppress(OSError, pa.ArrowException), _alone(self.store):
             held = read_lock(self.store)

@@ -47,7 +47,7 @@ SETTINGS = settings(
 
 
 def call(job: str, argv: list[str]) -> None:
-    """Give a job this command line; what it does then is nothing."""
+    """Run a job by this command line, but for the work itself."""
     began: list[Config] = []
     said, told = io.StringIO(), io.StringIO()
     with contextlib.redirect_stderr(told), contextlib.redirect_stdout(said):
