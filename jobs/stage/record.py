@@ -1,7 +1,6 @@
 """`run.json`: what was run with which options, on which inputs, how far each stage has come, and each table's files."""
 
 import sys
-import time
 from functools import partial
 
 from jobs.stage.held_run import HeldRun
@@ -10,6 +9,7 @@ from jobs.stage.open_record import RECORD
 from jobs.stage.run_files import added, clear, view_of, written
 from jobs.stage.run_reader import Entry
 from jobs.stage.versions import versions
+from ops.clock import utc_now
 from ops.errors import InputError
 from ops.storage.fingerprint import differences, fingerprint
 from ops.storage.lock import check_holder
@@ -69,7 +69,7 @@ class Run(HeldRun):
         clear(self.store, name)
         self._begun.append(name)
         entry = self.stage(name)
-        new: Entry = {"complete": False, "started": _now(), "seconds": 0.0, **({"redone": True} if redo else {})}
+        new: Entry = {"complete": False, "started": utc_now(), "seconds": 0.0, **({"redone": True} if redo else {})}
         if entry is not None and entry["complete"]:
             entry["redo"] = new
         else:
@@ -108,7 +108,7 @@ class Run(HeldRun):
         entry = dict(self.under_way(name))
         entry.pop("progress", None)
         entry.pop("redone", None)
-        entry.update(complete=True, finished=_now(), seconds=round(entry["seconds"] + seconds, 3), counts=counts)
+        entry.update(complete=True, finished=utc_now(), seconds=round(entry["seconds"] + seconds, 3), counts=counts)
         tables = self.record["tables"]
         gone = {
             file["name"] for s in (name, *stages_after(name)) for t in STAGES[s].tables for file in tables.pop(t, [])
@@ -153,7 +153,3 @@ class Run(HeldRun):
         """Drop the stages that this job began and did not finish: their options were refused."""
         for name in list(self._begun):
             self.forget(name)
-
-
-def _now() -> str:
-    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())

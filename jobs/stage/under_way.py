@@ -4,6 +4,8 @@ import time
 from datetime import UTC, datetime
 from typing import Any
 
+from ops.clock import utc_now
+
 EVERY_S = 10.0  # seconds between two writes of run.json
 RECENT_S = 600.0  # a stage that came further within so many seconds is taken to be at work
 
@@ -29,7 +31,7 @@ class UnderWay:
         self.done += 1
         self.fresh += 1
         self.sentences += sentences
-        self.last = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+        self.last = utc_now()
 
     def is_due(self) -> bool:
         """Tell whether the record is to be written, and take it as written: at the first item, then now and then."""

@@ -13,6 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from ops.clock import utc_now
 from ops.errors import InputError
 from ops.storage.store import Store
 
@@ -35,7 +36,7 @@ class Lock:
 
     def __init__(self, store: Store, work: str) -> None:
         self.store, self.token = store, uuid.uuid4().hex
-        self._said = {"token": self.token, "work": work, "since": _now(), **_this_process()}
+        self._said = {"token": self.token, "work": work, "since": utc_now(), **_this_process()}
         self._beats = 0
         self._ended = threading.Event()
 
@@ -226,7 +227,3 @@ def _alone(store: Store) -> Iterator[bool]:
     finally:
         if folder is not None:
             os.close(folder)
-
-
-def _now() -> str:
-    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
