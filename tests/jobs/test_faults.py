@@ -11,6 +11,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -168,6 +169,9 @@ def test_no_room_at_any_write_loses_nothing(scored: Scored, tmp_path: Path, monk
 
     def spend() -> None:
         nonlocal left
+        # A sign of life, of this run or of one that an earlier test of the process left held, is tried again.
+        if threading.current_thread().name == "atlas-lock":
+            return
         left -= 1
         if left == 0:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
