@@ -2,11 +2,13 @@
 
 import os
 import signal
+import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable
 from types import TracebackType
+from typing import NoReturn
 
 from jobs.engine.item import EngineError
 from jobs.engine.machines import machines_up
@@ -21,11 +23,24 @@ def cluster_is_up() -> bool:
     return bool(machines_up())
 
 
+def own_node() -> "subprocess.Popen[bytes] | None":
+    """Return the node process of a Ray that this process started, None where it joined one."""
+    from ray._private import worker
+
+    node = getattr(worker, "_global_node", None)
+    found = node.all_processes.get("raylet") if node is not None else None
+    return found[0].process if found else None
+
+
 class Watch:
     """Looks at the cluster as long as it is entered, and ends the wait for it with an error when it is gone.
 
+    Where the node process of this machine's own Ray ends, this process ends at once, with one line: seconds later Ray
+    would end it from below Python, at length, or wait for half a minute and more.
+
     Args:
         is_up: asks the cluster; what it raises counts as silence.
+        node: finds the node process of this machine's own Ray.
         every, silence, last: seconds between two looks; of silence that are borne; that the main thread has to end.
 
     Raises:
@@ -35,18 +50,19 @@ class Watch:
     def __init__(
         self,
         is_up: Callable[[], bool] = cluster_is_up,
+        node: "Callable[[], subprocess.Popen[bytes] | None]" = own_node,
         every: float = EVERY_S,
         silence: float = SILENCE_S,
         last: float = LAST_S,
     ) -> None:
-        self.is_up, self.every, self.silence, self.last = is_up, every, silence, last
+        self.is_up, self.node, self.every, self.silence, self.last = is_up, node, every, silence, last
         self.why = ""
         self.over = threading.Event()
         self.heard = time.monotonic()
 
     def __enter__(self) -> "Watch":
         # Two threads, since a question to a head that is gone may itself wait.
-        for work in (self._ask, self._look):
+        for work in (self._ask, self._look, self._wait_for_node):
             threading.Thread(target=work, daemon=True).start()
         return self
 
@@ -77,8 +93,20 @@ class Watch:
         signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
         if not self.over.wait(self.last):
             # The main thread waits for Ray itself, which waits for ever.
-            print(f"\nerror: {self.why}", file=sys.stderr, flush=True)
-            os._exit(1)
+            _exit(self.why)
+
+    def _wait_for_node(self) -> None:
+        node = self.node()
+        if node is None:
+            return
+        node.wait()
+        if not self.over.is_set():
+            _exit(f"the node process of Ray on this machine has ended (killed, or out of memory); {GOES_ON}")
+
+
+def _exit(why: str) -> NoReturn:
+    print(f"\nerror: {why}", file=sys.stderr, flush=True)
+    os._exit(1)
 
 
 GOES_ON = "what was finished is kept, and the same command goes on there"

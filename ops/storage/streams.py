@@ -22,6 +22,11 @@ WILDCARD = re.compile(r"[*?\[]")
 _URI_WILDCARD = re.compile(r"[*\[]")  # a `?` starts the query of a URI
 
 
+# Google's storage is asked again for a quarter of an hour unless its URI says otherwise, and nothing is said meanwhile.
+_GOOGLE = ("gs://", "gcs://")
+_RETRY_S = 20
+
+
 def is_uri(path: str) -> bool:
     """Tell whether a path is written as a URI."""
     return "://" in path
@@ -40,11 +45,17 @@ def locate(path: str) -> tuple[fs.FileSystem, str]:
         return fs.LocalFileSystem(), os.path.abspath(os.path.expanduser(path))
     refuse_secrets(path, "the address")
     try:
-        system, inner = fs.FileSystem.from_uri(path)
+        system, inner = fs.FileSystem.from_uri(_with_bounded_retries(path))
     except (OSError, ValueError, pa.ArrowException) as error:
         found = one_line(error)
         raise InputError(f"{path}: cannot be opened ({found}); give a path, or a URI as s3://BUCKET/KEY") from error
     return system, inner
+
+
+def _with_bounded_retries(uri: str) -> str:
+    if not uri.lower().startswith(_GOOGLE) or "retry_limit_seconds=" in uri:
+        return uri
+    return f"{uri}{'&' if '?' in uri else '?'}retry_limit_seconds={_RETRY_S}"
 
 
 def open_stream(path: str) -> pa.NativeFile:

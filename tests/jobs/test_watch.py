@@ -12,7 +12,7 @@ from tests.conftest import ROOT
 
 
 def test_as_long_as_the_cluster_answers_nothing_happens() -> None:
-    with Watch(lambda: True, every=0.01, silence=0.2):
+    with Watch(lambda: True, lambda: None, every=0.01, silence=0.2):
         time.sleep(0.5)
 
 
@@ -24,13 +24,16 @@ def test_a_wait_ends_in_an_error(answer: str) -> None:
         return False
 
     began = time.monotonic()
-    with pytest.raises(EngineError, match="the Ray cluster is gone"), Watch(is_up, every=0.02, silence=0.1):
+    with (
+        pytest.raises(EngineError, match="the Ray cluster is gone"),
+        Watch(is_up, lambda: None, every=0.02, silence=0.1),
+    ):
         time.sleep(30)
     assert time.monotonic() - began < 20
 
 
 def test_what_is_raised_inside_is_raised() -> None:
-    with pytest.raises(ArithmeticError), Watch(lambda: True, every=0.01):
+    with pytest.raises(ArithmeticError), Watch(lambda: True, lambda: None, every=0.01):
         raise ArithmeticError
 
 
@@ -38,7 +41,7 @@ STUCK = """
 import signal, threading, time
 from jobs.engine.watch import Watch
 signal.signal(signal.SIGINT, signal.SIG_IGN)
-with Watch(lambda: False, every=0.02, silence=0.1, last=0.3):
+with Watch(lambda: False, lambda: None, every=0.02, silence=0.1, last=0.3):
     time.sleep(60)
 """
 
@@ -49,3 +52,27 @@ def test_a_main_thread_that_does_not_listen_goes_with_the_process() -> None:
     )
     assert ended.returncode == 1
     assert ended.stderr.strip().splitlines()[-1].startswith("error: the Ray cluster is gone")
+
+
+NODE = """
+import subprocess, sys, time
+from jobs.engine.watch import Watch
+node = subprocess.Popen(["sleep", sys.argv[1]])
+with Watch(lambda: True, lambda: node):
+    time.sleep(float(sys.argv[2]))
+node.wait()
+time.sleep(0.3)
+print("went on")
+"""
+
+
+@pytest.mark.parametrize(("node", "work", "status"), [(0.3, 30, 1), (1, 0.3, 0)])
+def test_a_node_process_that_ends_ends_the_job_at_once_and_none_afterwards(
+    node: float, work: float, status: int
+) -> None:
+    command = [sys.executable, "-c", NODE, str(node), str(work)]
+    ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=25, check=False)
+    assert ended.returncode == status, ended.stderr
+    assert ended.stdout == ("" if status else "went on\n")
+    last = "error: the node process of Ray on this machine has ended" if status else ""
+    assert ended.stderr.strip().startswith(last)

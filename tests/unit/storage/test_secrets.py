@@ -10,6 +10,8 @@ from ops.storage.store import Store
     [
         ("s3://AKIA1:hidden@bucket/run", "s3://...@bucket/run"),
         ("s3://hidden@bucket/run", "s3://...@bucket/run"),
+        ("gs://hidden@bucket/run", "gs://...@bucket/run"),
+        ("abfs://c:hidden@a.dfs.core.windows.net/x", "abfs://...@a.dfs.core.windows.net/x"),
         ("NAME=s3://AKIA1:hidden@bucket/a.csv?region=us-east-1", "NAME=s3://...@bucket/a.csv?region=us-east-1"),
         ("abfs://c@a.dfs.core.windows.net/x?sas_token=hidden", None),
         ("s3://bucket/run?secret_key=hidden&region=x", "s3://bucket/run?secret_key=...&region=x"),
@@ -27,7 +29,17 @@ def test_credentials_in_an_address_are_refused_and_never_shown(address: str, sho
 
 
 @pytest.mark.parametrize(
-    "address", ["s3://bucket/run", "s3://bucket/a@b/c", "runs/me@home", "s3://b/k?region=us-east-1", "a?key=b@c"[:1]]
+    "address",
+    [
+        "gs://anonymous@bucket/x",
+        "abfs://box@a.dfs.core.windows.net/x",
+        "hdfs://me@host:9000/x",
+        "s3://bucket/run",
+        "s3://bucket/a@b/c",
+        "runs/me@home",
+        "s3://b/k?region=us-east-1",
+        "a?key=b@c"[:1],
+    ],
 )
 def test_other_addresses_are_left_alone(address: str) -> None:
     refuse_secrets(address, "--out")

@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 
 from ops.errors import InputError
-from ops.storage.streams import ErrorRecordingStream, expand_glob, open_seekable, open_stream
+from ops.storage.streams import ErrorRecordingStream, expand_glob, locate, open_seekable, open_stream
 
 
 class Failing:
@@ -43,3 +43,13 @@ def test_globs_are_sorted_and_leave_hidden_names_out(tmp_path: Path) -> None:
         found = expand_glob(f"{root}/*.txt")
         assert [name.rpartition("/")[2] for name in found] == ["a.txt", "b.txt"]
         assert [name.rpartition("/")[2] for name in expand_glob(f"{root}/**/*.txt")] == ["a.txt", "b.txt", "d.txt"]
+
+
+@pytest.mark.parametrize(
+    ("uri", "seconds"),
+    [("gs://b/x.txt", 20), ("gs://anonymous@b/x?scheme=https", 20), ("gs://b/x?retry_limit_seconds=7", 7)],
+)
+def test_google_s_storage_is_not_waited_for_longer_than_its_uri_says(uri: str, seconds: int) -> None:
+    system, path = locate(uri)
+    assert path.startswith("b/x")
+    assert f"seconds={seconds}" in repr(system.__reduce__())
