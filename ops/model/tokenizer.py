@@ -54,6 +54,14 @@ class Tokenizer:
                 f"--model {facts.name}: its tokenizer cannot be loaded (a vocabulary of special tokens alone); "
                 "put the tokenizer's files (tokenizer.json, or the vocabulary) beside config.json"
             )
+        # Added tokens that a model has no rows for may never occur.
+        own = set(self._own.get_vocab()) - set(self._own.get_added_vocab())
+        highest = max(self._own.get_vocab()[token] for token in own) if own else 0
+        if 0 < facts.vocabulary <= highest:
+            raise InputError(
+                f"--model {facts.name}: its tokenizer's ids reach {highest:,}, its table of token embeddings has "
+                f"{facts.vocabulary:,} rows; put the model's own tokenizer beside config.json"
+            )
 
     def encode(self, texts: list[str]) -> list[Tokens]:
         """Return the tokens of sentences, each tokenized by itself."""

@@ -46,6 +46,13 @@ def make(kind: str) -> tuple[nn.Module, ModelFacts]:
 
 
 def facts(kind: str, **changes: Any) -> ModelFacts:
-    known: dict[str, Any] = {"name": "m", "path": "", "revision": "", "position_limit": 20, "fingerprint": ""}
+    known: dict[str, Any] = {
+        "name": "m",
+        "path": "",
+        "revision": "",
+        "position_limit": 20,
+        "fingerprint": "",
+        "vocabulary": 0,
+    }
     known |= {"model_type": kind, "layers": LAYERS, "width": WIDTH, "decoder": kind == "gpt2"}
     return ModelFacts(**(known | changes))

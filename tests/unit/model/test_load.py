@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
-from transformers import AutoConfig, AutoModel, BertConfig, GPT2Config, OPTConfig, RobertaConfig, T5Config, XLNetConfig
+from transformers import AutoConfig, AutoModel, BertConfig, GPT2Config, OPTConfig, RobertaConfig, T5Config, ViTConfig, XLNetConfig
 
 from ops.errors import InputError
 from ops.model.load import SAMPLE_SHA256, load_model, position_limit, read_facts
@@ -79,9 +79,40 @@ def test_the_limit_of_positions_is_the_longest_that_runs(config: object, limit: 
             model(input_ids=ids)
 
 
-def test_a_decoder_is_known_as_one(tmp_path: Path) -> None:
-    AutoModel.from_config(GPT2Config(n_embd=8, n_layer=1, n_head=1, vocab_size=30)).save_pretrained(tmp_path)
-    assert read_facts(str(tmp_path)).decoder
+@pytest.mark.parametrize(
+    ("config", "decoder"),
+    [
+        (GPT2Config(n_embd=8, n_layer=1, n_head=1, vocab_size=30), True),
+        (XLNetConfig(d_model=8, n_layer=1, n_head=1, d_inner=8, vocab_size=30), False),
+    ],
+    ids=lambda value: getattr(value, "model_type", str(value)),
+)
+def test_a_decoder_is_known_as_one(tmp_path: Path, config: object, decoder: bool) -> None:
+    """By its configuration as by what it computes: whether a token's states change with those after it."""
+    torch.manual_seed(0)
+    model = AutoModel.from_config(config).eval()
+    model.save_pretrained(tmp_path)
+    assert read_facts(str(tmp_path)).decoder == decoder
+    with torch.inference_mode():
+        one, other = (model(input_ids=torch.tensor([[1, 2, last]])).last_hidden_state[0, :2] for last in (3, 4))
+    assert torch.equal(one, other) == decoder
+
+
+def test_a_model_without_layers_or_of_pictures_is_refused(tmp_path: Path) -> None:
+    AutoModel.from_config(BertConfig(**{**TINY, "num_hidden_layers": 0})).save_pretrained(tmp_path / "none")
+    with pytest.raises(InputError, match="--model .*: has no layers"):
+        read_facts(str(tmp_path / "none"))
+    pictures = ViTConfig(
+        hidden_size=8, num_hidden_layers=1, num_attention_heads=1, intermediate_size=8, image_size=8, patch_size=4
+    )
+    AutoModel.from_config(pictures).save_pretrained(tmp_path / "pictures")
+    with pytest.raises(InputError, match=r"--model .*: takes no text \(pixel_values\); give a language model"):
+        read_facts(str(tmp_path / "pictures"))
+
+
+def test_a_name_that_is_too_long_for_a_folder_is_no_name() -> None:
+    with pytest.raises(InputError, match="--model x+: file name too long"):
+        read_facts("x" * 300)
 
 
 @pytest.mark.parametrize("name", ["/no/such/place", "./no-such-place", "a/b/c", "not a name!"])

@@ -73,3 +73,9 @@ def test_a_model_without_a_tokenizer_is_named(facts: ModelFacts, tmp_path: Path)
     (tmp_path / "config.json").write_bytes((Path(facts.path) / "config.json").read_bytes())
     with pytest.raises(InputError, match="--model mine: its tokenizer cannot be loaded"):
         Tokenizer(replace(facts, name="mine", path=str(tmp_path)))
+
+
+def test_a_table_with_fewer_rows_than_the_tokenizer_has_ids_is_told(facts: ModelFacts) -> None:
+    Tokenizer(replace(facts, vocabulary=30_522))
+    with pytest.raises(InputError, match=r"its tokenizer's ids reach 30,521, its table .* has 30,521 rows"):
+        Tokenizer(replace(facts, vocabulary=30_521))
