@@ -73,8 +73,10 @@ def prepare(config: TopkConfig, record: "Run") -> "tuple[ModelFacts, Tokenizer]"
 
 def warn_of_many(k: int, sentences: int) -> None:
     """Say where so many winners are so large a part of the corpus that they differ little from the rest."""
+    from ops.errors import counted
+
     if k * LEAST_SENTENCES > sentences:
-        few = f"--k {k:,} is more than one in {LEAST_SENTENCES} of the {sentences:,} sentences"
+        few = f"--k {k:,} is more than one in {LEAST_SENTENCES} of the {counted(sentences, 'sentence')}"
         print(f"topk: {few}, so that winners differ little from the rest; a smaller --k tells more", file=sys.stderr)
 
 

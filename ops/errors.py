@@ -53,6 +53,15 @@ def with_article(noun: str) -> str:
     return f"{'an' if noun[:1].lower() in 'aeiox' else 'a'} {noun}"
 
 
+def counted(number: int, noun: str) -> str:
+    """Return a number with its noun.
+
+    >>> counted(1, "shard"), counted(2000, "sentence")
+    ('1 shard', '2,000 sentences')
+    """
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
 def visible(text: str) -> str:
     """Return a text with what no terminal is to get (controls, lone surrogates, bidi overrides) as Python writes it.
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import settings
 
 if TYPE_CHECKING:
     import torch
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parent.parent
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 os.environ["HF_HUB_OFFLINE"] = "1"
+# How long an example takes says more of what else the machine does than of the code.
+settings.register_profile("any machine", deadline=None)
+settings.load_profile("any machine")
 
 
 # Files whose tests start no Ray; all others of tests/jobs are done one after another, on one small Ray: a second one

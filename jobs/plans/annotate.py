@@ -6,10 +6,11 @@ import numpy as np
 import pyarrow as pa
 
 from jobs.plans.corpus_pass import corpus_sample
-from jobs.plans.time import TIMED_S, by_workers, count, of_all, spread_seconds
+from jobs.plans.time import TIMED_S, by_workers, of_all, spread_seconds
 from jobs.stage.dry_run import DryRun, Plan
 from jobs.stage.step import Stage
 from jobs.steps.annotate import SELECTED, annotate_step, mark_sentences
+from ops.errors import counted
 from ops.estimate.selection import expected_selected
 from ops.estimate.spread import spread
 from ops.sentences.pipeline import Annotation, Annotator
@@ -56,8 +57,8 @@ def plan_annotate(
     work = [
         f"annotate {about}{to_do:,} of {about}{selected:,} sentences in {of_all(len(missing), len(shards), 'shard')}"
     ]
-    work.append(f"{count(baseline, 'sentence')} of them the baseline")
-    basis = [f"timed {count(len(found.words), 'sentence')} in {seconds:.1f} s"]
+    work.append(f"{counted(baseline, 'sentence')} of them the baseline")
+    basis = [f"timed {counted(len(found.words), 'sentence')} in {seconds:.1f} s"]
     if marks is None:
         basis.append("winners of different neurons counted as if they had no more in common than by chance")
     plan = Plan(

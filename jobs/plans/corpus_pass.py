@@ -3,10 +3,11 @@
 import numpy as np
 import torch
 
-from jobs.plans.time import TIMED_S, by_workers, count, of_all, spread_seconds
+from jobs.plans.time import TIMED_S, by_workers, of_all, spread_seconds
 from jobs.stage.corpus_pass import CorpusPass
 from jobs.stage.dry_run import DryRun
 from jobs.stage.step import Step
+from ops.errors import counted
 from ops.estimate.spread import spread
 from ops.estimate.timed_batches import Sentences, TimedBatches
 from ops.model.tokenizer import Tokenizer
@@ -80,6 +81,6 @@ class PassEstimate:
         whose = "of the corpus" if self.record.sample is None else "of the sources"
         on = f"on {place.device}, batches of {place.token_budget:,} tokens"
         return [
-            f"timed {count(timed.sentences, what)} {whose} in {timed.seconds:.1f} s {on}",
+            f"timed {counted(timed.sentences, what)} {whose} in {timed.seconds:.1f} s {on}",
             by_workers(place.workers),
         ]

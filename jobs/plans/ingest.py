@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from jobs.plans.time import TIMED_S, by_workers, count, of_all, spread_seconds
+from jobs.plans.time import TIMED_S, by_workers, of_all, spread_seconds
 from jobs.stage.config import CorpusConfig
 from jobs.stage.dry_run import DryRun, Plan
 from jobs.stage.step import Stage, Step
@@ -13,6 +13,7 @@ from ops.corpus.accounts import check_found
 from ops.corpus.meta import check_keys
 from ops.corpus.piece_counts import Pieces
 from ops.corpus.split_sentences import SentenceSplitter
+from ops.errors import counted
 from ops.estimate.source_sample import SourceSample, sample_source
 from ops.estimate.timed_batches import Sentences
 from ops.model.tokenizer import Tokenizer
@@ -59,14 +60,14 @@ def plan_ingest(
     missing, shards = stage.missing(step), -(-kept // config.shard_size)
     per_sentence = sum(s.bytes for s in samples) / max(sum(s.sentences for s in samples), 1)
     writing = kept * sum(s.write_seconds for s in samples) / max(sum(s.sentences for s in samples), 1)
-    work = [f"read {of_all(len(missing), len(step.items), 'piece')} of {count(len(sources), 'source')}"]
+    work = [f"read {of_all(len(missing), len(step.items), 'piece')} of {counted(len(sources), 'source')}"]
     drop = "drop copies" if config.near_dedup is None else "drop copies and near-duplicates (not in the time)"
-    work.append(f"{drop}, number {'' if _exact(samples) else 'about '}{count(kept, 'sentence')}")
-    work[-1] += f" (--limit of {count(usable, 'sentence')})" if config.limit and kept < usable else ""
-    work.append(f"write {count(shards, 'shard')} of {count(config.shard_size, 'sentence')}")
+    work.append(f"{drop}, number {'' if _exact(samples) else 'about '}{counted(kept, 'sentence')}")
+    work[-1] += f" (--limit of {counted(usable, 'sentence')})" if config.limit and kept < usable else ""
+    work.append(f"write {counted(shards, 'shard')} of {counted(config.shard_size, 'sentence')}")
     read_s = seconds * len(missing) / len(step.items)
     told = sorted({TOLD_BY[s.kind] for s, sample in zip(sources, samples, strict=True) if not sample.whole})
-    read = f"read {count(sum(s.rows for s in samples), 'row')} in {sum(s.seconds for s in samples):.1f} s"
+    read = f"read {counted(sum(s.rows for s in samples), 'row')} in {sum(s.seconds for s in samples):.1f} s"
     basis = [f"{read}, {'that is all of them' if not told else f'and {chr(32).join([*told])} for the rest'}"]
     if not _exact(samples):
         basis.append("further copies outside these rows are not counted: there may be fewer sentences")

@@ -3,12 +3,13 @@
 from typing import Any
 
 from jobs.plans.neurons import MinedNeurons, time_neurons
-from jobs.plans.time import by_workers, count, spread_seconds
+from jobs.plans.time import by_workers, spread_seconds
 from jobs.stage.dry_run import DryRun, Plan
 from jobs.stage.layout import STAGES
 from jobs.stage.step import Stage
 from jobs.steps.mine_steps import mine_steps
 from jobs.steps.mine_workers import NEURONS_PER_RANGE, SENTENCES_PER_COUNT, MineArgs, layer_widths
+from ops.errors import counted
 from ops.shards import spans
 from ops.topk.neurons import Neurons
 
@@ -68,4 +69,4 @@ def _basis(mined: MinedNeurons | None, why: str) -> list[str]:
     if mined is None:
         return [f"nothing timed ({why}): measured before, on other text (docs/scale.md, jobs/mine.py)"]
     took = sum(mined.seconds.values())
-    return [f"timed {count(mined.neurons, 'neuron')} through all steps in {took:.1f} s"]
+    return [f"timed {counted(mined.neurons, 'neuron')} through all steps in {took:.1f} s"]

@@ -5,11 +5,11 @@ import time
 import numpy as np
 
 from jobs.plans.corpus_pass import PassEstimate
-from jobs.plans.time import count
 from jobs.stage.corpus_pass import CorpusPass
 from jobs.stage.dry_run import DryRun, Plan
 from jobs.stage.layout import STAGES
 from jobs.steps.mixing import MixingArgs, masked, measure_step
+from ops.errors import counted
 from ops.estimate.timed_batches import Sentences, TimedBatches
 from ops.mixing.decomposition import STAGES as PLACES
 from ops.mixing.pack import pack
@@ -45,9 +45,9 @@ def plan_mixing(record: DryRun, job: CorpusPass, args: MixingArgs, tokenizer: To
     rows = round(int(packed.n_tokens.sum()) / len(sample.texts) * job.shards.sentences) * args.facts.layers
     work = [estimate.work("measure")]
     if args.pack:
-        work.append(f"as about {count(round(each * estimate.sentences), 'sequence')} of at most {args.pack} tokens")
+        work.append(f"as about {counted(round(each * estimate.sentences), 'sequence')} of at most {args.pack} tokens")
     if args.per_token:
-        work.append(f"write about {count(rows, 'row')} of mixing/tokens")
+        work.append(f"write about {counted(rows, 'row')} of mixing/tokens")
         kept += round(rows * (row_bytes or 0))
     seconds = None if timed is None else estimate.seconds(timed.seconds_for(round(each * estimate.sentences)))
     partials = len(job.shards) * groups * args.facts.layers * (len(PLACES) + 4) * GROUP_BYTES

@@ -6,12 +6,13 @@ import time
 import numpy as np
 
 from jobs.plans.corpus_pass import PassEstimate
-from jobs.plans.time import by_workers, count, of_all, spread_seconds
+from jobs.plans.time import by_workers, of_all, spread_seconds
 from jobs.stage.corpus_pass import CorpusPass
 from jobs.stage.dry_run import DryRun, Plan
 from jobs.stage.step import Stage
 from jobs.steps.psi_contextual import CONTEXTUAL, ContextualArgs, GroupReader
 from jobs.steps.psi_static import PsiArgs, clusters_step, layers_step
+from ops.errors import counted
 from ops.estimate.timed_batches import Sentences, TimedBatches
 from ops.model.tokenizer import Tokenizer
 from ops.psi.psi import VALUES
@@ -41,7 +42,7 @@ def plan_vocabulary(record: DryRun, stage: Stage, args: PsiArgs, runs: int, toke
     seconds = spread_seconds(record, to_cluster, stage.workers, kmeans * to_cluster)
     seconds += spread_seconds(record, to_measure, stage.workers, values * to_measure / each)
     work = [
-        f"cluster {count(tokens, 'token')} into {args.clusters:,}: {of_all(to_cluster, runs, 'run')} of k-means",
+        f"cluster {counted(tokens, 'token')} into {args.clusters:,}: {of_all(to_cluster, runs, 'run')} of k-means",
         f"measure {of_all(to_measure, each, 'layer')} of {heads} heads",
     ]
     kept = each * heads * (tokens * TOKEN_ROW + args.clusters * CLUSTER_ROW) + tokens * TOKEN_ROW + FIGURES_BYTES
@@ -64,7 +65,7 @@ def plan_contextual(record: DryRun, job: CorpusPass, args: ContextualArgs, token
     distinct = distinct_tokens(estimate.sample, tokenizer, job.shards.sentences, static["tokens"])
     in_group = distinct_tokens(estimate.sample, tokenizer, min(job.shards.size, job.shards.sentences), static["tokens"])
     plan = Plan(
-        [estimate.work("read"), f"about {count(distinct, 'distinct token')}"],
+        [estimate.work("read"), f"about {counted(distinct, 'distinct token')}"],
         None if timed is None else estimate.seconds(timed.seconds_for(estimate.sentences)),
         distinct * rows * CONTEXT_ROW,
         len(job.shards) * in_group * rows * len(VALUES) * 16,

@@ -4,6 +4,7 @@ import math
 
 from jobs.engine.connect import on_cluster
 from jobs.stage.dry_run import DryRun
+from ops.errors import counted
 
 TIMED_S = 2.0  # of a sample
 # Measured on two cores (docs/scale.md): from a job's begin to its first item, and a further pool's start.
@@ -35,11 +36,6 @@ def by_workers(workers: int | None) -> str:
     return f"{workers} worker{'s' if workers > 1 else ''}, start-up included (docs/scale.md)"
 
 
-def count(number: int, what: str) -> str:
-    """Return a number with its noun: `1 shard`, `2,000 shards`."""
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
-
-
 def of_all(missing: int, everything: int, what: str) -> str:
     """Return how many of all things are missing: `2 of 3 shards`."""
-    return f"{missing:,} of {count(everything, what)}"
+    return f"{missing:,} of {counted(everything, what)}"

@@ -70,7 +70,7 @@ def plan_topk(record: DryRun, job: CorpusPass, args: ScoreArgs, pilot: Step, sam
         winners_bytes(neurons, k, poles, sentences)
         + neurons_bytes(neurons, sentences)
         + activations_bytes(neurons, sample),
-        needed_bytes(neurons, k, poles, sample, job.shards),
+        sum(needed_bytes(neurons, k, poles, sample, job.shards)),
         estimate.basis(timed),
     )
     counts = {

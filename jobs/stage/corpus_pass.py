@@ -13,7 +13,7 @@ from jobs.stage.layout import Output, shard_file
 from jobs.stage.placement import Placement, choose_placement
 from jobs.stage.record import Run
 from jobs.stage.step import Stage, Step, begin
-from ops.errors import InputError
+from ops.errors import InputError, counted
 from ops.model.load import ModelFacts
 from ops.model.tokenizer import Tokenizer
 from ops.shards import Shards
@@ -79,7 +79,7 @@ class CorpusPass:
     def do(self, step: Step, each: Callable[[Item], None] | None = None, todo: list[Item] | None = None) -> list[Item]:
         """Do the step of the shards as `Stage.do` does, with a word where there are fewer of them than workers."""
         if self.placement.workers and len(self.shards) < self.placement.workers:
-            few = f"{len(self.shards)} shards for {self.placement.workers} workers"
+            few = f"{counted(len(self.shards), 'shard')} for {self.placement.workers} workers"
             hint = f"{few}; a smaller --shard-size (or --preset small) would use them all"
             print(f"{self.stage.name}: {hint}", file=sys.stderr)
         return self.stage.do(step, each, todo)

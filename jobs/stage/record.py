@@ -51,11 +51,11 @@ class Run(HeldRun):
         at_work = entry if entry is None or not entry["complete"] else entry.get("redo")
         goes_on = at_work is not None and at_work["fingerprint"] == own and bool(at_work.get("redone") or not redo)
         if entry is not None and entry["complete"] and not redo and (not goes_on or entry["fingerprint"] == own):
-            self._check_same(name, entry["identity"], identity)
+            self._check_same(name, entry, identity, config)
             self.check_files(name)
             return None
         if entry is not None and not goes_on and not redo:
-            self._check_same(name, entry["identity"], identity)
+            self._check_same(name, entry, identity, config)
         self.check_files(*STAGES[name].reads, footers=True)
         if at_work is None or not goes_on:
             at_work = self._start_anew(name, redo)
@@ -76,8 +76,8 @@ class Run(HeldRun):
             self.record["stages"][name] = new
         return new
 
-    def _check_same(self, name: str, was: Entry, now: Entry) -> None:
-        if changes := differences(was, now):
+    def _check_same(self, name: str, entry: Entry, identity: Entry, config: Entry) -> None:
+        if changes := differences(entry["identity"], identity, entry["config"], config):
             raise InputError(
                 f"--out {self.store.uri}: {name} was run with other options: {changes}; "
                 f"name another --out, or --redo to replace these results"

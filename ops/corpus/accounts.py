@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from ops.corpus.numbering import Numbering
 from ops.corpus.piece_counts import Pieces
-from ops.errors import InputError
+from ops.errors import InputError, counted
 
 Numbers = npt.NDArray[np.int64]
 
@@ -32,9 +32,11 @@ def check_found(specs: Sequence[str], pieces: Pieces) -> None:
             if not rows:
                 found = "is empty"
             elif set(reasons) == {"invalid_text"}:
-                found = f"is not UTF-8 text ({rows:,} rows, none of them valid); convert it, as with iconv"
+                found = f"is not UTF-8 text ({counted(rows, 'row')}, none valid); convert it, as with iconv"
             else:
-                found = f"gave no sentence ({rows:,} rows read, rejected: {why}); see --split and --text-column"
+                found = (
+                    f"gave no sentence ({counted(rows, 'row')} read, rejected: {why}); see --split and --text-column"
+                )
             raise InputError(f"--corpus {spec}: {found}")
 
 
@@ -93,8 +95,8 @@ def account_lines(accounts: list[dict[str, Any]]) -> Iterator[str]:
     for a in accounts:
         nearly = f" (of which {a['near_copies']:,} nearly so)" if "near_copies" in a else ""
         yield (
-            f"ingest: {a['dataset']}: {a['sentences']:,} sentences = {a['kept']:,} kept"
-            f" + {a['copies']:,} further copies{nearly}"
+            f"ingest: {a['dataset']}: {counted(a['sentences'], 'sentence')} = {a['kept']:,} kept"
+            f" + {a['copies']:,} further {'copy' if a['copies'] == 1 else 'copies'}{nearly}"
             f" + {a['rejected']:,} rejected + {a['not_sampled']:,} not sampled;"
             f" {a['truncated']:,} cut at the model's limit"
         )

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from ops.errors import counted
 from ops.show.examples import mark
 from ops.show.text import number, shorten
 
@@ -52,7 +53,7 @@ def lay_out_neuron(facts: dict[str, Any], rows: int | None, width: int) -> str:
 def _head(facts: dict[str, Any], width: int) -> list[str]:
     neuron, pole, score = facts["neuron"], facts["pole"], facts["score"]
     which = "highest" if pole == "top" else "lowest"
-    lines = [f"Neuron {facts['layer']}:{facts['unit']}, {which} activations: {facts['n_winners']:,} winners"]
+    lines = [f"Neuron {facts['layer']}:{facts['unit']}, {which} activations: {counted(facts['n_winners'], 'winner')}"]
     if score is not None:
         own = _area(score, "auc", "auc_low", "auc_high")
         matched = _area(score, "matched_auc", "matched_low", "matched_high")
@@ -71,7 +72,7 @@ def _head(facts: dict[str, Any], width: int) -> list[str]:
     return [
         *lines,
         f"Activations {neuron[f'{pole}_threshold']:.4f} and beyond, mean {neuron[f'{pole}_mean']:.4f}; of all "
-        f"{neuron['n']:,} sentences {neuron['min']:.4f} to {neuron['max']:.4f}, mean {neuron['mean']:.4f}, "
+        f"{counted(neuron['n'], 'sentence')} {neuron['min']:.4f} to {neuron['max']:.4f}, mean {neuron['mean']:.4f}, "
         f"standard deviation {neuron['std']:.4f}",
     ]
 

@@ -11,16 +11,37 @@ def fingerprint(identity: dict[str, Any]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def differences(was: dict[str, Any], now: dict[str, Any]) -> str:
+def differences(
+    was: dict[str, Any],
+    now: dict[str, Any],
+    chosen_was: dict[str, Any] | None = None,
+    chosen: dict[str, Any] | None = None,
+) -> str:
     """Return in words every key in which two identities differ, empty where they are the same.
+
+    Args:
+        was, now: the identities.
+        chosen_was, chosen: the options that were chosen, which name what an identity has a hash of.
 
     >>> differences({"k": 10, "seed": 0}, {"k": 5, "seed": 0})
     'k (was 10, is 5)'
+    >>> differences({"model": "9a4b"}, {"model": "77d0"}, {"model": "sample"}, {"model": "gpt2"})
+    'model (was sample, is gpt2)'
+    >>> differences({"corpus": ["9a4b"]}, {"corpus": ["77d0"]}, {"corpus": ["a.txt"]}, {"corpus": ["a.txt"]})
+    'corpus (a.txt is not what it was)'
     """
-    keys = sorted(k for k in was.keys() | now.keys() if was.get(k) != now.get(k))
-    return ", ".join(f"{k} (was {_short(was.get(k))}, is {_short(now.get(k))})" for k in keys)
+    said = []
+    for key in sorted(k for k in was.keys() | now.keys() if was.get(k) != now.get(k)):
+        # The tokenizer is the model's.
+        option = "model" if key == "tokenizer" else key
+        one, other = (
+            _short((given or {}).get(option, values.get(key))) for given, values in ((chosen_was, was), (chosen, now))
+        )
+        changed = f"{one} is not what it was" if one == other else f"was {one}, is {other}"
+        said.append(f"{key} ({changed})")
+    return ", ".join(said)
 
 
 def _short(value: Any) -> str:
-    text = str(value)
+    text = ", ".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
     return text if len(text) <= 60 else text[:40] + "..."

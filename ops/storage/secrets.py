@@ -4,7 +4,7 @@ import re
 
 from ops.errors import InputError
 
-# What stands before the place of a URI's storage, or in a query by a telling name. A name alone before an @ is that of a
+# What stands before the place of a storage, or in a query by a telling name. A name alone before an @ is that of a
 # key for S3 and Google; elsewhere it is a container's or a user's, and no secret.
 _USER = r"(?:(?<=s3)|(?<=gs)|(?<=gcs))://(?!anonymous@)[^/?#@\s]+@|://[^/?#@\s:]*:[^/?#@\s]+@"
 _NAMES = "secret|token|password|passwd|credential|signature|key"

@@ -7,18 +7,18 @@ from ops.shards import Shards
 from ops.storage.store import Store
 
 
-def needed_bytes(neurons: int, k: int, poles: int, sample: int, shards: Shards) -> int:
-    """Return about how many bytes the partial files take at the most.
+def needed_bytes(neurons: int, k: int, poles: int, sample: int, shards: Shards) -> tuple[int, int]:
+    """Return about how many bytes the partial files take at the most: the activation sample's, and all others.
 
     Args:
         neurons: of the model at the site.
         k, poles: sentences kept for each neuron and pole, and the number of poles.
-        sample: sentences of the activation sample.
+        sample: sentences of the activation sample; no more than the corpus has.
         shards: the corpus's.
     """
     rounds = 1 + np.log(max(shards.sentences / k, 1))
     candidates = min(k * rounds * 3, shards.sentences) * neurons * poles * 8
-    return int(candidates + len(shards) * neurons * 256 + sample * neurons * 8)
+    return min(sample, shards.sentences) * neurons * 8, int(candidates + len(shards) * neurons * 256)
 
 
 def check_room(store: Store, neurons: int, k: int, poles: int, sample: int, shards: Shards) -> None:
@@ -37,9 +37,10 @@ def check_room(store: Store, neurons: int, k: int, poles: int, sample: int, shar
             "candidates; lower --k or --shard-size"
         )
     free = store.free_bytes()
-    need = needed_bytes(neurons, k, poles, sample, shards)
-    if free is not None and free < need:
+    sampled, others = needed_bytes(neurons, k, poles, sample, shards)
+    if free is not None and free < sampled + others:
+        largest = "--activation-sample" if sampled > others else "--k"
         raise InputError(
-            f"--out {store.uri}: {free / 1e9:.1f} GB are free there and about {need / 1e9:.1f} GB are needed; "
-            "make room, name another place, or lower --k"
+            f"--out {store.uri}: {free / 1e9:.1f} GB are free there and about {(sampled + others) / 1e9:.1f} GB are "
+            f"needed; make room, name another place, or lower {largest}"
         )

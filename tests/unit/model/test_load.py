@@ -3,7 +3,17 @@ from pathlib import Path
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
-from transformers import AutoConfig, AutoModel, BertConfig, GPT2Config, OPTConfig, RobertaConfig, T5Config, ViTConfig, XLNetConfig
+from transformers import (
+    AutoConfig,
+    AutoModel,
+    BertConfig,
+    GPT2Config,
+    OPTConfig,
+    RobertaConfig,
+    T5Config,
+    ViTConfig,
+    XLNetConfig,
+)
 
 from ops.errors import InputError
 from ops.model.load import SAMPLE_SHA256, load_model, position_limit, read_facts
@@ -100,7 +110,7 @@ def test_a_decoder_is_known_as_one(tmp_path: Path, config: object, decoder: bool
 
 def test_a_model_without_layers_or_of_pictures_is_refused(tmp_path: Path) -> None:
     AutoModel.from_config(BertConfig(**{**TINY, "num_hidden_layers": 0})).save_pretrained(tmp_path / "none")
-    with pytest.raises(InputError, match="--model .*: has no layers"):
+    with pytest.raises(InputError, match=r"--model .*: has no layers"):
         read_facts(str(tmp_path / "none"))
     pictures = ViTConfig(
         hidden_size=8, num_hidden_layers=1, num_attention_heads=1, intermediate_size=8, image_size=8, patch_size=4
@@ -111,7 +121,7 @@ def test_a_model_without_layers_or_of_pictures_is_refused(tmp_path: Path) -> Non
 
 
 def test_a_name_that_is_too_long_for_a_folder_is_no_name() -> None:
-    with pytest.raises(InputError, match="--model x+: file name too long"):
+    with pytest.raises(InputError, match=r"--model x+: file name too long"):
         read_facts("x" * 300)
 
 
