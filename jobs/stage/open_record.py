@@ -26,6 +26,8 @@ def read_record(store: Store, create: bool) -> dict[str, Any] | None:
     """
     out = store.uri
     try:
+        if store.local and os.path.islink(store.root) and not os.path.exists(store.root):
+            raise InputError(f"--out {out}: is a link that leads nowhere; name another directory")
         if store.is_file(""):
             raise InputError(f"--out {out}: is a file; name a directory")
         known = store.exists(RECORD)

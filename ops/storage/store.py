@@ -6,7 +6,7 @@ import os
 import shutil
 import tempfile
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -86,21 +86,29 @@ class Store:
 
     def files(self, folder: str, suffix: str = "") -> list[str]:
         """List the finished files right in `folder`, by name; hidden (unfinished) ones are left out."""
-        selector = pafs.FileSelector(self.path(folder), allow_not_found=True)
-        names = [info.base_name for info in self.filesystem.get_file_info(selector) if info.is_file]
+        names = [name for name, size in self._list(self.path(folder)) if size is not None]
         return sorted(n for n in names if n.endswith(suffix) and not n.startswith("."))
 
     def entries(self) -> list[str]:
         """List every name right below the root, hidden ones too."""
-        selector = pafs.FileSelector(self.root, allow_not_found=True)
-        return sorted(info.base_name for info in self.filesystem.get_file_info(selector))
+        return sorted(name for name, _ in self._list(self.root))
 
     def walk(self, folder: str) -> dict[str, int]:
         """Return the bytes of all files below `folder`, unfinished ones too, by their paths below the root."""
-        selector = pafs.FileSelector(self.path(folder), allow_not_found=True, recursive=True)
-        root = self.path("").rstrip("/") + "/"
-        found = [info for info in self.filesystem.get_file_info(selector) if info.is_file]
-        return {info.path.removeprefix(root): info.size or 0 for info in sorted(found, key=lambda info: info.path)}
+        below = self.path(folder).removeprefix(self.root.rstrip("/")).strip("/")
+        found = self._list(self.path(folder), recursive=True)
+        return {f"{below}/{name}" if below else name: size for name, size in sorted(found) if size is not None}
+
+    def _list(self, folder: str, recursive: bool = False) -> Iterator[tuple[str, int | None]]:
+        """Return the paths below a folder, by which no order is kept, with the bytes of files and None of folders."""
+        if self.local:
+            # Local names may be no UTF-8, which pyarrow does not read.
+            yield from _list_local(folder, recursive)
+            return
+        selector = pafs.FileSelector(folder, allow_not_found=True, recursive=recursive)
+        for info in self.filesystem.get_file_info(selector):
+            name = info.path.removeprefix(folder.rstrip("/")).removeprefix("/")
+            yield name, (info.size or 0) if info.is_file else None
 
     def size(self, folder: str) -> int:
         """Return the bytes of all files below `folder`."""
@@ -218,6 +226,22 @@ class Store:
                 raise
             reason = os.strerror(error.errno) if isinstance(error, OSError) and error.errno else one_line(error)
             raise InputError(f"--out {self.uri}: cannot be written ({reason}); name a folder you may write") from error
+
+
+def _list_local(folder: str, recursive: bool, below: str = "") -> Iterator[tuple[str, int | None]]:
+    try:
+        found = list(os.scandir(folder))
+    except FileNotFoundError:
+        return
+    for entry in found:
+        if entry.is_dir():
+            yield below + entry.name, None
+            if recursive and not entry.is_symlink():
+                yield from _list_local(entry.path, recursive, f"{below}{entry.name}/")
+        else:
+            # One that is unfinished may be gone by now.
+            with suppress(FileNotFoundError):
+                yield below + entry.name, entry.stat(follow_symlinks=entry.is_file()).st_size
 
 
 def shard_footer(fingerprint: str, shard: str, rows: int) -> dict[bytes, bytes]:

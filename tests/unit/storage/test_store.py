@@ -194,3 +194,19 @@ def test_the_room_of_a_folder_that_is_not_there_yet_is_that_of_the_one_it_will_l
     free = Store(str(tmp_path)).free_bytes()
     assert free
     assert Store(str(tmp_path / "a" / "b")).free_bytes() == pytest.approx(free, rel=0.1)
+
+
+def test_names_that_are_no_utf_8_and_links_that_lead_nowhere_or_round_are_listed(store: Store) -> None:
+    store.commit("topk/part-0.parquet", lambda path: Path(path).write_text("abc") and None)
+    root = Path(store.root)
+    odd = os.fsdecode(b"odd\xff.parquet")
+    (root / "topk" / odd).write_text("1")
+    (root / "topk" / "round").symlink_to(root / "topk", target_is_directory=True)
+    (root / "topk" / "nowhere").symlink_to(root / "none")
+    assert store.files("topk", ".parquet") == [odd, "part-0.parquet"]
+    assert store.files("none") == []
+    assert store.entries() == ["topk"]
+    found = store.walk("")
+    assert set(found) == {f"topk/{odd}", "topk/nowhere", "topk/part-0.parquet"}
+    assert store.walk("topk") == found
+    assert found["topk/part-0.parquet"] == 3
