@@ -96,7 +96,8 @@ def prepare(config: PsiConfig, record: "Run", contextual: bool) -> "tuple[ModelF
         tokenizer = Tokenizer(facts)
     check_architecture(facts.model_type, facts.name)
     model = load_model(facts, "cpu", "float32")
-    head_projections(model, facts)
+    if not any(bool(layer.weight.any()) for layer in head_projections(model, facts)):
+        raise InputError(f"--model {config.model}: its heads' matrices are all zero; give other weights")
     vocabulary = len(word_embeddings(model, facts))
     if config.clusters is not None and config.clusters > vocabulary:
         raise InputError(

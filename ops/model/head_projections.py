@@ -79,7 +79,8 @@ def word_embeddings(model: nn.Module, facts: ModelFacts) -> torch.Tensor:
     """Return the table of word embeddings alone, without positions and normalisation, `[vocabulary, width]`.
 
     Raises:
-        InputError: its rows are not as wide as the heads' input (ELECTRA's factorised table), or one is not finite.
+        InputError: its rows are not as wide as the heads' input (ELECTRA's factorised table), one is not finite, or
+            all are zero.
     """
     vectors: torch.Tensor = model.get_input_embeddings().weight.detach()  # type: ignore[operator]
     if vectors.shape[1] != facts.width:
@@ -89,4 +90,6 @@ def word_embeddings(model: nn.Module, facts: ModelFacts) -> torch.Tensor:
         )
     if not bool(torch.isfinite(vectors).all()):
         raise InputError(f"--model {facts.name}: its word embeddings are not all finite; give other weights")
+    if not bool(vectors.any()):
+        raise InputError(f"--model {facts.name}: its word embeddings are all zero; give other weights")
     return vectors

@@ -13,7 +13,7 @@ from ops.sources.arrow_rows import batch_rows, is_string, read_columns, require_
 from ops.sources.columns import require_columns
 from ops.sources.hub_spec import HubSpec, open_splits
 from ops.sources.presets import PRESETS, Column, Preset
-from ops.sources.rows import Broken, OnError, Row, broken, printable
+from ops.sources.rows import Broken, OnError, Row, broken
 
 if TYPE_CHECKING:
     from datasets import Features, IterableDataset  # type: ignore[import-untyped]
@@ -134,7 +134,7 @@ def _preset_values(table: pa.Table, features: Features | None, column: Column) -
         entries = [entry[0] if entry else None for entry in values.to_pylist()]
         values = pa.array(entries, values.type.value_type)
     found = texts(values) if is_string(values.type) else scalars(values)
-    stripped = [None if value is None else printable(value).strip(column.strip + " \t\r\n") for value in found]
+    stripped = [None if value is None else value.strip(column.strip + " \t\r\n") for value in found]
     return [(column.values.get(value) if column.values else value) if value else None for value in stripped]
 
 

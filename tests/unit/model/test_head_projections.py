@@ -58,3 +58,10 @@ def test_a_factorised_or_broken_table_is_refused() -> None:
     torch.nn.init.constant_(model.embeddings.word_embeddings.weight, torch.inf)  # type: ignore[union-attr, arg-type]
     with pytest.raises(InputError, match="not all finite"):
         word_embeddings(model, known)
+
+
+def test_a_table_of_zeros_is_refused() -> None:
+    model, known = make("bert")
+    torch.nn.init.zeros_(model.embeddings.word_embeddings.weight)  # type: ignore[union-attr, arg-type]
+    with pytest.raises(InputError, match="its word embeddings are all zero"):
+        word_embeddings(model, known)
