@@ -17,6 +17,7 @@ from ops.corpus.sentences import REJECTS, SENTENCES, SentenceFilter
 from ops.corpus.split_sentences import SentenceSplitter
 from ops.model.load import ModelFacts
 from ops.model.tokenizer import Tokenizer
+from ops.sources.growth import Growth
 from ops.sources.pieces import Piece, read_piece
 from ops.storage.range_file import SortedWriter
 from ops.storage.store import Store
@@ -53,7 +54,7 @@ class PieceReader:
         """Read one piece and commit its files, the sentences last."""
         sentence_filter = SentenceFilter(self.tokenizer, self.splitter)
         rows = read_piece(Piece(**item["piece"]), self.options["text_column"], self.options["on_error"])
-        number = item["number"]
+        number, growth = item["number"], Growth(item["piece"]["file"])
         reasons: dict[str, int] = {}
         count = {"sentences": 0, "rejects": 0, "documents": 0}
 
@@ -79,6 +80,7 @@ class PieceReader:
                     count["sentences"] += block.sentences.num_rows
                     count["rejects"] += block.rejects.num_rows
                     count["documents"] += len(block.documents)
+                    growth.check(sentence_filter.rows, sentence_filter.characters, count["sentences"])
                 found = {"reasons": dict(sorted(reasons.items())), "keys": sorted(sentence_filter.keys)}
                 counts = {**count, "rows": sentence_filter.rows, **found}
                 texts.finish(self._footer(number, "texts", count["sentences"]))

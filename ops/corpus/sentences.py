@@ -75,6 +75,7 @@ class SentenceFilter:
 
     Attributes:
         rows: how many were read.
+        characters: of what was read of them, line ends included; of broken ones of their start alone.
         keys: the metadata keys that they have.
 
     Args:
@@ -84,7 +85,7 @@ class SentenceFilter:
 
     def __init__(self, tokenizer: Tokenizer, splitter: Splitter | None) -> None:
         self.tokenizer, self.splitter = tokenizer, splitter
-        self.rows = 0
+        self.rows = self.characters = 0
         self.keys: set[str] = set()
         self._document: str | None = None
         self._run = -1
@@ -96,6 +97,7 @@ class SentenceFilter:
         characters = 0
         for row in rows:
             self.rows += 1
+            self.characters += len(row.text) + 1
             for found in self._sentences(row):
                 waiting.append(found)
                 characters += len(found.text)

@@ -1,0 +1,36 @@
+"""Compressed files that hold next to nothing: they would be unpacked for hours, and all of it be rejected."""
+
+from ops.errors import InputError
+from ops.sources.spec import compression
+from ops.storage.streams import file_size
+
+MOST_GROWTH = 50  # times a compressed file's size; text grows 2 to 20 times
+LEAST_CHARACTERS = 1 << 21
+MOST_ROWS = 1_000_000
+
+
+class Growth:
+    """Stops reading a compressed file that has grown past a bound without a sentence that can be used.
+
+    Args:
+        file: the file, or what else a piece is read from.
+    """
+
+    def __init__(self, file: str) -> None:
+        self.file = file
+        self.bound = max(MOST_GROWTH * file_size(file), LEAST_CHARACTERS) if compression(file) else None
+
+    def check(self, rows: int, characters: int, sentences: int) -> None:
+        """Do nothing as long as a sentence was found, or little was read.
+
+        Raises:
+            InputError: the file is past its bound without one.
+        """
+        if self.bound is None or sentences:
+            return
+        if characters > self.bound or rows > MOST_ROWS:
+            raise InputError(
+                f"{self.file}: gave no sentence that can be used in {rows:,} rows of {characters:,} characters (a "
+                f"compressed file is given up at {MOST_GROWTH} times its size, or {MOST_ROWS:,} rows); look into it, "
+                "or leave it out"
+            )

@@ -1,0 +1,29 @@
+import gzip
+from pathlib import Path
+
+import pytest
+
+from ops.errors import InputError
+from ops.sources import growth
+from ops.sources.growth import Growth
+
+
+def test_a_compressed_file_of_nothing_ends_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(growth, "LEAST_CHARACTERS", 1_000)
+    path = tmp_path / "a.txt.gz"
+    path.write_bytes(gzip.compress(b"a\n" * 100_000))
+    bound = growth.MOST_GROWTH * path.stat().st_size
+    found = Growth(str(path))
+    found.check(9, bound, 0)
+    found.check(1 << 40, 10 * bound, 1)
+    for rows, characters in ((9, bound + 1), (growth.MOST_ROWS + 1, 9)):
+        with pytest.raises(
+            InputError, match=r"a\.txt\.gz: gave no sentence that can be used in .* at 50 times its size"
+        ):
+            found.check(rows, characters, 0)
+
+
+def test_what_is_not_compressed_may_hold_as_much_as_it_likes(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("a\n")
+    Growth(str(tmp_path / "a.txt")).check(1 << 40, 1 << 40, 0)
+    Growth("json").check(1 << 40, 1 << 40, 0)
