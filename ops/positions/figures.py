@@ -19,9 +19,9 @@ from ops.storage.store import Store
 FOLDER = "positions/figures"
 _LINES = {
     "default": ("black", "-o", "the same token by default"),
-    "default_centred": ("C0", "-s", "..., mean states taken away"),
+    "default_centred": ("C0", "-s", "the same, mean states taken away"),
     "random_pair": ("C1", "--^", "a token of another text"),
-    "random_pair_centred": ("C2", "--v", "..., mean states taken away"),
+    "random_pair_centred": ("C2", "--v", "another, mean states taken away"),
     "gaussian": ("0.6", ":", "two random Gaussian vectors"),
 }
 _FEWEST = 30  # values that a point of a line by position stands for

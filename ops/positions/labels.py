@@ -15,6 +15,7 @@ from ops.sampling import DOCUMENTS
 TOKENS, MAJORITY = "tokens", "majority"
 MOST_CLASSES = 100
 _TEST_SHARE, _DRAWS = 0.3, 1_000
+_STATES_C = 0.01  # inverse strength of the penalty on weights of standardised states, which are many and correlated
 
 Mask = npt.NDArray[np.bool_]
 
@@ -72,7 +73,8 @@ def is_test(documents: Sequence[str], seed: int) -> Mask:
 def label_rows(model: str, name: str, texts: Labelled, features: Features, seed: int) -> list[dict[str, Any]]:
     """Return the rows of `positions/labels`: a classifier for each variant's features, the tokens, and none.
 
-    Each is a logistic regression (L2, C = 1): on each variant's mean states, standardised, and on the tokens' tf-idf.
+    Each is a logistic regression with an L2 penalty: on each variant's mean states, standardised (C = 0.01), and on the
+    tokens' tf-idf (C = 1).
     Texts that some variant did not measure are left out of all. Where too few are left, there are no rows.
 
     Args:
@@ -95,16 +97,16 @@ def label_rows(model: str, name: str, texts: Labelled, features: Features, seed:
     if not test.any() or len(set(labels[~test])) < 2:
         return []
 
-    def fitted(values: Any, *before: Any) -> npt.NDArray[np.bool_]:
-        pipeline = make_pipeline(*before, LogisticRegression(max_iter=5_000))
+    def fitted(values: Any, before: Any, penalty: float) -> npt.NDArray[np.bool_]:
+        pipeline = make_pipeline(before, LogisticRegression(C=penalty, max_iter=5_000))
         pipeline.fit(values[~test], labels[~test])
         return np.asarray(pipeline.predict(values[test]) == labels[test])
 
     right = {
-        variant: fitted(np.stack([vectors[i] for i in ids]).astype(np.float64), StandardScaler())
+        variant: fitted(np.stack([vectors[i] for i in ids]).astype(np.float64), StandardScaler(), _STATES_C)
         for variant, vectors in features.vectors.items()
     }
-    right[TOKENS] = fitted(bag([features.tokens[i] for i in ids]), TfidfTransformer())
+    right[TOKENS] = fitted(bag([features.tokens[i] for i in ids]), TfidfTransformer(), 1.0)
     values, counts = np.unique(labels[~test], return_counts=True)
     right[MAJORITY] = labels[test] == values[counts.argmax()]
     held_out = [document for document, held in zip(documents, test, strict=True) if held]

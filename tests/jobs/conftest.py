@@ -110,8 +110,10 @@ def psi_run(
 
 
 def positions_config(out: Path, source: Path, model: Path, **options: Any) -> PositionsConfig:
-    values = {"out": str(out), "corpus": (str(source),), "model": str(model), "split": "none", "shard_size": 40}
-    return PositionsConfig.model_validate({**values, "workers": 2, "token_budget": 512, "label": "topic", **options})
+    values = {"out": str(out), "corpus": (str(source),), "model": str(model), "split": "none", "shard_size": 20}
+    return PositionsConfig.model_validate(
+        {**values, "workers": 2, "token_budget": 512, "label": "topic", "limit": 160, **options}
+    )
 
 
 @pytest.fixture(scope="session")
