@@ -26,7 +26,7 @@ import torch
 from ops.model.load import quiet_transformers
 
 VOCABULARY, LENGTH, BATCH = 4_096, 128, 16
-SIZES = {"n_embd": 192, "n_layer": 4, "n_head": 6, "n_positions": LENGTH}
+SIZES: dict[str, Any] = {"n_embd": 192, "n_layer": 4, "n_head": 6, "n_positions": LENGTH}
 RATE, WARM_UP, HELD_OUT = 1e-3, 100, 0.05
 START = "<|endoftext|>"
 MOST_HELD_OUT = 2_000  # texts written for the measurement
@@ -91,13 +91,16 @@ def read(files: list[str], seed: int) -> tuple[list[list[str]], list[list[str]]]
 def train_tokenizer(out: Path, texts: list[str]) -> Any:
     """Train a byte-level BPE, save it as transformers reads it, and return it."""
     from tokenizers import ByteLevelBPETokenizer
-    from transformers import GPT2TokenizerFast
+    from transformers import PreTrainedTokenizerFast
 
     made = ByteLevelBPETokenizer()
     made.train_from_iterator(texts, vocab_size=VOCABULARY, special_tokens=[START], show_progress=False)
     made.save(str(out / "tokenizer.json"))
     with quiet_transformers():
-        GPT2TokenizerFast(tokenizer_file=str(out / "tokenizer.json")).save_pretrained(out)
+        own = PreTrainedTokenizerFast(
+            tokenizer_file=str(out / "tokenizer.json"), bos_token=START, eos_token=START, unk_token=START
+        )
+        own.save_pretrained(out)
     return made
 
 
@@ -120,7 +123,8 @@ def fit(stream: np.ndarray, steps: int, seed: int) -> tuple[Any, list[float], fl
     for step in range(steps):
         starts = rng.integers(0, len(stream) - LENGTH, BATCH)
         ids = torch.from_numpy(np.stack([stream[i : i + LENGTH] for i in starts]))
-        loss = model(input_ids=ids, labels=ids).loss
+        logits = model(input_ids=ids).logits[:, :-1]
+        loss = torch.nn.functional.cross_entropy(logits.flatten(0, 1), ids[:, 1:].flatten())
         optimizer.zero_grad(set_to_none=True)
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)

@@ -129,9 +129,11 @@ def show_positions(record: Run) -> str:
     """
     record.require("positions")
     record.check_files("positions")
-    tables = ("positions/similarity", "positions/perplexity", "positions/labels")
-    rows = [read_rows(record.store, name, pc.scalar(True)) if record.store.table_files(name) else [] for name in tables]
-    return lay_out_positions(*rows, list(VARIANTS))
+    similarity, perplexity, labels = (
+        read_rows(record.store, name, pc.scalar(True)) if record.store.table_files(name) else []
+        for name in ("positions/similarity", "positions/perplexity", "positions/labels")
+    )
+    return lay_out_positions(similarity, perplexity, labels, list(VARIANTS))
 
 
 def read_contextual(store: Store, here: pc.Expression, rows: int) -> list[dict[str, Any]]:

@@ -194,7 +194,7 @@ def load_model(facts: ModelFacts, device: str, dtype: str, predicts: bool = Fals
     """
     from transformers import AutoModel, AutoModelForCausalLM
 
-    loader = AutoModelForCausalLM if predicts else AutoModel
+    loader: Any = AutoModelForCausalLM if predicts else AutoModel
     with quiet_transformers():
         try:
             model, info = loader.from_pretrained(

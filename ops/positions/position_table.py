@@ -39,7 +39,8 @@ class PositionTable:
 
     def norms(self) -> torch.Tensor:
         """Return the Euclidean norm of each position's embedding, from the first token's on, `[positions]` float32."""
-        return torch.linalg.vector_norm(self.table.weight[self.first :].detach().float(), dim=1).cpu()
+        norms: torch.Tensor = torch.linalg.vector_norm(self.table.weight[self.first :].detach().float(), dim=1)
+        return norms.cpu()
 
 
 def check_positions(facts: ModelFacts) -> None:
