@@ -3,11 +3,11 @@
 import time
 
 from jobs.plans.corpus_pass import PassEstimate
-from jobs.plans.time import count
 from jobs.stage.corpus_pass import CorpusPass
 from jobs.stage.dry_run import DryRun, Plan
 from jobs.stage.layout import STAGES
 from jobs.steps.positions import PositionsArgs, measure_step, pilot_size, pilot_step
+from ops.errors import counted
 from ops.estimate.timed_batches import TimedBatches
 from ops.mixing.token_classes import CLASSES, TokenClasses
 from ops.model.numerics import set_numerics
@@ -43,9 +43,9 @@ def plan_positions(
     histograms = args.facts.layers * passes * len(REFERENCES) * (len(EDGES) + 1)
     work = [estimate.work("measure"), f"each {passes} times: {', '.join((DEFAULT, *args.variants))}"]
     if pilot:
-        work.insert(0, f"take the mean states of a pilot of {count(pilot, 'sentence')}")
+        work.insert(0, f"take the mean states of a pilot of {counted(pilot, 'sentence')}")
     if texts is not None:
-        work.append(f"classify {count(len(texts.labels), 'text')} by {count(len(set(texts.labels)), 'label')}")
+        work.append(f"classify {counted(len(texts.labels), 'text')} by {counted(len(set(texts.labels)), 'label')}")
     decoder = args.facts.model_type in DECODERS
     tables = [t for t in STAGES["positions"].tables if decoder or "perplexity" not in t]
     labels = "" if _wants_label(job) else "positions/labels"

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_matrix
 
-from ops.errors import InputError
+from ops.errors import InputError, counted
 from ops.positions.partial_file import Features
 from ops.sampling import DOCUMENTS
 
@@ -57,8 +57,8 @@ def check_labels(name: str, found: Labelled, seed: int) -> None:
     fitted = {label for label, held_out in zip(found.labels, test, strict=True) if not held_out}
     if test.all() or not test.any() or len(fitted) < 2:
         raise InputError(
-            f"--label {name}: {len(set(found.documents)):,} documents are too few for a split by document; "
-            "give more, or raise --label-texts"
+            f"--label {name}: {counted(len(set(found.documents)), 'document')} in the sample, too few for a split by "
+            "document; give more, or raise --label-texts"
         )
 
 

@@ -17,7 +17,7 @@ def labelled(labels: list[str], per_document: int = 1) -> Labelled:
         (labelled([]), "no text of the sample has a value"),
         (labelled(["good"] * 30), "all 30 texts of the sample are 'good'; a classifier needs two values"),
         (labelled([f"v{i}" for i in range(101)]), "has 101 values in 101 texts"),
-        (labelled(["good", "bad"] * 10, per_document=20), "1 documents are too few for a split by document"),
+        (labelled(["good", "bad"] * 10, per_document=20), "1 document in the sample, too few for a split by document"),
     ],
 )
 def test_labels_of_no_use_are_refused(found: Labelled, message: str) -> None:
