@@ -50,14 +50,15 @@ class Tokenizer:
 
     def _check_vocabulary(self, facts: ModelFacts) -> None:
         """Refuse what transformers makes up where a directory has no tokenizer: one of special tokens alone."""
-        if not set(self._own.get_vocab()) - set(self._own.all_special_tokens):
+        vocabulary = self._own.get_vocab()
+        if not set(vocabulary) - set(self._own.all_special_tokens):
             raise InputError(
                 f"--model {facts.name}: its tokenizer cannot be loaded (a vocabulary of special tokens alone); "
                 "put the tokenizer's files (tokenizer.json, or the vocabulary) beside config.json"
             )
         # Added tokens that a model has no rows for may never occur.
-        own = set(self._own.get_vocab()) - set(self._own.get_added_vocab())
-        highest = max(self._own.get_vocab()[token] for token in own) if own else 0
+        added = self._own.get_added_vocab()
+        highest = max((number for token, number in vocabulary.items() if token not in added), default=0)
         if 0 < facts.vocabulary <= highest:
             raise InputError(
                 f"--model {facts.name}: its tokenizer's ids reach {highest:,}, its table of token embeddings has "
