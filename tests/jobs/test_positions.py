@@ -1,12 +1,7 @@
 """The job `positions`: the same tables however it ran, what a plain computation gives, and wrong calls."""
 
 import json
-import os
 import shutil
-import signal
-import subprocess
-import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -29,10 +24,8 @@ from ops.model.tokenizer import Tokenizer
 from ops.positions.encode import Encoding
 from ops.positions.variants import DECODER_DEFAULTS
 from ops.storage.store import Store
-from tests.conftest import ROOT
 from tests.jobs.conftest import positions_config as config
 
-FLAGS = ("out", "model", "split", "shard_size", "workers", "token_budget", "label", "limit")
 TABLES = tuple(
     f"positions/{name}"
     for name in ("similarity", "by_class", "by_position", "perplexity", "perplexity_by_position", "norms", "labels")
@@ -138,31 +131,6 @@ def test_lost_partials_and_one_worker_give_the_same_bits(
     assert "left alone" not in said
     assert same(out, whole)
     assert not (out / "_partials" / "positions").exists()
-
-
-@pytest.mark.faults
-def test_kill_9_and_go_on(tmp_path: Path, whole: Path, source: Path, model: Path) -> None:
-    out = tmp_path / "killed"
-    flags = [f"--{n.replace('_', '-')}={v}" for n, v in config(out, source, model).model_dump().items() if n in FLAGS]
-    with (tmp_path / "log").open("wb") as log:
-        job = subprocess.Popen(
-            [sys.executable, "-m", "jobs.positions", "--corpus", source, *flags],
-            cwd=ROOT, stderr=log, start_new_session=True,
-        )  # fmt: skip
-    folder = out / "_partials" / "positions"
-    deadline = time.monotonic() + 240
-    while len(list(folder.glob("shard-*.parquet"))) < 2:
-        assert job.poll() is None, (tmp_path / "log").read_text()
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-    os.killpg(job.pid, signal.SIGKILL)
-    job.wait()
-    time.sleep(1)
-    done = {p.name: p.stat().st_mtime_ns for p in folder.glob("*.parquet")}
-    assert 3 <= len(done) < 9, "the kill came too late to show anything"
-    positions.run(config(out, source, model, keep_partials=True))
-    assert {p.name: p.stat().st_mtime_ns for p in folder.glob("*.parquet") if p.name in done} == done
-    assert same(out, whole)
 
 
 def test_an_encoder_equals_a_plain_computation(
