@@ -9,6 +9,7 @@ NAMES = (
     "mine",
     "mining",
     "mixing",
+    "positions",
     "psi",
     "sharing",
     "reducer",

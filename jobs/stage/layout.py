@@ -45,6 +45,14 @@ STAGES: dict[str, StageFacts] = {
         ("ingest",),
         f"{PARTIALS}/mixing",
     ),
+    "positions": StageFacts(
+        (
+            *("positions/similarity", "positions/by_class", "positions/by_position", "positions/norms"),
+            *("positions/perplexity", "positions/perplexity_by_position", "positions/labels", "positions/figures"),
+        ),
+        ("ingest",),
+        f"{PARTIALS}/positions",
+    ),
 }
 
 
@@ -127,9 +135,9 @@ def _ingest_file(name: str) -> Output:
 # topk
 
 
-def pilot_file() -> Output:
-    """Return the file that holds the histograms' edges."""
-    return Output(f"{STAGES['topk'].partials}/pilot.parquet", "pilot")
+def pilot_file(stage: str = "topk") -> Output:
+    """Return the file of what a pilot found: the histograms' edges, or of `positions` the mean states."""
+    return Output(f"{STAGES[stage].partials}/pilot.parquet", "pilot")
 
 
 def bound_path() -> str:

@@ -1,4 +1,4 @@
-"""What `show` prints, read from the tables of a finished run: one neuron, or one attention head."""
+"""What `show` prints, read from the tables of a finished run: one neuron, one attention head, or positions."""
 
 from typing import Any
 
@@ -6,8 +6,10 @@ import pyarrow.compute as pc
 
 from jobs.stage.record import Run
 from ops.errors import InputError, one_line
+from ops.positions.variants import VARIANTS
 from ops.show.examples import matched_words, spans_of_words
 from ops.show.head import lay_out_head
+from ops.show.positions import lay_out_positions
 from ops.show.strongest import KINDS, avoided, preferred
 from ops.storage.store import Store
 from ops.storage.tables import read_rows
@@ -117,6 +119,21 @@ def show_head(record: Run, which: str, rows: int, width: int) -> str:
     clusters = read_rows(store, "psi/clusters", here)
     contextual = read_contextual(store, here, rows) if record.complete("psi/contextual") else []
     return lay_out_head(layer, head, clusters, contextual, rows, width)
+
+
+def show_positions(record: Run) -> str:
+    """Lay out the tables of `positions`.
+
+    Raises:
+        InputError: they are missing.
+    """
+    record.require("positions")
+    record.check_files("positions")
+    similarity, perplexity, labels = (
+        read_rows(record.store, name, pc.scalar(True)) if record.store.table_files(name) else []
+        for name in ("positions/similarity", "positions/perplexity", "positions/labels")
+    )
+    return lay_out_positions(similarity, perplexity, labels, list(VARIANTS))
 
 
 def read_contextual(store: Store, here: pc.Expression, rows: int) -> list[dict[str, Any]]:

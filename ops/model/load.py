@@ -180,22 +180,24 @@ def position_limit(config: Any, model: torch.nn.Module) -> int:
     return limit
 
 
-def load_model(facts: ModelFacts, device: str, dtype: str) -> torch.nn.Module:
+def load_model(facts: ModelFacts, device: str, dtype: str, predicts: bool = False) -> torch.nn.Module:
     """Load a model for inference.
 
     Args:
         facts: the model.
         device: where it runs: `cpu`, `cuda`, ...
         dtype: the name of a torch type.
+        predicts: with the head that predicts the next token; the model itself is its `base_model`.
 
     Raises:
         InputError: the weights cannot be read, or some that the layers need are missing from them.
     """
-    from transformers import AutoModel
+    from transformers import AutoModel, AutoModelForCausalLM
 
+    loader: Any = AutoModelForCausalLM if predicts else AutoModel
     with quiet_transformers():
         try:
-            model, info = AutoModel.from_pretrained(
+            model, info = loader.from_pretrained(
                 facts.path, dtype=getattr(torch, dtype), output_loading_info=True, **_revision_option(facts.revision)
             )
         except Exception as error:

@@ -13,6 +13,7 @@ from jobs.annotate import AnnotateConfig
 from jobs.ingest import IngestConfig
 from jobs.mine import MineConfig
 from jobs.mixing import MixingConfig
+from jobs.positions import PositionsConfig
 from jobs.psi import PsiConfig
 from jobs.run import RunConfig
 from jobs.show import ShowConfig
@@ -28,6 +29,7 @@ JOBS = {
     "run": RunConfig,
     "psi": PsiConfig,
     "mixing": MixingConfig,
+    "positions": PositionsConfig,
     "show": ShowConfig,
 }
 FLAGS = sorted({f"--{name.replace('_', '-')}" for config in JOBS.values() for name in config.model_fields})

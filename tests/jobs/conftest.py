@@ -6,10 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from transformers import GPT2Config
 
-from jobs import mixing, psi
+from jobs import mixing, positions, psi
 from jobs import run as run_job
 from jobs.mixing import MixingConfig
+from jobs.positions import PositionsConfig
 from jobs.psi import PsiConfig
 from jobs.run import RunConfig
 from ops.corpus.split_sentences import SentenceSplitter
@@ -104,4 +106,33 @@ def psi_run(
     out = tmp_path_factory.mktemp("runs") / "psi"
     more = {"corpus": (str(source),), "workers": 2, "keep_partials": True}
     psi.run(PsiConfig.model_validate(psi_options(out, model, **more)))
+    return out, model
+
+
+def positions_config(out: Path, source: Path, model: Path, **options: Any) -> PositionsConfig:
+    values = {"out": str(out), "corpus": (str(source),), "model": str(model), "split": "none", "shard_size": 20}
+    return PositionsConfig.model_validate(
+        {**values, "workers": 2, "token_budget": 512, "label": "topic", "limit": 160, **options}
+    )
+
+
+@pytest.fixture(scope="session")
+def small_gpt2() -> GPT2Config:
+    """A GPT-2 of 2 layers of 12 units that takes 40 positions."""
+    sizes = {"n_embd": 12, "n_layer": 2, "n_head": 2, "n_inner": 20, "n_positions": 40, "vocab_size": 30522}
+    return GPT2Config(**sizes, bos_token_id=101, eos_token_id=102)
+
+
+@pytest.fixture(scope="session")
+def positions_run(
+    shared_ray: None,
+    tmp_path_factory: pytest.TempPathFactory,
+    source: Path,
+    make_model: Callable[..., Path],
+    small_gpt2: GPT2Config,
+) -> tuple[Path, Path]:
+    """The job positions on a small random decoder by two workers: its run directory, partials kept, and the model."""
+    model = make_model(small_gpt2)
+    out = tmp_path_factory.mktemp("runs") / "positions"
+    positions.run(positions_config(out, source, model, keep_partials=True))
     return out, model

@@ -10,12 +10,13 @@ from typing import Any
 
 import pytest
 
-from jobs import annotate, ingest, mine, mixing, psi, run, topk
+from jobs import annotate, ingest, mine, mixing, positions, psi, run, topk
 from jobs.annotate import AnnotateConfig
 from jobs.engine.item import Item
 from jobs.ingest import IngestConfig
 from jobs.mine import MineConfig
 from jobs.mixing import MixingConfig
+from jobs.positions import PositionsConfig
 from jobs.psi import PsiConfig
 from jobs.run import RunConfig
 from jobs.stage.config import INGEST_ONLY, StageConfig
@@ -32,6 +33,7 @@ JOBS: dict[str, tuple[Any, type[StageConfig]]] = {
     "mine": (mine, MineConfig),
     "mixing": (mixing, MixingConfig),
     "psi": (psi, PsiConfig),
+    "positions": (positions, PositionsConfig),
     "run": (run, RunConfig),
 }
 SENTENCES = 130
@@ -130,6 +132,7 @@ EXPECTED = {
     "ingest": ["ingest"],
     "topk": ["ingest", "topk"],
     "mixing": ["ingest", "mixing"],
+    "positions": ["ingest", "positions"],
     "psi": ["psi", "ingest", "psi/contextual"],
     "run": ["ingest", "topk", "annotate", "mine"],
 }
@@ -230,7 +233,7 @@ def test_what_would_not_fit_is_refused(look: Callable[..., str], monkeypatch: py
         look("topk")
 
 
-@pytest.mark.parametrize("job", ["topk", "annotate", "mine", "mixing"])
+@pytest.mark.parametrize("job", ["topk", "annotate", "mine", "mixing", "positions"])
 def test_missing_stages_are_refused_in_the_same_words(do: Callable[..., None], job: str) -> None:
     said = []
     for dry in (False, True):

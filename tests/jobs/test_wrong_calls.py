@@ -84,6 +84,10 @@ CASES = {
     "ingest option alone": ("topk", ["--limit", "5"], "--limit"),
     "near-duplicates alone": ("topk", ["--near-dedup", "0.8"], "--near-dedup"),
     "longer than the model takes": ("mixing", ["--corpus", "{f}/good.txt", "--pack", "1000"], "--pack 1000"),
+    "no such variant": ("positions", ["--corpus", "{f}/good.txt", "--variants", "none,noone"], "--variants noone"),
+    "a mask for an encoder": ("positions", ["--corpus", "{f}/good.txt", "--variants", "none_alibi"], "none_alibi"),
+    "shifted out of the table": ("positions", ["--corpus", "{f}/good.txt", "--shift", "512"], "--shift 512"),
+    "start token of an encoder": ("positions", ["--corpus", "{f}/good.txt", "--start-token"], "--start-token"),
     "no such share": ("mixing", ["--corpus", "{f}/good.txt", "--mask-rate", "1.5"], "--mask-rate"),
 }
 

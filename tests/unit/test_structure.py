@@ -21,7 +21,7 @@ FLOORS = {
         {"storage", "reducers", "model", "statistics"},
         {"figures"},
         {"sources", "patterns", "english", "topk", "mixing"},
-        {"corpus", "sentences", "psi"},
+        {"corpus", "sentences", "psi", "positions"},
         {"mine", "show", "estimate"},
     ),
     "jobs": ({"engine"}, {"stage"}, {"steps"}, {"plans"}, {"what a user types"}),

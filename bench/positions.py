@@ -1,0 +1,109 @@
+"""What `jobs.positions` costs beside its forward passes alone, in one line of JSON.
+
+    python -m bench positions
+
+The same batches of real sentences, cut as the job cuts them, go through the plain model once for each variant and once
+by default, and through `ops.positions.shard` (from tokens to sums), in turn. Times are the process's own (user and
+system, one thread), so that what else the machine does counts little. The pilot, a fiftieth of a corpus, is added.
+Exit status 1 where a value differs or the target is missed.
+"""
+
+import argparse
+import json
+import statistics
+import sys
+
+import numpy as np
+import torch
+
+from bench.mixing import interleaved
+from bench.texts import draw
+from jobs.steps.positions import PILOT_SHARE
+from ops.mixing.token_classes import TokenClasses
+from ops.model.batches import pad
+from ops.model.load import load_model, read_facts
+from ops.positions.encode import Encoder, Encoding
+from ops.positions.position_table import DECODERS, find_table
+from ops.positions.reader import VariantReader
+from ops.positions.shard import PositionsResult, PositionsScorer, mean_states
+from ops.positions.sums import CLASS, all_groups
+from ops.positions.variants import choose_variants
+
+TARGET, TOLERANCE = 1.1, 1e-4
+
+
+def main() -> int:
+    """Run the benchmark and print its line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--model", default="sample", help="an encoder")
+    parser.add_argument("--sentences", type=int, default=400)
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--json", action="store_true", help="accepted for all benchmarks; the output is JSON anyway")
+    options = parser.parse_args()
+    facts = read_facts(options.model)
+    if facts.model_type in DECODERS:
+        print(f"error: bench positions: --model {options.model} is a decoder; give an encoder", file=sys.stderr)
+        return 2
+    variants = choose_variants((), False)
+    encoder = Encoder(facts, Encoding())
+    pad_id = encoder.tokenizer.pad_id
+    texts = draw(options.sentences, options.seed)
+    batches = list(encoder.batches(np.arange(len(texts)), texts, 2_048))
+    reader = VariantReader(facts, "cpu", "float32", 16, options.seed)
+    torch.set_num_threads(1)
+    means, _ = mean_states(reader, variants, iter(batches[::4]), pad_id, "cpu")
+    scorer = PositionsScorer(reader, TokenClasses(encoder.tokenizer), variants, means, pad_id, encoder.limit, "cpu")
+    plain = load_model(facts, "cpu", "float32")
+    inputs = []
+    for _, batch in batches:
+        ids, real, _ = pad(batch, pad_id, torch.device("cpu"))
+        inputs.append({"input_ids": ids, "attention_mask": real.long()})
+    results: list[PositionsResult] = []
+
+    def forward() -> None:
+        with torch.inference_mode():
+            for _ in range(1 + len(variants)):
+                for batch in inputs:
+                    plain(**batch)
+
+    def ours() -> None:
+        results.append(scorer.measure_shard(iter(batches)))
+
+    seconds = interleaved({"forward": forward, "ours": ours}, options.repeats)
+    over = statistics.median(o / f for o, f in zip(seconds["ours"], seconds["forward"], strict=True))
+    over += 1 / PILOT_SHARE
+    found = all_groups(results[-1].sums.result().moments[CLASS, "none"])
+    expected = plain_cosine(plain, find_table(plain, facts).table, inputs)
+    difference = abs(float(found.mean[0, -2]) - expected)
+    result = {
+        "model": options.model,
+        "sentences": len(texts),
+        "tokens": int(found.count[0]),
+        "variants": list(variants),
+        "forward_passes_cpu_s": round(statistics.median(seconds["forward"]), 3),
+        "ours_cpu_s": round(statistics.median(seconds["ours"]), 3),
+        "ours_and_pilot_over_forward": round(over, 3),
+        "cosine": round(float(found.mean[0, -2]), 6),
+        "difference_from_plain": difference,
+        "values_agree": difference < TOLERANCE,
+        "target_met": over <= TARGET,
+    }
+    print(json.dumps({"bench": "positions", **result}))
+    return 0 if result["values_agree"] and result["target_met"] else 1
+
+
+@torch.inference_mode()
+def plain_cosine(model: torch.nn.Module, table: torch.nn.Embedding, inputs: list[dict[str, torch.Tensor]]) -> float:
+    """Return the mean cosine of the last states with and without the table's rows, by transformers alone."""
+    with_positions = [model(**batch).last_hidden_state for batch in inputs]
+    table.weight.zero_()
+    cosines = [
+        torch.cosine_similarity(before, model(**batch).last_hidden_state, dim=-1)[batch["attention_mask"].bool()]
+        for before, batch in zip(with_positions, inputs, strict=True)
+    ]
+    return float(torch.cat(cosines).double().mean())
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,141 @@
+"""Measure what a model does without its position embeddings, or with others, over the whole corpus.
+
+    python -m jobs.positions --out runs/docs --preset small --corpus pydocs --limit 5000
+    python -m jobs.positions --out runs/reviews --split none --corpus reviews.parquet --label sentiment
+    ray job submit --working-dir . -- python -m jobs.positions --out s3://bkt/run --preset paper --model gpt2
+
+Writes positions/similarity, by_class, by_position, norms, figures and, for decoders, perplexity and
+perplexity_by_position; with --label, positions/labels. After Hirata 2024. With --corpus it reads the sources first
+(jobs.ingest). Look at the result with python -m jobs.show --out runs/docs --positions. docs/positions.md explains the
+variants and the readings of the linear mask.
+
+To compare with (Hirata 2024). Encoder, BERT-base without position embeddings on 25,000 IMDB texts: mean cosine of the
+last layer 0.7702. Decoder, GPT-2 on the 817 questions of TruthfulQA: perplexity 111.24 with positions, 712,014 without,
+11,897 without but with a linear mask; cosines of the features 0.9291 (with against without) and 0.9347 (default against
+linear mask).
+"""
+
+import sys
+from typing import TYPE_CHECKING, Annotated, ClassVar
+
+from pydantic import BeforeValidator, Field
+
+from jobs import ingest
+from jobs.stage.command_line import main
+from jobs.stage.config import CorpusPassConfig
+
+if TYPE_CHECKING:
+    from jobs.stage.record import Run
+    from ops.model.load import ModelFacts
+
+
+def _names(value: object) -> object:
+    """Take names one by one, or several with commas between them."""
+    if isinstance(value, str):
+        value = [value]
+    if isinstance(value, list | tuple) and all(isinstance(v, str) for v in value):
+        return tuple(name.strip() for v in value for name in v.split(",") if name.strip())
+    return value
+
+
+class PositionsConfig(CorpusPassConfig):
+    """Options of `positions`, and those of `ingest` for when --corpus is given."""
+
+    heading: ClassVar[tuple[int, str]] = (60, "positions")
+
+    variants: Annotated[tuple[str, ...], BeforeValidator(_names)] = Field(
+        (),
+        description="what becomes of the positions: none, shuffled, shifted, constant; for decoders none_self_only, "
+        "none_additive_linear, none_multiplicative_linear, none_multiplicative_linear_raw, none_alibi, "
+        "multiplicative_linear too; repeatable; none given: all four, or of a decoder those that begin with none",
+    )
+    shift: int = Field(16, ge=1, description="positions by which the variant shifted moves every token on")
+    max_tokens: int | None = Field(
+        None, ge=2, description="most tokens of a text, special ones included; none given: what the model takes"
+    )
+    start_token: bool = Field(False, description="put the start token before each text (decoders)")
+    answer_column: str | None = Field(
+        None, description="column of the sources whose value follows each text, such as the answer to a question"
+    )
+    label: str | None = Field(
+        None, description="column of the sources that a linear classifier predicts from the states"
+    )
+    label_texts: int = Field(10_000, ge=10, description="texts drawn for the classifier")
+
+
+def run(config: PositionsConfig) -> None:
+    """Do the stage, or what is missing of it; first `ingest` where sources are named."""
+    from jobs.stage.dry_run import open_run
+
+    with open_run(config) as record:
+        do(config, record)
+
+
+def do(config: PositionsConfig, record: "Run") -> None:
+    """Do the stage, or what is missing of it, in an open run; first `ingest` where sources are named."""
+    from jobs.stage.checks import check_pass
+    from jobs.stage.corpus_pass import begin_pass, describe
+    from jobs.stage.dry_run import DryRun
+    from jobs.steps.positions import PositionsArgs, measure_step, pilot_step
+    from jobs.steps.positions_labels import check_column, read_labels
+    from jobs.steps.positions_publish import publish
+    from ops.positions.encode import Encoding
+
+    facts, tokenizer = check_pass(config, record)
+    variants = check(config, facts)
+    ingest.do_where_named(config, record)
+    for flag, column in (("--label", config.label), ("--answer-column", config.answer_column)):
+        check_column(record, flag, column)
+    texts = read_labels(record, config.label, config.label_texts, config.seed)
+    names = ("shift", "max_tokens", "start_token", "answer_column", "label", "label_texts")
+    identity = {"variants": list(variants), **{name: getattr(config, name) for name in names}}
+    job = begin_pass("positions", config, record, facts, tokenizer, identity)
+    if job is None:
+        return
+    # The run's own model is the one of `topk`; a side job may look at another with the same tokenizer.
+    job.stage.entry["model"] = describe(facts)
+    place = job.placement
+    args = PositionsArgs(
+        job.stage.store, facts, job.stage.fingerprint, place.device, config.dtype, place.threads or 1,
+        place.token_budget, config.seed, variants, config.shift, Encoding(config.max_tokens, config.start_token),
+        config.answer_column,
+    )  # fmt: skip
+    if isinstance(record, DryRun):
+        from jobs.plans.positions import plan_positions
+
+        plan_positions(record, job, args, tokenizer, texts)
+        return
+    job.stage.do(pilot_step(job, args))
+    job.do(measure_step(job, args, texts))
+    publish(job, args, config.label, texts)
+
+
+def check(config: PositionsConfig, facts: "ModelFacts") -> tuple[str, ...]:
+    """Refuse what cannot work, before anything heavy starts, and return the variants to measure.
+
+    Raises:
+        InputError: the model has no such positions, or an option does not fit it.
+    """
+    from ops.errors import InputError
+    from ops.positions.encode import Encoder, Encoding
+    from ops.positions.position_table import DECODERS, check_positions
+    from ops.positions.variants import choose_variants
+
+    check_positions(facts)
+    decoder = facts.model_type in DECODERS
+    variants = choose_variants(config.variants, decoder)
+    limit = facts.position_limit
+    if config.start_token and not decoder:
+        raise InputError(f"--start-token: {facts.name} is an encoder; leave it out")
+    if config.max_tokens is not None and config.max_tokens > limit:
+        raise InputError(
+            f"--max-tokens {config.max_tokens}: {facts.name} takes {limit} tokens at most; give no more than these"
+        )
+    if "shifted" in variants and config.shift >= limit:
+        raise InputError(f"--shift {config.shift}: {facts.name} has {limit} positions; shift by fewer")
+    Encoder(facts, Encoding(config.max_tokens, config.start_token))
+    return variants
+
+
+if __name__ == "__main__":
+    sys.exit(main(PositionsConfig, "positions", str(__doc__).splitlines()[0], run))

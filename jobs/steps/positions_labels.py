@@ -1,0 +1,59 @@
+"""The texts of the label check of `positions`: drawn and read from corpus/ before anything heavy starts."""
+
+import pyarrow as pa
+
+from jobs.stage.dry_run import DryRun
+from jobs.stage.record import Run
+from ops.errors import InputError
+from ops.positions.labels import Labelled, check_labels
+from ops.sampling import LABELS, draw
+from ops.schema import meta_keys
+from ops.shards import Shards
+from ops.storage.tables import part_name
+
+
+def has_corpus(record: Run) -> bool:
+    """Tell whether corpus/ lies there to be read; under a dry run it may not be made yet."""
+    return not isinstance(record, DryRun) or record.sample is None
+
+
+def check_column(record: Run, flag: str, column: str | None) -> None:
+    """Refuse a column that corpus/ does not have.
+
+    Raises:
+        InputError: it has none of that name.
+    """
+    if column is None or not has_corpus(record):
+        return
+    with record.store.parquet(part_name("corpus", 0)) as file:
+        keys = meta_keys(file.schema_arrow)
+    if column not in keys:
+        there = f"it has {', '.join(keys)}" if keys else "its sources have no column beside the text"
+        raise InputError(f"{flag} {column}: the corpus has no such column; {there}")
+
+
+def read_labels(record: Run, column: str | None, size: int, seed: int) -> Labelled | None:
+    """Return the texts of a seeded uniform sample that have a label; None where none is asked for.
+
+    Raises:
+        InputError: no classifier can be fitted to them.
+    """
+    if column is None or not has_corpus(record):
+        return None
+    corpus = record.require("ingest")
+    shards = Shards(corpus["counts"]["sentences"], corpus["config"]["shard_size"])
+    found = Labelled([], [], [])
+    for part, rows in enumerate(shards.split(draw(shards.sentences, size, seed, LABELS))):
+        if not len(rows):
+            continue
+        with record.store.parquet(part_name("corpus", part)) as file:
+            table = file.read(columns=["sent_id", "dataset", "doc_id", "meta"])
+        chosen = table.take(pa.array(rows - shards.span(part)[0]))
+        for row in chosen.to_pylist():
+            label = row["meta"][column]
+            if label is not None:
+                found.sent_ids.append(row["sent_id"])
+                found.labels.append(label)
+                found.documents.append(f"{row['dataset']}\x1f{row['doc_id']}")
+    check_labels(column, found, seed)
+    return found

@@ -1,0 +1,192 @@
+"""The figures of positions, drawn from its tables alone, as PNG and SVG."""
+
+from collections.abc import Callable
+from typing import Any
+
+import matplotlib
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from ops.figures import label_outer, panels, save_figure
+from ops.positions.compare import REFERENCES
+from ops.positions.variants import DEFAULT, VARIANTS
+from ops.storage.store import Store
+
+FOLDER = "positions/figures"
+_LINES = {
+    "default": ("black", "-o", "the same token by default"),
+    "default_centred": ("C0", "-s", "the same, mean states taken away"),
+    "random_pair": ("C1", "--^", "a token of another text"),
+    "random_pair_centred": ("C2", "--v", "another, mean states taken away"),
+    "gaussian": ("0.6", ":", "two random Gaussian vectors"),
+}
+_FEWEST = 30  # values that a point of a line by position stands for
+
+
+def draw_all(store: Store, tables: dict[str, pa.Table], model: str) -> list[str]:
+    """Draw every figure into `positions/figures/` and return the files' names.
+
+    Args:
+        store: the run's folder.
+        tables: those of the job; without perplexities of an encoder, and without labels where none were asked for.
+        model: its name, for the titles.
+    """
+    by_position = tables["positions/perplexity_by_position"]
+    drawings: dict[str, Callable[[], Figure]] = {
+        "cosine_by_layer": lambda: draw_layers(tables["positions/similarity"], model),
+        "cosine_by_position": lambda: draw_positions(tables["positions/by_position"], model),
+        "norms": lambda: draw_norms(tables["positions/norms"], model),
+    }
+    if tables["positions/perplexity"].num_rows:
+        drawings["perplexity"] = lambda: draw_perplexity(tables["positions/perplexity"], model)
+        drawings["perplexity_by_position"] = lambda: draw_perplexity_positions(by_position, model)
+    if "positions/labels" in tables and tables["positions/labels"].num_rows:
+        drawings["labels"] = lambda: draw_labels(tables["positions/labels"], model)
+    names = []
+    for name, draw in drawings.items():
+        # Ticks are made only when a figure is saved, so the size of the letters must hold until then.
+        with matplotlib.rc_context({"font.size": 9}):
+            save_figure(store, f"{FOLDER}/{name}", draw())
+        names += [f"{FOLDER}/{name}.png", f"{FOLDER}/{name}.svg"]
+    return names
+
+
+def draw_layers(similarity: pa.Table, model: str) -> Figure:
+    """Draw the mean cosine by layer with its references, a panel a variant."""
+    variants = [v for v in _variants(similarity) if v != DEFAULT]
+    figure, axes = panels(len(variants), f"Cosine of a token's state with a reference, mean by layer, {model}")
+    for panel, variant in zip(axes, variants, strict=True):
+        own = similarity.filter(pc.equal(similarity["variant"], variant))
+        for reference in REFERENCES:
+            line = own.filter(pc.equal(own["reference"], reference))
+            colour, style, label = _LINES[reference]
+            layers, mean, std = (_floats(line[c]) for c in ("layer", "mean", "std"))
+            panel.plot(layers, mean, style, color=colour, markersize=3, label=label)
+            if reference == "default":
+                panel.fill_between(layers, mean - std, np.minimum(mean + std, 1), color=colour, alpha=0.1, linewidth=0)
+        tokens = own.filter(pc.equal(own["reference"], "default"))["n"].to_pylist()
+        panel.set_title(f"{variant}, {max(tokens, default=0):,} tokens", fontsize=8)
+        panel.set_xticks(sorted(set(own["layer"].to_pylist())))
+    axes[0].set_ylim(top=1.03)
+    label_outer(axes, "layer", "mean cosine")
+    _legend_below(figure, axes[0])
+    return figure
+
+
+def draw_positions(places: pa.Table, model: str) -> Figure:
+    """Draw the mean cosine with the default state by position in the text, a panel a variant and a line a layer."""
+    places = places.filter(pc.and_(pc.equal(places["reference"], "default"), pc.greater_equal(places["n"], _FEWEST)))
+    variants = _variants(places)
+    title = f"Cosine with the default state by position in the text ({_FEWEST} tokens or more), {model}"
+    figure, axes = panels(max(len(variants), 1), title)
+    layers = sorted(set(places["layer"].to_pylist()))
+    colours = matplotlib.colormaps["viridis"](np.linspace(0, 0.9, max(len(layers), 1)))
+    for panel, variant in zip(axes, variants, strict=False):
+        own = places.filter(pc.equal(places["variant"], variant))
+        for layer, colour in zip(layers, colours, strict=True):
+            line = own.filter(pc.equal(own["layer"], layer))
+            panel.plot(_floats(line["position"]), _floats(line["mean"]), color=colour, label=f"layer {layer}")
+        panel.set_title(variant, fontsize=8)
+    label_outer(axes, "position", "mean cosine")
+    if variants:
+        _legend_below(figure, axes[0])
+    return figure
+
+
+def draw_perplexity(perplexity: pa.Table, model: str) -> Figure:
+    """Draw the perplexity of each variant, by its three readings, on a logarithmic axis."""
+    rows = {row["variant"]: row for row in perplexity.to_pylist()}
+    variants = [v for v in VARIANTS if v in rows]
+    figure = Figure(figsize=(7.2, 1.4 + 0.42 * len(variants)), layout="constrained")
+    panel = figure.subplots()
+    readings = (
+        ("corpus", "exp of the mean loss of all tokens"),
+        ("mean", "mean of the texts' perplexities"),
+        ("token_mean", "mean of 1/p of all tokens"),
+    )
+    for place, (column, label) in enumerate(readings):
+        values = [rows[v][column] for v in variants]
+        panel.plot(values, range(len(variants)), "os^"[place], color=f"C{place}", label=label)
+    for y, variant in enumerate(variants):
+        value = rows[variant]["corpus"]
+        panel.annotate(f"{value:,.4g}", (value, y), (0, 5), textcoords="offset points", ha="center", fontsize=7)
+    panel.set_xscale("log")
+    panel.set_yticks(range(len(variants)), variants)
+    panel.set_ylim(len(variants) - 0.5, -0.7)
+    panel.set_xlabel("perplexity")
+    panel.grid(axis="x", alpha=0.3)
+    panel.legend(fontsize=7)
+    panel.set_title(f"Perplexity of {rows[variants[0]]['n']:,} texts, {model}")
+    return figure
+
+
+def draw_perplexity_positions(places: pa.Table, model: str) -> Figure:
+    """Draw exp of the mean loss by position in the text, a line a variant, on a logarithmic axis."""
+    places = places.filter(pc.greater_equal(places["n"], _FEWEST))
+    figure = Figure(figsize=(7.2, 4.0), layout="constrained")
+    panel = figure.subplots()
+    for place, variant in enumerate(_variants(places)):
+        line = places.filter(pc.equal(places["variant"], variant))
+        colour, style = f"C{place % 10}", ("-", "--", ":")[place % 3]
+        panel.plot(_floats(line["position"]), _floats(line["perplexity"]), style, color=colour, label=variant)
+    panel.set_yscale("log")
+    panel.set_xlabel("position of the predicted token")
+    panel.set_ylabel("perplexity")
+    panel.legend(fontsize=7)
+    panel.set_title(f"Perplexity by position in the text ({_FEWEST} tokens or more), {model}")
+    return figure
+
+
+def draw_norms(norms: pa.Table, model: str) -> Figure:
+    """Draw the norm of each position embedding, and what it is of the norm of the model's input."""
+    figure = Figure(figsize=(8.4, 3.4), layout="constrained")
+    left, right = figure.subplots(1, 2)
+    left.plot(_floats(norms["position"]), _floats(norms["norm"]), color="black", label="position embedding")
+    seen = norms.filter(pc.greater_equal(norms["n"], _FEWEST))
+    left.plot(_floats(seen["position"]), _floats(seen["input_norm"]), color="C1", label="sum of all embeddings, mean")
+    left.set_ylabel("Euclidean norm")
+    left.set_ylim(bottom=0)
+    left.legend(fontsize=7)
+    right.plot(_floats(seen["position"]), _floats(seen["ratio"]), color="C0", label="its norm over the sum's")
+    right.plot(_floats(seen["position"]), _floats(seen["share"]), color="C2", label="part of the sum's squared norm")
+    right.set_ylabel(f"mean over the tokens there ({_FEWEST} or more)")
+    right.axhline(0, color="0.8", linewidth=0.8)
+    right.legend(fontsize=7)
+    for panel in (left, right):
+        panel.set_xlabel("position")
+    figure.suptitle(f"Position embeddings in the model's input, {model}")
+    return figure
+
+
+def draw_labels(labels: pa.Table, model: str) -> Figure:
+    """Draw the accuracy of each classifier with its interval."""
+    rows = sorted(labels.to_pylist(), key=lambda row: -row["accuracy"])
+    figure = Figure(figsize=(6.4, 1.4 + 0.36 * len(rows)), layout="constrained")
+    panel = figure.subplots()
+    values = np.array([[row[c] * 100 for c in ("accuracy", "low", "high")] for row in rows])
+    off = np.abs(values[:, 1:] - values[:, :1]).T
+    panel.errorbar(values[:, 0], range(len(rows)), xerr=off, fmt="o", color="black", capsize=3)
+    panel.set_yticks(range(len(rows)), [row["features"] for row in rows])
+    panel.invert_yaxis()
+    panel.set_xlabel(f"accuracy, % of {rows[0]['n']:,} texts of other documents (95 % interval)")
+    panel.grid(axis="x", alpha=0.3)
+    panel.set_title(f"A linear classifier of {rows[0]['label']}, {model}")
+    return figure
+
+
+def _legend_below(figure: Figure, panel: Axes) -> None:
+    handles, labels = panel.get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=3, fontsize=7)
+
+
+def _variants(table: pa.Table) -> list[str]:
+    there = set(table["variant"].to_pylist())
+    return [name for name in VARIANTS if name in there]
+
+
+def _floats(column: Any) -> npt.NDArray[np.float64]:
+    return np.array(column.to_pylist(), np.float64)

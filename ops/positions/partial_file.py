@@ -1,0 +1,122 @@
+"""What one shard adds to the positions tables: a row for each group of values and each text of the label check."""
+
+import json
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from ops.positions.shard import Means, PositionsResult
+from ops.positions.sums import Totals
+from ops.reducers.token_moments import TokenMoments
+from ops.storage.store import Store
+
+NOTES = b"atlas.notes"
+_HISTOGRAM, _FEATURE = "histogram/", "feature"
+_SCHEMA = pa.schema(
+    [
+        ("kind", pa.string()),
+        ("variant", pa.string()),
+        ("key", pa.int64()),  # group, column of a histogram, or text
+        ("n", pa.int64()),
+        ("mean", pa.list_(pa.float64())),
+        ("m2", pa.list_(pa.float64())),
+        ("counts", pa.list_(pa.int64())),  # bins of a histogram, or tokens of a text
+        ("feature", pa.list_(pa.float32())),
+    ]
+)
+
+
+class Features(NamedTuple):
+    """The texts of the label check.
+
+    Attributes:
+        tokens: token ids of each text, by its id.
+        vectors: by variant, the mean of the last layer's states of each text that it measured, by its id.
+    """
+
+    tokens: dict[int, list[int]]
+    vectors: dict[str, dict[int, npt.NDArray[np.float32]]]
+
+
+def to_table(result: PositionsResult) -> pa.Table:
+    """Return a shard's rows."""
+    totals = result.sums.result()
+    rows: list[dict[str, Any]] = []
+    for (kind, variant), moments in sorted(totals.moments.items()):
+        for i, group in enumerate(moments.ids.tolist()):
+            own = {"n": int(moments.count[i]), "mean": moments.mean[i], "m2": moments.m2[i]}
+            rows.append({"kind": kind, "variant": variant, "key": group, **own})
+    for (kind, variant), counts in sorted(totals.counts.items()):
+        for column, bins in enumerate(counts):
+            rows.append({"kind": _HISTOGRAM + kind, "variant": variant, "key": column, "counts": bins})
+    for sent_id, (tokens, vectors) in sorted(result.features.items()):
+        rows.append({"kind": _FEATURE, "variant": "", "key": sent_id, "counts": tokens})
+        for variant, vector in vectors.items():
+            rows.append({"kind": _FEATURE, "variant": variant, "key": sent_id, "feature": vector})
+    return pa.Table.from_pylist(rows, _SCHEMA)
+
+
+def write_partial(path: str, table: pa.Table, notes: dict[str, Any], footer: dict[bytes, bytes]) -> None:
+    """Write a shard's rows, with what is counted besides in the footer."""
+    described = table.replace_schema_metadata({**footer, NOTES: json.dumps(notes).encode()})
+    pq.write_table(described, path, compression="zstd")
+
+
+def merge_partials(store: Store, names: Iterable[str]) -> tuple[Totals, Features, list[dict[str, Any]]]:
+    """Join partial files in the order given, so that rounding is the same in every run; return all notes too."""
+    totals, features, notes = Totals(), Features({}, {}), []
+    for name in names:
+        with store.parquet(name) as file:
+            table = file.read()
+            notes.append(json.loads(file.schema_arrow.metadata[NOTES]))
+        totals = totals.merge(read_totals(table, features))
+    return totals, features, notes
+
+
+def read_totals(table: pa.Table, features: Features) -> Totals:
+    """Return what `to_table` laid out; the texts of the label check are put into `features`."""
+    moments: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    counts: dict[tuple[str, str], list[list[int]]] = {}
+    for row in table.to_pylist():
+        kind, variant = row["kind"], row["variant"]
+        if kind == _FEATURE and not variant:
+            features.tokens[row["key"]] = row["counts"]
+        elif kind == _FEATURE:
+            features.vectors.setdefault(variant, {})[row["key"]] = np.array(row["feature"], np.float32)
+        elif kind.startswith(_HISTOGRAM):
+            counts.setdefault((kind.removeprefix(_HISTOGRAM), variant), []).append(row["counts"])
+        else:
+            moments.setdefault((kind, variant), []).append(row)
+    joined = {
+        key: TokenMoments(
+            np.array([r["key"] for r in rows]),
+            np.array([r["n"] for r in rows]),
+            np.array([r["mean"] for r in rows]),
+            np.array([r["m2"] for r in rows]),
+        )
+        for key, rows in moments.items()
+    }
+    return Totals(joined, {key: np.array(bins, np.int64) for key, bins in counts.items()})
+
+
+def pilot_table(means: Means, norms: npt.NDArray[np.float32]) -> pa.Table:
+    """Return the pilot's rows: each layer's mean state by variant, and the norms of the position embeddings."""
+    rows = [(name, i, layer) for name, mean in means.items() for i, layer in enumerate(mean, 1)]
+    rows.append(("", 0, norms))
+    names = ("variant", "layer", "values")
+    types = (pa.string(), pa.int32(), pa.list_(pa.float32()))
+    columns = [pa.array(column, kind) for column, kind in zip(zip(*rows, strict=True), types, strict=True)]
+    return pa.table(dict(zip(names, columns, strict=True)))
+
+
+def read_pilot(table: pa.Table) -> tuple[Means, npt.NDArray[np.float32]]:
+    """Return what `pilot_table` laid out."""
+    layers: dict[str, list[npt.NDArray[np.float32]]] = {}
+    for row in table.to_pylist():
+        layers.setdefault(row["variant"], []).append(np.array(row["values"], np.float32))
+    norms = layers.pop("")[0]
+    return {name: np.stack(found) for name, found in layers.items()}, norms

@@ -1,0 +1,84 @@
+"""Where a model keeps its learned position embeddings, and where they join the word embeddings."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import nn
+
+from ops.errors import InputError, with_article
+from ops.model.load import ModelFacts
+
+_ENCODER = ("embeddings.position_embeddings", "embeddings.LayerNorm")
+# By architecture: the table, and the module that gets the sum of all embeddings. Relative to the model without a head.
+TABLES = {
+    "bert": _ENCODER,
+    "roberta": _ENCODER,
+    "xlm-roberta": _ENCODER,
+    "camembert": _ENCODER,
+    "electra": _ENCODER,
+    "albert": _ENCODER,
+    "distilbert": _ENCODER,
+    "gpt2": ("wpe", "drop"),
+}
+DECODERS = ("gpt2",)
+
+
+@dataclass(frozen=True)
+class PositionTable:
+    """The position embeddings of a model.
+
+    Attributes:
+        table: its rows by position number.
+        joined: the module whose first argument is the sum of word, position and segment embeddings.
+        first: number of the first token's position (RoBERTa and its kin count from 2).
+    """
+
+    table: nn.Embedding
+    joined: nn.Module
+    first: int
+
+    def norms(self) -> torch.Tensor:
+        """Return the Euclidean norm of each position's embedding, from the first token's on, `[positions]` float32."""
+        norms: torch.Tensor = torch.linalg.vector_norm(self.table.weight[self.first :].detach().float(), dim=1)
+        return norms.cpu()
+
+
+def check_positions(facts: ModelFacts) -> None:
+    """Refuse a model without a table of learned, absolute position embeddings.
+
+    Raises:
+        InputError: its positions are of another kind, or where they stand is not known.
+    """
+    if facts.model_type not in TABLES:
+        raise InputError(
+            f"--model {facts.name}: is {with_article(facts.model_type)}, which is not known to add learned position "
+            f"embeddings (rotary and relative positions cannot be set to zero); give one of {', '.join(TABLES)}"
+        )
+    if facts.decoder != (facts.model_type in DECODERS):
+        kind = "a decoder" if facts.decoder else "an encoder"
+        raise InputError(
+            f"--model {facts.name}: is {with_article(facts.model_type)} set up as {kind}, which is not measured; "
+            "give an encoder of the BERT family, or a gpt2"
+        )
+
+
+def find_table(model: nn.Module, facts: ModelFacts) -> PositionTable:
+    """Return the position embeddings of a model without a head, as `AutoModel` loads it.
+
+    Raises:
+        InputError: its architecture is not known, or the model has no such table.
+    """
+    check_positions(facts)
+    name, joined = TABLES[facts.model_type]
+    kind = getattr(model.config, "position_embedding_type", None) or "absolute"
+    try:
+        table = model.get_submodule(name)
+    except AttributeError:
+        table = None
+    if kind != "absolute" or not isinstance(table, nn.Embedding):
+        raise InputError(
+            f"--model {facts.name}: its positions are {kind if kind != 'absolute' else 'no table of embeddings'}; "
+            "give a model with learned, absolute position embeddings"
+        )
+    first = 0 if table.padding_idx is None else table.padding_idx + 1
+    return PositionTable(table, model.get_submodule(joined), first)

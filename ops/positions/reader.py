@@ -1,0 +1,187 @@
+"""A model's states under each variant of its positions: every layer's, token by token, and a decoder's predictions."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import nn
+
+from ops.model.load import ModelFacts, load_model
+from ops.model.sites import SiteReader
+from ops.positions.masked_attention import use_masked_attention
+from ops.positions.masks import linear
+from ops.positions.position_table import DECODERS, find_table
+from ops.positions.variants import VARIANTS, Texts
+from ops.shards import Ids
+
+_LOGITS_AT_ONCE = 256  # tokens: their logits over a vocabulary of 50,000 take 50 MB
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Some texts on the model's device.
+
+    Attributes:
+        sent_ids: the texts, `[texts]` int64.
+        ids: token ids, `[texts, longest]` int64.
+        real: which of them are tokens and no padding, bool.
+        owner: the row of each token's text, `[tokens]` int64; tokens lie text after text.
+    """
+
+    sent_ids: Ids
+    ids: torch.Tensor
+    real: torch.Tensor
+    owner: torch.Tensor
+
+    @classmethod
+    def of(cls, sent_ids: Ids, ids: torch.Tensor, real: torch.Tensor) -> "Batch":
+        """Return a batch of padded texts."""
+        return cls(sent_ids, ids, real, real.nonzero()[:, 0])
+
+
+@dataclass(frozen=True)
+class States:
+    """What a model computes of a batch under one variant.
+
+    Attributes:
+        layers: for each layer, from the first to the last, `[tokens, width]` float32.
+        loss: -log of the probability of each token that is predicted, `[predicted]` float32; None of an encoder.
+        joined: norms of each token's sum of embeddings, and shares of its position embedding in it (`INPUT_VALUES`),
+            `[tokens, 3]` float32; None unless asked for.
+        measured: which texts have a position for every token, `[texts]` bool.
+    """
+
+    layers: list[torch.Tensor]
+    loss: torch.Tensor | None
+    joined: torch.Tensor | None
+    measured: torch.Tensor
+
+
+INPUT_VALUES = ("input_norm", "ratio", "share")
+
+
+class VariantReader:
+    """A model that reads batches under any variant.
+
+    Args:
+        facts: the model.
+        device, dtype: where and how it computes.
+        shift, seed: options of the variants.
+
+    Raises:
+        InputError: the model cannot be loaded, or has no table of position embeddings.
+    """
+
+    def __init__(self, facts: ModelFacts, device: str, dtype: str, shift: int, seed: int) -> None:
+        self.decoder = facts.model_type in DECODERS
+        model: Any = load_model(facts, device, dtype, predicts=self.decoder)
+        self.use(model, facts, shift, seed)
+
+    @classmethod
+    def of(cls, model: nn.Module, facts: ModelFacts, shift: int = 16, seed: int = 0) -> "VariantReader":
+        """Return a reader of a model that is loaded already: a decoder with the head that predicts."""
+        reader = cls.__new__(cls)
+        reader.decoder = facts.model_type in DECODERS
+        reader.use(model, facts, shift, seed)
+        return reader
+
+    def use(self, model: Any, facts: ModelFacts, shift: int, seed: int) -> None:
+        """Read this model from here on."""
+        self.model: nn.Module = model.base_model if self.decoder else model
+        self.head: Any = model.lm_head if self.decoder else None
+        self.heads = int(model.config.num_attention_heads)
+        self.dtype: torch.dtype = next(model.parameters()).dtype
+        self.positions = find_table(self.model, facts)
+        self.sites = SiteReader(self.model, facts.layers, "hidden")
+        self.shift, self.seed = shift, seed
+        if self.decoder:
+            use_masked_attention(model)
+
+    @torch.inference_mode()
+    def read(self, batch: Batch, variant: str, joined: bool = False) -> States:
+        """Return what the model computes of a batch under a variant.
+
+        Args:
+            batch: some texts.
+            variant: its name.
+            joined: return what the position embeddings are of the model's input too.
+        """
+        own = VARIANTS[variant]
+        place = _Place(self, batch, variant, joined)
+        inputs: dict[str, Any] = {"input_ids": batch.ids, "attention_mask": batch.real.long()}
+        tokens, device = batch.ids.shape[1], batch.ids.device
+        if own.bias is not None:
+            # Texts are padded on the right, where no token before looks: one mask does for all of them.
+            inputs["attention_mask"] = own.bias(tokens, self.heads, self.dtype).to(device)
+        if own.factor:
+            inputs["factor"] = linear(tokens).to(self.dtype).to(device)
+        whole = bool(batch.real.all())
+
+        def take(states: torch.Tensor) -> torch.Tensor:
+            return (states.flatten(0, 1) if whole else states[batch.real]).float()
+
+        with place:
+            layers = self.sites.read(inputs, take)
+        loss = self._loss(layers[-1], batch) if self.head is not None else None
+        return States(layers, loss, place.values, place.measured)
+
+    def _loss(self, states: torch.Tensor, batch: Batch) -> torch.Tensor:
+        ids = batch.ids[batch.real]
+        before = predicted_tokens(batch.owner) - 1
+        found = []
+        for some in before.split(_LOGITS_AT_ONCE):
+            logits = self.head(states[some].to(self.dtype)).float()
+            found.append(nn.functional.cross_entropy(logits, ids[some + 1], reduction="none"))
+        return torch.cat(found) if found else states.new_zeros(0)
+
+
+def predicted_tokens(owner: torch.Tensor) -> torch.Tensor:
+    """Return the places of the tokens that another one of their text comes before, `[predicted]` int64."""
+    return (owner[1:] == owner[:-1]).nonzero()[:, 0] + 1
+
+
+class _Place:
+    """Puts a variant's position embeddings in the place of the model's while a batch is read."""
+
+    def __init__(self, reader: VariantReader, batch: Batch, variant: str, joined: bool) -> None:
+        self.reader, self.batch, self.joined = reader, batch, joined
+        self.variant = VARIANTS[variant]
+        self.measured = torch.ones(len(batch.ids), dtype=torch.bool, device=batch.ids.device)
+        self.values: torch.Tensor | None = None
+        self.added: torch.Tensor | None = None
+        self.handles: list[Any] = []
+
+    def __enter__(self) -> None:
+        positions = self.reader.positions
+        if not self.variant.embeds or self.variant.positions is not None or self.joined:
+            self.handles.append(positions.table.register_forward_hook(self._embed))
+        if self.joined:
+            self.handles.append(positions.joined.register_forward_pre_hook(self._measure))
+
+    def __exit__(self, *error: object) -> None:
+        for handle in self.handles:
+            handle.remove()
+
+    def _embed(self, module: Any, args: Any, output: torch.Tensor) -> torch.Tensor:
+        if not self.variant.embeds:
+            self.added = torch.zeros_like(output)
+        elif self.variant.positions is not None:
+            places = args[0].expand(len(self.batch.ids), -1)
+            batch = self.batch
+            asked = Texts(places, batch.real, batch.sent_ids, self.reader.shift, self.reader.seed)
+            moved = self.variant.positions(asked)
+            beyond = (moved >= module.num_embeddings) & batch.real
+            self.measured = ~beyond.any(1)
+            self.added = nn.functional.embedding(moved.clamp(max=module.num_embeddings - 1), module.weight)
+        else:
+            self.added = output
+        return self.added
+
+    def _measure(self, module: Any, args: Any) -> None:
+        assert self.added is not None
+        whole = args[0]
+        added = self.added.expand_as(whole)[self.batch.real].float()
+        whole = whole[self.batch.real].float()
+        norm = torch.linalg.vector_norm(whole, dim=1).clamp_min(1e-12)
+        ratio = torch.linalg.vector_norm(added, dim=1) / norm
+        self.values = torch.stack([norm, ratio, (added * whole).sum(1) / norm**2], 1)

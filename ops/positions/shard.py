@@ -1,0 +1,219 @@
+"""One shard's measurement: each batch is read by the model as it is and under every variant, and reduced at once."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from ops.mixing.token_classes import CLASSES, TokenClasses
+from ops.model.batches import pad
+from ops.model.tokenizer import Tokens
+from ops.positions.compare import Vectors, draw_pairs, random_pairs, same_token
+from ops.positions.reader import Batch, States, VariantReader, predicted_tokens
+from ops.positions.sums import CLASS, INPUT, LOSS, PAIR, POSITION, TEXT, Sums
+from ops.positions.variants import DEFAULT
+from ops.shards import Ids
+
+Batches = Iterator[tuple[Ids, list[Tokens]]]
+_MOST_LOSS = 80.0  # nats: a perplexity of 5e34, which a float32 holds
+Means = dict[str, npt.NDArray[np.float32]]
+
+
+@dataclass
+class PositionsResult:
+    """One shard's outcome.
+
+    Attributes:
+        sums: what the tables are made of.
+        scored: texts that were measured.
+        unscored: texts with a value that is not finite.
+        truncated: texts that were cut.
+        tokens: tokens that were measured.
+        beyond: by variant, texts that it has no positions for (`shifted`), and that it leaves out.
+        unpredicted: texts of one token, which nothing of is predicted (decoders).
+        features: of each text of the label check its token ids, and by variant the mean of its last layer's states.
+    """
+
+    sums: Sums
+    scored: int = 0
+    unscored: list[int] = field(default_factory=list)
+    truncated: int = 0
+    tokens: int = 0
+    beyond: dict[str, int] = field(default_factory=dict)
+    unpredicted: int = 0
+    features: dict[int, tuple[list[int], dict[str, npt.NDArray[np.float32]]]] = field(default_factory=dict)
+
+
+class PositionsScorer:
+    """Measures batches of texts.
+
+    Args:
+        reader: the model.
+        classes: its tokenizer's token classes.
+        variants: what to measure beside `default`.
+        means: by variant, `default` among them, each layer's mean state, `[layers, width]`.
+        pad_id: token that fills up.
+        limit: most tokens of a text.
+        device: the model's.
+    """
+
+    def __init__(
+        self,
+        reader: VariantReader,
+        classes: TokenClasses,
+        variants: tuple[str, ...],
+        means: Means,
+        pad_id: int,
+        limit: int,
+        device: str,
+    ) -> None:
+        self.reader, self.classes, self.variants = reader, classes, variants
+        self.pad_id, self.limit, self.device = pad_id, limit, torch.device(device)
+        self.means = {name: torch.from_numpy(mean).to(self.device) for name, mean in means.items()}
+
+    def measure_shard(self, batches: Batches, sampled: Iterable[int] = ()) -> PositionsResult:
+        """Measure a shard's texts; `sampled` are the ids of those whose features the label check wants."""
+        result = PositionsResult(Sums(self.device), beyond=dict.fromkeys(self.variants, 0))
+        wanted = set(sampled)
+        for sent_ids, batch in batches:
+            self.measure(sent_ids, batch, result, wanted)
+        return result
+
+    @torch.inference_mode()
+    def measure(self, sent_ids: Ids, batch: list[Tokens], result: PositionsResult, sampled: set[int]) -> None:
+        """Measure a batch and add it to a result."""
+        ids, real, added = pad(batch, self.pad_id, self.device)
+        texts = Batch.of(sent_ids, ids, real)
+        pairs = draw_pairs(texts.owner, sent_ids, self.reader.seed)
+        default = self.reader.read(texts, DEFAULT, joined=True)
+        vectors = [Vectors.of(s, m) for s, m in zip(default.layers, self.means[DEFAULT], strict=True)]
+        finite = torch.isfinite(torch.stack([v.norms for v in vectors])).all(0)
+        found = {DEFAULT: _Found(default, None, _columns([random_pairs(v, v, pairs) for v in vectors]), texts)}
+        found[DEFAULT].pool_sampled(sent_ids, sampled)
+        for name in self.variants:
+            states = self.reader.read(texts, name)
+            own = [Vectors.of(s, m) for s, m in zip(states.layers, self.means[name], strict=True)]
+            same = _columns([same_token(v, d) for v, d in zip(own, vectors, strict=True)])
+            pair = _columns([random_pairs(v, d, pairs) for v, d in zip(own, vectors, strict=True)])
+            finite &= torch.isfinite(same).all(1) | ~states.measured[texts.owner]
+            found[name] = _Found(states, same, pair, texts)
+            found[name].pool_sampled(sent_ids, sampled)
+        whole = torch.ones(len(batch), dtype=torch.bool, device=self.device)
+        whole[texts.owner[~finite]] = False
+        for own_values in found.values():
+            if own_values.loss is not None:
+                whole[texts.owner[predicted_tokens(texts.owner)][~torch.isfinite(own_values.loss)]] = False
+        groups = _Groups(texts, pairs, torch.from_numpy(self.classes(*_ids_and_added(ids, real, added))))
+        for name, own_values in found.items():
+            self._add(result, name, own_values, groups, whole)
+        kept = whole.cpu().numpy()
+        result.scored += int(kept.sum())
+        result.unscored += sent_ids[~kept].tolist()
+        result.truncated += sum(t.cut for t in batch)
+        result.tokens += int(whole[texts.owner].sum())
+        if self.reader.decoder:
+            result.unpredicted += sum(len(t.ids) < 2 for t in batch)
+        for row in np.flatnonzero(kept).tolist():
+            if int(sent_ids[row]) in sampled:
+                own_features = {name: f.features[row] for name, f in found.items() if bool(f.measured[row])}
+                result.features[int(sent_ids[row])] = (batch[row].ids, own_features)
+
+    def _add(self, result: PositionsResult, name: str, found: "_Found", groups: "_Groups", whole: torch.Tensor) -> None:
+        sums, texts = result.sums, groups.texts
+        good = (whole & found.measured)[texts.owner]
+        if name in result.beyond:
+            result.beyond[name] += int((~found.measured & whole).sum())
+        if found.same is not None:
+            values = found.same[good]
+            sums.add(CLASS, name, groups.classes.to(self.device)[good], values, len(CLASSES))
+            sums.add(POSITION, name, groups.places[good], values, self.limit)
+            sums.count(CLASS, name, values)
+        pair = found.pair[good[groups.pairs[0]] & whole[texts.owner[groups.pairs[1]]]]
+        sums.add(PAIR, name, torch.zeros(len(pair), dtype=torch.int64, device=self.device), pair, 1)
+        sums.count(PAIR, name, pair)
+        if found.joined is not None:
+            sums.add(INPUT, name, groups.places[good], found.joined[good], self.limit)
+        if found.loss is not None:
+            predicted = predicted_tokens(texts.owner)
+            there = good[predicted]
+            loss, owner = found.loss[there], texts.owner[predicted][there]
+            # float32 would not hold 1/p of the rarest; float64 does, and its square.
+            loss = loss.double()
+            both = torch.stack([loss, loss.clamp(max=_MOST_LOSS).exp()], 1)
+            sums.add(LOSS, name, groups.places[predicted][there], both, self.limit)
+            number = torch.bincount(owner, minlength=len(whole))
+            total = torch.zeros(len(whole), dtype=torch.float64, device=self.device).index_add_(0, owner, both[:, 0])
+            perplexity = (total / number)[number > 0].clamp(max=_MOST_LOSS).exp()[:, None]
+            sums.add(TEXT, name, torch.zeros(len(perplexity), dtype=torch.int64, device=self.device), perplexity, 1)
+
+
+class _Groups:
+    """Of each token of a batch its class and its place in its text, and the random pairs."""
+
+    def __init__(self, texts: Batch, pairs: torch.Tensor, classes: torch.Tensor) -> None:
+        self.texts, self.pairs = texts, pairs
+        self.classes = classes.long()
+        self.places = texts.real.nonzero()[:, 1]
+
+
+class _Found:
+    """What is kept of a batch under one variant until it is known which of its texts are finite."""
+
+    def __init__(self, states: States, same: torch.Tensor | None, pair: torch.Tensor, texts: Batch) -> None:
+        self.same, self.pair = same, pair
+        self.loss, self.joined, self.measured = states.loss, states.joined, states.measured
+        self._last, self._texts = states.layers[-1], texts
+        self.features: dict[int, npt.NDArray[np.float32]] = {}
+
+    def pool_sampled(self, sent_ids: Ids, sampled: set[int]) -> None:
+        """Keep the mean states of the sampled texts, by row, and let go of all tokens' states."""
+        for row, sent_id in enumerate(sent_ids.tolist()):
+            if sent_id in sampled:
+                self.features[row] = self._last[self._texts.owner == row].mean(0).cpu().numpy()
+        del self._last
+
+
+def _columns(layers: list[torch.Tensor]) -> torch.Tensor:
+    """Return the values of all layers side by side, `[rows, layers * values]`."""
+    return torch.cat(layers, 1)
+
+
+def _ids_and_added(
+    ids: torch.Tensor, real: torch.Tensor, added: torch.Tensor
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
+    return ids[real].cpu().numpy(), added[real].cpu().numpy()
+
+
+def mean_states(
+    reader: VariantReader, variants: tuple[str, ...], batches: Batches, pad_id: int, device: str
+) -> tuple[Means, int]:
+    """Return each layer's mean state under every variant and `default`, `[layers, width]`, and of how many texts.
+
+    Texts with a state that is not finite, and those that a variant has no positions for, are left out.
+
+    Args:
+        reader: the model.
+        variants: beside `default`.
+        batches: the texts.
+        pad_id: token that fills up.
+        device: the model's.
+    """
+    sums: dict[str, torch.Tensor] = {}
+    counts = dict.fromkeys((DEFAULT, *variants), 0)
+    scored = 0
+    for sent_ids, batch in batches:
+        ids, real, _ = pad(batch, pad_id, torch.device(device))
+        texts = Batch.of(sent_ids, ids, real)
+        for name in counts:
+            states = reader.read(texts, name)
+            stacked = torch.stack(states.layers)
+            good = states.measured.clone()
+            good[texts.owner[~torch.isfinite(stacked).all(2).all(0)]] = False
+            there = good[texts.owner]
+            total = stacked[:, there].double().sum(1)
+            sums[name] = sums[name] + total if name in sums else total
+            counts[name] += int(there.sum())
+            scored += int(good.sum()) if name == DEFAULT else 0
+    return {name: (sums[name] / max(n, 1)).float().cpu().numpy() for name, n in counts.items()}, scored

@@ -1,0 +1,137 @@
+"""The published positions tables, from the merged totals."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import torch
+
+from ops.mixing.token_classes import CLASSES
+from ops.model.load import ModelFacts
+from ops.positions.compare import EDGES, GAUSSIAN_PAIR, RANDOM_PAIR, SAME_TOKEN, gaussian_cosines
+from ops.positions.reader import INPUT_VALUES
+from ops.positions.sums import CLASS, INPUT, LOSS, PAIR, POSITION, TEXT, Sums, Totals, all_groups
+from ops.positions.variants import DEFAULT, VARIANTS
+from ops.reducers.token_moments import TokenMoments
+from ops.schema import TABLES, schema
+
+Rows = list[dict[str, Any]]
+_MOST_LOSS = 88.0  # whose exp a float32 still holds
+
+
+def similarity_rows(totals: Totals, facts: ModelFacts, seed: int) -> pa.Table:
+    """Return `positions/similarity`: every layer and variant with each thing that it is compared with.
+
+    The Gaussian reference is the same for every layer and variant: it stands with each, so that a row of the table
+    always finds it.
+    """
+    edges = EDGES.numpy()
+    gaussian = Sums()
+    cosines = gaussian_cosines(facts.width, seed)
+    gaussian.add(PAIR, DEFAULT, torch.zeros(len(cosines), dtype=torch.int64), cosines, 1)
+    gaussian.count(PAIR, DEFAULT, cosines)
+    random = gaussian.result()
+    rows: Rows = []
+    for variant in totals.variants(PAIR, VARIANTS):
+        for kind, references in ((CLASS, SAME_TOKEN), (PAIR, RANDOM_PAIR)):
+            if (kind, variant) not in totals.moments:
+                continue
+            whole = all_groups(totals.moments[kind, variant])
+            if not len(whole.ids):
+                continue
+            counts = totals.counts[kind, variant]
+            for column in range(whole.mean.shape[1]):
+                layer, reference = divmod(column, len(references))
+                row = _moments(facts, layer + 1, variant, references[reference], whole, 0, column)
+                rows.append({**row, "histogram_edges": edges, "histogram_counts": counts[column]})
+        for layer in range(1, facts.layers + 1):
+            row = _moments(facts, layer, variant, GAUSSIAN_PAIR, random.moments[PAIR, DEFAULT], 0, 0)
+            rows.append({**row, "histogram_edges": edges, "histogram_counts": random.counts[PAIR, DEFAULT][0]})
+    return _sorted("positions/similarity", rows)
+
+
+def class_rows(totals: Totals, facts: ModelFacts) -> pa.Table:
+    """Return `positions/by_class`; a class that no token has, has no row."""
+    return _grouped("positions/by_class", CLASS, "token_class", lambda group: CLASSES[group], totals, facts)
+
+
+def position_rows(totals: Totals, facts: ModelFacts) -> pa.Table:
+    """Return `positions/by_position`."""
+    return _grouped("positions/by_position", POSITION, "position", lambda group: group, totals, facts)
+
+
+def perplexity_rows(totals: Totals, facts: ModelFacts) -> pa.Table:
+    """Return `positions/perplexity`, without rows for an encoder."""
+    rows: Rows = []
+    for variant in totals.variants(LOSS, VARIANTS):
+        texts, tokens = totals.moments[TEXT, variant], all_groups(totals.moments[LOSS, variant])
+        if len(texts.ids):
+            whole = {"mean": texts.mean[0, 0], "corpus": _exp(tokens.mean[0, 0]), "token_mean": tokens.mean[0, 1]}
+            found = {"n": int(texts.count[0]), **whole}
+            rows.append({"model": facts.name, "variant": variant, **found})
+    return _sorted("positions/perplexity", rows)
+
+
+def perplexity_position_rows(totals: Totals, facts: ModelFacts) -> pa.Table:
+    """Return `positions/perplexity_by_position`, without rows for an encoder."""
+    rows: Rows = []
+    for variant in totals.variants(LOSS, VARIANTS):
+        found = totals.moments[LOSS, variant]
+        std = found.std[:, 0]
+        for i, position in enumerate(found.ids.tolist()):
+            loss = float(found.mean[i, 0])
+            own = {"loss": loss, "loss_std": std[i], "perplexity": _exp(loss)}
+            rows.append(
+                {"model": facts.name, "variant": variant, "position": position, "n": int(found.count[i]), **own}
+            )
+    return _sorted("positions/perplexity_by_position", rows)
+
+
+def norm_rows(totals: Totals, facts: ModelFacts, norms: npt.NDArray[np.float32]) -> pa.Table:
+    """Return `positions/norms`: every position of the model's table, with the corpus's tokens where there are any."""
+    found = totals.moments.get((INPUT, DEFAULT), TokenMoments.empty(len(INPUT_VALUES)))
+    place = {position: i for i, position in enumerate(found.ids.tolist())}
+    rows: Rows = []
+    for position, norm in enumerate(norms.tolist()):
+        i = place.get(position)
+        values = [None] * len(INPUT_VALUES) if i is None else found.mean[i].tolist()
+        own = dict(zip(INPUT_VALUES, values, strict=True))
+        n = 0 if i is None else int(found.count[i])
+        rows.append({"model": facts.name, "position": position, "norm": norm, "n": n, **own})
+    return _sorted("positions/norms", rows)
+
+
+def _grouped(table: str, kind: str, column: str, name: Any, totals: Totals, facts: ModelFacts) -> pa.Table:
+    rows: Rows = []
+    for variant in totals.variants(kind, VARIANTS):
+        moments = totals.moments[kind, variant]
+        for i, group in enumerate(moments.ids.tolist()):
+            for place in range(moments.mean.shape[1]):
+                layer, reference = divmod(place, len(SAME_TOKEN))
+                row = _moments(facts, layer + 1, variant, SAME_TOKEN[reference], moments, i, place)
+                rows.append({**row, column: name(group)})
+    return _sorted(table, rows)
+
+
+def _moments(
+    facts: ModelFacts, layer: int, variant: str, reference: str, moments: TokenMoments, group: int, column: int
+) -> dict[str, Any]:
+    return {
+        "model": facts.name,
+        "layer": layer,
+        "variant": variant,
+        "reference": reference,
+        "n": int(moments.count[group]),
+        "mean": float(moments.mean[group, column]),
+        "std": float(np.sqrt(moments.m2[group, column] / moments.count[group])),
+    }
+
+
+def _exp(loss: float) -> float:
+    return float(np.exp(min(loss, _MOST_LOSS)))
+
+
+def _sorted(table: str, rows: Rows) -> pa.Table:
+    rows.sort(key=lambda row: tuple(row[name] for name in TABLES[table].order))
+    return pa.Table.from_pylist(rows, schema(table))

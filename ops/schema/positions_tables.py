@@ -1,0 +1,107 @@
+"""The tables of the side job positions."""
+
+import pyarrow as pa
+
+from ops.schema.columns import FLOAT32, INT32, INT64, LAYER, STRING, Column, TableSpec
+
+_MODEL = Column("model", STRING, "model as it was named")
+_VARIANT = Column("variant", STRING, "`default`, `none`, `shuffled`, ...: what became of the positions")
+_REFERENCE = Column(
+    "reference",
+    STRING,
+    "`default`: the same token's default state; `default_centred`: the mean states taken away; `random_pair`, "
+    "`random_pair_centred`: another text's token; `gaussian`: two random vectors",
+)
+_POSITION = Column("position", INT32, "place in the text, 0 the first token")
+_COSINES = (
+    Column("n", INT64, "cosines"),
+    Column("mean", FLOAT32, "their mean"),
+    Column("std", FLOAT32, "their standard deviation (ddof 0)"),
+)
+_SAME = Column("reference", STRING, "`default` or `default_centred`, as in positions/similarity")
+
+POSITIONS_TABLES: dict[str, TableSpec] = {
+    "positions/similarity": TableSpec(
+        "a layer, variant and what its states are compared with",
+        (
+            _MODEL,
+            LAYER,
+            _VARIANT,
+            _REFERENCE,
+            *_COSINES,
+            Column("histogram_edges", pa.list_(FLOAT32), "the m - 1 inner edges, strictly ascending"),
+            Column("histogram_counts", pa.list_(INT64), "m counts; bin i holds edge[i-1] <= cosine < edge[i]"),
+        ),
+        ("model", "layer", "variant", "reference"),
+    ),
+    "positions/by_class": TableSpec(
+        "a layer, variant, reference and token class",
+        (
+            _MODEL,
+            LAYER,
+            _VARIANT,
+            _SAME,
+            Column("token_class", STRING, "`cls`, `sep`, `mask`, `punct` (period or comma), `other`"),
+            *_COSINES,
+        ),
+        ("model", "layer", "variant", "reference", "token_class"),
+    ),
+    "positions/by_position": TableSpec(
+        "a layer, variant, reference and position in the text",
+        (_MODEL, LAYER, _VARIANT, _SAME, _POSITION, *_COSINES),
+        ("model", "layer", "variant", "reference", "position"),
+    ),
+    "positions/perplexity": TableSpec(
+        "a variant (decoders)",
+        (
+            _MODEL,
+            _VARIANT,
+            Column("n", INT64, "texts"),
+            Column("mean", FLOAT32, "mean of the texts' perplexities"),
+            Column("corpus", FLOAT32, "exp of the mean loss over all predicted tokens"),
+            Column("token_mean", FLOAT32, "mean of 1/p over all predicted tokens"),
+        ),
+        ("model", "variant"),
+    ),
+    "positions/perplexity_by_position": TableSpec(
+        "a variant and position in the text (decoders)",
+        (
+            _MODEL,
+            _VARIANT,
+            Column("position", INT32, "place of the predicted token in the text, 0 the first token"),
+            Column("n", INT64, "predicted tokens"),
+            Column("loss", FLOAT32, "mean of -log p, in nats"),
+            Column("loss_std", FLOAT32, "its standard deviation (ddof 0)"),
+            Column("perplexity", FLOAT32, "exp of the mean loss"),
+        ),
+        ("model", "variant", "position"),
+    ),
+    "positions/norms": TableSpec(
+        "a position",
+        (
+            _MODEL,
+            _POSITION,
+            Column("norm", FLOAT32, "Euclidean norm of its embedding"),
+            Column("n", INT64, "tokens of the corpus at this position"),
+            Column("input_norm", FLOAT32, "mean norm of the sum of all embeddings, before any LayerNorm", True),
+            Column("ratio", FLOAT32, "mean of the position embedding's norm over the sum's", True),
+            Column("share", FLOAT32, "mean part of the sum's squared norm that is the position embedding's", True),
+        ),
+        ("model", "position"),
+    ),
+    "positions/labels": TableSpec(
+        "what a classifier of the label sees (with --label)",
+        (
+            _MODEL,
+            Column("label", STRING, "column that is predicted"),
+            Column("features", STRING, "a variant: mean state of the last layer; `tokens`: a bag of them; `majority`"),
+            Column("n_train", INT64, "texts that it was fitted to"),
+            Column("n", INT64, "texts of other documents that it was tried on"),
+            Column("classes", INT32, "distinct labels"),
+            Column("accuracy", FLOAT32, "share of these whose label it gives"),
+            Column("low", FLOAT32, "lower end of the 95 % interval, documents drawn again"),
+            Column("high", FLOAT32, "its upper end"),
+        ),
+        ("model", "label", "features"),
+    ),
+}

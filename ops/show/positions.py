@@ -1,0 +1,56 @@
+"""What positions do in a model as text: the main table of `jobs.positions`."""
+
+from typing import Any
+
+from ops.show.text import number
+
+Rows = list[dict[str, Any]]
+COLUMNS = ("default", "default_centred", "random_pair", "random_pair_centred", "gaussian")
+HEADINGS = ("default", "centred", "random", "centred", "gaussian")
+
+
+def lay_out_positions(similarity: Rows, perplexity: Rows, labels: Rows, order: list[str]) -> str:
+    """Return the main table as text: cosines by variant and layer, then perplexities and accuracies.
+
+    Args:
+        similarity, perplexity, labels: the rows of `positions/similarity`, `positions/perplexity` and
+            `positions/labels`; none of the last two where the model is an encoder, or no label was asked for.
+        order: the variants, in the order to list them.
+    """
+    found = {(r["variant"], r["layer"], r["reference"]): r for r in similarity}
+    layers = sorted({r["layer"] for r in similarity})
+    there = [v for v in order if any((v, layers[-1], c) in found for c in COLUMNS)]
+    width = max(len(v) for v in there) + 2
+    model = similarity[0]["model"]
+    lines = [
+        f"{model}: mean cosine of a token's state under each variant with a reference",
+        "",
+        f"{'':<{width}}{'':>6}{'same token':>20}{'token of another text':>23}{'':>10}",
+        f"{'variant':<{width}}{'layer':>6}" + "".join(f"{h:>10}" for h in HEADINGS) + f"{'tokens':>12}",
+    ]
+    for variant in there:
+        for layer in layers:
+            own = [found.get((variant, layer, c)) for c in COLUMNS]
+            if own[0] is None and variant != "default":
+                continue
+            values = "".join(f"{'-':>10}" if r is None else number(r["mean"], 10, 4) for r in own)
+            n = own[0]["n"] if own[0] else 0
+            lines.append(f"{variant:<{width}}{layer:>6}{values}{n or '-':>12{',' if n else ''}}")
+    lines += [
+        "",
+        "default: the same token as the model computes it. centred: mean states taken away first, since all states of",
+        "a model have a direction in common. gaussian: two random vectors of the model's width.",
+    ]
+    if perplexity:
+        rows = {r["variant"]: r for r in perplexity}
+        lines += ["", f"{'perplexity':<{width}}{'all tokens':>14}{'mean of texts':>16}{'mean of 1/p':>16}{'texts':>10}"]
+        for variant in (v for v in order if v in rows):
+            r = rows[variant]
+            values = "".join(f"{r[c]:>{w},.4g}" for c, w in (("corpus", 14), ("mean", 16), ("token_mean", 16)))
+            lines.append(f"{variant:<{width}}{values}{r['n']:>10,}")
+    if labels:
+        lines += ["", f"accuracy of a linear classifier of {labels[0]['label']}, {labels[0]['n']:,} texts held out"]
+        for r in sorted(labels, key=lambda row: -row["accuracy"]):
+            interval = f"({r['low'] * 100:.1f} to {r['high'] * 100:.1f})"
+            lines.append(f"{r['features']:<{width}}{r['accuracy'] * 100:>10.1f} %  {interval}")
+    return "\n".join(lines)

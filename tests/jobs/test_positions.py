@@ -1,0 +1,204 @@
+"""The job `positions`: the same tables however it ran, what a plain computation gives, and wrong calls."""
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow.parquet as pq
+import pytest
+import torch
+from transformers import AutoModel, LlamaConfig
+
+from jobs import positions, show
+from jobs.positions import PositionsConfig
+from jobs.show import ShowConfig
+from jobs.stage.layout import shard_file
+from jobs.stage.record import Run
+from jobs.steps.positions import PositionsArgs, PositionsWorker, prepare_shard
+from ops.errors import InputError
+from ops.model.load import read_facts
+from ops.model.tokenizer import Tokenizer
+from ops.positions.encode import Encoding
+from ops.positions.variants import DECODER_DEFAULTS
+from ops.storage.store import Store
+from tests.jobs.conftest import positions_config as config
+
+TABLES = tuple(
+    f"positions/{name}"
+    for name in ("similarity", "by_class", "by_position", "perplexity", "perplexity_by_position", "norms", "labels")
+)
+
+
+@pytest.fixture
+def whole(positions_run: tuple[Path, Path]) -> Path:
+    return positions_run[0]
+
+
+@pytest.fixture
+def model(positions_run: tuple[Path, Path]) -> Path:
+    return positions_run[1]
+
+
+def same(a: Path, b: Path) -> bool:
+    return all(pq.read_table(a / t).equals(pq.read_table(b / t)) for t in TABLES)
+
+
+def unfinished(out: Path) -> None:
+    """Make a finished run look as if it had been killed before its tables were whole."""
+    record = json.loads((out / "run.json").read_text())
+    record["stages"]["positions"]["complete"] = False
+    (out / "run.json").write_text(json.dumps(record))
+
+
+def test_tables_and_counts_add_up(whole: Path) -> None:
+    counts = Run(str(whole)).require("positions")["counts"]
+    corpus = pq.read_table(whole / "corpus")
+    assert counts["scored"] == corpus.num_rows == 160
+    assert (counts["unscored"], counts["unpredicted"]) == (0, 0)
+    assert counts["truncated"] > 0
+    tokens = sum(corpus["n_tokens"].to_pylist())
+    assert counts["tokens"] == tokens
+    read = f"read_parquet('{whole}/positions/%s/*.parquet')"
+    found = duckdb.sql(
+        f"select variant, n from {read % 'similarity'} where layer = 2 and reference = 'default'"
+    ).fetchall()
+    assert dict(found) == dict.fromkeys(DECODER_DEFAULTS, tokens)
+    for table, groups in (("by_class", "token_class"), ("by_position", "position")):
+        rows = duckdb.sql(
+            f"""select s.n, s.mean, sum(g.n), sum(g.n * g.mean) / sum(g.n), count(distinct {groups}),
+            layer, variant, reference
+            from {read % "similarity"} s join {read % table} g using (layer, variant, reference) group by all"""
+        ).fetchall()
+        assert len(rows) == 2 * len(DECODER_DEFAULTS) * 2
+        for n, mean, n_groups, mean_groups, several, *_ in rows:
+            assert n == n_groups
+            assert mean == pytest.approx(mean_groups, abs=1e-6)
+            assert several > 3
+    by_position = duckdb.sql(
+        f"""select p.variant, corpus, exp(sum(b.n * loss) / sum(b.n)), sum(b.n), p.n
+        from {read % "perplexity"} p join {read % "perplexity_by_position"} b using (variant) group by all"""
+    ).fetchall()
+    assert {row[0] for row in by_position} == {"default", *DECODER_DEFAULTS}
+    for _, corpus_ppl, from_positions, predicted, texts in by_position:
+        assert corpus_ppl == pytest.approx(from_positions, rel=1e-5)
+        assert (predicted, texts) == (tokens - 160, 160)
+    same_mask = [
+        [row[c] for row in pq.read_table(whole / "positions/perplexity").to_pylist() if row["variant"] == name]
+        for name in ("none_additive_linear", "none_self_only")
+        for c in ("corpus", "mean", "token_mean")
+    ]
+    assert same_mask[:3] == same_mask[3:]
+    labels = {row["features"] for row in pq.read_table(whole / "positions/labels").to_pylist()}
+    assert labels == {"default", *DECODER_DEFAULTS, "tokens", "majority"}
+    for name in counts["figures"]:
+        assert (whole / name).stat().st_size > 8_000
+    assert len(counts["figures"]) == 12
+
+
+def test_show_prints_the_main_table(whole: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    show.run(ShowConfig(out=str(whole), positions=True))
+    said = capsys.readouterr().out
+    assert "none_multiplicative_linear_raw" in said
+    (row,) = duckdb.sql(
+        f"""select mean from '{whole}/positions/similarity/*.parquet'
+        where variant = 'none' and layer = 2 and reference = 'default'"""
+    ).fetchall()
+    (line,) = (words for words in map(str.split, said.splitlines()) if words[:2] == ["none", "2"])
+    assert line[2] == f"{row[0]:.4f}"
+    assert "accuracy of a linear classifier of topic" in said
+    with pytest.raises(InputError, match="--positions with --neuron: --positions prints a table of variants"):
+        show.run(ShowConfig(out=str(whole), positions=True, neuron="1:0"))
+
+
+def test_lost_partials_and_one_worker_give_the_same_bits(
+    tmp_path: Path, whole: Path, source: Path, model: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "copy"
+    shutil.copytree(whole, out)
+    partials = sorted((out / "_partials" / "positions").glob("shard-*.parquet"))
+    for path in partials[::2]:
+        path.unlink()
+    partials[1].write_bytes(partials[1].read_bytes()[:-30])
+    unfinished(out)
+    shutil.rmtree(out / "positions")
+    positions.run(config(out, source, model, workers=1))
+    left = len(partials) - len(partials[::2]) - 1
+    said = capsys.readouterr().err
+    assert f"{left} of {len(partials)} shards were done before" in said
+    assert "left alone" not in said
+    assert same(out, whole)
+    assert not (out / "_partials" / "positions").exists()
+
+
+def test_an_encoder_equals_a_plain_computation(
+    tmp_path: Path, shared_ray: None, source: Path, make_model: Callable[..., Path], small_bert: Any
+) -> None:
+    folder = make_model(small_bert)
+    out = tmp_path / "run"
+    options = {"variants": "none,constant", "label": None, "shard_size": 400, "workers": 1, "answer_column": "topic"}
+    positions.run(config(out, source, folder, **options))
+    facts = read_facts(str(folder))
+    corpus = pq.read_table(out / "corpus").to_pylist()
+    encoded = Tokenizer(facts).encode([f"{row['text']} {row['meta']['topic']}" for row in corpus])
+    plain, without = AutoModel.from_pretrained(folder).eval(), AutoModel.from_pretrained(folder).eval()
+    with torch.no_grad():
+        without.embeddings.position_embeddings.weight.zero_()
+        cosines = [
+            torch.cosine_similarity(plain(ids).last_hidden_state[0], without(ids).last_hidden_state[0], dim=-1)
+            for ids in (torch.tensor([t.ids]) for t in encoded)
+        ]
+    every = torch.cat(cosines)
+    ((mean, n),) = duckdb.sql(
+        f"""select mean, n from '{out}/positions/similarity/*.parquet'
+        where layer = 2 and variant = 'none' and reference = 'default'"""
+    ).fetchall()
+    assert n == len(every)
+    assert mean == pytest.approx(float(every.mean()), abs=1e-5)
+    assert not (out / "positions/perplexity").exists()
+    assert not (out / "positions/labels").exists()
+    variants = duckdb.sql(f"select distinct variant from '{out}/positions/by_class/*.parquet' order by 1").fetchall()
+    assert variants == [("constant",), ("none",)]
+
+
+def test_reading_apart_as_with_gpus_gives_the_same_partial_files(whole: Path, model: Path, tmp_path: Path) -> None:
+    out = tmp_path / "copy"
+    shutil.copytree(whole, out)
+    entry = Run(str(out)).require("positions")
+    args = PositionsArgs(
+        Store(str(out)), read_facts(str(model)), entry["fingerprint"], "cpu", "float32", 1, 512, 0, DECODER_DEFAULTS,
+        16, Encoding(), None,
+    )  # fmt: skip
+    path = out / shard_file("positions", 3).path
+    before = pq.read_table(path)
+
+    sample = sorted({row["key"] for row in before.to_pylist() if row["kind"] == "feature"})
+    item = {"shard": 3, "span": [60, 80], "parts": [3], "sample": sample}
+    assert sample
+    path.unlink()
+    PositionsWorker(args)(item, prepare_shard(item, args))
+    assert pq.read_table(path).equals(before)
+
+
+def test_what_does_not_fit_is_refused(
+    tmp_path: Path, whole: Path, source: Path, model: Path, make_model: Callable[..., Path]
+) -> None:
+    own = {"out": str(whole), "model": str(model), "workers": 2, "token_budget": 512}
+    for change in ({"variants": "none"}, {"shift": 3}, {"max_tokens": 12}, {"answer_column": "n"}, {"seed": 1}):
+        (name,) = change
+        with pytest.raises(InputError, match=rf"{name} \(was .*--redo"):
+            positions.run(PositionsConfig.model_validate({**own, "label": "topic", **change}))
+    with pytest.raises(InputError, match="--label mood: the corpus has no such column; it has n, topic"):
+        positions.run(PositionsConfig.model_validate({**own, "label": "mood"}))
+    with pytest.raises(InputError, match="--answer-column reply: the corpus has no such column"):
+        positions.run(PositionsConfig.model_validate({**own, "answer_column": "reply"}))
+    out = tmp_path / "run"
+    with pytest.raises(InputError, match=r"--max-tokens 41: .* takes 40 tokens at most"):
+        positions.run(config(out, source, model, max_tokens=41))
+    sizes = {"hidden_size": 12, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 20}
+    llama = make_model(LlamaConfig(vocab_size=30522, **sizes))
+    with pytest.raises(InputError, match=f"--model {llama}: is a llama, which is not known to add learned position"):
+        positions.run(config(out, source, llama))
+    assert not out.exists()

@@ -1,0 +1,38 @@
+"""The main table of positions as text."""
+
+from ops.show.positions import lay_out_positions
+
+
+def row(variant: str, layer: int, reference: str, mean: float, n: int = 1_234) -> dict[str, object]:
+    return {"model": "m", "variant": variant, "layer": layer, "reference": reference, "mean": mean, "n": n}
+
+
+def test_a_line_has_its_variant_s_references() -> None:
+    similarity = [
+        row("none", 2, "default", 0.77025),
+        row("none", 2, "default_centred", 0.5),
+        row("none", 2, "random_pair", 0.25, 99),
+        row("none", 2, "gaussian", -0.00125),
+        row("default", 2, "random_pair", 0.3),
+    ]
+    perplexity = [{"variant": "none", "corpus": 712_014.0, "mean": 5.0, "token_mean": 6.0, "n": 817}]
+    labels = [
+        {"label": "mood", "features": f, "accuracy": a, "low": 0.1, "high": 0.9, "n": 30}
+        for f, a in (("tokens", 0.25), ("none", 0.5))
+    ]
+    said = lay_out_positions(similarity, perplexity, labels, ["default", "none"])
+    lines = [line.split() for line in said.splitlines()]
+    assert ["none", "2", "0.7702", "0.5000", "0.2500", "-", "-0.0013", "1,234"] in lines
+    assert ["default", "2", "-", "-", "0.3000", "-", "-", "-"] in lines
+    assert ["none", "7.12e+05", "5", "6", "817"] in lines
+    assert lines[-2:] == [
+        ["none", "50.0", "%", "(10.0", "to", "90.0)"],
+        ["tokens", "25.0", "%", "(10.0", "to", "90.0)"],
+    ]
+    assert all(len(line) <= 120 for line in said.splitlines())
+
+
+def test_an_encoder_has_neither_perplexities_nor_labels() -> None:
+    said = lay_out_positions([row("none", 1, "default", 0.5)], [], [], ["default", "none"])
+    assert "perplexity" not in said
+    assert "accuracy" not in said
