@@ -37,7 +37,7 @@ small: venv
 	$(BIN)/python -m jobs.run --out $(SMALL) --preset small --model sample --corpus pydocs --limit 5000
 	@$(BIN)/python -m jobs.show --out $(SMALL) --neuron 4:128
 	@echo
-	@echo "The tables lie in $(SMALL)/ as Parquet: topk/ neurons/ activations/ sentences/ patterns/ profiles/ means/ corpus/"
+	@echo "The tables lie in $(SMALL)/ as Parquet: topk/ neurons/ sentences/ patterns/ profiles/ means/ peaks/ corpus/"
 	@echo "Another neuron: $(BIN)/python -m jobs.show --out $(SMALL) --neuron LAYER:UNIT [--pole bottom]"
 
 test: venv-test

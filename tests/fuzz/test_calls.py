@@ -18,6 +18,7 @@ from jobs.run import RunConfig
 from jobs.show import ShowConfig
 from jobs.stage.command_line import main
 from jobs.stage.config import Config
+from jobs.tokens import TokensConfig
 from jobs.topk import TopkConfig
 
 JOBS = {
@@ -25,6 +26,7 @@ JOBS = {
     "topk": TopkConfig,
     "annotate": AnnotateConfig,
     "mine": MineConfig,
+    "tokens": TokensConfig,
     "run": RunConfig,
     "psi": PsiConfig,
     "mixing": MixingConfig,

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from jobs import annotate, ingest, mine, mixing, psi, run, topk
+from jobs import annotate, ingest, mine, mixing, psi, run, tokens, topk
 from jobs.annotate import AnnotateConfig
 from jobs.engine.item import Item
 from jobs.ingest import IngestConfig
@@ -21,6 +21,7 @@ from jobs.run import RunConfig
 from jobs.stage.config import INGEST_ONLY, StageConfig
 from jobs.stage.dry_run import size
 from jobs.stage.layout import STAGES
+from jobs.tokens import TokensConfig
 from jobs.topk import TopkConfig
 from ops.errors import InputError
 from tests.conftest import ROOT
@@ -30,6 +31,7 @@ JOBS: dict[str, tuple[Any, type[StageConfig]]] = {
     "topk": (topk, TopkConfig),
     "annotate": (annotate, AnnotateConfig),
     "mine": (mine, MineConfig),
+    "tokens": (tokens, TokensConfig),
     "mixing": (mixing, MixingConfig),
     "psi": (psi, PsiConfig),
     "run": (run, RunConfig),
@@ -61,7 +63,7 @@ class InProcess:
 def engine(monkeypatch: pytest.MonkeyPatch) -> InProcess:
     made = InProcess()
     monkeypatch.setattr("jobs.stage.step.fan_out", made)
-    for place in ("ingest", "corpus_pass", "annotate"):
+    for place in ("ingest", "corpus_pass", "annotate", "tokens"):
         monkeypatch.setattr(f"jobs.plans.{place}.TIMED_S", 0.1)
     return made
 
@@ -131,7 +133,7 @@ EXPECTED = {
     "topk": ["ingest", "topk"],
     "mixing": ["ingest", "mixing"],
     "psi": ["psi", "ingest", "psi/contextual"],
-    "run": ["ingest", "topk", "annotate", "mine"],
+    "run": ["ingest", "topk", "annotate", "mine", "tokens"],
 }
 
 

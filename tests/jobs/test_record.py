@@ -50,8 +50,8 @@ def no_beats(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_follows_from_what_is_followed_to_the_end() -> None:
     assert stages_read("mine") == ["ingest", "topk", "annotate"]
     assert stages_read("psi") == []
-    assert stages_after("ingest") == ["topk", "annotate", "mine", "psi/contextual", "mixing"]
-    assert stages_after("topk") == ["annotate", "mine"]
+    assert stages_after("ingest") == ["topk", "annotate", "mine", "tokens", "psi/contextual", "mixing"]
+    assert stages_after("topk") == ["annotate", "mine", "tokens"]
     assert stages_after("psi") == []
 
 
@@ -103,7 +103,7 @@ def test_the_static_part_of_psi_leaves_what_the_contextual_part_has_under_way(tm
 
 
 def test_a_new_corpus_takes_all_that_follows_from_the_old_one_with_it(tmp_path: Path) -> None:
-    begun(tmp_path, "ingest", "topk", "annotate", "mine", "psi", "psi/contextual", "mixing")
+    begun(tmp_path, "ingest", "topk", "annotate", "mine", "tokens", "psi", "psi/contextual", "mixing")
     do(tmp_path, "ingest", {"seed": 1}, redo=True)
     assert [name for name in STAGES if Run(str(tmp_path)).stage(name)] == ["ingest", "psi"]
     assert tables(tmp_path) == ["corpus/part-00000.parquet", "psi/vocabulary/part-00000.parquet"]

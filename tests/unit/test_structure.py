@@ -23,6 +23,7 @@ FLOORS = {
         {"sources", "patterns", "english", "topk", "mixing"},
         {"corpus", "sentences", "psi"},
         {"mine", "show", "estimate"},
+        {"tokens"},
     ),
     "jobs": ({"engine"}, {"stage"}, {"steps"}, {"plans"}, {"what a user types"}),
 }
