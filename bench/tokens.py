@@ -3,10 +3,10 @@
     python -m bench tokens
 
 The same sentences, with as many winners as a run of that many sentences gives each, go through the plain model, and
-through all that `jobs.tokens` does with them: tokens with their spans, words, the pass with its hooks, peaks, the partial
-file, and the tables. Times are the process's own (user and system, one thread). Sentences come from the Parquet
-files of the folder corpora/ below ATLAS_TEST_DATA where that is set, else from docstrings. Exit status 1 where a pooled
-value differs or the target is missed.
+through all that `jobs.tokens` does with them: tokens with their spans, words, the pass with its hooks, peaks, the
+partial file, and the tables. Times are the process's own (user and system, one thread). Sentences come from the
+Parquet files of the folder corpora/ below ATLAS_TEST_DATA where that is set, else from docstrings. Exit status 1 where
+a pooled value differs or the target is missed.
 """
 
 import argparse
