@@ -46,6 +46,7 @@ STAGES: dict[str, StageFacts] = {
         ("ingest",),
         f"{PARTIALS}/mixing",
     ),
+    "report": StageFacts(("report", "report/neurons"), ("topk", "annotate", "mine"), f"{PARTIALS}/report"),
 }
 
 

@@ -89,7 +89,7 @@ def _matched_leaves(tree: str | None, pattern: str, collapse: bool) -> list[int]
     """Return the words below those nodes of the first match that the pattern does not go below."""
     if tree is None:
         return None
-    root, wanted = read(tree), _read_pattern(pattern)
+    root, wanted = read(tree), read_pattern(pattern)
     number = _number_leaves(root)
     if collapse and root.label == ROOT:
         root.children = [c for child in root.children for c in (child.children if child.label == "S" else [child])]
@@ -103,7 +103,8 @@ def _matched_leaves(tree: str | None, pattern: str, collapse: bool) -> list[int]
     return None
 
 
-def _read_pattern(text: str) -> Tree:
+def read_pattern(text: str) -> Tree:
+    """Return the tree that a subtree pattern is, such as `(NP (DT) (NN))`."""
     stack = [Tree("")]
     for piece in re.findall(r"[()]|[^\s()]+", text):
         if piece == "(":

@@ -14,6 +14,7 @@ from jobs.ingest import IngestConfig
 from jobs.mine import MineConfig
 from jobs.mixing import MixingConfig
 from jobs.psi import PsiConfig
+from jobs.report import ReportConfig
 from jobs.run import RunConfig
 from jobs.show import ShowConfig
 from jobs.stage.command_line import main
@@ -31,6 +32,7 @@ JOBS = {
     "psi": PsiConfig,
     "mixing": MixingConfig,
     "show": ShowConfig,
+    "report": ReportConfig,
 }
 FLAGS = sorted({f"--{name.replace('_', '-')}" for config in JOBS.values() for name in config.model_fields})
 ODD = [

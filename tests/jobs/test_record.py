@@ -50,8 +50,8 @@ def no_beats(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_follows_from_what_is_followed_to_the_end() -> None:
     assert stages_read("mine") == ["ingest", "topk", "annotate"]
     assert stages_read("psi") == []
-    assert stages_after("ingest") == ["topk", "annotate", "mine", "tokens", "psi/contextual", "mixing"]
-    assert stages_after("topk") == ["annotate", "mine", "tokens"]
+    assert stages_after("ingest") == ["topk", "annotate", "mine", "tokens", "psi/contextual", "mixing", "report"]
+    assert stages_after("topk") == ["annotate", "mine", "tokens", "report"]
     assert stages_after("psi") == []
 
 
@@ -286,7 +286,7 @@ def test_every_file_that_a_stage_has_under_way_is_known_as_ours(monkeypatch: pyt
         *(shard_file(stage, 7) for stage in STAGES), codes_file(4),
     ]  # fmt: skip
     paths = [*(output.path for output in outputs), bound_path(), selected_path(), vocabulary_path()]
-    for path in [*paths, part_name("psi/tokens", 0), "psi/figures/static_contextual.svg"]:
+    for path in [*paths, part_name("psi/tokens", 0), "psi/figures/static_contextual.svg", "report/neurons/11-309.html"]:
         name = path.rpartition("/")[2]
         assert is_ours(name), path
         assert is_ours(attempt_name(name)), path

@@ -23,7 +23,7 @@ FLOORS = {
         {"sources", "patterns", "english", "topk", "mixing"},
         {"corpus", "sentences", "psi"},
         {"mine", "show", "estimate"},
-        {"tokens"},
+        {"tokens", "report"},
     ),
     "jobs": ({"engine"}, {"stage"}, {"steps"}, {"plans"}, {"what a user types"}),
 }
