@@ -149,7 +149,7 @@ def test_a_stopped_job_goes_on_and_other_options_are_refused(
             yield worker(item, None)
 
     monkeypatch.setattr("jobs.stage.step.fan_out", few)
-    with pytest.raises(InputError, match=r"tokens was run with other options: top \(was 20, now 3\)"):
+    with pytest.raises(InputError, match=r"tokens was run with other options: top \(was 20, is 3\)"):
         tokens.run(TokensConfig(out=str(out), top=3))
     with pytest.raises(Stopped):
         tokens.run(TokensConfig(out=str(out), redo=True, workers=1))
