@@ -4,12 +4,13 @@ import numpy as np
 import torch
 
 from jobs.plans.corpus_pass import corpus_sample
-from jobs.plans.time import TIMED_S, by_workers, count, of_all, spread_seconds
+from jobs.plans.time import TIMED_S, by_workers, of_all, spread_seconds
 from jobs.stage.dry_run import DryRun, Plan
 from jobs.stage.layout import wanted_file
 from jobs.stage.placement import Placement
 from jobs.stage.step import Stage
 from jobs.steps.tokens import TokensArgs, read_step
+from ops.errors import counted
 from ops.estimate.selection import expected_selected
 from ops.estimate.timed_batches import Sentences, TimedBatches
 from ops.model.activations import Scorer
@@ -45,13 +46,13 @@ def plan_tokens(record: DryRun, stage: Stage, args: TokensArgs, place: Placement
     worker_s = None if timed is None else timed.seconds_for(selected) * missing / max(items, 1)
     basis = "nothing timed: no GPU is to be seen here"
     if timed is not None:
-        basis = f"timed {count(timed.sentences, 'sentence')} in {timed.seconds:.1f} s"
+        basis = f"timed {counted(timed.sentences, 'sentence')} in {timed.seconds:.1f} s"
     tokens_each = float(sample.n_tokens.mean())
     table = round(sets * k * tokens_each * TOKEN_BYTES + sets * PEAK_BYTES)
     plan = Plan(
         [
-            f"read {about}{count(selected, 'sentence')} token by token, {of_all(missing, items, 'shard')}",
-            f"write {about}{count(sets * k, 'winner')} of {sets:,} neurons and poles",
+            f"read {about}{counted(selected, 'sentence')} token by token, {of_all(missing, items, 'shard')}",
+            f"write {about}{counted(sets * k, 'winner')} of {sets:,} neurons and poles",
         ],
         None if worker_s is None else spread_seconds(record, missing, place.workers, worker_s),
         table,
