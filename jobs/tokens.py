@@ -6,7 +6,7 @@
 Writes token_activations/ and peaks/. Needs topk/ (jobs.topk) and sentences/ (jobs.annotate), and the model of the run;
 each sentence goes through it once. Site, pooling and arithmetic are those of topk.
 
-Expect: 1.10 times the processor time of the forward pass over these sentences (`python -m bench tokens --sentences 250`,
+Expect: 1.10 times the processor time of the forward pass over these sentences (`python -m bench tokens`, 250 of them,
 November 2026, one core shared with others), the start of the workers aside.
 """
 
