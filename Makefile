@@ -1,5 +1,5 @@
 # Every target sets up .venv by itself.
-#   make small        environment, then the whole job on 5,000 docstring sentences into runs/small
+#   make small        environment, then the whole job on 5,000 docstring sentences into runs/small, and its pages
 #   make test         all tests but the slow faults          make test-faults   those
 #   make check        ruff and mypy                          make bench         speed, as ratios
 # On Linux the plain package index gives PyTorch with CUDA (several GB). For the small CPU build:
@@ -37,7 +37,9 @@ small: venv
 	$(BIN)/python -m jobs.run --out $(SMALL) --preset small --model sample --corpus pydocs --limit 5000
 	@$(BIN)/python -m jobs.show --out $(SMALL) --neuron 4:128
 	@echo
-	@echo "The tables lie in $(SMALL)/ as Parquet: topk/ neurons/ activations/ sentences/ patterns/ profiles/ means/ corpus/"
+	@$(BIN)/python -m jobs.report --out $(SMALL)
+	@echo
+	@echo "The tables lie in $(SMALL)/ as Parquet: topk/ neurons/ sentences/ patterns/ profiles/ means/ peaks/ corpus/"
 	@echo "Another neuron: $(BIN)/python -m jobs.show --out $(SMALL) --neuron LAYER:UNIT [--pole bottom]"
 
 test: venv-test

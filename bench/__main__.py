@@ -18,6 +18,7 @@ NAMES = (
     "end_to_end",
     "plain_script",
     "scale",
+    "tokens",
 )
 GPU = "gpu"  # not among `all`: it needs one
 

@@ -1,4 +1,4 @@
-"""Run the whole main job: ingest, topk, annotate and mine in turn, skipping what is done.
+"""Run the whole main job: ingest, topk, annotate, mine and tokens in turn, skipping what is done.
 
     python -m jobs.run --out runs/docs --preset small --model sample --corpus pydocs --limit 5000
     ray job submit --working-dir . -- python -m jobs.run --out s3://bucket/run --preset paper --corpus 's3://bucket/*.parquet'
@@ -10,18 +10,26 @@ minute, mine and ingest most of the rest.
 """
 
 import sys
+from typing import ClassVar
 
-from jobs import annotate, ingest, mine, topk
+from pydantic import Field
+
+from jobs import annotate, ingest, mine, tokens, topk
 from jobs.annotate import AnnotateConfig
 from jobs.ingest import IngestConfig
 from jobs.mine import MineConfig
 from jobs.stage.command_line import main
 from jobs.stage.config import part_of
+from jobs.tokens import TokenOptions, TokensConfig
 from jobs.topk import TopkConfig
 
 
-class RunConfig(TopkConfig, AnnotateConfig, MineConfig):
+class RunConfig(TopkConfig, AnnotateConfig, MineConfig, TokenOptions):
     """Options of all stages."""
+
+    heading: ClassVar[tuple[int, str]] = TokenOptions.heading
+
+    no_tokens: bool = Field(False, description="leave out which token fires, a second pass over the first winners")
 
 
 def run(config: RunConfig) -> None:
@@ -40,6 +48,8 @@ def run(config: RunConfig) -> None:
         topk.do(part_of(config, TopkConfig, **again), record, facts, tokenizer)
         annotate.do(part_of(config, AnnotateConfig, redo=False), record)
         mine.do(part_of(config, MineConfig, redo=False), record)
+        if not config.no_tokens:
+            tokens.do(part_of(config, TokensConfig, redo=False), record)
     if not config.dry_run:
         print(f"{config.out}: done; look at a neuron with python -m jobs.show --out {config.out} --neuron 1:0")
 

@@ -144,6 +144,7 @@ def do(config: TopkConfig, record: "Run", facts: "ModelFacts", tokenizer: "Token
             print(f"topk: {path} is damaged ({why}): scoring it again", file=sys.stderr)
             store.delete(path)
     counts |= {"neurons": len(neurons), "layers": len(neurons.widths), "seconds": times.result()}
+    counts |= {"equal_lengths": args.alike}
     print(f"topk: {times}", file=sys.stderr)
     job.stage.finish(counts, {"model": describe(facts)})
 

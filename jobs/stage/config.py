@@ -87,7 +87,8 @@ class StageConfig(JobConfig):
     keep_partials: bool = Field(False, description="keep a finished stage's partial files")
 
 
-def _listed(value: object) -> object:
+def listed(value: object) -> object:
+    """Return one text as a list of one."""
     return (value,) if isinstance(value, str) else value
 
 
@@ -99,7 +100,7 @@ class CorpusConfig(StageConfig):
     model: str = Field(
         "sample", description="Hugging Face id, local directory, or sample (the packaged all-MiniLM-L6-v2)"
     )
-    corpus: Annotated[tuple[str, ...], BeforeValidator(_listed)] = Field(
+    corpus: Annotated[tuple[str, ...], BeforeValidator(listed)] = Field(
         (),
         description=f"pydocs, a preset ({' '.join(CORPORA)}), hf:ORG/NAME[:CONFIG][:SPLIT], or a path, glob or URI "
         "of .txt .csv .jsonl .parquet; NAME= in front; repeatable",
@@ -121,13 +122,12 @@ class CorpusConfig(StageConfig):
     )
 
 
-class CorpusPassConfig(CorpusConfig):
-    """Options of a job that runs the model over the corpus, and those of `ingest` for when --corpus is given."""
+class ModelPassConfig(StageConfig):
+    """Where a job that runs the model runs it."""
 
     heading: ClassVar[tuple[int, str]] = (20, "The model's pass over the corpus")
 
     device: Literal["auto", "cpu", "cuda"] = Field("auto", description="auto: the GPUs where there are any")
-    dtype: Literal["float32", "bfloat16", "float16"] = Field("float32", description="arithmetic of the forward pass")
     gpus: int | None = Field(
         None, ge=1, description="most GPUs, one a worker; none given: all of this machine, or what a cluster brings up"
     )
@@ -139,6 +139,14 @@ class CorpusPassConfig(CorpusConfig):
     )
     threads: int = Field(1, ge=1, description="threads of one worker on a CPU")
     token_budget: int | None = Field(None, ge=1, description="tokens of a batch, padding included; CPU 2048, GPU 32768")
+
+
+class CorpusPassConfig(CorpusConfig, ModelPassConfig):
+    """Options of a job that runs the model over the corpus, and those of `ingest` for when --corpus is given."""
+
+    heading: ClassVar[tuple[int, str]] = ModelPassConfig.heading
+
+    dtype: Literal["float32", "bfloat16", "float16"] = Field("float32", description="arithmetic of the forward pass")
 
 
 INGEST_ONLY = tuple(sorted(CorpusConfig.model_fields.keys() - StageConfig.model_fields.keys() - {"model"}))

@@ -34,6 +34,7 @@ STAGES: dict[str, StageFacts] = {
     "topk": StageFacts(("topk", "neurons", "activations", "unscored"), ("ingest",), f"{PARTIALS}/topk"),
     "annotate": StageFacts(("sentences", CODES), ("ingest", "topk"), f"{PARTIALS}/annotate"),
     "mine": StageFacts(("patterns", "profiles", "means", "scores"), ("topk", "annotate"), f"{PARTIALS}/mine"),
+    "tokens": StageFacts(("token_activations", "peaks"), ("topk", "annotate"), f"{PARTIALS}/tokens"),
     "psi": StageFacts(
         ("psi/vocabulary", "psi/tokens", "psi/clusters", "psi/agreement", "psi/figures"),
         (),
@@ -53,6 +54,7 @@ STAGES: dict[str, StageFacts] = {
         ("ingest",),
         f"{PARTIALS}/positions",
     ),
+    "report": StageFacts(("report", "report/neurons"), ("topk", "annotate", "mine"), f"{PARTIALS}/report"),
 }
 
 
@@ -188,6 +190,14 @@ def totals_file() -> Output:
 
 def _mine_file(stem: str, name: str) -> Output:
     return Output(f"{STAGES['mine'].partials}/{stem}.parquet", name)
+
+
+# tokens
+
+
+def wanted_file() -> Output:
+    """Return the file of the first winners of every neuron, by sentence."""
+    return Output(f"{STAGES['tokens'].partials}/wanted.parquet", "wanted")
 
 
 # psi

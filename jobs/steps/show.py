@@ -9,6 +9,7 @@ from ops.errors import InputError, one_line
 from ops.positions.variants import VARIANTS
 from ops.show.examples import matched_words, spans_of_words
 from ops.show.head import lay_out_head
+from ops.show.peaks import peak_word
 from ops.show.positions import lay_out_positions
 from ops.show.strongest import KINDS, avoided, preferred
 from ops.storage.store import Store
@@ -32,8 +33,9 @@ def read_neuron(record: Run, which: str, pole: str, rows: int, everything: bool)
     Returns:
         `layer`, `unit`, `pole`, `n_winners`; `neuron`, its row of neurons/ without the histogram; `score`, that of
         scores/ or None; `means`; `dataset`, the row of profiles/ of the data set that most winners are of, or None;
-        `winners`, the first of them; `prefers` by kind and `avoids` (see `ops.show.strongest`), the former with an
-        `example`: `sent_id`, `rank`, `text`, and the `spans` of its characters that match.
+        `winners`, the first of them, with their `peak` (`ops.show.peaks`) where `tokens` has run, else None; `peaks`,
+        the rows of peaks/ by rank, none without; `prefers` by kind and `avoids` (see `ops.show.strongest`), the
+        former with an `example`: `sent_id`, `rank`, `text`, and the `spans` of its characters that match.
 
     Raises:
         InputError: the tables are missing, or there is no such neuron.
@@ -63,6 +65,7 @@ def read_neuron(record: Run, which: str, pole: str, rows: int, everything: bool)
     for kind in KINDS:
         for row in prefers[kind][:rows]:
             row["example"] = example(row, sentences, options)
+    peaks, peak_of = read_peaks(record, own, sentences)
     datasets = [p for p in profiles if p["property"] == "dataset"]
     facts = {
         "layer": layer,
@@ -75,12 +78,28 @@ def read_neuron(record: Run, which: str, pole: str, rows: int, everything: bool)
         "dataset": max(datasets, key=lambda p: p["count"], default=None),
         "winners": [
             {name: s[name] for name in ("rank", "activation", "sent_id", "text", "dataset", "doc_id")}
+            | {"peak": peak_of.get(s["rank"])}
             for s in sentences[:rows]
         ],
+        "peaks": peaks,
         "prefers": prefers,
         "avoids": avoided(patterns, profiles),
     }
     return facts | ({"patterns": patterns, "profiles": profiles} if everything else {})
+
+
+def read_peaks(
+    record: Run, own: pc.Expression, sentences: list[dict[str, Any]]
+) -> tuple[list[dict[str, Any]], dict[int, dict[str, Any] | None]]:
+    """Return a neuron and pole's rows of peaks/, and the peak of each winner by rank; nothing where there are none."""
+    if not record.complete("tokens"):
+        return [], {}
+    record.check_files("tokens")
+    by_rank = {sentence["rank"]: sentence for sentence in sentences}
+    columns = ["rank", "pole", "starts", "ends", "activations"]
+    tokens = read_rows(record.store, "token_activations", own, columns)
+    peak_of = {t["rank"]: peak_word(t, by_rank[t["rank"]]) for t in tokens if t["rank"] in by_rank}
+    return read_rows(record.store, "peaks", own), peak_of
 
 
 def example(pattern: dict[str, Any], sentences: list[dict[str, Any]], options: dict[str, Any]) -> dict[str, Any] | None:

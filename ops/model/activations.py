@@ -1,5 +1,6 @@
 """One forward pass: sentences in, the pooled activation of every neuron out."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
@@ -8,7 +9,7 @@ from ops.model.batches import pad
 from ops.model.load import ModelFacts, load_model
 from ops.model.numerics import set_numerics
 from ops.model.pooling import Pooler
-from ops.model.sites import SiteReader
+from ops.model.sites import SiteReader, Take
 from ops.model.tokenizer import Tokens
 
 
@@ -49,6 +50,12 @@ class Scorer:
         counted = real & ~added if self.options.special_tokens == "exclude" else real
         pooler = Pooler(self.options.pool, counted)
         return self.reader.read({"input_ids": ids, "attention_mask": real.long()}, pooler)
+
+    @torch.inference_mode()
+    def read_tokens(self, batch: list[Tokens], takes: Sequence[Take]) -> list[torch.Tensor]:
+        """Return `takes[i](states)` for each layer i, the states of its tokens being `[sentences, tokens, units]`."""
+        ids, real, _ = pad(batch, self.pad_id, self.device)
+        return self.reader.read_each({"input_ids": ids, "attention_mask": real.long()}, takes)
 
     def widths(self) -> tuple[int, ...]:
         """Return the number of units of each layer at this site, by scoring one token."""

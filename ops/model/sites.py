@@ -1,6 +1,6 @@
 """Where in each layer a neuron's activation is read: hooks that take the states while the forward pass runs."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -39,6 +39,8 @@ _FEED_FORWARD_OUTPUT = (
     "fc2",
 )
 
+Take = Callable[[torch.Tensor], torch.Tensor]
+
 _WITHOUT_HOOKS = ("albert", "flaubert", "squeezebert", "xlm", "xlnet")
 
 
@@ -67,58 +69,61 @@ class SiteReader:
                 raise InputError(_unknown(model, site, "its layers do not stand in one list"))
             self._site_modules = [_find_module(model, layer, site) for layer in self._layer_modules]
 
-    def read(self, inputs: dict[str, torch.Tensor], take: Callable[[torch.Tensor], torch.Tensor]) -> list[torch.Tensor]:
+    def read(self, inputs: dict[str, torch.Tensor], take: Take) -> list[torch.Tensor]:
         """Run the model and return `take(states)` for each layer, the states being `[sentences, tokens, units]`.
 
         Where a model pads further by itself (Longformer, BigBird), those places are left out.
         """
+        return self.read_each(inputs, [take] * self.layers)
+
+    def read_each(self, inputs: dict[str, torch.Tensor], takes: Sequence[Take]) -> list[torch.Tensor]:
+        """Do what `read` does with a `take` of its own for each layer."""
         shape = inputs["input_ids"].shape
-        take = _cut(take, shape[1])
+        takes = [_cut(take, shape[1]) for take in takes]
         if self.site == "hidden" and self._layer_modules is None:
             states = self.model(**inputs, output_hidden_states=True).hidden_states
-            return [take(s) for s in states[1:]]
+            # A model that returns more states than it has layers is refused by who compares them (check_layers).
+            return [takes[min(i, self.layers - 1)](s) for i, s in enumerate(states[1:])]
         found: dict[int, torch.Tensor] = {}
         handles = []
         try:
             if self.site == "hidden":
                 for i, layer in enumerate((self._layer_modules or [])[:-1]):
-                    handles.append(layer.register_forward_hook(_output_hook(found, i, take)))
+                    handles.append(layer.register_forward_hook(_output_hook(found, i, takes[i])))
             elif self.site == "attention":
                 for i, module in enumerate(self._site_modules):
-                    handles.append(module.register_forward_hook(_output_hook(found, i, _unfolded(take, shape))))
+                    handles.append(module.register_forward_hook(_output_hook(found, i, _unfolded(takes[i], shape))))
             else:
                 for i, module in enumerate(self._site_modules):
-                    handles.append(module.register_forward_pre_hook(_input_hook(found, i, _unfolded(take, shape))))
+                    handles.append(module.register_forward_pre_hook(_input_hook(found, i, _unfolded(takes[i], shape))))
             last = self.model(**inputs).last_hidden_state
         finally:
             for handle in handles:
                 handle.remove()
         if self.site == "hidden":
-            found[self.layers - 1] = take(last)
+            found[self.layers - 1] = takes[-1](last)
         return [found[i] for i in range(self.layers)]
 
 
-def _output_hook(found: dict[int, torch.Tensor], i: int, take: Callable[[torch.Tensor], torch.Tensor]) -> Any:
+def _output_hook(found: dict[int, torch.Tensor], i: int, take: Take) -> Any:
     def hook(module: nn.Module, args: Any, output: Any) -> None:
         found[i] = take(output[0] if isinstance(output, tuple | list) else output)
 
     return hook
 
 
-def _input_hook(found: dict[int, torch.Tensor], i: int, take: Callable[[torch.Tensor], torch.Tensor]) -> Any:
+def _input_hook(found: dict[int, torch.Tensor], i: int, take: Take) -> Any:
     def hook(module: nn.Module, args: Any) -> None:
         found[i] = take(args[0])
 
     return hook
 
 
-def _cut(take: Callable[[torch.Tensor], torch.Tensor], tokens: int) -> Callable[[torch.Tensor], torch.Tensor]:
+def _cut(take: Take, tokens: int) -> Take:
     return lambda states: take(states[:, :tokens] if states.dim() == 3 else states)
 
 
-def _unfolded(
-    take: Callable[[torch.Tensor], torch.Tensor], shape: torch.Size
-) -> Callable[[torch.Tensor], torch.Tensor]:
+def _unfolded(take: Take, shape: torch.Size) -> Take:
     """Return `take` for states whose sentences and tokens an architecture may have folded into one axis."""
     return lambda states: take(states if states.dim() == 3 else states.view(*shape, states.shape[-1]))
 

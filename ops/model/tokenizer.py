@@ -16,6 +16,21 @@ class Tokens(NamedTuple):
     cut: bool
 
 
+class PlacedTokens(NamedTuple):
+    """One sentence's tokens, their strings, and where in its text they stand.
+
+    Attributes:
+        tokens: ids, and which of them the tokenizer added.
+        strings: as the vocabulary writes them.
+        spans: `(start, end)` in characters of the text; None for a token that the tokenizer added, and for all where it
+            does not tell.
+    """
+
+    tokens: Tokens
+    strings: list[str]
+    spans: list[tuple[int, int] | None]
+
+
 class Tokenizer:
     """A model's own tokenizer, with its truncation and padding switched off but for the model's limit of positions.
 
@@ -69,6 +84,23 @@ class Tokenizer:
             found = self._fast.encode_batch_fast(texts, add_special_tokens=True)
             return [Tokens(e.ids, e.special_tokens_mask, bool(e.overflowing)) for e in found]
         return [self._encode_slowly(text) for text in texts]
+
+    def encode_with_spans(self, texts: list[str]) -> list[PlacedTokens]:
+        """Return the tokens that `encode` returns with where they stand, as the tokenizer itself tells it."""
+        if self._fast is None:
+            found = map(self._encode_slowly, texts)
+            return [PlacedTokens(t, [s or "" for s in self.decode(t.ids)], [None] * len(t.ids)) for t in found]
+        placed = []
+        for e in self._fast.encode_batch(texts, add_special_tokens=True):
+            tokens = Tokens(e.ids, e.special_tokens_mask, bool(e.overflowing))
+            spans = [None if added else span for span, added in zip(e.offsets, tokens.added, strict=True)]
+            placed.append(PlacedTokens(tokens, e.tokens, spans))
+        return placed
+
+    @property
+    def has_spans(self) -> bool:
+        """Whether it tells where in a text a token stands."""
+        return self._fast is not None
 
     def _encode_slowly(self, text: str) -> Tokens:
         whole = len(self._own(text, truncation=False)["input_ids"])

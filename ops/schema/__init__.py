@@ -9,6 +9,7 @@ from ops.schema.main_tables import MAIN_TABLES
 from ops.schema.mixing_tables import MIXING_TABLES
 from ops.schema.positions_tables import POSITIONS_TABLES
 from ops.schema.psi_tables import PSI_TABLES
+from ops.schema.token_tables import TOKEN_TABLES
 
 __all__ = [
     "SCHEMA_VERSION",
@@ -22,7 +23,7 @@ __all__ = [
 ]
 
 SCHEMA_VERSION = "4"
-TABLES = {**MAIN_TABLES, **MIXING_TABLES, **PSI_TABLES, **POSITIONS_TABLES}
+TABLES = {**MAIN_TABLES, **TOKEN_TABLES, **MIXING_TABLES, **PSI_TABLES, **POSITIONS_TABLES}
 
 
 def schema(table: str, keys: Iterable[str] = ()) -> pa.Schema:

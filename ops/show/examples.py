@@ -5,8 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ops.penn import PUNCTUATION_TAGS, ROOT, Tree, read
-
-Span = tuple[int, int]
+from ops.sentences.word_spans import Span, word_spans
 
 
 def matched_words(sentence: dict[str, Any], pattern: dict[str, Any], options: dict[str, Any]) -> list[int] | None:
@@ -61,19 +60,17 @@ def spans_of_words(text: str, words: Sequence[str], places: Sequence[int]) -> li
 
     Words that are not the text's own (a pipeline may normalise them) have no span.
     """
-    wanted, spans = set(places), list[Span]()
-    at, before = 0, -2
-    for i, word in enumerate(words):
-        start = text.find(word, at)
-        if start < 0:
+    found, spans = word_spans(text, words), list[Span]()
+    before = -2
+    for i in sorted(set(places)):
+        span = found[i]
+        if span is None:
             continue
-        at = start + len(word)
-        if i in wanted:
-            if before == i - 1 and spans:
-                spans[-1] = (spans[-1][0], at)
-            else:
-                spans.append((start, at))
-            before = i
+        if before == i - 1 and spans:
+            spans[-1] = (spans[-1][0], span[1])
+        else:
+            spans.append(span)
+        before = i
     return spans
 
 
@@ -92,7 +89,7 @@ def _matched_leaves(tree: str | None, pattern: str, collapse: bool) -> list[int]
     """Return the words below those nodes of the first match that the pattern does not go below."""
     if tree is None:
         return None
-    root, wanted = read(tree), _read_pattern(pattern)
+    root, wanted = read(tree), read_pattern(pattern)
     number = _number_leaves(root)
     if collapse and root.label == ROOT:
         root.children = [c for child in root.children for c in (child.children if child.label == "S" else [child])]
@@ -106,7 +103,8 @@ def _matched_leaves(tree: str | None, pattern: str, collapse: bool) -> list[int]
     return None
 
 
-def _read_pattern(text: str) -> Tree:
+def read_pattern(text: str) -> Tree:
+    """Return the tree that a subtree pattern is, such as `(NP (DT) (NN))`."""
     stack = [Tree("")]
     for piece in re.findall(r"[()]|[^\s()]+", text):
         if piece == "(":

@@ -40,8 +40,11 @@ def lay_out_neuron(facts: dict[str, Any], rows: int | None, width: int) -> str:
     lines = [*_head(facts, width), "", "Winners"]
     for winner in facts["winners"][: rows or 5]:
         source = f"  [{winner['dataset']}]"
-        text = f"{winner['rank']:>5}  {winner['activation']:>8.4f}  {winner['text']}"
-        lines.append(shorten(text, width - len(source)) + source)
+        head = f"{winner['rank']:>5}  {winner['activation']:>8.4f}  "
+        spans = [winner["peak"]["span"]] if winner.get("peak") else []
+        text = _around({"text": winner["text"], "spans": spans}, width - len(head) - len(source))
+        lines.append(head + text + source)
+    lines += _peaks(facts.get("peaks", []), rows or 3, width)
     lines += _preferred(facts["prefers"], rows or 3, width)
     if facts["avoids"]:
         lines += _measured("They avoid", [{**row, "example": None} for row in facts["avoids"]][: rows or 4], width)
@@ -84,6 +87,25 @@ def _area(score: dict[str, Any], *columns: str) -> str:
 
 def _value(value: float | None) -> str:
     return "not known" if value is None else f"{value:.1f}"
+
+
+def _peaks(peaks: Rows, rows: int, width: int) -> list[str]:
+    """Return the lines of the words and tags at which the first winners peak more often than at any of their words."""
+    lines: list[str] = []
+    titles = f"{'count':>8}{'share':>7}{'in them':>10}{'lift':>8}{'G2':>9}"
+    room = max(width - len(titles) - 2, 16)
+    for name, title in (("peak_word", "They peak (in brackets) at: words"), ("peak_tag", "Parts of speech")):
+        own = [p for p in peaks if p["property"] == name and p["g2"] > 0][:rows]
+        if own and not lines:
+            lines += ["", f"{title:<{room + 2}}{titles}"]
+        elif own:
+            lines.append(title)
+        for p in own:
+            lines.append(
+                f"  {shorten(p['value'], room - 1):<{room}}{p['count']:>8,}{p['share']:>7.3f}"
+                f"{p['baseline_share']:>10.4f}{p['lift']:>8.2f}{p['g2']:>9.1f}"
+            )
+    return lines
 
 
 def _preferred(prefers: dict[str, Rows], rows: int, width: int) -> list[str]:

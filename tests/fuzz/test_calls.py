@@ -15,10 +15,12 @@ from jobs.mine import MineConfig
 from jobs.mixing import MixingConfig
 from jobs.positions import PositionsConfig
 from jobs.psi import PsiConfig
+from jobs.report import ReportConfig
 from jobs.run import RunConfig
 from jobs.show import ShowConfig
 from jobs.stage.command_line import main
 from jobs.stage.config import Config
+from jobs.tokens import TokensConfig
 from jobs.topk import TopkConfig
 
 JOBS = {
@@ -26,11 +28,13 @@ JOBS = {
     "topk": TopkConfig,
     "annotate": AnnotateConfig,
     "mine": MineConfig,
+    "tokens": TokensConfig,
     "run": RunConfig,
     "psi": PsiConfig,
     "mixing": MixingConfig,
     "positions": PositionsConfig,
     "show": ShowConfig,
+    "report": ReportConfig,
 }
 FLAGS = sorted({f"--{name.replace('_', '-')}" for config in JOBS.values() for name in config.model_fields})
 ODD = [

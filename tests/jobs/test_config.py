@@ -104,10 +104,23 @@ def test_the_default_pipeline_is_the_shipped_one() -> None:
 
 def test_help_lists_options_by_stage_in_the_order_of_the_picture(command: Callable[..., Any]) -> None:
     for job, titles in {
-        "run": ["Required", "The run", "ingest", "The model", "topk", "annotate", "mine", "Every stage", "Help"],
+        "run": [
+            "Required",
+            "The run",
+            "ingest",
+            "The model",
+            "topk",
+            "annotate",
+            "mine",
+            "tokens",
+            "Every stage",
+            "Help",
+        ],
+        "tokens": ["Required", "The run", "The model", "tokens", "Every stage", "Help"],
         "ingest": ["Required", "The run", "ingest", "Every stage", "Help"],
         "psi": ["Required", "The run", "ingest", "The model", "psi", "Every stage", "Help"],
         "show": ["Required", "The run", "What to show", "Help"],
+        "report": ["Required", "The run", "What is shown", "Help"],
     }.items():
         shown = command(job, "--help").stdout
         found = [line.split("─ ")[1] for line in shown.splitlines() if line.startswith("╭─")]
@@ -117,7 +130,7 @@ def test_help_lists_options_by_stage_in_the_order_of_the_picture(command: Callab
 
 def test_nothing_heavy_is_imported_to_print_options() -> None:
     heavy = {"numpy", "pyarrow", "torch", "ray", "spacy", "transformers", "numba"}
-    jobs = "run, ingest, topk, annotate, mine, psi, mixing, positions, show, train_english"
+    jobs = "run, ingest, topk, annotate, mine, tokens, psi, mixing, positions, show, report, train_english"
     program = f"import sys; from jobs import {jobs}; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
     assert not heavy & set(loaded.stdout.split())

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from jobs import annotate, ingest, mine, mixing, positions, psi, run, topk
+from jobs import annotate, ingest, mine, mixing, positions, psi, run, tokens, topk
 from jobs.annotate import AnnotateConfig
 from jobs.engine.item import Item
 from jobs.ingest import IngestConfig
@@ -22,6 +22,7 @@ from jobs.run import RunConfig
 from jobs.stage.config import INGEST_ONLY, StageConfig
 from jobs.stage.dry_run import size
 from jobs.stage.layout import STAGES
+from jobs.tokens import TokensConfig
 from jobs.topk import TopkConfig
 from ops.errors import InputError
 from tests.conftest import ROOT
@@ -31,6 +32,7 @@ JOBS: dict[str, tuple[Any, type[StageConfig]]] = {
     "topk": (topk, TopkConfig),
     "annotate": (annotate, AnnotateConfig),
     "mine": (mine, MineConfig),
+    "tokens": (tokens, TokensConfig),
     "mixing": (mixing, MixingConfig),
     "psi": (psi, PsiConfig),
     "positions": (positions, PositionsConfig),
@@ -63,7 +65,7 @@ class InProcess:
 def engine(monkeypatch: pytest.MonkeyPatch) -> InProcess:
     made = InProcess()
     monkeypatch.setattr("jobs.stage.step.fan_out", made)
-    for place in ("ingest", "corpus_pass", "annotate"):
+    for place in ("ingest", "corpus_pass", "annotate", "tokens"):
         monkeypatch.setattr(f"jobs.plans.{place}.TIMED_S", 0.1)
     return made
 
@@ -134,7 +136,7 @@ EXPECTED = {
     "mixing": ["ingest", "mixing"],
     "positions": ["ingest", "positions"],
     "psi": ["psi", "ingest", "psi/contextual"],
-    "run": ["ingest", "topk", "annotate", "mine"],
+    "run": ["ingest", "topk", "annotate", "mine", "tokens"],
 }
 
 
@@ -177,11 +179,12 @@ def test_of_a_finished_run_nothing_is_left_and_redo_drops_what_follows(
 ) -> None:
     do("run", no_scores=True, keep_partials=True)
     done = look("run", no_scores=True)
-    assert done.count("done before: ") == 4
+    assert done.count("done before: ") == 5
     assert "in all: nothing to do" in done
     assert "time" not in done
+    assert re.search(r"read 1[0-3]\d sentences token by token, 4 of 4 shards", look("tokens", redo=True))
     again = look("topk", redo=True, corpus=())
-    assert "drop    what is there of topk, annotate, mine\n" in again
+    assert "drop    what is there of topk, annotate, mine, tokens\n" in again
     assert "score a pilot of 130 sentences" in again
     assert "score 4 of 4 shards, 130 of 130 sentences" in again
     mined = look("mine", redo=True, no_scores=True)
@@ -189,7 +192,7 @@ def test_of_a_finished_run_nothing_is_left_and_redo_drops_what_follows(
     assert "scores" not in mined
     assert "tables: 1 of 1 ranges of neurons" in mined
     whole = look("run", redo=True, no_scores=True)
-    assert "drop    what is there of ingest, topk, annotate, mine\n" in whole
+    assert "drop    what is there of ingest, topk, annotate, mine, tokens\n" in whole
     assert "read 1 of 1 piece" in whole
     annotated = look("annotate", redo=True)
     assert "annotate 130 of 130 sentences in 4 of 4 shards" in annotated
@@ -233,7 +236,7 @@ def test_what_would_not_fit_is_refused(look: Callable[..., str], monkeypatch: py
         look("topk")
 
 
-@pytest.mark.parametrize("job", ["topk", "annotate", "mine", "mixing", "positions"])
+@pytest.mark.parametrize("job", ["topk", "annotate", "mine", "tokens", "mixing", "positions"])
 def test_missing_stages_are_refused_in_the_same_words(do: Callable[..., None], job: str) -> None:
     said = []
     for dry in (False, True):
@@ -248,7 +251,7 @@ def test_where_no_source_tells_its_length_estimates_are_for_a_million(
 ) -> None:
     monkeypatch.setattr("ops.estimate.source_sample.piece_extent", lambda piece: None)
     said = look("run", shard_size=100_000)
-    assert said.count("for each 1,000,000 sentences: how many there are is known once ingest is done") == 4
+    assert said.count("for each 1,000,000 sentences: how many there are is known once ingest is done") == 5
     assert "score 10 of 10 shards" in said
     assert said.count("for --limit 70 sentences") == 0
     assert "for --limit 70 sentences" in look("ingest", limit=70)

@@ -33,7 +33,8 @@ def test_every_query_runs(
     positions_run: tuple[Path, Path],
     query: str,
 ) -> None:
-    others = {"/scores/": small_run[0], "/mixing/": mixing_run[0], "/psi/": psi_run[0], "/positions/": positions_run[0]}
+    others = dict.fromkeys(("/scores/", "/token_activations/", "/peaks/"), small_run[0])
+    others |= {"/mixing/": mixing_run[0], "/psi/": psi_run[0], "/positions/": positions_run[0]}
     finished = next((run for part, run in others.items() if part in query), finished)
     # The documented run is of docstrings; these sentences have other keys.
     query = query.replace("meta['package']", "meta['topic']")

@@ -50,8 +50,9 @@ def no_beats(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_follows_from_what_is_followed_to_the_end() -> None:
     assert stages_read("mine") == ["ingest", "topk", "annotate"]
     assert stages_read("psi") == []
-    assert stages_after("ingest") == ["topk", "annotate", "mine", "psi/contextual", "mixing", "positions"]
-    assert stages_after("topk") == ["annotate", "mine"]
+    after_topk = ["annotate", "mine", "tokens"]
+    assert stages_after("ingest") == ["topk", *after_topk, "psi/contextual", "mixing", "positions", "report"]
+    assert stages_after("topk") == [*after_topk, "report"]
     assert stages_after("psi") == []
 
 
@@ -103,7 +104,7 @@ def test_the_static_part_of_psi_leaves_what_the_contextual_part_has_under_way(tm
 
 
 def test_a_new_corpus_takes_all_that_follows_from_the_old_one_with_it(tmp_path: Path) -> None:
-    begun(tmp_path, "ingest", "topk", "annotate", "mine", "psi", "psi/contextual", "mixing", "positions")
+    begun(tmp_path, "ingest", "topk", "annotate", "mine", "tokens", "psi", "psi/contextual", "mixing", "positions")
     do(tmp_path, "ingest", {"seed": 1}, redo=True)
     assert [name for name in STAGES if Run(str(tmp_path)).stage(name)] == ["ingest", "psi"]
     assert tables(tmp_path) == ["corpus/part-00000.parquet", "psi/vocabulary/part-00000.parquet"]
@@ -286,7 +287,7 @@ def test_every_file_that_a_stage_has_under_way_is_known_as_ours(monkeypatch: pyt
         *(shard_file(stage, 7) for stage in STAGES), codes_file(4),
     ]  # fmt: skip
     paths = [*(output.path for output in outputs), bound_path(), selected_path(), vocabulary_path()]
-    for path in [*paths, part_name("psi/tokens", 0), "psi/figures/static_contextual.svg"]:
+    for path in [*paths, part_name("psi/tokens", 0), "psi/figures/static_contextual.svg", "report/neurons/11-309.html"]:
         name = path.rpartition("/")[2]
         assert is_ours(name), path
         assert is_ours(attempt_name(name)), path

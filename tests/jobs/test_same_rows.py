@@ -47,8 +47,8 @@ def one_shard(
 def test_another_number_of_workers_gives_the_same_rows(
     small_run: tuple[Path, Path], source: Path, tmp_path: Path
 ) -> None:
-    run_job.run(config(tmp_path / "b", source, model=str(small_run[1]), workers=1))
-    for table in EVERY:
+    run_job.run(config(tmp_path / "b", source, model=str(small_run[1]), workers=1, no_tokens=False))
+    for table in (*EVERY, "token_activations", "peaks"):
         assert pq.read_table(small_run[0] / table).equals(pq.read_table(tmp_path / "b" / table)), table
 
 

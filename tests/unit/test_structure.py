@@ -23,6 +23,7 @@ FLOORS = {
         {"sources", "patterns", "english", "topk", "mixing"},
         {"corpus", "sentences", "psi", "positions"},
         {"mine", "show", "estimate"},
+        {"tokens", "report"},
     ),
     "jobs": ({"engine"}, {"stage"}, {"steps"}, {"plans"}, {"what a user types"}),
 }

@@ -3,9 +3,10 @@ from pathlib import Path
 
 import pytest
 from tokenizers import Tokenizer as FastTokenizer
-from tokenizers.models import WordLevel
-from tokenizers.pre_tokenizers import Whitespace
-from transformers import PreTrainedTokenizerFast
+from tokenizers.models import BPE, WordLevel
+from tokenizers.pre_tokenizers import ByteLevel, Whitespace
+from tokenizers.trainers import BpeTrainer
+from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
 from ops.errors import InputError
 from ops.model.load import ModelFacts, read_facts
@@ -79,3 +80,47 @@ def test_a_table_with_fewer_rows_than_the_tokenizer_has_ids_is_told(facts: Model
     Tokenizer(replace(facts, vocabulary=30_522))
     with pytest.raises(InputError, match=r"its tokenizer's ids reach 30,521, its table .* has 30,521 rows"):
         Tokenizer(replace(facts, vocabulary=30_521))
+
+
+HOSTILE = [
+    "Caf\u00e9s in 東京 are ﬁne 😀, 👩‍👩‍👧!",
+    "<script>alert('x')</script> & \u202eא שלום\u202c e\u0301",
+    "say [SEP] or [CLS]",
+    "word " * 600,
+]
+
+
+def test_spans_are_the_tokenizer_s_own(tokenizer: Tokenizer, facts: ModelFacts) -> None:
+    own = AutoTokenizer.from_pretrained(facts.path)
+    placed = tokenizer.encode_with_spans(HOSTILE)
+    assert [p.tokens for p in placed] == tokenizer.encode(HOSTILE)
+    for text, found in zip(HOSTILE, placed, strict=True):
+        given = own(text, return_offsets_mapping=True, truncation=True, max_length=512, padding=False)
+        expected = given["offset_mapping"]
+        assert [s for s in found.spans if s is not None] == expected[1:-1]
+        assert (found.spans[0], found.spans[-1]) == (None, None)
+        assert found.strings == tokenizer.decode(found.tokens.ids)
+        for string, span in zip(found.strings, found.spans, strict=True):
+            if span is not None and string.isascii() and string.isalpha() and text[slice(*span)].isascii():
+                assert text[slice(*span)].lower() == string
+    first = zip(placed[0].strings, placed[0].spans, strict=True)
+    pieces = {HOSTILE[0][slice(*span)]: token for token, span in first if span is not None}
+    assert pieces["東"] == "東"
+    assert pieces["Caf\u00e9s"] == "cafes"
+
+
+def test_spans_of_a_byte_level_vocabulary_hold_whole_characters(tmp_path: Path, facts: ModelFacts) -> None:
+    rules = FastTokenizer(BPE())
+    rules.pre_tokenizer = ByteLevel(add_prefix_space=False)
+    rules.train_from_iterator(HOSTILE[:2], BpeTrainer(special_tokens=["<s>"], initial_alphabet=ByteLevel.alphabet()))
+    PreTrainedTokenizerFast(tokenizer_object=rules, unk_token="<s>").save_pretrained(tmp_path)
+    tokenizer = Tokenizer(replace(facts, path=str(tmp_path)))
+    text = "so 😀 é 東京 there"
+    (found,) = tokenizer.encode_with_spans([text])
+    spans = [span for span in found.spans if span is not None]
+    assert len(spans) == len(found.strings) > len(text.split())
+    covered = {i for start, end in spans for i in range(start, end)}
+    assert covered == set(range(len(text)))
+    # The four bytes of an emoji are tokens of their own, and each of them stands at the whole of it.
+    bytes_of_emoji = [span for span in spans if text[slice(*span)].strip() == "😀"]
+    assert len(bytes_of_emoji) >= 1

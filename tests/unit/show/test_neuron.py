@@ -157,3 +157,26 @@ def test_everything_is_listed_where_it_was_asked_for() -> None:
     assert lines.index(line(lines, "DT")) < lines.index(line(lines, "NN"))
     assert not any("XX" in text for text in lines)
     assert lines[-1].split() == ["words", "per", "sentence", "7.25", "15.10"]
+
+
+def test_peaks_are_marked_and_listed_where_there_are_any() -> None:
+    def peak(name: str, value: str, g2: float) -> dict[str, Any]:
+        row = {"property": name, "value": value, "count": 12, "n": 20, "share": 0.6, "baseline_share": 0.0325}
+        return {**row, "lift": 17.25, "g2": g2, "rank": 1}
+
+    winners = [
+        {**WINNERS[0], "text": "x" * 200 + " snow falls", "peak": {"span": (201, 205)}},
+        {**WINNERS[1], "peak": None},
+    ]
+    peaks = [peak("peak_tag", "NN", 8.5), peak("peak_word", "snow", 44.04), peak("peak_word", "the", -2.0)]
+    lines = shown(winners=winners, peaks=peaks)
+    assert "[snow] falls" in line(lines, "1 ")
+    assert len(line(lines, "1 ")) <= 110
+    title = next(i for i, text in enumerate(lines) if text.startswith("They peak"))
+    assert lines[title].split()[-6:] == ["count", "share", "in", "them", "lift", "G2"]
+    assert lines[title + 1].split() == ["snow", "12", "0.600", "0.0325", "17.25", "44.0"]
+    assert lines[title + 2 : title + 4] == [
+        "Parts of speech",
+        lines[title + 1].replace("snow", "NN  ").replace("44.0", " 8.5"),
+    ]
+    assert not any(text.startswith("They peak") for text in shown())

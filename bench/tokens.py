@@ -1,0 +1,142 @@
+"""What reading winners token by token costs beside the forward pass alone, in one line of JSON.
+
+    python -m bench tokens
+
+The same sentences, with as many winners as a run of that many sentences gives each, go through the plain model, and
+through all that `jobs.tokens` does with them: tokens with their spans, words, the pass with its hooks, peaks, the
+partial file, and the tables. Times are the process's own (user and system, one thread). Sentences come from the
+Parquet files of the folder corpora/ below ATLAS_TEST_DATA where that is set, else from docstrings. Exit status 1 where
+a pooled value differs or the target is missed.
+"""
+
+import argparse
+import json
+import statistics
+import sys
+import tempfile
+import time
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import torch
+
+from bench.texts import draw
+from jobs.stage.layout import shard_file, wanted_file
+from jobs.steps.tokens import Selector, TokensArgs, TokenWorker
+from jobs.steps.tokens_write import RangeWriter
+from ops.model.activations import ScoreOptions, Scorer
+from ops.model.batches import length_batches, pad
+from ops.model.load import read_facts
+from ops.model.tokenizer import Tokenizer
+from ops.schema import schema
+from ops.sentences.pipeline import Annotator
+from ops.shards import Shards
+from ops.storage.store import Store
+from ops.storage.tables import write_part
+from ops.topk.neurons import POLES, Neurons, parts
+
+TARGET, BUDGET = 1.15, 2_048
+
+
+def main() -> int:
+    """Run the benchmark and print its line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--model", default="sample")
+    parser.add_argument("--sentences", type=int, default=1_000)
+    parser.add_argument("--top", type=int, default=20)
+    parser.add_argument(
+        "--of", type=int, default=5_000, help="sentences of the run whose winners are as dense as these"
+    )
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--json", action="store_true", help="accepted for all benchmarks; the output is JSON anyway")
+    options = parser.parse_args()
+    facts = read_facts(options.model)
+    tokenizer = Tokenizer(facts)
+    scorer = Scorer(facts, ScoreOptions(), tokenizer.pad_id)
+    neurons = Neurons(scorer.widths())
+    texts = draw(options.sentences, options.seed)
+    tokens = tokenizer.encode(texts)
+    with tempfile.TemporaryDirectory() as folder:
+        store = Store(folder)
+        values = np.concatenate([torch.cat(scorer.score([t]), 1).numpy() for t in tokens])
+        each = max(round(options.top * options.sentences / options.of), 1)
+        write_run(store, texts, values, neurons, each)
+        shards = Shards(len(texts), len(texts))
+        args = TokensArgs(store, facts, ScoreOptions(), neurons, shards, each, BUDGET, False, "f")
+        Selector(args)({}, None)
+        with store.parquet(wanted_file().path) as file:
+            own = np.unique(file.read(columns=["sent_id"])["sent_id"].to_numpy())
+        lengths = np.array([len(tokens[i].ids) for i in own])
+        batches = [[tokens[own[row]] for row in rows] for rows in length_batches(lengths, BUDGET)]
+
+        def forward() -> None:
+            with torch.inference_mode():
+                for batch in batches:
+                    ids, real, _ = pad(batch, tokenizer.pad_id, torch.device("cpu"))
+                    scorer.reader.model(input_ids=ids, attention_mask=real.long())
+
+        worker, writer = TokenWorker(args), RangeWriter(args, [0])
+        ranges = [{"part": part, "first": first, "stop": stop} for part, first, stop in parts(len(neurons))]
+
+        def ours() -> None:
+            worker({"shard": 0, "span": [0, len(texts)]}, None)
+            for item in ranges:
+                writer(item, None)
+
+        seconds: dict[str, list[float]] = {"forward": [], "ours": []}
+        for round_ in range(options.repeats + 1):
+            for name, run in (("forward", forward), ("ours", ours)):
+                started = time.process_time()
+                run()
+                if round_:
+                    seconds[name].append(time.process_time() - started)
+        with store.parquet(shard_file("tokens", 0).path) as file:
+            notes = json.loads(file.schema_arrow.metadata[b"atlas.notes"])
+    ratio = statistics.median(o / f for o, f in zip(seconds["ours"], seconds["forward"], strict=True))
+    result: dict[str, Any] = {
+        "model": options.model,
+        "sentences": notes["sentences"],
+        "tokens": notes["tokens"],
+        "winners": notes["winners"],
+        "forward_cpu_s": round(statistics.median(seconds["forward"]), 3),
+        "ours_cpu_s": round(statistics.median(seconds["ours"]), 3),
+        "ours_over_forward": round(ratio, 3),
+        "largest_difference": notes["largest_difference"],
+        "values_agree": notes["activations_differ"] == 0 and notes["sentences"] == len(own),
+        "target_met": ratio <= TARGET,
+    }
+    print(json.dumps({"bench": "tokens", **result}))
+    return 0 if result["values_agree"] and result["target_met"] else 1
+
+
+def write_run(store: Store, texts: list[str], values: Any, neurons: Neurons, top: int) -> None:
+    """Write what `tokens` reads of a run of these sentences: topk/ to rank `top`, and sentences/."""
+    found = Annotator("english").annotate(texts)
+    n = len(texts)
+    columns = {
+        "sent_id": np.arange(n), "text": texts, "dataset": ["d"] * n, "doc_id": ["d"] * n,
+        "words": [a.words for a in found], "tags": [a.tags for a in found], "tree": [a.tree for a in found],
+        "is_baseline": [True] * n, "is_winner": [True] * n,
+    }  # fmt: skip
+    write_part(store, "sentences", 0, schema("sentences"), [pa.table(columns)], "f")
+    layer, unit = neurons.layer_and_unit(np.arange(len(neurons)))
+    best = {"top": np.argsort(-values, axis=0)[:top].T, "bottom": np.argsort(values, axis=0)[:top].T}
+    ids = np.stack([best[pole] for pole in POLES], 1)  # [neurons, poles, top]
+    neuron = np.broadcast_to(np.arange(len(neurons))[:, None, None], ids.shape)
+    table = pa.table(
+        {
+            "layer": layer[neuron.ravel()],
+            "unit": unit[neuron.ravel()],
+            "pole": np.broadcast_to(np.array(POLES, object)[None, :, None], ids.shape).ravel(),
+            "rank": np.broadcast_to(np.arange(1, top + 1), ids.shape).ravel(),
+            "activation": values[ids.ravel(), neuron.ravel()],
+            "sent_id": ids.ravel(),
+        }
+    )
+    write_part(store, "topk", 0, schema("topk"), [table.cast(schema("topk"))], "f")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

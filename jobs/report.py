@@ -1,0 +1,46 @@
+"""Build a static site of a finished run: an overview with a map of all neurons, and a page for each of the best.
+
+    python -m jobs.report --out runs/small
+    python -m jobs.report --out s3://bucket/run --best 100 --neurons 3:17 --neurons 11:309
+
+Writes report/: open report/index.html from disk, in any browser; nothing is loaded from elsewhere. Made anew each time.
+Token shading and peaks are there where jobs.tokens has run, figures where side jobs have. Starts no Ray.
+"""
+
+import sys
+from typing import Annotated, ClassVar
+
+from pydantic import BeforeValidator, Field
+
+from jobs.stage.command_line import main
+from jobs.stage.config import JobConfig, listed
+
+
+class ReportConfig(JobConfig):
+    """Options of `report`."""
+
+    heading: ClassVar[tuple[int, str]] = (10, "What is shown")
+
+    best: int = Field(24, ge=0, description="neurons that get a page: those most above their matched sets")
+    neurons: Annotated[tuple[str, ...], BeforeValidator(listed)] = Field(
+        (), description="LAYER:UNIT of a neuron that gets a page too; repeatable"
+    )
+    winners: int = Field(50, ge=1, description="winners of a pole that a page lists")
+
+
+def run(config: ReportConfig) -> None:
+    """Build the site and say where it is."""
+    from jobs.stage.record import Run
+    from jobs.steps.report import build
+
+    record = Run(config.out, create=False)
+    try:
+        pages = build(record, config.best, config.neurons, config.winners)
+    finally:
+        record.release()
+    index = record.store.path("report/index.html") if record.store.local else f"{config.out}/report/index.html"
+    print(f"{index}: an overview and {pages} neurons; open it in a browser")
+
+
+if __name__ == "__main__":
+    sys.exit(main(ReportConfig, "report", str(__doc__).splitlines()[0], run))

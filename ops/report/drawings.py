@@ -1,0 +1,95 @@
+"""What a page draws: where the bars of a histogram and the nodes of a subtree stand, in numbers for its SVG."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ops.penn import Tree
+from ops.show.examples import read_pattern
+
+BARS = 64
+_LEVEL, _LETTER, _GAP = 34, 7.5, 10
+
+
+class Bar(NamedTuple):
+    """A bar: its left end and width, and its height, each as a share of the drawing."""
+
+    x: float
+    width: float
+    height: float
+
+
+class Histogram(NamedTuple):
+    """Bars over a range of activations, each as high as the share of sentences per unit of width."""
+
+    bars: list[Bar]
+    low: float
+    high: float
+
+    def place(self, value: float | None) -> float | None:
+        """Return where a value stands between the ends, as a share; None outside of them."""
+        if value is None or not self.low <= value <= self.high:
+            return None
+        return (value - self.low) / max(self.high - self.low, 1e-30)
+
+
+def draw_histogram(neuron: dict[str, Any]) -> Histogram:
+    """Return a neuron's distribution in bars of equal width, from its row of `neurons/`.
+
+    The bins are finer in the tails than the bars, and wider in places: a bin's count is spread evenly over it.
+    """
+    low, high = float(neuron["min"]), float(neuron["max"])
+    if not high > low:
+        return Histogram([Bar(0.0, 1.0, 1.0)], low, high)
+    inner = np.clip(np.asarray(neuron["histogram_edges"], np.float64), low, high)
+    ends = np.concatenate([[low], inner, [high]])
+    below = np.concatenate([[0], np.cumsum(neuron["histogram_counts"])])
+    edges = np.linspace(low, high, BARS + 1)
+    # Bins outside the range have no width; of equal ends the last holds all that is below.
+    last = np.append(np.diff(ends) > 0, True)
+    counts = np.diff(np.interp(edges, ends[last], below[last]))
+    heights = counts / counts.max()
+    return Histogram([Bar(i / BARS, 1 / BARS, float(h)) for i, h in enumerate(heights)], low, high)
+
+
+class Node(NamedTuple):
+    """A node of a drawn tree: its label and the middle of it."""
+
+    label: str
+    x: float
+    y: float
+
+
+class Drawing(NamedTuple):
+    """A drawn tree: nodes, edges as (x, y, x, y), and its size in pixels."""
+
+    nodes: list[Node]
+    edges: list[tuple[float, float, float, float]]
+    width: float
+    height: float
+
+
+def draw_tree(pattern: str) -> Drawing:
+    """Return where the nodes of a subtree pattern stand, leaves from left to right and parents over their middle."""
+    nodes: list[Node] = []
+    edges: list[tuple[float, float, float, float]] = []
+    right = 0.0
+
+    def place(tree: Tree, depth: int) -> tuple[float, float]:
+        nonlocal right
+        y = 14.0 + _LEVEL * depth
+        width = _LETTER * len(tree.label) + _GAP
+        if tree.children:
+            below = [place(child, depth + 1) for child in tree.children]
+            x = (below[0][0] + below[-1][0]) / 2
+            x = max(x, width / 2)
+            edges.extend((x, y + 5, to, down - 12) for to, down in below)
+            right = max(right, x + width / 2)
+        else:
+            x = right + width / 2
+            right += width
+        nodes.append(Node(tree.label, x, y))
+        return x, y
+
+    place(read_pattern(pattern), 0)
+    return Drawing(nodes, edges, right, max(node.y for node in nodes) + 8)

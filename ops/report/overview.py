@@ -1,0 +1,75 @@
+"""What the overview shows: a value for every neuron, by layer and unit, and the neurons most worth a look."""
+
+from typing import Any
+
+import pyarrow as pa
+
+Row = dict[str, Any]
+NUMBERS = {
+    "auc": "held-out score",
+    "margin": "held-out score above the matched set's",
+    "words": "words a sentence",
+    "skew": "skewness of the activations",
+}
+NAMES = {"dataset": "strongest data set", "tag": "strongest tag", "word": "word at the peak"}
+MOST_NAMES = 8  # that have a colour of their own; the others share one
+
+
+def map_data(tables: dict[str, pa.Table], widths: tuple[int, ...], poles: list[str]) -> Row:
+    """Return what the map draws, as JSON.
+
+    Args:
+        tables: rows of `neurons`, `scores`, `means` (words a sentence), `profiles` (strongest values of data set and
+            tag), `peaks` (strongest words), the last and scores possibly empty.
+        widths: units of each layer.
+        poles: those of the run.
+
+    Returns:
+        `widths`, `poles`, and `properties`: `title`, and `values` by pole, one for each neuron in order, null for
+        none; those that are names have `names` and as values places among them.
+    """
+    first = [sum(widths[:i]) for i in range(len(widths))]
+
+    def spread(rows: list[Row], column: str, digits: int = 3) -> dict[str, list[float | None]]:
+        found: dict[str, list[float | None]] = {pole: [None] * sum(widths) for pole in poles}
+        for row in rows:
+            value = row[column]
+            for pole in [row["pole"]] if "pole" in row else poles:
+                if pole in found and value is not None:
+                    place = first[row["layer"] - 1] + row["unit"]
+                    found[pole][place] = round(value, digits) if isinstance(value, float) else value
+        return found
+
+    scores = [s | {"margin": margin(s)} for s in tables["scores"].to_pylist()]
+    numbers = {
+        "auc": spread(scores, "auc"),
+        "margin": spread(scores, "margin"),
+        "words": spread([r | {"words": r["mean"]} for r in tables["means"].to_pylist()], "words", 1),
+        "skew": spread(tables["neurons"].to_pylist(), "skew", 2),
+    }
+    properties: dict[str, Row] = {n: {"title": NUMBERS[n], "values": v} for n, v in numbers.items()}
+    profiles = tables["profiles"].to_pylist()
+    own = {name: [r for r in profiles if r["property"] == name] for name in ("dataset", "tag")}
+    own["word"] = tables["peaks"].to_pylist()
+    for name, rows in own.items():
+        names = sorted({r["value"] for r in rows})
+        counts = dict.fromkeys(names, 0)
+        for r in rows:
+            counts[r["value"]] += 1
+        names.sort(key=lambda n: (-counts[n], n))
+        place = {n: i for i, n in enumerate(names)}
+        coded = [{**r, "code": place[r["value"]]} for r in rows]
+        properties[name] = {"title": NAMES[name], "names": names, "values": spread(coded, "code")}
+    kept = {n: p for n, p in properties.items() if any(v is not None for own in p["values"].values() for v in own)}
+    return {"widths": list(widths), "poles": poles, "properties": kept, "colours": MOST_NAMES}
+
+
+def margin(score: Row) -> float | None:
+    """Return by how much a held-out score is above that of its matched set."""
+    return None if score["auc"] is None or score["matched_auc"] is None else score["auc"] - score["matched_auc"]
+
+
+def most_worth(scores: list[Row], count: int) -> list[Row]:
+    """Return the scores of the neurons and poles most above their matched sets, each with its `margin`."""
+    known = [s | {"margin": own} for s in scores if (own := margin(s)) is not None]
+    return sorted(known, key=lambda s: (-s["margin"], s["layer"], s["unit"], s["pole"]))[:count]

@@ -1,0 +1,78 @@
+"""Pages from templates: text from the corpus is escaped everywhere, and what no terminal is to get is spelled out."""
+
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from ops.errors import visible
+
+FOLDER = Path(__file__).parent / "templates"
+ASSETS = ("atlas.css", "atlas.js")
+
+
+def render(template: str, context: dict[str, Any]) -> str:
+    """Return a page.
+
+    Args:
+        template: `overview.html` or `neuron.html`.
+        context: what it takes.
+    """
+    return _environment().get_template(template).render(context)
+
+
+def _environment() -> Environment:
+    made = Environment(
+        loader=FileSystemLoader(FOLDER),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    filters = {"seen": visible, "number": number, "share": share, "lift": lift, "q": q_value, "tint": tint}
+    made.filters.update(filters)
+    return made
+
+
+def number(value: float | None, digits: int = 3) -> str:
+    """Return a number with so many digits behind the point, a dash for null."""
+    return "-" if value is None else f"{value:,.{digits}f}"
+
+
+def share(value: float | None) -> str:
+    """Return a share as a percentage, a dash for null.
+
+    >>> share(0.125), share(0.0034), share(None)
+    ('12.5 %', '0.34 %', '-')
+    """
+    if value is None:
+        return "-"
+    return f"{100 * value:.2f} %" if 0 < value < 0.01 else f"{100 * value:.1f} %"
+
+
+def lift(value: float | None) -> str:
+    """Return how many times, with about three digits."""
+    if value is None:
+        return "-"
+    return f"{value:.2f}" if value < 10 else f"{value:.1f}" if value < 100 else f"{value:,.0f}"
+
+
+def q_value(value: float | None) -> str:
+    """Return a false discovery rate; a very small one as a power of ten."""
+    if value is None:
+        return "-"
+    return f"{value:.3f}" if value >= 0.001 else "<1e-99" if value < 1e-99 else f"{value:.0e}"
+
+
+def tint(value: float | None, scale: float) -> str:
+    """Return the class of the colour for an activation: `p1` to `p9` above zero, `n1` to `n9` below, empty near it.
+
+    The scale is centred at zero: `scale` is the largest activation in size, and has the strongest colour.
+
+    >>> tint(2.0, 2.0), tint(-1.0, 2.0), tint(0.0, 2.0), tint(None, 2.0)
+    ('p9', 'n4', '', '')
+    """
+    if value is None or not scale > 0:
+        return ""
+    step = min(round(9 * abs(value) / scale), 9)
+    return f"{'p' if value > 0 else 'n'}{step}" if step else ""

@@ -1,0 +1,30 @@
+"""Some sentences from low to high of a neuron's distribution, from the activation sample."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+QUANTILES = (0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0)
+
+
+def quantile_samples(sent_ids: npt.NDArray[np.int64], values: npt.NDArray[np.float32]) -> list[dict[str, Any]]:
+    """Return a sentence for each quantile, the highest first: `sent_id`, `quantile` and `activation`.
+
+    Args:
+        sent_ids: those of the sample, `[sentences]`.
+        values: the neuron's activations for them, `[sentences]`.
+
+    >>> [row["sent_id"] for row in quantile_samples(np.arange(5), np.array([3.0, 1, 0, 4, 2], np.float32))]
+    [3, 0, 4, 1, 2]
+    """
+    if not len(sent_ids):
+        return []
+    order = np.argsort(values, kind="stable")
+    places = (np.array(QUANTILES) * (len(order) - 1)).round().astype(int)
+    found = []
+    for place in dict.fromkeys(places.tolist()):
+        quantile = QUANTILES[places.tolist().index(place)]
+        row = order[place]
+        found.append({"sent_id": int(sent_ids[row]), "quantile": quantile, "activation": float(values[row])})
+    return found[::-1]

@@ -1,0 +1,50 @@
+"""A sentence in pieces, each with the activation of the token that stands there."""
+
+from typing import Any, NamedTuple
+
+
+class Piece(NamedTuple):
+    """A piece of a text: its token's activation, None where no token stands, and whether the peak word is there."""
+
+    text: str
+    value: float | None
+    peak: bool
+
+
+def shade(text: str, tokens: dict[str, Any] | None, peak: tuple[int, int] | None) -> list[Piece]:
+    """Return a text cut into pieces that together are the text, each token's own.
+
+    Args:
+        text: the sentence.
+        tokens: its row of `token_activations/`; None where it has none.
+        peak: where the peak word stands; None for none.
+
+    Tokens that share characters (an emoji's bytes) are one piece, which has the value that is largest in size.
+
+    >>> row = {"starts": [None, 0, 2, None], "ends": [None, 2, 5, None], "activations": [9.0, 0.5, -1.0, 9.0]}
+    >>> [tuple(piece) for piece in shade("ab cd", row, (3, 5))]
+    [('ab', 0.5, False), (' ', None, False), ('cd', -1.0, True)]
+    """
+    values: list[float | None] = [None] * len(text)
+    owner = [-1] * len(text)
+    if tokens is not None:
+        spans = zip(tokens["starts"], tokens["ends"], tokens["activations"], strict=True)
+        for number, (start, end, value) in enumerate(spans):
+            if start is None:
+                continue
+            # A byte-level token's space is no part of what is shaded.
+            while start < end and text[start].isspace():
+                start += 1
+            for i in range(start, end):
+                held = values[i]
+                if held is None or abs(value) > abs(held):
+                    values[i], owner[i] = value, number
+    pieces: list[Piece] = []
+    first = 0
+    for i in range(1, len(text) + 1):
+        here = peak is not None and peak[0] <= first < peak[1]
+        cut = i == len(text) or owner[i] != owner[first] or (peak is not None and i in peak)
+        if cut:
+            pieces.append(Piece(text[first:i], values[first], here))
+            first = i
+    return pieces

@@ -1,0 +1,40 @@
+"""The tables of the job tokens: which token fires."""
+
+import pyarrow as pa
+
+from ops.schema.columns import FLOAT32, INT32, INT64, NEURON, POLE, STRING, STRINGS, Column, TableSpec
+
+TOKEN_TABLES: dict[str, TableSpec] = {
+    "token_activations": TableSpec(
+        "one of a neuron's first winners, token by token",
+        (
+            *NEURON,
+            POLE,
+            Column("rank", INT32, "rank among the neuron's winners, counted from 1"),
+            Column("sent_id", INT64, "sentence"),
+            Column("tokens", STRINGS, "the model's tokens, as its vocabulary writes them"),
+            Column("starts", pa.list_(INT32), "where each begins in `sentences.text`, in characters; null: added"),
+            Column("ends", pa.list_(INT32), "where each ends, exclusive; null for tokens that the tokenizer added"),
+            Column("activations", pa.list_(FLOAT32), "the neuron's activation at each token"),
+        ),
+        ("layer", "unit", "pole", "rank"),
+        2_048,
+    ),
+    "peaks": TableSpec(
+        "a word or tag at which a neuron's first winners peak",
+        (
+            *NEURON,
+            POLE,
+            Column("property", STRING, "`peak_word` or `peak_tag`"),
+            Column("value", STRING, "the word as written, or its Penn tag"),
+            Column("count", INT64, "winners that peak there"),
+            Column("n", INT64, "winners that peak at a word (with a tag)"),
+            Column("share", FLOAT32, "count over n"),
+            Column("baseline_share", FLOAT32, "its share among all words of the same sentences"),
+            Column("lift", FLOAT32, "share over baseline share, smoothed"),
+            Column("g2", FLOAT32, "log-likelihood ratio, negative where the share is below the baseline's"),
+            Column("rank", INT32, "rank by g2 within neuron, pole and property, counted from 1"),
+        ),
+        ("layer", "unit", "pole", "property", "rank"),
+    ),
+}

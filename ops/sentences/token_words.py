@@ -1,0 +1,37 @@
+"""At which word each token of a sentence stands."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from ops.sentences.word_spans import Span
+
+
+def words_of_tokens(tokens: Sequence[Span | None], words: Sequence[Span | None]) -> npt.NDArray[np.int32]:
+    """Return the place of the word with which each token shares the most characters, `[tokens]`; -1 for none.
+
+    Of two words with which it shares as many it is the first. Words stand in order and do not overlap.
+
+    >>> words_of_tokens([None, (0, 2), (2, 6), (6, 7)], [(0, 3), (3, 6)]).tolist()
+    [-1, 0, 1, -1]
+    """
+    found = np.full(len(tokens), -1, np.int32)
+    placed = [(i, *span) for i, span in enumerate(words) if span is not None]
+    first = 0
+    for token, span in enumerate(tokens):
+        if span is None:
+            continue
+        if first and placed[first - 1][2] > span[0]:
+            # A token may begin before the one to its left does (several of one character do).
+            first = 0
+        while first < len(placed) and placed[first][2] <= span[0]:
+            first += 1
+        most, at = 0, first
+        while at < len(placed) and placed[at][1] < span[1]:
+            word, start, end = placed[at]
+            shared = min(end, span[1]) - max(start, span[0])
+            if shared > most:
+                most, found[token] = shared, word
+            at += 1
+    return found

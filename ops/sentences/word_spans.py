@@ -1,0 +1,26 @@
+"""Where the words of a sentence stand in its text."""
+
+from collections.abc import Sequence
+
+Span = tuple[int, int]
+
+
+def word_spans(text: str, words: Sequence[str]) -> list[Span | None]:
+    """Return of each word where it stands in the text, `(start, end)` in characters; None for one that is not its own.
+
+    A pipeline's words are pieces of the text in order, with nothing but white space between them. A word that it
+    normalised is not there as it is written and has no span.
+
+    >>> word_spans("It's  so", ["It", "'s", "so"])
+    [(0, 2), (2, 4), (6, 8)]
+    """
+    spans: list[Span | None] = []
+    at = 0
+    for word in words:
+        start = text.find(word, at) if word else -1
+        if start < 0:
+            spans.append(None)
+            continue
+        at = start + len(word)
+        spans.append((start, at))
+    return spans

@@ -1,0 +1,68 @@
+"""What one shard's sentences add to the tables: a row for each winner among them."""
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from ops.model.tokenizer import PlacedTokens
+from ops.schema import schema
+from ops.storage.tables import COMPRESSION
+from ops.tokens.read_tokens import TokenActivations
+from ops.tokens.winners import Winners
+from ops.topk.neurons import POLES, Neurons, neuron_and_pole
+
+GROUP_ROWS = 4_096
+_OWN = ("tokens", "starts", "ends", "activations")
+
+
+def shard_rows(
+    wanted: pa.Table, winners: Winners, placed: list[PlacedTokens], sentences: pa.Table, found: TokenActivations
+) -> pa.Table:  # fmt: skip
+    """Return the shard's winners token by token, sorted by set and rank.
+
+    Args:
+        wanted: their rows of `ops.tokens.winners.SCHEMA`.
+        winners: the same winners.
+        placed: the sentences' tokens.
+        sentences: their `words` and `tags`.
+        found: the winners' activations at them.
+    """
+    whole = np.concatenate([[0], np.cumsum([len(p.strings) for p in placed])]).astype(np.int32)
+    spans = [span for p in placed for span in p.spans]
+    starts, ends = ([None if span is None else span[side] for span in spans] for side in (0, 1))
+    by_sentence = {
+        "tokens": pa.ListArray.from_arrays(whole, pa.array([s for p in placed for s in p.strings], pa.string())),
+        "starts": pa.ListArray.from_arrays(whole, pa.array(starts, pa.int32())),
+        "ends": pa.ListArray.from_arrays(whole, pa.array(ends, pa.int32())),
+        "words": sentences["words"],
+        "tags": sentences["tags"],
+    }
+    order = pa.array(np.lexsort((wanted["rank"].to_numpy(), wanted["set"].to_numpy())))
+    activations = pa.ListArray.from_arrays(found.offsets.astype(np.int32), pa.array(found.values))
+    at = pa.array(winners.sentence).take(order)
+    return pa.table(
+        {
+            "set": wanted["set"].take(order),
+            "rank": wanted["rank"].take(order),
+            "sent_id": wanted["sent_id"].take(order),
+            "activations": activations.take(order),
+            "peak": pa.array(found.peak).take(order),
+            **{name: column.take(at) for name, column in by_sentence.items()},
+        }
+    )
+
+
+def write_partial(path: str, rows: pa.Table, footer: dict[bytes, bytes]) -> None:
+    """Write a shard's rows so that they can be read by ranges of sets."""
+    described = rows.schema.with_metadata(footer)
+    with pq.ParquetWriter(path, described, compression=COMPRESSION, write_page_checksum=True) as writer:
+        writer.write_table(rows.replace_schema_metadata(None).cast(described), row_group_size=GROUP_ROWS)
+
+
+def token_rows(rows: pa.Table, neurons: Neurons) -> pa.Table:
+    """Return such rows as those of `token_activations/`."""
+    neuron, pole = neuron_and_pole(rows["set"].to_numpy())
+    layer, unit = neurons.layer_and_unit(neuron)
+    poles = pa.array(np.array(POLES, object)[pole], pa.string())
+    columns = {"layer": layer, "unit": unit, "pole": poles, "rank": rows["rank"], "sent_id": rows["sent_id"]}
+    return pa.table({**columns, **{name: rows[name] for name in _OWN}}).cast(schema("token_activations"))

@@ -1,0 +1,125 @@
+"""One forward pass over the winners' sentences: each winner's neuron at each token, and where it peaks."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from ops.model.activations import Scorer
+from ops.model.batches import length_batches
+from ops.model.tokenizer import PlacedTokens
+from ops.tokens.winners import Winners
+
+TOLERANCE = 1e-5  # of a pooled activation, absolute, or of its size where that is above 1
+
+Floats = npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class TokenActivations:
+    """Winners token by token, in the order of the winners given.
+
+    Attributes:
+        offsets: where each winner's tokens begin in `values`, and their end, `[winners + 1]`.
+        values: the neuron's activation at each token, `[tokens of all winners]`.
+        peak: the place of the word at whose token it is highest (bottom: lowest), `[winners]`; -1 where no token
+            stands at a word.
+        beside_words: winners whose neuron is higher still (bottom: lower) at a token that stands at no word, such as
+            [CLS].
+        difference: of their pooled values from `topk/`'s activations, `[winners]`.
+    """
+
+    offsets: npt.NDArray[np.int64]
+    values: Floats
+    peak: npt.NDArray[np.int32]
+    beside_words: int
+    difference: npt.NDArray[np.float64]
+
+
+def read_tokens(
+    scorer: Scorer,
+    winners: Winners,
+    placed: list[PlacedTokens],
+    words: list[npt.NDArray[np.int32]],
+    budget: int,
+    alike: bool = False,
+) -> TokenActivations:
+    """Read the winners' neurons at each token of their sentences; the result depends on the arguments alone.
+
+    Args:
+        scorer: the model, with the site, the pooling and the tokens that count.
+        winners: sorted by sentence; every sentence has one at least.
+        placed: the sentences' tokens.
+        words: the word at which each token stands, -1 for none, by sentence (`words_of_tokens`).
+        budget, alike: as `length_batches` takes them.
+    """
+    lengths = np.array([len(p.tokens.ids) for p in placed], np.int64)
+    starts = np.searchsorted(winners.sentence, np.arange(len(placed) + 1))
+    offsets = np.concatenate([[0], np.cumsum(lengths[winners.sentence])]).astype(np.int64)
+    values = np.zeros(offsets[-1], np.float32)
+    peak = np.full(len(winners.sentence), -1, np.int32)
+    pooled = np.zeros(len(winners.sentence))
+    beside = 0
+    for rows in length_batches(lengths, budget, alike):
+        batch = [placed[row].tokens for row in rows]
+        n_winners = starts[rows + 1] - starts[rows]
+        row = np.repeat(np.arange(len(rows)), n_winners)
+        own = np.arange(n_winners.sum()) + np.repeat(starts[rows] - np.cumsum(n_winners) + n_winners, n_winners)
+        order = np.argsort(winners.layer[own], kind="stable")
+        row, own = row[order], own[order]
+        cuts = np.searchsorted(winners.layer[own], np.arange(scorer.reader.layers + 1))
+        takes = [_gather(row[a:b], winners.unit[own[a:b]]) for a, b in pairwise(cuts)]
+        found = torch.cat(scorer.read_tokens(batch, takes)).cpu().numpy()
+
+        n_tokens = lengths[rows[row]]
+        real = np.arange(found.shape[1]) < n_tokens[:, None]
+        place = offsets[own][:, None] + np.arange(found.shape[1])
+        values[place[real]] = found[real]
+        counted = _padded([1 - np.array(t.added, bool) for t in batch], 0, found.shape[1])[row].astype(bool)
+        if scorer.options.special_tokens == "include":
+            counted = real
+        pooled[own] = pool_tokens(found, counted, scorer.options.pool)
+        word = _padded([words[i] for i in rows], -1, found.shape[1])[row]
+        height = found * winners.sign[own][:, None]
+        of_words = np.where(word >= 0, height, -np.inf)
+        highest = of_words.argmax(1)
+        peak[own] = word[np.arange(len(own)), highest]
+        beside += int((np.where(real, height, -np.inf).max(1) > of_words.max(1)).sum())
+    return TokenActivations(offsets, values, peak, beside, np.abs(pooled - winners.activation))
+
+
+def pool_tokens(values: Floats, counted: npt.NDArray[np.bool_], pool: str) -> npt.NDArray[np.float64]:
+    """Return tokens' values `[winners, tokens]` pooled over those that count, as `ops.model.pooling` does it."""
+    wide = values.astype(np.float64)
+    if pool == "mean":
+        return np.asarray(np.where(counted, wide, 0.0).sum(1) / counted.sum(1))
+    if pool == "max":
+        return np.asarray(np.where(counted, wide, -np.inf).max(1))
+    place = np.zeros(len(wide), np.int64) if pool == "cls" else counted.shape[1] - 1 - counted[:, ::-1].argmax(1)
+    return np.asarray(wide[np.arange(len(wide)), place])
+
+
+def beyond(difference: npt.NDArray[np.float64], activation: Floats) -> npt.NDArray[np.bool_]:
+    """Tell of which winners the pooled value is not `topk/`'s activation within `TOLERANCE`."""
+    return np.asarray(~(difference <= TOLERANCE * np.maximum(1.0, np.abs(activation))))
+
+
+def _gather(rows: npt.NDArray[np.int64], units: npt.NDArray[np.int64]) -> Callable[[torch.Tensor], torch.Tensor]:
+    """Return what takes these units' values at every token of these sentences, `[winners, tokens]` float32."""
+
+    def take(states: torch.Tensor) -> torch.Tensor:
+        row, unit = (torch.from_numpy(a).to(states.device) for a in (rows, units))
+        # Advanced indices with a slice between them come first: winners by tokens.
+        return states[row, :, unit].float()
+
+    return take
+
+
+def _padded(arrays: list[npt.NDArray[np.int32]], fill: int, width: int) -> npt.NDArray[np.int32]:
+    whole = np.full((len(arrays), width), fill, np.int32)
+    for row, array in zip(whole, arrays, strict=True):
+        row[: len(array)] = array
+    return whole

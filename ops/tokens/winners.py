@@ -1,0 +1,64 @@
+"""The first winners of every neuron and pole, by the sentences that they are."""
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ops.storage.store import Store
+from ops.storage.tables import read_parts
+from ops.topk.neurons import POLES, Neurons, neuron_and_pole, set_number
+
+SCHEMA = pa.schema([("sent_id", pa.int64()), ("set", pa.int64()), ("rank", pa.int32()), ("activation", pa.float32())])
+
+
+class Winners(NamedTuple):
+    """Winners `[winners]`, sorted by sentence.
+
+    Attributes:
+        sentence: the place of its sentence among those that were asked for.
+        layer, unit: of its neuron; the layer counted from 0.
+        sign: 1 at the pole `top`, -1 at `bottom`: a winner's activation times it is high.
+        activation: pooled, as `topk/` has it.
+    """
+
+    sentence: npt.NDArray[np.int64]
+    layer: npt.NDArray[np.int64]
+    unit: npt.NDArray[np.int64]
+    sign: npt.NDArray[np.float32]
+    activation: npt.NDArray[np.float32]
+
+
+def first_winners(store: Store, neurons: Neurons, top: int) -> pa.Table:
+    """Return the winners of `topk/` up to rank `top` as rows of `SCHEMA`, sorted by sentence and set of winners.
+
+    Memory is that of these winners and of one row group.
+    """
+    found = []
+    for table in read_parts(store, "topk"):
+        own = table.filter(pc.less_equal(table["rank"], top))
+        neuron = neurons.number(own["layer"].to_numpy(), own["unit"].to_numpy())
+        pole = pc.index_in(own["pole"], pa.array(POLES)).to_numpy().astype(np.int64)
+        columns = [own["sent_id"], set_number(neuron, pole), own["rank"], own["activation"]]
+        found.append(pa.table(columns, names=SCHEMA.names).cast(SCHEMA))
+    whole = pa.concat_tables(found) if found else SCHEMA.empty_table()
+    return whole.sort_by([("sent_id", "ascending"), ("set", "ascending")])
+
+
+def place_winners(wanted: pa.Table, sent_ids: npt.NDArray[np.int64], neurons: Neurons) -> Winners:
+    """Return rows of `SCHEMA` with the places of their sentences among these ascending ids, `[sentences]`.
+
+    Raises:
+        RuntimeError: one of them is not there.
+    """
+    own = wanted["sent_id"].to_numpy()
+    sentence = np.searchsorted(sent_ids, own)
+    known = np.append(sent_ids, -1)[sentence] == own
+    if not known.all():
+        raise RuntimeError(f"tokens: sentence {own[~known][0]} is among the winners and not in sentences/")
+    neuron, pole = neuron_and_pole(wanted["set"].to_numpy())
+    layer, unit = neurons.layer_and_unit(neuron)
+    sign = np.where(pole == POLES.index("top"), 1, -1).astype(np.float32)
+    return Winners(sentence, layer.astype(np.int64) - 1, unit.astype(np.int64), sign, wanted["activation"].to_numpy())

@@ -1,0 +1,78 @@
+"""A neuron whose winners are hostile text, with the packaged tokenizer's own spans."""
+
+from typing import Any
+
+import numpy as np
+
+from ops.model.load import read_facts
+from ops.model.tokenizer import Tokenizer
+
+TEXTS = [
+    "<script>alert('x')</script> was written <b>here</b> & there.",
+    "Zoë ate 😀 caf\u00e9s with 👩‍👩‍👧 in 東京.",
+    '\u202eevil\u202c says "hi" to שלום and </span><img src=x onerror=alert(1)>',
+    "A \x1b[31mred\x1b[0m word",
+]
+DATASET = '"><script>alert(2)</script>'
+MEASURES = {"share": 0.5, "baseline_share": 0.125, "lift": 4.0, "lift_low": 2.0, "g2": 30.0, "q_value": 1e-6, "docs": 3}
+
+
+def neuron_tables() -> tuple[dict[str, list[dict[str, Any]]], dict[int, dict[str, Any]]]:
+    """Return the rows of neuron 2:1 by table, and the sentences by id."""
+    placed = Tokenizer(read_facts("sample")).encode_with_spans(TEXTS)
+    rng = np.random.default_rng(0)
+    here = {"layer": 2, "unit": 1}
+    sentences, topk, tokens = {}, [], []
+    for i, (text, found) in enumerate(zip(TEXTS, placed, strict=True)):
+        words = text.split()
+        row = {
+            "sent_id": i,
+            "text": text,
+            "dataset": DATASET,
+            "doc_id": "d",
+            "words": words,
+            "tags": ["NN"] * len(words),
+        }
+        sentences[i] = {**row, "tree": None}
+        for pole in ("bottom", "top"):
+            topk.append({**here, "pole": pole, "rank": i + 1, "activation": 1.0 / (i + 1), "sent_id": i})
+            values = rng.normal(size=len(found.strings)).tolist()
+            starts, ends = ([None if s is None else s[side] for s in found.spans] for side in (0, 1))
+            spans = {"starts": starts, "ends": ends, "activations": values, "tokens": found.strings}
+            tokens.append({**here, "pole": pole, "rank": i + 1, "sent_id": i, **spans})
+    pattern = {**here, **MEASURES, "pole": "top", "kind": "word", "items": ["was", "written"], "size": 2, "support": 2}
+    tree = {**pattern, "kind": "subtree", "pattern": "(S (NP (DT) (NN)) (VP))", "items": ["S", "NP", "DT", "NN", "VP"]}
+    profile = {
+        **here,
+        **MEASURES,
+        "pole": "top",
+        "property": "dataset",
+        "value": DATASET,
+        "count": 4,
+        "n": 4,
+        "rank": 1,
+    }
+    neuron = {**here, "n": 50, "mean": 0.0, "std": 1.0, "skew": None, "kurtosis": None, "min": -2.0, "max": 2.0}
+    neuron |= {"histogram_edges": [-1.0, 0.0, 1.0], "histogram_counts": [10, 15, 20, 5]}
+    neuron |= {"top_threshold": 0.25, "bottom_threshold": 0.25, "top_mean": 0.5, "bottom_mean": 0.5}
+    peak = {**here, "pole": "top", "property": "peak_word", "value": "<i>", "count": 3, "n": 4, "share": 0.75}
+    tables = {
+        "neurons": [neuron],
+        "topk": topk,
+        "patterns": [{**pattern, "pattern": "was written", "rank": 1}, {**tree, "rank": 1}],
+        "profiles": [{**profile, "baseline_n": 40}],
+        "means": [],
+        "scores": [],
+        "peaks": [{**peak, "baseline_share": 0.1, "lift": 6.0, "g2": 9.0, "rank": 1}],
+        "token_activations": tokens,
+    }
+    return tables, sentences
+
+
+OPTIONS = {"subtree_root": "keep", "punctuation": "drop", "word_case": "keep"}
+OPTIONS |= {"word_max_gap": 4, "tag_max_gap": 2}  # type: ignore[dict-item]
+SHARED = {
+    "model": {"name": "<b>m</b>", "type": "bert", "layers": 2, "width": 3, "fingerprint": "f" * 64},
+    "written": "2026-11-01T00:00:00",
+    "fingerprint": "f" * 64,
+}

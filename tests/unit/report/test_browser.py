@@ -1,0 +1,158 @@
+"""Pages in a real browser: what it shows, what it asks for, and where a click leads."""
+
+import html
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from urllib.parse import urlparse
+
+import pytest
+
+from ops.errors import visible
+from ops.report.neuron_page import neuron_context
+from ops.report.pages import ASSETS, FOLDER, render
+from ops.show.peaks import peak_word
+from tests.unit.report.hostile import DATASET, OPTIONS, SHARED, TEXTS, neuron_tables
+
+BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+FLAGS = [
+    "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update",
+    "--disable-sync", "--no-first-run", "--disable-extensions", "--allow-file-access-from-files",
+    "--enable-logging=stderr", "--virtual-time-budget=4000", "--window-size=1200,900",
+    "--host-resolver-rules=MAP * ~NOTFOUND", "--disable-features=NetworkTimeServiceQuerying",
+]  # fmt: skip
+NEEDS = pytest.mark.skipif(BROWSER is None, reason="no Chromium is installed (apt-get install chromium)")
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An overview of two layers of three neurons, and the page of the one with hostile winners."""
+    folder = tmp_path_factory.mktemp("site")
+    (folder / "neurons").mkdir()
+    for name in ASSETS:
+        shutil.copy(FOLDER / name, folder)
+    tables, sentences = neuron_tables()
+    samples = [{"sent_id": 2, "quantile": 0.5, "activation": 0.0}]
+    page = neuron_context(tables, sentences, OPTIONS, samples)
+    around = {"neighbours": {"before": None, "after": None}}
+    (folder / "neurons" / "2-1.html").write_text(render("neuron.html", {**SHARED, **page, **around, "root": "../"}))
+    values = {"top": [0.1, 0.2, None, 0.4, 0.5, 0.6], "bottom": [None] * 6}
+    names = {"title": "strongest data set", "names": [DATASET], "values": {**values, "top": [0] * 6}}
+    drawn = {
+        "widths": [3, 3], "poles": ["top", "bottom"], "colours": 8, "pages": ["2-1"], "every": False,
+        "properties": {"auc": {"title": "score", "values": values}, "dataset": names},
+    }  # fmt: skip
+    overview = {
+        "map": drawn, "all_pages": False, "best": [], "pages": [(2, 1)], "figures": {}, "n_neurons": 6,
+        "sentences": 4, "k": "4", "stages": {}, "sources": [{"source": DATASET, "dataset": DATASET, "kept": 4}],
+        "options": {"site": "hidden", "pool": "mean", "special_tokens": "include", "dtype": "float32"},
+    }  # fmt: skip
+    (folder / "index.html").write_text(render("overview.html", {**SHARED, **overview, "root": ""}))
+    return folder
+
+
+def browse(page: Path, folder: Path) -> tuple[str, list[str], list[str]]:
+    """Return what stands in a page once its scripts have run, what the console said, and what was asked for."""
+    log = folder / "net.json"
+    command = [str(BROWSER), *FLAGS, f"--user-data-dir={folder / 'profile'}", f"--log-net-log={log}", "--dump-dom"]
+    done = subprocess.run([*command, page.as_uri()], capture_output=True, text=True, timeout=120, check=True)
+    said = [line for line in done.stderr.splitlines() if "CONSOLE" in line]
+    # One event a line; what the browser asks for itself (its time, its updates) has no page as its origin.
+    events = [
+        line for line in log.read_text(errors="replace").splitlines() if '"initiator":"not an origin"' not in line
+    ]
+    asked = {url for line in events for url in re.findall(r'"url":"([^"]+)"', line) if '"initiator"' in line}
+    return done.stdout, said, sorted(url for url in asked if urlparse(url).scheme in ("http", "https", "ws", "wss"))
+
+
+@NEEDS
+def test_a_request_and_an_error_would_be_seen(tmp_path: Path) -> None:
+    page = tmp_path / "a.html"
+    page.write_text('<!DOCTYPE html><img src="http://127.0.0.1:9/a.png"><script>throw Error("seen")</script>')
+    _, said, asked = browse(page, tmp_path)
+    assert asked == ["http://127.0.0.1:9/a.png"]
+    assert any("seen" in line for line in said)
+
+
+@NEEDS
+def test_a_neuron_s_page_shows_hostile_text_as_it_is(site: Path, tmp_path: Path) -> None:
+    shown, said, asked = browse(site / "neurons" / "2-1.html", tmp_path)
+    assert said == []
+    assert asked == []
+    assert shown.count("<script") == 1, "its own alone"
+    assert "<img" not in shown
+    tables, sentences = neuron_tables()
+    lines = re.findall(r'<li value="(\d+)".*?<bdi class="text" dir="auto">(.*?)</bdi>', shown, re.DOTALL)
+    assert len(lines) == 2 * len(TEXTS)
+    by_page = [t for pole in ("top", "bottom") for t in tables["token_activations"] if t["pole"] == pole]
+    for (rank, line), tokens in zip(lines, by_page, strict=True):
+        text = TEXTS[int(rank) - 1]
+        assert html.unescape(re.sub(r"<[^>]*>", "", line)) == visible(text)
+        peak = peak_word(tokens, sentences[tokens["sent_id"]])
+        assert peak is not None
+        marked = re.findall(r'<span class="[^"]*\bpeak\b[^"]*"[^>]*>(.*?)</span>', line, re.DOTALL)
+        assert "".join(map(html.unescape, marked)) == visible(text[slice(*peak["span"])])
+
+
+@NEEDS
+def test_a_click_in_the_map_leads_to_the_neuron_it_shows_and_a_pattern_to_its_winners(
+    site: Path, tmp_path: Path
+) -> None:
+    program = """
+      const frame = document.querySelector("iframe"), said = {};
+      let loads = 0;
+      frame.onload = () => {
+        const page = frame.contentDocument;
+        loads += 1;
+        if (loads === 1) {
+          const canvas = page.getElementById("atlas-map"), box = canvas.getBoundingClientRect();
+          const at = (unit, layer) => ({ bubbles: true, view: frame.contentWindow,
+            clientX: box.left + (unit + .5) / 3 * box.width, clientY: box.top + (layer + .5) / 2 * box.height });
+          const make = (kind, where) => new frame.contentWindow.MouseEvent(kind, where);
+          canvas.dispatchEvent(make("mousemove", at(0, 0)));
+          said.first = page.getElementById("cell").textContent;
+          const colour = page.getElementById("property");
+          colour.value = "dataset"; colour.dispatchEvent(new frame.contentWindow.Event("change"));
+          said.legend = page.getElementById("legend").textContent;
+          canvas.dispatchEvent(make("click", at(1, 1)));
+        } else {
+          said.page = frame.contentWindow.location.pathname.split("/").pop();
+          said.title = page.querySelector("h1").textContent;
+          const button = page.querySelector("button.pattern");
+          button.click();
+          said.kept = [...page.querySelectorAll('ol.winners[data-pole="top"] li.match')].map(li => li.dataset.rank);
+          said.filtered = page.querySelector('ol.winners[data-pole="top"]').classList.contains("filtered");
+          button.click();
+          said.again = page.querySelector('ol.winners[data-pole="top"]').classList.contains("filtered");
+          document.getElementById("said").textContent = JSON.stringify(said);
+        }
+      };
+      frame.src = "site/index.html";
+    """
+    (tmp_path / "site").symlink_to(site)
+    (tmp_path / "test.html").write_text(
+        f'<!DOCTYPE html><meta charset="utf-8"><iframe width="1100" height="800"></iframe>'
+        f'<pre id="said"></pre><script>{program}</script>'
+    )
+    shown, console, asked = browse(tmp_path / "test.html", tmp_path)
+    assert (console, asked) == ([], [])
+    match = re.search(r'<pre id="said">(.*?)</pre>', shown, re.DOTALL)
+    assert match is not None
+    said = json.loads(html.unescape(match[1]))
+    assert said["first"].startswith(
+        "Neuron 1:0, score: 0.1 (no page here: name it, python -m jobs.report --neurons 1:0)"
+    )
+    assert said["legend"] == DATASET
+    assert (said["page"], said["title"]) == ("2-1.html", "Neuron 2:1")
+    assert (said["kept"], said["filtered"], said["again"]) == (["1"], True, False)
+
+
+def test_nothing_is_loaded_from_elsewhere_and_pages_are_small(site: Path) -> None:
+    for path in site.rglob("*.*"):
+        text = path.read_text()
+        assert len(text.encode()) < 1_000_000
+        assert not re.search(r"https?:|@import|url[(]", text), path
+        for link in re.findall(r'(?:src|href)="([^"]*)"', text):
+            assert link in ("data:,", "#main") or re.fullmatch(r"(\.\./)?[\w/.-]+|#\w+", link), link

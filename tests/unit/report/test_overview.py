@@ -1,0 +1,40 @@
+"""What the map shows of every neuron, and which neurons come first."""
+
+from typing import Any
+
+import pyarrow as pa
+
+from ops.report.overview import map_data, most_worth
+
+
+def score(layer: int, unit: int, pole: str, auc: float | None, matched: float | None) -> dict[str, Any]:
+    return {"layer": layer, "unit": unit, "pole": pole, "auc": auc, "matched_auc": matched}
+
+
+SCORES = [score(1, 0, "top", 0.75, 0.5), score(1, 1, "bottom", None, 0.5), score(2, 0, "top", 0.875, 0.25)]
+
+
+def test_values_stand_at_their_neuron() -> None:
+    profile = {"layer": 2, "unit": 1, "pole": "top", "property": "tag", "value": "NN"}
+    tables = {
+        "neurons": pa.Table.from_pylist([{"layer": 1, "unit": 1, "skew": -1.234}]),
+        "scores": pa.Table.from_pylist(SCORES),
+        "means": pa.Table.from_pylist([{"layer": 2, "unit": 2, "pole": "bottom", "mean": 12.345}]),
+        "profiles": pa.Table.from_pylist([profile, {**profile, "unit": 0}, {**profile, "unit": 2, "value": "CD"}]),
+        "peaks": pa.table({}),
+    }
+    found = map_data(tables, (2, 3), ["top", "bottom"])
+    own = {name: p["values"] for name, p in found["properties"].items()}
+    assert sorted(own) == ["auc", "margin", "skew", "tag", "words"]
+    assert own["auc"] == {"top": [0.75, None, 0.875, None, None], "bottom": [None] * 5}
+    assert own["margin"]["top"] == [0.25, None, 0.625, None, None]
+    assert own["skew"] == {pole: [None, -1.23, None, None, None] for pole in ("top", "bottom")}
+    assert own["words"]["bottom"] == [None, None, None, None, 12.3]
+    assert found["properties"]["tag"]["names"] == ["NN", "CD"]
+    assert own["tag"]["top"] == [None, None, 0, 0, 1]
+
+
+def test_the_best_are_most_above_their_matched_sets() -> None:
+    assert [(s["layer"], s["margin"]) for s in most_worth(SCORES, 5)] == [(2, 0.625), (1, 0.25)]
+    assert len(most_worth(SCORES, 1)) == 1
+    assert most_worth([], 3) == []
