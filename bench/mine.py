@@ -30,7 +30,8 @@ from bench.running import load
 from bench.texts import draw
 from jobs.engine.item import Item
 from jobs.mine import MINE_OPTIONS, MineConfig
-from jobs.stage.layout import CODES, range_file
+from jobs.stage.layout import range_file
+from jobs.stage.stages import CODES
 from jobs.stage.step import Step
 from jobs.steps.mine_patterns import add_up_step, count_step, mine_step, unite_step
 from jobs.steps.mine_tables import tables, tables_step

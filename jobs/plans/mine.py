@@ -5,7 +5,7 @@ from typing import Any
 from jobs.plans.neurons import MinedNeurons, time_neurons
 from jobs.plans.time import by_workers, spread_seconds
 from jobs.stage.dry_run import DryRun, Plan
-from jobs.stage.layout import STAGES
+from jobs.stage.stages import STAGES
 from jobs.stage.step import Stage
 from jobs.steps.mine_steps import mine_steps
 from jobs.steps.mine_workers import NEURONS_PER_RANGE, SENTENCES_PER_COUNT, MineArgs, layer_widths

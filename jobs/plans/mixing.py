@@ -7,7 +7,7 @@ import numpy as np
 from jobs.plans.corpus_pass import PassEstimate
 from jobs.stage.corpus_pass import CorpusPass
 from jobs.stage.dry_run import DryRun, Plan
-from jobs.stage.layout import STAGES
+from jobs.stage.stages import STAGES
 from jobs.steps.mixing import MixingArgs, masked, measure_step
 from ops.errors import counted
 from ops.estimate.timed_batches import Sentences, TimedBatches

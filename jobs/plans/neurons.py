@@ -6,7 +6,8 @@ import time
 from dataclasses import dataclass, field, replace
 from math import log2
 
-from jobs.stage.layout import STAGES, range_file
+from jobs.stage.layout import range_file
+from jobs.stage.stages import STAGES
 from jobs.stage.step import Step
 from jobs.steps.mine_steps import mine_steps
 from jobs.steps.mine_workers import MINED, MineArgs

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from jobs.engine.progress import duration
 from jobs.stage.config import StageConfig
-from jobs.stage.layout import STAGES, stages_after
+from jobs.stage.stages import STAGES, stages_after
 from jobs.stage.record import Run
 from ops.errors import InputError
 from ops.storage.read_only import ReadOnlyStore

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Container
 
-from jobs.stage.layout import stages_after
+from jobs.stage.stages import stages_after
 from jobs.stage.open_record import RECORD, read_record
 from jobs.stage.run_files import check_tables, clear, put_in_place
 from jobs.stage.run_reader import Entry, RunReader

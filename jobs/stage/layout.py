@@ -1,74 +1,13 @@
-"""Where everything of a run lies, what each stage writes, and which stage reads which.
+"""Where everything of a run lies: the files that each stage's workers commit.
 
-Published tables lie in folders of their own, `<table>/part-00000.parquet`. What is under way lies below `_partials/`,
-and the codes that mining reads below `_store/`: nobody's interface, and spelled nowhere but here.
+Published tables lie in folders of their own, `<table>/part-00000.parquet`.
 """
 
 from dataclasses import dataclass
 
+from jobs.stage.stages import CODES, STAGES
 from ops.storage.store import Store, is_whole, shard_footer
 from ops.storage.tables import part_name
-
-PARTIALS = "_partials"
-CODES = "_store"
-
-
-@dataclass(frozen=True)
-class StageFacts:
-    """What is known of a stage before it runs.
-
-    Attributes:
-        tables: the folders that hold its results.
-        reads: the stages whose results it reads itself.
-        partials: the folder of what it has under way.
-    """
-
-    tables: tuple[str, ...]
-    reads: tuple[str, ...]
-    partials: str
-
-
-# In the order of the picture. A stage `job/part` is a part of a job that is done or left out by itself.
-STAGES: dict[str, StageFacts] = {
-    "ingest": StageFacts(("corpus", "rejects"), (), f"{PARTIALS}/ingest"),
-    "topk": StageFacts(("topk", "neurons", "activations", "unscored"), ("ingest",), f"{PARTIALS}/topk"),
-    "annotate": StageFacts(("sentences", CODES), ("ingest", "topk"), f"{PARTIALS}/annotate"),
-    "mine": StageFacts(("patterns", "profiles", "means", "scores"), ("topk", "annotate"), f"{PARTIALS}/mine"),
-    "tokens": StageFacts(("token_activations", "peaks"), ("topk", "annotate"), f"{PARTIALS}/tokens"),
-    "psi": StageFacts(
-        ("psi/vocabulary", "psi/tokens", "psi/clusters", "psi/agreement", "psi/figures"),
-        (),
-        f"{PARTIALS}/psi/vocabulary",
-    ),
-    "psi/contextual": StageFacts(("psi/contextual",), ("ingest",), f"{PARTIALS}/psi/contextual"),
-    "mixing": StageFacts(
-        ("mixing/ratios", "mixing/lengths", "mixing/norms", "mixing/tokens", "mixing/figures"),
-        ("ingest",),
-        f"{PARTIALS}/mixing",
-    ),
-    "positions": StageFacts(
-        (
-            *("positions/similarity", "positions/by_class", "positions/by_position", "positions/norms"),
-            *("positions/perplexity", "positions/perplexity_by_position", "positions/labels", "positions/figures"),
-        ),
-        ("ingest",),
-        f"{PARTIALS}/positions",
-    ),
-    "report": StageFacts(("report", "report/neurons"), ("topk", "annotate", "mine"), f"{PARTIALS}/report"),
-}
-
-
-def stages_read(stage: str) -> list[str]:
-    """Return the stages that a stage's results follow from, directly or through others, in the order of the picture."""
-    found = set(STAGES[stage].reads)
-    for read in STAGES[stage].reads:
-        found |= set(stages_read(read))
-    return [name for name in STAGES if name in found]
-
-
-def stages_after(stage: str) -> list[str]:
-    """Return the stages whose results follow from this one's, directly or through others."""
-    return [name for name in STAGES if stage in stages_read(name)]
 
 
 @dataclass(frozen=True)

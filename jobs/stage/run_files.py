@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from jobs.stage.layout import STAGES
+from jobs.stage.stages import STAGES
 from ops.errors import InputError
 from ops.storage.store import FINGERPRINT, Store, View
 

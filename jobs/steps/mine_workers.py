@@ -10,7 +10,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from jobs.engine.item import Item
-from jobs.stage.layout import CODES, Output
+from jobs.stage.layout import Output
+from jobs.stage.stages import CODES
 from ops.mine.held_out_sets import SETS, training_documents
 from ops.mine.pattern_kinds import PatternKind, SequenceKind, SubtreeKind
 from ops.mine.sentence_sets import SentenceSets

@@ -10,7 +10,8 @@ import torch
 
 from jobs.engine.item import Item
 from jobs.stage.corpus_pass import CorpusPass
-from jobs.stage.layout import STAGES, Output, pilot_file, shard_file, table_part
+from jobs.stage.layout import Output, pilot_file, shard_file, table_part
+from jobs.stage.stages import STAGES
 from jobs.stage.step import Step
 from jobs.steps.topk_score import read_notes
 from ops.errors import InputError, one_line

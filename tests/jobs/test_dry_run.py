@@ -21,7 +21,7 @@ from jobs.psi import PsiConfig
 from jobs.run import RunConfig
 from jobs.stage.config import INGEST_ONLY, StageConfig
 from jobs.stage.dry_run import size
-from jobs.stage.layout import STAGES
+from jobs.stage.stages import STAGES
 from jobs.tokens import TokensConfig
 from jobs.topk import TopkConfig
 from ops.errors import InputError

@@ -110,7 +110,7 @@ def test_the_engine_alone_imports_ray(path: Path) -> None:
 def test_what_is_under_way_is_spelled_in_one_file() -> None:
     spelled = re.compile(r"""["'/{](_partials|_store)(?=["'/])""")
     found = [p for p in FILES + sorted((ROOT / "bench").glob("*.py")) if spelled.search(p.read_text(encoding="utf-8"))]
-    assert found == [ROOT / "jobs" / "stage" / "layout.py"]
+    assert found == [ROOT / "jobs" / "stage" / "stages.py"]
 
 
 @pytest.mark.parametrize("path", JOBS, ids=lambda p: str(p.relative_to(ROOT)))
