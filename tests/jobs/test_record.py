@@ -12,10 +12,27 @@ import pytest
 from jobs.stage import record
 from jobs.stage.config import StageConfig
 from jobs.stage.dry_run import open_run
-from jobs.stage.layout import bound_path, codes_file, distinct_file, labels_file, near_duplicates_file, pairs_file, piece_file, pilot_file, range_file, run_file, selected_path, shard_file, signed_file, totals_file, union_file, vocabulary_path
-from jobs.stage.stages import STAGES, stages_after, stages_read
+from jobs.stage.layout import (
+    bound_path,
+    codes_file,
+    distinct_file,
+    labels_file,
+    near_duplicates_file,
+    pairs_file,
+    piece_file,
+    pilot_file,
+    range_file,
+    run_file,
+    selected_path,
+    shard_file,
+    signed_file,
+    totals_file,
+    union_file,
+    vocabulary_path,
+)
 from jobs.stage.record import Run
 from jobs.stage.run_files import is_ours
+from jobs.stage.stages import STAGES, stages_after, stages_read
 from ops.errors import InputError
 from ops.storage import lock
 from ops.storage.store import Store, attempt_name
