@@ -81,7 +81,7 @@ def test_groups_of_shards_share_a_partial_file(config: CorpusPassConfig, capsys:
     assert job is not None
     assert len(job.shards) == 1
     job.do(job.shard_step(Counter, {"out": config.out, "fingerprint": job.stage.fingerprint}))
-    assert "1 shards for 2 workers" in capsys.readouterr().err
+    assert "1 shard for 2 workers" in capsys.readouterr().err
     with job.stage.store.parquet(job.partials[0].path) as file:
         assert file.read()["sent_id"].to_pylist() == list(range(45))
     with pytest.raises(InputError, match="per_group"):

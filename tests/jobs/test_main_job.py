@@ -234,7 +234,8 @@ def test_every_table_opens_in_duckdb_polars_pandas_and_datasets(
     table: str,
     tmp_path: Path,
 ) -> None:
-    others = {"scores": small_run[0], "mixing": mixing_run[0], "psi": psi_run[0], "positions": positions_run[0]}
+    others = dict.fromkeys(("scores", "token_activations", "peaks"), small_run[0])
+    others |= {"mixing": mixing_run[0], "psi": psi_run[0], "positions": positions_run[0]}
     finished = others.get(table.partition("/")[0], finished)
     files = sorted((finished / table).glob("*.parquet"))
     arrow = pq.ParquetFile(files[0]).schema_arrow
