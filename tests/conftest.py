@@ -36,6 +36,8 @@ APART = (
 )
 
 
+# First: pytest-xdist reads the groups in its own such function, which came before this one without a word.
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Keep tests together, where several processes run them, that share what is dear: Ray, or the runs of a file."""
     for item in items:
