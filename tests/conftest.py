@@ -28,7 +28,6 @@ settings.load_profile("any machine")
 APART = (
     "test_config",
     "test_deploy",
-    "test_dry_run",
     "test_pool_size",
     "test_record",
     "test_train_english",
