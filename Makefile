@@ -43,7 +43,7 @@ small: venv
 	@echo "Another neuron: $(BIN)/python -m jobs.show --out $(SMALL) --neuron LAYER:UNIT [--pole bottom]"
 
 test: venv-test
-	$(BIN)/python -m pytest -n 2 --dist loadgroup -m 'not faults'
+	$(BIN)/python -m pytest -n 2 --dist loadscope -m 'not faults'
 
 test-faults: venv-test
 	$(BIN)/python -m pytest -m faults

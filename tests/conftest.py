@@ -35,14 +35,20 @@ APART = (
 )
 
 
-# First: pytest-xdist reads the groups in its own such function, which came before this one without a word.
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Keep tests together, where several processes run them, that share what is dear: Ray, or the runs of a file."""
-    for item in items:
-        if item.path.parent.name == "jobs":
-            group = item.path.stem if item.path.stem in APART else "ray"
-            item.add_marker(pytest.mark.xdist_group(group))
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
+    """Keep tests together, where several processes run them, that share what is dear: Ray, or the runs of a file.
+
+    By pytest-xdist's own marks they would not be: pytest 9.2 no longer reads the names that it gives to groups.
+    """
+    from xdist.scheduler import LoadScopeScheduling
+
+    class ByFileAndRay(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            path = Path(nodeid.partition("::")[0])
+            return "ray" if path.parent.name == "jobs" and path.stem not in APART else str(path)
+
+    return ByFileAndRay(config, log)
 
 
 @pytest.fixture(scope="session")
