@@ -90,7 +90,7 @@ POSITIONS_TABLES: dict[str, TableSpec] = {
         ("model", "position"),
     ),
     "positions/labels": TableSpec(
-        "what a classifier of the label sees (with --label)",
+        "a set of features that a classifier of the label is fitted to (with --label)",
         (
             _MODEL,
             Column("label", STRING, "column that is predicted"),
