@@ -216,7 +216,13 @@ def submitted(
 def test_a_job_submitted_from_a_laptop(submitted: Submitted) -> None:
     out, log = submitted.out, submitted.log
     stages = json.loads((out / "run.json").read_text())["stages"]
-    assert [name for name, stage in stages.items() if stage["complete"]] == ["ingest", "topk", "annotate", "mine"]
+    assert [name for name, stage in stages.items() if stage["complete"]] == [
+        "ingest",
+        "topk",
+        "annotate",
+        "mine",
+        "tokens",
+    ]
     sentences = pq.read_table(out / "corpus").num_rows
     assert stages["topk"]["counts"]["scored"] == sentences > 300
     assert f"topk: 5 of 5 shards, {sentences} sentences, " in log
@@ -226,7 +232,7 @@ def test_a_job_submitted_from_a_laptop(submitted: Submitted) -> None:
 
 def test_the_dashboard_shows_its_steps_while_they_run(submitted: Submitted) -> None:
     running = {one["dataset"].partition("_")[0] for one in submitted.seen if one["state"] == "RUNNING"}
-    assert running >= {"ingest", "topk", "annotate", "mine: patterns", "mine: tables"}
+    assert running >= {"ingest", "topk", "annotate", "mine: patterns", "mine: tables", "tokens"}
 
 
 def test_the_dashboard_shows_its_sentences(head: Head, submitted: Submitted) -> None:
