@@ -121,8 +121,8 @@ class CorpusConfig(StageConfig):
     )
 
 
-class CorpusPassConfig(CorpusConfig):
-    """Options of a job that runs the model over the corpus, and those of `ingest` for when --corpus is given."""
+class PlacementConfig(StageConfig):
+    """Options of a job that runs the model: where, and in what batches."""
 
     heading: ClassVar[tuple[int, str]] = (20, "The model's pass over the corpus")
 
@@ -139,6 +139,12 @@ class CorpusPassConfig(CorpusConfig):
     )
     threads: int = Field(1, ge=1, description="threads of one worker on a CPU")
     token_budget: int | None = Field(None, ge=1, description="tokens of a batch, padding included; CPU 2048, GPU 32768")
+
+
+class CorpusPassConfig(CorpusConfig, PlacementConfig):
+    """Options of a job that runs the model over the corpus, and those of `ingest` for when --corpus is given."""
+
+    heading: ClassVar[tuple[int, str]] = (20, "The model's pass over the corpus")
 
 
 INGEST_ONLY = tuple(sorted(CorpusConfig.model_fields.keys() - StageConfig.model_fields.keys() - {"model"}))
