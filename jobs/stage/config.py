@@ -87,8 +87,9 @@ class StageConfig(JobConfig):
     keep_partials: bool = Field(False, description="keep a finished stage's partial files")
 
 
-def _listed(value: object) -> object:
-    return (value,) if isinstance(value, str) else value
+def listed(value: object) -> object:
+    """Return a single value of an option that is repeatable as a list of it."""
+    return (value,) if isinstance(value, str | int) else value
 
 
 class CorpusConfig(StageConfig):
@@ -99,7 +100,7 @@ class CorpusConfig(StageConfig):
     model: str = Field(
         "sample", description="Hugging Face id, local directory, or sample (the packaged all-MiniLM-L6-v2)"
     )
-    corpus: Annotated[tuple[str, ...], BeforeValidator(_listed)] = Field(
+    corpus: Annotated[tuple[str, ...], BeforeValidator(listed)] = Field(
         (),
         description=f"pydocs, a preset ({' '.join(CORPORA)}), hf:ORG/NAME[:CONFIG][:SPLIT], or a path, glob or URI "
         "of .txt .csv .jsonl .parquet; NAME= in front; repeatable",

@@ -1,8 +1,7 @@
 """Where everything of a run lies, what each stage writes, and which stage reads which.
 
-Published tables lie in folders of their own, `<table>/part-00000.parquet`. What is under way lies below `_partials/`,
-and the codes that mining reads below `_store/`: nobody's interface, and spelled nowhere but here.
-"""
+A table's files are `<table>/part-00000.parquet`. `_partials/` (what is under way) and `_store/` (the codes that mining
+reads) are nobody's interface, and spelled nowhere but here."""
 
 from dataclasses import dataclass
 
@@ -11,6 +10,7 @@ from ops.storage.tables import part_name
 
 PARTIALS = "_partials"
 CODES = "_store"
+GROUP_TABLES = ("groups", "joint_groups", "sentence_groups", "group_quality", "group_traits")
 
 
 @dataclass(frozen=True)
@@ -26,6 +26,11 @@ class StageFacts:
     tables: tuple[str, ...]
     reads: tuple[str, ...]
     partials: str
+
+
+def _compare(part: str, tables: tuple[str, ...], reads: tuple[str, ...]) -> StageFacts:
+    names = [f"compare/{table}" for table in (*tables, f"figures/{part}")]
+    return StageFacts(tuple(names), reads, f"{PARTIALS}/compare/{part}")
 
 
 # In the order of the picture. A stage `job/part` is a part of a job that is done or left out by itself.
@@ -45,6 +50,11 @@ STAGES: dict[str, StageFacts] = {
         ("ingest",),
         f"{PARTIALS}/mixing",
     ),
+    "compare/dimensions": _compare("dimensions", ("dimensions", "rotated"), ("topk", "annotate", "mine")),
+    "compare/diversity": _compare("diversity", ("diversity",), ("ingest", "topk")),
+    "compare/groups": _compare("groups", GROUP_TABLES, ("topk", "mine")),
+    "compare/neighbours": _compare("neighbours", ("neighbours", "nearest"), ("topk",)),
+    "compare/shift": _compare("shift", ("shift", "shift_layers", "shift_neurons"), ("topk",)),
 }
 
 

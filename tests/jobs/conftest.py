@@ -1,17 +1,19 @@
 """One finished run of the main job that the tests of this folder share."""
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from jobs import mixing, psi
+from jobs import compare, mixing, psi
 from jobs import run as run_job
 from jobs.mixing import MixingConfig
 from jobs.psi import PsiConfig
 from jobs.run import RunConfig
+from jobs.stage.compare_config import CompareConfig
 from ops.corpus.split_sentences import SentenceSplitter
 from ops.sources.docstrings.packages import read_pydocs
 from ops.sources.rows import Row
@@ -105,3 +107,22 @@ def psi_run(
     more = {"corpus": (str(source),), "workers": 2, "keep_partials": True}
     psi.run(PsiConfig.model_validate(psi_options(out, model, **more)))
     return out, model
+
+
+def compare_config(out: Path, **options: Any) -> CompareConfig:
+    small = {"permutations": 50, "rotations": 3, "nearest": 2, "group_count": 4, "group_range": (2, 4)}
+    small |= {"diversity_clusters": (1, 4), "resamples": 50, "split": "none", "figure_units": "2:9", "workers": 2}
+    return CompareConfig.model_validate({"out": str(out), **small, **options})
+
+
+@pytest.fixture(scope="session")
+def compare_run(
+    small_run: tuple[Path, Path], source: Path, texts: list[str], tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Path, Path]:
+    """The job compare on a copy of the small run, against its own model: the run directory and the model's folder."""
+    folder = tmp_path_factory.mktemp("runs")
+    shutil.copytree(small_run[0], folder / "compare")
+    (folder / "some.txt").write_text("\n".join([*texts[:30], *texts[:5]]), encoding="utf-8")
+    sets = (f"docs={source}", f"some={folder / 'some.txt'}")
+    compare.run(compare_config(folder / "compare", against=str(small_run[1]), text_set=sets))
+    return folder / "compare", small_run[1]

@@ -50,8 +50,10 @@ def no_beats(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_follows_from_what_is_followed_to_the_end() -> None:
     assert stages_read("mine") == ["ingest", "topk", "annotate"]
     assert stages_read("psi") == []
-    assert stages_after("ingest") == ["topk", "annotate", "mine", "psi/contextual", "mixing"]
-    assert stages_after("topk") == ["annotate", "mine"]
+    compared = [f"compare/{part}" for part in ("dimensions", "diversity", "groups", "neighbours", "shift")]
+    assert stages_after("ingest") == ["topk", "annotate", "mine", "psi/contextual", "mixing", *compared]
+    assert stages_after("topk") == ["annotate", "mine", *compared]
+    assert stages_after("mine") == ["compare/dimensions", "compare/groups"]
     assert stages_after("psi") == []
 
 

@@ -22,7 +22,7 @@ FLOORS = {
         {"figures"},
         {"sources", "patterns", "english", "topk", "mixing"},
         {"corpus", "sentences", "psi"},
-        {"mine", "show", "estimate"},
+        {"mine", "show", "estimate", "compare"},
     ),
     "jobs": ({"engine"}, {"stage"}, {"steps"}, {"plans"}, {"what a user types"}),
 }
