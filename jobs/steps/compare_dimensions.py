@@ -4,13 +4,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from jobs.engine.item import Item
 from jobs.stage.compare_config import CompareConfig
 from jobs.stage.compare_files import rotation_file
 from jobs.stage.record import Run
 from jobs.stage.step import Stage, Step
-from jobs.steps.compare_run import PartWork, begin_part, figure_units, neurons_of
+from jobs.steps.compare_run import PartWork, begin_part, figure_units, neurons_of, redraw
 from jobs.steps.mine_workers import commit
 from ops import sampling
 from ops.compare.activation_vectors import layer_activations, random_rotation, sampled_sentences
@@ -20,7 +21,7 @@ from ops.compare.layer_agreement import dimension_rows, rotated_rows
 from ops.compare.scalar_properties import scalar_properties
 from ops.schema import schema
 from ops.storage.store import Store
-from ops.storage.tables import write_part
+from ops.storage.tables import read_table, write_part
 from ops.topk.neurons import Neurons
 
 # Measured with the packaged model on one core: seconds of a basis for a value of the sample; and about what is written.
@@ -42,6 +43,7 @@ def dimensions_part(config: CompareConfig, record: Run) -> PartWork | None:
     identity = {"permutations": config.permutations, "rotations": config.rotations}
     stage = begin_part("dimensions", config, record, identity)
     if stage is None:
+        redraw("dimensions", "figure_units", config, record, lambda: draw(config, record.store, neurons_of(record)))
         return None
     neurons = neurons_of(record)
     args = RotationArgs(stage.store, stage.fingerprint, neurons.widths, config.seed)
@@ -68,8 +70,17 @@ def publish(config: CompareConfig, stage: Stage, neurons: Neurons, step: Step) -
     rotated = rotated_rows(parts[0], parts[1:])
     for name, table in (("compare/dimensions", found), ("compare/rotated", rotated)):
         write_part(store, name, 0, schema(name), [table], stage.fingerprint)
-    figures = draw_dimensions(store, properties, neurons.widths, found, rotated, figure_units(config.figure_units))
+    figures = draw(config, store, neurons, properties)
     stage.finish({"rows": found.num_rows, "properties": len(properties), "figures": figures})
+
+
+def draw(
+    config: CompareConfig, store: Store, neurons: Neurons, properties: dict[str, npt.NDArray[np.float64]] | None = None
+) -> list[str]:
+    """Draw the figures from the tables, and return their names."""
+    own = properties or scalar_properties(store, neurons)
+    rotated = read_table(store, "compare/rotated")
+    return draw_dimensions(store, own, neurons.widths, rotated, figure_units(config.figure_units))
 
 
 def rotations_step(args: RotationArgs, rotations: int) -> Step:

@@ -13,7 +13,7 @@ from jobs.stage.compare_config import CompareConfig
 from jobs.stage.layout import Output, table_part
 from jobs.stage.record import Run
 from jobs.stage.step import Step
-from jobs.steps.compare_run import PartWork, begin_part, neurons_of
+from jobs.steps.compare_run import PartWork, begin_part, neurons_of, redraw
 from ops import sampling
 from ops.compare.activation_vectors import layer_activations, sampled_sentences, unit_vectors
 from ops.compare.group_figures import draw_groups
@@ -53,6 +53,7 @@ def groups_part(config: CompareConfig, record: Run) -> PartWork | None:
     identity = {"group_count": config.group_count, "group_sentences": config.group_sentences}
     stage = begin_part("groups", config, record, {**identity, "group_range": list(numbers)})
     if stage is None:
+        redraw("groups", "figure_layer", config, record, lambda: draw(config, record.store, neurons_of(record)))
         return None
     neurons = neurons_of(record)
     args = GroupArgs(
@@ -62,12 +63,16 @@ def groups_part(config: CompareConfig, record: Run) -> PartWork | None:
 
     def do() -> None:
         stage.do(step)
-        tables = {name: read_table(stage.store, name) for name in {*OF_A_LAYER, *OF_ALL}}
-        figures = draw_groups(stage.store, tables, min(config.figure_layer, len(neurons.widths)))
-        stage.finish({"rows": tables["compare/groups"].num_rows, "figures": figures})
+        stage.finish({"rows": len(neurons), "figures": draw(config, stage.store, neurons)})
 
     points = 3 * len(neurons) / len(step.items) + args.sentences
     return PartWork(stage, do, [(step, points * len(numbers) * POINT_S)], len(neurons) * NEURON_BYTES + FIGURES_BYTES)
+
+
+def draw(config: CompareConfig, store: Store, neurons: Neurons) -> list[str]:
+    """Draw the figures from the tables, and return their names."""
+    tables = {name: read_table(store, name) for name in {*OF_A_LAYER, *OF_ALL}}
+    return draw_groups(store, tables, min(config.figure_layer, len(neurons.widths)))
 
 
 def groups_step(args: GroupArgs) -> Step:

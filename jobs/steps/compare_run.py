@@ -1,5 +1,6 @@
 """What the parts of `compare` share: the run's neurons and model, the life of a part, the options in it."""
 
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -46,6 +47,17 @@ def begin_part(part: str, config: CompareConfig, record: Run, identity: dict[str
     """
     options = config.model_dump(mode="json")
     return begin(f"compare/{part}", config, record, {**identity, "seed": config.seed}, options, ("rows", "rows"))
+
+
+def redraw(part: str, option: str, config: CompareConfig, record: Run, draw: Callable[[], list[str]]) -> None:
+    """Draw the figures of a finished part again where an option that they alone depend on has changed."""
+    entry, wanted = record.require(f"compare/{part}"), getattr(config, option)
+    if config.dry_run or entry["config"][option] == wanted:
+        return
+    names = draw()
+    entry["config"][option] = wanted
+    record.add_files(f"compare/{part}", f"compare/figures/{part}", names)
+    print(f"compare/{part}: drawn again with {option} {wanted}", file=sys.stderr)
 
 
 def neurons_of(record: Run) -> Neurons:

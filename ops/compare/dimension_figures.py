@@ -25,7 +25,6 @@ def draw_dimensions(
     store: Store,
     properties: Mapping[str, Floats],
     widths: tuple[int, ...],
-    dimensions: pa.Table,
     rotated: pa.Table,
     units: tuple[int, int],
 ) -> list[str]:
@@ -35,7 +34,7 @@ def draw_dimensions(
         store: the run's folder.
         properties: by name a value for each neuron, `[neurons]`.
         widths: units of each layer.
-        dimensions, rotated: the tables.
+        rotated: the table compare/rotated.
         units: first and last unit of the heat maps; where layers are narrower their last ones.
     """
     drawings = {}

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ops.storage.store import Store
 from ops.storage.tables import read_parts
@@ -68,7 +69,7 @@ def _shares(store: Store, neurons: Neurons) -> dict[str, Floats]:
     keys = ["property", "value", "pole"]
     counts: Counter[tuple[str, ...]] = Counter()
     for part in read_parts(store, "profiles", [*keys, "count"]):
-        there = part.filter(pa.compute.greater(part["count"], 0)).group_by(keys).aggregate([("count", "count")])
+        there = part.filter(pc.greater(part["count"], 0)).group_by(keys).aggregate([("count", "count")])
         counts.update(
             {
                 (row["property"], row["value"], row["pole"]): row["count_count"]
