@@ -22,6 +22,7 @@ def draw_curves(store: Store, diversity: pa.Table, model: str) -> list[str]:
 def curves_figure(diversity: pa.Table, model: str) -> Figure:
     """Draw the error per point by number of clusters, and over that of uniform sentences, a line a layer."""
     layers = sorted(set(diversity["layer"].to_pylist()))
+    numbers = sorted(set(diversity["clusters"].to_pylist()))
     colors = matplotlib.colormaps["viridis"](np.linspace(0, 0.9, max(len(layers), 1)))
     figure = Figure(figsize=(8.8, 3.8), layout="constrained")
     left, right = figure.subplots(1, 2)
@@ -38,6 +39,8 @@ def curves_figure(diversity: pa.Table, model: str) -> Figure:
     right.axhline(1, color="0.7", linewidth=0.8)
     for panel in (left, right):
         panel.set_xscale("log")
+        panel.set_xticks(numbers, [str(n) for n in numbers])
+        panel.minorticks_off()
         panel.set_xlabel("clusters")
     left.legend(fontsize=7)
     figure.suptitle(f"How diverse the winners of a layer are, {model} (after Oba 2021, Figure 3)")

@@ -69,6 +69,7 @@ def draw_quality(quality: pa.Table) -> Figure:
                 values = [[row[key] for row in own if row["groups"] == number] for number in numbers]
                 panel.plot(numbers, [_mean(v) for v in values], style, markersize=3, label=label)
             panel.set_title(f"{title}, {grouped}", fontsize=9)
+            panel.set_xticks(numbers)
     for panel in panels[1]:
         panel.set_xlabel("groups")
     panels[0][0].legend(fontsize=7)
