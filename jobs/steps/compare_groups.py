@@ -25,7 +25,7 @@ from ops.storage.tables import read_table, write_part
 from ops.topk.neurons import Neurons
 
 # Measured on one core: seconds of a point and number of groups; bytes that are written, about.
-POINT_S, NEURON_BYTES, FIGURES_BYTES = 0.003, 100, 1_500_000
+POINT_S, NEURON_BYTES, FIGURES_BYTES = 0.002, 100, 1_500_000
 SEEDS = 5  # of k-means, whose agreement is measured
 FIRST = 10  # of a neuron's patterns of a kind, and values of a property, that count as its traits
 MAX_Q = 0.05

@@ -22,7 +22,7 @@ from ops.storage.tables import read_table, write_part
 from ops.topk.neurons import Neurons, parts
 
 # Measured on one core: seconds of a product, and of a winner that two neurons share; bytes that are written, about.
-PRODUCT_S, SHARED_S, ROW_BYTES, FIGURE_BYTES = 3e-11, 1e-9, 9, 200_000
+PRODUCT_S, SHARED_S, ROW_BYTES, FIGURE_BYTES = 4.2e-11, 2.5e-9, 9, 200_000
 DRAWN = 64  # neurons of a layer whose nearest are set beside the nulls
 
 

@@ -257,7 +257,7 @@ def test_a_dry_run_says_what_is_missing(
 
 
 @pytest.mark.faults
-def test_kill_9_and_go_on(compare_run: tuple[Path, Path], small_run: tuple[Path, Path], tmp_path: Path) -> None:
+def test_kill_9_and_go_on(small_run: tuple[Path, Path], tmp_path: Path) -> None:
     out = tmp_path / "run"
     shutil.copytree(small_run[0], out)
     options = config(out, part=("dimensions",), rotations=40)
