@@ -87,9 +87,7 @@ def rotations_step(args: RotationArgs, rotations: int) -> Step:
     """Return the step that measures the agreement of layers in the model's basis and in so many rotated ones."""
     items = [{"run": run} for run in range(rotations + 1)]
     given = {"args": args}
-    return Step(
-        "compare: bases", items, lambda item: [rotation_file(item["run"])], RotationMeasurer, given, "bases"
-    )  # fmt: skip
+    return Step("compare: bases", items, lambda item: [rotation_file(item["run"])], RotationMeasurer, given, "bases")
 
 
 class RotationMeasurer:

@@ -49,9 +49,17 @@ def diversity_part(config: CompareConfig, record: Run) -> PartWork | None:
     shards = Shards(corpus["counts"]["sentences"], corpus["config"]["shard_size"])
     scoring = ScoreOptions("hidden", pool, "include", place.device, config.dtype, place.threads or 1)
     args = DiversityArgs(
-        stage.store, stage.fingerprint, facts, scoring, place.token_budget, shards, layers, clusters,
-        config.diversity_sample, config.seed,
-    )  # fmt: skip
+        stage.store,
+        stage.fingerprint,
+        facts,
+        scoring,
+        place.token_budget,
+        shards,
+        layers,
+        clusters,
+        config.diversity_sample,
+        config.seed,
+    )
     stage.entry["model"] = describe(facts)
     drawing, curves = draw_step(args), curves_step(args)
 
@@ -104,6 +112,4 @@ def curves_step(args: DiversityArgs) -> Step:
     """Return the step that clusters each layer's winners, and as many sentences of the whole corpus."""
     items = [{"layer": layer} for layer in range(1, args.layers + 1)]
     given = {"args": args}
-    return Step(
-        "compare: clusters", items, lambda i: [curve_file(i["layer"])], CurveMeasurer, given, "layers"
-    )  # fmt: skip
+    return Step("compare: clusters", items, lambda i: [curve_file(i["layer"])], CurveMeasurer, given, "layers")

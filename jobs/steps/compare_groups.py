@@ -150,9 +150,7 @@ class GroupWorker:
             found, null = (grouping_quality(p, count, seeds) for p in (points, null_points))
             measured = {"silhouette": found.silhouette, "silhouette_of_shuffled": null.silhouette}
             measured |= {"rand_index": found.rand_index, "rand_index_of_shuffled": null.rand_index}
-            rows.append(
-                {"layer": layer, "grouped": grouped, "groups": count, "n": len(points), **measured}
-            )  # fmt: skip
+            rows.append({"layer": layer, "grouped": grouped, "groups": count, "n": len(points), **measured})
         return rows
 
     def traits(self, layer: int, labels: npt.NDArray[np.int32]) -> pa.Table:

@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from jobs.engine.item import Item
@@ -12,7 +14,7 @@ from jobs.stage.record import Run
 from jobs.stage.step import Stage, Step
 from jobs.steps.compare_run import PartWork, begin_part, neurons_of
 from ops import sampling
-from ops.compare.activation_vectors import layer_activations, unit_vectors
+from ops.compare.activation_vectors import layer_activations, sampled_sentences, unit_vectors
 from ops.compare.near_neurons import NeighbourFinder, nearest_rows
 from ops.compare.neighbour_figures import draw_nearest
 from ops.compare.shared_winners import read_winner_lists
@@ -76,9 +78,7 @@ def publish(stage: Stage, near: Step) -> None:
 def neighbours_step(args: NeighbourArgs) -> Step:
     """Return the step that writes the parts of compare/neighbours, one for each range of neurons."""
     items = [{"part": part, "first": first, "stop": stop} for part, first, stop in parts(len(args.neurons))]
-    return Step(
-        "compare: neighbours", items, neighbour_outputs, NeighbourWorker, {"args": args}, "ranges of neurons"
-    )  # fmt: skip
+    return Step("compare: neighbours", items, neighbour_outputs, NeighbourWorker, {"args": args}, "ranges of neurons")
 
 
 def neighbour_outputs(item: Item) -> list[Output]:
@@ -122,22 +122,15 @@ class NearestWorker(NeighbourWorker):
             rows = nearest_rows(self.finder, layers, args.sentences, DRAWN, (args.seed, sampling.NEIGHBOURS))
         output = table_part("compare/nearest", 0, "nearest")
         footer = output.footer(args.fingerprint, rows.num_rows)
-        write_part(
-            self.store, "compare/nearest", 0, schema("compare/nearest"), [rows], args.fingerprint, footer
-        )  # fmt: skip
+        write_part(self.store, "compare/nearest", 0, schema("compare/nearest"), [rows], args.fingerprint, footer)
         return {"rows": rows.num_rows}
 
 
-def read_vectors(args: NeighbourArgs) -> Any:
-    """Return the vectors of all neurons over the activation sample, `[neurons, sentences]` float32, layer by layer."""
-    import numpy as np
-
-    vectors = None
+def read_vectors(args: NeighbourArgs) -> npt.NDArray[np.float32]:
+    """Return the vectors of all neurons over the activation sample, `[neurons, sentences]`, layer by layer."""
+    vectors = np.empty((len(args.neurons), len(sampled_sentences(args.store))), np.float32)
     start = 0
     for i, width in enumerate(args.neurons.widths):
-        own = unit_vectors(layer_activations(args.store, i + 1))
-        if vectors is None:
-            vectors = np.empty((len(args.neurons), own.shape[1]), np.float32)
-        vectors[start : start + width] = own
+        vectors[start : start + width] = unit_vectors(layer_activations(args.store, i + 1))
         start += width
     return vectors

@@ -60,9 +60,17 @@ def shift_part(config: CompareConfig, record: Run) -> PartWork | None:
         topk["site"], topk["pool"], topk["special_tokens"], place.device, config.dtype, place.threads or 1
     )
     args = ShiftArgs(
-        stage.store, stage.fingerprint, facts, against, options, place.token_budget, neurons,
-        {"text_column": config.text_column, "split": config.split}, config.text_limit, config.seed,
-    )  # fmt: skip
+        stage.store,
+        stage.fingerprint,
+        facts,
+        against,
+        options,
+        place.token_budget,
+        neurons,
+        {"text_column": config.text_column, "split": config.split},
+        config.text_limit,
+        config.seed,
+    )
     reading = read_step(args, names, sources)
 
     def do() -> None:
@@ -114,7 +122,7 @@ def read_step(args: ShiftArgs, names: list[str], sources: list[Source]) -> Step:
     given = {"args": args}
     return Step(
         "compare: text sets", items, lambda item: [text_set_file(item["number"])], TextSetReader, given, "text sets"
-    )  # fmt: skip
+    )
 
 
 def distances_step(
@@ -123,9 +131,16 @@ def distances_step(
     """Return the step that has both models read every block of sentences."""
     kinds, work, given = ("neurons", "distances"), ("sentences", sentences), {"args": args}
     return Step(
-        "compare: shift", blocks, lambda item: [distances_file(item["block"], kind) for kind in kinds], Distancer,
-        given, "blocks", work, holds=holds, workers=workers,
-    )  # fmt: skip
+        "compare: shift",
+        blocks,
+        lambda item: [distances_file(item["block"], kind) for kind in kinds],
+        Distancer,
+        given,
+        "blocks",
+        work,
+        holds=holds,
+        workers=workers,
+    )
 
 
 def runs_step(args: ShiftArgs, other: Store) -> Step:

@@ -171,9 +171,7 @@ class RunComparer:
 def listed(manhattan: npt.NDArray[np.float64], squares: npt.NDArray[np.float64]) -> pa.Table:
     """Return sentences' distances by layer, `[sentences, layers]` each, as a table."""
     lists = {"manhattan": manhattan, "squares": squares}
-    return pa.table(
-        {n: pa.FixedSizeListArray.from_arrays(pa.array(v.ravel()), v.shape[1]) for n, v in lists.items()}
-    )  # fmt: skip
+    return pa.table({n: pa.FixedSizeListArray.from_arrays(pa.array(v.ravel()), v.shape[1]) for n, v in lists.items()})
 
 
 def read_distances(store: Store, output: Output) -> npt.NDArray[np.float64]:

@@ -14,8 +14,11 @@ from ops.storage.store import Store
 
 FOLDER = "compare/figures/dimensions"
 HEAT_MAPS = (
-    "means:words_per_sentence:top", "means:verbs_per_sentence:top", "means:nouns_per_sentence:top", "neurons:mean",
-)  # fmt: skip
+    "means:words_per_sentence:top",
+    "means:verbs_per_sentence:top",
+    "means:nouns_per_sentence:top",
+    "neurons:mean",
+)
 LINES = ("neurons:mean", "neurons:std", *HEAT_MAPS[:3])
 
 Floats = npt.NDArray[np.float64]
@@ -61,8 +64,15 @@ def draw_units(properties: Mapping[str, Floats], units: tuple[int, int]) -> Figu
     panels = figure.subplots(len(properties), 1, sharex=True, squeeze=False)[:, 0]
     for panel, (name, values) in zip(panels, properties.items(), strict=True):
         scores = standard_scores(values)[:, first:stop] * np.sqrt(width)
-        image = panel.imshow(scores, origin="lower", aspect="auto", cmap="RdBu_r", vmin=-3, vmax=3,
-                             extent=(first - 0.5, stop - 0.5, 0.5, layers + 0.5))  # fmt: skip
+        image = panel.imshow(
+            scores,
+            origin="lower",
+            aspect="auto",
+            cmap="RdBu_r",
+            vmin=-3,
+            vmax=3,
+            extent=(first - 0.5, stop - 0.5, 0.5, layers + 0.5),
+        )
         panel.set_yticks(range(1, layers + 1))
         panel.set_title(name, fontsize=8)
         panel.set_ylabel("layer")

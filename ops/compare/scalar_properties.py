@@ -15,8 +15,17 @@ from ops.topk.neurons import Neurons
 Floats = npt.NDArray[np.float64]
 
 _OF_NEURONS = (
-    "mean", "std", "skew", "kurtosis", "min", "max", "top_threshold", "bottom_threshold", "top_mean", "bottom_mean",
-)  # fmt: skip
+    "mean",
+    "std",
+    "skew",
+    "kurtosis",
+    "min",
+    "max",
+    "top_threshold",
+    "bottom_threshold",
+    "top_mean",
+    "bottom_mean",
+)
 _OF_SCORES = ("auc", "matched_auc")
 
 
@@ -70,12 +79,7 @@ def _shares(store: Store, neurons: Neurons) -> dict[str, Floats]:
     counts: Counter[tuple[str, ...]] = Counter()
     for part in read_parts(store, "profiles", [*keys, "count"]):
         there = part.filter(pc.greater(part["count"], 0)).group_by(keys).aggregate([("count", "count")])
-        counts.update(
-            {
-                (row["property"], row["value"], row["pole"]): row["count_count"]
-                for row in there.to_pylist()
-            }
-        )  # fmt: skip
+        counts.update({(row["property"], row["value"], row["pole"]): row["count_count"] for row in there.to_pylist()})
     names = [key for key, count in counts.items() if 2 * count >= len(neurons)]
     place = {key: i for i, key in enumerate(names)}
     values = np.zeros((len(names), len(neurons)))

@@ -7,9 +7,13 @@ from ops.show.text import number, shorten
 Rows = list[dict[str, Any]]
 
 _SHOWN = (
-    "neurons:mean", "neurons:std", "neurons:kurtosis", "means:words_per_sentence:top", "means:verbs_per_sentence:top",
+    "neurons:mean",
+    "neurons:std",
+    "neurons:kurtosis",
+    "means:words_per_sentence:top",
+    "means:verbs_per_sentence:top",
     "means:nouns_per_sentence:top",
-)  # fmt: skip
+)
 
 
 def lay_out_comparison(found: dict[str, Rows], rows: int, width: int) -> str:
@@ -59,7 +63,7 @@ def _neighbours(found: dict[str, Rows], rows: int) -> list[str]:
     lines = ["The nearest neuron: mean highest correlation, and overlap of winners, beside what chance gives"]
     lines.append(
         f"  {'reach':<10}{'correlation':>13}{'rotated':>9}{'shuffled':>10}{'overlap':>10}{'random winners':>16}"
-    )  # fmt: skip
+    )
     columns = ("correlation", "correlation_of_rotated", "correlation_of_shuffled", "overlap", "overlap_of_shuffled")
     for reach in ("within", "across"):
         own = [row for row in found["compare/nearest"] if row["reach"] == reach]

@@ -264,7 +264,7 @@ def test_kill_9_and_go_on(small_run: tuple[Path, Path], tmp_path: Path) -> None:
     flags = ["--rotations=40", "--part=dimensions", "--permutations=50", "--workers=2"]
     job = subprocess.Popen(
         [sys.executable, "-m", "jobs.compare", "--out", out, *flags], cwd=ROOT, start_new_session=True
-    )  # fmt: skip
+    )
     folder = out / STAGES["compare/dimensions"].partials
     deadline = time.monotonic() + 240
     while len(list(folder.glob("run-*.parquet"))) < 3:
