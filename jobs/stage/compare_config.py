@@ -6,6 +6,7 @@ from pydantic import BeforeValidator, Field
 
 from jobs.stage.config import PlacementConfig, listed
 
+Count = Annotated[int, Field(ge=1)]
 Part = Literal["dimensions", "neighbours", "groups", "diversity", "shift"]
 
 
@@ -23,13 +24,13 @@ class CompareConfig(PlacementConfig):
         10, ge=1, description="neighbours of a neuron, of each kind: by correlation and by overlap, within and across"
     )
     group_count: int = Field(10, ge=1, description="groups of k-means")
-    group_range: Annotated[tuple[int, ...], BeforeValidator(listed)] = Field(
+    group_range: Annotated[tuple[Count, ...], BeforeValidator(listed)] = Field(
         (2, 5, 10, 15, 20, 30), description="numbers of groups whose silhouette and stability are measured, repeatable"
     )
     group_sentences: int = Field(
         1_000, ge=2, description="sentences of the activation sample that a neuron's vector has"
     )
-    diversity_clusters: Annotated[tuple[int, ...], BeforeValidator(listed)] = Field(
+    diversity_clusters: Annotated[tuple[Count, ...], BeforeValidator(listed)] = Field(
         (1, 5, 10, 20, 50, 100, 200), description="numbers of clusters of the winners' vectors, repeatable"
     )
     diversity_sample: int = Field(

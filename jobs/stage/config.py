@@ -132,12 +132,6 @@ class PlacementConfig(StageConfig):
     gpus: int | None = Field(
         None, ge=1, description="most GPUs, one a worker; none given: all of this machine, or what a cluster brings up"
     )
-    prefetch: int = Field(
-        2,
-        ge=2,
-        description="shards that a worker on a GPU has with it, one under way, the others read and tokenized; each "
-        "takes about 12 MB of its machine's object store for 100,000 short sentences",
-    )
     threads: int = Field(1, ge=1, description="threads of one worker on a CPU")
     token_budget: int | None = Field(None, ge=1, description="tokens of a batch, padding included; CPU 2048, GPU 32768")
 
@@ -146,6 +140,13 @@ class CorpusPassConfig(CorpusConfig, PlacementConfig):
     """Options of a job that runs the model over the corpus, and those of `ingest` for when --corpus is given."""
 
     heading: ClassVar[tuple[int, str]] = (20, "The model's pass over the corpus")
+
+    prefetch: int = Field(
+        2,
+        ge=2,
+        description="shards that a worker on a GPU has with it, one under way, the others read and tokenized; each "
+        "takes about 12 MB of its machine's object store for 100,000 short sentences",
+    )
 
 
 INGEST_ONLY = tuple(sorted(CorpusConfig.model_fields.keys() - StageConfig.model_fields.keys() - {"model"}))
