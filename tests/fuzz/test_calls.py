@@ -17,6 +17,7 @@ from jobs.psi import PsiConfig
 from jobs.run import RunConfig
 from jobs.show import ShowConfig
 from jobs.stage.command_line import main
+from jobs.stage.compare_config import CompareConfig
 from jobs.stage.config import Config
 from jobs.topk import TopkConfig
 
@@ -28,6 +29,7 @@ JOBS = {
     "run": RunConfig,
     "psi": PsiConfig,
     "mixing": MixingConfig,
+    "compare": CompareConfig,
     "show": ShowConfig,
 }
 FLAGS = sorted({f"--{name.replace('_', '-')}" for config in JOBS.values() for name in config.model_fields})
