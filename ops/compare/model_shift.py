@@ -101,7 +101,7 @@ def jaccards(a: tuple[Longs, Longs], b: tuple[Longs, Longs], neurons: int) -> Fl
         neurons: how many there are.
     """
     beyond = max(int(a[1].max(initial=0)), int(b[1].max(initial=0))) + 1
-    keys = [np.sort(owner * beyond + winner) for owner, winner in (a, b)]
-    common = np.bincount(np.intersect1d(*keys, assume_unique=True) // beyond, minlength=neurons)
+    own, other = (owner * beyond + winner for owner, winner in (a, b))
+    common = np.bincount(np.intersect1d(own, other, assume_unique=True) // beyond, minlength=neurons)
     either = sum(np.bincount(owner, minlength=neurons) for owner, _ in (a, b)) - common
     return np.asarray(np.where(either > 0, common / np.maximum(either, 1), np.nan))

@@ -30,12 +30,12 @@ class NeighbourFinder:
     def __init__(self, neurons: Neurons, vectors: Floats, winners: dict[str, WinnerLists], most: int) -> None:
         self.neurons, self.vectors, self.winners, self.most = neurons, vectors, winners, most
         self.layer, self.unit = neurons.layer_and_unit(np.arange(len(neurons)))
-        self.constant = ~vectors.any(1)
+        self.constant = np.asarray(~vectors.any(1))
         self.sizes = np.array(sum(np.diff(lists.starts) for lists in winners.values()))
 
     def correlations(self, first: int, stop: int) -> Floats:
         """Return the correlations of a block of neurons with all, `[block, neurons]`; 0 with a constant one."""
-        return np.clip(self.vectors[first:stop] @ self.vectors.T, -1.0, 1.0)
+        return np.asarray(np.clip(self.vectors[first:stop] @ self.vectors.T, -1.0, 1.0), np.float32)
 
     def overlaps(self, first: int, stop: int) -> npt.NDArray[np.int32]:
         """Return the winners that a block of neurons shares with all, both poles added, `[block, neurons]` int32."""
@@ -140,4 +140,4 @@ def _overlaps(
             win = [rng.hypergeometric(len(lists.distinct), sentences - len(lists.distinct), len(s)) for s in sets]
             sets = [rng.choice(len(lists.distinct), n, replace=False).astype(np.int32) for n in win]
         shared += lists.shared_with(sets)
-    return shared / np.maximum(finder.sizes[own], 1)[:, None]
+    return np.asarray(shared / np.maximum(finder.sizes[own], 1)[:, None])
