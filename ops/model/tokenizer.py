@@ -55,8 +55,10 @@ class Tokenizer:
                 "put the tokenizer's files (tokenizer.json, or the vocabulary) beside config.json"
             )
         # Added tokens that a model has no rows for may never occur.
-        own = set(self._own.get_vocab()) - set(self._own.get_added_vocab())
-        highest = max(self._own.get_vocab()[token] for token in own) if own else 0
+        vocabulary = self._own.get_vocab()  # made anew at each call
+        highest = max(
+            (vocabulary[token] for token in vocabulary.keys() - self._own.get_added_vocab().keys()), default=0
+        )
         if 0 < facts.vocabulary <= highest:
             raise InputError(
                 f"--model {facts.name}: its tokenizer's ids reach {highest:,}, its table of token embeddings has "
