@@ -100,7 +100,8 @@ class RotationMeasurer:
 
     def __call__(self, item: Item, prepared: Any) -> Item:
         """Measure a basis: number 0 is the model's own."""
-        run, layers = item["run"], self.layers
+        run = item["run"]
+        layers: list[npt.NDArray[np.floating]] = list(self.layers)
         if run:
             rng = np.random.default_rng([self.args.seed, sampling.ROTATIONS, run])
             # One rotation for all layers of a width: they share the residual stream's basis.

@@ -128,8 +128,8 @@ class RunComparer:
     def __call__(self, item: Item, prepared: Any) -> Item:
         """Commit each neuron's shift, Jaccard index and rank correlation; and the sample's distances by layer."""
         neurons = self.args.neurons
-        ids = [sampled_sentences(store) for store in (self.store, self.other)]
-        common, *rows = np.intersect1d(*ids, assume_unique=True, return_indices=True)
+        own, others = sampled_sentences(self.store), sampled_sentences(self.other)
+        common, *rows = np.intersect1d(own, others, assume_unique=True, return_indices=True)
         shift, ranks, distances = np.zeros(len(neurons)), np.full(len(neurons), np.nan), []
         start = 0
         for i, width in enumerate(neurons.widths):

@@ -12,7 +12,7 @@ Longs = npt.NDArray[np.int64]
 MOST_TRAITS = 20  # of a group
 
 
-def trait_rows(neuron: Longs, traits: pa.Table, groups: Longs) -> pa.Table:
+def trait_rows(neuron: Longs, traits: pa.Table, groups: npt.NDArray[np.int32]) -> pa.Table:
     """Return the rows of `compare/group_traits` of one layer, all columns but `layer`, by group and rank.
 
     Args:
