@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from jobs.engine.progress import duration
 from jobs.stage.config import StageConfig
-from jobs.stage.stages import STAGES, stages_after
 from jobs.stage.record import Run
+from jobs.stage.stages import STAGES, stages_after
 from ops.errors import InputError
 from ops.storage.read_only import ReadOnlyStore
 

@@ -3,10 +3,10 @@
 import re
 from collections.abc import Container
 
-from jobs.stage.stages import stages_after
 from jobs.stage.open_record import RECORD, read_record
 from jobs.stage.run_files import check_tables, clear, put_in_place
 from jobs.stage.run_reader import Entry, RunReader
+from jobs.stage.stages import stages_after
 from ops.errors import InputError
 from ops.storage.lock import Lock
 

@@ -4,10 +4,10 @@ import sys
 from functools import partial
 
 from jobs.stage.held_run import HeldRun
-from jobs.stage.stages import PARTIALS, STAGES, stages_after, stages_read
 from jobs.stage.open_record import RECORD
 from jobs.stage.run_files import added, clear, view_of, written
 from jobs.stage.run_reader import Entry
+from jobs.stage.stages import PARTIALS, STAGES, stages_after, stages_read
 from jobs.stage.versions import versions
 from ops.clock import utc_now
 from ops.errors import InputError

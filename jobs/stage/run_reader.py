@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from jobs.stage.stages import STAGES
 from jobs.stage.open_record import check_out, read_record
 from jobs.stage.run_files import finished_view
+from jobs.stage.stages import STAGES
 from jobs.stage.under_way import how_far
 from jobs.stage.versions import TOOL
 from ops.errors import InputError

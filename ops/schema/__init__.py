@@ -5,6 +5,7 @@ from collections.abc import Iterable
 import pyarrow as pa
 
 from ops.schema.columns import STRING, Column, TableSpec
+from ops.schema.compare_tables import COMPARE_TABLES
 from ops.schema.main_tables import MAIN_TABLES
 from ops.schema.mixing_tables import MIXING_TABLES
 from ops.schema.positions_tables import POSITIONS_TABLES
@@ -23,7 +24,7 @@ __all__ = [
 ]
 
 SCHEMA_VERSION = "4"
-TABLES = {**MAIN_TABLES, **TOKEN_TABLES, **MIXING_TABLES, **PSI_TABLES, **POSITIONS_TABLES}
+TABLES = {**MAIN_TABLES, **TOKEN_TABLES, **MIXING_TABLES, **PSI_TABLES, **POSITIONS_TABLES, **COMPARE_TABLES}
 
 
 def schema(table: str, keys: Iterable[str] = ()) -> pa.Schema:

@@ -19,6 +19,7 @@ from jobs.report import ReportConfig
 from jobs.run import RunConfig
 from jobs.show import ShowConfig
 from jobs.stage.command_line import main
+from jobs.stage.compare_config import CompareConfig
 from jobs.stage.config import Config
 from jobs.tokens import TokensConfig
 from jobs.topk import TopkConfig
@@ -33,6 +34,7 @@ JOBS = {
     "psi": PsiConfig,
     "mixing": MixingConfig,
     "positions": PositionsConfig,
+    "compare": CompareConfig,
     "show": ShowConfig,
     "report": ReportConfig,
 }

@@ -1,6 +1,7 @@
 """One finished run of the main job that the tests of this folder share."""
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -8,12 +9,13 @@ from typing import Any
 import pytest
 from transformers import GPT2Config
 
-from jobs import mixing, positions, psi
+from jobs import compare, mixing, positions, psi
 from jobs import run as run_job
 from jobs.mixing import MixingConfig
 from jobs.positions import PositionsConfig
 from jobs.psi import PsiConfig
 from jobs.run import RunConfig
+from jobs.stage.compare_config import CompareConfig
 from ops.corpus.split_sentences import SentenceSplitter
 from ops.sources.docstrings.packages import read_pydocs
 from ops.sources.rows import Row
@@ -136,3 +138,22 @@ def positions_run(
     out = tmp_path_factory.mktemp("runs") / "positions"
     positions.run(positions_config(out, source, model, keep_partials=True))
     return out, model
+
+
+def compare_config(out: Path, **options: Any) -> CompareConfig:
+    small = {"permutations": 50, "rotations": 3, "nearest": 2, "group_count": 4, "group_range": (2, 4)}
+    small |= {"diversity_clusters": (1, 4), "resamples": 50, "split": "none", "figure_units": "2:9", "workers": 2}
+    return CompareConfig.model_validate({"out": str(out), **small, **options})
+
+
+@pytest.fixture(scope="session")
+def compare_run(
+    small_run: tuple[Path, Path], source: Path, texts: list[str], tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Path, Path]:
+    """The job compare on a copy of the small run, against its own model: the run directory and the model's folder."""
+    folder = tmp_path_factory.mktemp("runs")
+    shutil.copytree(small_run[0], folder / "compare")
+    (folder / "some.txt").write_text("\n".join([*texts[:30], *texts[:5]]), encoding="utf-8")
+    sets = (f"docs={source}", f"some={folder / 'some.txt'}")
+    compare.run(compare_config(folder / "compare", against=str(small_run[1]), text_set=sets))
+    return folder / "compare", small_run[1]

@@ -12,10 +12,27 @@ import pytest
 from jobs.stage import record
 from jobs.stage.config import StageConfig
 from jobs.stage.dry_run import open_run
-from jobs.stage.layout import bound_path, codes_file, distinct_file, labels_file, near_duplicates_file, pairs_file, piece_file, pilot_file, range_file, run_file, selected_path, shard_file, signed_file, totals_file, union_file, vocabulary_path
-from jobs.stage.stages import STAGES, stages_after, stages_read
+from jobs.stage.layout import (
+    bound_path,
+    codes_file,
+    distinct_file,
+    labels_file,
+    near_duplicates_file,
+    pairs_file,
+    piece_file,
+    pilot_file,
+    range_file,
+    run_file,
+    selected_path,
+    shard_file,
+    signed_file,
+    totals_file,
+    union_file,
+    vocabulary_path,
+)
 from jobs.stage.record import Run
 from jobs.stage.run_files import is_ours
+from jobs.stage.stages import STAGES, stages_after, stages_read
 from ops.errors import InputError
 from ops.storage import lock
 from ops.storage.store import Store, attempt_name
@@ -32,8 +49,11 @@ def test_what_follows_from_what_is_followed_to_the_end() -> None:
     assert stages_read("mine") == ["ingest", "topk", "annotate"]
     assert stages_read("psi") == []
     after_topk = ["annotate", "mine", "tokens"]
-    assert stages_after("ingest") == ["topk", *after_topk, "psi/contextual", "mixing", "positions", "report"]
-    assert stages_after("topk") == [*after_topk, "report"]
+    compared = [f"compare/{part}" for part in ("dimensions", "diversity", "groups", "neighbours", "shift")]
+    beside = ["psi/contextual", "mixing", "positions"]
+    assert stages_after("ingest") == ["topk", *after_topk, *beside, *compared, "report"]
+    assert stages_after("topk") == [*after_topk, *compared, "report"]
+    assert stages_after("mine") == ["compare/dimensions", "compare/groups", "report"]
     assert stages_after("psi") == []
 
 

@@ -22,7 +22,7 @@ FLOORS = {
         {"figures"},
         {"sources", "patterns", "english", "topk", "mixing"},
         {"corpus", "sentences", "psi", "positions"},
-        {"mine", "show", "estimate"},
+        {"mine", "show", "estimate", "compare"},
         {"tokens", "report"},
     ),
     "jobs": ({"engine"}, {"stage"}, {"steps"}, {"plans"}, {"what a user types"}),
