@@ -11,7 +11,7 @@ Numbers = npt.NDArray[np.int64]
 Priorities = npt.NDArray[np.uint64]
 
 # What a draw is for: one number each, so that no two draws with one seed share their random stream.
-ORDER, LIMIT, ACTIVATIONS, PILOT, BASELINE, NEAR, MASKING, CLUSTERS, SUPERCLUSTERS = range(9)
+ORDER, LIMIT, ACTIVATIONS, PILOT, BASELINE, NEAR, MASKING, CLUSTERS, SUPERCLUSTERS, MODEL_SAMPLE = range(10)
 
 _BINS = 1 << 16
 _SHIFT = np.uint64(48)  # leaves the bits of a priority that number its bin

@@ -45,6 +45,12 @@ STAGES: dict[str, StageFacts] = {
         ("ingest",),
         f"{PARTIALS}/mixing",
     ),
+    "meaning/counts": StageFacts(("meaning/contexts", "meaning/words"), ("ingest",), f"{PARTIALS}/meaning/counts"),
+    "meaning/offsets": StageFacts(
+        ("meaning/neighbours", "meaning/analogies", "meaning/figures"),
+        ("ingest", "meaning/counts"),
+        f"{PARTIALS}/meaning/offsets",
+    ),
 }
 
 

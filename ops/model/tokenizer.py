@@ -70,6 +70,22 @@ class Tokenizer:
             return [Tokens(e.ids, e.special_tokens_mask, bool(e.overflowing)) for e in found]
         return [self._encode_slowly(text) for text in texts]
 
+    @property
+    def has_spans(self) -> bool:
+        """Whether `encode_with_spans` can be asked."""
+        return self._fast is not None
+
+    def encode_with_spans(self, texts: list[str]) -> list[tuple[Tokens, list[tuple[int, int]]]]:
+        """Return the tokens of sentences, and of each token its first character and the one after its last.
+
+        Raises:
+            ValueError: the tokenizer is one in Python, which does not say.
+        """
+        if self._fast is None:
+            raise ValueError("encode_with_spans: this tokenizer does not say where its tokens stand")
+        found = self._fast.encode_batch(texts, add_special_tokens=True)
+        return [(Tokens(e.ids, e.special_tokens_mask, bool(e.overflowing)), e.offsets) for e in found]
+
     def _encode_slowly(self, text: str) -> Tokens:
         whole = len(self._own(text, truncation=False)["input_ids"])
         out = self._own(text, truncation=True, max_length=self.limit, return_special_tokens_mask=True)

@@ -6,6 +6,7 @@ import pyarrow as pa
 
 from ops.schema.columns import STRING, Column, TableSpec
 from ops.schema.main_tables import MAIN_TABLES
+from ops.schema.meaning_tables import MEANING_TABLES
 from ops.schema.mixing_tables import MIXING_TABLES
 from ops.schema.psi_tables import PSI_TABLES
 
@@ -21,7 +22,7 @@ __all__ = [
 ]
 
 SCHEMA_VERSION = "4"
-TABLES = {**MAIN_TABLES, **MIXING_TABLES, **PSI_TABLES}
+TABLES = {**MAIN_TABLES, **MIXING_TABLES, **PSI_TABLES, **MEANING_TABLES}
 
 
 def schema(table: str, keys: Iterable[str] = ()) -> pa.Schema:

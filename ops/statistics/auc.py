@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ops.statistics.wilson import wilson
 
+
 @dataclass(frozen=True)
 class Area:
     """The area under the ROC curve and the ends of its 95 % interval, each NaN where it is undefined."""
