@@ -9,6 +9,7 @@ NAMES = (
     "mine",
     "mining",
     "mixing",
+    "meaning",
     "psi",
     "sharing",
     "reducer",

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from jobs.annotate import AnnotateConfig
 from jobs.ingest import IngestConfig
+from jobs.meaning import MeaningConfig
 from jobs.mine import MineConfig
 from jobs.mixing import MixingConfig
 from jobs.psi import PsiConfig
@@ -28,6 +29,7 @@ JOBS = {
     "run": RunConfig,
     "psi": PsiConfig,
     "mixing": MixingConfig,
+    "meaning": MeaningConfig,
     "show": ShowConfig,
 }
 FLAGS = sorted({f"--{name.replace('_', '-')}" for config in JOBS.values() for name in config.model_fields})

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from jobs import mixing, psi
+from jobs import meaning, mixing, psi
 from jobs import run as run_job
+from jobs.meaning import MeaningConfig
 from jobs.mixing import MixingConfig
 from jobs.psi import PsiConfig
 from jobs.run import RunConfig
@@ -104,4 +105,28 @@ def psi_run(
     out = tmp_path_factory.mktemp("runs") / "psi"
     more = {"corpus": (str(source),), "workers": 2, "keep_partials": True}
     psi.run(PsiConfig.model_validate(psi_options(out, model, **more)))
+    return out, model
+
+
+def meaning_options(out: Path, source: Path, model: Path, **more: Any) -> dict[str, Any]:
+    values = {"out": str(out), "corpus": (str(source),), "model": str(model), "split": "none", "shard_size": 40}
+    small = {"workers": 2, "min_count": 2, "context_words": "60", "dimensions": 12, "token_budget": 256}
+    return {**values, **small, "word_case": "lower", **more}
+
+
+@pytest.fixture(scope="session")
+def meaning_run(
+    shared_ray: None,
+    tmp_path_factory: pytest.TempPathFactory,
+    source: Path,
+    make_model: Callable[..., Path],
+    small_bert: object,
+) -> tuple[Path, Path]:
+    """The job meaning on a small random model by two workers: its run directory, partials kept, and the model."""
+    model = make_model(small_bert)
+    out = tmp_path_factory.mktemp("runs") / "meaning"
+    questions = out.parent / "questions.txt"
+    questions.write_text(": made up\na the is of\nthe a of is\n: unknown\nman woman king queen\n", encoding="utf-8")
+    more = {"keep_partials": True, "analogies": str(questions)}
+    meaning.run(MeaningConfig.model_validate(meaning_options(out, source, model, **more)))
     return out, model

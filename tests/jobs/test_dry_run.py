@@ -10,10 +10,11 @@ from typing import Any
 
 import pytest
 
-from jobs import annotate, ingest, mine, mixing, psi, run, topk
+from jobs import annotate, ingest, meaning, mine, mixing, psi, run, topk
 from jobs.annotate import AnnotateConfig
 from jobs.engine.item import Item
 from jobs.ingest import IngestConfig
+from jobs.meaning import MeaningConfig
 from jobs.mine import MineConfig
 from jobs.mixing import MixingConfig
 from jobs.psi import PsiConfig
@@ -31,6 +32,7 @@ JOBS: dict[str, tuple[Any, type[StageConfig]]] = {
     "annotate": (annotate, AnnotateConfig),
     "mine": (mine, MineConfig),
     "mixing": (mixing, MixingConfig),
+    "meaning": (meaning, MeaningConfig),
     "psi": (psi, PsiConfig),
     "run": (run, RunConfig),
 }
@@ -131,6 +133,7 @@ EXPECTED = {
     "topk": ["ingest", "topk"],
     "mixing": ["ingest", "mixing"],
     "psi": ["psi", "ingest", "psi/contextual"],
+    "meaning": ["ingest", "meaning/counts", "meaning/offsets"],
     "run": ["ingest", "topk", "annotate", "mine"],
 }
 
@@ -230,7 +233,7 @@ def test_what_would_not_fit_is_refused(look: Callable[..., str], monkeypatch: py
         look("topk")
 
 
-@pytest.mark.parametrize("job", ["topk", "annotate", "mine", "mixing"])
+@pytest.mark.parametrize("job", ["topk", "annotate", "mine", "mixing", "meaning"])
 def test_missing_stages_are_refused_in_the_same_words(do: Callable[..., None], job: str) -> None:
     said = []
     for dry in (False, True):

@@ -26,9 +26,14 @@ def test_the_readme_has_queries() -> None:
 
 @pytest.mark.parametrize("query", QUERIES)
 def test_every_query_runs(
-    finished: Path, small_run: tuple[Path, Path], mixing_run: tuple[Path, Path], psi_run: tuple[Path, Path], query: str
+    finished: Path,
+    small_run: tuple[Path, Path],
+    mixing_run: tuple[Path, Path],
+    psi_run: tuple[Path, Path],
+    meaning_run: tuple[Path, Path],
+    query: str,
 ) -> None:
-    others = {"/scores/": small_run[0], "/mixing/": mixing_run[0], "/psi/": psi_run[0]}
+    others = {"/scores/": small_run[0], "/mixing/": mixing_run[0], "/psi/": psi_run[0], "/meaning/": meaning_run[0]}
     finished = next((run for part, run in others.items() if part in query), finished)
     # The documented run is of docstrings; these sentences have other keys.
     query = query.replace("meta['package']", "meta['topic']")

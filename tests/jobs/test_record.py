@@ -50,7 +50,15 @@ def no_beats(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_follows_from_what_is_followed_to_the_end() -> None:
     assert stages_read("mine") == ["ingest", "topk", "annotate"]
     assert stages_read("psi") == []
-    assert stages_after("ingest") == ["topk", "annotate", "mine", "psi/contextual", "mixing"]
+    assert stages_after("ingest") == [
+        "topk",
+        "annotate",
+        "mine",
+        "psi/contextual",
+        "mixing",
+        "meaning/counts",
+        "meaning/offsets",
+    ]
     assert stages_after("topk") == ["annotate", "mine"]
     assert stages_after("psi") == []
 
