@@ -4,9 +4,9 @@
     ray job submit --working-dir . -- python -m jobs.meaning --out s3://bkt/run --preset paper --model bert-base-uncased
 
 Part `counts` writes meaning/contexts and meaning/words; part `offsets` compares words in these vectors, in the model's
-token table and in each of its layers, and writes meaning/neighbours, meaning/analogies and meaning/figures. With
---corpus it reads the sources first (jobs.ingest). Look at a word with
-python -m jobs.show --out runs/meaning --word file.
+token table and in each of its layers, and writes meaning/neighbours, meaning/analogies and meaning/figures; part
+`confusion` blanks words that are confused and writes meaning/confusion and meaning/confusion_figures. With --corpus it
+reads the sources first (jobs.ingest). Look at a word with python -m jobs.show --out runs/meaning --word file.
 """
 
 import sys
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from ops.model.load import ModelFacts
     from ops.model.tokenizer import Tokenizer
 
-PARTS = ("counts", "offsets")
-
 
 def _text(value: object) -> object:
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
@@ -36,7 +34,7 @@ class MeaningConfig(CorpusPassConfig):
 
     heading: ClassVar[tuple[int, str]] = (60, "meaning")
 
-    parts: str = Field("", description=f"parts to do, with commas: {', '.join(PARTS)}; none given: all")
+    parts: str = Field("", description="parts to do: counts, offsets, confusion, with commas; none given: all")
     context_words: Annotated[str, BeforeValidator(_text)] = Field(
         "2000", description="file with a context word a line, or how many: the most frequent content words"
     )
@@ -51,6 +49,11 @@ class MeaningConfig(CorpusPassConfig):
         None, ge=1, description="sentences that the model reads, a uniform sample; none given: all"
     )
     neighbours: int = Field(10, ge=1, description="nearest words that are kept of each word and space")
+    confusion: str = Field(
+        "", description="words that are confused: sets with commas, such as 'to two too, then than'; none given: twelve"
+    )
+    confusion_most: int = Field(150_000, ge=100, description="most examples of a confusion set, a uniform sample")
+    confusion_states: int = Field(3_000, ge=100, description="those of them that the model reads")
     analogies: str = Field(
         "", description="file of questions (`: category`, then four words a line); none given: the packaged ones"
     )
@@ -66,61 +69,23 @@ def run(config: MeaningConfig) -> None:
 
 def do(config: MeaningConfig, record: "Run") -> None:
     """Do the parts, or what is missing of them, in an open run; first `ingest` where sources are named."""
+    from jobs.steps.meaning_parts import check_parts, chosen_parts
     from ops.meaning.analogies import read_analogies
+    from ops.meaning.confusion import DEFAULT, read_sets
     from ops.meaning.vocabulary import read_context_words
 
-    parts = chosen_parts(config)
+    parts = chosen_parts(config.parts)
     context_words = read_context_words(config.context_words, config.word_case)
     questions = read_analogies(config.analogies)
-    model = prepare(config, record, parts)
+    sets = read_sets(config.confusion or DEFAULT)
+    model = check_parts(config, record, parts, bool(config.parts))
     ingest.do_where_named(config, record)
     if "counts" in parts:
         count(config, record, context_words)
-    if model is not None:
+    if model is not None and "offsets" in parts:
         compare(config, record, *model, questions)
-
-
-def chosen_parts(config: MeaningConfig) -> tuple[str, ...]:
-    """Return the parts to do, in their order.
-
-    Raises:
-        InputError: there is no such part.
-    """
-    from ops.errors import InputError
-
-    given = [part.strip() for part in config.parts.split(",")] if config.parts else list(PARTS)
-    for part in given:
-        if part not in PARTS:
-            raise InputError(f"--parts {config.parts}: there is no part {part!r}; name some of {', '.join(PARTS)}")
-    return tuple(part for part in PARTS if part in given)
-
-
-def prepare(config: MeaningConfig, record: "Run", parts: tuple[str, ...]) -> "tuple[ModelFacts, Tokenizer] | None":
-    """Check options, sources and model before anything heavy starts; return the model where a part reads it.
-
-    Raises:
-        InputError: something is missing or does not fit.
-    """
-    from jobs.stage.checks import check_ingest_options, check_pass, check_sources
-    from ops.errors import InputError
-
-    if "offsets" not in parts:
-        check_ingest_options(config)
-        if config.corpus:
-            check_sources(config)
-        else:
-            record.require("ingest")
-        return None
-    facts, tokenizer = check_pass(config, record)
-    if "counts" not in parts and not record.complete("meaning/counts"):
-        raise InputError("--parts offsets: compares the words that were counted; give --parts counts,offsets")
-    if not tokenizer.has_spans:
-        why = f"the tokenizer of {config.model} does not say where in the text its tokens stand"
-        if config.parts:
-            raise InputError(f"--parts {config.parts}: {why}; give --parts counts")
-        print(f"meaning: offsets are left out: {why}", file=sys.stderr)
-        return None
-    return facts, tokenizer
+    if model is not None and "confusion" in parts:
+        confuse(config, record, *model, sets)
 
 
 def count(config: MeaningConfig, record: "Run", context_words: int | list[str]) -> None:
@@ -180,6 +145,34 @@ def compare(
         return
     job.do(steps.read_step(job, args))
     publish(job, args, tokenizer, questions, config.neighbours)
+
+
+def confuse(
+    config: MeaningConfig, record: "Run", facts: "ModelFacts", tokenizer: "Tokenizer", words: list[tuple[str, ...]]
+) -> None:
+    """Write meaning/confusion and its figure."""
+    from jobs.stage.corpus_pass import begin_pass, describe
+    from jobs.stage.dry_run import DryRun
+    from jobs.steps import meaning_confusion as steps
+    from jobs.steps import meaning_sets as sets
+
+    identity = {name: getattr(config, name) for name in ("window", "confusion_most", "confusion_states")}
+    job = begin_pass(steps.CONFUSION, config, record, facts, tokenizer, {**identity, "confusion": words})
+    if job is None:
+        return
+    job.stage.entry["model"] = describe(facts)
+    limits = (config.window, config.confusion_most, config.confusion_states)
+    args = steps.confusion_args(job, facts, config.dtype, words, *limits)
+    if isinstance(record, DryRun):
+        from jobs.plans.meaning_confusion import plan_confusion
+
+        plan_confusion(record, job, args, tokenizer)
+        return
+    job.do(steps.find_step(job, args))
+    job.stage.do(sets.sets_step(args))
+    left_out = sets.publish(job, args, bool(config.confusion))
+    if left_out:
+        print(f"meaning: too few examples, or of one word alone, of {', '.join(left_out)}: left out", file=sys.stderr)
 
 
 if __name__ == "__main__":

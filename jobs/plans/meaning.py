@@ -44,7 +44,7 @@ def plan_counts(
     pairs = len(counter.count(sample.texts).key)
     pairs_s = time.perf_counter() - started
     times = shards.sentences / len(sample.texts)
-    kept_words = int((counted["count"].to_numpy() * max(times, 1) >= min_count).sum())
+    kept_words = int((counted["count"].to_numpy() * times >= min_count).sum())
 
     def sentences(items: list[dict[str, int]]) -> int:
         return sum(min(size, shards.sentences - item["shard"] * size) for item in items)
@@ -53,7 +53,7 @@ def plan_counts(
         spread_seconds(record, len(items), stage.workers, taken * sentences(items) / len(sample.texts))
         for items, taken in ((words, words_s), (contexts, pairs_s))
     )
-    each = pairs * max(times, 1.0) ** 0.7  # distinct pairs grow more slowly than the corpus
+    each = pairs * times**0.7  # distinct pairs grow more slowly than the corpus
     plan = Plan(
         [
             f"count the words of {of_all(len(words), len(shards), 'shard')} of {count(shards.sentences, 'sentence')}",

@@ -51,6 +51,9 @@ STAGES: dict[str, StageFacts] = {
         ("ingest", "meaning/counts"),
         f"{PARTIALS}/meaning/offsets",
     ),
+    "meaning/confusion": StageFacts(
+        ("meaning/confusion", "meaning/confusion_figures"), ("ingest",), f"{PARTIALS}/meaning/confusion"
+    ),
 }
 
 

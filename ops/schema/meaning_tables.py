@@ -56,4 +56,23 @@ MEANING_TABLES: dict[str, TableSpec] = {
         ),
         ("space", "category", "rule", "excluded"),
     ),
+    "meaning/confusion": TableSpec(
+        "a confusion set, what a classifier sees, and how many examples it was trained on",
+        (
+            Column("set", STRING, "the words to choose among, with spaces between them"),
+            Column(
+                "features",
+                STRING,
+                "`words` around the blank, `layer:N` (the model's state there), `majority` (the most frequent word), "
+                "`shuffled` (`words` trained on shuffled labels)",
+            ),
+            Column("n", INT64, "examples that it was trained on"),
+            Column("n_test", INT64, "examples of held-out documents that it was tested on"),
+            Column("correct", INT64, "those that it chose the right word for"),
+            Column("accuracy", FLOAT32, "correct over n_test"),
+            Column("low", FLOAT32, "lower end of its 95 % interval (Wilson 1927)"),
+            Column("high", FLOAT32, "upper end of its 95 % interval"),
+        ),
+        ("set", "features", "n"),
+    ),
 }

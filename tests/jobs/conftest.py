@@ -127,6 +127,6 @@ def meaning_run(
     out = tmp_path_factory.mktemp("runs") / "meaning"
     questions = out.parent / "questions.txt"
     questions.write_text(": made up\na the is of\nthe a of is\n: unknown\nman woman king queen\n", encoding="utf-8")
-    more = {"keep_partials": True, "analogies": str(questions)}
+    more = {"keep_partials": True, "analogies": str(questions), "confusion": "the a"}
     meaning.run(MeaningConfig.model_validate(meaning_options(out, source, model, **more)))
     return out, model

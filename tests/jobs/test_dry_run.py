@@ -133,7 +133,7 @@ EXPECTED = {
     "topk": ["ingest", "topk"],
     "mixing": ["ingest", "mixing"],
     "psi": ["psi", "ingest", "psi/contextual"],
-    "meaning": ["ingest", "meaning/counts", "meaning/offsets"],
+    "meaning": ["ingest", "meaning/counts", "meaning/offsets", "meaning/confusion"],
     "run": ["ingest", "topk", "annotate", "mine"],
 }
 

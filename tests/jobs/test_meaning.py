@@ -27,7 +27,7 @@ from ops.meaning.words import split_words
 from tests.conftest import ROOT
 from tests.jobs.conftest import meaning_options
 
-TABLES = ("meaning/contexts", "meaning/words", "meaning/neighbours", "meaning/analogies")
+TABLES = ("meaning/contexts", "meaning/words", "meaning/neighbours", "meaning/analogies", "meaning/confusion")
 SPACES = ["counts", "embedding", "layer:1", "layer:2"]
 
 
@@ -42,7 +42,9 @@ def same(a: Path, b: Path) -> bool:
 
 def again(out: Path, source: Path, whole: Path, model: Path, **more: Any) -> MeaningConfig:
     questions = str(whole.parent / "questions.txt")
-    return MeaningConfig.model_validate(meaning_options(out, source, model, analogies=questions, **more))
+    return MeaningConfig.model_validate(
+        meaning_options(out, source, model, analogies=questions, confusion="the a", **more)
+    )
 
 
 def test_counts_equal_a_recount_of_the_corpus(whole: Path) -> None:
@@ -98,6 +100,18 @@ def test_every_space_has_its_neighbours_and_answers(whole: Path) -> None:
         assert (whole / name).stat().st_size > 5_000
 
 
+def test_every_occurrence_of_a_confusion_set_is_found(whole: Path) -> None:
+    counts = Run(str(whole)).require("meaning/confusion")["counts"]
+    texts = pq.read_table(whole / "corpus")["text"].to_pylist()
+    words = Counter(w for text in texts for w in split_words(text, "lower"))
+    assert counts["found"] == {"the a": words["the"] + words["a"]}
+    rows = pq.read_table(whole / "meaning/confusion").to_pylist()
+    assert {r["features"] for r in rows} == {"majority", "words", "shuffled", "layer:1", "layer:2"}
+    assert len({r["n_test"] for r in rows}) == 1
+    assert all(r["low"] <= r["accuracy"] <= r["high"] for r in rows)
+    assert 0 < max(r["n"] for r in rows) + rows[0]["n_test"] <= counts["found"]["the a"]
+
+
 def test_one_worker_other_shards_and_lost_partials_give_the_same(
     tmp_path: Path, whole: Path, source: Path, meaning_run: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -110,7 +124,8 @@ def test_one_worker_other_shards_and_lost_partials_give_the_same(
     (folder / "shard-00003.parquet").write_bytes((folder / "shard-00003.parquet").read_bytes()[:-30])
     record = json.loads((out / "run.json").read_text())
     record["stages"]["meaning/counts"]["complete"] = False
-    record["stages"].pop("meaning/offsets")
+    for stage in ("meaning/offsets", "meaning/confusion"):
+        record["stages"].pop(stage)
     (out / "run.json").write_text(json.dumps(record))
     own = out / under("meaning/counts") / "meaning"
     own.mkdir(parents=True)
@@ -168,7 +183,7 @@ def test_kill_9_and_go_on(tmp_path: Path, whole: Path, source: Path, meaning_run
     out, model = tmp_path / "killed", meaning_run[1]
     config = again(out, source, whole, model)
     flags = [f"--{n.replace('_', '-')}={getattr(config, n)}" for n in config.model_fields_set - {"corpus"}]
-    for folder, least in (("meaning/counts", 3), ("meaning/offsets", 2)):
+    for folder, least in (("meaning/counts", 3), ("meaning/offsets", 2), ("meaning/confusion", 2)):
         with (tmp_path / "log").open("wb") as log:
             job = subprocess.Popen(
                 [sys.executable, "-m", "jobs.meaning", "--corpus", source, *flags],

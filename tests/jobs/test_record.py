@@ -58,6 +58,7 @@ def test_what_follows_from_what_is_followed_to_the_end() -> None:
         "mixing",
         "meaning/counts",
         "meaning/offsets",
+        "meaning/confusion",
     ]
     assert stages_after("topk") == ["annotate", "mine"]
     assert stages_after("psi") == []
