@@ -50,7 +50,7 @@ def main() -> int:
     vocabulary = choose(counts, MIN_COUNT, CONTEXTS)
     words_s = time.process_time() - started
     counter = ContextCounter(vocabulary, WINDOW, "keep")
-    agree = counter.count(texts[:CHECKED]).count.sum() == recount(texts[:CHECKED], vocabulary)
+    agree = counter.count(texts[:CHECKED]).total.sum() == recount(texts[:CHECKED], vocabulary)
     started = time.process_time()
     pairs = counter.count(texts)
     contexts_s = time.process_time() - started
@@ -126,7 +126,7 @@ def read_pairs(folder: Path, shards: int) -> Iterator[Counts]:
     """Return the counts of each shard in turn."""
     for shard in range(shards):
         table = pq.read_table(folder / f"pairs-{shard}.parquet")
-        yield Counts(table["key"].to_numpy(), table["count"].to_numpy())
+        yield Counts(table["key"].to_numpy(), table["total"].to_numpy())
 
 
 def peak_mb() -> int:

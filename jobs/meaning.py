@@ -100,8 +100,10 @@ def count(config: MeaningConfig, record: "Run", context_words: int | list[str]) 
     corpus = record.require("ingest")
     names = ("window", "word_case", "min_count", "smoothing", "dimensions", "singular_power", "seed")
     identity: dict[str, Any] = {name: getattr(config, name) for name in names}
-    listed = isinstance(context_words, list)
-    identity["context_words"] = fingerprint({"words": sorted(context_words)}) if listed else context_words
+    if isinstance(context_words, list):
+        identity["context_words"] = fingerprint({"words": sorted(context_words)})
+    else:
+        identity["context_words"] = context_words
     options = {n: v for n, v in config.model_dump(mode="json").items() if n not in INGEST_ONLY}
     stage = begin(steps.COUNTS, config, record, identity, options, ("words", "words counted"))
     if stage is None:

@@ -93,7 +93,7 @@ class BlankFinder:
         blanks = self.reader.blanks([texts[found[k][0]] for k in stated], spans)
         there = [(k, blank) for k, blank in zip(stated, blanks, strict=True) if blank is not None]
         states = self.reader.read([blank for _, blank in there]).reshape(len(there), -1)
-        good = np.isfinite(states).all(1)
+        good = [bool(np.isfinite(state).all()) for state in states]
         by_place = {k: state for (k, _), state, fine in zip(there, states, good, strict=True) if fine}
         chosen = [found[k] for k in kept]
         columns = {
@@ -108,7 +108,7 @@ class BlankFinder:
         }
         output = shard_file(CONFUSION, number)
         counts = np.bincount([o.set for _, o in found], minlength=len(args.sets)).tolist()
-        notes = {"found": counts, "not_finite": int((~good).sum())}
+        notes = {"found": counts, "not_finite": good.count(False)}
         footer = {**output.footer(args.fingerprint, len(chosen)), b"atlas.notes": json.dumps(notes).encode()}
         table = pa.table(columns).replace_schema_metadata(footer)
         self.store.commit(output.path, lambda path: pq.write_table(table, path, compression="zstd"))

@@ -123,19 +123,19 @@ class RangeMerger:
     def __call__(self, item: Item, prepared: Any) -> Item:
         """Add up one range and commit it, the sums of its context words in the footer."""
         first, stop = (row * self.columns for row in item["span"])
-        total = add_up(self._shard(i, first, stop - 1) for i in range(len(self.args.shards)))
-        row, column = np.divmod(total.key, self.columns)
+        found = add_up(self._shard(i, first, stop - 1) for i in range(len(self.args.shards)))
+        row, column = np.divmod(found.key, self.columns)
         sums = np.zeros(self.columns, np.int64)
-        np.add.at(sums, column, total.count)
+        np.add.at(sums, column, found.total)
         output = range_file(item)
         footer = {**output.footer(self.args.fingerprint, len(row)), SUMS: json.dumps(sums.tolist()).encode()}
-        table = pa.table({"row": row, "column": column, "count": total.count}).replace_schema_metadata(footer)
+        table = pa.table({"row": row, "column": column, "count": found.total}).replace_schema_metadata(footer)
         self.store.commit(output.path, lambda path: write_numbers(table, path))
         return {"range": item["range"]}
 
     def _shard(self, shard: int, first: int, last: int) -> Counts:
         found = read_between(self.store, shard_file(COUNTS, shard).path, "key", first, last)
-        return Counts(found["key"].to_numpy(), found["count"].to_numpy())
+        return Counts(found["key"].to_numpy(), found["total"].to_numpy())
 
 
 def choose_words(args: CountArgs, min_count: int, context_words: int | list[str]) -> Vocabulary:

@@ -185,7 +185,7 @@ def standardised(given: Floats, asked: Floats) -> tuple[Floats, Floats]:
 def answer(given: Any, labels: Ints, asked: Any) -> Ints:
     """Return what a logistic regression trained on examples answers, `[asked]`; one label alone is the answer."""
     from sklearn.linear_model import LogisticRegression
-    from threadpoolctl import threadpool_limits  # type: ignore[import-not-found]
+    from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
     if len(np.unique(labels)) < 2:
         return np.full(asked.shape[0], labels[0])

@@ -5,6 +5,7 @@ from typing import Any
 import matplotlib
 
 from ops.figures import label_outer, panels, save_figure
+from ops.meaning.figures import short_name
 from ops.storage.store import Store
 
 FOLDER = "meaning/confusion_figures"
@@ -24,7 +25,7 @@ def draw_confusion(store: Store, rows: list[dict[str, Any]], model: str) -> list
     colors = matplotlib.colormaps["viridis"]([i / max(len(layers), 1) * 0.9 for i in range(len(layers))])
     styles = {**_STYLES, **{f"layer:{n}": (colors[i], f"layer {n}") for i, n in enumerate(layers)}}
     with matplotlib.rc_context({"font.size": 9}):
-        figure, axes = panels(len(sets), f"Choosing among confused words, by examples trained on (95 %), {model}")
+        figure, axes = panels(len(sets), f"Confusion sets, {short_name(model)}")
         for panel, name in zip(axes, sets, strict=True):
             for features, (color, label) in styles.items():
                 own = sorted((r for r in rows if (r["set"], r["features"]) == (name, features)), key=lambda r: r["n"])
@@ -36,7 +37,7 @@ def draw_confusion(store: Store, rows: list[dict[str, Any]], model: str) -> list
                     )
             panel.set_xscale("log")
             panel.set_title(name.replace(" ", " / "))
-        label_outer(axes, "examples", "accuracy, %")
+        label_outer(axes, "examples trained on", "accuracy, % (95 %)")
         axes[0].legend(fontsize=6, frameon=False)
         save_figure(store, f"{FOLDER}/accuracy", figure)
     return [f"{FOLDER}/accuracy.{kind}" for kind in ("png", "svg")]

@@ -21,11 +21,11 @@ class Counts(NamedTuple):
 
     Attributes:
         key: row times the number of columns, plus column, ascending, `[pairs]` int64.
-        count: how often the word of that row stood near the context word of that column, `[pairs]` int64.
+        total: how often the word of that row stood near the context word of that column, `[pairs]` int64.
     """
 
     key: Longs
-    count: Longs
+    total: Longs
 
 
 def empty() -> Counts:

@@ -30,6 +30,15 @@ LEAST_PAIRS = 2
 Pairs = list[tuple[str, str]]
 
 
+def short_name(model: str) -> str:
+    """Return a model's name for a title: of a directory or a hub id the last part.
+
+    >>> short_name("models/small/")
+    'small'
+    """
+    return model.rstrip("/").rpartition("/")[2]
+
+
 def known_pairs(space: Space, name: str, case: str) -> tuple[Pairs, Floats]:
     """Return the pairs of a figure that a space has, and their vectors `[pairs, 2, dimensions]`."""
     places = {word: i for i, word in enumerate(space.words)}
@@ -117,10 +126,8 @@ def draw_all(store: Store, shown: dict[str, list[tuple[str, Pairs, Floats]]], ro
         for name, found in shown.items():
             enough = [entry for entry in found if len(entry[1]) >= LEAST_PAIRS]
             if enough:
-                drawn[f"offsets_{name}"] = draw_pairs(
-                    enough, f"Offsets of pairs, principal plane of each space, {model}"
-                )
-        drawn["accuracy"] = draw_accuracy(rows, names, f"Analogies by space, {model}")
+                drawn[f"offsets_{name}"] = draw_pairs(enough, f"Offsets of pairs in each space, {short_name(model)}")
+        drawn["accuracy"] = draw_accuracy(rows, names, f"Analogies by space, {short_name(model)}")
         for name, figure in drawn.items():
             save_figure(store, f"{FOLDER}/{name}", figure)
     return [f"{FOLDER}/{name}.{kind}" for name in drawn for kind in ("png", "svg")]

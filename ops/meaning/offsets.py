@@ -86,7 +86,7 @@ def neighbour_rows(space: Space, most: int) -> dict[str, Any]:
     """Return the columns of `meaning/neighbours` of a space, in the order of the table."""
     others, cosines, inner = nearest(space, most)
     names = np.array(space.words, object)
-    order = np.array(sorted(range(len(names)), key=lambda i: names[i].encode()), np.int64)
+    order = np.array(sorted(range(len(names)), key=lambda i: space.words[i].encode()), np.int64)
     found = others.shape[1]
     return {
         "space": [space.name] * (len(order) * found),

@@ -46,7 +46,7 @@ def factorise(matrix: sp.csr_matrix, dimensions: int, power: float, seed: int) -
         seed: of the random projection.
     """
     from sklearn.utils.extmath import randomized_svd
-    from threadpoolctl import threadpool_limits  # type: ignore[import-not-found]
+    from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
     wanted = min(dimensions, *matrix.shape)
     with threadpool_limits(1):

@@ -20,7 +20,7 @@ def count(texts: list[str], window: int, min_count: int, contexts: int | list[st
 
 def by_words(vocabulary: Vocabulary, counts: Counts) -> dict[tuple[str, str], int]:
     rows, columns = vocabulary.rows, vocabulary.columns
-    places = zip(*np.divmod(counts.key, len(columns)), counts.count.tolist(), strict=True)
+    places = zip(*np.divmod(counts.key, len(columns)), counts.total.tolist(), strict=True)
     return {(rows[row], columns[column]): n for row, column, n in places}
 
 
@@ -62,7 +62,7 @@ def test_any_split_of_the_sentences_adds_up_to_the_same(
     random.shuffle(parts)  # type: ignore[attr-defined]
     merged = add_up(parts)
     np.testing.assert_array_equal(merged.key, whole.key)
-    np.testing.assert_array_equal(merged.count, whole.count)
+    np.testing.assert_array_equal(merged.total, whole.total)
     tables = [count_words(texts[i::cuts], "keep") for i in range(cuts)]
     assert add_counts(tables).equals(add_counts([count_words(texts, "keep")]))
 

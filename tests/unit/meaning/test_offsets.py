@@ -95,8 +95,8 @@ def test_a_planted_corpus_gives_its_analogies_back_and_the_baseline_does_not() -
     vocabulary = choose(count_words(texts, "keep"), 1, [f"c{i}" for i in range(60)])
     counts = ContextCounter(vocabulary, 1, "keep").count(texts)
     row, column = np.divmod(counts.key, 60)
-    sums = [np.bincount(place, counts.count).astype(np.int64) for place in (row, column)]
-    matrix = sp.csr_matrix((ppmi(counts.count, row, column, *sums, 0.75), (row, column)))
+    sums = [np.bincount(place, counts.total).astype(np.int64) for place in (row, column)]
+    matrix = sp.csr_matrix((ppmi(counts.total, row, column, *sums, 0.75), (row, column)))
     space = make_space("counts", vocabulary.rows, factorise(matrix, 10, 0.5, 0))
     pairs = [(f"w{b}g0", f"w{b}g1") for b in range(8)]
     questions = [(*p, *q) for p in pairs for q in pairs if p != q]
