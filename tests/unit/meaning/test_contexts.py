@@ -1,4 +1,5 @@
 from collections import Counter
+from itertools import islice
 
 import numpy as np
 import pyarrow as pa
@@ -6,11 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.texts import draw
+from ops.corpus.split_sentences import SentenceSplitter
 from ops.errors import InputError
 from ops.meaning.contexts import ContextCounter, Counts, add_up
 from ops.meaning.vocabulary import Vocabulary, add_counts, choose, count_words, read_context_words
 from ops.meaning.words import split_words
+from ops.sources.docstrings.packages import read_pydocs
+from ops.sources.rows import Row
 
 
 def count(texts: list[str], window: int, min_count: int, contexts: int | list[str]) -> tuple[Vocabulary, Counts]:
@@ -36,7 +39,10 @@ def recount(texts: list[str], window: int, rows: set[str], columns: set[str]) ->
 
 
 def test_counts_equal_a_plain_recount_of_2000_real_sentences() -> None:
-    texts = draw(2_000, 3)
+    splitter = SentenceSplitter()
+    rows = (row for row in read_pydocs("stdlib:0") if isinstance(row, Row))
+    texts = list(islice((text for row in rows for text in splitter.split(row.text)), 2_000))
+    assert len(texts) == 2_000
     vocabulary, counts = count(texts, 5, 3, 500)
     expected = recount(texts, 5, set(vocabulary.rows), set(vocabulary.columns))
     assert by_words(vocabulary, counts) == expected
