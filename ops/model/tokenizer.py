@@ -49,14 +49,16 @@ class Tokenizer:
 
     def _check_vocabulary(self, facts: ModelFacts) -> None:
         """Refuse what transformers makes up where a directory has no tokenizer: one of special tokens alone."""
-        if not set(self._own.get_vocab()) - set(self._own.all_special_tokens):
+        # Every call makes the whole vocabulary anew.
+        vocabulary = self._own.get_vocab()
+        if not set(vocabulary) - set(self._own.all_special_tokens):
             raise InputError(
                 f"--model {facts.name}: its tokenizer cannot be loaded (a vocabulary of special tokens alone); "
                 "put the tokenizer's files (tokenizer.json, or the vocabulary) beside config.json"
             )
         # Added tokens that a model has no rows for may never occur.
-        own = set(self._own.get_vocab()) - set(self._own.get_added_vocab())
-        highest = max(self._own.get_vocab()[token] for token in own) if own else 0
+        own = set(vocabulary) - set(self._own.get_added_vocab())
+        highest = max((vocabulary[token] for token in own), default=0)
         if 0 < facts.vocabulary <= highest:
             raise InputError(
                 f"--model {facts.name}: its tokenizer's ids reach {highest:,}, its table of token embeddings has "
