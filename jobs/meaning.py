@@ -158,8 +158,10 @@ def confuse(
     from jobs.steps import meaning_confusion as steps
     from jobs.steps import meaning_sets as sets
 
-    identity = {name: getattr(config, name) for name in ("window", "confusion_most", "confusion_states")}
-    job = begin_pass(steps.CONFUSION, config, record, facts, tokenizer, {**identity, "confusion": words})
+    names = ("window", "confusion_most", "confusion_states")
+    identity: dict[str, Any] = {name: getattr(config, name) for name in names}
+    identity["confusion"] = ", ".join(" ".join(own) for own in words)
+    job = begin_pass(steps.CONFUSION, config, record, facts, tokenizer, identity)
     if job is None:
         return
     job.stage.entry["model"] = describe(facts)
