@@ -5,19 +5,23 @@ import time
 import numpy as np
 
 from jobs.plans.corpus_pass import PassEstimate, corpus_sample
-from jobs.plans.time import by_workers, count, of_all, spread_seconds
+from jobs.plans.time import by_workers, of_all, spread_seconds
 from jobs.stage.corpus_pass import CorpusPass
 from jobs.stage.dry_run import DryRun, Plan
 from jobs.stage.step import Stage
 from jobs.steps.meaning_counts import COUNTS, CountArgs, contexts_step, words_step
 from jobs.steps.meaning_offsets import OFFSETS, OffsetArgs, read_step
+from ops.errors import counted
 from ops.meaning.contexts import ContextCounter
 from ops.meaning.vocabulary import choose, count_words
 from ops.meaning.word_states import WordReader
 from ops.model.tokenizer import Tokenizer
 
 PAIR_BYTES, WORD_BYTES, NEIGHBOUR_BYTES, FIGURES_BYTES = 14, 16, 14, 400_000
-SPACE_S, WORDS = 6.0, 10_000  # one core compares so many words in a space of the packaged model in so many seconds
+SPACE_S, WORDS = (
+    5.0,
+    10_000,
+)  # one core finds the neighbours of so many words of 384 units in so many seconds (measured)
 
 
 def plan_counts(
@@ -34,17 +38,17 @@ def plan_counts(
     words, contexts = stage.missing(words_step(args)), stage.missing(contexts_step(args))
     sample = corpus_sample(record, len(shards))
     started = time.perf_counter()
-    counted = count_words(sample.texts, args.case)
+    words_found = count_words(sample.texts, args.case)
     words_s = time.perf_counter() - started
     # Of a sample every word is kept, and a listed context word may not be in it.
-    vocabulary = choose(counted, 1, context_words if isinstance(context_words, int) else len(context_words))
+    vocabulary = choose(words_found, 1, context_words if isinstance(context_words, int) else len(context_words))
     counter = ContextCounter(vocabulary, args.window, args.case)
     counter.count(sample.texts[:8])
     started = time.perf_counter()
     pairs = len(counter.count(sample.texts).key)
     pairs_s = time.perf_counter() - started
     times = shards.sentences / len(sample.texts)
-    kept_words = int((counted["count"].to_numpy() * times >= min_count).sum())
+    kept_words = int((words_found["count"].to_numpy() * times >= min_count).sum())
 
     def sentences(items: list[dict[str, int]]) -> int:
         return sum(min(size, shards.sentences - item["shard"] * size) for item in items)
@@ -56,13 +60,13 @@ def plan_counts(
     each = pairs * times**0.7  # distinct pairs grow more slowly than the corpus
     plan = Plan(
         [
-            f"count the words of {of_all(len(words), len(shards), 'shard')} of {count(shards.sentences, 'sentence')}",
-            f"count the contexts of about {count(kept_words, 'word')} in {of_all(len(contexts), len(shards), 'shard')}",
+            f"count the words of {of_all(len(words), len(shards), 'shard')} of {counted(shards.sentences, 'sentence')}",
+            f"count the contexts of {counted(kept_words, 'word')} in {of_all(len(contexts), len(shards), 'shard')}",
         ],
         seconds,
         round(each * PAIR_BYTES) + kept_words * (WORD_BYTES + 4 * dimensions),
-        round(pairs * times * PAIR_BYTES) + counted.num_rows * WORD_BYTES * len(shards),
-        [f"timed {count(len(sample.texts), 'sentence')} in {words_s + pairs_s:.1f} s", by_workers(stage.workers)],
+        round(pairs * times * PAIR_BYTES) + words_found.num_rows * WORD_BYTES * len(shards),
+        [f"timed {counted(len(sample.texts), 'sentence')} in {words_s + pairs_s:.1f} s", by_workers(stage.workers)],
     )
     record.plan(COUNTS, plan, {"words": kept_words})
 
@@ -101,7 +105,7 @@ def plan_offsets(record: DryRun, job: CorpusPass, args: OffsetArgs, tokenizer: T
     plan = Plan(
         [
             f"{estimate.work('read')}" + (f", a sample of {args.drawn:,} of all" if share < 1 else ""),
-            f"compare {count(args.words, 'word')} in {spaces} spaces",
+            f"compare {counted(args.words, 'word')} in {spaces} spaces",
         ],
         seconds,
         spaces * args.words * neighbours * NEIGHBOUR_BYTES + FIGURES_BYTES,
