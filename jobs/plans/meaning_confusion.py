@@ -13,7 +13,7 @@ from ops.meaning.blank_states import BlankReader
 from ops.meaning.confusion import find_occurrences
 from ops.model.tokenizer import Tokenizer
 
-TRAINED_S = 0.0007  # seconds of one core for an example with a state of 384 units and a layer (measured, 2,400 of random numbers)
+TRAINED_S = 0.0007  # seconds of one core for an example of 384 units in a layer (measured on random numbers)
 WORDS_BYTES, FIGURES_BYTES = 60, 300_000  # of an example's words
 
 
