@@ -174,7 +174,7 @@ def test_what_the_corpus_does_not_have_is_told_and_nothing_is_lost(
     ):
         with pytest.raises(InputError, match=named):
             meaning.run(MeaningConfig.model_validate({**own, **wrong}))
-    meaning.run(MeaningConfig.model_validate({**own, "corpus": (), "split": "sentences"}))
+    meaning.run(MeaningConfig.model_validate(own))
     assert Run(str(tmp_path / "run")).complete("meaning/counts")
 
 
