@@ -10,6 +10,7 @@ NAMES = (
     "mine",
     "mining",
     "mixing",
+    "meaning",
     "positions",
     "psi",
     "sharing",

@@ -6,6 +6,7 @@
     python -m jobs.show --out runs/psi --psi 4:2
     python -m jobs.show --out runs/docs --positions
     python -m jobs.show --out runs/small --compare
+    python -m jobs.show --out runs/meaning --word banana
 
 Reads the tables of a finished run; starts no Ray.
 """
@@ -25,6 +26,7 @@ INSTEAD = {
     "psi": "a head, as text",
     "positions": "a table of variants, as text",
     "compare": "the whole run, as text",
+    "word": "a word",
 }
 
 
@@ -37,6 +39,7 @@ class ShowConfig(JobConfig):
     psi: str = Field("", description="LAYER:HEAD, layers from 1, heads from 0: the tokens that a head stretches most")
     positions: bool = Field(False, description="what the model does without its position embeddings")
     compare: bool = Field(False, description="what jobs.compare found, each finding beside its null")
+    word: str = Field("", description="a word: what stands near it, and its neighbours in every space (jobs.meaning)")
     pole: Literal["top", "bottom"] = Field("top", description="highest or lowest activations")
     rows: int | None = Field(None, ge=1, description="lines of each list; none given: what fits a screen")
     all: bool = Field(False, description="list all that was mined and counted, with or without preference")
@@ -48,7 +51,9 @@ def run(config: ShowConfig) -> None:
     from jobs.stage.record import Run
     from jobs.steps.show import read_neuron, show_head, show_positions
     from jobs.steps.show_comparison import show_comparison
+    from jobs.steps.show_word import read_word
     from ops.show.neuron import lay_out_neuron
+    from ops.show.word import lay_out_word
 
     width = max(shutil.get_terminal_size((110, 24)).columns, 60)
     record = Run(config.out, create=False)
@@ -60,9 +65,15 @@ def run(config: ShowConfig) -> None:
     elif what == "compare":
         _print(show_comparison(record, config.rows or 5, width))
     else:
-        facts = read_neuron(record, config.neuron, config.pole, config.rows or 5, config.all)
+        rows = config.rows or 5
+        if what == "word":
+            facts = read_word(record, config.word, rows)
+        else:
+            facts = read_neuron(record, config.neuron, config.pole, rows, config.all)
         if config.format == "json":
             _print_json(facts)
+        elif what == "word":
+            _print(lay_out_word(facts, rows, width))
         else:
             _print(lay_out_neuron(facts, config.rows, width))
 

@@ -56,6 +56,15 @@ STAGES: dict[str, StageFacts] = {
         ("ingest",),
         f"{PARTIALS}/positions",
     ),
+    "meaning/counts": StageFacts(("meaning/contexts", "meaning/words"), ("ingest",), f"{PARTIALS}/meaning/counts"),
+    "meaning/offsets": StageFacts(
+        ("meaning/neighbours", "meaning/analogies", "meaning/figures"),
+        ("ingest", "meaning/counts"),
+        f"{PARTIALS}/meaning/offsets",
+    ),
+    "meaning/confusion": StageFacts(
+        ("meaning/confusion", "meaning/confusion_figures"), ("ingest",), f"{PARTIALS}/meaning/confusion"
+    ),
     "compare/dimensions": _compare("dimensions", ("dimensions", "rotated"), ("topk", "annotate", "mine")),
     "compare/diversity": _compare("diversity", ("diversity",), ("ingest", "topk")),
     "compare/groups": _compare("groups", GROUP_TABLES, ("topk", "mine")),

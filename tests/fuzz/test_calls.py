@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from jobs.annotate import AnnotateConfig
 from jobs.ingest import IngestConfig
+from jobs.meaning import MeaningConfig
 from jobs.mine import MineConfig
 from jobs.mixing import MixingConfig
 from jobs.positions import PositionsConfig
@@ -33,6 +34,7 @@ JOBS = {
     "run": RunConfig,
     "psi": PsiConfig,
     "mixing": MixingConfig,
+    "meaning": MeaningConfig,
     "positions": PositionsConfig,
     "compare": CompareConfig,
     "show": ShowConfig,

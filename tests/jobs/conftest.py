@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 from transformers import GPT2Config
 
-from jobs import compare, mixing, positions, psi
+from jobs import compare, meaning, mixing, positions, psi
 from jobs import run as run_job
+from jobs.meaning import MeaningConfig
 from jobs.mixing import MixingConfig
 from jobs.positions import PositionsConfig
 from jobs.psi import PsiConfig
@@ -157,3 +158,27 @@ def compare_run(
     sets = (f"docs={source}", f"some={folder / 'some.txt'}")
     compare.run(compare_config(folder / "compare", against=str(small_run[1]), text_set=sets))
     return folder / "compare", small_run[1]
+
+
+def meaning_options(out: Path, source: Path, model: Path, **more: Any) -> dict[str, Any]:
+    values = {"out": str(out), "corpus": (str(source),), "model": str(model), "split": "none", "shard_size": 40}
+    small = {"workers": 2, "min_count": 2, "context_words": "60", "dimensions": 12, "token_budget": 256}
+    return {**values, **small, "word_case": "lower", **more}
+
+
+@pytest.fixture(scope="session")
+def meaning_run(
+    shared_ray: None,
+    tmp_path_factory: pytest.TempPathFactory,
+    source: Path,
+    make_model: Callable[..., Path],
+    small_bert: object,
+) -> tuple[Path, Path]:
+    """The job meaning on a small random model by two workers: its run directory, partials kept, and the model."""
+    model = make_model(small_bert)
+    out = tmp_path_factory.mktemp("runs") / "meaning"
+    questions = out.parent / "questions.txt"
+    questions.write_text(": made up\na the is of\nthe a of is\n: unknown\nman woman king queen\n", encoding="utf-8")
+    more = {"keep_partials": True, "analogies": str(questions), "confusion": "the a"}
+    meaning.run(MeaningConfig.model_validate(meaning_options(out, source, model, **more)))
+    return out, model
