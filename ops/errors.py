@@ -23,6 +23,7 @@ class TerminatedError(KeyboardInterrupt):
 # Escape sequences begin with a control; an override turns the order of what follows it around.
 _UNSEEN = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff\u2028-\u202e\u2066-\u2069]")
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
+_REFUSED = (errno.EACCES, errno.EPERM, errno.EROFS, errno.EBUSY, errno.EIO, errno.ESTALE)
 
 
 def disk_full(error: BaseException) -> DiskFullError | None:
@@ -35,6 +36,14 @@ def disk_full(error: BaseException) -> DiskFullError | None:
     return DiskFullError(
         f"no room left{where} ({os.strerror(error.errno)}); make room, and the same command goes on where it was"
     )
+
+
+def refused(error: OSError) -> str:
+    """Return what to say where storage refuses to read, write or remove a file, empty for any other error."""
+    if error.errno not in _REFUSED:
+        return ""
+    where = f"{error.filename}: " if error.filename else ""
+    return f"{where}{one_line(error.strerror or error)}; what was finished is kept, and the same command goes on then"
 
 
 def one_line(error: BaseException | str, limit: int = 300) -> str:

@@ -25,7 +25,15 @@ settings.load_profile("any machine")
 
 # Files whose tests start no Ray; all others of tests/jobs are done one after another, on one small Ray: a second one
 # beside it would leave neither of them a core.
-APART = ("test_config", "test_deploy", "test_dry_run", "test_record", "test_train_english", "test_wrong_calls")
+APART = (
+    "test_config",
+    "test_deploy",
+    "test_dry_run",
+    "test_pool_size",
+    "test_record",
+    "test_train_english",
+    "test_wrong_calls",
+)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -6,9 +6,13 @@ import sys
 import tempfile
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
+from pathlib import Path
 from typing import Any, Literal
+
+# What a worker takes before it has any work: Python, Ray, torch and a small model.
+WORKER_BYTES = 800_000_000
 
 
 def connect(cpus: int) -> None:
@@ -71,22 +75,43 @@ def pool_size(asked: int | Literal["auto"], threads: int = 1) -> int | None:
     """Return the most workers of a pool: as many as asked for, or one for every `threads` cores of this machine.
 
     On a cluster None, unless a number was asked for: its pools ask for what they can use, and nothing counts the
-    machines that happen to be up. On one machine more than its cores would only take memory, and are not started.
+    machines that happen to be up. On one machine more than its cores would only take memory, and are not started; nor
+    are more than its memory has room for.
     """
     if on_cluster():
         return None if asked == "auto" else asked
     cores = os.cpu_count() or 1
-    if asked == "auto":
-        return max(cores // threads, 1)
-    if asked > cores:
-        _say_capped(asked, cores)
-    return min(asked, cores)
+    room = max(available_bytes() // WORKER_BYTES, 1)
+    wanted = max(cores // threads, 1) if asked == "auto" else asked
+    started = min(wanted, cores, room)
+    if started < wanted:
+        why = f"{cores} cores" if cores <= room else f"room for {room} in its memory"
+        _say_capped(f"--workers {wanted}: this machine has {why}, so that {started} are started")
+    return started
+
+
+def available_bytes() -> int:
+    """Return the bytes of memory that this machine, or the container that this is, has for further processes.
+
+    Where neither says it (outside Linux) that is more than any.
+    """
+    found = [1 << 60]
+    with suppress(OSError, ValueError, StopIteration), open("/proc/meminfo", encoding="ascii") as file:
+        found.append(1024 * next(int(line.split()[1]) for line in file if line.startswith("MemAvailable:")))
+    folder = Path("/sys/fs/cgroup")
+    with suppress(OSError, ValueError):
+        limit, used = (int((folder / name).read_text()) for name in ("memory.max", "memory.current"))
+        counted = (line.split() for line in (folder / "memory.stat").read_text().splitlines())
+        # The cache of files counts as used, and is given up where memory is wanted.
+        cached = next((int(value) for name, value in counted if name == "inactive_file"), 0)
+        found.append(max(limit - used + cached, 0))
+    return min(found)
 
 
 @cache
-def _say_capped(asked: int, cores: int) -> None:
+def _say_capped(line: str) -> None:
     """Say it once."""
-    print(f"--workers {asked}: this machine has {cores} cores, so {cores} are started", file=sys.stderr)
+    print(line, file=sys.stderr)
 
 
 def gpu_pool_size(asked: int | None) -> int | None:

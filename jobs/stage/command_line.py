@@ -12,7 +12,7 @@ from pydantic import BaseModel, ValidationError, create_model
 from jobs.engine.item import EngineError
 from jobs.stage.config import PRESETS, Config
 from jobs.stage.yaml_file import read_yaml
-from ops.errors import STOPPED, InputError, TerminatedError, disk_full, one_line
+from ops.errors import STOPPED, InputError, TerminatedError, disk_full, one_line, refused
 from ops.storage.secrets import refuse_secrets
 
 # What pydantic says in terms of Python, by the kind of its complaint, for an option or for all.
@@ -140,10 +140,10 @@ def main(
         print(f"error: {one_line(error, 1000)}", file=sys.stderr)
         return 2
     except OSError as error:
-        full = disk_full(error)
-        if full is None:
+        said = disk_full(error) or refused(error)
+        if not said:
             raise
-        print(f"error: {full}", file=sys.stderr)
+        print(f"error: {said}", file=sys.stderr)
         return 1
     except EngineError as error:
         sys.stdout.flush()

@@ -56,6 +56,7 @@ class Tokenizer:
         self.mask_id: int | None = self._own.mask_token_id
         self.cls_id: int | None = self._own.cls_token_id
         self.sep_id: int | None = self._own.sep_token_id
+        self.start_id: int | None = self._own.bos_token_id
         self._check_vocabulary(facts)
         self._fast = self._own.backend_tokenizer if self._own.is_fast else None
         if self._fast is not None:

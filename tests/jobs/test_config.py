@@ -1,5 +1,7 @@
 """Flags win over the YAML file, the file over the preset, the preset over the defaults."""
 
+import errno
+import os
 import re
 import signal
 import subprocess
@@ -12,8 +14,9 @@ import pytest
 
 from jobs import topk
 from jobs.__main__ import main as list_jobs
+from jobs.ingest import IngestConfig
 from jobs.run import RunConfig
-from jobs.stage.command_line import parse
+from jobs.stage.command_line import main, parse
 from jobs.steps.show import parse_pair
 from ops.errors import InputError
 from tests.conftest import ROOT
@@ -215,3 +218,27 @@ def test_who_stops_a_job_while_it_is_imported_gets_one_line(number: int, statuse
         said = [line for line in process.stderr.read().splitlines() if line and not line.startswith("import time:")]
     assert said == ["stopped; the same command goes on where it was"]
     assert process.returncode in statuses
+
+
+@pytest.mark.parametrize("number", [errno.EACCES, errno.EROFS])
+def test_storage_that_refuses_a_file_is_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], number: int
+) -> None:
+    """Seen where a table of before cannot be removed."""
+
+    def run(config: IngestConfig) -> None:
+        raise OSError(number, os.strerror(number), f"{config.out}/topk/part-00000.parquet")
+
+    assert main(IngestConfig, "ingest", "", run, ["--out", str(tmp_path), "--corpus", "pydocs"]) == 1
+    said = capsys.readouterr().err
+    assert said.startswith(f"error: {tmp_path}/topk/part-00000.parquet: {os.strerror(number)}; ")
+    assert said.count("\n") == 1
+    assert "the same command goes on" in said
+
+
+def test_other_errors_of_the_system_are_raised(tmp_path: Path) -> None:
+    def run(config: IngestConfig) -> None:
+        raise OSError(errno.EBADF, os.strerror(errno.EBADF))
+
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        main(IngestConfig, "ingest", "", run, ["--out", str(tmp_path), "--corpus", "pydocs"])
