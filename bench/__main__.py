@@ -4,11 +4,13 @@ import importlib
 import sys
 
 NAMES = (
+    "compare",
     "english",
     "ingest",
     "mine",
     "mining",
     "mixing",
+    "meaning",
     "positions",
     "psi",
     "sharing",

@@ -1,10 +1,12 @@
-"""Print one neuron (its sentences, what they have in common, against the corpus), an attention head, or positions.
+"""Print one neuron (its sentences, what they have in common, against the corpus), or what a side job found.
 
     python -m jobs.show --out runs/small --neuron 3:17
     python -m jobs.show --out s3://bucket/run --neuron 11:309 --pole bottom --rows 20 --all
     python -m jobs.show --out runs/small --neuron 3:17 --format json | jq .prefers
     python -m jobs.show --out runs/psi --psi 4:2
     python -m jobs.show --out runs/docs --positions
+    python -m jobs.show --out runs/small --compare
+    python -m jobs.show --out runs/meaning --word banana
 
 Reads the tables of a finished run; starts no Ray.
 """
@@ -12,12 +14,20 @@ Reads the tables of a finished run; starts no Ray.
 import io
 import shutil
 import sys
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
 from jobs.stage.command_line import main
 from jobs.stage.config import JobConfig
+
+# What may be printed in place of a neuron.
+INSTEAD = {
+    "psi": "a head, as text",
+    "positions": "a table of variants, as text",
+    "compare": "the whole run, as text",
+    "word": "a word",
+}
 
 
 class ShowConfig(JobConfig):
@@ -28,6 +38,8 @@ class ShowConfig(JobConfig):
     neuron: str = Field("", description="LAYER:UNIT, layers from 1, units from 0")
     psi: str = Field("", description="LAYER:HEAD, layers from 1, heads from 0: the tokens that a head stretches most")
     positions: bool = Field(False, description="what the model does without its position embeddings")
+    compare: bool = Field(False, description="what jobs.compare found, each finding beside its null")
+    word: str = Field("", description="a word: what stands near it, and its neighbours in every space (jobs.meaning)")
     pole: Literal["top", "bottom"] = Field("top", description="highest or lowest activations")
     rows: int | None = Field(None, ge=1, description="lines of each list; none given: what fits a screen")
     all: bool = Field(False, description="list all that was mined and counted, with or without preference")
@@ -35,31 +47,61 @@ class ShowConfig(JobConfig):
 
 
 def run(config: ShowConfig) -> None:
-    """Print the neuron, the head or the table."""
-    import json
-
+    """Print the neuron, or what stands in its place."""
     from jobs.stage.record import Run
     from jobs.steps.show import read_neuron, show_head, show_positions
-    from ops.errors import InputError
+    from jobs.steps.show_comparison import show_comparison
+    from jobs.steps.show_word import read_word
     from ops.show.neuron import lay_out_neuron
+    from ops.show.word import lay_out_word
 
     width = max(shutil.get_terminal_size((110, 24)).columns, 60)
     record = Run(config.out, create=False)
-    what, prints = ("psi", "a head") if config.psi else ("positions", "a table of variants")
-    if config.psi or config.positions:
-        others = {"neuron": config.neuron, "all": config.all, "format": config.format != "text"}
-        others["positions"] = bool(config.psi) and config.positions
-        for name, given in others.items():
-            if given:
-                raise InputError(f"--{what} with --{name}: --{what} prints {prints}, as text; leave --{name} out")
-        shown = show_head(record, config.psi, config.rows or 10, width) if config.psi else show_positions(record)
-        _print(shown)
-        return
-    facts = read_neuron(record, config.neuron, config.pole, config.rows or 5, config.all)
-    if config.format == "json":
-        print(json.dumps(facts, ensure_ascii=(sys.stdout.encoding or "").lower() != "utf-8"))
+    what = _what(config)
+    if what == "psi":
+        _print(show_head(record, config.psi, config.rows or 10, width))
+    elif what == "positions":
+        _print(show_positions(record))
+    elif what == "compare":
+        _print(show_comparison(record, config.rows or 5, width))
     else:
-        _print(lay_out_neuron(facts, config.rows, width))
+        rows = config.rows or 5
+        if what == "word":
+            facts = read_word(record, config.word, rows)
+        else:
+            facts = read_neuron(record, config.neuron, config.pole, rows, config.all)
+        if config.format == "json":
+            _print_json(facts)
+        elif what == "word":
+            _print(lay_out_word(facts, rows, width))
+        else:
+            _print(lay_out_neuron(facts, config.rows, width))
+
+
+def _what(config: ShowConfig) -> str:
+    """Return the option that names what to print, the first of those that exclude each other.
+
+    Raises:
+        InputError: another option is given that it leaves no room for.
+    """
+    from ops.errors import InputError
+
+    what = next((name for name in INSTEAD if getattr(config, name)), "neuron")
+    if what == "neuron":
+        return what
+    others = [name for name in ("neuron", *INSTEAD, "all") if name != what and getattr(config, name)]
+    if config.format != "text" and INSTEAD[what].endswith("as text"):
+        others.append("format")
+    if others:
+        raise InputError(f"--{what} with --{others[0]}: --{what} prints {INSTEAD[what]}; leave --{others[0]} out")
+    return what
+
+
+def _print_json(facts: dict[str, Any]) -> None:
+    """Print one JSON object, in ASCII where the terminal's alphabet is not all of it."""
+    import json
+
+    print(json.dumps(facts, ensure_ascii=(sys.stdout.encoding or "").lower() != "utf-8"))
 
 
 def _print(text: str) -> None:

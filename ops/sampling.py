@@ -13,6 +13,8 @@ Priorities = npt.NDArray[np.uint64]
 # What a draw is for: one number each, so that no two draws with one seed share their random stream.
 ORDER, LIMIT, ACTIVATIONS, PILOT, BASELINE, NEAR, MASKING, CLUSTERS, SUPERCLUSTERS = range(9)
 POSITIONS, PAIRS, GAUSSIAN, LABELS, DOCUMENTS = range(9, 14)
+PERMUTATIONS, ROTATIONS, DIVERSITY, UNIFORM, GROUPS, SHUFFLES, NEIGHBOURS, TEXT_SETS, BOOTSTRAP = range(14, 23)
+MODEL_SAMPLE = 23
 
 _BINS = 1 << 16
 _SHIFT = np.uint64(48)  # leaves the bits of a priority that number its bin

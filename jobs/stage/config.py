@@ -88,8 +88,8 @@ class StageConfig(JobConfig):
 
 
 def listed(value: object) -> object:
-    """Return one text as a list of one."""
-    return (value,) if isinstance(value, str) else value
+    """Return a single value of an option that is repeatable as a list of it."""
+    return (value,) if isinstance(value, str | int) else value
 
 
 class CorpusConfig(StageConfig):
@@ -122,8 +122,8 @@ class CorpusConfig(StageConfig):
     )
 
 
-class ModelPassConfig(StageConfig):
-    """Where a job that runs the model runs it."""
+class PlacementConfig(StageConfig):
+    """Options of a job that runs the model: where, and in what batches."""
 
     heading: ClassVar[tuple[int, str]] = (20, "The model's pass over the corpus")
 
@@ -131,22 +131,35 @@ class ModelPassConfig(StageConfig):
     gpus: int | None = Field(
         None, ge=1, description="most GPUs, one a worker; none given: all of this machine, or what a cluster brings up"
     )
+    threads: int = Field(1, ge=1, description="threads of one worker on a CPU")
+    token_budget: int | None = Field(None, ge=1, description="tokens of a batch, padding included; CPU 2048, GPU 32768")
+
+
+class ModelPassConfig(PlacementConfig):
+    """Options of a job that runs the model over shards."""
+
+    heading: ClassVar[tuple[int, str]] = PlacementConfig.heading
+
     prefetch: int = Field(
         2,
         ge=2,
         description="shards that a worker on a GPU has with it, one under way, the others read and tokenized; each "
         "takes about 12 MB of its machine's object store for 100,000 short sentences",
     )
-    threads: int = Field(1, ge=1, description="threads of one worker on a CPU")
-    token_budget: int | None = Field(None, ge=1, description="tokens of a batch, padding included; CPU 2048, GPU 32768")
 
 
-class CorpusPassConfig(CorpusConfig, ModelPassConfig):
-    """Options of a job that runs the model over the corpus, and those of `ingest` for when --corpus is given."""
+class ArithmeticConfig(StageConfig):
+    """Options of a job that runs the model with an arithmetic of its own."""
 
-    heading: ClassVar[tuple[int, str]] = ModelPassConfig.heading
+    heading: ClassVar[tuple[int, str]] = PlacementConfig.heading
 
     dtype: Literal["float32", "bfloat16", "float16"] = Field("float32", description="arithmetic of the forward pass")
+
+
+class CorpusPassConfig(CorpusConfig, ModelPassConfig, ArithmeticConfig):
+    """Options of a job that runs the model over the corpus, and those of `ingest` for when --corpus is given."""
+
+    heading: ClassVar[tuple[int, str]] = PlacementConfig.heading
 
 
 INGEST_ONLY = tuple(sorted(CorpusConfig.model_fields.keys() - StageConfig.model_fields.keys() - {"model"}))

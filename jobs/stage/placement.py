@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from jobs.engine.connect import gpu_pool_size, has_gpus, on_cluster, pool_size
-from jobs.stage.config import ModelPassConfig
+from jobs.stage.config import PlacementConfig
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Placement:
         return "gpus" in self.holds
 
 
-def choose_placement(config: ModelPassConfig) -> Placement:
+def choose_placement(config: PlacementConfig) -> Placement:
     """Choose device, size of a batch and number of workers."""
     gpu = config.device == "cuda" or (config.device == "auto" and (config.gpus is not None or has_gpus()))
     budget = config.token_budget or (32_768 if gpu else 2_048)

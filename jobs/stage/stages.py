@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 PARTIALS = "_partials"
 CODES = "_store"
+GROUP_TABLES = ("groups", "joint_groups", "sentence_groups", "group_quality", "group_traits")
 
 
 @dataclass(frozen=True)
@@ -22,6 +23,11 @@ class StageFacts:
     tables: tuple[str, ...]
     reads: tuple[str, ...]
     partials: str
+
+
+def _compare(part: str, tables: tuple[str, ...], reads: tuple[str, ...]) -> StageFacts:
+    names = [f"compare/{table}" for table in (*tables, f"figures/{part}")]
+    return StageFacts(tuple(names), reads, f"{PARTIALS}/compare/{part}")
 
 
 # In the order of the picture. A stage `job/part` is a part of a job that is done or left out by itself.
@@ -50,6 +56,20 @@ STAGES: dict[str, StageFacts] = {
         ("ingest",),
         f"{PARTIALS}/positions",
     ),
+    "meaning/counts": StageFacts(("meaning/contexts", "meaning/words"), ("ingest",), f"{PARTIALS}/meaning/counts"),
+    "meaning/offsets": StageFacts(
+        ("meaning/neighbours", "meaning/analogies", "meaning/figures"),
+        ("ingest", "meaning/counts"),
+        f"{PARTIALS}/meaning/offsets",
+    ),
+    "meaning/confusion": StageFacts(
+        ("meaning/confusion", "meaning/confusion_figures"), ("ingest",), f"{PARTIALS}/meaning/confusion"
+    ),
+    "compare/dimensions": _compare("dimensions", ("dimensions", "rotated"), ("topk", "annotate", "mine")),
+    "compare/diversity": _compare("diversity", ("diversity",), ("ingest", "topk")),
+    "compare/groups": _compare("groups", GROUP_TABLES, ("topk", "mine")),
+    "compare/neighbours": _compare("neighbours", ("neighbours", "nearest"), ("topk",)),
+    "compare/shift": _compare("shift", ("shift", "shift_layers", "shift_neurons"), ("topk",)),
     "report": StageFacts(("report", "report/neurons"), ("topk", "annotate", "mine"), f"{PARTIALS}/report"),
 }
 

@@ -5,7 +5,9 @@ from collections.abc import Iterable
 import pyarrow as pa
 
 from ops.schema.columns import STRING, Column, TableSpec
+from ops.schema.compare_tables import COMPARE_TABLES
 from ops.schema.main_tables import MAIN_TABLES
+from ops.schema.meaning_tables import MEANING_TABLES
 from ops.schema.mixing_tables import MIXING_TABLES
 from ops.schema.positions_tables import POSITIONS_TABLES
 from ops.schema.psi_tables import PSI_TABLES
@@ -23,7 +25,15 @@ __all__ = [
 ]
 
 SCHEMA_VERSION = "4"
-TABLES = {**MAIN_TABLES, **TOKEN_TABLES, **MIXING_TABLES, **PSI_TABLES, **POSITIONS_TABLES}
+TABLES = {
+    **MAIN_TABLES,
+    **TOKEN_TABLES,
+    **MIXING_TABLES,
+    **PSI_TABLES,
+    **POSITIONS_TABLES,
+    **COMPARE_TABLES,
+    **MEANING_TABLES,
+}
 
 
 def schema(table: str, keys: Iterable[str] = ()) -> pa.Schema:

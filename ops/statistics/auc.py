@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-_Z = 1.959963984540054
+from ops.statistics.wilson import wilson
 
 
 @dataclass(frozen=True)
@@ -45,19 +45,13 @@ def area(winners: ArrayLike, others: ArrayLike) -> Area:
         return Area(auc, math.nan, math.nan)
     variance = float(beaten.var(ddof=1)) / n + float(beating.var(ddof=1)) / m
     if auc in (0.0, 1.0):
-        return Area(auc, *_wilson(auc, min(n, m)))
+        return Area(auc, *wilson(auc, min(n, m)))
     if variance == 0:
         return Area(auc, auc, auc)
-    return Area(auc, *_wilson(auc, auc * (1 - auc) / variance))
+    return Area(auc, *wilson(auc, auc * (1 - auc) / variance))
 
 
 def _how_many_below(values: NDArray[np.float64], others: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return how many of the others lie below each value, those as high counting half, `[values]`."""
     ascending = np.sort(others)
     return (np.searchsorted(ascending, values) + np.searchsorted(ascending, values, side="right")) / 2
-
-
-def _wilson(share: float, n: float) -> tuple[float, float]:
-    centre = (share + _Z * _Z / (2 * n)) / (1 + _Z * _Z / n)
-    half = _Z / (1 + _Z * _Z / n) * math.sqrt(share * (1 - share) / n + _Z * _Z / (4 * n * n))
-    return max(0.0, centre - half), min(1.0, centre + half)

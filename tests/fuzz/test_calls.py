@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from jobs.annotate import AnnotateConfig
 from jobs.ingest import IngestConfig
+from jobs.meaning import MeaningConfig
 from jobs.mine import MineConfig
 from jobs.mixing import MixingConfig
 from jobs.positions import PositionsConfig
@@ -19,6 +20,7 @@ from jobs.report import ReportConfig
 from jobs.run import RunConfig
 from jobs.show import ShowConfig
 from jobs.stage.command_line import main
+from jobs.stage.compare_config import CompareConfig
 from jobs.stage.config import Config
 from jobs.tokens import TokensConfig
 from jobs.topk import TopkConfig
@@ -32,7 +34,9 @@ JOBS = {
     "run": RunConfig,
     "psi": PsiConfig,
     "mixing": MixingConfig,
+    "meaning": MeaningConfig,
     "positions": PositionsConfig,
+    "compare": CompareConfig,
     "show": ShowConfig,
     "report": ReportConfig,
 }

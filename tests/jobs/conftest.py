@@ -1,6 +1,7 @@
 """One finished run of the main job that the tests of this folder share."""
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -8,12 +9,14 @@ from typing import Any
 import pytest
 from transformers import GPT2Config
 
-from jobs import mixing, positions, psi
+from jobs import compare, meaning, mixing, positions, psi
 from jobs import run as run_job
+from jobs.meaning import MeaningConfig
 from jobs.mixing import MixingConfig
 from jobs.positions import PositionsConfig
 from jobs.psi import PsiConfig
 from jobs.run import RunConfig
+from jobs.stage.compare_config import CompareConfig
 from ops.corpus.split_sentences import SentenceSplitter
 from ops.sources.docstrings.packages import read_pydocs
 from ops.sources.rows import Row
@@ -135,4 +138,47 @@ def positions_run(
     model = make_model(small_gpt2)
     out = tmp_path_factory.mktemp("runs") / "positions"
     positions.run(positions_config(out, source, model, keep_partials=True))
+    return out, model
+
+
+def compare_config(out: Path, **options: Any) -> CompareConfig:
+    small = {"permutations": 50, "rotations": 3, "nearest": 2, "group_count": 4, "group_range": (2, 4)}
+    small |= {"diversity_clusters": (1, 4), "resamples": 50, "split": "none", "figure_units": "2:9", "workers": 2}
+    return CompareConfig.model_validate({"out": str(out), **small, **options})
+
+
+@pytest.fixture(scope="session")
+def compare_run(
+    small_run: tuple[Path, Path], source: Path, texts: list[str], tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Path, Path]:
+    """The job compare on a copy of the small run, against its own model: the run directory and the model's folder."""
+    folder = tmp_path_factory.mktemp("runs")
+    shutil.copytree(small_run[0], folder / "compare")
+    (folder / "some.txt").write_text("\n".join([*texts[:30], *texts[:5]]), encoding="utf-8")
+    sets = (f"docs={source}", f"some={folder / 'some.txt'}")
+    compare.run(compare_config(folder / "compare", against=str(small_run[1]), text_set=sets))
+    return folder / "compare", small_run[1]
+
+
+def meaning_options(out: Path, source: Path, model: Path, **more: Any) -> dict[str, Any]:
+    values = {"out": str(out), "corpus": (str(source),), "model": str(model), "split": "none", "shard_size": 40}
+    small = {"workers": 2, "min_count": 2, "context_words": "60", "dimensions": 12, "token_budget": 256}
+    return {**values, **small, "word_case": "lower", **more}
+
+
+@pytest.fixture(scope="session")
+def meaning_run(
+    shared_ray: None,
+    tmp_path_factory: pytest.TempPathFactory,
+    source: Path,
+    make_model: Callable[..., Path],
+    small_bert: object,
+) -> tuple[Path, Path]:
+    """The job meaning on a small random model by two workers: its run directory, partials kept, and the model."""
+    model = make_model(small_bert)
+    out = tmp_path_factory.mktemp("runs") / "meaning"
+    questions = out.parent / "questions.txt"
+    questions.write_text(": made up\na the is of\nthe a of is\n: unknown\nman woman king queen\n", encoding="utf-8")
+    more = {"keep_partials": True, "analogies": str(questions), "confusion": "the a"}
+    meaning.run(MeaningConfig.model_validate(meaning_options(out, source, model, **more)))
     return out, model

@@ -133,7 +133,8 @@ def test_help_lists_options_by_stage_in_the_order_of_the_picture(command: Callab
 
 def test_nothing_heavy_is_imported_to_print_options() -> None:
     heavy = {"numpy", "pyarrow", "torch", "ray", "spacy", "transformers", "numba"}
-    jobs = "run, ingest, topk, annotate, mine, tokens, psi, mixing, positions, show, report, train_english"
+    jobs = "run, ingest, topk, annotate, mine, tokens, psi, mixing, positions, meaning, compare"
+    jobs += ", show, report, train_english"
     program = f"import sys; from jobs import {jobs}; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
     assert not heavy & set(loaded.stdout.split())
@@ -190,7 +191,7 @@ def test_credentials_in_an_address_are_refused_and_never_shown(argv: list[str], 
 
 def test_a_job_s_name_without_its_dot_is_told(capsys: pytest.CaptureFixture[str]) -> None:
     assert list_jobs(["foo"]) == 2
-    assert "error: python -m jobs foo: is no job; there are annotate, ingest," in capsys.readouterr().err
+    assert "error: python -m jobs foo: is no job; there are annotate, compare," in capsys.readouterr().err
     assert list_jobs(["topk"]) == 2
     assert "error: python -m jobs topk: write python -m jobs.topk, with a dot" in capsys.readouterr().err
     assert list_jobs([]) == 0

@@ -10,10 +10,11 @@ from typing import Any
 
 import pytest
 
-from jobs import annotate, ingest, mine, mixing, positions, psi, run, tokens, topk
+from jobs import annotate, ingest, meaning, mine, mixing, positions, psi, run, tokens, topk
 from jobs.annotate import AnnotateConfig
 from jobs.engine.item import Item
 from jobs.ingest import IngestConfig
+from jobs.meaning import MeaningConfig
 from jobs.mine import MineConfig
 from jobs.mixing import MixingConfig
 from jobs.positions import PositionsConfig
@@ -34,6 +35,7 @@ JOBS: dict[str, tuple[Any, type[StageConfig]]] = {
     "mine": (mine, MineConfig),
     "tokens": (tokens, TokensConfig),
     "mixing": (mixing, MixingConfig),
+    "meaning": (meaning, MeaningConfig),
     "psi": (psi, PsiConfig),
     "positions": (positions, PositionsConfig),
     "run": (run, RunConfig),
@@ -136,6 +138,7 @@ EXPECTED = {
     "mixing": ["ingest", "mixing"],
     "positions": ["ingest", "positions"],
     "psi": ["psi", "ingest", "psi/contextual"],
+    "meaning": ["ingest", "meaning/counts", "meaning/offsets", "meaning/confusion"],
     "run": ["ingest", "topk", "annotate", "mine", "tokens"],
 }
 
@@ -236,7 +239,7 @@ def test_what_would_not_fit_is_refused(look: Callable[..., str], monkeypatch: py
         look("topk")
 
 
-@pytest.mark.parametrize("job", ["topk", "annotate", "mine", "tokens", "mixing", "positions"])
+@pytest.mark.parametrize("job", ["topk", "annotate", "mine", "tokens", "mixing", "positions", "meaning"])
 def test_missing_stages_are_refused_in_the_same_words(do: Callable[..., None], job: str) -> None:
     said = []
     for dry in (False, True):

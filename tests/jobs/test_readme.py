@@ -31,10 +31,13 @@ def test_every_query_runs(
     mixing_run: tuple[Path, Path],
     psi_run: tuple[Path, Path],
     positions_run: tuple[Path, Path],
+    compare_run: tuple[Path, Path],
+    meaning_run: tuple[Path, Path],
     query: str,
 ) -> None:
     others = dict.fromkeys(("/scores/", "/token_activations/", "/peaks/"), small_run[0])
     others |= {"/mixing/": mixing_run[0], "/psi/": psi_run[0], "/positions/": positions_run[0]}
+    others |= {"/compare/": compare_run[0], "/meaning/": meaning_run[0]}
     finished = next((run for part, run in others.items() if part in query), finished)
     # The documented run is of docstrings; these sentences have other keys.
     query = query.replace("meta['package']", "meta['topic']")

@@ -49,8 +49,11 @@ def test_what_follows_from_what_is_followed_to_the_end() -> None:
     assert stages_read("mine") == ["ingest", "topk", "annotate"]
     assert stages_read("psi") == []
     after_topk = ["annotate", "mine", "tokens"]
-    assert stages_after("ingest") == ["topk", *after_topk, "psi/contextual", "mixing", "positions", "report"]
-    assert stages_after("topk") == [*after_topk, "report"]
+    compared = [f"compare/{part}" for part in ("dimensions", "diversity", "groups", "neighbours", "shift")]
+    beside = ["psi/contextual", "mixing", "positions", "meaning/counts", "meaning/offsets", "meaning/confusion"]
+    assert stages_after("ingest") == ["topk", *after_topk, *beside, *compared, "report"]
+    assert stages_after("topk") == [*after_topk, *compared, "report"]
+    assert stages_after("mine") == ["compare/dimensions", "compare/groups", "report"]
     assert stages_after("psi") == []
 
 

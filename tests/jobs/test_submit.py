@@ -232,7 +232,7 @@ def test_a_job_submitted_from_a_laptop(submitted: Submitted) -> None:
 
 def test_the_dashboard_shows_its_steps_while_they_run(submitted: Submitted) -> None:
     running = {one["dataset"].partition("_")[0] for one in submitted.seen if one["state"] == "RUNNING"}
-    assert running >= {"ingest", "topk", "annotate", "mine: patterns", "mine: tables", "tokens"}
+    assert running >= {"ingest", "topk", "annotate", "mine: patterns", "mine: tables", "tokens: read"}
 
 
 def test_the_dashboard_shows_its_sentences(head: Head, submitted: Submitted) -> None:

@@ -20,6 +20,7 @@ Command = Callable[..., subprocess.CompletedProcess[str]]
 def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("files")
     (folder / "good.txt").write_text("The cat sat on the mat.\nA dog ran over the green hill.\n")
+    (folder / "three.txt").write_text(": family\nman woman king\n")
     (folder / "empty.txt").write_text("")
     (folder / "short.txt").write_text("Hm\n\n")
     (folder / "no_text.csv").write_text("body,author\nhello there my friend,me\n")
@@ -89,6 +90,14 @@ CASES = {
     "shifted out of the table": ("positions", ["--corpus", "{f}/good.txt", "--shift", "512"], "--shift 512"),
     "start token of an encoder": ("positions", ["--corpus", "{f}/good.txt", "--start-token"], "--start-token"),
     "no such share": ("mixing", ["--corpus", "{f}/good.txt", "--mask-rate", "1.5"], "--mask-rate"),
+    "no such part": ("meaning", ["--corpus", "{f}/good.txt", "--parts", "counts,offset"], "no part 'offset'"),
+    "part without its data": ("meaning", ["--corpus", "{f}/good.txt", "--parts", "offsets"], "--parts counts,offsets"),
+    "three words of a question": (
+        "meaning",
+        ["--corpus", "{f}/good.txt", "--analogies", "{f}/three.txt"],
+        "three.txt: line 2 has 3 words",
+    ),
+    "no file of context words": ("meaning", ["--corpus", "{f}/good.txt", "--context-words", "{f}/none"], "none"),
 }
 
 

@@ -1,0 +1,106 @@
+"""What neighbours take at full size: 9,216 neurons with 10,000 winners at each pole, in one line of JSON.
+
+    python -m bench compare
+
+Winners are drawn at random from a corpus of a million sentences, half of them from a tenth of it, so that neurons
+share more than by chance; the activation sample has 10,000 sentences. Some blocks of 256 neurons go through the
+blocked product and through the count of shared winners, and each once through numpy or scipy, whose values they must
+equal. The totals are those of all 36 blocks on two cores, from processor time (one thread each). Exit status 1 where a
+value differs, or a total is over five minutes.
+"""
+
+import argparse
+import json
+import resource
+import sys
+import time
+
+import numpy as np
+from scipy.sparse import csr_matrix
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+
+from ops.compare.activation_vectors import unit_vectors
+from ops.compare.near_neurons import NeighbourFinder
+from ops.compare.shared_winners import WinnerLists
+from ops.topk.neurons import NEURONS_PER_PART, Neurons
+
+CORES, TARGET_S, CHECKED = 2, 300.0, 3
+
+
+def main() -> int:
+    """Run the benchmark and print its line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--layers", type=int, default=12)
+    parser.add_argument("--width", type=int, default=768)
+    parser.add_argument("--k", type=int, default=10_000)
+    parser.add_argument("--sentences", type=int, default=1_000_000)
+    parser.add_argument("--sample", type=int, default=10_000)
+    parser.add_argument("--blocks", type=int, default=2)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--json", action="store_true", help="accepted for all benchmarks; the output is JSON anyway")
+    options = parser.parse_args()
+    neurons = Neurons((options.width,) * options.layers)
+    rng = np.random.default_rng(options.seed)
+    started = time.process_time()
+    winners = {pole: draw_winners(rng, len(neurons), options.k, options.sentences) for pole in ("bottom", "top")}
+    lists_s = time.process_time() - started
+    vectors = np.empty((len(neurons), options.sample), np.float32)
+    for start in range(0, len(neurons), options.width):
+        vectors[start : start + options.width] = unit_vectors(rng.normal(size=(options.sample, options.width)))
+    finder = NeighbourFinder(neurons, vectors, winners, 10)
+    finder.overlaps(0, 1)  # compiles
+    seconds = dict.fromkeys(("correlation", "overlap", "rows"), 0.0)
+    equal = True
+    with threadpool_limits(1):
+        for block in range(options.blocks):
+            first = block * NEURONS_PER_PART
+            stop = first + NEURONS_PER_PART
+            for name, work in (
+                ("correlation", finder.correlations), ("overlap", finder.overlaps), ("rows", finder.rows),
+            ):  # fmt: skip
+                started = time.process_time()
+                work(first, stop)
+                seconds[name] += time.process_time() - started
+            equal &= agrees(finder, first)
+    blocks = -(-len(neurons) // NEURONS_PER_PART)
+    total = {name: s / options.blocks * blocks / CORES for name, s in seconds.items()}
+    result = {
+        "neurons": len(neurons),
+        "winners": 2 * options.k * len(neurons),
+        "sentences": options.sentences,
+        "sample": options.sample,
+        **{f"{name}_s_on_two_cores": round(s, 1) for name, s in total.items()},
+        "lists_cpu_s": round(lists_s, 1),
+        "peak_gb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6, 2),
+        "values_agree": equal,
+        "targets_met": max(total["correlation"], total["overlap"]) < TARGET_S,
+    }
+    print(json.dumps({"bench": "compare", **result}))
+    return 0 if result["values_agree"] and result["targets_met"] else 1
+
+
+def draw_winners(rng: np.random.Generator, neurons: int, k: int, sentences: int) -> WinnerLists:
+    """Return the winners of neurons, distinct for each, half of them from a tenth of the corpus."""
+    found = np.empty((neurons, k), np.int32)
+    tenth = sentences // 10
+    for row in found:
+        row[: k // 2] = rng.choice(tenth, k // 2, replace=False)
+        row[k // 2 :] = tenth + rng.choice(sentences - tenth, k - k // 2, replace=False)
+    return WinnerLists.of(np.full(neurons, k), found.ravel())
+
+
+def agrees(finder: NeighbourFinder, first: int) -> bool:
+    """Tell whether some neurons' correlations and shared winners are numpy's and scipy's."""
+    own = slice(first, first + CHECKED)
+    r = np.corrcoef(finder.vectors[own].astype(np.float64), finder.vectors[:64].astype(np.float64))[:CHECKED, CHECKED:]
+    shared = 0
+    for lists in finder.winners.values():
+        shape = (len(lists.starts) - 1, len(lists.distinct))
+        matrix = csr_matrix((np.ones(len(lists.sentences), np.int32), lists.sentences, lists.starts), shape)
+        shared = shared + (matrix[own] @ matrix[:64].T).toarray()
+    found = finder.correlations(first, first + CHECKED)[:, :64], finder.overlaps(first, first + CHECKED)[:, :64]
+    return bool(np.abs(found[0] - r).max() < 1e-5 and (found[1] == shared).all())
+
+
+if __name__ == "__main__":
+    sys.exit(main())

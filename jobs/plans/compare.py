@@ -1,0 +1,26 @@
+"""What a part of `compare` would do."""
+
+from jobs.plans.time import by_workers, of_all, spread_seconds
+from jobs.stage.dry_run import DryRun, Plan
+from jobs.steps.compare_run import PartWork
+
+
+def plan_part(record: DryRun, work: PartWork) -> None:
+    """Say what a part would do.
+
+    Args:
+        record: the run.
+        work: the part, begun.
+    """
+    stage, lines = work.stage, []
+    seconds = work.more_seconds
+    for step, each in work.steps:
+        missing = len(stage.missing(step))
+        if step.unit:
+            name = step.name.removeprefix("compare: ")
+            lines.append(f"{name}: {of_all(missing, len(step.items), step.unit.removesuffix('s'))}")
+        if seconds is not None:
+            seconds += each * missing if step.here else spread_seconds(record, missing, stage.workers, each * missing)
+    basis = ["nothing timed: measured with the packaged model, by sizes", by_workers(stage.workers)]
+    plan = Plan([*lines, *work.more], seconds, work.kept, 0, basis)
+    record.plan(stage.name, plan, {"rows": 0})

@@ -1,0 +1,1 @@
+"""Comparing neurons with each other, layers, and models."""

@@ -1,0 +1,51 @@
+"""The activation sample as matrices: a vector for each sentence, a vector for each neuron."""
+
+import numpy as np
+import numpy.typing as npt
+
+from ops.storage.store import Store
+from ops.storage.tables import read_parts
+
+Floats = npt.NDArray[np.float32]
+Longs = npt.NDArray[np.int64]
+
+
+def sampled_sentences(store: Store) -> Longs:
+    """Return the sentence ids of `activations/`, ascending."""
+    ids = [table["sent_id"].to_numpy() for table in read_parts(store, "activations", ["sent_id"])]
+    return np.concatenate([np.zeros(0, np.int64), *ids])
+
+
+def layer_activations(store: Store, layer: int) -> Floats:
+    """Return a layer's activations of the sample, `[sentences, units]` float32; `layer` counts from 1."""
+    blocks = []
+    for table in read_parts(store, "activations", [f"layer_{layer}"]):
+        column = table.column(0).combine_chunks()
+        width = column.type.list_size
+        blocks.append(column.flatten().to_numpy(zero_copy_only=False).reshape(-1, width))
+    return np.concatenate(blocks)
+
+
+def unit_vectors(values: npt.NDArray[np.floating]) -> Floats:
+    """Return each neuron's values as a vector of mean 0 and length 1, so that a product is a Pearson correlation.
+
+    Args:
+        values: `[sentences, neurons]`.
+
+    Returns:
+        `[neurons, sentences]` float32; a constant neuron's vector is 0.
+    """
+    wide = np.ascontiguousarray(values.T, np.float64)
+    wide -= wide.mean(1, keepdims=True)
+    length = np.linalg.norm(wide, axis=1, keepdims=True)
+    # What rounding leaves of a constant is no direction.
+    varies = length > 1e-6 * np.abs(values).max(initial=0.0) * np.sqrt(wide.shape[1])
+    np.divide(wide, length, out=wide, where=varies)
+    wide[~varies[:, 0]] = 0.0
+    return wide.astype(np.float32)
+
+
+def random_rotation(width: int, rng: np.random.Generator) -> npt.NDArray[np.float64]:
+    """Return a rotation drawn uniformly, `[width, width]` float64 (QR of a normal matrix, Mezzadri 2007)."""
+    q, r = np.linalg.qr(rng.normal(size=(width, width)))
+    return np.asarray(q * np.sign(np.diag(r)))

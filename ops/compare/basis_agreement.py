@@ -1,0 +1,96 @@
+"""Properties of units on the activation sample, in the model's basis and in rotated ones: the control for Figure 2.
+
+The layers of a residual stream share a basis and most of their content, so that any direction, not only a unit,
+resembles itself in the next layer. In a basis in which all layers are rotated alike no axis is a neuron; where its
+axes agree across layers as much as neurons do, the agreement is the stream's and not the neurons'.
+"""
+
+from itertools import combinations
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ops.compare.layer_agreement import correlations, layer_pairs
+from ops.penn import tag_class
+from ops.shards import Ids
+from ops.storage.store import Store
+from ops.storage.tables import read_parts
+from ops.topk.neurons import POLES
+
+Floats = npt.NDArray[np.float64]
+
+WINNERS_SHARE, LEAST_WINNERS = 0.05, 10  # of the sample's sentences, for a unit and pole
+
+
+def sentence_features(store: Store, sent_ids: Ids) -> tuple[list[str], Floats]:
+    """Return what is known of some sentences: names of numbers, and the numbers, `[sentences, features]` float64.
+
+    Names end as those of `means/` and `profiles/`: `means:words_per_sentence`, `profiles:dataset=news`.
+    """
+    columns: dict[str, Floats] = {"means:words_per_sentence": np.zeros(len(sent_ids))}
+    wanted = pa.array(sent_ids)
+    for table in read_parts(store, "sentences", ["sent_id", "dataset", "words", "tags"]):
+        own = table.filter(pc.is_in(table["sent_id"], wanted))
+        place = np.searchsorted(sent_ids, own["sent_id"].to_numpy())
+        columns["means:words_per_sentence"][place] = [len(words or ()) for words in own["words"].to_pylist()]
+        for row, tags, dataset in zip(place, own["tags"].to_pylist(), own["dataset"].to_pylist(), strict=True):
+            columns.setdefault(f"profiles:dataset={dataset}", np.zeros(len(sent_ids)))[row] = 1.0
+            for tag in tags or ():
+                kind = tag_class(tag)
+                if kind in ("verb", "noun"):
+                    columns.setdefault(f"means:{kind}s_per_sentence", np.zeros(len(sent_ids)))[row] += 1.0
+    return list(columns), np.stack(list(columns.values()), 1)
+
+
+def unit_properties(values: npt.NDArray[np.floating], names: list[str], features: Floats) -> dict[str, Floats]:
+    """Return by name a number for each unit, `[units]` float64.
+
+    Args:
+        values: the activations, `[sentences, units]`.
+        names, features: of the sentences, `[sentences, features]`.
+
+    Returns:
+        `neurons:mean`, `std`, `skew` and `kurtosis` of the activations, and each feature's mean over the sentences
+        of highest and of lowest activation (5 % of the sample, at least 10), under its name and pole.
+    """
+    wide = np.asarray(values, np.float64)
+    mean, std = wide.mean(0), wide.std(0)
+    scores = (wide - mean) / np.where(std > 0, std, 1.0)
+    found = {"neurons:mean": mean, "neurons:std": std}
+    found |= {"neurons:skew": (scores**3).mean(0), "neurons:kurtosis": (scores**4).mean(0) - 3}
+    most = min(max(round(WINNERS_SHARE * len(wide)), LEAST_WINNERS), len(wide))
+    order = np.argsort(wide, axis=0, kind="stable")
+    for pole in POLES:
+        winners = order[:most] if pole == "bottom" else order[-most:]
+        means = features[winners].mean(0)
+        found |= {f"{name}:{pole}": means[:, i] for i, name in enumerate(names)}
+    return found
+
+
+def basis_agreement(layers: list[npt.NDArray[np.floating]], names: list[str], features: Floats) -> pa.Table:
+    """Return how alike units of one number are in every pair of layers of equal width, in one basis.
+
+    Args:
+        layers: the activations of each layer in the basis, `[sentences, units]`.
+        names, features: of the sentences.
+
+    Returns:
+        `property`, `layer_a`, `layer_b`, `correlation`; a property that is the same for all units of a layer has no
+        row with it.
+    """
+    widths = tuple(layer.shape[1] for layer in layers)
+    properties = [unit_properties(layer, names, features) for layer in layers]
+    pairs = set(layer_pairs(widths))
+    rows: dict[str, list[object]] = {"property": [], "layer_a": [], "layer_b": [], "correlation": []}
+    for name in sorted(properties[0]):
+        for width in sorted(set(widths)):
+            numbers = [i + 1 for i, own in enumerate(widths) if own == width]
+            found = correlations(np.stack([properties[n - 1][name] for n in numbers]))
+            for i, j in combinations(range(len(numbers)), 2):
+                if (numbers[i], numbers[j]) in pairs and not np.isnan(found[i, j]):
+                    for column, value in zip(rows, (name, numbers[i], numbers[j], float(found[i, j])), strict=True):
+                        rows[column].append(value)
+    types = {"property": pa.string(), "layer_a": pa.int16(), "layer_b": pa.int16(), "correlation": pa.float64()}
+    return pa.table({column: pa.array(values, types[column]) for column, values in rows.items()})

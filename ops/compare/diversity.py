@@ -1,0 +1,72 @@
+"""How diverse the winners of a layer are: the error of k-means on their vectors (Oba 2021, Figure 3)."""
+
+import warnings
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+from sklearn.cluster import KMeans, MiniBatchKMeans
+from sklearn.exceptions import ConvergenceWarning
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+
+from ops.schema import schema
+
+Floats = npt.NDArray[np.floating]
+Longs = npt.NDArray[np.int64]
+
+MOST_AT_ONCE = 20_000  # distinct points; of more k-means sees some at a time
+STARTS = 3  # of k-means, of which the best is taken
+
+
+def squared_error(points: Floats, times: Longs, clusters: int, seed: int) -> float:
+    """Return the sum of squared distances of points to the centroids of k-means, each counted as often as it occurs.
+
+    Args:
+        points: distinct ones, `[points, width]`.
+        times: how often each occurs, `[points]`.
+        clusters: how many; 1 gives the spread around the mean.
+        seed: of the starts.
+    """
+    options = {"n_clusters": clusters, "n_init": STARTS, "random_state": seed}
+    method = KMeans(**options) if len(points) <= MOST_AT_ONCE else MiniBatchKMeans(**options, batch_size=4_096)
+    with threadpool_limits(1), warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        method.fit(points, sample_weight=times.astype(np.float64))
+    centres = method.cluster_centers_.astype(np.float64)
+    return float(times @ ((points - centres[method.predict(points)]) ** 2).sum(1, dtype=np.float64))
+
+
+def curve_rows(
+    layer: int, points: Floats, uniform: Floats, times: Longs, clusters: Sequence[int], seed: int
+) -> pa.Table:
+    """Return a layer's rows of `compare/diversity`.
+
+    Args:
+        layer: from 1.
+        points: vectors of the distinct winners, `[distinct, width]`.
+        uniform: those of as many sentences drawn from the whole corpus, in random order, `[distinct, width]`.
+        times: how often each winner was drawn, `[distinct]`. The uniform sentences are taken as often, so that both
+            have the same size and the same repetitions, and differ in which sentences they are alone.
+        clusters: numbers of clusters; those beyond the distinct winners are left out.
+        seed: of k-means.
+    """
+    n = int(times.sum())
+    rows = []
+    for count in sorted(set(clusters)):
+        if count > len(points):
+            continue
+        sse = squared_error(points, times, count, seed)
+        rows.append(
+            {
+                "layer": layer,
+                "clusters": count,
+                "sse": sse,
+                "n": n,
+                "n_distinct": len(points),
+                "seed": seed,
+                "sse_per_point": sse / n,
+                "sse_of_uniform": squared_error(uniform, times, count, seed),
+            }
+        )
+    return pa.Table.from_pylist(rows, schema("compare/diversity"))

@@ -1,0 +1,47 @@
+"""The figure of `compare/diversity`: error of k-means by number of clusters and by layer (Oba 2021, Figure 3)."""
+
+import matplotlib
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from matplotlib.figure import Figure
+
+from ops.figures import save_figure
+from ops.storage.store import Store
+
+FOLDER = "compare/figures/diversity"
+
+
+def draw_curves(store: Store, diversity: pa.Table, model: str) -> list[str]:
+    """Draw the figure and return the files' names."""
+    with matplotlib.rc_context({"font.size": 9}):
+        save_figure(store, f"{FOLDER}/curves", curves_figure(diversity, model))
+    return [f"{FOLDER}/curves.png", f"{FOLDER}/curves.svg"]
+
+
+def curves_figure(diversity: pa.Table, model: str) -> Figure:
+    """Draw the error per point by number of clusters, and over that of uniform sentences, a line a layer."""
+    layers = sorted(set(diversity["layer"].to_pylist()))
+    numbers = sorted(set(diversity["clusters"].to_pylist()))
+    colors = matplotlib.colormaps["viridis"](np.linspace(0, 0.9, max(len(layers), 1)))
+    figure = Figure(figsize=(8.8, 3.8), layout="constrained")
+    left, right = figure.subplots(1, 2)
+    for layer, color in zip(layers, colors, strict=True):
+        own = diversity.filter(pc.equal(diversity["layer"], layer))
+        clusters = own["clusters"].to_numpy()
+        left.plot(clusters, own["sse_per_point"].to_numpy(), "o-", markersize=3, color=color, label=f"layer {layer}")
+        uniform = own["sse_of_uniform"].to_numpy()
+        left.plot(clusters, uniform / own["n"].to_numpy(), ":", linewidth=0.9, color=color)
+        ratio = own["sse"].to_numpy() / np.where(uniform > 0, uniform, np.nan)
+        right.plot(clusters, ratio, "o-", markersize=3, color=color)
+    left.set_title("SSE per winner (dotted: uniform sentences)", fontsize=9)
+    right.set_title("SSE over that of uniform sentences", fontsize=9)
+    right.axhline(1, color="0.7", linewidth=0.8)
+    for panel in (left, right):
+        panel.set_xscale("log")
+        panel.set_xticks(numbers, [str(n) for n in numbers])
+        panel.minorticks_off()
+        panel.set_xlabel("clusters")
+    left.legend(fontsize=7)
+    figure.suptitle(f"How diverse the winners of a layer are, {model} (after Oba 2021, Figure 3)")
+    return figure

@@ -1,0 +1,53 @@
+"""What sets groups of neurons apart: patterns and values that many neurons of one group prefer, and few others."""
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from ops.statistics.association import measures, place_in_group
+from ops.statistics.false_discovery import p_values, q_values
+
+Longs = npt.NDArray[np.int64]
+
+MOST_TRAITS = 20  # of a group
+
+
+def trait_rows(neuron: Longs, traits: pa.Table, groups: npt.NDArray[np.int32]) -> pa.Table:
+    """Return the rows of `compare/group_traits` of one layer, all columns but `layer`, by group and rank.
+
+    Args:
+        neuron: the neuron that prefers each trait, as its place in `groups`.
+        traits: `pole`, `kind`, `trait` (strings), a row for each of `neuron`; no row twice.
+        groups: each neuron's group, `[neurons]`.
+
+    Returns:
+        Of each group at most 20 traits that are more frequent in it than outside, by g2.
+    """
+    columns = ["pole", "kind", "trait"]
+    table = traits.select(columns).append_column("group", pa.array(groups[neuron]))
+    counted = table.group_by([*columns, "group"]).aggregate([([], "count_all")])
+    everywhere = table.group_by(columns).aggregate([([], "count_all")]).rename_columns([*columns, "total"])
+    joined = counted.join(everywhere, columns).sort_by([(c, "ascending") for c in ("group", *columns)])
+    group = joined["group"].to_numpy()
+    count, total = joined["count_all"].to_numpy(), joined["total"].to_numpy()
+    size = np.bincount(groups, minlength=int(groups.max(initial=-1)) + 1)[group]
+    found = measures(count, size, total - count, len(groups) - size)
+    q = q_values(p_values(found.g2))
+    order = np.lexsort((np.arange(len(group)), -found.g2, group))
+    order = order[found.g2[order] > 0]
+    place = place_in_group(group[order])
+    order, place = order[place < MOST_TRAITS], place[place < MOST_TRAITS]
+    own = joined.take(pa.array(order))
+    return pa.table(
+        {
+            "group": pa.array(group[order], pa.int32()),
+            **{name: own[name] for name in columns},
+            "count": count[order],
+            "n": size[order],
+            "share": found.share[order].astype(np.float32),
+            "other_share": np.nan_to_num(found.baseline_share[order]).astype(np.float32),
+            "g2": found.g2[order].astype(np.float32),
+            "q_value": q[order],
+            "rank": pa.array(place + 1, pa.int32()),
+        }
+    )

@@ -1,0 +1,84 @@
+"""Groups of neurons or sentences by k-means, how distinct and stable they are, their map (Oba 2021, Figure 4)."""
+
+import warnings
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.cluster import KMeans
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.manifold import TSNE
+from sklearn.metrics import adjusted_rand_score, silhouette_score
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+
+Floats = npt.NDArray[np.floating]
+Labels = npt.NDArray[np.int32]
+
+STARTS = 3
+MAX_SILHOUETTE = 2_000  # points; of more a seeded sample
+PERPLEXITY = 30.0
+
+
+@dataclass(frozen=True)
+class Quality:
+    """How distinct and how stable groups are: silhouette, and mean adjusted Rand index of pairs of seeds."""
+
+    silhouette: float | None
+    rand_index: float
+
+
+def group(points: Floats, groups: int, seed: int, starts: int = STARTS) -> Labels:
+    """Return the group of each point `[points, dimensions]` by Lloyd's k-means, numbered by their first members.
+
+    Args:
+        points: the points.
+        groups: how many; fewer where fewer points are distinct.
+        seed: of the starts.
+        starts: of k-means, of which the best is taken.
+    """
+    method = KMeans(groups, n_init=starts, random_state=seed, algorithm="lloyd")
+    # One thread: the order in which threads add would change the last bits.
+    with threadpool_limits(1), warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        labels = method.fit_predict(points)
+    _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
+    place = np.empty(len(first), np.int32)
+    place[np.argsort(first)] = np.arange(len(first), dtype=np.int32)
+    return place[inverse]
+
+
+def grouping_quality(points: Floats, groups: int, seeds: list[int]) -> Quality:
+    """Return how distinct the groups of the first seed are, and how far seeds of one start each agree."""
+    labellings = [group(points, groups, seed, 1) for seed in seeds]
+    found = len(np.unique(labellings[0]))
+    silhouette = None
+    if 2 <= found < len(points):
+        size = min(len(points), MAX_SILHOUETTE)
+        with threadpool_limits(1):
+            silhouette = float(silhouette_score(points, labellings[0], sample_size=size, random_state=seeds[0]))
+    pairs = [adjusted_rand_score(a, b) for a, b in combinations(labellings, 2)]
+    return Quality(silhouette, float(np.mean(pairs)) if pairs else 1.0)
+
+
+def shuffled_sentences(values: Floats, rng: np.random.Generator) -> Floats:
+    """Return activations `[sentences, neurons]` with each neuron's values shuffled over the sentences by itself.
+
+    What is left is each neuron's own distribution; that neurons fire together is gone. Groups that are as distinct
+    without it are groups by mean and spread.
+    """
+    return rng.permuted(values, axis=0)
+
+
+def project(points: Floats, seed: int) -> npt.NDArray[np.float32]:
+    """Return a map of the points in two dimensions, `[points, 2]` float32, by t-SNE (van der Maaten and Hinton 2008).
+
+    Perplexity is 30, or a third of the points where these are few; three points or fewer stand on a line.
+    """
+    count = len(points)
+    if count <= 3:
+        return np.stack([np.arange(count), np.zeros(count)], 1).astype(np.float32)
+    method = TSNE(2, perplexity=min(PERPLEXITY, (count - 1) / 3), init="pca", random_state=seed)
+    with threadpool_limits(1), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return np.asarray(method.fit_transform(np.asarray(points, np.float32)), np.float32)

@@ -1,0 +1,115 @@
+"""How alike units of one number are in different layers, against permuted units (Oba 2021, Figure 2)."""
+
+from collections.abc import Mapping
+from itertools import combinations
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from ops.schema import schema
+
+Floats = npt.NDArray[np.float64]
+Pairs = list[tuple[int, int]]
+
+_AT_ONCE = 16  # permutations
+
+
+def layer_pairs(widths: tuple[int, ...]) -> Pairs:
+    """Return the pairs of layers (from 1) of equal width, the earlier first; of others no unit has a counterpart."""
+    numbers = range(1, len(widths) + 1)
+    return [(a, b) for a, b in combinations(numbers, 2) if widths[a - 1] == widths[b - 1] > 1]
+
+
+def standard_scores(values: Floats) -> Floats:
+    """Return values `[layers, units]` with mean 0 and length 1 in each layer; NaN in a layer where all are alike."""
+    centred = values - values.mean(1, keepdims=True)
+    length = np.linalg.norm(centred, axis=1, keepdims=True)
+    alike = length <= 1e-12 * np.abs(values).max(initial=0.0) * np.sqrt(values.shape[1])
+    return np.asarray(np.where(alike, np.nan, centred / np.where(alike, 1.0, length)))
+
+
+def correlations(values: Floats) -> Floats:
+    """Return the Pearson correlation of every two layers, `[layers, layers]`, of values `[layers, units]`."""
+    scores = standard_scores(values)
+    return np.asarray(np.clip(scores @ scores.T, -1.0, 1.0))
+
+
+def permuted_correlations(values: Floats, permutations: int, rng: np.random.Generator) -> Floats:
+    """Return the correlations of every two layers with the later one's units permuted.
+
+    Args:
+        values: `[layers, units]`.
+        permutations: how many; the same ones for all pairs.
+        rng: draws them.
+
+    Returns:
+        `[permutations, layers, layers]`; of a pair (a, b) the units of b are the permuted ones.
+    """
+    scores = standard_scores(values)
+    layers, units = scores.shape
+    found = np.empty((permutations, layers, layers))
+    for start in range(0, permutations, _AT_ONCE):
+        stop = min(start + _AT_ONCE, permutations)
+        order = rng.permuted(np.tile(np.arange(units), (stop - start, 1)), axis=1)
+        shuffled = scores[:, order].transpose(1, 2, 0)
+        found[start:stop] = np.clip(scores @ shuffled, -1.0, 1.0)
+    return found
+
+
+def dimension_rows(
+    properties: Mapping[str, Floats], widths: tuple[int, ...], permutations: int, seed: tuple[int, ...]
+) -> pa.Table:
+    """Return the rows of `compare/dimensions`.
+
+    Args:
+        properties: by name a value for each neuron, `[neurons]`, layer by layer; NaN where a layer has none.
+        widths: units of each layer.
+        permutations: of the null.
+        seed: of the permutations, which are the same for every property.
+
+    Returns:
+        A row for every property and pair of layers of equal width in which it varies.
+    """
+    rows: dict[str, list[object]] = {name: [] for name in schema("compare/dimensions").names}
+    starts = np.cumsum([0, *widths])
+    for name in sorted(properties):
+        for width in sorted(set(widths)):
+            layers = [i for i, own in enumerate(widths) if own == width]
+            if width < 2 or len(layers) < 2:
+                continue
+            values = np.stack([properties[name][starts[i] : starts[i] + width] for i in layers])
+            found = correlations(values)
+            null = permuted_correlations(values, permutations, np.random.default_rng(seed))
+            low, high = np.quantile(null, (0.025, 0.975), axis=0)  # NaN where a layer does not vary
+            beyond = (np.abs(null) >= np.abs(found) - 1e-12).sum(0)
+            for a, b in combinations(range(len(layers)), 2):
+                if np.isnan(found[a, b]):
+                    continue
+                pair = (layers[a] + 1, layers[b] + 1)
+                measured = (found[a, b], low[a, b], high[a, b], (1 + beyond[a, b]) / (1 + permutations))
+                for column, value in zip(rows, (name, *pair, *measured), strict=True):
+                    rows[column].append(value)
+    table = pa.table(rows).cast(schema("compare/dimensions"))
+    return table.sort_by([(column, "ascending") for column in ("property", "layer_a", "layer_b")])
+
+
+def rotated_rows(own: pa.Table, rotated: list[pa.Table]) -> pa.Table:
+    """Return the rows of `compare/rotated`.
+
+    Args:
+        own, rotated: `property`, `layer_a`, `layer_b`, `correlation` in the model's basis, and in each rotated one.
+    """
+    keys = ["property", "layer_a", "layer_b"]
+    held = [{tuple(row[k] for k in keys): row["correlation"] for row in table.to_pylist()} for table in rotated]
+    rows = []
+    for row in own.to_pylist():
+        key = tuple(row[k] for k in keys)
+        null = np.array([table[key] for table in held if key in table])
+        if not len(null):
+            continue
+        p_value = (1 + int((null >= row["correlation"]).sum())) / (1 + len(null))
+        measured = {"rotated_mean": null.mean(), "rotated_low": null.min(), "rotated_high": null.max()}
+        rows.append({**row, **measured, "p_value": p_value})
+    rows.sort(key=lambda row: tuple(row[k] for k in keys))
+    return pa.Table.from_pylist(rows, schema("compare/rotated"))

@@ -1,0 +1,107 @@
+"""How far two models' vectors of the same sentences are from each other (Oba 2021, Table 3)."""
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from ops.schema import schema
+
+Floats = npt.NDArray[np.float64]
+Longs = npt.NDArray[np.int64]
+
+_AT_ONCE = 50  # resamples
+
+
+def layer_distances(a: list[npt.NDArray[np.floating]], b: list[npt.NDArray[np.floating]]) -> tuple[Floats, Floats]:
+    """Return each sentence's Manhattan and squared Euclidean distance by layer, `[sentences, layers]` float64 each.
+
+    Args:
+        a, b: each layer's activations by the two models, `[sentences, units]`.
+    """
+    differences = [np.asarray(x, np.float64) - np.asarray(y, np.float64) for x, y in zip(a, b, strict=True)]
+    manhattan = np.stack([np.abs(d).sum(1) for d in differences], 1)
+    return manhattan, np.stack([(d**2).sum(1) for d in differences], 1)
+
+
+def with_whole(manhattan: Floats, squares: Floats) -> Floats:
+    """Return both distances of the vectors of all neurons, then of each layer, `[sentences, 2, 1 + layers]`."""
+    sums = [np.concatenate([d.sum(1, keepdims=True), d], 1) for d in (manhattan, squares)]
+    return np.stack([sums[0], np.sqrt(sums[1])], 1)
+
+
+def bootstrap_intervals(values: Floats, resamples: int, rng: np.random.Generator) -> tuple[Floats, Floats]:
+    """Return the 95 % percentile interval of the mean over the first axis (Efron 1979).
+
+    Args:
+        values: `[sentences, ...]`.
+        resamples: draws of as many sentences with replacement.
+        rng: draws them.
+    """
+    count = len(values)
+    flat = values.reshape(count, -1)
+    means = np.empty((resamples, flat.shape[1]))
+    for start in range(0, resamples, _AT_ONCE):
+        stop = min(start + _AT_ONCE, resamples)
+        drawn = rng.integers(0, count, (stop - start, count))
+        times = np.stack([np.bincount(row, minlength=count) for row in drawn])
+        means[start:stop] = times @ flat / count
+    low, high = np.quantile(means, (0.025, 0.975), axis=0)
+    return low.reshape(values.shape[1:]), high.reshape(values.shape[1:])
+
+
+def shift_rows(text_set: str, distances: Floats, resamples: int, rng: np.random.Generator) -> list[dict[str, object]]:
+    """Return a text set's rows of `compare/shift_layers`, that of all layers together (layer 0) first.
+
+    Args:
+        text_set: its name.
+        distances: as `with_whole` returns them.
+        resamples, rng: of the intervals.
+    """
+    mean = distances.mean(0)
+    low, high = bootstrap_intervals(distances, resamples, rng)
+    rows: list[dict[str, object]] = []
+    for place in range(distances.shape[2]):
+        row: dict[str, object] = {"text_set": text_set, "layer": place, "n": len(distances)}
+        for i, name in enumerate(("manhattan", "euclidean")):
+            row |= {name: mean[i, place], f"{name}_low": low[i, place], f"{name}_high": high[i, place]}
+        rows.append(row)
+    return rows
+
+
+def shift_tables(rows: list[dict[str, object]]) -> dict[str, pa.Table]:
+    """Return `compare/shift` and `compare/shift_layers` from the rows of all text sets."""
+    ordered = sorted(rows, key=lambda row: (str(row["text_set"]), row["layer"]))
+    whole = [{k: row[k] for k in schema("compare/shift").names} for row in ordered if not row["layer"]]
+    return {
+        "compare/shift": pa.Table.from_pylist(whole, schema("compare/shift")),
+        "compare/shift_layers": pa.Table.from_pylist(ordered, schema("compare/shift_layers")),
+    }
+
+
+def rank_correlations(a: npt.NDArray[np.floating], b: npt.NDArray[np.floating]) -> Floats:
+    """Return Spearman's correlation of each neuron's values by two models, `[neurons]`; NaN where one is constant.
+
+    Args:
+        a, b: activations of the same sentences, `[sentences, neurons]`.
+    """
+    from scipy.stats import rankdata
+
+    x, y = (rankdata(values, axis=0) for values in (a, b))
+    x, y = x - x.mean(0), y - y.mean(0)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        found = (x * y).sum(0) / np.sqrt((x**2).sum(0) * (y**2).sum(0))
+    return np.asarray(np.clip(found, -1.0, 1.0))
+
+
+def jaccards(a: tuple[Longs, Longs], b: tuple[Longs, Longs], neurons: int) -> Floats:
+    """Return of each neuron the winners in common over the winners of either, `[neurons]`; NaN where it has none.
+
+    Args:
+        a, b: the winners by either model: numbers of neurons, and of what won, distinct for a neuron, `[winners]`.
+        neurons: how many there are.
+    """
+    beyond = max(int(a[1].max(initial=0)), int(b[1].max(initial=0))) + 1
+    own, other = (owner * beyond + winner for owner, winner in (a, b))
+    common = np.bincount(np.intersect1d(own, other, assume_unique=True) // beyond, minlength=neurons)
+    either = sum(np.bincount(owner, minlength=neurons) for owner, _ in (a, b)) - common
+    return np.asarray(np.where(either > 0, common / np.maximum(either, 1), np.nan))

@@ -1,0 +1,143 @@
+"""For every neuron the nearest others, by correlation over the activation sample and by winners in common."""
+
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from ops.compare.activation_vectors import random_rotation, unit_vectors
+from ops.compare.shared_winners import WinnerLists
+from ops.schema import schema
+from ops.topk.neurons import Neurons
+
+Floats = npt.NDArray[np.float32]
+Longs = npt.NDArray[np.int64]
+
+REACHES = ("within", "across")
+
+
+class NeighbourFinder:
+    """Finds the nearest neurons of one block of neurons after another.
+
+    Args:
+        neurons: all of them.
+        vectors: as `unit_vectors` returns them, `[neurons, sentences]` float32.
+        winners: those of each pole.
+        most: neighbours of each kind: by correlation and by overlap, within the layer and across layers.
+    """
+
+    def __init__(self, neurons: Neurons, vectors: Floats, winners: dict[str, WinnerLists], most: int) -> None:
+        self.neurons, self.vectors, self.winners, self.most = neurons, vectors, winners, most
+        self.layer, self.unit = neurons.layer_and_unit(np.arange(len(neurons)))
+        self.constant = np.asarray(~vectors.any(1))
+        self.sizes = np.array(sum(np.diff(lists.starts) for lists in winners.values()))
+
+    def correlations(self, first: int, stop: int) -> Floats:
+        """Return the correlations of a block of neurons with all, `[block, neurons]`; 0 with a constant one."""
+        return np.asarray(np.clip(self.vectors[first:stop] @ self.vectors.T, -1.0, 1.0), np.float32)
+
+    def overlaps(self, first: int, stop: int) -> npt.NDArray[np.int32]:
+        """Return the winners that a block of neurons shares with all, both poles added, `[block, neurons]` int32."""
+        return np.asarray(sum(lists.shared(first, stop) for lists in self.winners.values()), np.int32)
+
+    def rows(self, first: int, stop: int) -> pa.Table:
+        """Return the rows of `compare/neighbours` of a block of neurons.
+
+        A neuron's neighbours are those that are among the first of any of the four kinds; one without a winner in
+        common is not near by overlap, a constant one not by correlation.
+        """
+        correlation, shared = self.correlations(first, stop), self.overlaps(first, stop)
+        block = np.arange(first, stop)
+        own = block[:, None] == np.arange(len(self.neurons))
+        same = (self.layer[first:stop, None] == self.layer) & ~own
+        other = ~same & ~own
+        candidates = []
+        vary = ~self.constant & ~self.constant[first:stop, None]
+        for reach in (same, other):
+            candidates.append(_first(np.where(reach & vary, correlation, -np.inf), self.most))
+            # Among equal numbers of shared winners the one of higher correlation.
+            key = np.where(reach & (shared > 0), shared + (correlation + 1) / 4, -np.inf)
+            candidates.append(_first(key, self.most))
+        chosen = np.concatenate(candidates, 1)
+        owner = np.repeat(np.arange(len(block)), chosen.shape[1])
+        pairs = np.unique(np.stack([owner, chosen.ravel()], 1)[chosen.ravel() >= 0], axis=0)
+        row, number = pairs.T
+        r = correlation[row, number]
+        overlap = shared[row, number] / np.maximum(self.sizes[block[row]], 1)
+        order = np.lexsort((number, -overlap, -r, row))
+        row, number, r, overlap = row[order], number[order], r[order], overlap[order]
+        rank = np.arange(len(row)) - np.searchsorted(row, row) + 1
+        null = self.constant[block[row]] | self.constant[number]
+        columns = {
+            "layer": self.layer[block[row]],
+            "unit": self.unit[block[row]],
+            "rank": rank,
+            "layer_b": self.layer[number],
+            "unit_b": self.unit[number],
+            "correlation": pa.array(r.astype(np.float32), mask=null),
+            "overlap": overlap,
+        }
+        return pa.table(columns).cast(schema("compare/neighbours"))
+
+
+def _first(values: npt.NDArray[np.floating], most: int) -> Longs:
+    """Return the columns of each row's `most` highest finite values, `[rows, most]`; -1 where there is none."""
+    most = min(most, values.shape[1])
+    found = np.argpartition(-values, most - 1, axis=1)[:, :most]
+    return np.where(np.isfinite(np.take_along_axis(values, found, 1)), found, -1)
+
+
+def nearest_rows(
+    finder: NeighbourFinder, layers: list[npt.NDArray[np.floating]], sentences: int, drawn: int, seed: tuple[int, ...]
+) -> pa.Table:
+    """Return the rows of `compare/nearest`: how near the nearest neuron is, beside two nulls.
+
+    Args:
+        finder: of the run's neurons.
+        layers: the activations of each layer, `[sentences, units]`.
+        sentences: scored sentences of the corpus, among which random winners are drawn.
+        drawn: neurons of each layer over which the means are.
+        seed: of all draws.
+    """
+    rng = np.random.default_rng(seed)
+    starts = np.cumsum([0, *(layer.shape[1] for layer in layers)])
+    chosen = [np.sort(rng.choice(np.arange(a, b), min(drawn, b - a), replace=False)) for a, b in pairwise(starts)]
+    rotations = {width: random_rotation(width, rng) for width in sorted({layer.shape[1] for layer in layers})}
+    turned = np.concatenate([unit_vectors((layer - layer.mean(0)) @ rotations[layer.shape[1]]) for layer in layers])
+    order = rng.permutation(finder.vectors.shape[1])
+    rows = []
+    for number, own in enumerate(chosen, 1):
+        vectors = finder.vectors[own]
+        highest = {
+            "correlation": vectors @ finder.vectors.T,
+            "correlation_of_rotated": turned[own] @ turned.T,
+            "correlation_of_shuffled": vectors[:, order] @ finder.vectors.T,
+            "overlap": _overlaps(finder, own, None, sentences),
+            "overlap_of_shuffled": _overlaps(finder, own, rng, sentences),
+        }
+        itself = own[:, None] == np.arange(len(finder.neurons))
+        for reach in REACHES:
+            allowed = (finder.layer == number) if reach == "within" else (finder.layer != number)
+            there = allowed[None, :] & ~itself
+            if not there.any(1).all():
+                continue
+            means = {n: float(np.where(there, values, -np.inf).max(1).mean()) for n, values in highest.items()}
+            rows.append({"layer": number, "reach": reach, "n": len(own), **means})
+    rows.sort(key=lambda row: (row["layer"], row["reach"]))
+    return pa.Table.from_pylist(rows, schema("compare/nearest"))
+
+
+def _overlaps(
+    finder: NeighbourFinder, own: Longs, rng: np.random.Generator | None, sentences: int
+) -> npt.NDArray[np.float64]:
+    """Return the overlaps of some neurons with all, `[some, neurons]`; with `rng` of as many random sentences."""
+    shared = np.zeros((len(own), len(finder.neurons)))
+    for lists in finder.winners.values():
+        sets = [lists.sentences[lists.starts[n] : lists.starts[n + 1]] for n in own]
+        if rng is not None:
+            # A sentence that wins nowhere shares nothing, so it is enough to know how many of a draw win somewhere.
+            win = [rng.hypergeometric(len(lists.distinct), sentences - len(lists.distinct), len(s)) for s in sets]
+            sets = [rng.choice(len(lists.distinct), n, replace=False).astype(np.int32) for n in win]
+        shared += lists.shared_with(sets)
+    return np.asarray(shared / np.maximum(finder.sizes[own], 1)[:, None])

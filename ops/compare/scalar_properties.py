@@ -1,0 +1,91 @@
+"""Every scalar property of neurons that the finished tables hold, as one vector each."""
+
+from collections import Counter
+from collections.abc import Iterator
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ops.storage.store import Store
+from ops.storage.tables import read_parts
+from ops.topk.neurons import Neurons
+
+Floats = npt.NDArray[np.float64]
+
+_OF_NEURONS = (
+    "mean",
+    "std",
+    "skew",
+    "kurtosis",
+    "min",
+    "max",
+    "top_threshold",
+    "bottom_threshold",
+    "top_mean",
+    "bottom_mean",
+)
+_OF_SCORES = ("auc", "matched_auc")
+
+
+def scalar_properties(store: Store, neurons: Neurons) -> dict[str, Floats]:
+    """Return by name what `neurons/`, `means/`, `scores/` and `profiles/` say of every neuron, `[neurons]` float64.
+
+    Names are those of table and property, and the pole where there is one: `neurons:skew`,
+    `means:words_per_sentence:top`, `scores:auc:bottom`, `profiles:dataset=news:top` (a share). A property that some
+    neuron lacks (null) is left out. Of `profiles/` those values count that at least half of all neurons have; a
+    neuron without one has share 0 of it, where `mine` also leaves out rare values (`min_count`).
+    """
+    found = {f"neurons:{name}": values for name, values in _columns(store, "neurons", _OF_NEURONS, neurons)}
+    for table, keys, columns in (("means", ("property",), ("mean",)), ("scores", (), _OF_SCORES)):
+        for name, values in _by_key(store, table, keys, columns, neurons):
+            found[f"{table}:{name}"] = values
+    found |= _shares(store, neurons)
+    return {name: values for name, values in found.items() if np.isfinite(values).all()}
+
+
+def _numbers(table: pa.Table, neurons: Neurons) -> npt.NDArray[np.int64]:
+    return neurons.number(table["layer"].to_numpy(), table["unit"].to_numpy())
+
+
+def _columns(store: Store, table: str, names: tuple[str, ...], neurons: Neurons) -> Iterator[tuple[str, Floats]]:
+    found = {name: np.full(len(neurons), np.nan) for name in names}
+    for part in read_parts(store, table, ["layer", "unit", *names]):
+        number = _numbers(part, neurons)
+        for name in names:
+            found[name][number] = part[name].to_numpy()
+    yield from found.items()
+
+
+def _by_key(
+    store: Store, table: str, keys: tuple[str, ...], columns: tuple[str, ...], neurons: Neurons
+) -> Iterator[tuple[str, Floats]]:
+    found: dict[str, Floats] = {}
+    for part in read_parts(store, table, ["layer", "unit", "pole", *keys, *columns]):
+        number = _numbers(part, neurons)
+        names = [part[key].to_pylist() for key in (*keys, "pole")]
+        for column in columns:
+            values = part[column].to_numpy()
+            labels = np.array([":".join((*((column,) if not keys else ()), *row)) for row in zip(*names, strict=True)])
+            for label in np.unique(labels):
+                own = labels == label
+                found.setdefault(str(label), np.full(len(neurons), np.nan))[number[own]] = values[own]
+    yield from found.items()
+
+
+def _shares(store: Store, neurons: Neurons) -> dict[str, Floats]:
+    keys = ["property", "value", "pole"]
+    counts: Counter[tuple[str, ...]] = Counter()
+    for part in read_parts(store, "profiles", [*keys, "count"]):
+        there = part.filter(pc.greater(part["count"], 0)).group_by(keys).aggregate([("count", "count")])
+        counts.update({(row["property"], row["value"], row["pole"]): row["count_count"] for row in there.to_pylist()})
+    names = [key for key, count in counts.items() if 2 * count >= len(neurons)]
+    place = {key: i for i, key in enumerate(names)}
+    values = np.zeros((len(names), len(neurons)))
+    for part in read_parts(store, "profiles", ["layer", "unit", *keys, "share"]):
+        labels = zip(*(part[key].to_pylist() for key in keys), strict=True)
+        row = np.array([place.get(label, -1) for label in labels], np.int64)
+        own = row >= 0
+        values[row[own], _numbers(part, neurons)[own]] = part["share"].to_numpy()[own]
+    return {f"profiles:{name}={value}:{pole}": values[i] for i, (name, value, pole) in enumerate(names)}

@@ -1,0 +1,121 @@
+"""How many winners neurons have in common, counted for a block of neurons against all others at a time."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow.compute as pc
+
+from ops.compiled import compiled
+from ops.storage.store import Store
+from ops.storage.tables import read_parts
+from ops.topk.neurons import POLES, Neurons
+
+Longs = npt.NDArray[np.int64]
+Counts = npt.NDArray[np.int32]
+
+
+@dataclass(frozen=True)
+class WinnerLists:
+    """The winners of all neurons at one pole, by neuron and by sentence.
+
+    Attributes:
+        starts: where each neuron's winners begin in `sentences`, `[neurons + 1]` int64.
+        sentences: the winners' places among the distinct ones, `[winners]` int32.
+        distinct: the sentence ids, ascending, `[distinct]` int64.
+        owner_starts: where each sentence's neurons begin in `owners`, `[distinct + 1]` int64.
+        owners: the neurons that a sentence is a winner of, `[winners]` uint16, or int32 where there are many neurons.
+    """
+
+    starts: Longs
+    sentences: Counts
+    distinct: Longs
+    owner_starts: Longs
+    owners: npt.NDArray[np.integer]
+
+    @classmethod
+    def of(cls, counts: Longs, sent_id: npt.NDArray[np.integer]) -> "WinnerLists":
+        """Return the lists of winners, given how many each neuron has, `[neurons]`, and all of them, by neuron."""
+        neurons = len(counts)
+        marks = np.zeros(int(sent_id.max(initial=-1)) + 1, bool)
+        marks[sent_id] = True
+        distinct = np.flatnonzero(marks)
+        place = np.cumsum(marks, dtype=np.int32) - 1
+        sentences = place[sent_id].astype(np.int32)
+        starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+        owner_starts = np.concatenate([[0], np.cumsum(np.bincount(sentences, minlength=len(distinct)))])
+        kind = np.uint16 if neurons < 1 << 16 else np.int32
+        owners = _invert(starts, sentences, owner_starts.astype(np.int64), np.empty(len(sentences), kind))
+        return cls(starts, sentences, distinct, owner_starts.astype(np.int64), owners)
+
+    def shared(self, first: int, stop: int) -> Counts:
+        """Return how many winners the neurons from `first` to `stop` - 1 share with each, `[neurons, all]` int32.
+
+        It is the product of the sparse matrix of winners with its own transpose, a block of rows at a time, without
+        the indices that a sparse result would hold: most pairs share some.
+        """
+        return _count_shared(self.starts, self.sentences, self.owner_starts, self.owners, first, stop)
+
+    def shared_with(self, sets: list[Counts]) -> Counts:
+        """Return how many of these sentences, given by place among the distinct ones, each neuron has too."""
+        starts = np.cumsum([0, *map(len, sets)])
+        sentences = np.concatenate([np.zeros(0, np.int32), *sets]).astype(np.int32)
+        counts = np.zeros((len(sets), len(self.starts) - 1), np.int32)
+        _count_owners(starts.astype(np.int64), sentences, self.owner_starts, self.owners, counts)
+        return counts
+
+
+def read_winner_lists(store: Store, neurons: Neurons) -> dict[str, WinnerLists]:
+    """Return the winners of `topk/` by pole, of the poles that the run kept; one pole is read after the other."""
+    lists = {}
+    for pole in POLES:
+        counts, found = np.zeros(len(neurons), np.int64), []
+        for table in read_parts(store, "topk", ["layer", "unit", "pole", "sent_id"]):
+            # The table is sorted by neuron, so that a winner's neuron follows from its place.
+            own = table.filter(pc.equal(table["pole"], pole))
+            number = neurons.number(own["layer"].to_numpy(), own["unit"].to_numpy())
+            counts += np.bincount(number, minlength=len(neurons))
+            sent_id = own["sent_id"].to_numpy()
+            found.append(sent_id.astype(np.int32) if sent_id.max(initial=0) < 1 << 31 else sent_id)
+        if counts.any():
+            lists[pole] = WinnerLists.of(counts, np.concatenate(found))
+    return lists
+
+
+@compiled
+def _invert(
+    starts: Longs, sentences: Counts, owner_starts: Longs, owners: npt.NDArray[np.integer]
+) -> npt.NDArray[np.integer]:
+    filled = owner_starts[:-1].copy()
+    for neuron in range(len(starts) - 1):
+        for i in range(starts[neuron], starts[neuron + 1]):
+            sentence = sentences[i]
+            owners[filled[sentence]] = neuron
+            filled[sentence] += 1
+    return owners
+
+
+@compiled
+def _count_shared(
+    starts: Longs, sentences: Counts, owner_starts: Longs, owners: npt.NDArray[np.integer], first: int, stop: int
+) -> Counts:
+    counts = np.zeros((stop - first, len(starts) - 1), np.int32)
+    for neuron in range(first, stop):
+        row = counts[neuron - first]
+        for i in range(starts[neuron], starts[neuron + 1]):
+            sentence = sentences[i]
+            for j in range(owner_starts[sentence], owner_starts[sentence + 1]):
+                row[owners[j]] += 1
+    return counts
+
+
+@compiled
+def _count_owners(
+    starts: Longs, sentences: Counts, owner_starts: Longs, owners: npt.NDArray[np.integer], counts: Counts
+) -> None:
+    for number in range(len(starts) - 1):
+        row = counts[number]
+        for i in range(starts[number], starts[number + 1]):
+            sentence = sentences[i]
+            for j in range(owner_starts[sentence], owner_starts[sentence + 1]):
+                row[owners[j]] += 1

@@ -1,0 +1,1 @@
+"""What words mean by what stands around them: counted contexts, their vectors, similarity and offsets."""

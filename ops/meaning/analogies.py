@@ -1,0 +1,56 @@
+"""Questions of the form a : b = c : ?, by category, in the format of the questions-words file of Mikolov 2013."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ops.errors import InputError
+
+PACKAGED = Path(__file__).parent / "analogies.txt"
+ALL = "all"  # stands in the tables for all categories together
+_UNNAMED = "questions"
+
+
+@dataclass(frozen=True)
+class Analogies:
+    """Questions by category, in the order of their file; each is (a, b, c, d), where d is the answer.
+
+    Attributes:
+        questions: by category.
+    """
+
+    questions: dict[str, list[tuple[str, str, str, str]]] = field(default_factory=dict)
+
+
+def read_analogies(path: str = "") -> Analogies:
+    """Read questions: a line `: NAME` begins a category, every other line holds four words; empty ones are skipped.
+
+    Args:
+        path: a file in UTF-8; none given: the packaged ones.
+
+    Raises:
+        InputError: it cannot be read, a line does not have four words, or there is no question.
+    """
+    try:
+        with open(path or PACKAGED, encoding="utf-8") as file:
+            lines = file.read().splitlines()
+    except (OSError, ValueError) as error:
+        raise InputError(f"--analogies {path}: is no file that can be read as UTF-8") from error
+    found: dict[str, list[tuple[str, str, str, str]]] = {}
+    category = _UNNAMED
+    for number, line in enumerate(lines, 1):
+        words = line.split()
+        if line.lstrip().startswith(":"):
+            category = line.strip()[1:].strip()
+            if not category or category == ALL:
+                raise InputError(f"--analogies {path}: line {number}: {category!r} is no name of a category")
+        elif words:
+            if len(words) != 4:
+                raise InputError(
+                    f"--analogies {path}: line {number} has {len(words)} word{'s' if len(words) > 1 else ''}, "
+                    f"a question has four: {line.strip()[:60]!r}"
+                )
+            a, b, c, d = words
+            found.setdefault(category, []).append((a, b, c, d))
+    if not found:
+        raise InputError(f"--analogies {path}: holds no question")
+    return Analogies(found)

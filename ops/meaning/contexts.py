@@ -1,0 +1,115 @@
+"""How often each word stands near each context word: exact counts, added up over chunks, shards and ranges."""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ops.compiled import compiled
+from ops.meaning.vocabulary import Vocabulary
+from ops.meaning.words import SENTENCE_END, Ints, numbered, words_and_ends
+
+Longs = npt.NDArray[np.int64]
+
+_SENTENCES = 10_000  # of a chunk
+_TOGETHER = 1 << 22  # rows that are added up at once
+
+
+class Counts(NamedTuple):
+    """Counts of pairs, a reducer of disjoint sets of sentences: `add_up` merges, in any order to the same numbers.
+
+    Attributes:
+        key: row times the number of columns, plus column, ascending, `[pairs]` int64.
+        total: how often the word of that row stood near the context word of that column, `[pairs]` int64.
+    """
+
+    key: Longs
+    total: Longs
+
+
+def empty() -> Counts:
+    """Return the counts of no sentence."""
+    return Counts(np.zeros(0, np.int64), np.zeros(0, np.int64))
+
+
+class ContextCounter:
+    """Counts the contexts of the words of a vocabulary.
+
+    Args:
+        vocabulary: the words and context words.
+        window: words to each side, within the sentence; words that are not counted take their places too.
+        case: `keep` or `lower`.
+    """
+
+    def __init__(self, vocabulary: Vocabulary, window: int, case: str) -> None:
+        self.window, self.case = window, case
+        self.row, self.column = vocabulary.row, vocabulary.column
+        self.columns = int((vocabulary.column >= 0).sum())
+        self.numbers = {word: i for i, word in enumerate(vocabulary.words)} | {"\n": SENTENCE_END}
+
+    def count(self, texts: list[str]) -> Counts:
+        """Return the counts of some sentences; memory is that of a chunk, and of their distinct pairs."""
+        chunks = (texts[start : start + _SENTENCES] for start in range(0, len(texts), _SENTENCES))
+        return add_up(self._chunk(chunk) for chunk in chunks)
+
+    def _chunk(self, texts: list[str]) -> Counts:
+        words = numbered(words_and_ends(texts, self.case), self.numbers)
+        keys = _pairs(words, self.row, self.column, self.window, self.columns)
+        keys.sort()
+        return _runs(keys, np.ones(len(keys), np.int64))
+
+
+def add_up(parts: Iterable[Counts]) -> Counts:
+    """Return the sums of counts; memory is that of the distinct pairs, and of some millions of rows."""
+    kept = [empty()]
+    for part in parts:
+        kept.append(part)
+        if sum(len(p.key) for p in kept[1:]) > max(_TOGETHER, len(kept[0].key)):
+            kept = [_merged(kept)]
+    return _merged(kept)
+
+
+def _merged(parts: list[Counts]) -> Counts:
+    parts = [part for part in parts if len(part.key)]
+    if len(parts) < 2:
+        return parts[0] if parts else empty()
+    key, count = (np.concatenate(column) for column in zip(*parts, strict=True))
+    order = np.argsort(key, kind="stable")
+    return _runs(key[order], count[order])
+
+
+def _runs(key: Longs, count: Longs) -> Counts:
+    if not len(key):
+        return empty()
+    first = np.flatnonzero(np.concatenate([[True], key[1:] != key[:-1]]))
+    return Counts(key[first], np.add.reduceat(count, first))
+
+
+@compiled
+def _pairs(words: Ints, row: Ints, column: Ints, window: int, columns: int) -> Longs:
+    """Return a key for each pair of a word with a row and a context word near it in the same sentence."""
+    size = len(words)
+    found = 0
+    keys = np.empty(0, np.int64)
+    for fill in range(2):
+        if fill == 1:
+            keys = np.empty(found, np.int64)
+            found = 0
+        for i in range(size):
+            word = words[i]
+            if word < 0 or row[word] < 0:
+                continue
+            base = np.int64(row[word]) * columns
+            for step in (-1, 1):
+                j = i + step
+                left = window
+                while left > 0 and 0 <= j < size and words[j] != -2:
+                    other = words[j]
+                    if other >= 0 and column[other] >= 0:
+                        if fill == 1:
+                            keys[found] = base + column[other]
+                        found += 1
+                    j += step
+                    left -= 1
+    return keys

@@ -1,0 +1,166 @@
+"""Similarity and offsets in one space of words: nearest neighbours, and a : b = c : ? by three rules."""
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ops.meaning.analogies import ALL, Analogies
+from ops.meaning.words import fold
+from ops.statistics.wilson import wilson
+
+Floats = npt.NDArray[np.float32]
+Ints = npt.NDArray[np.int64]
+RULES = ("add", "mul", "nearest_c")
+_EPSILON = 1e-3  # of 3CosMul (Levy and Goldberg 2014)
+_ROWS = 512  # scored at once
+
+
+class Space(NamedTuple):
+    """Vectors of words.
+
+    Attributes:
+        name: `counts`, `embedding`, `layer:1`, ...
+        words: the words that have a vector, by descending frequency (of equally near words the first is taken).
+        vectors: `[words, dimensions]` float32; no row is zero.
+    """
+
+    name: str
+    words: list[str]
+    vectors: Floats
+
+    @property
+    def units(self) -> npt.NDArray[np.float64]:
+        """The vectors at length 1, `[words, dimensions]` float64."""
+        wide = self.vectors.astype(np.float64)
+        return np.asarray(wide / np.linalg.norm(wide, axis=1, keepdims=True))
+
+
+def make_space(name: str, words: list[str], vectors: Floats) -> Space:
+    """Return a space of those words whose vector is finite and not zero."""
+    norms = np.linalg.norm(vectors.astype(np.float64), axis=1)
+    good = np.flatnonzero(np.isfinite(norms) & (norms > 0))
+    return Space(name, [words[i] for i in good], vectors[good])
+
+
+def nearest(space: Space, most: int) -> tuple[Ints, Floats, Floats]:
+    """Return each word's nearest others by cosine, ties by frequency.
+
+    Args:
+        space: the space.
+        most: how many; fewer where the space has fewer others.
+
+    Returns:
+        Which others, `[words, found]`, their cosines and their plain inner products (float32).
+    """
+    units, wide = space.units, space.vectors.astype(np.float64)
+    size = len(units)
+    most = min(most, size - 1)
+    others, cosines = np.zeros((size, most), np.int64), np.zeros((size, most), np.float32)
+    inner = np.zeros((size, most), np.float32)
+    for start in range(0, size, _ROWS):
+        rows = slice(start, min(start + _ROWS, size))
+        scores = units[rows] @ units.T
+        scores[np.arange(len(scores)), np.arange(rows.start, rows.stop)] = -np.inf
+        found = _highest(scores, most)
+        others[rows] = found
+        cosines[rows] = np.take_along_axis(scores, found, 1)
+        inner[rows] = np.einsum("rd,rkd->rk", wide[rows], wide[found])
+    return others, cosines, inner
+
+
+def _highest(scores: npt.NDArray[np.float64], most: int) -> Ints:
+    if most == 0:
+        return np.zeros((len(scores), 0), np.int64)
+    # Whatever is as high as the last one is looked at, so that ties go by place.
+    cut = -np.partition(-scores, most - 1, axis=1)[:, most - 1]
+    found = np.zeros((len(scores), most), np.int64)
+    for row, least in enumerate(cut):
+        places = np.flatnonzero(scores[row] >= least)
+        found[row] = places[np.argsort(-scores[row, places], kind="stable")][:most]
+    return found
+
+
+def neighbour_rows(space: Space, most: int) -> dict[str, Any]:
+    """Return the columns of `meaning/neighbours` of a space, in the order of the table."""
+    others, cosines, inner = nearest(space, most)
+    names = np.array(space.words, object)
+    order = np.array(sorted(range(len(names)), key=lambda i: space.words[i].encode()), np.int64)
+    found = others.shape[1]
+    return {
+        "space": [space.name] * (len(order) * found),
+        "word": np.repeat(names[order], found),
+        "rank": np.tile(np.arange(1, found + 1, dtype=np.int32), len(order)),
+        "other": names[others[order]].ravel(),
+        "cosine": cosines[order].ravel(),
+        "inner": inner[order].ravel(),
+    }
+
+
+def known_questions(space: Space, analogies: Analogies, case: str) -> dict[str, Ints]:
+    """Return the questions of each category whose four words have a vector, `[questions, 4]` places in the space."""
+    places = {word: i for i, word in enumerate(space.words)}
+    found = {}
+    for category, questions in analogies.questions.items():
+        rows = [[places.get(fold(word, case), -1) for word in question] for question in questions]
+        numbers = np.array(rows, np.int64)
+        found[category] = numbers[(numbers >= 0).all(1)]
+    return found
+
+
+def answers(space: Space, questions: Ints) -> dict[tuple[str, bool], Ints]:
+    """Return the answers to questions by each rule, with and without the words a, b, c excluded.
+
+    `add`: the x of highest cos(x, b - a + c), all at length 1 (3CosAdd, Mikolov 2013). `mul`: of highest
+    cos(x, b) cos(x, c) / (cos(x, a) + 0.001), cosines shifted to 0 to 1 (3CosMul, Levy and Goldberg 2014).
+    `nearest_c`: of highest cos(x, c), the baseline that does not look at a and b.
+
+    Args:
+        space: the space.
+        questions: `[questions, 4]` places in it; the fourth is not looked at.
+
+    Returns:
+        By rule and whether given words are excluded, `[questions]` places.
+    """
+    units = space.units
+    found: dict[tuple[str, bool], list[Ints]] = {(rule, ex): [] for rule in RULES for ex in (True, False)}
+    for start in range(0, len(questions), _ROWS):
+        given = questions[start : start + _ROWS, :3]
+        for rule, scores in _scores(units, given):
+            for excluded in (False, True):
+                if excluded:
+                    np.put_along_axis(scores, given, -np.inf, 1)
+                found[rule, excluded].append(scores.argmax(1))
+    return {key: np.concatenate([np.zeros(0, np.int64), *parts]) for key, parts in found.items()}
+
+
+def _scores(units: npt.NDArray[np.float64], given: Ints) -> Iterator[tuple[str, npt.NDArray[np.float64]]]:
+    a, b, c = (units[given[:, i]] @ units.T for i in range(3))
+    yield "add", b - a + c  # the length of b - a + c is the same for every x
+    yield "mul", (1 + b) / 2 * (1 + c) / 2 / ((1 + a) / 2 + _EPSILON)
+    yield "nearest_c", c
+
+
+def analogy_rows(space: Space, analogies: Analogies, case: str) -> list[dict[str, Any]]:
+    """Return the rows of `meaning/analogies` of a space, in the order of the table."""
+    known = known_questions(space, analogies, case)
+    tally: dict[tuple[str, str, bool], tuple[int, int, int]] = {}
+    for category, numbers in known.items():
+        asked = len(analogies.questions[category])
+        for (rule, excluded), given in answers(space, numbers).items():
+            right = int((given == numbers[:, 3]).sum())
+            tally[category, rule, excluded] = (asked, len(numbers), right)
+            n, n_known, correct = tally.get((ALL, rule, excluded), (0, 0, 0))
+            tally[ALL, rule, excluded] = (n + asked, n_known + len(numbers), correct + right)
+    rows = []
+    for (category, rule, excluded), (n, n_known, correct) in sorted(tally.items()):
+        low, high = wilson(correct / n_known, n_known) if n_known else (None, None)
+        rows.append(
+            {
+                "space": space.name, "category": category, "rule": rule, "excluded": excluded, "n": n,
+                "n_known": n_known, "correct": correct, "accuracy": correct / n_known if n_known else None,
+                "low": low, "high": high,
+            }
+        )  # fmt: skip
+    return rows

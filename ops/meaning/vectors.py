@@ -1,0 +1,56 @@
+"""From counts of contexts to vectors: positive pointwise mutual information and truncated SVD."""
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from ops.meaning.contexts import Longs
+
+Doubles = npt.NDArray[np.float64]
+_OVERSAMPLES, _ITERATIONS = 20, 7
+
+
+def ppmi(count: Longs, row: Longs, column: Longs, row_sums: Longs, column_sums: Longs, smoothing: float) -> Doubles:
+    """Return the positive pointwise mutual information of pairs, in nats (Levy, Goldberg and Dagan 2015).
+
+    max(0, ln(P(w, c) / (P(w) P_s(c)))), where P(w, c) is the pair's share of all pairs, P(w) the word's, and P_s(c)
+    the context word's after its count was raised to the power `smoothing` (0.75 there; 1 leaves it as it is).
+
+    Args:
+        count: of each pair, `[pairs]`.
+        row, column: which word and which context word, `[pairs]`.
+        row_sums, column_sums: the counts of all pairs of a word, `[words]`, and of a context word, `[contexts]`.
+        smoothing: the power.
+
+    >>> two = np.array([0, 1]), np.array([0, 1]), np.array([3, 3]), np.array([3, 3])
+    >>> ppmi(np.array([3, 3]), *two, 0.75).round(3).tolist()
+    [0.693, 0.693]
+    """
+    smoothed = column_sums.astype(np.float64) ** smoothing
+    # ln(count / row_sum) - ln(share of the context word): the number of all pairs cancels.
+    share = np.log(np.maximum(smoothed, 1e-300)) - np.log(smoothed.sum()) if len(smoothed) else smoothed
+    return np.maximum(np.log(count) - np.log(row_sums[row].astype(np.float64)) - share[column], 0.0)
+
+
+def factorise(matrix: sp.csr_matrix, dimensions: int, power: float, seed: int) -> npt.NDArray[np.float32]:
+    """Return a vector for each row of a sparse matrix, `[rows, dimensions]` float32: U S^power of its truncated SVD.
+
+    By scikit-learn's randomized SVD (Halko, Martinsson and Tropp 2011), on one thread, so that any run gives the same
+    bits. A matrix that has fewer rows or columns than `dimensions` gives as many as it has.
+
+    Args:
+        matrix: `[rows, columns]`.
+        dimensions: most dimensions.
+        power: of the singular values: 1 keeps the rows' inner products as nearly as can be, 0.5 and less weigh the
+            first dimensions down.
+        seed: of the random projection.
+    """
+    from sklearn.utils.extmath import randomized_svd
+    from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+
+    wanted = min(dimensions, *matrix.shape)
+    with threadpool_limits(1):
+        left, values, _ = randomized_svd(
+            matrix, wanted, n_oversamples=_OVERSAMPLES, n_iter=_ITERATIONS, random_state=seed
+        )
+    return np.asarray(left * values**power, np.float32)

@@ -1,0 +1,175 @@
+"""Which words are counted: each shard's counts of all its words, and from all shards those that are kept."""
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ops.errors import InputError
+from ops.meaning.words import words_and_ends
+
+_TOGETHER = 1 << 22  # rows that are added up at once
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """The words that have a number, in the order of their UTF-8 bytes.
+
+    Attributes:
+        words: each of them.
+        counts: how often each occurs, `[words]` int64.
+        row: its row among the counted words, `[words]` int32; -1 where it is too rare for one.
+        column: its column among the context words, `[words]` int32; -1 where it is none.
+    """
+
+    words: list[str]
+    counts: npt.NDArray[np.int64]
+    row: npt.NDArray[np.int32]
+    column: npt.NDArray[np.int32]
+
+    @property
+    def rows(self) -> list[str]:
+        """The counted words, by row."""
+        return [self.words[i] for i in np.flatnonzero(self.row >= 0)]
+
+    @property
+    def columns(self) -> list[str]:
+        """The context words, by column."""
+        return [self.words[i] for i in np.flatnonzero(self.column >= 0)]
+
+    @property
+    def row_counts(self) -> npt.NDArray[np.int64]:
+        """How often each counted word occurs, by row, int64."""
+        return self.counts[self.row >= 0]
+
+    def to_table(self) -> pa.Table:
+        """Return the vocabulary as a table of `word`, `count`, `row` and `column`."""
+        columns = {"word": pa.array(self.words, pa.string()), "count": self.counts}
+        return pa.table({**columns, "row": self.row, "column": self.column})
+
+    @classmethod
+    def from_table(cls, table: pa.Table) -> "Vocabulary":
+        """Return the vocabulary that `to_table` made a table of."""
+        numbers = (table[name].to_numpy() for name in ("count", "row", "column"))
+        return cls(table["word"].to_pylist(), *numbers)
+
+
+def count_words(texts: list[str], case: str) -> pa.Table:
+    """Return the words of sentences with their counts, sorted by word: `word`, `count` int64."""
+    counts = Counter(words_and_ends(texts, case))
+    counts.pop("\n", None)
+    table = pa.table({"word": pa.array(counts.keys(), pa.string()), "count": pa.array(counts.values(), pa.int64())})
+    return table.sort_by("word")
+
+
+def add_counts(tables: Iterable[pa.Table]) -> pa.Table:
+    """Return the sums of tables of words and counts, sorted by word.
+
+    Adding is associative and commutative. Memory is that of the distinct words, and of some millions of rows.
+    """
+    kept = [pa.table({"word": pa.array([], pa.string()), "count": pa.array([], pa.int64())})]
+    for table in tables:
+        kept.append(table.select(["word", "count"]))
+        if sum(t.num_rows for t in kept[1:]) > max(_TOGETHER, kept[0].num_rows):
+            kept = [_sums(kept)]
+    return _sums(kept).sort_by("word")
+
+
+def _sums(tables: list[pa.Table]) -> pa.Table:
+    found = (
+        pa.concat_tables([t.replace_schema_metadata(None) for t in tables])
+        .group_by("word")
+        .aggregate([("count", "sum")])
+    )
+    return pa.table({"word": found["word"], "count": found["count_sum"]}).combine_chunks()
+
+
+def choose(counts: pa.Table, min_count: int, context_words: int | list[str]) -> Vocabulary:
+    """Return the vocabulary: words with a count of at least `min_count`, and the context words.
+
+    Args:
+        counts: all words of the corpus, sorted, as `add_counts` returns them.
+        min_count: least count of a word that has a row; a context word may be rarer.
+        context_words: how many, the most frequent content words (ties by word); or the words themselves.
+
+    Raises:
+        InputError: a context word never occurs, or no word is left.
+    """
+    if isinstance(context_words, int):
+        chosen = _most_frequent(counts, context_words)
+    else:
+        chosen = set(context_words)
+        there = set(counts["word"].filter(pc.is_in(counts["word"], pa.array(context_words, pa.string()))).to_pylist())
+        absent = sorted(chosen - there)
+        if absent:
+            more = f" (nor do {len(absent) - 1} more)" if len(absent) > 1 else ""
+            raise InputError(
+                f"--context-words: {absent[0]!r} never occurs in the corpus{more}; leave it out, or see --word-case"
+            )
+    is_context = pc.is_in(counts["word"], pa.array(sorted(chosen), pa.string()))
+    frequent = pc.greater_equal(counts["count"], min_count)
+    table = counts.filter(pc.or_(is_context, frequent))
+    number = table["count"].to_numpy()
+    has_row = number >= min_count
+    if not has_row.any():
+        most = pc.max(counts["count"]).as_py()
+        raise InputError(f"--min-count {min_count}: no word occurs so often; the most frequent occurs {most} times")
+    words = table["word"].to_pylist()
+    has_column = np.array([word in chosen for word in words], bool)
+    if not has_column.any():
+        raise InputError("--context-words: the corpus has no content word; name some in a file")
+    return Vocabulary(words, number, _number(has_row), _number(has_column))
+
+
+def _number(marked: npt.NDArray[np.bool_]) -> npt.NDArray[np.int32]:
+    return np.where(marked, np.cumsum(marked) - 1, -1).astype(np.int32)
+
+
+def _most_frequent(counts: pa.Table, most: int) -> set[str]:
+    """Return the most frequent content words: two letters or more, and none of spaCy's English stop words."""
+    from spacy.lang.en.stop_words import STOP_WORDS  # type: ignore[import-not-found]
+
+    content: set[str] = set()
+    ordered = counts.sort_by([("count", "descending"), ("word", "ascending")])["word"]
+    for chunk in ordered.chunks:
+        for scalar in chunk:
+            if len(content) == most:
+                return content
+            word = scalar.as_py()
+            if len(word) > 1 and word.isalpha() and word.lower() not in STOP_WORDS:
+                content.add(word)
+    return content
+
+
+def read_context_words(value: str, case: str) -> int | list[str]:
+    """Read `--context-words`: a number, or a file with a word a line.
+
+    Raises:
+        InputError: it is neither, or the file holds no word, or a line that is no single word.
+    """
+    from ops.meaning.words import fold, split_words
+
+    if value.isdecimal():
+        if not 1 <= int(value) < 1_000_000:
+            raise InputError(f"--context-words {value}: give a number from 1 to 999,999, or a file with a word a line")
+        return int(value)
+    try:
+        with open(value, encoding="utf-8") as file:
+            lines = [line.strip() for line in file]
+    except (OSError, ValueError) as error:
+        raise InputError(
+            f"--context-words {value}: is neither a number nor a file that can be read; give a word a line in UTF-8"
+        ) from error
+    words: dict[str, None] = {}
+    for number, line in enumerate(lines, 1):
+        if line:
+            if split_words(line) != [fold(line, "keep")]:
+                raise InputError(f"--context-words {value}: line {number} is not one word: {line[:60]!r}")
+            words[fold(line, case)] = None
+    if not words:
+        raise InputError(f"--context-words {value}: the file holds no word")
+    return list(words)

@@ -1,0 +1,181 @@
+"""The mean state of each word over sentences, at the embedding and in every layer, from the forward pass."""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import torch
+
+from ops.meaning.contexts import Longs
+from ops.meaning.words import fold, word_spans
+from ops.model.batches import length_batches, pad
+from ops.model.load import ModelFacts, load_model
+from ops.model.numerics import set_numerics
+from ops.model.sites import SiteReader
+from ops.model.tokenizer import PlacedTokens, Tokenizer
+from ops.shards import Ids
+
+Doubles = npt.NDArray[np.float64]
+_CARRIER = "a "  # before a word by itself, so that tokenizers that mark spaces give it the tokens of running text
+
+
+class Occurrences(NamedTuple):
+    """Where the words of a batch stand.
+
+    Attributes:
+        word: which word, `[occurrences]`.
+        sentence: the row of the batch that it stands in, `[occurrences]`.
+        place: of each token of a word, its place in the batch read row by row, `[tokens]`.
+        owner: which occurrence a token belongs to, `[tokens]`.
+    """
+
+    word: Longs
+    sentence: Longs
+    place: Longs
+    owner: Longs
+
+
+class WordSums:
+    """Sums of the states of words, a reducer of disjoint sets of sentences; float64, so merging rounds to float32's.
+
+    Args:
+        words: how many words there are.
+        columns: numbers of a state, all layers one after another.
+    """
+
+    def __init__(self, words: int, columns: int) -> None:
+        self.count = np.zeros(words, np.int64)
+        self.total = np.zeros((words, columns), np.float64)
+
+    def update(self, word: Longs, states: npt.NDArray[np.float32]) -> None:
+        """Add the states `[occurrences, columns]` of some words."""
+        np.add.at(self.count, word, 1)
+        torch.from_numpy(self.total).index_add_(0, torch.from_numpy(word), torch.from_numpy(states).double())
+
+    def merge_table(self, table: pa.Table) -> None:
+        """Add what `to_table` made a table of."""
+        word, count = table["word"].to_numpy(), table["count"].to_numpy()
+        if len(word):
+            means = np.concatenate([c.flatten().to_numpy() for c in table["mean"].chunks]).reshape(len(word), -1)
+            self.count[word] += count
+            self.total[word] += means.astype(np.float64) * count[:, None]
+
+    def to_table(self) -> pa.Table:
+        """Return the words that occur: `word`, `count`, `mean` (float32, all layers one after another)."""
+        word = np.flatnonzero(self.count)
+        flat = pa.array((self.total[word] / self.count[word, None]).astype(np.float32).ravel())
+        mean = pa.FixedSizeListArray.from_arrays(flat, self.total.shape[1])
+        return pa.table({"word": word, "count": self.count[word], "mean": mean})
+
+
+class WordReader:
+    """A model that reads sentences and adds up the states of words.
+
+    Sets how torch computes in this process (`ops.model.numerics`).
+
+    Args:
+        facts, tokenizer: the model; its tokenizer has spans.
+        device, dtype, threads, token_budget: where and how it computes, and the tokens of a batch.
+        words: those that are looked for.
+        case: as they were folded.
+    """
+
+    def __init__(
+        self, facts: ModelFacts, tokenizer: Tokenizer, device: str, dtype: str, threads: int, token_budget: int,
+        words: list[str], case: str,
+    ) -> None:  # fmt: skip
+        set_numerics(device, threads)
+        self.device, self.tokenizer, self.token_budget = torch.device(device), tokenizer, token_budget
+        self.layers, self.width, self.case = facts.layers, facts.width, case
+        self.reader = SiteReader(load_model(facts, device, dtype), facts.layers, "hidden")
+        self.numbers = {word: i for i, word in enumerate(words)}
+
+    def empty(self) -> WordSums:
+        """Return the sums of no sentence."""
+        return WordSums(len(self.numbers), self.layers * self.width)
+
+    def read(self, corpus: tuple[Ids, list[str], Ids], sums: WordSums) -> list[int]:
+        """Add the words of sentences: ids, texts and token counts, as `read_shard` returns them.
+
+        Returns:
+            The sentences that were left out, for a state of theirs is not finite.
+        """
+        sent_ids, texts, n_tokens = corpus
+        lost: list[int] = []
+        for rows in length_batches(n_tokens, self.token_budget):
+            lost += sent_ids[rows[self.read_batch([texts[row] for row in rows], sums)]].tolist()
+        return lost
+
+    @torch.inference_mode()
+    def read_batch(self, texts: list[str], sums: WordSums) -> Longs:
+        """Add the words of one batch; return the rows that were left out."""
+        encoded = self.tokenizer.encode_with_spans(texts)
+        ids, real, _ = pad([placed.tokens for placed in encoded], self.tokenizer.pad_id, self.device)
+        found = find_words(texts, encoded, self.numbers, self.case, ids.shape[1])
+        place, owner = (torch.from_numpy(a).to(self.device) for a in (found.place, found.owner))
+        each = torch.from_numpy(np.bincount(found.owner, minlength=len(found.word))).to(self.device)
+
+        def take(states: torch.Tensor) -> torch.Tensor:
+            tokens = states.flatten(0, 1)[place].float()
+            mean = torch.zeros(len(found.word), tokens.shape[1], device=self.device).index_add_(0, owner, tokens)
+            return (mean / each[:, None]).cpu()
+
+        states = torch.cat(self.reader.read({"input_ids": ids, "attention_mask": real.long()}, take), 1).numpy()
+        bad = np.unique(found.sentence[~np.isfinite(states).all(1)])
+        good = ~np.isin(found.sentence, bad)
+        sums.update(found.word[good], states[good])
+        return bad
+
+
+def find_words(
+    texts: list[str], encoded: list[PlacedTokens], numbers: dict[str, int], case: str, longest: int
+) -> Occurrences:
+    """Find the tokens of the words in a batch.
+
+    A token belongs to the first word that it shares a character with; a word of which a part was cut off is left out.
+
+    Args:
+        texts: the sentences.
+        encoded: their tokens, and where they stand.
+        numbers: the words that are looked for.
+        case: `keep` or `lower`.
+        longest: tokens of a row of the batch.
+    """
+    word: list[int] = []
+    sentence: list[int] = []
+    place: list[int] = []
+    owner: list[int] = []
+    for row, (text, (tokens, _, spans)) in enumerate(zip(texts, encoded, strict=True)):
+        own = [(i, *span) for i, span in enumerate(spans) if span is not None and span[1] > span[0]]
+        seen = own[-1][2] if tokens.cut and own else len(text)
+        at = 0
+        for start, stop in word_spans(text):
+            while at < len(own) and own[at][2] <= start:
+                at += 1
+            first = at
+            while at < len(own) and own[at][1] < stop:
+                at += 1
+            number = numbers.get(fold(text[start:stop], case))
+            if number is not None and at > first and stop <= seen:
+                place += [row * longest + own[i][0] for i in range(first, at)]
+                owner += [len(word)] * (at - first)
+                word.append(number)
+                sentence.append(row)
+    return Occurrences(*(np.array(column, np.int64) for column in (word, sentence, place, owner)))
+
+
+def embedded(words: Iterable[str], table: torch.Tensor, tokenizer: Tokenizer) -> npt.NDArray[np.float32]:
+    """Return each word's vector in the token table, the mean of its tokens', `[words, width]` float32.
+
+    Args:
+        words: the words, each tokenized as it stands in running text.
+        table: `[vocabulary, width]`.
+        tokenizer: the model's; it has spans.
+    """
+    vectors = []
+    for tokens, _, spans in tokenizer.encode_with_spans([_CARRIER + word for word in words]):
+        own = [i for i, span in zip(tokens.ids, spans, strict=True) if span is not None and span[1] > len(_CARRIER)]
+        vectors.append(table[own].float().mean(0).numpy() if own else np.zeros(table.shape[1], np.float32))
+    return np.array(vectors, np.float32)

@@ -1,0 +1,62 @@
+"""The words of sentences, as counting and the model's pass both cut them."""
+
+import re
+from itertools import repeat
+
+import numpy as np
+import numpy.typing as npt
+
+Ints = npt.NDArray[np.int32]
+
+# A number with its points and commas, or letters and digits with apostrophes and hyphens between them.
+_CURLY = "\u2019"
+_WORD = rf"\d+(?:[.,]\d+)+|\w+(?:['{_CURLY}-]\w+)*"
+_FIND = re.compile(_WORD)
+_FIND_ALL = re.compile(rf"\n|{_WORD}")
+SENTENCE_END = -2  # among the numbers of words
+UNKNOWN = -1
+
+
+def fold(text: str, case: str) -> str:
+    """Return a text as its words are compared: curly apostrophes straight, in lower case where `case` is `lower`."""
+    text = text.replace(_CURLY, "'")
+    return text.lower() if case == "lower" else text
+
+
+def split_words(text: str, case: str = "keep") -> list[str]:
+    """Return the words of one sentence; punctuation is none.
+
+    >>> split_words("It's well-known: the cat, aged 3.5, (still) purrs.")
+    ["It's", 'well-known', 'the', 'cat', 'aged', '3.5', 'still', 'purrs']
+    """
+    return _FIND.findall(fold(text, case))
+
+
+def word_spans(text: str) -> list[tuple[int, int]]:
+    """Return the first character of each word and the one after its last.
+
+    >>> word_spans("Oh, no!")
+    [(0, 2), (4, 6)]
+    """
+    return [found.span() for found in _FIND.finditer(text)]
+
+
+def words_and_ends(texts: list[str], case: str) -> list[str]:
+    r"""Return the words of all sentences in turn, a newline after each sentence's last.
+
+    >>> words_and_ends(["One, two.", "Three."], "lower")
+    ['one', 'two', '\n', 'three', '\n']
+    """
+    joined = "\n".join(text.replace("\n", " ") for text in texts)
+    return _FIND_ALL.findall(fold(joined + "\n", case)) if texts else []
+
+
+def numbered(words: list[str], numbers: dict[str, int]) -> Ints:
+    """Return each word's number, `[words]` int32: -1 for one that has none, -2 for a sentence's end.
+
+    Args:
+        words: as `words_and_ends` returns them.
+        numbers: by word; those of sentences' ends are added.
+    """
+    known = numbers if "\n" in numbers else numbers | {"\n": SENTENCE_END}
+    return np.fromiter(map(known.get, words, repeat(UNKNOWN)), np.int32, len(words))

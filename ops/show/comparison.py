@@ -1,0 +1,132 @@
+"""The main findings of `compare` in words, each with the null that it stands beside."""
+
+from typing import Any
+
+from ops.show.text import number, shorten
+
+Rows = list[dict[str, Any]]
+
+_SHOWN = (
+    "neurons:mean",
+    "neurons:std",
+    "neurons:kurtosis",
+    "means:words_per_sentence:top",
+    "means:verbs_per_sentence:top",
+    "means:nouns_per_sentence:top",
+)
+
+
+def lay_out_comparison(found: dict[str, Rows], rows: int, width: int) -> str:
+    """Return the findings as text.
+
+    Args:
+        found: the rows of the tables of the parts that are done, by table (`compare/rotated`, ...).
+        rows: lines of each list.
+        width: characters of a line.
+    """
+    parts = (
+        ("compare/rotated", _dimensions),
+        ("compare/nearest", _neighbours),
+        ("compare/group_quality", _groups),
+        ("compare/diversity", _diversity),
+        ("compare/shift_layers", _shift),
+    )
+    blocks = [lay_out(found, rows) for table, lay_out in parts if table in found]
+    return "\n\n".join("\n".join(shorten(line, width) for line in block) for block in blocks)
+
+
+def _dimensions(found: dict[str, Rows], rows: int) -> list[str]:
+    table = found["compare/rotated"]
+    lines = [
+        "Units of one number in two layers: mean correlation, beside axes of rotated bases (a control: no units)",
+        f"  {'property':<32}{'neighbouring layers':>22}{'rotated':>9}{'first and last':>17}{'rotated':>9}",
+    ]
+    last = max((row["layer_b"] for row in table), default=1)
+    beyond = sum(row["correlation"] > row["rotated_high"] for row in table)
+    for name in _SHOWN[:rows]:
+        own = [row for row in table if row["property"] == name]
+        near = [row for row in own if row["layer_b"] - row["layer_a"] == 1]
+        far = [row for row in own if (row["layer_a"], row["layer_b"]) == (1, last)]
+        cells = [_mean(some, column) for some in (near, far) for column in ("correlation", "rotated_mean")]
+        widths = (22, 9, 17, 9)
+        lines.append(f"  {name:<32}" + "".join(number(c, w, 2) for c, w in zip(cells, widths, strict=True)))
+    lines.append(
+        f"  Of {len(table):,} properties and pairs units agree more than in every rotated basis in {beyond:,}."
+    )
+    pairs = found.get("compare/dimensions", [])
+    sure = sum(row["p_value"] < 0.05 for row in pairs)
+    lines.append(f"  Against permuted units: {sure:,} of {len(pairs):,} pairs with p < 0.05 (one in 20 by chance).")
+    return lines
+
+
+def _neighbours(found: dict[str, Rows], rows: int) -> list[str]:
+    lines = ["The nearest neuron: mean highest correlation, and overlap of winners, beside what chance gives"]
+    lines.append(
+        f"  {'reach':<10}{'correlation':>13}{'rotated':>9}{'shuffled':>10}{'overlap':>10}{'random winners':>16}"
+    )
+    columns = ("correlation", "correlation_of_rotated", "correlation_of_shuffled", "overlap", "overlap_of_shuffled")
+    for reach in ("within", "across"):
+        own = [row for row in found["compare/nearest"] if row["reach"] == reach]
+        if own:
+            cells = [number(_mean(own, c), w, 3) for c, w in zip(columns, (13, 9, 10, 10, 16), strict=True)]
+            lines.append(f"  {reach:<10}{''.join(cells)}")
+    return lines
+
+
+def _groups(found: dict[str, Rows], rows: int) -> list[str]:
+    lines = ["Groups by k-means, mean over layers: distinct (silhouette) and stable (adjusted Rand index), beside"]
+    lines.append("activations shuffled over the sentences, of which each neuron's own mean and spread are left")
+    lines.append(f"  {'groups of':<14}{'groups':>7}{'silhouette':>12}{'shuffled':>10}{'agreement':>11}{'shuffled':>10}")
+    table = [row for row in found["compare/group_quality"] if row["layer"]]
+    columns = ("silhouette", "silhouette_of_shuffled", "rand_index", "rand_index_of_shuffled")
+    for grouped in ("neurons", "sentences"):
+        for groups in sorted({row["groups"] for row in table if row["grouped"] == grouped})[:rows]:
+            own = [row for row in table if (row["grouped"], row["groups"]) == (grouped, groups)]
+            cells = [number(_mean(own, c), w, 3) for c, w in zip(columns, (12, 10, 11, 10), strict=True)]
+            lines.append(f"  {grouped:<14}{groups:>7}{''.join(cells)}")
+    traits = [row for row in found.get("compare/group_traits", []) if row["layer"] == 0 and row["rank"] == 1]
+    if traits:
+        lines.append("What most sets the groups of all layers' neurons apart (share in the group, and outside)")
+        for row in sorted(traits, key=lambda row: -row["g2"])[:rows]:
+            shares = f"{row['share']:.0%} and {row['other_share']:.0%}"
+            lines.append(f"  group {row['group']:<3}{row['n']:>6,} neurons  {shares:<14} {row['kind']} {row['trait']}")
+    return lines
+
+
+def _diversity(found: dict[str, Rows], rows: int) -> list[str]:
+    table = found["compare/diversity"]
+    numbers = sorted({row["clusters"] for row in table})
+    shown = [n for n in (1, 10, 100) if n in numbers] or numbers[:3]
+    lines = ["Diversity: error of k-means on the winners' vectors, a winner, and over that of uniform sentences"]
+    lines.append("  layer" + "".join(f"{f'{n} clusters':>20}" for n in shown))
+    for layer in sorted({row["layer"] for row in table}):
+        cells = []
+        for n in shown:
+            own = [row for row in table if (row["layer"], row["clusters"]) == (layer, n)]
+            ratio = [row["sse"] / row["sse_of_uniform"] for row in own if row["sse_of_uniform"]]
+            cells.append(f"{own[0]['sse_per_point']:.3f} ({ratio[0]:.2f})" if own and ratio else "-")
+        lines.append(f"  {layer:>5}" + "".join(f"{cell:>20}" for cell in cells))
+    return lines
+
+
+def _shift(found: dict[str, Rows], rows: int) -> list[str]:
+    lines = ["The other model: mean distance of a sentence's vectors (95 % interval)"]
+    lines.append(f"  {'text set':<20}{'sentences':>10}  {'Manhattan':<28}{'Euclidean':<28}")
+    whole = [row for row in found["compare/shift_layers"] if not row["layer"]]
+    for row in sorted(whole, key=lambda row: -row["manhattan"])[: max(rows, 10)]:
+        cells = [
+            f"{row[d]:.4g} ({row[f'{d}_low']:.4g} to {row[f'{d}_high']:.4g})" for d in ("manhattan", "euclidean")
+        ]  # fmt: skip
+        lines.append(f"  {row['text_set']:<20}{row['n']:>10,}  {cells[0]:<28}{cells[1]:<28}")
+    neurons = found.get("compare/shift_neurons", [])
+    if neurons:
+        lines.append("  moved most: " + ", ".join(f"{r['layer']}:{r['unit']} {r['shift']:.3g}" for r in neurons[:rows]))
+        same = _mean(neurons, "jaccard")
+        if same is not None:
+            lines.append(f"  winners in common with the other run: mean Jaccard index {same:.3f}")
+    return lines
+
+
+def _mean(rows: Rows, column: str) -> float | None:
+    values = [row[column] for row in rows if row[column] is not None]
+    return sum(values) / len(values) if values else None

@@ -1,0 +1,282 @@
+"""The job `compare`: what its tables say of a small run, the same however it ran, and wrong calls."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+import torch
+from transformers import AutoModel
+
+from jobs import compare, show
+from jobs.show import ShowConfig
+from jobs.stage.compare_config import CompareConfig
+from jobs.stage.record import Run
+from jobs.stage.stages import STAGES
+from jobs.steps.compare_dimensions import RotationArgs, rotations_step
+from jobs.steps.compare_diversity import curves_step, draw_step, embed_step
+from jobs.steps.compare_diversity_workers import DiversityArgs, drawn_sentences
+from jobs.steps.compare_groups import GroupArgs, groups_step
+from jobs.steps.compare_neighbours import NeighbourArgs, nearest_step, neighbours_step
+from jobs.steps.compare_shift import distances_step, read_step, runs_step
+from jobs.steps.compare_shift_workers import ShiftArgs, blocks_of
+from ops.errors import InputError
+from ops.model.activations import ScoreOptions
+from ops.model.load import read_facts
+from ops.schema import TABLES
+from ops.shards import Shards
+from ops.sources.spec import parse_source
+from ops.storage.store import Store
+from ops.topk.neurons import Neurons
+from tests.conftest import ROOT
+from tests.jobs.conftest import compare_config as config
+from tests.jobs.steps import do_in_reverse
+
+PARTS = ("dimensions", "neighbours", "groups", "diversity", "shift")
+MOVED = (1, 7)  # layer and unit
+COMPARED = [name for name in TABLES if name.startswith("compare/")]
+
+
+@pytest.fixture(scope="module")
+def moved_model(compare_run: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The run's model, with one unit of layer 1 moved: the bias that LayerNorm adds there is another."""
+    folder = tmp_path_factory.mktemp("moved") / "model"
+    shutil.copytree(compare_run[1], folder)
+    model = AutoModel.from_pretrained(folder)
+    layer, unit = MOVED
+    with torch.no_grad():
+        model.encoder.layer[layer - 1].output.LayerNorm.bias[unit] += 0.5
+    model.save_pretrained(folder)
+    return folder
+
+
+def read(out: Path, table: str) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = pq.read_table(out / table).to_pylist()
+    return rows
+
+
+def test_every_table_is_there_as_it_is_described_and_every_figure(compare_run: tuple[Path, Path]) -> None:
+    out, _ = compare_run
+    for name in COMPARED:
+        found = pq.read_table(out / name)
+        assert found.schema.equals(TABLES[name].arrow), name
+        assert found.num_rows, name
+        order = [(column, "ascending") for column in TABLES[name].order]
+        assert found.equals(found.sort_by(order)), name
+    for part in PARTS:
+        counts = Run(str(out)).require(f"compare/{part}")["counts"]
+        for name in counts["figures"]:
+            assert (out / name).stat().st_size > 5_000
+    assert not [path for path in (out / "_partials").rglob("*") if path.is_file()]
+
+
+def test_the_tables_say_what_the_run_s_own_tables_say(compare_run: tuple[Path, Path]) -> None:
+    out, _ = compare_run
+    neurons = pq.read_table(out / "neurons").to_pandas()
+    std = [neurons[neurons.layer == layer].sort_values("unit")["std"].to_numpy() for layer in (1, 2)]
+    dimensions = {row["property"]: row for row in read(out, "compare/dimensions")}
+    assert dimensions["neurons:std"]["correlation"] == pytest.approx(np.corrcoef(*std)[0, 1], abs=1e-5)
+    means = pq.read_table(out / "means").to_pandas().query("property == 'words_per_sentence' and pole == 'top'")
+    words = [means[means.layer == layer].sort_values("unit")["mean"].to_numpy() for layer in (1, 2)]
+    found = dimensions["means:words_per_sentence:top"]
+    assert found["correlation"] == pytest.approx(np.corrcoef(*words)[0, 1], abs=1e-5)
+    assert found["null_low"] < 0 < found["null_high"]
+    assert {p.partition(":")[0] for p in dimensions} == {"neurons", "means", "profiles", "scores"}
+    assert any(p.startswith("profiles:tag=NN:") for p in dimensions)
+
+    sample = pq.read_table(out / "activations").to_pandas()
+    values = np.concatenate([np.stack(sample[f"layer_{i}"].tolist()) for i in (1, 2)], 1)
+    r = np.corrcoef(values.T)
+    own = f"'{out}/compare/neighbours/*.parquet'"
+    rows = duckdb.sql(f"select layer, unit, layer_b, unit_b, correlation, overlap, rank from {own}").fetchall()
+    won = f"select layer, unit, pole, sent_id from '{out}/topk/*.parquet'"
+    shared = {
+        row[:4]: row[4]
+        for row in duckdb.sql(
+            f"""select a.layer, a.unit, b.layer, b.unit, count(*) / 80.0 from ({won}) a join ({won}) b
+            using (pole, sent_id) group by all"""
+        ).fetchall()
+    }
+    for layer, unit, layer_b, unit_b, correlation, overlap, rank in rows:
+        a, b = 12 * (layer - 1) + unit, 12 * (layer_b - 1) + unit_b
+        assert correlation == pytest.approx(r[a, b], abs=1e-4)
+        assert overlap == pytest.approx(float(shared.get((layer, unit, layer_b, unit_b), 0)))
+        if rank == 1:
+            assert correlation == pytest.approx(np.delete(r[a], a).max(), abs=1e-4)
+    assert len({row[:2] for row in rows}) == 24
+
+    sizes = duckdb.sql(f"select layer, n, n_distinct from '{out}/compare/diversity/*.parquet' where clusters = 1")
+    for layer, n, distinct in sizes.fetchall():
+        winners = duckdb.sql(f"select count(*), count(distinct sent_id) from ({won}) where layer = {layer}").fetchall()
+        assert [(n, distinct)] == winners
+
+
+def test_every_step_keeps_its_promises(small_run: tuple[Path, Path], source: Path, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    shutil.copytree(small_run[0], out)
+    store, neurons, facts = Store(str(out)), Neurons((12, 12)), read_facts(str(small_run[1]))
+    scoring = ScoreOptions("hidden", "cls")
+    do_in_reverse(rotations_step(RotationArgs(store, "f", neurons.widths, 0), 2), str(out))
+    near = NeighbourArgs(store, "f", neurons, 2, 360, 0)
+    do_in_reverse(neighbours_step(near), str(out))
+    do_in_reverse(nearest_step(near), str(out))
+    do_in_reverse(groups_step(GroupArgs(store, "f", neurons, 4, (2, 3), 40, 0)), str(out))
+    diverse = DiversityArgs(store, "f", facts, scoring, 256, Shards(360, 100), 2, (1, 3), 100, 0)
+    do_in_reverse(draw_step(diverse), str(out))
+    do_in_reverse(embed_step(diverse, drawn_sentences(store, 2), {}, 1), str(out))
+    do_in_reverse(curves_step(diverse), str(out))
+    reading = {"text_column": "text", "split": "none"}
+    shift = ShiftArgs(store, "f", facts, facts, scoring, 256, neurons, reading, 50, 0)
+    do_in_reverse(read_step(shift, ["docs"], [parse_source(str(source))]), str(out))
+    do_in_reverse(distances_step(shift, blocks_of([50]), 50, {}, 1), str(out))
+    do_in_reverse(runs_step(shift, store), str(out))
+
+
+def test_the_same_model_has_not_moved_at_all(compare_run: tuple[Path, Path]) -> None:
+    out, _ = compare_run
+    rows = read(out, "compare/shift_layers")
+    assert {(row["text_set"], row["layer"]) for row in rows} == {(t, i) for t in ("docs", "some") for i in (0, 1, 2)}
+    assert all(row["manhattan"] == row["euclidean_high"] == 0 for row in rows)
+    neurons = read(out, "compare/shift_neurons")
+    assert all(row["shift"] == 0 and row["jaccard"] is None for row in neurons)
+    sizes = {row["text_set"]: row["n"] for row in read(out, "compare/shift")}
+    assert sizes["some"] == 30
+    assert 300 < sizes["docs"] <= 360
+
+
+def test_a_unit_that_moved_is_found(compare_run: tuple[Path, Path], moved_model: Path, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    shutil.copytree(compare_run[0], out)
+    text = Path(Run(str(out)).require("compare/shift")["config"]["text_set"][1].partition("=")[2])
+    changed = {"against": str(moved_model), "text_set": (f"some={text}",), "part": ("shift",)}
+    with pytest.raises(InputError, match=r"against \(was .*--redo"):
+        compare.run(config(out, **changed))
+    compare.run(config(out, **changed, redo=True))
+    neurons = sorted(read(out, "compare/shift_neurons"), key=lambda row: -row["shift"])
+    assert (neurons[0]["layer"], neurons[0]["unit"]) == MOVED
+    assert neurons[0]["shift"] == pytest.approx(0.5, abs=0.01)
+    assert all(row["shift"] == 0 for row in neurons if row["layer"] == 1 and row["unit"] != MOVED[1])
+    (row,) = read(out, "compare/shift")
+    layers = {r["layer"]: r for r in read(out, "compare/shift_layers")}
+    assert layers[1]["manhattan"] == pytest.approx(0.5, abs=0.01)
+    assert row["manhattan"] == pytest.approx(layers[1]["manhattan"] + layers[2]["manhattan"], rel=1e-5)
+    assert row["euclidean"] < row["manhattan"]
+
+
+def test_a_run_against_itself(compare_run: tuple[Path, Path], tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    shutil.copytree(compare_run[0], out)
+    compare.run(config(out, against=str(compare_run[0]), text_set=(), part=("shift",), redo=True))
+    (row,) = read(out, "compare/shift")
+    sampled = Run(str(out)).require("topk")["counts"]["activation_sample"]
+    assert (row["text_set"], row["n"], row["manhattan"]) == ("activation_sample", sampled, 0)
+    neurons = read(out, "compare/shift_neurons")
+    assert len(neurons) == 24
+    assert all(row["jaccard"] == 1 and row["rank_correlation"] == pytest.approx(1) for row in neurons)
+
+
+def test_a_part_that_is_done_again_has_the_same_rows(compare_run: tuple[Path, Path], tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    shutil.copytree(compare_run[0], out)
+    compare.run(config(out, part=("neighbours", "diversity"), redo=True, workers=1))
+    for name in ("compare/neighbours", "compare/nearest", "compare/diversity"):
+        assert pq.read_table(out / name).equals(pq.read_table(compare_run[0] / name)), name
+
+
+def test_figures_of_other_units_are_drawn_again(compare_run: tuple[Path, Path], tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    shutil.copytree(compare_run[0], out)
+    compare.run(config(out, part=("dimensions", "groups"), figure_units="0:5", figure_layer=1))
+    for name, same in (("dimensions/units", False), ("dimensions/distances", True), ("groups/maps", False)):
+        path = f"compare/figures/{name}.png"
+        assert ((out / path).read_bytes() == (compare_run[0] / path).read_bytes()) == same
+    Run(str(out)).check_files("compare/dimensions", "compare/groups", footers=True)
+    assert Run(str(out)).require("compare/groups")["config"]["figure_layer"] == 1
+
+
+def test_what_was_found_is_printed_with_its_nulls(
+    compare_run: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    out, _ = compare_run
+    show.run(ShowConfig.model_validate({"out": str(out), "compare": True}))
+    said = capsys.readouterr().out
+    for words in ("rotated", "permuted units", "random winners", "shuffled", "uniform sentences", "95 % interval"):
+        assert words in said, words
+    assert "docs" in said
+    with pytest.raises(InputError, match="--compare with --neuron"):
+        show.run(ShowConfig.model_validate({"out": str(out), "compare": True, "neuron": "1:1"}))
+
+
+def test_wrong_calls_are_one_line_and_leave_the_run_alone(
+    compare_run: tuple[Path, Path], small_run: tuple[Path, Path], tmp_path: Path
+) -> None:
+    out, model = compare_run
+    before = (out / "run.json").read_bytes()
+    cases = {
+        "--text-set: is read by two models": {"against": "", "text_set": ("a=pydocs",)},
+        "--part shift: needs another model": {"against": "", "text_set": (), "part": ("shift",)},
+        "expected NAME=SOURCE": {"text_set": ("nameless.txt",)},
+        "--text-set none.txt: no such file": {"text_set": ("a=none.txt",)},
+        "is given twice": {"text_set": ("a=pydocs", "a=pydocs")},
+        "--against no/such: ": {"against": "no/such"},
+        "has 6 layers of 384 units": {"against": "sample"},
+        "--figure-units '5': expected FIRST:LAST": {"figure_units": "5"},
+        "give sentences that both models read": {"text_set": ()},
+    }
+    for message, options in cases.items():
+        with pytest.raises(InputError) as error:
+            compare.run(config(out, **{"against": str(model), "text_set": (), **options}))
+        assert message in str(error.value), message
+    assert (out / "run.json").read_bytes() == before
+    with pytest.raises(InputError, match="nothing was compared yet"):
+        show.run(ShowConfig.model_validate({"out": str(small_run[0]), "compare": True}))
+    with pytest.raises(InputError, match=r"topk/ is missing; run python -m jobs\.topk"):
+        compare.run(CompareConfig.model_validate({"out": str(tmp_path / "none")}))
+
+
+def test_a_dry_run_says_what_is_missing(
+    small_run: tuple[Path, Path], compare_run: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    compare.run(config(small_run[0], dry_run=True, against=str(compare_run[1]), text_set=("some=pydocs",)))
+    said = capsys.readouterr().out
+    assert [line for line in said.splitlines() if line in STAGES] == [f"compare/{part}" for part in PARTS]
+    assert "bases: 4 of 4 bases" in said
+    assert "groups: 3 of 3 layers" in said
+    assert not (small_run[0] / "compare").exists()
+    compare.run(config(compare_run[0], dry_run=True, part=PARTS[:4]))
+    assert capsys.readouterr().out.count("done before") == 4
+
+
+@pytest.mark.faults
+def test_kill_9_and_go_on(small_run: tuple[Path, Path], tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    shutil.copytree(small_run[0], out)
+    options = config(out, part=("dimensions",), rotations=40)
+    flags = ["--rotations=40", "--part=dimensions", "--permutations=50", "--workers=2"]
+    job = subprocess.Popen(
+        [sys.executable, "-m", "jobs.compare", "--out", out, *flags], cwd=ROOT, start_new_session=True
+    )
+    folder = out / STAGES["compare/dimensions"].partials
+    deadline = time.monotonic() + 240
+    while len(list(folder.glob("run-*.parquet"))) < 3:
+        assert job.poll() is None
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    os.killpg(job.pid, signal.SIGKILL)
+    job.wait()
+    time.sleep(1)
+    done = {p.name: p.stat().st_mtime_ns for p in folder.glob("run-*.parquet")}
+    assert 3 <= len(done) < 41, "the kill came too late to show anything"
+    compare.run(options.model_copy(update={"keep_partials": True}))
+    assert {p.name: p.stat().st_mtime_ns for p in folder.glob("run-*.parquet") if p.name in done} == done
+    assert json.loads((out / "run.json").read_text())["stages"]["compare/dimensions"]["complete"]
+    assert Store(str(out)).exists("compare/rotated")

@@ -1,0 +1,203 @@
+"""The job `meaning`: counts that equal a recount, the same tables however it ran, and what `show` says of a word."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from jobs import meaning
+from jobs.meaning import MeaningConfig
+from jobs.show import ShowConfig
+from jobs.show import run as show
+from jobs.stage.record import Run
+from jobs.stage.run_files import under
+from jobs.steps.show_word import read_word
+from ops.errors import InputError
+from ops.meaning.words import split_words
+from tests.conftest import ROOT
+from tests.jobs.conftest import meaning_options
+
+TABLES = ("meaning/contexts", "meaning/words", "meaning/neighbours", "meaning/analogies", "meaning/confusion")
+SPACES = ["counts", "embedding", "layer:1", "layer:2"]
+
+
+@pytest.fixture
+def whole(meaning_run: tuple[Path, Path]) -> Path:
+    return meaning_run[0]
+
+
+def same(a: Path, b: Path) -> bool:
+    return all(pq.read_table(a / t).equals(pq.read_table(b / t)) for t in TABLES)
+
+
+def again(out: Path, source: Path, whole: Path, model: Path, **more: Any) -> MeaningConfig:
+    questions = str(whole.parent / "questions.txt")
+    return MeaningConfig.model_validate(
+        meaning_options(out, source, model, analogies=questions, confusion="the a", **more)
+    )
+
+
+def test_counts_equal_a_recount_of_the_corpus(whole: Path) -> None:
+    texts = pq.read_table(whole / "corpus")["text"].to_pylist()
+    contexts = pq.read_table(whole / "meaning/contexts")
+    words = pq.read_table(whole / "meaning/words")
+    occurrences = Counter(w for text in texts for w in split_words(text, "lower"))
+    counted = dict(zip(words["word"].to_pylist(), words["count"].to_pylist(), strict=True))
+    assert counted == {w: n for w, n in occurrences.items() if n >= 2}
+    chosen = set(contexts["context"].to_pylist())
+    assert len(chosen) == 60
+    expected: Counter[tuple[str, str]] = Counter()
+    for text in texts:
+        sentence = split_words(text, "lower")
+        for i, word in enumerate(sentence):
+            near = sentence[max(i - 5, 0) : i] + sentence[i + 1 : i + 6]
+            expected.update((word, c) for c in near if word in counted and c in chosen)
+    found = {(r["word"], r["context"]): r["count"] for r in contexts.to_pylist()}
+    assert found == expected
+    counts = Run(str(whole)).require("meaning/counts")["counts"]
+    assert counts["counted"] == sum(expected.values())
+    assert (counts["words"], counts["pairs"], counts["sentences"]) == (len(counted), len(expected), len(texts))
+    total = sum(expected.values())
+    smoothed = Counter[str]()
+    own = Counter[str]()
+    for (word, context), n in expected.items():
+        smoothed[context] += n
+        own[word] += n
+    powers = {c: n**0.75 for c, n in smoothed.items()}
+    for row in contexts.slice(0, 500).to_pylist():
+        share = powers[row["context"]] / sum(powers.values())
+        information = np.log(row["count"] / total / (own[row["word"]] / total * share))
+        assert row["ppmi"] == pytest.approx(max(information, 0), abs=1e-5)
+
+
+def test_every_space_has_its_neighbours_and_answers(whole: Path) -> None:
+    counts = Run(str(whole)).require("meaning/offsets")["counts"]
+    assert counts["spaces"] == SPACES
+    assert counts["read"] == counts["scored"] == counts["sentences"] == pq.read_table(whole / "corpus").num_rows
+    rows = pq.read_table(whole / "meaning/neighbours").to_pylist()
+    assert {r["space"] for r in rows} == set(SPACES)
+    assert [(r["space"], r["word"].encode(), r["rank"]) for r in rows] == sorted(
+        (r["space"], r["word"].encode(), r["rank"]) for r in rows
+    )
+    assert len(rows) == counts["neighbours"]
+    answers = pq.read_table(whole / "meaning/analogies").to_pylist()
+    assert len(answers) == 4 * 3 * 3 * 2
+    for row in answers:
+        known = {"made up": 2, "unknown": 0, "all": 2}[row["category"]]
+        assert row["n_known"] == known
+        assert (row["accuracy"] is None) == (known == 0)
+    for name in counts["figures"]:
+        assert (whole / name).stat().st_size > 5_000
+
+
+def test_every_occurrence_of_a_confusion_set_is_found(whole: Path) -> None:
+    counts = Run(str(whole)).require("meaning/confusion")["counts"]
+    texts = pq.read_table(whole / "corpus")["text"].to_pylist()
+    words = Counter(w for text in texts for w in split_words(text, "lower"))
+    assert counts["found"] == {"the a": words["the"] + words["a"]}
+    rows = pq.read_table(whole / "meaning/confusion").to_pylist()
+    assert {r["features"] for r in rows} == {"majority", "words", "shuffled", "layer:1", "layer:2"}
+    assert len({r["n_test"] for r in rows}) == 1
+    assert all(r["low"] <= r["accuracy"] <= r["high"] for r in rows)
+    assert 0 < max(r["n"] for r in rows) + rows[0]["n_test"] <= counts["found"]["the a"]
+
+
+def test_one_worker_other_shards_and_lost_partials_give_the_same(
+    tmp_path: Path, whole: Path, source: Path, meaning_run: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    out, model = tmp_path / "run", meaning_run[1]
+    shutil.copytree(whole, out)
+    folder = out / "_partials" / "meaning" / "counts"
+    lost = [folder / f"{name}.parquet" for name in ("words-00002", "shard-00001", "shard-00004", "range-00000")]
+    for path in lost:
+        path.unlink()
+    (folder / "shard-00003.parquet").write_bytes((folder / "shard-00003.parquet").read_bytes()[:-30])
+    record = json.loads((out / "run.json").read_text())
+    record["stages"]["meaning/counts"]["complete"] = False
+    for stage in ("meaning/offsets", "meaning/confusion"):
+        record["stages"].pop(stage)
+    (out / "run.json").write_text(json.dumps(record))
+    own = out / under("meaning/counts") / "meaning"
+    own.mkdir(parents=True)
+    for table in ("contexts", "words"):
+        shutil.move(out / "meaning" / table, own / table)
+    meaning.run(again(out, source, whole, model, workers=1))
+    said = capsys.readouterr().err
+    assert "meaning: contexts: 6 of 9 shards were done before" in said
+    assert same(out, whole)
+    meaning.run(again(out, source, whole, model))
+    assert "meaning/counts: done before" in capsys.readouterr().err
+    with pytest.raises(InputError, match=r"window \(was 5, is 4\).*--redo"):
+        meaning.run(again(out, source, whole, model, window=4))
+
+
+def test_show_prints_a_word(whole: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    contexts = [r for r in pq.read_table(whole / "meaning/contexts").to_pylist() if r["ppmi"] > 0]
+    word = max(contexts, key=lambda r: r["count"])["word"]
+    own = sorted((r for r in contexts if r["word"] == word), key=lambda r: -r["ppmi"])
+    facts = read_word(Run(str(whole), create=False), word.upper(), 3)
+    assert facts["word"] == word
+    assert [c["ppmi"] for c in facts["contexts"]] == [c["ppmi"] for c in own[:3]]
+    assert list(facts["neighbours"]) == SPACES
+    show(ShowConfig(out=str(whole), word=word, rows=2))
+    said = capsys.readouterr().out
+    assert said.startswith(f"{word}: {facts['count']:,} occurrences")
+    assert said.count("nearest in ") == len(SPACES)
+    show(ShowConfig(out=str(whole), word=word, format="json"))
+    assert json.loads(capsys.readouterr().out)["count"] == facts["count"]
+    for wrong, named in (("zzzz", "does not occur 2 times"), ("a b", "is not one word")):
+        with pytest.raises(InputError, match=named):
+            show(ShowConfig(out=str(whole), word=wrong))
+    with pytest.raises(InputError, match="--word with --neuron"):
+        show(ShowConfig(out=str(whole), word=word, neuron="1:1"))
+
+
+def test_what_the_corpus_does_not_have_is_told_and_nothing_is_lost(
+    tmp_path: Path, source: Path, meaning_run: tuple[Path, Path]
+) -> None:
+    words = tmp_path / "words.txt"
+    words.write_text("the\nzebra\n")
+    own = meaning_options(tmp_path / "run", source, meaning_run[1], shard_size=400, parts="counts")
+    for wrong, named in (
+        ({"context_words": str(words)}, "'zebra' never occurs"),
+        ({"min_count": 9_999}, "--min-count"),
+    ):
+        with pytest.raises(InputError, match=named):
+            meaning.run(MeaningConfig.model_validate({**own, **wrong}))
+    meaning.run(MeaningConfig.model_validate(own))
+    assert Run(str(tmp_path / "run")).complete("meaning/counts")
+
+
+@pytest.mark.faults
+def test_kill_9_and_go_on(tmp_path: Path, whole: Path, source: Path, meaning_run: tuple[Path, Path]) -> None:
+    out, model = tmp_path / "killed", meaning_run[1]
+    config = again(out, source, whole, model)
+    flags = [f"--{n.replace('_', '-')}={getattr(config, n)}" for n in config.model_fields_set - {"corpus"}]
+    for folder, least in (("meaning/counts", 3), ("meaning/offsets", 2), ("meaning/confusion", 2)):
+        with (tmp_path / "log").open("wb") as log:
+            job = subprocess.Popen(
+                [sys.executable, "-m", "jobs.meaning", "--corpus", source, *flags],
+                cwd=ROOT, stderr=log, start_new_session=True,
+            )  # fmt: skip
+        partials = out / "_partials" / folder
+        deadline = time.monotonic() + 240
+        while len(list(partials.glob("shard-*.parquet"))) < least:
+            assert job.poll() is None, (tmp_path / "log").read_text()
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+        os.killpg(job.pid, signal.SIGKILL)
+        job.wait()
+        time.sleep(1)
+        assert len(list(partials.glob("shard-*.parquet"))) < 9, "the kill came too late to show anything"
+    meaning.run(config)
+    assert same(out, whole)

@@ -1,0 +1,115 @@
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from ops.compare.dimension_figures import draw_dimensions, draw_distances, draw_units
+from ops.compare.diversity_figures import curves_figure
+from ops.compare.group_figures import draw_maps, draw_quality
+from ops.compare.neighbour_figures import nearest_figure
+from ops.compare.shift_figures import shift_figure
+from ops.schema import schema
+from ops.storage.store import Store
+
+RNG = np.random.default_rng(0)
+LAYERS, UNITS = 3, 40
+
+
+def table(name: str, rows: list[dict[str, object]]) -> pa.Table:
+    return pa.Table.from_pylist(rows, schema(name))
+
+
+def rotated() -> pa.Table:
+    rows: list[dict[str, object]] = []
+    for a, b in ((1, 2), (1, 3), (2, 3)):
+        ends = {"rotated_low": 0.1, "rotated_high": 0.4, "p_value": 0.5}
+        row = {"property": "neurons:mean", "layer_a": a, "layer_b": b, "correlation": 1 / (b - a), "rotated_mean": 0.3}
+        rows.append({**row, **ends})
+    return table("compare/rotated", rows)
+
+
+def test_the_heat_map_shows_the_units_asked_for_standardised_in_their_layer() -> None:
+    values = RNG.normal(size=(LAYERS, UNITS)) * [[1], [10], [100]]
+    figure = draw_units({"neurons:mean": values}, (5, 9))
+    shown = np.asarray(figure.axes[0].images[0].get_array())
+    expected = (values - values.mean(1, keepdims=True)) / values.std(1, keepdims=True)
+    np.testing.assert_allclose(shown, expected[:, 5:10])
+    assert "Units 5 to 9" in figure.get_suptitle()
+    # Of a range beyond the layer its last units are shown.
+    assert "Units 35 to 39" in draw_units({"neurons:mean": values}, (301, 305)).get_suptitle()
+    assert "Units 0 to 39" in draw_units({"neurons:mean": values}, (301, 350)).get_suptitle()
+
+
+def test_agreement_is_drawn_by_how_far_layers_are_apart() -> None:
+    panel = draw_distances(rotated()).axes[0]
+    np.testing.assert_allclose(np.asarray(panel.lines[0].get_xydata()), [[1, 1], [2, 0.5]])
+    np.testing.assert_allclose(np.asarray(panel.lines[1].get_ydata()), [0.3, 0.3], rtol=1e-6)
+
+
+def test_files_are_the_same_each_time(tmp_path: Path) -> None:
+    properties = {"neurons:mean": RNG.normal(size=LAYERS * UNITS)}
+    for name in "ab":
+        found = draw_dimensions(Store(str(tmp_path / name)), properties, (UNITS,) * LAYERS, rotated(), (5, 9))
+    assert len(found) == 4
+    for name in found:
+        assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
+
+
+def test_curves_show_error_per_winner_and_over_uniform_sentences() -> None:
+    rows: list[dict[str, object]] = [
+        {"layer": layer, "clusters": k, "sse": 60.0 * layer / k, "n": 30, "n_distinct": 20, "seed": 0}
+        | {"sse_per_point": 2.0 * layer / k, "sse_of_uniform": 120.0 / k}
+        for layer in (1, 2)
+        for k in (1, 10)
+    ]
+    left, right = curves_figure(table("compare/diversity", rows), "m").axes
+    np.testing.assert_allclose(np.asarray(left.lines[0].get_xydata()), [[1, 2], [10, 0.2]], rtol=1e-6)
+    np.testing.assert_allclose(np.asarray(right.lines[1].get_ydata()), [1, 1])
+
+
+def test_maps_show_the_chosen_layer_and_quality_leaves_out_what_is_undefined() -> None:
+    place = {"group": 1, "x": 0.5, "y": 1.5}
+    tables = {
+        "compare/groups": table("compare/groups", [{"layer": i, "unit": 0, **place} for i in (1, 2, 2)]),
+        "compare/joint_groups": table("compare/joint_groups", [{"layer": i, "unit": 0, **place} for i in (1, 2)]),
+        "compare/sentence_groups": table("compare/sentence_groups", [{"layer": 2, "sent_id": 7, **place}]),
+    }
+    panels = draw_maps(tables, 2).axes
+    assert [panel.get_title() for panel in panels] == [
+        "2 neurons of layer 2", "2 neurons of all layers, standardised", "1 sentences by layer 2",
+    ]  # fmt: skip
+    own = {"layer": 1, "groups": 2, "n": 5, "rand_index": 0.5, "rand_index_of_shuffled": 0.1}
+    rows: list[dict[str, object]] = [
+        {**own, "grouped": "neurons", "silhouette": 0.25, "silhouette_of_shuffled": None},
+        {**own, "grouped": "sentences", "silhouette": 0.5, "silhouette_of_shuffled": 0.1},
+        {**own, "layer": 0, "grouped": "neurons", "silhouette": 0.9, "silhouette_of_shuffled": 0.9},
+    ]
+    lines = draw_quality(table("compare/group_quality", rows)).axes[0].lines
+    assert np.asarray(lines[0].get_ydata()).tolist() == [0.25]
+    assert np.isnan(np.asarray(lines[1].get_ydata())).all()
+
+
+@pytest.mark.parametrize("reaches", [("within", "across"), ("within",)])
+def test_nearest_neurons_stand_beside_their_nulls(reaches: tuple[str, ...]) -> None:
+    names = [n for n in schema("compare/nearest").names if n not in ("layer", "reach", "n")]
+    rows: list[dict[str, object]] = [
+        {"layer": layer, "reach": reach, "n": 5, **{name: 0.1 * i for i, name in enumerate(names)}}
+        for layer in (1, 2)
+        for reach in reaches
+    ]
+    panels = nearest_figure(table("compare/nearest", rows)).axes
+    assert len(panels) == 2 * len(reaches)
+    assert [len(panel.lines) for panel in panels[:2]] == [3, 2]
+
+
+def test_shifts_have_a_bar_a_text_set_and_a_line_over_layers() -> None:
+    ends = {f"{d}_{end}": value for d in ("manhattan", "euclidean") for end, value in (("low", 1.0), ("high", 3.0))}
+    rows: list[dict[str, object]] = [
+        {"text_set": name, "layer": layer, "n": 5, "manhattan": 2.0, "euclidean": 1.5, **ends}
+        for name in ("a", "b")
+        for layer in (0, 1, 2)
+    ]
+    panels = shift_figure(table("compare/shift_layers", rows), "m", "other").axes
+    assert [patch.get_height() for patch in panels[0].patches] == [2, 2]
+    assert len(panels[1].containers) == 2

@@ -1,0 +1,81 @@
+import numpy as np
+import pyarrow as pa
+import pytest
+from sklearn.metrics import adjusted_rand_score, silhouette_score
+
+from ops.compare.group_traits import MOST_TRAITS, trait_rows
+from ops.compare.k_means_groups import group, grouping_quality, project, shuffled_sentences
+from ops.statistics.association import signed_g2
+
+RNG = np.random.default_rng(0)
+GROUPS, EACH, SENTENCES = 4, 15, 80
+
+
+def planted() -> tuple[np.ndarray, np.ndarray]:
+    """Activations `[sentences, neurons]` whose neurons follow one of four signals, and which one."""
+    truth = np.repeat(np.arange(GROUPS), EACH)
+    signals = RNG.normal(size=(SENTENCES, GROUPS))
+    order = RNG.permutation(len(truth))
+    return (signals[:, truth] + 0.2 * RNG.normal(size=(SENTENCES, len(truth))))[:, order], truth[order]
+
+
+VALUES, TRUTH = planted()
+
+
+def test_planted_groups_are_found_and_numbered_by_their_first_members() -> None:
+    labels = group(VALUES.T, GROUPS, 0)
+    assert adjusted_rand_score(TRUTH, labels) == 1
+    firsts = [int(np.flatnonzero(labels == i)[0]) for i in range(GROUPS)]
+    assert firsts == sorted(firsts)
+    np.testing.assert_array_equal(labels, group(VALUES.T, GROUPS, 0))
+
+
+def test_quality_is_scikit_learn_s_and_is_lost_by_shuffling() -> None:
+    found = grouping_quality(VALUES.T, GROUPS, [0, 1, 2])
+    assert found.silhouette == pytest.approx(silhouette_score(VALUES.T, TRUTH), abs=1e-9)
+    assert found.rand_index == 1
+    null = grouping_quality(shuffled_sentences(VALUES, RNG).T, GROUPS, [0, 1, 2])
+    assert found.silhouette is not None
+    assert null.silhouette is not None
+    assert null.silhouette < 0.1 < 0.5 < found.silhouette
+    assert null.rand_index < 0.5
+    assert grouping_quality(np.ones((5, 3)), 2, [0, 1]).silhouette is None
+
+
+def test_shuffling_keeps_each_neuron_s_values() -> None:
+    shuffled = shuffled_sentences(VALUES, RNG)
+    np.testing.assert_array_equal(np.sort(shuffled, 0), np.sort(VALUES, 0))
+    assert not np.array_equal(shuffled, VALUES)
+
+
+@pytest.mark.parametrize("points", [1, 3, 4, 60])
+def test_every_point_has_a_place_on_the_map(points: int) -> None:
+    places = project(VALUES.T[:points], 0)
+    assert places.shape == (points, 2)
+    assert np.isfinite(places).all()
+
+
+def test_planted_groups_are_apart_on_the_map() -> None:
+    assert silhouette_score(project(VALUES.T, 0), TRUTH) > 0.5
+
+
+def test_a_planted_trait_comes_first() -> None:
+    owner, names = [], []
+    for neuron, of in enumerate(TRUTH):
+        chosen = ["common", *(["of two"] if of == 2 else []), *(["rare"] if neuron % 9 == 0 else [])]
+        owner += [neuron] * len(chosen)
+        names += chosen
+    traits = pa.table({"pole": ["top"] * len(names), "kind": ["word"] * len(names), "trait": names})
+    rows = trait_rows(np.array(owner), traits, TRUTH.astype(np.int32)).to_pylist()
+    (first,) = (row for row in rows if (row["group"], row["rank"]) == (2, 1))
+    assert (first["trait"], first["count"], first["n"], first["share"], first["other_share"]) == (
+        "of two",
+        15,
+        15,
+        1,
+        0,
+    )
+    assert first["g2"] == pytest.approx(float(signed_g2(15, 15, 0, 45)), rel=1e-6)
+    assert first["q_value"] < 1e-6
+    assert all(row["trait"] != "common" for row in rows)
+    assert all(row["g2"] > 0 and row["rank"] <= MOST_TRAITS for row in rows)

@@ -1,0 +1,66 @@
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from ops.compare.layer_agreement import correlations, dimension_rows, layer_pairs, permuted_correlations, rotated_rows
+
+RNG = np.random.default_rng(0)
+LAYERS, UNITS = 4, 60
+
+
+def rows_of(values: np.ndarray, permutations: int = 400) -> dict[tuple[int, int], dict[str, float]]:
+    widths = (values.shape[1],) * len(values)
+    found = dimension_rows({"p": values.ravel()}, widths, permutations, (0, 9)).to_pylist()
+    return {(row["layer_a"], row["layer_b"]): row for row in found}
+
+
+def test_correlations_are_numpy_s() -> None:
+    values = RNG.normal(size=(LAYERS, UNITS))
+    np.testing.assert_allclose(correlations(values), np.corrcoef(values), atol=1e-12)
+
+
+def test_planted_equal_dimensions_are_found_and_others_are_not() -> None:
+    values = RNG.normal(size=(LAYERS, UNITS))
+    values[2] = values[0] + 0.3 * RNG.normal(size=UNITS)
+    found = rows_of(values)
+    assert set(found) == {(1, 2), (1, 3), (1, 4), (2, 3), (2, 4), (3, 4)}
+    planted = found.pop((1, 3))
+    assert planted["correlation"] == pytest.approx(np.corrcoef(values[0], values[2])[0, 1], abs=1e-6)
+    assert planted["correlation"] > planted["null_high"] > 0 > planted["null_low"]
+    assert planted["p_value"] == pytest.approx(1 / 401)
+    # Equal to another layer, but unit by unit shifted: no dimension is the same.
+    values[3] = np.roll(values[0], 7)
+    other = rows_of(values)[1, 4]
+    assert other["null_low"] <= other["correlation"] <= other["null_high"]
+    assert other["p_value"] > 0.05
+
+
+def test_the_null_is_that_of_independent_units() -> None:
+    null = permuted_correlations(RNG.normal(size=(2, UNITS)), 4_000, np.random.default_rng(1))[:, 0, 1]
+    assert null.mean() == pytest.approx(0, abs=0.01)
+    assert null.std() == pytest.approx(1 / np.sqrt(UNITS - 1), rel=0.05)
+
+
+def test_p_values_of_independent_layers_are_uniform() -> None:
+    rng = np.random.default_rng(2)
+    p = [rows_of(rng.normal(size=(2, 30)), 200)[1, 2]["p_value"] for _ in range(200)]
+    assert 0.02 < np.mean(np.array(p) <= 0.1) < 0.19
+
+
+def test_layers_in_which_nothing_varies_or_of_other_widths_have_no_row() -> None:
+    values = RNG.normal(size=(3, UNITS))
+    values[1] = 0.1
+    assert set(rows_of(values)) == {(1, 3)}
+    assert layer_pairs((4, 5, 4, 1, 1)) == [(1, 3)]
+    table = dimension_rows({"p": RNG.normal(size=13)}, (4, 5, 4), 10, (0,))
+    assert [(r["layer_a"], r["layer_b"]) for r in table.to_pylist()] == [(1, 3)]
+
+
+def test_rows_beside_rotated_bases() -> None:
+    def table(r: float) -> pa.Table:
+        return pa.table({"property": ["p"], "layer_a": [1], "layer_b": [2], "correlation": [r]})
+
+    (row,) = rotated_rows(table(0.5), [table(r) for r in (0.1, 0.2, 0.6)]).to_pylist()
+    assert row["rotated_mean"] == pytest.approx(0.3)
+    assert (row["rotated_low"], row["rotated_high"]) == pytest.approx((0.1, 0.6))
+    assert row["p_value"] == pytest.approx(2 / 4)

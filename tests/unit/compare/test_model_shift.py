@@ -1,0 +1,77 @@
+import numpy as np
+import pytest
+from scipy.spatial.distance import cdist
+from scipy.stats import bootstrap, spearmanr
+
+from ops.compare.model_shift import (
+    bootstrap_intervals,
+    jaccards,
+    layer_distances,
+    rank_correlations,
+    shift_rows,
+    shift_tables,
+    with_whole,
+)
+
+RNG = np.random.default_rng(0)
+A = [RNG.normal(size=(40, width)).astype(np.float32) for width in (5, 7)]
+B = [a + RNG.normal(size=a.shape).astype(np.float32) for a in A]
+
+
+def test_distances_are_scipy_s_of_all_neurons_and_of_each_layer() -> None:
+    found = with_whole(*layer_distances(A, B))
+    assert found.shape == (40, 2, 3)
+    sides = [[np.concatenate(A, 1), *A], [np.concatenate(B, 1), *B]]
+    for place, (a, b) in enumerate(zip(*sides, strict=True)):
+        for i, metric in enumerate(("cityblock", "euclidean")):
+            expected = np.diag(cdist(a.astype(float), b.astype(float), metric))
+            np.testing.assert_allclose(found[:, i, place], expected, rtol=1e-6)
+
+
+def test_equal_vectors_are_exactly_at_zero() -> None:
+    assert not with_whole(*layer_distances(A, A)).any()
+
+
+def test_intervals_are_scipy_s() -> None:
+    values = RNG.exponential(size=400)
+    low, high = bootstrap_intervals(values[:, None], 4_000, RNG)
+    expected = bootstrap((values,), np.mean, n_resamples=4_000, method="percentile", rng=1).confidence_interval
+    assert (low[0], high[0]) == pytest.approx(tuple(expected), abs=0.01)
+
+
+def test_rows_have_all_layers_first_and_means_within_their_intervals() -> None:
+    distances = with_whole(*layer_distances(A, B))
+    rows = [row for name in ("tweets", "news") for row in shift_rows(name, distances, 200, np.random.default_rng(0))]
+    tables = shift_tables(rows)
+    assert tables["compare/shift"]["text_set"].to_pylist() == ["news", "tweets"]
+    assert tables["compare/shift"]["manhattan"][0].as_py() == pytest.approx(distances[:, 0, 0].mean(), rel=1e-6)
+    found = tables["compare/shift_layers"].to_pylist()
+    assert [row["layer"] for row in found] == [0, 1, 2, 0, 1, 2]
+    for row in found:
+        for name in ("manhattan", "euclidean"):
+            assert row[f"{name}_low"] < row[name] < row[f"{name}_high"]
+
+
+def test_rank_correlations_are_scipy_s() -> None:
+    a, b = np.round(A[0], 1), np.round(B[0], 1)
+    expected = [spearmanr(a[:, i], b[:, i]).statistic for i in range(5)]
+    np.testing.assert_allclose(rank_correlations(a, b), expected, rtol=1e-9)
+    assert np.isnan(rank_correlations(np.ones((9, 1)), RNG.normal(size=(9, 1))))[0]
+
+
+def test_jaccards_are_those_of_sets() -> None:
+    sets = [[set(RNG.choice(30, 10, replace=False).tolist()) for _ in range(6)] for _ in range(2)]
+    sets[1][2] = sets[0][2]
+    sets[0][4] = sets[1][4] = set()
+
+    def pairs(found: list[set[int]]) -> tuple[np.ndarray, np.ndarray]:
+        owner = [i for i, own in enumerate(found) for _ in own]
+        return np.array(owner), np.array([w for own in found for w in own])
+
+    found = jaccards(pairs(sets[0]), pairs(sets[1]), 6)
+    for i, (a, b) in enumerate(zip(*sets, strict=True)):
+        if i == 4:
+            assert np.isnan(found[i])
+        else:
+            assert found[i] == pytest.approx(len(a & b) / len(a | b))
+    assert found[2] == 1

@@ -1,0 +1,123 @@
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_matrix
+
+from ops.compare.activation_vectors import unit_vectors
+from ops.compare.near_neurons import NeighbourFinder, nearest_rows
+from ops.compare.shared_winners import WinnerLists
+from ops.topk.neurons import Neurons
+
+RNG = np.random.default_rng(0)
+WIDTHS = (9, 9, 7)
+NEURONS = Neurons(WIDTHS)
+COUNT, SENTENCES, K = len(NEURONS), 300, 20
+
+
+def activations() -> np.ndarray:
+    values = RNG.normal(size=(SENTENCES, COUNT)).astype(np.float32)
+    values[:, 12] = values[:, 3] + 0.1 * RNG.normal(size=SENTENCES)  # 1:3 and 2:3
+    values[:, 5] = 2 * values[:, 1] + 1  # 1:1 and 1:5, equal but for the scale
+    values[:, 20] = 0.25  # constant
+    return values
+
+
+VALUES = activations()
+TOP = np.argsort(-VALUES, axis=0, kind="stable")[:K].T
+BOTTOM = np.argsort(VALUES, axis=0, kind="stable")[:K].T
+
+
+def lists(winners: np.ndarray) -> WinnerLists:
+    return WinnerLists.of(np.full(len(winners), winners.shape[1]), (7 * winners + 100).ravel())
+
+
+def finder(most: int = 3) -> NeighbourFinder:
+    return NeighbourFinder(NEURONS, unit_vectors(VALUES), {"bottom": lists(BOTTOM), "top": lists(TOP)}, most)
+
+
+def shared_by_scipy() -> np.ndarray:
+    total = np.zeros((COUNT, COUNT), np.int64)
+    for winners in (TOP, BOTTOM):
+        owner = np.repeat(np.arange(COUNT), K)
+        matrix = csr_matrix((np.ones(owner.size, np.int64), (owner, winners.ravel())), (COUNT, SENTENCES))
+        total += (matrix @ matrix.T).toarray()
+    return total
+
+
+def test_shared_winners_are_the_sparse_product() -> None:
+    np.testing.assert_array_equal(finder().overlaps(0, COUNT), shared_by_scipy())
+    np.testing.assert_array_equal(finder().overlaps(4, 9), shared_by_scipy()[4:9])
+
+
+def test_lists_of_many_neurons_and_of_none() -> None:
+    counts = np.zeros(70_000, np.int64)
+    counts[[0, -1]] = 1
+    many = WinnerLists.of(counts, np.array([5, 5]))
+    assert many.owners.dtype == np.int32
+    assert many.shared(69_999, 70_000)[0, 0] == 1
+    none = WinnerLists.of(np.zeros(3, np.int64), np.zeros(0, np.int32))
+    assert not none.shared(0, 3).any()
+
+
+@pytest.mark.parametrize("most", [1, 3, 100])
+def test_neighbours_are_those_of_brute_force(most: int) -> None:
+    table = finder(most).rows(0, COUNT)
+    r = np.corrcoef(np.delete(VALUES, 20, 1).astype(np.float64).T)
+    r = np.insert(np.insert(r, 20, 0.0, 0), 20, 0.0, 1)
+    shared = shared_by_scipy()
+    layer, unit = NEURONS.layer_and_unit(np.arange(COUNT))
+    rows = table.to_pylist()
+    for a in range(COUNT):
+        own = [row for row in rows if (row["layer"], row["unit"]) == (layer[a], unit[a])]
+        assert [row["rank"] for row in own] == list(range(1, len(own) + 1))
+        found = {NEURONS.number(np.array(row["layer_b"]), np.array(row["unit_b"])).item(): row for row in own}
+        assert a not in found
+        assert len(found) == len(own)
+        for b, row in found.items():
+            if 20 in (a, b):
+                assert row["correlation"] is None
+            else:
+                assert row["correlation"] == pytest.approx(r[a, b], abs=1e-5)
+            assert row["overlap"] == pytest.approx(shared[a, b] / (2 * K))
+        if a == 20:
+            continue
+        measured = [row["correlation"] or 0.0 for row in own]
+        assert measured == sorted(measured, reverse=True)
+        for reach in (layer == layer[a], layer != layer[a]):
+            there = [b for b in np.flatnonzero(reach) if b not in (a, 20)]
+            highest = sorted((r[a, b] for b in there), reverse=True)[:most]
+            own_r = sorted((r[a, b] for b in found if reach[b] and b != 20), reverse=True)[: len(highest)]
+            assert own_r == pytest.approx(highest)
+            others = [b for b in np.flatnonzero(reach) if b != a]
+            least = sorted((shared[a, b] for b in others if shared[a, b]), reverse=True)[:most]
+            kept = sorted((shared[a, b] for b in found if reach[b]), reverse=True)[: len(least)]
+            assert kept == least
+
+
+def test_planted_neighbours_come_first() -> None:
+    rows = finder().rows(0, COUNT).to_pylist()
+    first = {(r["layer"], r["unit"]): (r["layer_b"], r["unit_b"]) for r in rows if r["rank"] == 1}
+    assert first[1, 3] == (2, 3)
+    assert first[2, 3] == (1, 3)
+    assert first[1, 1] == (1, 5)
+    assert next(r["overlap"] for r in rows if (r["layer"], r["unit"], r["rank"]) == (1, 1, 1)) == 1
+
+
+def test_the_nearest_stand_beside_their_nulls() -> None:
+    starts = np.cumsum([0, *WIDTHS])
+    layers = [VALUES[:, a:b] for a, b in pairwise(starts)]
+    rows = {(r["layer"], r["reach"]): r for r in nearest_rows(finder(), layers, SENTENCES, 100, (0, 1)).to_pylist()}
+    assert set(rows) == {(layer, reach) for layer in (1, 2, 3) for reach in ("within", "across")}
+    r = unit_vectors(VALUES) @ unit_vectors(VALUES).T
+    np.fill_diagonal(r, -np.inf)
+    assert rows[1, "within"]["correlation"] == pytest.approx(r[:9, :9].max(1).mean(), abs=1e-5)
+    assert rows[2, "across"]["correlation"] == pytest.approx(np.delete(r[9:18], np.s_[9:18], 1).max(1).mean(), abs=1e-5)
+    shared = shared_by_scipy() / (2 * K)
+    assert rows[3, "across"]["overlap"] == pytest.approx(shared[18:, :18].max(1).mean())
+    # Two of the nine are planted as equal; neither a shuffle nor a rotation keeps that.
+    assert rows[1, "within"]["correlation"] > rows[1, "within"]["correlation_of_shuffled"] + 0.1
+    assert rows[1, "within"]["correlation_of_shuffled"] < 0.25
+    assert rows[1, "within"]["overlap"] > rows[1, "within"]["overlap_of_shuffled"]
+    # Random winners: of 40 about 40 * 20 / 300 are another's.
+    assert 0.05 < rows[2, "within"]["overlap_of_shuffled"] < 0.25

@@ -1,0 +1,46 @@
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from ops.compare.text_set import sample_sentences
+from ops.corpus.sentences import Block, hashes
+
+TEXTS = [f"sentence {i}" for i in range(300)]
+
+
+def blocks(texts: list[str], size: int) -> Iterator[Any]:
+    for start in range(0, len(texts), size):
+        own = texts[start : start + size]
+        sentences = pa.table({"text": own, "n_tokens": pa.array([len(t) for t in own], pa.int32())})
+        none = np.zeros((0, 2), np.uint64)
+        yield Block(sentences, pa.table({"text": ["x"]}), hashes(own), none, np.zeros(0, np.int64))
+
+
+def test_all_distinct_sentences_are_kept_where_there_are_few() -> None:
+    table, counts = sample_sentences(blocks([*TEXTS, *TEXTS[:50]], 64), 1_000, 0)
+    assert table["text"].to_pylist() == TEXTS
+    assert counts == {"sentences": 350, "rejects": 6, "kept": 300}
+    assert table["n_tokens"].to_pylist() == [len(t) for t in TEXTS]
+
+
+@pytest.mark.parametrize("size", [1, 7, 300])
+def test_a_sample_depends_on_the_texts_and_the_seed_alone(size: int) -> None:
+    expected = sample_sentences(blocks(TEXTS, 50), 40, 0)[0]
+    shuffled = list(np.random.default_rng(size).permutation([*TEXTS, *TEXTS]))
+    found = sample_sentences(blocks([str(t) for t in shuffled], size), 40, 0)[0]
+    assert set(found["text"].to_pylist()) == set(expected["text"].to_pylist())
+    assert len(found) == 40
+    assert set(sample_sentences(blocks(TEXTS, 50), 40, 1)[0]["text"].to_pylist()) != set(expected["text"].to_pylist())
+
+
+def test_a_sample_is_uniform() -> None:
+    counts = np.zeros(300)
+    for seed in range(300):
+        table, _ = sample_sentences(blocks(TEXTS, 300), 30, seed)
+        counts[[int(t.split()[1]) for t in table["text"].to_pylist()]] += 1
+    # Each is drawn about 30 times of 300, with a standard deviation of 5.2.
+    assert counts.mean() == 30
+    assert 4.2 < counts.std() < 6.2

@@ -1,0 +1,126 @@
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ops.errors import InputError
+from ops.meaning.confusion import (
+    DEFAULT,
+    Examples,
+    find_occurrences,
+    from_which_layer,
+    held_out,
+    measure_set,
+    priority,
+    read_sets,
+    words_around,
+)
+from ops.meaning.confusion_figure import draw_confusion
+from ops.storage.store import Store
+
+RNG = np.random.default_rng(3)
+
+
+def examples(n: int = 900, layers: int = 3, width: int = 8, told: float = 0.9, states: int | None = None) -> Examples:
+    """Examples of two words: a word beside them says which with probability `told`, all layers but the first say it."""
+    label = (RNG.random(n) < 0.4).astype(np.int64)
+    right = RNG.random(n) < told
+    words = [
+        [f"sign{y if ok else 1 - y}", f"noise{k}"]
+        for y, ok, k in zip(label, right, RNG.integers(0, 30, n), strict=True)
+    ]
+    given = RNG.normal(size=(states or n, layers, width)).astype(np.float32)
+    given[:, 1:, 0] += 8.0 * label[: states or n, None]
+    has_state = np.arange(n) < (states or n)
+    return Examples(label, RNG.random(n) < 0.2, words, given, has_state)
+
+
+def by_features(rows: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    return {row["features"]: row for row in rows}  # the largest n stays
+
+
+def test_classifiers_learn_what_is_there_and_the_shuffled_one_nothing() -> None:
+    rows = measure_set("a b", examples(), 0)
+    last = by_features(rows)
+    assert last["words"]["accuracy"] > 0.8
+    assert last["layer:2"]["accuracy"] > 0.97 < last["layer:3"]["accuracy"]
+    assert last["layer:1"]["accuracy"] < 0.7
+    assert from_which_layer(rows, 3) == 2
+    own = last["majority"]
+    assert own["accuracy"] == pytest.approx(0.6, abs=0.1)
+    assert own["low"] < own["accuracy"] < own["high"]
+
+
+def test_the_shuffled_control_is_at_chance() -> None:
+    given = examples(4_000, told=0.95)
+    shuffled = by_features(measure_set("a b", given, 1))["shuffled"]
+    tests = given.tested
+    # Answers that do not depend on the truth: of a share q of ones, right by q p + (1 - q) (1 - p).
+    p = given.label[tests].mean()
+    chances = sorted((1 - p, 0.5, p))
+    assert chances[0] - 0.05 < shuffled["low"] < shuffled["high"] < chances[-1] + 0.07
+
+
+def test_accuracy_grows_with_the_examples_and_all_are_tested_on_the_same() -> None:
+    rows = measure_set("a b", examples(2_500, told=1.0, states=1_000), 0)
+    assert len({row["n_test"] for row in rows}) == 1
+    words = [(r["n"], r["accuracy"]) for r in rows if r["features"] == "words"]
+    assert [n for n, _ in words][:3] == [100, 300, 1_000]
+    assert words[-1][0] > 1_900
+    assert words[-1][1] >= words[0][1]
+    assert max(r["n"] for r in rows if r["features"] == "layer:1") < 1_000
+
+
+def test_too_few_examples_and_one_word_alone_give_no_rows() -> None:
+    assert measure_set("a b", examples(30), 0) == []
+    alone = examples(900)._replace(label=np.zeros(900, np.int64))
+    assert measure_set("a b", alone, 0) == []
+
+
+def test_no_layer_beats_words_where_the_last_does_not() -> None:
+    rows = [{"features": f, "accuracy": a} for f, a in (("words", 0.8), ("layer:1", 0.9), ("layer:2", 0.7))]
+    assert from_which_layer(rows, 2) is None
+    assert from_which_layer(rows[:2], 1) == 1
+
+
+def test_words_are_found_whatever_their_case_and_with_curly_apostrophes() -> None:
+    places = {"its": (0, 0), "it's": (0, 1), "to": (1, 0)}
+    text = "It\u2019s TO its; into"
+    found = [(o.set, o.label, text[o.start : o.stop]) for o in find_occurrences(text, places)]
+    assert found == [(0, 1, "It\u2019s"), (1, 0, "TO"), (0, 0, "its")]
+
+
+def test_the_blanked_word_is_no_feature() -> None:
+    assert words_around("a b to c", 4, 6, 1) == ["b", "c", "-1 b", "+1 c"]
+    assert words_around("to", 0, 2, 5) == []
+
+
+def test_a_fifth_of_the_documents_is_held_out_and_the_order_is_seeded() -> None:
+    share = np.mean([held_out("news", f"d{i}", 0) for i in range(4_000)])
+    assert share == pytest.approx(0.2, abs=0.02)
+    assert [held_out("news", f"d{i}", 0) for i in range(50)] != [held_out("news", f"d{i}", 1) for i in range(50)]
+    ids, start = np.arange(50), np.zeros(50, np.int64)
+    assert len(set(priority(ids, start, 0).tolist())) == 50
+    assert (priority(ids, start, 0) != priority(ids, start, 1)).all()
+
+
+@pytest.mark.parametrize("text", ["to", "to two,", "to two, to too", "to two-", ","])
+def test_what_is_no_set_is_refused(text: str) -> None:
+    with pytest.raises(InputError, match="--confusion"):
+        read_sets(text)
+
+
+def test_the_default_sets_are_sets() -> None:
+    assert ("to", "two", "too") in read_sets(DEFAULT)
+    assert len(read_sets(DEFAULT)) == 12
+
+
+def test_the_figure_shows_every_set_and_is_the_same_each_time(tmp_path: Path) -> None:
+    rows = measure_set("a b", examples(300), 0) + measure_set("c d", examples(300), 1)
+    for folder in "ab":
+        names = draw_confusion(Store(str(tmp_path / folder)), rows, "m")
+    assert names == [f"meaning/confusion_figures/accuracy.{kind}" for kind in ("png", "svg")]
+    for name in names:
+        assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
+    assert b"a / b" in (tmp_path / "a" / names[1]).read_bytes()

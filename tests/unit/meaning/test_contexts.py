@@ -1,0 +1,129 @@
+from collections import Counter
+from itertools import islice
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ops.corpus.split_sentences import SentenceSplitter
+from ops.errors import InputError
+from ops.meaning.contexts import ContextCounter, Counts, add_up
+from ops.meaning.vocabulary import Vocabulary, add_counts, choose, count_words, read_context_words
+from ops.meaning.words import split_words
+from ops.sources.docstrings.packages import read_pydocs
+from ops.sources.rows import Row
+
+
+def count(texts: list[str], window: int, min_count: int, contexts: int | list[str]) -> tuple[Vocabulary, Counts]:
+    vocabulary = choose(add_counts([count_words(texts, "keep")]), min_count, contexts)
+    return vocabulary, ContextCounter(vocabulary, window, "keep").count(texts)
+
+
+def by_words(vocabulary: Vocabulary, counts: Counts) -> dict[tuple[str, str], int]:
+    rows, columns = vocabulary.rows, vocabulary.columns
+    places = zip(*np.divmod(counts.key, len(columns)), counts.total.tolist(), strict=True)
+    return {(rows[row], columns[column]): n for row, column, n in places}
+
+
+def recount(texts: list[str], window: int, rows: set[str], columns: set[str]) -> dict[tuple[str, str], int]:
+    found: Counter[tuple[str, str]] = Counter()
+    for text in texts:
+        words = split_words(text)
+        for i, word in enumerate(words):
+            for j in range(max(i - window, 0), min(i + window + 1, len(words))):
+                if j != i and word in rows and words[j] in columns:
+                    found[word, words[j]] += 1
+    return dict(found)
+
+
+def test_counts_equal_a_plain_recount_of_2000_real_sentences() -> None:
+    splitter = SentenceSplitter()
+    rows = (row for row in read_pydocs("stdlib:0") if isinstance(row, Row))
+    texts = list(islice((text for row in rows for text in splitter.split(row.text)), 2_000))
+    assert len(texts) == 2_000
+    vocabulary, counts = count(texts, 5, 3, 500)
+    expected = recount(texts, 5, set(vocabulary.rows), set(vocabulary.columns))
+    assert by_words(vocabulary, counts) == expected
+    assert len(expected) > 5_000
+    words = Counter(word for text in texts for word in split_words(text))
+    assert dict(zip(vocabulary.rows, vocabulary.row_counts.tolist(), strict=True)) == {
+        word: n for word, n in words.items() if n >= 3
+    }
+
+
+SENTENCES = st.lists(st.lists(st.sampled_from("abcdef"), max_size=9).map(" ".join), min_size=1, max_size=8)
+
+
+@given(SENTENCES, st.integers(1, 10), st.integers(1, 4), st.randoms())
+def test_any_split_of_the_sentences_adds_up_to_the_same(
+    texts: list[str], window: int, cuts: int, random: object
+) -> None:
+    texts = [*texts, "a b"]
+    vocabulary, whole = count(texts, window, 1, ["a", "b"])
+    assert by_words(vocabulary, whole) == recount(texts, window, set("abcdef"), {"a", "b"})
+    counter = ContextCounter(vocabulary, window, "keep")
+    parts = [counter.count(texts[i::cuts]) for i in range(cuts)]
+    random.shuffle(parts)  # type: ignore[attr-defined]
+    merged = add_up(parts)
+    np.testing.assert_array_equal(merged.key, whole.key)
+    np.testing.assert_array_equal(merged.total, whole.total)
+    tables = [count_words(texts[i::cuts], "keep") for i in range(cuts)]
+    assert add_counts(tables).equals(add_counts([count_words(texts, "keep")]))
+
+
+# The lecture's table: how often three words stand beside three context words (Coecke).
+LECTURE = {"banana": (21, 9, 0), "puppy": (8, 1, 32), "fruit": (43, 19, 0)}
+CONTEXTS = ("sweet", "green", "furry")
+
+
+def test_the_lecture_s_counts() -> None:
+    texts = [f"{c} {w}" for w, ns in LECTURE.items() for c, n in zip(CONTEXTS, ns, strict=True) for _ in range(n)]
+    vocabulary, counts = count(texts, 2, 1, list(CONTEXTS))
+    found = by_words(vocabulary, counts)
+    assert {w: tuple(found.get((w, c), 0) for c in CONTEXTS) for w in LECTURE} == LECTURE
+
+
+def test_a_word_too_rare_for_a_row_keeps_its_place_and_may_be_a_context() -> None:
+    vocabulary, counts = count(["a x b", "a b"], 1, 2, ["x", "b"])
+    assert vocabulary.rows == ["a", "b"]
+    assert by_words(vocabulary, counts) == {("a", "x"): 1, ("b", "x"): 1, ("a", "b"): 1}
+
+
+def test_the_most_frequent_content_words_are_the_contexts() -> None:
+    counts = count_words(["the the The cat dog dog I 7 ox ox ape"], "keep")
+    assert choose(counts, 1, 3).columns == ["ape", "dog", "ox"]
+
+
+@pytest.mark.parametrize(
+    ("contexts", "least", "named"),
+    [(["zebra", "cat"], 1, "'zebra' never occurs"), (5, 9, "--min-count 9"), (5, 1, "no content word")],
+)
+def test_what_cannot_be_counted_is_refused_by_name(contexts: int | list[str], least: int, named: str) -> None:
+    texts = ["the of it"] if named == "no content word" else ["the cat sat"]
+    with pytest.raises(InputError, match=named):
+        choose(count_words(texts, "keep"), least, contexts)
+
+
+def test_a_file_of_context_words(tmp_path: object) -> None:
+    path = f"{tmp_path}/words.txt"
+    with open(path, "w") as file:
+        file.write("Sweet\n\ngreen \nsweet\n")
+    assert read_context_words(path, "keep") == ["Sweet", "green", "sweet"]
+    assert read_context_words(path, "lower") == ["sweet", "green"]
+    assert read_context_words("12", "keep") == 12
+    with open(path, "a") as file:
+        file.write("two words\n")
+    with pytest.raises(InputError, match="line 5 is not one word: 'two words'"):
+        read_context_words(path, "keep")
+    for wrong in ("0", "-3", "none.txt", ""):
+        with pytest.raises(InputError, match=f"--context-words {wrong}"):
+            read_context_words(wrong, "keep")
+
+
+def test_a_vocabulary_survives_its_table() -> None:
+    vocabulary, _ = count(["a cat b cat dog"], 2, 2, 2)
+    again = Vocabulary.from_table(pa.table(vocabulary.to_table()))
+    assert again.rows == ["cat"]
+    assert again.columns == vocabulary.columns == ["cat", "dog"]

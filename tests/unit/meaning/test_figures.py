@@ -1,0 +1,60 @@
+from pathlib import Path
+
+import numpy as np
+
+from ops.meaning.analogies import Analogies
+from ops.meaning.figures import PAIRS, draw_accuracy, draw_all, draw_pairs, known_pairs, principal_plane
+from ops.meaning.offsets import Space, analogy_rows
+from ops.storage.store import Store
+
+RNG = np.random.default_rng(0)
+
+
+def a_space(name: str) -> Space:
+    words = [w for pair in PAIRS["people"][:4] for w in pair]
+    return Space(name, words, RNG.normal(size=(len(words), 5)).astype(np.float32))
+
+
+def test_every_figure_is_the_same_each_time_and_one_without_pairs_is_left_out(tmp_path: Path) -> None:
+    spaces = [a_space("counts"), a_space("layer:1")]
+    asked = Analogies({"x": [("man", "woman", "king", "queen")], "none": [("a", "b", "c", "d")]})
+    rows = [row for space in spaces for row in analogy_rows(space, asked, "keep")]
+    shown = {name: [(s.name, *known_pairs(s, name, "keep")) for s in spaces] for name in PAIRS}
+    for folder in "ab":
+        found = draw_all(Store(str(tmp_path / folder)), shown, rows, ["counts", "layer:1"], "m")
+    names = [f"meaning/figures/{name}.{kind}" for name in ("offsets_people", "accuracy") for kind in ("png", "svg")]
+    assert found == names
+    for name in found:
+        assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
+
+
+def test_arrows_lead_from_the_first_word_of_a_pair_to_the_second() -> None:
+    space = a_space("counts")
+    pairs, vectors = known_pairs(space, "people", "keep")
+    assert pairs == list(PAIRS["people"][:4])
+    figure = draw_pairs([("counts", pairs, vectors)], "title")
+    plane = principal_plane(vectors.reshape(8, 5))
+    plane /= np.abs(plane).max()
+    notes = {t.get_text(): t.xy for t in figure.axes[0].texts if t.get_text()}
+    for number, word in enumerate(space.words):
+        np.testing.assert_allclose(notes[word], plane[number])
+    assert len(figure.axes[0].texts) == 4 * 3
+
+
+def test_the_plane_holds_most_of_what_differs() -> None:
+    vectors = np.hstack([RNG.normal(size=(20, 2)) * 5, RNG.normal(size=(20, 3)) * 0.01, np.full((20, 1), 200.0)])
+    plane = principal_plane(vectors)
+    unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    distances = np.linalg.norm(unit[:, None] - unit, axis=2)
+    np.testing.assert_allclose(np.linalg.norm(plane[:, None] - plane, axis=2), distances, atol=2e-3)
+    assert distances.max() > 0.05
+    assert principal_plane(vectors[:2]).shape == (2, 2)
+
+
+def test_the_accuracies_shown_are_the_table_s() -> None:
+    space = a_space("counts")
+    rows = analogy_rows(space, Analogies({"x": [("man", "woman", "king", "queen")]}), "keep")
+    axes = draw_accuracy(rows, ["counts"], "t").axes[0]
+    shown = [float(container[0].get_ydata()[0]) for container in axes.containers]
+    wanted = {r["rule"]: 100 * r["accuracy"] for r in rows if r["category"] == "all" and r["excluded"]}
+    assert shown == [wanted[rule] for rule in ("add", "mul", "nearest_c")]

@@ -1,0 +1,47 @@
+import math
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from ops.meaning.vectors import factorise, ppmi
+
+RNG = np.random.default_rng(0)
+
+
+@pytest.mark.parametrize("smoothing", [0.75, 1.0])
+def test_ppmi_equals_the_formula(smoothing: float) -> None:
+    counts = RNG.poisson(1.0, (7, 5)) * RNG.integers(0, 9, (7, 5))
+    row, column = np.nonzero(counts)
+    found = ppmi(counts[row, column], row, column, counts.sum(1), counts.sum(0), smoothing)
+    total = counts.sum()
+    smoothed = [float(n) ** smoothing for n in counts.sum(0)]
+    for value, i, j in zip(found, row, column, strict=True):
+        joint, word, context = counts[i, j] / total, counts[i].sum() / total, smoothed[j] / sum(smoothed)
+        assert value == pytest.approx(max(0.0, math.log(joint / (word * context))), abs=1e-12)
+    assert (found > 0).any()
+    assert (found == 0).any()
+
+
+def test_a_context_word_that_no_word_has_counts_nothing() -> None:
+    zero, one = np.array([0]), np.array([1])
+    assert ppmi(np.array([4]), zero, zero, np.array([4]), np.array([4, 0]), 0.75).tolist() == [0.0]
+    assert ppmi(np.array([4]), zero, one, np.array([4]), np.array([0, 4]), 0.75).tolist() == [0.0]
+
+
+def test_vectors_are_those_of_the_svd_and_the_same_each_time() -> None:
+    matrix = RNG.random((30, 12)) * (RNG.random((30, 12)) < 0.5)
+    left, values, _ = np.linalg.svd(matrix, full_matrices=False)
+    found = factorise(sp.csr_matrix(matrix), 5, 1.0, 7)
+    assert found.dtype == np.float32
+    expected = left[:, :5] * values[:5]
+    np.testing.assert_allclose(np.abs(found), np.abs(expected), atol=1e-4)
+    np.testing.assert_allclose(found @ found.T, expected @ expected.T, atol=1e-4)
+    np.testing.assert_array_equal(found, factorise(sp.csr_matrix(matrix), 5, 1.0, 7))
+
+
+def test_a_small_matrix_gives_as_many_dimensions_as_it_has() -> None:
+    matrix = RNG.random((6, 3))
+    assert factorise(sp.csr_matrix(matrix), 100, 1.0, 0).shape == (6, 3)
+    found = factorise(sp.csr_matrix(matrix), 100, 1.0, 0)
+    np.testing.assert_allclose(found @ found.T, matrix @ matrix.T, atol=1e-5)

@@ -1,0 +1,80 @@
+from typing import Any
+
+from ops.show.comparison import lay_out_comparison
+
+Rows = list[dict[str, Any]]
+
+
+def rotated(name: str, a: int, b: int, own: float, mean: float, high: float) -> dict[str, Any]:
+    return {
+        "property": name,
+        "layer_a": a,
+        "layer_b": b,
+        "correlation": own,
+        "rotated_mean": mean,
+        "rotated_high": high,
+    }
+
+
+FOUND: dict[str, Rows] = {
+    "compare/rotated": [
+        rotated("neurons:mean", 1, 2, 0.75, 0.5, 0.6),
+        rotated("neurons:mean", 2, 3, 0.25, 0.5, 0.6),
+        rotated("neurons:mean", 1, 3, 0.125, 0.25, 0.3),
+    ],
+    "compare/dimensions": [{"p_value": 0.01}, {"p_value": 0.5}],
+    "compare/nearest": [
+        {"reach": "within", "correlation": c, "correlation_of_rotated": 0.2, "correlation_of_shuffled": 0.1}
+        | {"overlap": 0.05, "overlap_of_shuffled": 0.01}
+        for c in (0.25, 0.75)
+    ],
+    "compare/group_quality": [
+        {"layer": layer, "grouped": "neurons", "groups": 2, "silhouette": s, "silhouette_of_shuffled": None}
+        | {"rand_index": 1.0, "rand_index_of_shuffled": 0.25}
+        for layer, s in ((0, 0.9), (1, 0.25), (2, None))
+    ],
+    "compare/diversity": [
+        {"layer": 1, "clusters": 10, "sse": 40.0, "sse_of_uniform": 80.0, "sse_per_point": 0.125},
+    ],
+    "compare/shift_layers": [
+        {"text_set": name, "layer": layer, "n": 1234, "manhattan": m, "euclidean": 1.0}
+        | {"manhattan_low": m - 1, "manhattan_high": m + 1, "euclidean_low": 0.5, "euclidean_high": 1.5}
+        for name, m in (("news", 5.0), ("tweets", 7.0))
+        for layer in (0, 1)
+    ],
+    "compare/shift_neurons": [{"layer": 1, "unit": 7, "shift": 0.5, "jaccard": 0.25}],
+}
+
+
+def lines(found: dict[str, Rows], width: int = 110) -> list[str]:
+    return lay_out_comparison(found, 5, width).splitlines()
+
+
+def values(start: str, found: dict[str, Rows] = FOUND) -> list[str]:
+    (line,) = (line for line in lines(found) if line.strip().startswith(start))
+    return line.split()
+
+
+def test_each_finding_stands_beside_its_null() -> None:
+    assert values("neurons:mean") == ["neurons:mean", "0.50", "0.50", "0.12", "0.25"]
+    assert values("within") == ["within", "0.500", "0.200", "0.100", "0.050", "0.010"]
+    assert values("neurons  ") == ["neurons", "2", "0.250", "-", "1.000", "0.250"]
+    assert values("1 ") == ["1", "0.125", "(0.50)"]
+    said = "\n".join(lines(FOUND))
+    assert "Of 3 properties and pairs units agree more than in every rotated basis in 1." in said
+    assert "1 of 2 pairs with p < 0.05" in said
+    assert "moved most: 1:7 0.5" in said
+    assert "mean Jaccard index 0.250" in said
+
+
+def test_the_text_set_that_moved_most_comes_first() -> None:
+    found = lines(FOUND)
+    places = [next(i for i, line in enumerate(found) if line.strip().startswith(name)) for name in ("tweets", "news")]
+    assert places == sorted(places)
+    assert values("tweets")[:5] == ["tweets", "1,234", "7", "(6", "to"]
+
+
+def test_parts_that_are_not_done_are_left_out_and_lines_fit() -> None:
+    assert lay_out_comparison({}, 5, 80) == ""
+    assert len(lines({"compare/diversity": FOUND["compare/diversity"]})) == 3
+    assert all(len(line) <= 60 for line in lines(FOUND, 60))
