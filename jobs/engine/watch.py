@@ -61,8 +61,8 @@ class Watch:
         self.heard = time.monotonic()
 
     def __enter__(self) -> "Watch":
-        # Two threads, since a question to a head that is gone may itself wait.
-        for work in (self._ask, self._look, self._wait_for_node):
+        # A thread each, since a question to a head that is gone may itself wait.
+        for work in (self._ask, self._look, self._look_at_node):
             threading.Thread(target=work, daemon=True).start()
         return self
 
@@ -95,12 +95,11 @@ class Watch:
             # The main thread waits for Ray itself, which waits for ever.
             _exit(self.why)
 
-    def _wait_for_node(self) -> None:
+    def _look_at_node(self) -> None:
         node = self.node()
-        if node is None:
-            return
-        node.wait()
-        if not self.over.is_set():
+        while node is not None and not self.over.wait(min(self.every, 0.25)):
+            if node.poll() is None:
+                continue
             _exit(f"the node process of Ray on this machine has ended (killed, or out of memory); {GOES_ON}")
 
 
