@@ -65,13 +65,13 @@ class Tokenizer:
 
     def _check_vocabulary(self, facts: ModelFacts) -> None:
         """Refuse what transformers makes up where a directory has no tokenizer: one of special tokens alone."""
-        if not set(self._own.get_vocab()) - set(self._own.all_special_tokens):
+        whole = self._own.get_vocab()  # some tokenizers make it anew each time
+        if not set(whole) - set(self._own.all_special_tokens):
             raise InputError(
                 f"--model {facts.name}: its tokenizer cannot be loaded (a vocabulary of special tokens alone); "
                 "put the tokenizer's files (tokenizer.json, or the vocabulary) beside config.json"
             )
         # Added tokens that a model has no rows for may never occur.
-        whole = self._own.get_vocab()
         highest = max((whole[token] for token in whole.keys() - self._own.get_added_vocab().keys()), default=0)
         if 0 < facts.vocabulary <= highest:
             raise InputError(
