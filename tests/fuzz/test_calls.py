@@ -51,9 +51,7 @@ VALUES: st.SearchStrategy[Any] = st.recursive(
     lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(st.sampled_from(ODD), inner, max_size=2)),
     max_leaves=4,
 )
-SETTINGS = settings(
-    max_examples=75, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+SETTINGS = settings(max_examples=75, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 def call(job: str, argv: list[str]) -> None:

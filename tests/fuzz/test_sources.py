@@ -25,9 +25,7 @@ ROWS = [
     {"text": f'Sentence {i} of it, "quoted", stands\nhere. And é {i % 7}!', "doc_id": f"d{i // 3}", "m": str(i % 2)}
     for i in range(24)
 ]
-SETTINGS = settings(
-    max_examples=30, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+SETTINGS = settings(max_examples=30, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture])
 # Where, by what share of the file, and what happens there.
 DAMAGE = st.tuples(
     st.floats(0, 1), st.sampled_from(["cut", "flip", "drop", "insert", "repeat"]), st.binary(min_size=1, max_size=6)

@@ -1,7 +1,7 @@
 import re
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from ops.errors import InputError
 from ops.penn import (
@@ -88,7 +88,6 @@ def test_walk_is_in_preorder():
     assert [node.label for node in walk(tree)] == ["A", "B", "C", "D"]
 
 
-@settings(deadline=None)
 @given(TREES)
 def test_what_is_written_is_read_back(tree):
     assert write(read(write(tree))) == write(tree)
@@ -125,7 +124,6 @@ def test_a_bracket_without_label_is_root():
     assert spelled(" ( (S (NN a)))\n") == "(ROOT (S (NN)))"
 
 
-@settings(deadline=None)
 @given(TREES)
 def test_both_forms_have_the_same_nodes(tree):
     def nodes(node):

@@ -2,7 +2,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ops.sampling import (
@@ -54,7 +54,6 @@ def test_size_of_the_pilot(sentences: int, at_most: int, expected: int) -> None:
     st.lists(st.sampled_from([0, 1, 5, 2**48, 2**48 + 1, 2**63, 2**64 - 1]) | st.integers(0, 2**64 - 1), min_size=1),
     st.data(),
 )
-@settings(deadline=None)
 def test_the_sample_is_the_first_by_priority_and_then_position(values: list[int], data: st.DataObject) -> None:
     size = data.draw(st.integers(1, len(values)))
     step = data.draw(st.integers(1, 5))

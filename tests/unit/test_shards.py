@@ -1,4 +1,4 @@
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ops.sampling import PILOT, draw
@@ -6,7 +6,6 @@ from ops.shards import Shards, spans
 
 
 @given(st.integers(1, 500), st.integers(1, 120))
-@settings(deadline=None)
 def test_shards_cover_every_id_once(sentences: int, size: int) -> None:
     shards = Shards(sentences, size)
     ids = [i for shard in range(len(shards)) for i in range(*shards.span(shard))]
@@ -17,7 +16,6 @@ def test_shards_cover_every_id_once(sentences: int, size: int) -> None:
 
 
 @given(st.integers(1, 300), st.integers(1, 50), st.integers(0, 300))
-@settings(deadline=None)
 def test_ids_are_split_by_shard(sentences: int, size: int, drawn: int) -> None:
     shards = Shards(sentences, size)
     ids = draw(sentences, drawn, 0, PILOT)

@@ -2,7 +2,7 @@ import unicodedata
 from itertools import pairwise
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ops.corpus.clean_text import collapse_symbols, normalize
@@ -25,7 +25,6 @@ def test_normalize(text: str, expected: str) -> None:
 
 
 @given(st.text())
-@settings(deadline=None)
 def test_normalize_is_idempotent_and_in_nfc(text: str) -> None:
     once = normalize(text)
     assert normalize(once) == once
@@ -44,7 +43,6 @@ def test_other_runs_stay() -> None:
 
 
 @given(st.text(st.sampled_from(SYMBOLS + 'a "~')))
-@settings(deadline=None)
 def test_no_run_of_a_symbol_is_left(text: str) -> None:
     collapsed = collapse_symbols(text)
     assert not any(a == b and a in SYMBOLS for a, b in pairwise(collapsed))

@@ -1,7 +1,7 @@
 import itertools
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ops.corpus.exact_duplicates import earlier_sentences, first_copies, hash_range
@@ -10,7 +10,6 @@ HALF = st.sampled_from([0, 1, 2, 2**63, 2**64 - 1])
 
 
 @given(st.lists(st.tuples(HALF, HALF), max_size=60))
-@settings(deadline=None)
 def test_first_places_and_copies_of_each_text(hashes: list[tuple[int, int]]) -> None:
     halves = np.array(hashes, np.uint64).reshape(-1, 2)
     first, copies = first_copies(halves[:, 0], halves[:, 1])
@@ -23,7 +22,6 @@ def test_first_places_and_copies_of_each_text(hashes: list[tuple[int, int]]) -> 
 
 
 @given(st.lists(st.tuples(HALF, HALF, st.integers(0, 1), st.integers(1, 9)), max_size=40))
-@settings(deadline=None)
 def test_a_document_goes_on_where_its_earlier_runs_ended(runs: list[tuple[int, int, int, int]]) -> None:
     columns = np.array([run[:2] for run in runs], np.uint64).reshape(-1, 2)
     source, sentences = (np.array([run[i] for run in runs], np.int64) for i in (2, 3))

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 from datasketch import MinHash
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ops.corpus.minhash import SHINGLE, MinHasher, band_hashes, banding, fold, short_signatures
@@ -48,7 +48,6 @@ def test_what_a_text_folds_to(text: str, expected: str) -> None:
 
 
 @given(st.lists(TEXT, max_size=6), st.integers(0, 3))
-@settings(deadline=None)
 def test_signatures_are_those_of_datasketch(texts: list[str], seed: int) -> None:
     signer = MinHasher(seed)
     found = signer(texts)
@@ -60,7 +59,6 @@ def test_signatures_are_those_of_datasketch(texts: list[str], seed: int) -> None
 
 
 @given(TEXT, st.integers(0, 9))
-@settings(deadline=None)
 def test_texts_that_fold_to_the_same_are_one(text: str, seed: int) -> None:
     if any(c.isalnum() for c in fold(text)):
         one, other = MinHasher(seed)([text, f"..{fold(text).upper()} !"])
@@ -107,7 +105,6 @@ def test_texts_of_one_shingle_agree_by_chance_alone() -> None:
 
 
 @given(SENTENCES, SENTENCES)
-@settings(deadline=None)
 def test_sentences_that_share_nothing_are_never_alike(one: str, other: str) -> None:
     signed = short_signatures(MinHasher(0)([one, other]))
     found = similarity(signed[:1], signed[1:])[0]

@@ -1,5 +1,5 @@
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ops.corpus.near_duplicates import (
@@ -20,7 +20,6 @@ def sorted_pairs(pairs: list[tuple[int, int]]) -> np.ndarray:
 
 
 @given(st.lists(st.lists(st.sampled_from([0, 1, 2**63, 2**64 - 1]), max_size=3, unique=True), max_size=25), st.data())
-@settings(deadline=None)
 def test_candidate_pairs_are_each_bucket_s_first_and_neighbours(texts: list[list[int]], data: st.DataObject) -> None:
     rows = [(bucket, 3 * text) for text, buckets in enumerate(texts) for bucket in buckets]
     rows = data.draw(st.permutations(rows))
@@ -41,7 +40,6 @@ def test_pairs_are_given_once_by_the_later(pairs: list[tuple[int, int]]) -> None
 
 
 @given(PAIRS)
-@settings(deadline=None)
 def test_each_is_dropped_for_the_first_kept_one_that_it_is_similar_to(pairs: list[tuple[int, int]]) -> None:
     found = representatives(15, sorted_pairs(pairs)).tolist()
     expected: list[int] = []
@@ -72,7 +70,6 @@ def test_a_pair_is_similar_from_the_threshold_on() -> None:
 
 
 @given(PAIRS, st.data())
-@settings(deadline=None)
 def test_the_dropped_go_and_what_is_kept_counts_for_them(pairs: list[tuple[int, int]], data: st.DataObject) -> None:
     first = representatives(15, sorted_pairs(pairs))
     copies = np.arange(1, 16) ** 2

@@ -2,7 +2,7 @@ import re
 
 import pytest
 import spacy
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ops.corpus.split_sentences import SentenceSplitter
@@ -59,7 +59,6 @@ WORDS = st.sampled_from(
 
 
 @given(st.lists(WORDS, max_size=30))
-@settings(deadline=None)
 def test_equals_spacy_on_the_whole_text(words: list[str]) -> None:
     text = " ".join(words)
     whole = "|".join(span.text_with_ws for span in PLAIN(text).sents)
@@ -68,7 +67,6 @@ def test_equals_spacy_on_the_whole_text(words: list[str]) -> None:
 
 
 @given(st.text(st.sampled_from('aB.!?" \n\t(\u3002\u00a0'), max_size=80))
-@settings(deadline=None)
 def test_no_character_is_lost(text: str) -> None:
     sentences = SPLITTER.split(text)
     assert "".join("".join(sentences).split()) == "".join(text.split())

@@ -1,5 +1,5 @@
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ops.english.labelling import best_labels, common_names, first_places
@@ -42,7 +42,6 @@ def test_places_of_one_phrase():
     assert first_places(depths).tolist() == [0, 1, 0, 3, 4, 4, 6, 7, 8, 9]
 
 
-@settings(deadline=None)
 @given(st.lists(st.integers(0, 5), max_size=30), st.integers(0, 2**32))
 def test_names_are_those_of_the_greatest_sums(depths, seed):
     owners = first_places(np.array(depths, np.int64))

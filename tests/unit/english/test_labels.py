@@ -2,7 +2,7 @@ import os
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ops.english.labels import bracketed, decode, encode
@@ -54,13 +54,11 @@ def test_a_depth_that_is_skipped_makes_no_phrase():
     assert write(tree) == "(ROOT (Y (X (A a) (B b)) (Z (C c))))"
 
 
-@settings(deadline=None)
 @given(TREES)
 def test_decoding_undoes_encoding(tree):
     assert write(again(tree)) == write(tree)
 
 
-@settings(deadline=None)
 @given(st.lists(st.integers(1, 30), max_size=30))
 def test_any_depths_give_a_tree_with_every_word(depths):
     words = [str(place) for place in range(len(depths) + 1)]
@@ -72,7 +70,6 @@ NAMES = st.sampled_from(["S", "NP+VP", "PP+NP+NP"])
 LABELLED = st.tuples(WORDS, st.sampled_from(["NN", "-LRB-", ""]), st.integers(1, 9), NAMES, NAMES | st.just(""))
 
 
-@settings(deadline=None)
 @given(st.lists(LABELLED, min_size=1, max_size=30))
 def test_brackets_without_a_tree_are_those_of_the_tree(labelled):
     words, tags, depths, phrases, unaries = (list(column) for column in zip(*labelled, strict=True))

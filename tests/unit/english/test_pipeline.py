@@ -65,7 +65,7 @@ def test_short_and_long_docs(nlp, words):
     check(doc)
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(text=st.text(max_size=40))
 def test_arbitrary_text(nlp, text):
     check(nlp(text.replace("-LRB-", "").replace("-RRB-", "")))

@@ -2,7 +2,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ops.english.viterbi import CHANGES, DEPTHS, LOWEST_CHANGE, best_depths, change_columns
@@ -32,7 +32,6 @@ def value(absolute, change, depths):
     return total
 
 
-@settings(deadline=None)
 @given(st.integers(0, 2**32), st.lists(st.integers(1, 4), min_size=1, max_size=4))
 def test_no_other_depths_score_higher(seed, lengths):
     absolute, change = scores(seed, sum(lengths))

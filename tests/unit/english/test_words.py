@@ -1,5 +1,5 @@
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ops.english.words import CHARACTERS, COLUMNS, FEATURES, FORMS, collect_inventory, normalised, shape, word_features
@@ -49,7 +49,6 @@ def test_collect_keeps_what_is_frequent_and_knows_nothing_else():
     assert inventory.sizes()["word"] == 2
 
 
-@settings(deadline=None)
 @given(st.lists(st.text(min_size=1)))
 def test_any_word_has_rows_inside_the_tables(words):
     inventory = collect_inventory(dict.fromkeys(words[::2], 1), dict.fromkeys(FEATURES, 1))

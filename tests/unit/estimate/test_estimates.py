@@ -7,7 +7,7 @@ from typing import cast
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ops.errors import InputError
@@ -37,13 +37,11 @@ class WordTokenizer:
 TOKENIZER = cast(Tokenizer, WordTokenizer())
 
 
-@settings(deadline=None)
 @given(st.integers(0, 300))
 def test_spread_names_every_number_once(count: int) -> None:
     assert sorted(spread(count)) == list(range(count))
 
 
-@settings(deadline=None)
 @given(st.integers(4, 300))
 def test_any_beginning_of_spread_is_spread(count: int) -> None:
     for taken in (4, count // 2, count):

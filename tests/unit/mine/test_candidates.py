@@ -3,7 +3,7 @@ from fractions import Fraction
 
 import numpy as np
 import pyarrow as pa
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ops.mine.candidates import (
@@ -55,7 +55,6 @@ def sets_of(number: list[int], rows: list[list[int]], baseline: list[bool], docu
 
 
 @given(PATTERNS, st.integers(0, 5))
-@settings(deadline=None)
 def test_keys_give_back_the_patterns(patterns: list[list[int]], cut: int) -> None:
     keys = to_keys(Sequences.from_lists(patterns))
     assert from_keys(keys).to_lists() == patterns

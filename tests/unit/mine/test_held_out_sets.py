@@ -26,7 +26,7 @@ def test_about_half_of_the_documents_train_by_the_seed_alone() -> None:
 
 
 @given(st.integers(1, 60), st.integers(0, 2**16), st.data())
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 def test_a_matched_set_has_the_winners_datasets_and_nearest_lengths(n: int, seed: int, data: st.DataObject) -> None:
     rng = np.random.default_rng(seed)
     dataset = rng.integers(0, 3, 200).astype(np.int32)

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ops.mine.sentence_sets import SentenceSets, spans_within, sums_of_sets
@@ -27,7 +27,6 @@ def unfolded(sets: SentenceSets) -> list[tuple[int, list[tuple[int, bool, int]]]
 
 
 @given(SETS, st.integers(1, 12), st.data())
-@settings(deadline=None)
 def test_parts_hold_what_the_whole_does(marks, sets, most, data):
     baseline, document = marks
     given_sets = [(5 * i, [(r, bool(baseline[r]), int(document[r])) for r in own]) for i, own in enumerate(sets)]

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ops.mine.baseline_counts import baseline_table, read_baselines
@@ -297,7 +297,6 @@ def test_no_candidate_gives_no_row(mined: Mined) -> None:
 
 
 @given(st.lists(st.integers(1, 12), max_size=12), st.integers(1, 10))
-@settings(deadline=None)
 def test_row_groups_hold_whole_neurons_and_as_many_as_fit(sizes: list[int], limit: int) -> None:
     of_row = np.repeat(np.arange(len(sizes)) * 2, sizes)
     found = list(row_groups(pa.table({"neuron": of_row}), of_row, limit))

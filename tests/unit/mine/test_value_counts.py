@@ -1,7 +1,7 @@
 from collections import Counter
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ops.mine.value_counts import count_in_sets, distinct_values, occurrences_of
@@ -10,7 +10,6 @@ from ops.patterns.sequences import Sequences
 LISTS = st.lists(st.lists(st.integers(0, 5), max_size=6), min_size=1, max_size=8)
 
 
-@settings(deadline=None)
 @given(LISTS, st.booleans(), st.data())
 def test_values_are_counted_in_each_set_as_by_hand(lists, every_sentence, data):
     places = st.lists(st.integers(0, len(lists) - 1), unique=True)
@@ -34,7 +33,6 @@ def test_values_are_counted_in_each_set_as_by_hand(lists, every_sentence, data):
         assert (found.n[number], found.marked_n[number]) == (n, marked_n)
 
 
-@settings(deadline=None)
 @given(LISTS)
 def test_each_value_once_and_where_it_is(lists):
     once = distinct_values(Sequences.from_lists(lists), 6)

@@ -5,7 +5,7 @@ from typing import Any, cast
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ops.model.batches import encode_batches, length_batches, pad
@@ -13,7 +13,6 @@ from ops.model.tokenizer import Tokenizer, Tokens
 
 
 @given(st.lists(st.integers(0, 600), max_size=80), st.integers(1, 1500))
-@settings(deadline=None)
 def test_every_row_once_within_the_budget_and_longest_first(lengths: list[int], budget: int) -> None:
     batches = [rows.tolist() for rows in length_batches(np.array(lengths, np.int32), budget)]
     flat = [row for rows in batches for row in rows]
@@ -24,7 +23,6 @@ def test_every_row_once_within_the_budget_and_longest_first(lengths: list[int], 
 
 
 @given(st.lists(st.integers(1, 30), max_size=80), st.integers(1, 200))
-@settings(deadline=None)
 def test_alike_is_of_one_length(lengths: list[int], budget: int) -> None:
     batches = [rows.tolist() for rows in length_batches(np.array(lengths, np.int32), budget, alike=True)]
     assert sorted(row for rows in batches for row in rows) == list(range(len(lengths)))
@@ -34,7 +32,6 @@ def test_alike_is_of_one_length(lengths: list[int], budget: int) -> None:
 
 
 @given(st.lists(st.integers(1, 60), min_size=1, max_size=9), st.integers(1, 400))
-@settings(deadline=None)
 def test_no_other_cut_costs_less(lengths: list[int], budget: int) -> None:
     ordered = sorted(lengths, reverse=True)
 

@@ -1,4 +1,4 @@
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ops.patterns import count_sequences
@@ -24,7 +24,6 @@ def contains(sentence: list[int], pattern: list[int], max_gap: int | None) -> bo
     return bool(ends)
 
 
-@settings(deadline=None)
 @given(SENTENCES, PATTERNS, GAPS, st.sampled_from([1, 3, 100]))
 def test_count_and_occurrences_are_those_of_brute_force(sentences, patterns, max_gap, chunk):
     wanted = [[i for i, row in enumerate(sentences) if contains(row, pattern, max_gap)] for pattern in patterns]

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ops.patterns import count_sequences, prefixspan_package
@@ -34,14 +34,12 @@ def brute_force(sentences, min_support, max_length, max_gap) -> dict[tuple[int, 
     return {pattern: count for pattern, count in support.items() if count >= min_support}
 
 
-@settings(deadline=None)
 @given(SENTENCES, st.integers(1, 4), st.integers(1, 5), st.integers(-1, 3))
 def test_patterns_and_supports_are_those_of_brute_force(sentences, min_support, max_length, max_gap):
     found = table(*mine(Sequences.from_lists(sentences), min_support, max_length, max_gap))
     assert found == brute_force(sentences, min_support, max_length, max_gap)
 
 
-@settings(deadline=None)
 @given(SENTENCES, st.integers(1, 3), st.integers(1, 5))
 def test_without_a_gap_limit_they_are_those_of_the_package(sentences, min_support, max_length):
     database = Sequences.from_lists(sentences)

@@ -2,7 +2,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ops.patterns import count_subtrees
@@ -78,7 +78,6 @@ def brute_force(trees, max_nodes):
     return support
 
 
-@settings(deadline=None)
 @given(FORESTS, st.integers(1, 3), st.integers(2, 5))
 def test_subtrees_and_supports_are_those_of_brute_force(trees, min_support, max_nodes):
     found, support = mine(forest_of(trees), min_support, max_nodes)
@@ -88,7 +87,6 @@ def test_subtrees_and_supports_are_those_of_brute_force(trees, min_support, max_
     assert rows == {pattern: count for pattern, count in wanted.items() if count >= min_support}
 
 
-@settings(deadline=None)
 @given(FORESTS, st.data(), st.sampled_from([1, 2, 100]))
 def test_counts_and_occurrences_are_those_of_brute_force(trees, data, chunk):
     per_tree = [brute_force([tree], 4) for tree in trees]

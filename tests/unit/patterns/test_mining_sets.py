@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ops.patterns import count_sequences, count_subtrees, mine_sequences, mine_subtrees, prefixspan_package
@@ -42,7 +42,6 @@ def of_set(found: Mined, number: int) -> tuple[list[list[int]], list[tuple[int, 
     return found.patterns.to_lists()[own], list(counts)
 
 
-@settings(deadline=None)
 @given(SENTENCES, st.integers(1, 4), st.integers(-1, 3), st.data())
 def test_sequences(sentences, max_length, max_gap, data):
     every = Sequences.from_lists(sentences)
@@ -61,7 +60,6 @@ def test_sequences(sentences, max_length, max_gap, data):
             assert ours == theirs
 
 
-@settings(deadline=None)
 @given(st.lists(st.sampled_from(TREES), min_size=1, max_size=8), st.integers(2, 5), st.data())
 def test_subtrees(texts, max_nodes, data):
     forest, labels = read_forest(texts)

@@ -1,14 +1,13 @@
 from itertools import combinations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ops.patterns.prefixspan_package import mine
 from ops.patterns.sequences import Sequences
 
 
-@settings(deadline=None)
 @given(st.lists(st.lists(st.integers(0, 3), max_size=6), max_size=6), st.integers(1, 3), st.integers(1, 4))
 def test_it_finds_every_frequent_subsequence_once_in_order(sentences, min_support, max_length):
     support: dict[tuple[int, ...], int] = {}

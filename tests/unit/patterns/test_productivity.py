@@ -1,7 +1,7 @@
 import math
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ops.patterns.productivity import productive_sequences, productive_subtrees
@@ -32,7 +32,6 @@ def is_kept(pattern, shorter, lifts, ratio):
     return not any(lifts[pattern] < ratio * lifts[other] for other in shorter if other in lifts)
 
 
-@settings(deadline=None)
 @given(st.dictionaries(PATTERN, LIFT, max_size=15), RATIO)
 def test_sequences_are_compared_with_those_one_item_shorter(lifts, ratio):
     patterns = list(lifts)
@@ -49,7 +48,6 @@ def one_node_less(subtree):
         yield tuple((depth - 1, label) for depth, label in subtree[1:])
 
 
-@settings(deadline=None)
 @given(st.dictionaries(SUBTREE, LIFT, max_size=15), RATIO)
 def test_subtrees_are_compared_with_those_one_node_shorter(lifts, ratio):
     subtrees = list(lifts)
@@ -71,7 +69,6 @@ def test_without_a_ratio_or_a_baseline_nothing_is_left_out(lifts):
     assert productive_sequences(Sequences.from_lists([]), []).size == 0
 
 
-@settings(deadline=None)
 @given(st.lists(st.dictionaries(PATTERN, LIFT, max_size=10), max_size=4), RATIO)
 def test_sets_are_compared_within_themselves(sets, ratio):
     distinct = sorted({pattern for own in sets for pattern in own})

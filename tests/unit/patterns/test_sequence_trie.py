@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ops.patterns.sequence_trie import SequenceTrie
@@ -15,7 +15,6 @@ def test_a_pattern_without_items_is_refused(patterns):
         SequenceTrie.build(Sequences.from_lists(patterns))
 
 
-@settings(deadline=None)
 @given(PATTERNS)
 def test_the_trie_has_each_pattern(patterns):
     trie = SequenceTrie.build(Sequences.from_lists(patterns))
@@ -34,7 +33,6 @@ def test_the_trie_has_each_pattern(patterns):
     assert np.all(np.diff(trie.first_child) >= 0)
 
 
-@settings(deadline=None)
 @given(PATTERNS, st.lists(st.lists(st.integers(0, 8), max_size=5), max_size=12))
 def test_a_pattern_is_found_where_the_trie_has_it(patterns, asked):
     trie = SequenceTrie.build(Sequences.from_lists(patterns))

@@ -1,5 +1,5 @@
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ops.patterns.subtree_patterns import Subtrees
@@ -14,7 +14,6 @@ def subtrees(draw):
     return [(depth, draw(st.integers(0, 3))) for depth in depths]
 
 
-@settings(deadline=None)
 @given(st.lists(subtrees(), max_size=6))
 def test_every_form_leads_back(rows):
     found = Subtrees.from_lists(rows)

@@ -2,7 +2,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ops.reducers.token_moments import TokenMoments, TokenSums
@@ -32,7 +32,6 @@ def check(found: TokenMoments, ids: np.ndarray, values: np.ndarray) -> None:
 
 
 @given(st.integers(0, 200), st.integers(1, 60), st.lists(st.integers(0, 60), max_size=4))
-@settings(deadline=None)
 def test_any_split_into_batches_and_groups_is_brute_force(seed: int, tokens: int, cuts: list[int]) -> None:
     ids, values = draw(seed, tokens)
     places = tuple(sorted(min(c, tokens) for c in cuts))

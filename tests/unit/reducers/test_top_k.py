@@ -47,7 +47,7 @@ def corpora(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray, int, int | None, n
 
 
 @given(corpora(), st.integers(1, 6))
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 def test_any_split_order_and_replay_gives_what_sorting_gives(
     corpus: tuple[np.ndarray, np.ndarray, int, int | None, np.random.Generator], parts: int
 ) -> None:
@@ -66,7 +66,7 @@ def test_any_split_order_and_replay_gives_what_sorting_gives(
 
 
 @given(corpora())
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 def test_merge_is_associative_commutative_and_idempotent(
     corpus: tuple[np.ndarray, np.ndarray, int, int | None, np.random.Generator],
 ) -> None:
@@ -132,7 +132,7 @@ def test_wrong_input_is_refused() -> None:
 
 
 @given(corpora(), st.floats(-1, 1))
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 def test_a_bound_that_k_sentences_reach_costs_no_winner(
     corpus: tuple[np.ndarray, np.ndarray, int, int | None, np.random.Generator], looser: float
 ) -> None:
@@ -165,14 +165,12 @@ def keys_of(pairs: list[tuple[float, int]]) -> torch.Tensor:
 
 
 @given(PAIRS)
-@settings(deadline=None)
 def test_descending_keys_are_activation_then_lower_id(pairs: list[tuple[float, int]]) -> None:
     by_key = sorted(zip(keys_of(pairs).tolist(), pairs, strict=True), key=lambda p: -p[0])
     assert [p for _, p in by_key] == sorted(pairs, key=lambda p: (-p[0], p[1]))
 
 
 @given(PAIRS)
-@settings(deadline=None)
 def test_keys_give_back_what_they_were_made_of(pairs: list[tuple[float, int]]) -> None:
     values, ids = decode_keys(keys_of(pairs))
     assert list(zip(values.tolist(), ids.tolist(), strict=True)) == pairs

@@ -52,7 +52,7 @@ def check(store: SentenceStore, expected: list[Sentence]) -> None:
 
 
 @given(st.lists(st.lists(sentences(), max_size=4), min_size=1, max_size=3))
-@settings(deadline=None, max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_a_round_trip(tmp_path_factory: pytest.TempPathFactory, shards: list[list[Sentence]]) -> None:
     with pytest.MonkeyPatch.context() as patch:
         store = open_corpus(tmp_path_factory.mktemp("s"), patch, *shards)

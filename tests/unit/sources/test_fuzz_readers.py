@@ -58,7 +58,7 @@ BITS = st.sampled_from(
     ]
 )
 CONTENT = st.one_of(st.binary(max_size=200), st.lists(BITS, max_size=40).map(b"".join))
-SETTINGS = settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+SETTINGS = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 def _check(reader: Reader, path: Path) -> list[Row | Broken]:

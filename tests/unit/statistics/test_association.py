@@ -2,7 +2,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy.stats import chi2_contingency
 
@@ -18,7 +18,6 @@ TABLES = st.tuples(st.integers(1, 20_000), st.integers(1, 80_000_000)).flatmap(
 )
 
 
-@settings(deadline=None)
 @given(TABLES)
 def test_g2_is_the_log_likelihood_ratio_of_scipy(table):
     a, n1, c, n2 = table
@@ -47,7 +46,6 @@ def test_the_measures_by_hand():
     assert all(column.dtype == np.float64 for column in vars(found).values())
 
 
-@settings(deadline=None)
 @given(TABLES)
 def test_the_bound_lies_below_the_lift_and_nothing_is_infinite(table):
     found = measures(*table)

@@ -2,7 +2,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import roc_auc_score
 
@@ -11,7 +11,6 @@ from ops.statistics.auc import area
 SCORES = st.lists(st.integers(-3, 3), min_size=1, max_size=30)
 
 
-@settings(deadline=None)
 @given(SCORES, SCORES)
 def test_the_area_is_scikit_learns_with_ties(winners, others):
     truth = [1] * len(winners) + [0] * len(others)

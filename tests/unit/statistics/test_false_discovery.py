@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import chi2, false_discovery_control
 
@@ -16,7 +16,6 @@ def test_p_is_the_upper_tail_of_chi_square_for_either_sign():
     assert p_values(-g2).tolist() == p_values(g2).tolist()
 
 
-@settings(deadline=None)
 @given(st.lists(st.tuples(P, st.integers(0, 3)), max_size=30))
 def test_q_is_benjamini_and_hochberg_within_each_group(rows):
     p, groups = np.array([row[0] for row in rows]), np.array([row[1] for row in rows], dtype=int)

@@ -1,6 +1,6 @@
 from random import Random
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ops.english.training.augment import addressed, joined, recased, vary, without_stop
@@ -39,7 +39,6 @@ def test_case_changes_words_alone():
     assert found.tags == small.sentences()[0].tags
 
 
-@settings(deadline=None)
 @given(st.lists(TREES, min_size=1, max_size=4), st.integers(0, 1000))
 def test_words_tags_and_leaves_stay_side_by_side(trees, seed):
     sentences = [sentence_of_tree(tree) for tree in trees]

@@ -1,5 +1,5 @@
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from ops.english.training.bracketing import Agreement, agreement
 from ops.errors import InputError
@@ -65,7 +65,6 @@ def test_precision_recall_and_f1():
     assert Agreement().f1 == 100
 
 
-@settings(deadline=None)
 @given(TREES)
 def test_a_tree_agrees_with_itself_and_not_with_a_flat_one(tree):
     itself = agreement(tree, tree)

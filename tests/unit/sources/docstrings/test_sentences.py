@@ -1,5 +1,5 @@
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ops.sources.docstrings.sentences import is_prose, prose_sentences
@@ -49,7 +49,6 @@ def test_sentences_are_judged_one_by_one() -> None:
 
 
 @given(st.text(st.sampled_from("aT. \"'()[]:!?-e.g"), max_size=60))
-@settings(deadline=None)
 def test_sentences_are_parts_of_the_paragraph(paragraph: str) -> None:
     for sentence in prose_sentences(paragraph):
         assert sentence in paragraph
