@@ -39,8 +39,8 @@ def fan_out(
         make: makes a worker from `args`, once in each process, at its first item.
         name: what Ray shows of the whole.
         name_item: names an item, for the message about one that ends its worker again and again.
-        workers: most workers; None for as many as a cluster brings up. A single item is done in this process, on one
-            machine.
+        workers: most workers; None for as many as a cluster brings up. On one machine a single item, and all work of a
+            single worker, is done in this process.
         cpus, gpus: what each worker holds; with GPUs nothing else.
         prepare: run on cores of its own before the worker gets the item (with GPUs: reading and tokenizing);
             without it the worker is called with None and does that itself.
@@ -49,20 +49,20 @@ def fan_out(
     """
     if not items:
         return
-    if here or (len(items) == 1 and not gpus and not on_cluster()):
-        # One item on this machine gains nothing from another process but its start.
+    most = min(workers or len(items), len(items))
+    if here or (most == 1 and not gpus and not on_cluster()):
+        # One worker on this machine gains nothing from another process but its start.
         worker = make(**args)
 
         def work(item: Item) -> Item:
             return worker(item, prepare(item) if prepare else None)
 
-        if len(items) == 1 or workers == 1:
+        if most == 1:
             yield from map(work, items)
             return
-        with ThreadPoolExecutor(min(workers or len(items), os.cpu_count() or 1)) as threads:
+        with ThreadPoolExecutor(min(most, os.cpu_count() or 1)) as threads:
             yield from threads.map(work, items)
         return
-    most = min(workers or len(items), len(items))
     connect(math.ceil(most * cpus))
     from ray.data import ActorPoolStrategy
 

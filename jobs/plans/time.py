@@ -22,7 +22,8 @@ def spread_seconds(record: DryRun, items: int, workers: int | None, worker_s: fl
     """
     if not items:
         return 0.0
-    if items == 1 and not on_cluster():
+    if min(workers or items, items) == 1 and not on_cluster():
+        # It stays in the driver's process.
         return worker_s
     start = FIRST_START_S if record.first_spread() else NEXT_START_S
     rounds = math.ceil(items / min(workers or 1, items))

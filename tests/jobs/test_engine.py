@@ -38,7 +38,7 @@ def test_every_item_once(shared_ray: None) -> None:
 
 
 def test_reading_apart_from_the_work(shared_ray: None) -> None:
-    found = list(fan_out([{"n": n} for n in range(4)], Square, {}, name="test", workers=1, cpus=0.5, prepare=tripled))
+    found = list(fan_out([{"n": n} for n in range(4)], Square, {}, name="test", workers=2, cpus=0.5, prepare=tripled))
     assert {f["n"]: f["prepared"] for f in found} == {0: 0, 1: 3, 2: 6, 3: 9}
 
 
@@ -57,7 +57,7 @@ def test_work_on_gpus_is_planned_with_and_without_reading_ahead(
 
 def test_wrong_input_reaches_the_driver_as_such(shared_ray: None) -> None:
     with pytest.raises(InputError, match="item 2 is wrong"):
-        list(fan_out([{"n": n} for n in range(4)], Square, {"refused": 2}, name="test", workers=1, cpus=0.5))
+        list(fan_out([{"n": n} for n in range(4)], Square, {"refused": 2}, name="test", workers=2, cpus=0.5))
 
 
 class Mortal:
@@ -99,7 +99,7 @@ def test_work_that_kills_every_worker_is_given_up(shared_ray: None, tmp_path: Pa
 def test_what_a_worker_raises_is_raised(shared_ray: None, tmp_path: Path) -> None:
     args = {"folder": str(tmp_path), "deaths": 0, "raises": 1}
     with pytest.raises(ArithmeticError, match="item 1 broke"):
-        list(fan_out([{"n": n} for n in range(4)], Mortal, args, name="test", workers=1, cpus=0.5))
+        list(fan_out([{"n": n} for n in range(4)], Mortal, args, name="test", workers=2, cpus=0.5))
 
 
 def test_one_item_is_done_in_this_process() -> None:
@@ -107,6 +107,11 @@ def test_one_item_is_done_in_this_process() -> None:
     assert list(fan_out([], Square, {}, name="test", workers=4)) == []
     found = list(fan_out([{"n": n} for n in range(3)], Square, {}, name="test", workers=4, here=True))
     assert [(f["square"], f["pid"]) for f in found] == [(n * n, os.getpid()) for n in range(3)]
+
+
+def test_all_work_of_one_worker_is_done_in_this_process() -> None:
+    found = list(fan_out([{"n": n} for n in range(3)], Square, {}, name="test", workers=1, prepare=tripled))
+    assert [(f["square"], f["prepared"], f["pid"]) for f in found] == [(n * n, 3 * n, os.getpid()) for n in range(3)]
 
 
 def test_a_submitted_job_needs_a_full_path(monkeypatch: pytest.MonkeyPatch) -> None:
