@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ops.show.text import number, shorten
+from ops.show.text import number, shorten, wrap
 
 Rows = list[dict[str, Any]]
 
@@ -32,14 +32,20 @@ def lay_out_comparison(found: dict[str, Rows], rows: int, width: int) -> str:
         ("compare/shift_layers", _shift),
     )
     blocks = [lay_out(found, rows) for table, lay_out in parts if table in found]
-    return "\n\n".join("\n".join(shorten(line, width) for line in block) for block in blocks)
+    return "\n\n".join("\n".join(_fit(line, width) for line in block) for block in blocks)
+
+
+def _fit(line: str, width: int) -> str:
+    # What is set in columns is cut, words go on in the next line.
+    return shorten(line, width) if line.startswith("  ") else wrap(line, width)
 
 
 def _dimensions(found: dict[str, Rows], rows: int) -> list[str]:
     table = found["compare/rotated"]
     lines = [
-        "Units of one number in two layers: mean correlation, beside axes of rotated bases (a control: no units)",
-        f"  {'property':<32}{'neighbouring layers':>22}{'rotated':>9}{'first and last':>17}{'rotated':>9}",
+        "Units of one number in two layers, neighbours or the first and the last: mean correlation, beside axes of "
+        "rotated bases (a control: no units)",
+        f"  {'property':<30}{'neighbours':>11}{'rotated':>9}{'first, last':>13}{'rotated':>9}",
     ]
     last = max((row["layer_b"] for row in table), default=1)
     beyond = sum(row["correlation"] > row["rotated_high"] for row in table)
@@ -48,8 +54,8 @@ def _dimensions(found: dict[str, Rows], rows: int) -> list[str]:
         near = [row for row in own if row["layer_b"] - row["layer_a"] == 1]
         far = [row for row in own if (row["layer_a"], row["layer_b"]) == (1, last)]
         cells = [_mean(some, column) for some in (near, far) for column in ("correlation", "rotated_mean")]
-        widths = (22, 9, 17, 9)
-        lines.append(f"  {name:<32}" + "".join(number(c, w, 2) for c, w in zip(cells, widths, strict=True)))
+        widths = (11, 9, 13, 9)
+        lines.append(f"  {name:<30}" + "".join(number(c, w, 2) for c, w in zip(cells, widths, strict=True)))
     lines.append(
         f"  Of {len(table):,} properties and pairs units agree more than in every rotated basis in {beyond:,}."
     )
@@ -74,8 +80,10 @@ def _neighbours(found: dict[str, Rows], rows: int) -> list[str]:
 
 
 def _groups(found: dict[str, Rows], rows: int) -> list[str]:
-    lines = ["Groups by k-means, mean over layers: distinct (silhouette) and stable (adjusted Rand index), beside"]
-    lines.append("activations shuffled over the sentences, of which each neuron's own mean and spread are left")
+    lines = [
+        "Groups by k-means, mean over layers: distinct (silhouette) and stable (adjusted Rand index), beside "
+        "activations shuffled over the sentences, of which each neuron's own mean and spread are left"
+    ]
     lines.append(f"  {'groups of':<14}{'groups':>7}{'silhouette':>12}{'shuffled':>10}{'agreement':>11}{'shuffled':>10}")
     table = [row for row in found["compare/group_quality"] if row["layer"]]
     columns = ("silhouette", "silhouette_of_shuffled", "rand_index", "rand_index_of_shuffled")
@@ -111,13 +119,13 @@ def _diversity(found: dict[str, Rows], rows: int) -> list[str]:
 
 def _shift(found: dict[str, Rows], rows: int) -> list[str]:
     lines = ["The other model: mean distance of a sentence's vectors (95 % interval)"]
-    lines.append(f"  {'text set':<20}{'sentences':>10}  {'Manhattan':<28}{'Euclidean':<28}")
+    lines.append(f"  {'text set':<20}{'sentences':>10}  {'Manhattan':<23}Euclidean")
     whole = [row for row in found["compare/shift_layers"] if not row["layer"]]
     for row in sorted(whole, key=lambda row: -row["manhattan"])[: max(rows, 10)]:
         cells = [
             f"{row[d]:.4g} ({row[f'{d}_low']:.4g} to {row[f'{d}_high']:.4g})" for d in ("manhattan", "euclidean")
         ]  # fmt: skip
-        lines.append(f"  {row['text_set']:<20}{row['n']:>10,}  {cells[0]:<28}{cells[1]:<28}")
+        lines.append(f"  {row['text_set']:<20}{row['n']:>10,}  {cells[0]:<23}{cells[1]}")
     neurons = found.get("compare/shift_neurons", [])
     if neurons:
         lines.append("  moved most: " + ", ".join(f"{r['layer']}:{r['unit']} {r['shift']:.3g}" for r in neurons[:rows]))

@@ -184,10 +184,10 @@ def test_a_run_against_itself(compare_run: tuple[Path, Path], tmp_path: Path) ->
     assert all(row["jaccard"] == 1 and row["rank_correlation"] == pytest.approx(1) for row in neurons)
 
 
-def test_a_part_that_is_done_again_has_the_same_rows(compare_run: tuple[Path, Path], tmp_path: Path) -> None:
+def test_parts_done_again_by_two_workers_have_the_same_rows(compare_run: tuple[Path, Path], tmp_path: Path) -> None:
     out = tmp_path / "run"
     shutil.copytree(compare_run[0], out)
-    compare.run(config(out, part=("neighbours", "diversity"), redo=True, workers=1))
+    compare.run(config(out, part=("neighbours", "diversity"), redo=True, workers=2))
     for name in ("compare/neighbours", "compare/nearest", "compare/diversity"):
         assert pq.read_table(out / name).equals(pq.read_table(compare_run[0] / name)), name
 
@@ -203,12 +203,16 @@ def test_figures_of_other_units_are_drawn_again(compare_run: tuple[Path, Path], 
     assert Run(str(out)).require("compare/groups")["config"]["figure_layer"] == 1
 
 
-def test_what_was_found_is_printed_with_its_nulls(
-    compare_run: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
+def test_what_was_found_is_printed_with_its_nulls_on_a_narrow_terminal(
+    compare_run: tuple[Path, Path], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     out, _ = compare_run
+    monkeypatch.setenv("COLUMNS", "80")
     show.run(ShowConfig.model_validate({"out": str(out), "compare": True}))
     said = capsys.readouterr().out
+    assert "..." not in said
+    assert max(map(len, said.splitlines())) <= 80
+    said = " ".join(said.split())
     for words in ("rotated", "permuted units", "random winners", "shuffled", "uniform sentences", "95 % interval"):
         assert words in said, words
     assert "docs" in said
