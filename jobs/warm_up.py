@@ -35,10 +35,11 @@ def main() -> int:
 
 
 def run_all(folder: Path) -> None:
-    """Run the main job in a folder, on one worker, so that it stays in this process."""
+    """Run the main job and what else is compiled in a folder, on one worker, so that it stays in this process."""
     from transformers import BertConfig
 
-    from jobs import run
+    from jobs import compare, meaning, run
+    from jobs.stage.compare_config import CompareConfig
     from ops.model.random_model import save_random
 
     save_random(folder / "model", BertConfig(**MODEL))
@@ -52,6 +53,8 @@ def run_all(folder: Path) -> None:
         "model": str(folder / "model"),
     }
     run.run(run.RunConfig(out=str(folder / "run"), corpus=(str(folder / "texts.jsonl"),), **options))
+    compare.run(CompareConfig(out=str(folder / "run"), part=("neighbours",), workers=1))
+    meaning.run(meaning.MeaningConfig(out=str(folder / "run"), parts="counts", workers=1))
 
 
 def write_texts(path: Path) -> None:
