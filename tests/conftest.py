@@ -1,5 +1,8 @@
 """What the tests share: a Ray that is started once, tiny models, and the extra data where it is named."""
 
+import contextlib
+import importlib
+import io
 import os
 import subprocess
 import sys
@@ -126,6 +129,23 @@ def command() -> Callable[..., subprocess.CompletedProcess[str]]:
             timeout=timeout,
             check=False,
         )
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def call() -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Do what `command` does in this process, which has imported what a job imports: a tenth of the time."""
+
+    def run(job: str, *args: object) -> subprocess.CompletedProcess[str]:
+        from jobs.stage.command_line import main
+
+        module = importlib.import_module(f"jobs.{job}")
+        config = getattr(module, f"{job.capitalize()}Config")
+        said, told = io.StringIO(), io.StringIO()
+        with contextlib.redirect_stdout(said), contextlib.redirect_stderr(told):
+            status = main(config, job, "", module.run, [str(arg) for arg in args])
+        return subprocess.CompletedProcess([job], status, said.getvalue(), told.getvalue())
 
     return run
 

@@ -143,7 +143,7 @@ def positions_run(
 
 def compare_config(out: Path, **options: Any) -> CompareConfig:
     small = {"permutations": 50, "rotations": 3, "nearest": 2, "group_count": 4, "group_range": (2, 4)}
-    small |= {"diversity_clusters": (1, 4), "resamples": 50, "split": "none", "figure_units": "2:9", "workers": 2}
+    small |= {"diversity_clusters": (1, 4), "resamples": 50, "split": "none", "figure_units": "2:9", "workers": 1}
     return CompareConfig.model_validate({"out": str(out), **small, **options})
 
 

@@ -141,12 +141,12 @@ def test_static_first_and_the_corpus_later_by_groups_of_shards(
     shared_ray: None, tmp_path: Path, model: Path, source: Path, whole: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "run"
-    psi.run(PsiConfig(out=str(out), model=str(model), clusters=12, cluster_seeds=2))
+    psi.run(PsiConfig(out=str(out), model=str(model), clusters=12, cluster_seeds=2, workers=1))
     assert "there is no corpus/ and no --corpus" in capsys.readouterr().err
     assert not (out / "psi/contextual").exists()
     assert not (out / "psi/figures/static_contextual.svg").exists()
     times = {p: p.stat().st_mtime_ns for p in out.rglob("psi/**/*.parquet")}
-    psi.run(PsiConfig.model_validate(options(out, model, corpus=(str(source),), group_size=4)))
+    psi.run(PsiConfig.model_validate(options(out, model, corpus=(str(source),), group_size=4, workers=1)))
     assert "psi: done before, 30,522 tokens" in capsys.readouterr().err
     assert {p: p.stat().st_mtime_ns for p in times} == times
     ours, theirs = (read(run, "psi/contextual") for run in (out, whole))
@@ -219,18 +219,18 @@ def test_wrong_calls(tmp_path: Path, make_model: Callable[..., Path], model: Pat
     refused("is an albert, whose attention modules are not known", model=str(make_model(albert)))
 
 
-def test_show(command: Command, whole: Path, source: Path, tmp_path: Path) -> None:
-    shown = command("show", "--out", whole, "--psi", "2:1", "--rows", "3")
+def test_show(call: Command, whole: Path, source: Path, tmp_path: Path) -> None:
+    shown = call("show", "--out", whole, "--psi", "2:1", "--rows", "3")
     assert shown.returncode == 0, shown.stderr
     assert "Head 1 of layer 2 (L1-H1 where layers count from 0" in shown.stdout
     assert "tokens over the corpus" in shown.stdout
     first = duckdb.sql(f"select psi_qkv from '{whole}/psi/clusters/*.parquet' where layer=2 and head=1 and rank=1")
     assert f"{first.fetchall()[0][0]:.2f}" in shown.stdout
     for which, named in (("3:0", "layers run from 1 to 2"), ("1:2", "heads from 0 to 1"), ("four", "LAYER:HEAD")):
-        wrong = command("show", "--out", whole, "--psi", which)
+        wrong = call("show", "--out", whole, "--psi", which)
         assert (wrong.returncode, "Traceback" in wrong.stderr) == (2, False)
         assert named in wrong.stderr.splitlines()[-1]
-    command("ingest", "--out", tmp_path / "bare", "--corpus", source)
-    missing = command("show", "--out", tmp_path / "bare", "--psi", "1:0")
+    call("ingest", "--out", tmp_path / "bare", "--corpus", source)
+    missing = call("show", "--out", tmp_path / "bare", "--psi", "1:0")
     assert missing.returncode == 2
     assert "psi/vocabulary/ is missing; run python -m jobs.psi" in missing.stderr.splitlines()[-1]

@@ -25,9 +25,9 @@ EVERY = ("corpus", "rejects", "topk", "neurons", "activations", "sentences", "pa
 
 
 def rescore(run: tuple[Path, Path], out: Path, **options: object) -> Path:
-    """Score the run's corpus anew in `out`, in this process where one shard is enough."""
+    """Score the run's corpus anew in `out`, in this process."""
     shutil.copytree(run[0], out)
-    given = {"out": str(out), "model": str(run[1]), "k": K, "activation_sample": 50, "workers": 2, "redo": True}
+    given = {"out": str(out), "model": str(run[1]), "k": K, "activation_sample": 50, "workers": 1, "redo": True}
     topk.run(TopkConfig.model_validate({**given, **options}))
     return out
 
@@ -90,7 +90,7 @@ def test_where_padding_leaks_each_sentence_is_scored_as_if_alone(
 
     size = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 20}
     model = make_model(ConvBertConfig(**size, embedding_size=16, head_ratio=1, max_position_embeddings=40))
-    out = rescore((one_shard[0], model), tmp_path / "leaks", activation_sample=400, workers=1)
+    out = rescore((one_shard[0], model), tmp_path / "leaks", activation_sample=400)
     assert "padding changes what a convbert computes: batches of equal length" in capfd.readouterr().err
     network, tokenizer = AutoModel.from_pretrained(model).eval(), AutoTokenizer.from_pretrained(model)
     table, texts = pq.read_table(out / "activations"), pq.read_table(out / "corpus")["text"].to_pylist()
@@ -114,7 +114,7 @@ def test_sites_and_pools_are_those_of_each_sentence_alone(
 ) -> None:
     from transformers import AutoModel, AutoTokenizer
 
-    options = {"site": site, "pool": pool, "special_tokens": special, "activation_sample": 400, "workers": 1}
+    options = {"site": site, "pool": pool, "special_tokens": special, "activation_sample": 400}
     out = rescore(one_shard, tmp_path / "e", **options)
     model, tokenizer = AutoModel.from_pretrained(one_shard[1]).eval(), AutoTokenizer.from_pretrained(one_shard[1])
     found: list[torch.Tensor] = []
@@ -147,7 +147,7 @@ def test_a_sentence_without_a_finite_activation_is_named(
         model.embeddings.word_embeddings.weight[STRING] = float("nan")
 
     model = make_model(small_bert, change=poison)
-    options = config(tmp_path / "f", source, model=str(model))
+    options = config(tmp_path / "f", source, model=str(model), workers=1)
     run_job.run(options)
     corpus = pq.read_table(tmp_path / "f" / "corpus").to_pydict()
     tokenizer = AutoTokenizer.from_pretrained(model)
@@ -172,7 +172,7 @@ def test_a_model_that_scores_nothing_says_so(
         model.embeddings.LayerNorm.weight.fill_(float("nan"))
 
     with pytest.raises(InputError, match="no finite activation"):
-        run_job.run(config(tmp_path / "g", source, model=str(make_model(small_bert, change=poison))))
+        run_job.run(config(tmp_path / "g", source, model=str(make_model(small_bert, change=poison)), workers=1))
 
 
 def test_a_decoder(source: Path, shared_ray: None, make_model: Make, tmp_path: Path) -> None:
@@ -182,7 +182,14 @@ def test_a_decoder(source: Path, shared_ray: None, make_model: Make, tmp_path: P
         vocab_size=30522, n_embd=12, n_layer=2, n_head=2, n_positions=40, bos_token_id=101, eos_token_id=102
     )
     model = make_model(settings)
-    given = {"out": str(tmp_path / "h"), "corpus": (str(source),), "split": "none", "model": str(model), "k": 7}
+    given = {
+        "out": str(tmp_path / "h"),
+        "corpus": (str(source),),
+        "split": "none",
+        "model": str(model),
+        "k": 7,
+        "workers": 1,
+    }
     with pytest.raises(InputError, match="decoder"):
         topk.run(TopkConfig.model_validate({**given, "pool": "cls"}))
     topk.run(TopkConfig.model_validate({**given, "pool": "last", "activation_sample": 400}))
