@@ -53,8 +53,9 @@ def run_all(folder: Path) -> None:
         "model": str(folder / "model"),
     }
     run.run(run.RunConfig(out=str(folder / "run"), corpus=(str(folder / "texts.jsonl"),), **options))
-    compare.run(CompareConfig(out=str(folder / "run"), part=("neighbours",), workers=1))
-    meaning.run(meaning.MeaningConfig(out=str(folder / "run"), parts="counts", workers=1))
+    same: dict[str, Any] = {"out": str(folder / "run"), "workers": 1}
+    compare.run(CompareConfig.model_validate({**same, "part": ("neighbours",)}))
+    meaning.run(meaning.MeaningConfig.model_validate({**same, "parts": "counts"}))
 
 
 def write_texts(path: Path) -> None:

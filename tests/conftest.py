@@ -26,14 +26,17 @@ settings.register_profile("any machine", deadline=None)
 settings.load_profile("any machine")
 
 
-# Files whose tests start no Ray; all others of tests/jobs are done one after another, on one small Ray: a second one
-# beside it would leave neither of them a core.
+# Files whose tests start no Ray, or one of their own; all others of tests/jobs are done one after another, on one
+# small Ray: a third one beside these would leave none of them a core.
 APART = (
     "test_config",
     "test_deploy",
+    "test_full_disk",
     "test_pool_size",
     "test_record",
+    "test_submit",
     "test_train_english",
+    "test_warm_up",
     "test_wrong_calls",
 )
 

@@ -4,33 +4,26 @@ Faults are put into the production engine from outside: by signals, or by a site
 run and of all its workers that changes what the system calls answer.
 """
 
-import errno
 import json
 import os
 import shutil
 import signal
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from bench.memory import descendants
-from jobs import topk
 from jobs.engine.item import Item, Worker
 from jobs.stage import step
 from jobs.stage.layout import shard_file
-from jobs.topk import TopkConfig
-from ops.errors import DiskFullError, disk_full
 from tests.conftest import ROOT
+from tests.jobs.scoring import SHARDS, assert_same, options, score
 
-SHARDS, SIZE = 12, 30
-TABLES = ("corpus", "rejects", "topk", "neurons", "activations", "unscored")
 Scored = tuple[Path, Path, Path]
 
 # Counts commits of shards' files over all processes of a run; the fault comes once, at the one that FAULT_AT names.
@@ -56,16 +49,6 @@ os.replace = replace
 """
 
 
-def options(out: Path, source: Path, model: Path, **more: object) -> dict[str, object]:
-    given = {"out": str(out), "corpus": [str(source)], "split": "none", "model": str(model), "k": 25, "workers": 2}
-    return {**given, "shard_size": SIZE, "activation_sample": 40, **more}
-
-
-def score(out: Path, source: Path, model: Path, **more: object) -> Path:
-    topk.run(TopkConfig.model_validate(options(out, source, model, **more)))
-    return out
-
-
 @pytest.fixture(scope="module")
 def scored(
     shared_ray: None,
@@ -77,11 +60,6 @@ def scored(
     """A run without any fault, its partial files kept; its source and model."""
     model = make_model(small_bert)
     return score(tmp_path_factory.mktemp("runs") / "sound", source, model, keep_partials=True), source, model
-
-
-def assert_same(out: Path, scored: Scored) -> None:
-    for table in TABLES:
-        assert pq.read_table(out / table).equals(pq.read_table(scored[0] / table)), table
 
 
 def reopened(scored: Scored, out: Path) -> Path:
@@ -114,15 +92,15 @@ def test_shared_thresholds_make_workers_hand_over_less(
     monkeypatch.setattr(step, "fan_out", in_turns)
     alone = score(tmp_path / "alone", source, model, keep_partials=True, no_sharing=True)
     together = score(tmp_path / "together", source, model, keep_partials=True)
-    assert_same(alone, scored)
-    assert_same(together, scored)
+    assert_same(alone, scored[0])
+    assert_same(together, scored[0])
     assert handed_over(together) < handed_over(alone)
 
 
 def test_thresholds_shared_or_not_or_lost_give_the_same_rows(scored: Scored, tmp_path: Path) -> None:
     _, source, model = scored
     alone = score(tmp_path / "alone", source, model, keep_partials=True, no_sharing=True)
-    assert_same(alone, scored)
+    assert_same(alone, scored[0])
     assert not (alone / "_partials" / "topk" / "bound.parquet").exists()
     posted = pq.read_table(scored[0] / "_partials" / "topk" / "bound.parquet")
     assert posted["top"].to_numpy().max() < float("inf")
@@ -133,7 +111,7 @@ def test_thresholds_shared_or_not_or_lost_give_the_same_rows(scored: Scored, tmp
     bound = again / "_partials" / "topk" / "bound.parquet"
     bound.unlink()
     bound.mkdir()
-    assert_same(score(again, source, model), scored)
+    assert_same(score(again, source, model), scored[0])
 
 
 @pytest.mark.parametrize("where", ["pages", "sample", "footer"])
@@ -154,70 +132,11 @@ def test_a_damaged_partial_file_is_named_and_done_again(
     data[place] ^= 0xFF
     path.write_bytes(data)
     intact = (out / shard_file("topk", 4).path).stat().st_mtime_ns
-    assert_same(score(out, scored[1], scored[2], keep_partials=True), scored)
+    assert_same(score(out, scored[1], scored[2], keep_partials=True), scored[0])
     said = capfd.readouterr().err
     assert ("shard-00005.parquet is damaged" in said) == (where in pages)
     assert f"{SHARDS - 1} of {SHARDS} shards were done before" in said
     assert (out / shard_file("topk", 4).path).stat().st_mtime_ns == intact
-
-
-def test_no_room_at_any_write_loses_nothing(scored: Scored, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The first, the second, ... write of a run meets a full disk, then there is room again."""
-    _, source, model = scored
-    replace, write_table = os.replace, pq.ParquetWriter.write_table
-    left = 0
-
-    def spend() -> None:
-        nonlocal left
-        # A sign of life, of this run or of one that an earlier test of the process left held, is tried again.
-        if threading.current_thread().name == "atlas-lock":
-            return
-        left -= 1
-        if left == 0:
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    def full_replace(source: str, target: str) -> None:
-        spend()
-        replace(source, target)
-
-    def full_write(self: pq.ParquetWriter, table: pa.Table, *args: object, **kwargs: object) -> None:
-        spend()
-        write_table(self, table, *args, **kwargs)
-
-    monkeypatch.setattr(os, "replace", full_replace)
-    monkeypatch.setattr(pq.ParquetWriter, "write_table", full_write)
-    out = tmp_path / "out"
-    faults = 0
-    for write in range(1, 200):
-        left = write
-        try:
-            score(out, source, model, shard_size=1_000, workers=1)
-        except OSError as error:
-            said = str(disk_full(error))
-        else:
-            break
-        finally:
-            left = -1
-        assert "same command goes on" in said
-        faults += 1
-        if write % 3 == 1:
-            score(out, source, model, shard_size=1_000, workers=1)
-            for table in TABLES:
-                if table not in ("corpus", "activations"):
-                    assert pq.read_table(out / table).num_rows == pq.read_table(scored[0] / table).num_rows, table
-            assert pq.read_table(out / "topk")["sent_id"].equals(pq.read_table(scored[0] / "topk")["sent_id"])
-        assert not [p for p in out.rglob(".*") if p.is_file()], "an unfinished file was left"
-        shutil.rmtree(out)
-    assert faults > 10
-
-
-def test_a_full_disk_is_told_in_one_line() -> None:
-    error = OSError(errno.ENOSPC, "No space left on device", "/runs/a/topk/part-00000.parquet")
-    assert "no room left at /runs/a/topk/part-00000.parquet" in str(disk_full(error))
-    assert disk_full(OSError(errno.EACCES, "Permission denied")) is None
-    assert disk_full(ValueError()) is None
-    told = DiskFullError("no room left")
-    assert disk_full(told) is told
 
 
 def start(out: Path, scored: Scored, log: Path, **env: str) -> "subprocess.Popen[bytes]":
@@ -258,7 +177,7 @@ def test_a_worker_killed_around_its_commit(scored: Scored, tmp_path: Path, fault
     process = start(tmp_path / "out", scored, log, **broken_site(tmp_path, fault, 5))
     assert process.wait(timeout=240) == 0, log.read_text()
     assert (tmp_path / "count").stat().st_size > SHARDS, "no shard was done again: there was no fault"
-    assert_same(tmp_path / "out", scored)
+    assert_same(tmp_path / "out", scored[0])
 
 
 @pytest.mark.faults
@@ -271,7 +190,7 @@ def test_a_scorer_killed_in_the_middle(scored: Scored, tmp_path: Path) -> None:
     os.kill(victims[0], signal.SIGKILL)
     assert committed(out) < SHARDS - 2, "the kill came too late to show anything"
     assert process.wait(timeout=240) == 0, log.read_text()
-    assert_same(out, scored)
+    assert_same(out, scored[0])
 
 
 @pytest.mark.faults
@@ -286,7 +205,7 @@ def test_a_full_disk_under_a_worker_and_then_room_again(scored: Scored, tmp_path
     assert 0 < done < SHARDS
     assert start(out, scored, log).wait(timeout=240) == 0, log.read_text()
     assert f"{done} of {SHARDS} shards were done before" in log.read_text()
-    assert_same(out, scored)
+    assert_same(out, scored[0])
 
 
 @pytest.mark.faults
@@ -308,7 +227,7 @@ def test_a_ray_that_is_gone_ends_the_job_and_the_same_command_goes_on(
     assert "the same command goes on" in last
     assert "Traceback" not in log.read_text()
     assert start(out, scored, log).wait(timeout=240) == 0, log.read_text()
-    assert_same(out, scored)
+    assert_same(out, scored[0])
 
 
 NODES = """
@@ -350,7 +269,7 @@ def test_a_node_removed_in_the_middle(scored: Scored, tmp_path: Path) -> None:
     assert "finished" in found.stdout
     removed = int(found.stdout.split("removed at")[1].split()[0])
     assert removed < SHARDS - 2, "the node went too late to show anything"
-    assert_same(out, scored)
+    assert_same(out, scored[0])
 
 
 @pytest.mark.faults
