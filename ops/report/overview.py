@@ -65,8 +65,9 @@ def map_data(tables: dict[str, pa.Table], widths: tuple[int, ...], poles: list[s
 
 
 def margin(score: Row) -> float | None:
-    """Return by how much a held-out score is above that of its matched set."""
-    return None if score["auc"] is None or score["matched_auc"] is None else score["auc"] - score["matched_auc"]
+    """Return by how much a held-out score is above its matched set's, or above chance where that one is below."""
+    own, matched = score["auc"], score["matched_auc"]
+    return None if own is None or matched is None else own - max(matched, 0.5)
 
 
 def most_worth(scores: list[Row], count: int) -> list[Row]:

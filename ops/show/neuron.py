@@ -4,7 +4,7 @@ from typing import Any
 
 from ops.errors import counted
 from ops.show.examples import mark
-from ops.show.text import number, shorten
+from ops.show.text import activation, number, shorten
 
 Rows = list[dict[str, Any]]
 
@@ -40,7 +40,7 @@ def lay_out_neuron(facts: dict[str, Any], rows: int | None, width: int) -> str:
     lines = [*_head(facts, width), "", "Winners"]
     for winner in facts["winners"][: rows or 5]:
         source = f"  [{winner['dataset']}]"
-        head = f"{winner['rank']:>5}  {winner['activation']:>8.4f}  "
+        head = f"{winner['rank']:>5}  {activation(winner['activation']):>8}  "
         spans = [winner["peak"]["span"]] if winner.get("peak") else []
         text = _around({"text": winner["text"], "spans": spans}, width - len(head) - len(source))
         lines.append(head + text + source)
@@ -72,11 +72,13 @@ def _head(facts: dict[str, Any], width: int) -> list[str]:
         about.append(f"data set {strongest['value']} {strongest['share']:.0%}{share}")
     if about:
         lines.append(shorten("; ".join(about), width))
+    columns = (f"{pole}_threshold", f"{pole}_mean", "min", "max", "mean", "std")
+    said = {column: activation(neuron[column]) for column in columns}
     return [
         *lines,
-        f"Activations {neuron[f'{pole}_threshold']:.4f} and beyond, mean {neuron[f'{pole}_mean']:.4f}; of all "
-        f"{counted(neuron['n'], 'sentence')} {neuron['min']:.4f} to {neuron['max']:.4f}, mean {neuron['mean']:.4f}, "
-        f"standard deviation {neuron['std']:.4f}",
+        f"Activations {said[f'{pole}_threshold']} and beyond, mean {said[f'{pole}_mean']}; of all "
+        f"{counted(neuron['n'], 'sentence')} {said['min']} to {said['max']}, mean {said['mean']}, "
+        f"standard deviation {said['std']}",
     ]
 
 
@@ -123,7 +125,11 @@ def _measured(title: str, rows: Rows, width: int) -> list[str]:
     room = max(width - len(titles) - 2, 16)
     lines = ["", f"{shorten(title, room + 2):<{room + 2}}{titles}"]
     for row in rows:
-        label = row["text"] if row["name"] in _PATTERNS else f"{row['name']}: {row['text']}"
+        label = (
+            row["text"]
+            if row["name"] in _PATTERNS
+            else f"{', '.join([row['name'], *row.get('same_as', ())])}: {row['text']}"
+        )
         lift = f"{_lift(row['lift'])} ({_lift(row['lift_low'])} to {_lift(row['lift_high'])})"
         few = " *" if row["docs"] * 4 <= row["count"] else ""
         lines.append(

@@ -22,7 +22,8 @@ def preferred(patterns: Rows, profiles: Rows) -> dict[str, Rows]:
 
     Returns:
         By kind (`word`, `tag`, `subtree`, and `value` for the values of all properties), each row with `name` (kind or
-        property), `text`, `count`, and `lift_low` and `lift_high`, the 95 % interval of its lift.
+        property), `text`, `count`, and `lift_low` and `lift_high`, the 95 % interval of its lift. Where properties have
+        one value for the same sentences (a data set and its domain), there is one row; `same_as` names the others.
     """
     return _by_kind(patterns, profiles, lambda row: row["g2"] > 0)
 
@@ -46,7 +47,19 @@ def _by_kind(patterns: Rows, profiles: Rows, wanted: Any) -> dict[str, Rows]:
             found["value"].append(_described(row, row["property"], row["value"], row["count"]))
     for rows in found.values():
         rows.sort(key=lambda row: (-abs(row["g2"]), -row["count"], row["name"], row["text"]))
+    found["value"] = _joined(found["value"])
     return found
+
+
+def _joined(rows: Rows) -> Rows:
+    kept: dict[tuple[Any, ...], dict[str, Any]] = {}
+    for row in rows:
+        same = (row["text"], row["count"], row["n"], row["baseline_share"], row["baseline_n"])
+        if same in kept:
+            kept[same]["same_as"].append(row["name"])
+        else:
+            kept[same] = {**row, "same_as": []}
+    return list(kept.values())
 
 
 def _is_sure(row: dict[str, Any]) -> bool:

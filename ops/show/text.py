@@ -8,6 +8,15 @@ def number(value: float | None, width: int, digits: int) -> str:
     return f"{'-':>{width}}" if value is None else f"{value:>{width}.{digits}f}"
 
 
+def activation(value: float) -> str:
+    """Return an activation with four decimal places, or three digits of one that these would show as nothing.
+
+    >>> activation(-0.58664), activation(3.14159e-8), activation(0.0)
+    ('-0.5866', '3.14e-08', '0.0000')
+    """
+    return f"{value:.4f}" if abs(value) >= 1e-3 or not value else f"{value:.2e}"
+
+
 def wrap(text: str, width: int) -> str:
     """Return a text in lines of at most so many characters, longer words aside."""
     return textwrap.fill(text, width, break_long_words=False, break_on_hyphens=False)

@@ -180,3 +180,17 @@ def test_peaks_are_marked_and_listed_where_there_are_any() -> None:
         lines[title + 1].replace("snow", "NN  ").replace("44.0", " 8.5"),
     ]
     assert not any(text.startswith("They peak") for text in shown())
+
+
+def test_values_of_properties_that_agree_share_a_line() -> None:
+    lines = shown(prefers={"value": [listed("dataset", "books", same_as=["domain"])]})
+    assert line(lines, "dataset, domain: books")
+
+
+def test_very_small_activations_are_not_shown_as_nothing() -> None:
+    tiny = {name: own * 1e-8 if name != "n" else own for name, own in NEURON.items()}
+    lines = shown(neuron=tiny, winners=[{**WINNERS[0], "activation": 1.5e-8}])
+    assert lines[3].startswith(
+        "Activations 1.25e-08 and beyond, mean 1.50e-08; of all 5,000 sentences -1.00e-08 to 2.00e"
+    )
+    assert "1.50e-08" in line(lines, "1  ")

@@ -53,3 +53,13 @@ def test_values_that_count_tokens_or_are_shown_as_words_are_left_out() -> None:
     profiles = [value("tag", "NN"), value("words_per_sentence", "7"), value("noun", "map"), value("noun", "sea")]
     found = preferred([pattern("word", "map")], profiles)
     assert [(row["name"], row["text"]) for row in found["value"]] == [("noun", "sea")]
+
+
+def test_a_value_that_two_properties_have_for_the_same_sentences_is_listed_once() -> None:
+    profiles = [value("domain", "books"), value("dataset", "books"), value("topic", "books", count=29)]
+    found = preferred([], profiles)["value"]
+    assert [(row["name"], row["same_as"], row["count"]) for row in found] == [
+        ("dataset", ["domain"], 30),
+        ("topic", [], 29),
+    ]
+    assert [row["same_as"] for row in avoided([], [value("a", "x", g2=-9.0), value("b", "x", g2=-9.0)])] == [["b"]]
