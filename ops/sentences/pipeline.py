@@ -46,7 +46,7 @@ def load_pipeline(name: str) -> Language:
         pipeline = english.load()
     else:
         try:
-            pipeline = spacy.load(Path(name) if Path(name).is_dir() else name)
+            pipeline = _installed(name)
         except Exception as error:
             raise InputError(
                 f"--pipeline {name}: cannot be loaded ({one_line(error, 160)}); install it, name a pipeline's "
@@ -54,6 +54,21 @@ def load_pipeline(name: str) -> Language:
             ) from error
     pipeline.max_length = 1 << 40
     return pipeline
+
+
+def _installed(name: str) -> Language:
+    import spacy
+
+    place = Path(name) if Path(name).is_dir() else name
+    try:
+        return spacy.load(place)
+    except Exception as error:
+        if "'atlas" not in str(error):
+            raise
+        # A pipeline of jobs.train_english is made of parts that spaCy knows once they are imported.
+        from ops import english  # noqa: F401
+
+        return spacy.load(place)
 
 
 def describe(pipeline: Language) -> str:

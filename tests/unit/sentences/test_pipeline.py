@@ -1,3 +1,5 @@
+import subprocess
+import sys
 from collections.abc import Iterator
 
 import pytest
@@ -17,6 +19,7 @@ from ops.sentences.pipeline import (
     load_pipeline,
     read_annotation,
 )
+from tests.conftest import ROOT
 
 VOCAB = spacy.blank("en").vocab
 
@@ -143,6 +146,17 @@ def test_the_blank_pipeline_gives_words_alone() -> None:
 def test_a_missing_pipeline_is_named(name: str) -> None:
     with pytest.raises(InputError, match=f"--pipeline {name}: cannot be loaded .* ships with the project"):
         load_pipeline(name)
+
+
+def test_a_folder_of_our_own_pipeline_is_loaded_in_a_process_that_knows_nothing_of_it() -> None:
+    """As in a worker of annotate, or its check; here the parts are imported long since."""
+    code = (
+        "import sys; from ops.sentences.pipeline import load_pipeline; assert 'ops.english' not in sys.modules; "
+        "print(load_pipeline('ops/english/pipeline').pipe_names)"
+    )
+    found = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert found.returncode == 0, found.stderr
+    assert "constituency" in found.stdout
 
 
 def long_text(words: int) -> str:
