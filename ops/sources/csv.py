@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from ops.errors import InputError, one_line
 from ops.sources.columns import require_columns
 from ops.sources.lines import BrokenStream, decode_line, read_lines
-from ops.sources.rows import EXCERPT, ROW_BYTES, Broken, OnError, Row, broken, printable, to_row
+from ops.sources.rows import EXCERPT, ROW_BYTES, Broken, OnError, Row, broken, is_valid, printable, to_row
 
 
 def read_csv(
@@ -27,8 +27,8 @@ def read_csv(
         name: of the file in `doc_id`; by default its own.
 
     Raises:
-        InputError: the header cannot be read, names a column twice or has no text column; under `fail` a row is
-            broken.
+        InputError: the header cannot be read, is not UTF-8, names a column twice or has no text column; under `fail` a
+            row is broken.
     """
     name = name or os.path.basename(path)
     csv.field_size_limit(ROW_BYTES)  # a setting of the whole process; the default refuses a cell of 128 kB
@@ -99,7 +99,10 @@ def _header(path: str, records: Iterator[list[str]], text_column: str) -> list[s
         raise InputError(
             f"{path}: the header line cannot be read ({one_line(error)}); expected CSV with a header"
         ) from error
-    header = [printable(cell) or f"unnamed_{place}" for place, cell in enumerate(cells)]
+    wrong = [printable(cell) for cell in cells if not is_valid(cell)]
+    if wrong:
+        raise InputError(f"{path}: the column {wrong[0]!r} is not UTF-8 in the header; write the file as UTF-8")
+    header = [cell or f"unnamed_{place}" for place, cell in enumerate(cells)]
     require_columns(path, header, text_column)
     return header
 

@@ -64,7 +64,7 @@ def read_jsonl(
 def _row(record: dict[str, object], text_column: str, doc_id: str) -> Row | Broken:
     text = record.pop(text_column, None)
     own = scalar_text(record.pop("doc_id", None))
-    values = {printable(key): scalar_text(value) for key, value in record.items()}
+    values = {key: scalar_text(value) for key, value in record.items()}
     return to_row(
         text,
         doc_id if own is None else own,

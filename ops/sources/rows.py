@@ -33,8 +33,8 @@ class Broken(NamedTuple):
 def to_row(text: object, doc_id: str, meta: dict[str, str]) -> Row | Broken:
     """Return the row for a value of the text column; `Broken` if the value is null, blank, no string or not valid.
 
-    A row whose document or metadata are not valid is as broken: names that differ in bytes that are not UTF-8 would
-    become one.
+    A row whose document or metadata, keys and values, are not valid is as broken: names that differ in bytes that are
+    not UTF-8 would become one.
     """
     if text is None:
         return Broken("", printable(doc_id), "empty")
@@ -43,7 +43,9 @@ def to_row(text: object, doc_id: str, meta: dict[str, str]) -> Row | Broken:
         return Broken(excerpt(shown), printable(doc_id), "invalid_text")
     if not text.strip():
         return Broken("", printable(doc_id), "empty")
-    if not (is_valid(text) and is_valid(doc_id) and all(map(is_valid, meta.values()))):
+    if not (
+        is_valid(text) and is_valid(doc_id) and all(is_valid(key) and is_valid(value) for key, value in meta.items())
+    ):
         return Broken(excerpt(text), printable(doc_id), "invalid_text")
     return Row(text, doc_id, meta)
 

@@ -86,9 +86,10 @@ def test_a_huge_cell(tmp_path: Path) -> None:
         ("a,b\n", "no column 'text'; it has 'a', 'b'; .*--text-column"),
         ("text,a,a\n", "'a' stands 2 times"),
         ('"text', "header line cannot be read"),
+        ("text,M\xfcnch\n".encode("latin-1"), "the column 'M\ufffdnch' is not UTF-8 in the header"),
     ],
 )
-def test_an_unusable_header(tmp_path: Path, content: str, message: str) -> None:
+def test_an_unusable_header(tmp_path: Path, content: str | bytes, message: str) -> None:
     with pytest.raises(InputError, match=rf"a\.csv: .*{message}"):
         list(read_csv(_write(tmp_path / "a.csv", content), on_error="reject"))
 

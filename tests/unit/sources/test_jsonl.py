@@ -25,6 +25,12 @@ def test_values_become_strings(tmp_path: Path) -> None:
     ]
 
 
+def test_keys_that_are_not_valid_are_not_taken_for_one_another(tmp_path: Path) -> None:
+    lines = ['{"text": "a", "M\\ud800": "x"}', '{"text": "b", "M\\ud801": "x"}', '{"text": "c", "M\\u0000": "x"}']
+    path = _write(tmp_path / "a.jsonl", "\n".join(lines))
+    assert list(read_jsonl(path)) == [Broken(text, f"a.jsonl:{i}", "invalid_text") for i, text in enumerate("abc")]
+
+
 def test_rows_that_cannot_be_used(tmp_path: Path) -> None:
     lines = [
         b'{"text": null}',
@@ -41,8 +47,8 @@ def test_rows_that_cannot_be_used(tmp_path: Path) -> None:
     ]
     rows = list(read_jsonl(_write(tmp_path / "a.jsonl", b"\n".join(lines))))
     reasons = [row.reason if isinstance(row, Broken) else "" for row in rows]
-    assert reasons == ["empty"] * 3 + ["invalid_text"] * 7 + [""]
-    assert rows[-1] == Row("ok", "a.jsonl:10", {"m\ufffd": "a"})
+    assert reasons == ["empty"] * 3 + ["invalid_text"] * 8
+    assert rows[-1] == Broken("ok", "a.jsonl:10", "invalid_text")
 
 
 @pytest.mark.parametrize(
