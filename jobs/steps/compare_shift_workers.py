@@ -20,6 +20,7 @@ from ops.corpus.sentences import SentenceFilter
 from ops.corpus.split_sentences import SentenceSplitter
 from ops.model.activations import ScoreOptions, Scorer
 from ops.model.batches import length_batches
+from ops.model.check_states import needs_equal_lengths
 from ops.model.load import ModelFacts
 from ops.model.tokenizer import Tokenizer
 from ops.shards import spans
@@ -92,6 +93,8 @@ class Distancer:
             Scorer(facts, args.scoring, tokenizer.pad_id)
             for facts, tokenizer in zip((args.facts, args.against), self.tokenizers, strict=True)
         ]
+        leaks = [needs_equal_lengths(*pair) for pair in zip(self.scorers, self.tokenizers, strict=True)]
+        self.alike = any(leaks)
 
     def __call__(self, item: Item, prepared: Any) -> Item:
         """Measure one block; a sentence that is not finite in either model is left out."""
@@ -101,7 +104,7 @@ class Distancer:
         layers = len(self.args.neurons.widths)
         found = np.full((2, len(texts), layers), np.nan)
         total = np.zeros(len(self.args.neurons))
-        for rows in length_batches(n_tokens, self.args.token_budget):
+        for rows in length_batches(n_tokens, self.args.token_budget, self.alike):
             batch = [texts[row] for row in rows]
             a, b = (
                 scorer.score(tokenizer.encode(batch))

@@ -6,10 +6,10 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from ops.model.activations import ScoreOptions, Scorer
 from ops.model.batches import length_batches, pad
-from ops.model.load import ModelFacts, load_model
-from ops.model.numerics import set_numerics
-from ops.model.sites import SiteReader
+from ops.model.check_states import needs_equal_lengths
+from ops.model.load import ModelFacts
 from ops.model.tokenizer import Tokenizer, Tokens
 
 Floats = npt.NDArray[np.float32]
@@ -30,16 +30,19 @@ class BlankReader:
     Args:
         facts, tokenizer: the model; its tokenizer has spans.
         device, dtype, threads, token_budget: where and how it computes, and the tokens of a batch.
+
+    Raises:
+        InputError: the model cannot be loaded, or what is read of it is not what it computes.
     """
 
     def __init__(
         self, facts: ModelFacts, tokenizer: Tokenizer, device: str, dtype: str, threads: int, token_budget: int
     ) -> None:
-        set_numerics(device, threads)
         self.device, self.tokenizer, self.token_budget = torch.device(device), tokenizer, token_budget
         self.layers, self.width = facts.layers, facts.width
         self.mask = None if facts.decoder or tokenizer.mask_id is None else tokenizer.decode([tokenizer.mask_id])[0]
-        self.reader = SiteReader(load_model(facts, device, dtype), facts.layers, "hidden")
+        scorer = Scorer(facts, ScoreOptions(device=device, dtype=dtype, threads=threads), tokenizer.pad_id)
+        self.reader, self._alike = scorer.reader, needs_equal_lengths(scorer, tokenizer)
 
     def blanks(self, texts: list[str], spans: list[tuple[int, int]]) -> list[Blank | None]:
         """Return each sentence with the characters of its span blanked; None where nothing is left to be read.
@@ -67,7 +70,7 @@ class BlankReader:
         """Return the states at the blanks, `[blanks, layers, width]` float32."""
         states = np.zeros((len(blanks), self.layers, self.width), np.float32)
         lengths = np.array([len(blank.tokens.ids) for blank in blanks], np.int64)
-        for rows in length_batches(lengths, self.token_budget):
+        for rows in length_batches(lengths, self.token_budget, self._alike):
             ids, real, _ = pad([blanks[row].tokens for row in rows], self.tokenizer.pad_id, self.device)
             at = torch.tensor([blanks[row].place for row in rows], device=self.device)
             here = torch.arange(len(rows), device=self.device)

@@ -10,10 +10,10 @@ import torch
 
 from ops.meaning.contexts import Longs
 from ops.meaning.words import fold, word_spans
+from ops.model.activations import ScoreOptions, Scorer
 from ops.model.batches import length_batches, pad
-from ops.model.load import ModelFacts, load_model
-from ops.model.numerics import set_numerics
-from ops.model.sites import SiteReader
+from ops.model.check_states import needs_equal_lengths
+from ops.model.load import ModelFacts
 from ops.model.tokenizer import PlacedTokens, Tokenizer
 from ops.shards import Ids
 
@@ -80,16 +80,19 @@ class WordReader:
         device, dtype, threads, token_budget: where and how it computes, and the tokens of a batch.
         words: those that are looked for.
         case: as they were folded.
+
+    Raises:
+        InputError: the model cannot be loaded, or what is read of it is not what it computes.
     """
 
     def __init__(
         self, facts: ModelFacts, tokenizer: Tokenizer, device: str, dtype: str, threads: int, token_budget: int,
         words: list[str], case: str,
     ) -> None:  # fmt: skip
-        set_numerics(device, threads)
         self.device, self.tokenizer, self.token_budget = torch.device(device), tokenizer, token_budget
         self.layers, self.width, self.case = facts.layers, facts.width, case
-        self.reader = SiteReader(load_model(facts, device, dtype), facts.layers, "hidden")
+        scorer = Scorer(facts, ScoreOptions(device=device, dtype=dtype, threads=threads), tokenizer.pad_id)
+        self.reader, self._alike = scorer.reader, needs_equal_lengths(scorer, tokenizer)
         self.numbers = {word: i for i, word in enumerate(words)}
 
     def empty(self) -> WordSums:
@@ -104,7 +107,7 @@ class WordReader:
         """
         sent_ids, texts, n_tokens = corpus
         lost: list[int] = []
-        for rows in length_batches(n_tokens, self.token_budget):
+        for rows in length_batches(n_tokens, self.token_budget, self._alike):
             lost += sent_ids[rows[self.read_batch([texts[row] for row in rows], sums)]].tolist()
         return lost
 

@@ -7,9 +7,12 @@ from ops.errors import InputError, one_line
 from ops.model.activations import Scorer
 from ops.model.batches import pad
 from ops.model.sites import SiteReader
-from ops.model.tokenizer import Tokens
+from ops.model.tokenizer import Tokenizer, Tokens
 
 CHECKED = 8  # sentences
+# What `needs_equal_lengths` makes sentences of, and their words.
+_TEXT = "the old man saw a small boat on the river before it went away again and did not come back"
+_LENGTHS = (2, 4, 7, 12, 20, 40, 80)
 # Most of a vector's length by which rounding moves it, from one layer to the last.
 TOLERANCE = {"float64": 1e-6, "float32": 1e-3, "float16": 2e-2, "bfloat16": 1e-1}
 
@@ -23,6 +26,22 @@ def spread_lengths(lengths: list[int]) -> list[int]:
     order = np.argsort(lengths, kind="stable")
     places = np.linspace(0, len(order) - 1, min(CHECKED, len(order))).round().astype(int)
     return [int(place) for place in order[places]]
+
+
+def needs_equal_lengths(scorer: Scorer, tokenizer: Tokenizer) -> bool:
+    """Tell whether padding changes what a model computes, by sentences of its own, so that every worker finds the same.
+
+    Args:
+        scorer: the model.
+        tokenizer: its tokenizer.
+
+    Raises:
+        InputError: what is read of the model is not what it computes, or it cannot be run.
+    """
+    words = _TEXT.split() * 4
+    batch = tokenizer.encode([" ".join(words[:length]) for length in _LENGTHS])
+    check_layers(scorer, batch)
+    return padding_leaks(scorer, batch)
 
 
 @torch.inference_mode()

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from transformers import AutoModel, AutoTokenizer, GPT2Config
+from transformers import AutoModel, AutoTokenizer, ConvBertConfig, GPT2Config
 
 from ops.meaning.blank_states import Blank, BlankReader
 from ops.model.load import ModelFacts, read_facts
@@ -66,3 +66,13 @@ def test_a_decoder_is_read_before_the_blank(make_model: Callable[..., Path]) -> 
     assert len(first.tokens.ids) == len(own.tokenizer.encode(["He wants"])[0].ids)
     other = there(own.blanks(["He wants too much."], [(9, 12)]))
     np.testing.assert_allclose(own.read([first])[0], own.read(other)[0], atol=1e-6)
+
+
+def test_where_padding_leaks_a_blank_has_the_state_that_it_has_in_its_sentence_alone(
+    make_model: Callable[..., Path],
+) -> None:
+    sizes = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 20}
+    own = reader(read_facts(str(make_model(ConvBertConfig(**sizes, embedding_size=16, head_ratio=1)))))
+    blanks = there(own.blanks(TEXTS, SPANS))
+    alone = np.concatenate([own.read([blank]) for blank in blanks])
+    np.testing.assert_allclose(own.read(blanks), alone, rtol=1e-4, atol=1e-5)

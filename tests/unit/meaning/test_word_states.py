@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from transformers import AutoModel, AutoTokenizer
+from transformers import AutoModel, AutoTokenizer, ConvBertConfig
 
 from ops.meaning.word_states import WordReader, WordSums, embedded
 from ops.meaning.words import word_spans
@@ -24,6 +24,13 @@ WORDS = ["cat", "unfathomable", "didn't", "well-known", "purr", "absent", "antid
 @pytest.fixture(scope="module")
 def facts(make_model: Callable[..., Path], small_bert: Any) -> ModelFacts:
     return read_facts(str(make_model(small_bert)))
+
+
+@pytest.fixture(scope="module")
+def leaking(make_model: Callable[..., Path]) -> ModelFacts:
+    """A model in which padding changes the states."""
+    sizes = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 20}
+    return read_facts(str(make_model(ConvBertConfig(**sizes, embedding_size=16, head_ratio=1))))
 
 
 def reader(facts: ModelFacts, budget: int = 2_048) -> WordReader:
@@ -95,3 +102,9 @@ def test_a_word_s_vector_is_the_mean_of_its_tokens(facts: ModelFacts) -> None:
     for vector, word in zip(found, ["cat", "unfathomable", "a"], strict=True):
         ids = tokenizer.encode([word])[0].ids[1:-1]
         np.testing.assert_allclose(vector, table[ids].mean(0).numpy(), atol=1e-6)
+
+
+def test_where_padding_leaks_a_word_has_the_state_that_it_has_in_its_sentence_alone(leaking: ModelFacts) -> None:
+    together, alone = read(leaking, TEXTS), read(leaking, TEXTS, budget=1)
+    assert together.count.tolist() == alone.count.tolist()
+    np.testing.assert_allclose(together.total, alone.total, rtol=1e-4, atol=1e-5)

@@ -12,9 +12,9 @@ from transformers import BertConfig, ConvBertConfig, FNetConfig, LongformerConfi
 from ops.errors import InputError
 from ops.model import sites
 from ops.model.activations import ScoreOptions, Scorer
-from ops.model.check_states import CHECKED, check_layers, padding_leaks, spread_lengths
+from ops.model.check_states import CHECKED, check_layers, needs_equal_lengths, padding_leaks, spread_lengths
 from ops.model.load import read_facts
-from ops.model.tokenizer import Tokens
+from ops.model.tokenizer import Tokenizer, Tokens
 
 SIZE = {"vocab_size": 60, "hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 20}
 LONGFORMER = LongformerConfig(**SIZE, attention_window=8, max_position_embeddings=80)
@@ -81,3 +81,17 @@ def test_lengths_are_spread_from_the_shortest_to_the_longest() -> None:
     assert (chosen[0], chosen[-1]) == (0, 99)
     assert chosen == sorted(chosen)
     assert spread_lengths([4]) == [0]
+
+
+@pytest.mark.parametrize(("kind", "leaks"), [(BertConfig, False), (ConvBertConfig, True)])
+def test_who_has_no_pilot_asks_by_sentences_of_its_own(
+    make_model: Callable[..., Path], monkeypatch: pytest.MonkeyPatch, kind: Any, leaks: bool
+) -> None:
+    more = {"embedding_size": 16, "head_ratio": 1} if leaks else {}
+    facts = read_facts(str(make_model(kind(**SIZE | {"vocab_size": 30522}, **more))))
+    tokenizer = Tokenizer(facts)
+    own = Scorer(facts, ScoreOptions(), tokenizer.pad_id)
+    assert needs_equal_lengths(own, tokenizer) is leaks
+    monkeypatch.setattr(own.reader.model, "forward", lambda **_: None)
+    with pytest.raises(InputError, match="cannot be run"):
+        needs_equal_lengths(own, tokenizer)
