@@ -5,6 +5,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from jobs.stage.record_shape import damage
 from jobs.stage.versions import TOOL
 from ops.errors import InputError, one_line
 from ops.schema import SCHEMA_VERSION
@@ -31,9 +32,9 @@ def read_record(store: Store, create: bool) -> dict[str, Any] | None:
         if store.is_file(""):
             raise InputError(f"--out {out}: is a file; name a directory")
         known = store.exists(RECORD)
+        if known and not store.is_file(RECORD):
+            raise InputError(f"--out {out}: its {RECORD} is a folder; name another directory")
         record = store.read_json(RECORD) if known else None
-    except IsADirectoryError as error:
-        raise InputError(f"--out {out}: its {RECORD} is a folder; name another directory") from error
     except (OSError, pa.ArrowException) as error:
         why = f"({one_line(error)}); check the address and what you may read"
         raise InputError(f"--out {out}: cannot be looked into {why}") from error
@@ -48,8 +49,8 @@ def read_record(store: Store, create: bool) -> dict[str, Any] | None:
             f"--out {out}: its tables are of schema {found}, made by another version of Neuron Atlas; "
             f"this one reads and writes schema {SCHEMA_VERSION}: name another --out, and run again"
         )
-    if not isinstance(record.get("stages"), dict) or not isinstance(record.get("tables"), dict):
-        raise InputError(f"--out {out}: its {RECORD} is damaged; name another directory")
+    if place := damage(record):
+        raise InputError(f"--out {out}: its {RECORD} is damaged (at {place}); name another directory")
     return record
 
 

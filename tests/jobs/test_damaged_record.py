@@ -1,0 +1,104 @@
+"""A run.json that is none, or holds other things than a job wrote: one line, and nothing opened or removed by it."""
+
+import copy
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jobs.stage.open_record import RECORD
+from jobs.stage.record import Run
+from ops.errors import InputError
+from ops.storage import lock
+from tests.jobs.test_record import do
+
+ODD = (None, True, 5, "x", [], {}, [1], {"a": 1}, "corpus/../../mine.csv")
+Place = tuple[Any, ...]
+
+
+@pytest.fixture(autouse=True)
+def no_beats(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The jobs of this process end before they would give a sign of life."""
+    monkeypatch.setattr(lock, "BEAT_S", 3600.0)
+
+
+def places(value: Any, place: Place = ()) -> Iterator[Place]:
+    """Every place in a record, below its own."""
+    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, found in inner:
+        yield (*place, key)
+        yield from places(found, (*place, key))
+
+
+def use(out: Path) -> None:
+    """Read what a finished stage wrote, and begin the stage that follows as a job does."""
+    run = Run(str(out))
+    try:
+        run.require("ingest")
+        run.begin("topk", {}, {}, redo=True)
+        run.store_of("topk").table_files("corpus")
+    finally:
+        run.release()
+
+
+def is_refused(out: Path) -> bool:
+    """Use a run, and tell whether one line refused it; any other error is raised."""
+    said = ""
+    try:
+        use(out)
+    except InputError as error:
+        said = str(error)
+    assert "\n" not in said
+    return bool(said)
+
+
+def test_whatever_stands_in_it_is_read_or_refused_in_one_line(tmp_path: Path) -> None:
+    do(tmp_path, "ingest")
+    do(tmp_path, "topk")
+    whole = json.loads((tmp_path / RECORD).read_text())
+    refused = 0
+    for place in places({name: whole[name] for name in ("tool", "schema_version", "stages", "tables")}):
+        for odd in (*ODD, KeyError):
+            record = copy.deepcopy(whole)
+            inner = record
+            for key in place[:-1]:
+                inner = inner[key]
+            if odd is KeyError:
+                del inner[place[-1]]
+            else:
+                inner[place[-1]] = odd
+            (tmp_path / RECORD).write_text(json.dumps(record))
+            refused += is_refused(tmp_path)
+    assert refused > 200
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "5", "null", '{"tool": "another"}', "\x00", '{"a": NaN', "\ud800"])
+def test_what_is_no_record_is_refused(tmp_path: Path, text: str) -> None:
+    (tmp_path / RECORD).write_text(text, errors="surrogatepass")
+    with pytest.raises(InputError, match=r"run\.json(: is not JSON| is not one of ours)"):
+        Run(str(tmp_path))
+    assert (tmp_path / RECORD).read_text(errors="surrogatepass") == text
+
+
+def test_a_folder_in_its_place_is_refused(tmp_path: Path) -> None:
+    (tmp_path / RECORD).mkdir()
+    with pytest.raises(InputError, match=r"its run\.json is a folder"):
+        Run(str(tmp_path))
+
+
+@pytest.mark.parametrize(
+    "name", ["../mine/part-00000.parquet", "/etc/part-00000.parquet", "topk/notes.txt", "part-1.parquet"]
+)
+def test_a_name_that_no_job_gives_a_file_is_not_removed_by(tmp_path: Path, name: str) -> None:
+    out, mine = tmp_path / "run", tmp_path / "mine" / "part-00000.parquet"
+    do(out, "ingest")
+    mine.parent.mkdir()
+    mine.write_text("kept")
+    record = json.loads((out / RECORD).read_text())
+    record["tables"]["corpus"].append({"name": name, "rows": None, "bytes": 4, "fingerprint": "f"})
+    (out / RECORD).write_text(json.dumps(record))
+    with pytest.raises(InputError, match=r"its run\.json is damaged \(at tables\.corpus\.1\.name\)"):
+        do(out, "ingest", {"seed": 1}, redo=True)
+    assert mine.read_text() == "kept"
