@@ -127,7 +127,7 @@ def read_facts(name: str) -> ModelFacts:
     path, revision = locate_model(name)
     with quiet_transformers():
         try:
-            config = AutoConfig.from_pretrained(path, **_revision_option(revision))
+            config = AutoConfig.from_pretrained(path, **loading_options(revision))
             if getattr(config, "is_encoder_decoder", False):
                 raise InputError(
                     f"--model {name}: is an encoder-decoder ({config.model_type}); give an encoder or a decoder"
@@ -137,7 +137,7 @@ def read_facts(name: str) -> ModelFacts:
         except InputError:
             raise
         except Exception as error:
-            raise InputError(f"--model {name}: cannot be loaded ({one_line(error)}); {_HELP}") from error
+            raise InputError(f"--model {name}: cannot be loaded ({why_not(error)}); {_HELP}") from error
     layers, width = getattr(config, "num_hidden_layers", None), getattr(config, "hidden_size", None)
     if not isinstance(layers, int) or not isinstance(width, int):
         raise InputError(f"--model {name}: its configuration has no num_hidden_layers and hidden_size; {_HELP}")
@@ -198,10 +198,10 @@ def load_model(facts: ModelFacts, device: str, dtype: str, predicts: bool = Fals
     with quiet_transformers():
         try:
             model, info = loader.from_pretrained(
-                facts.path, dtype=getattr(torch, dtype), output_loading_info=True, **_revision_option(facts.revision)
+                facts.path, dtype=getattr(torch, dtype), output_loading_info=True, **loading_options(facts.revision)
             )
         except Exception as error:
-            raise InputError(f"--model {facts.name}: cannot be loaded ({one_line(error)}); {_HELP}") from error
+            raise InputError(f"--model {facts.name}: cannot be loaded ({why_not(error)}); {_HELP}") from error
     missing = sorted(k for k in info["missing_keys"] if not k.startswith("pooler."))
     wrong = missing + sorted(str(k) for k in info["mismatched_keys"])
     if wrong:
@@ -213,8 +213,17 @@ def load_model(facts: ModelFacts, device: str, dtype: str, predicts: bool = Fals
     return model.eval().to(device)  # type: ignore[no-any-return]
 
 
-def _revision_option(revision: str) -> dict[str, Any]:
-    return {"revision": revision} if revision else {}
+def loading_options(revision: str) -> dict[str, Any]:
+    """Return what transformers is to load by: this revision, and no code that comes with the files."""
+    # Where it is not said, transformers asks on the terminal, and waits.
+    return {"trust_remote_code": False, **({"revision": revision} if revision else {})}
+
+
+def why_not(error: Exception) -> str:
+    """Return why transformers did not load something."""
+    if "trust_remote_code" in str(error):
+        return "it needs code of its own, which is never run (trust_remote_code is off)"
+    return one_line(error)
 
 
 def _fingerprint(name: str, path: str, revision: str) -> str:

@@ -4,8 +4,8 @@ import hashlib
 import json
 from typing import Any, NamedTuple
 
-from ops.errors import InputError, one_line
-from ops.model.load import ModelFacts, quiet_transformers
+from ops.errors import InputError
+from ops.model.load import ModelFacts, loading_options, quiet_transformers, why_not
 
 
 class Tokens(NamedTuple):
@@ -43,11 +43,10 @@ class Tokenizer:
 
         with quiet_transformers():
             try:
-                options = {"revision": facts.revision} if facts.revision else {}
-                self._own: Any = AutoTokenizer.from_pretrained(facts.path, **options)
+                self._own: Any = AutoTokenizer.from_pretrained(facts.path, **loading_options(facts.revision))
             except Exception as error:
                 raise InputError(
-                    f"--model {facts.name}: its tokenizer cannot be loaded ({one_line(error)}); "
+                    f"--model {facts.name}: its tokenizer cannot be loaded ({why_not(error)}); "
                     "put the tokenizer's files beside config.json"
                 ) from error
         self.limit = facts.position_limit

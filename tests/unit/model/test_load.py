@@ -1,3 +1,4 @@
+import json
 from pathlib import Path
 
 import pytest
@@ -176,3 +177,24 @@ def test_an_encoder_decoder_is_refused(tmp_path: Path) -> None:
     T5Config(d_model=8, d_kv=4, d_ff=8, num_layers=1, num_heads=2, vocab_size=30).save_pretrained(tmp_path)
     with pytest.raises(InputError, match=f"--model {tmp_path}: is an encoder-decoder"):
         read_facts(str(tmp_path))
+
+
+@pytest.mark.parametrize("kind", ["foreign", "bert"])
+def test_code_that_comes_with_a_model_is_never_run_and_nobody_is_asked(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    """A model of its own kind is refused; one that transformers knows is loaded by transformers."""
+    config = json.loads((folder / "config.json").read_text())
+    config |= {"model_type": kind, "auto_map": {"AutoConfig": "own.Own", "AutoModel": "own.Model"}}
+    (folder / "config.json").write_text(json.dumps(config))
+    (folder / "own.py").write_text(f"open({str(folder / 'ran')!r}, 'w').close()\nclass Own: pass\nclass Model: pass\n")
+
+    questions: list[object] = []
+    monkeypatch.setattr("builtins.input", lambda *asked: questions.append(asked) or "y")
+    if kind == "bert":
+        assert load_model(read_facts(str(folder)), "cpu", "float32").config.model_type == "bert"
+    else:
+        with pytest.raises(InputError, match=rf"--model {folder}: .*needs code of its own, which is never run"):
+            read_facts(str(folder))
+    assert not questions
+    assert not (folder / "ran").exists()

@@ -1,3 +1,4 @@
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -74,6 +75,21 @@ def test_a_model_without_a_tokenizer_is_named(facts: ModelFacts, tmp_path: Path)
     (tmp_path / "config.json").write_bytes((Path(facts.path) / "config.json").read_bytes())
     with pytest.raises(InputError, match="--model mine: its tokenizer cannot be loaded"):
         Tokenizer(replace(facts, name="mine", path=str(tmp_path)))
+
+
+def test_a_tokenizer_s_own_code_is_never_run_and_nobody_is_asked(
+    facts: ModelFacts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "config.json").write_bytes((Path(facts.path) / "config.json").read_bytes())
+    described = {"tokenizer_class": "Own", "auto_map": {"AutoTokenizer": ["own.Own", None]}}
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps(described))
+    (tmp_path / "own.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w').close()\nclass Own: pass\n")
+    questions: list[object] = []
+    monkeypatch.setattr("builtins.input", lambda *asked: questions.append(asked) or "y")
+    with pytest.raises(InputError, match="--model mine: its tokenizer cannot be loaded"):
+        Tokenizer(replace(facts, name="mine", path=str(tmp_path)))
+    assert not questions
+    assert not (tmp_path / "ran").exists()
 
 
 def test_a_table_with_fewer_rows_than_the_tokenizer_has_ids_is_told(facts: ModelFacts) -> None:
