@@ -176,7 +176,12 @@ def confuse(
     job.stage.do(sets.sets_step(args))
     left_out = sets.publish(job, args, bool(config.confusion))
     if left_out:
-        print(f"meaning: too few examples, or of one word alone, of {', '.join(left_out)}: left out", file=sys.stderr)
+        from ops.errors import visible
+
+        print(
+            f"meaning: too few examples, or of one word alone, of {visible(', '.join(left_out))}: left out",
+            file=sys.stderr,
+        )
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from jobs.engine.progress import duration
 from jobs.stage.config import StageConfig
 from jobs.stage.record import Run
 from jobs.stage.stages import STAGES, stages_after
-from ops.errors import InputError
+from ops.errors import InputError, visible
 from ops.storage.read_only import ReadOnlyStore
 
 if TYPE_CHECKING:
@@ -128,7 +128,7 @@ class DryRun(Run):
         lines.append(f"  disk    {kept}{under_way}")
         basis = [*([self.assumed] if self.assumed else []), *plan.basis]
         lines += [f"  {'by' if i == 0 else '':<8}{line}" for i, line in enumerate(basis)]
-        print("\n".join(lines), flush=True)
+        print("\n".join(map(visible, lines)), flush=True)
         total = self._total
         total.stages += 1
         total.seconds += plan.seconds or 0.0

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from jobs.stage.stages import STAGES
-from ops.errors import InputError
+from ops.errors import InputError, visible
 from ops.storage.store import FINGERPRINT, Store, View
 
 AT_ONCE = 16  # footers that are read side by side
@@ -197,4 +197,4 @@ def _tell_foreign(names: Iterable[str]) -> None:
 
 def _list(names: list[str]) -> str:
     more = len(names) - SHOWN
-    return ", ".join(names[:SHOWN]) + (f" and {more} more" if more > 0 else "")
+    return visible(", ".join(names[:SHOWN])) + (f" and {more} more" if more > 0 else "")

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from ops.corpus.numbering import Numbering
 from ops.corpus.piece_counts import Pieces
-from ops.errors import InputError, counted
+from ops.errors import InputError, counted, visible
 
 Numbers = npt.NDArray[np.int64]
 
@@ -95,7 +95,7 @@ def account_lines(accounts: list[dict[str, Any]]) -> Iterator[str]:
     for a in accounts:
         nearly = f" (of which {a['near_copies']:,} nearly so)" if "near_copies" in a else ""
         yield (
-            f"ingest: {a['dataset']}: {counted(a['sentences'], 'sentence')} = {a['kept']:,} kept"
+            f"ingest: {visible(a['dataset'])}: {counted(a['sentences'], 'sentence')} = {a['kept']:,} kept"
             f" + {a['copies']:,} further {'copy' if a['copies'] == 1 else 'copies'}{nearly}"
             f" + {a['rejected']:,} rejected + {a['not_sampled']:,} not sampled;"
             f" {a['truncated']:,} cut at the model's limit"

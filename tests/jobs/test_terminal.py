@@ -1,0 +1,107 @@
+"""What a job writes to a terminal: no control of the corpus's, any alphabet, and an end where nobody reads on."""
+
+import io
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from jobs import show
+from jobs.ingest import IngestConfig
+from jobs.psi import PsiConfig
+from jobs.show import ShowConfig
+from jobs.stage.command_line import main, parse
+from jobs.stage.config import Config
+from jobs.stage.record import Run
+from jobs.stage.run_files import check_tables
+from ops.corpus.accounts import account_lines
+from ops.errors import InputError
+from tests.conftest import ROOT
+from tests.jobs.test_record import do, tables
+
+ESCAPE = "a\x1b]0;mine\x07 \u202eb"
+
+PROGRAM = """
+import sys
+from jobs.ingest import IngestConfig
+from jobs.stage.command_line import main
+def run(config):
+    while True:
+        print("line " * 100)
+sys.exit(main(IngestConfig, "ingest", "", run, ["--out", "x", "--corpus", "pydocs"]))
+"""
+
+
+def test_who_reads_no_further_ends_a_job_without_a_word() -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", PROGRAM], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        assert process.stdout.readline().startswith("line")
+        process.stdout.close()
+        assert process.stderr.read() == ""
+    assert process.returncode == 0
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8"])
+def test_the_corpus_s_words_are_printed_in_any_alphabet_and_as_no_control(
+    encoding: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stream = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(stream, encoding=encoding, errors="strict"))
+    show._print(f"{ESCAPE} \u6771\u4eac \ud800 \xe9")
+    show._print_json({"text": f"{ESCAPE} \u6771\u4eac"})
+    sys.stdout.flush()
+    text, line, _ = stream.getvalue().decode(encoding).split("\n")
+    assert "a\\x1b]0;mine\\x07 \\u202eb" in text
+    assert json.loads(line) == {"text": f"{ESCAPE} \u6771\u4eac"}
+    assert "\x1b" not in text + line
+
+
+def test_names_of_data_sets_and_files_are_printed_as_no_control(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    counts = dict.fromkeys(("sentences", "kept", "copies", "rejected", "not_sampled", "truncated"), 1)
+    (line,) = account_lines([{"dataset": ESCAPE, **counts}])
+    do(tmp_path, "ingest")
+    (tmp_path / "corpus" / "mine\x1b[31m.parquet").touch()
+    run = Run(str(tmp_path))
+    check_tables(run.store, "ingest", run.record["tables"], footers=True)
+    said = line + capsys.readouterr().err
+    assert "a\\x1b]0;mine" in said
+    assert "mine\\x1b[31m.parquet" in said
+    assert "\x1b" not in said
+    assert tables(tmp_path) == ["corpus/mine\x1b[31m.parquet", "corpus/part-00000.parquet"]
+
+
+@pytest.mark.parametrize(
+    ("config", "argv", "said"),
+    [
+        (PsiConfig, ["--cluster-seeds", "1000000"], "--cluster-seeds '1000000': should be less than or equal to 1000"),
+        (ShowConfig, ["--neuron", "1:" + "9" * 30], "--neuron"),
+        (IngestConfig, ["--near-dedup", "9" * 400], "--near-dedup"),
+        (IngestConfig, ["--seed", "9" * 30], "--seed"),
+        (IngestConfig, ["--config", "."], "--config ."),
+    ],
+)
+def test_what_no_job_could_do_is_refused(config: type[Config], argv: list[str], said: str, tmp_path: Path) -> None:
+    def run(given: Config) -> None:
+        show.run(given) if isinstance(given, ShowConfig) else None
+
+    do(tmp_path, "ingest")
+    told = io.StringIO()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "stderr", told)
+        assert main(config, "job", "", run, ["--out", str(tmp_path), *argv]) == 2
+    assert said in told.getvalue()
+    assert told.getvalue().count("\n") == 1
+
+
+def test_show_of_a_file_says_that_it_is_one(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("mine")
+    config = parse(ShowConfig, "show", "", ["--out", str(tmp_path / "notes.txt"), "--neuron", "1:2"])
+    with pytest.raises(InputError, match=r"notes\.txt: is a file; name a directory"):
+        show.run(config)
