@@ -1,4 +1,5 @@
 import os
+import stat
 from pathlib import Path
 
 import numpy as np
@@ -6,6 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from ops.errors import InputError
 from ops.penn import read_labels_and_sizes
 from ops.schema import SCHEMA_VERSION
 from ops.sentences.store import SentenceStore, drop_sentences, open_sentences
@@ -100,6 +102,28 @@ def test_what_there_is_at_all(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sentence: Sentence, has: dict[str, bool]
 ) -> None:
     assert open_corpus(tmp_path, monkeypatch, [sentence]).has == has
+
+
+def test_local_copies_lie_in_a_folder_that_is_the_user_s_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ATLAS_CACHE", str(tmp_path / "cache"))
+    store = write_store(tmp_path / "run", [[Sentence(["a"])]])
+    folder = tmp_path / "cache" / f"neuron-atlas-{os.getuid()}"
+    for before in (None, 0o777):
+        if before is not None:
+            folder.chmod(before)
+        open_sentences(store, "codes", "a" * 64)
+        assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    drop_sentences("a" * 64)
+    folder.rename(tmp_path / "theirs")
+    folder.symlink_to(tmp_path / "theirs")
+    with pytest.raises(InputError, match=r"is not a folder of yours; name another place .* ATLAS_CACHE"):
+        open_sentences(store, "codes", "a" * 64)
+    folder.unlink()
+    other = os.getuid() + 1
+    (tmp_path / "theirs").rename(folder.with_name(f"neuron-atlas-{other}"))
+    monkeypatch.setattr(os, "getuid", lambda: other)
+    with pytest.raises(InputError, match="is not a folder of yours"):
+        open_sentences(store, "codes", "a" * 64)
 
 
 def test_the_local_copy_is_built_once_and_dropped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
