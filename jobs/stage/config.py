@@ -75,7 +75,8 @@ class StageConfig(JobConfig):
 
     redo: bool = Field(
         False,
-        description="do this stage again; its new results replace the old ones and those of later stages, once whole",
+        description="do this stage again; its new results replace the old ones and those of later stages, once whole: "
+        "there must be room for both",
     )
     dry_run: bool = Field(
         False, description="check everything, say what each stage would do, how long and how large, and stop"

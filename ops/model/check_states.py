@@ -61,6 +61,8 @@ def check_layers(scorer: Scorer, batch: list[Tokens]) -> None:
     try:
         own = model(**inputs, output_hidden_states=True).hidden_states[1:]
         found = SiteReader(model, reader.layers, "hidden").read(inputs, lambda states: states)
+    except InputError as error:
+        raise InputError(f"--model {scorer.name}: {error}") from error
     except Exception as error:
         raise InputError(f"--model {scorer.name}: cannot be run ({one_line(error)}); give another model") from error
     why = "" if len(own) == len(found) else f"{len(own)} layers where {len(found)} are read"

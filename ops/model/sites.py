@@ -102,6 +102,8 @@ class SiteReader:
                 handle.remove()
         if self.site == "hidden":
             found[self.layers - 1] = takes[-1](last)
+        if len(found) < self.layers:
+            raise InputError(_unknown(self.model, self.site, "its layers are not run one by one"))
         return [found[i] for i in range(self.layers)]
 
 
@@ -151,4 +153,5 @@ def _find_module(model: nn.Module, layer: nn.Module, site: str) -> nn.Module:
 
 def _unknown(model: nn.Module, site: str, why: str) -> str:
     kind = getattr(getattr(model, "config", None), "model_type", type(model).__name__)
-    return f"--site {site}: where it lies in {with_article(kind)} is not known ({why}); use --site hidden"
+    instead = "give another model" if site == "hidden" else "use --site hidden"
+    return f"--site {site}: where it lies in {with_article(kind)} is not known ({why}); {instead}"

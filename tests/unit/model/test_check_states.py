@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from transformers import BertConfig, ConvBertConfig, FNetConfig, LongformerConfig, XLMConfig
+from transformers import BertConfig, ConvBertConfig, FNetConfig, FunnelConfig, LongformerConfig, XLMConfig
 
 from ops.errors import InputError
 from ops.model import sites
@@ -72,6 +72,14 @@ def test_a_model_that_cannot_be_run_is_refused(scorer: Callable[..., Scorer], mo
     found = scorer(BertConfig(**SIZE))
     with pytest.raises(InputError, match="cannot be run"):
         check_layers(found, [Tokens([70], [0], False)])
+
+
+def test_layers_that_are_not_run_one_by_one_are_told(scorer: Callable[..., Scorer]) -> None:
+    """Funnel's stand in blocks, each a list that is never called itself."""
+    sizes = {"d_model": 16, "n_head": 2, "d_head": 8, "d_inner": 20, "num_decoder_layers": 1, "vocab_size": 60}
+    config = FunnelConfig(**sizes, block_sizes=[1, 1, 1], architectures=["FunnelModel"])
+    with pytest.raises(InputError, match=r"in a funnel is not known \(its layers are not run .*\); give another model"):
+        check_layers(scorer(config), sentences((12, 20)))
 
 
 def test_lengths_are_spread_from_the_shortest_to_the_longest() -> None:

@@ -1,5 +1,6 @@
 """Every encoder and decoder of transformers that can be built tiny: read rightly, or refused in one line."""
 
+import re
 import warnings
 from collections import defaultdict
 from collections.abc import Callable
@@ -14,6 +15,7 @@ from ops.model.activations import ScoreOptions, Scorer
 from ops.model.check_states import check_layers, padding_leaks
 from ops.model.load import quiet_transformers, read_facts
 from ops.model.tokenizer import Tokenizer, Tokens
+from tests.conftest import ROOT
 
 TEXTS = (
     "a short one.",
@@ -37,6 +39,14 @@ WIDTHS = {
     "pad_token_id": 0,
 }
 HEADS = {"num_key_value_heads": 2, "head_dim": 8}
+# Funnel counts its layers by blocks, and is found by the class that its configuration names.
+FUNNEL = {
+    "block_sizes": [1, 1, 1],
+    "num_decoder_layers": 1,
+    "d_head": 8,
+    "d_inner": 64,
+    "architectures": ["FunnelModel"],
+}
 MOST_WEIGHTS = 30_000_000  # a part of what takes pictures or sound besides has no sizes of these names
 SLOW = ("falcon_h1", "kimi_linear")  # a minute each, in recurrences that are compiled or step by step
 
@@ -47,6 +57,7 @@ EQUAL = (
     "qwen2 qwen3 roberta roformer squeezebert xlm xlm-roberta"
 )
 BY_LENGTH = "convbert fnet nystromformer yoso"
+REFUSED = "bart bigbird_pegasus funnel mamba mbart rwkv"
 
 
 def names() -> list[str]:
@@ -61,7 +72,8 @@ def tiny(name: str) -> Any:
     from transformers import AutoModel
     from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
-    for settings in ({**WIDTHS, **HEADS}, WIDTHS):
+    blocks = {**{key: value for key, value in WIDTHS.items() if "layers" not in key}, **FUNNEL}
+    for settings in (blocks,) if name == "funnel" else ({**WIDTHS, **HEADS}, WIDTHS):
         try:
             kind = CONFIG_MAPPING[name]
             known = kind()
@@ -70,7 +82,7 @@ def tiny(name: str) -> Any:
                 weights = AutoModel.from_config(config).parameters()
             if sum(w.numel() for w in weights) > MOST_WEIGHTS:
                 continue
-            tokens = torch.tensor([[5, 6, 7]])
+            tokens = torch.arange(5, 21)[None]
             with torch.inference_mode():
                 AutoModel.from_config(config).eval()(input_ids=tokens)
             return config
@@ -116,5 +128,17 @@ def test_none_is_wrong(make_model: Callable[..., Path]) -> None:
         print(f"{kind} ({len(of_kind)}): {' '.join(of_kind)}")
     assert set(EQUAL.split()) <= set(found["equal"])
     assert found["by length"] == BY_LENGTH.split()
+    assert set(REFUSED.split()) <= set(found["refused"])
     assert "refused in several lines" not in found
     assert len(found["equal"]) > 100
+
+
+def test_the_documentation_counts_what_it_lists_and_says_what_is_tested() -> None:
+    text = (ROOT / "docs" / "models.md").read_text()
+    rows = re.findall(r"^\| (equal|by equal length|refused): (\d+) \|[^|]*\| ([^|]*) \|$", text, re.MULTILINE)
+    listed = {kind: found.split() for kind, _, found in rows}
+    assert {kind: int(count) for kind, count, _ in rows} == {kind: len({*found}) for kind, found in listed.items()}
+    assert set(EQUAL.split()) <= {*listed["equal"]}
+    assert listed["by equal length"] == BY_LENGTH.split()
+    assert set(REFUSED.split()) <= {*listed["refused"]}
+    assert not {*listed["equal"]} & {*listed["refused"], *listed["by equal length"]}
