@@ -130,7 +130,7 @@ def main(
 ) -> int:
     """Run a job from its command line and return the exit status: 0 done, 2 wrong input, 1 anything else."""
     try:
-        run(parse(config, job, about, argv))
+        _run(run, parse(config, job, about, argv))
         sys.stdout.flush()
     except BrokenPipeError:
         # Who reads the output has seen enough (`| head`); nothing more can be said there, at the end neither.
@@ -154,6 +154,27 @@ def main(
         print(f"\n{STOPPED}", file=sys.stderr)
         return 143 if isinstance(error, TerminatedError) else 130
     return 0
+
+
+def _run(run: Callable[[Config], None], config: Config) -> None:
+    """Run a job.
+
+    Raises:
+        InputError: the input is wrong; a table that it reads is damaged.
+    """
+    try:
+        run(config)
+    except Exception as error:
+        # What Arrow cannot read, it tells without a number; of tables, without their names.
+        of_arrow = type(error).__module__.startswith("pyarrow")
+        if isinstance(error, InputError) or not (of_arrow or (isinstance(error, OSError) and error.errno is None)):
+            raise
+        from jobs.stage.damaged import damaged_table
+
+        for place in filter(None, (getattr(config, name, None) for name in ("out", "against"))):
+            if said := damaged_table(str(place)):
+                raise InputError(said) from error
+        raise
 
 
 def _explain(error: ValidationError, job: str, flags: bool = True) -> str:

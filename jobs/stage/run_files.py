@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from jobs.stage.stages import STAGES
+from jobs.stage.stages import STAGES, made_anew
 from ops.errors import InputError, visible
 from ops.storage.store import FINGERPRINT, Store, View
 
@@ -116,9 +116,7 @@ def check_tables(store: Store, stage: str, tables: Tables, footers: bool, only: 
             with ThreadPoolExecutor(AT_ONCE) as threads:
                 wrong = next(filter(None, threads.map(lambda file: _other(store, file), recorded.values())), "")
         if wrong:
-            raise InputError(
-                f"--out {store.uri}: {wrong}; python -m jobs.{job} --out {store.uri} --redo makes {table}/ anew"
-            )
+            raise InputError(made_anew(store.uri, stage, table, wrong))
         _tell_foreign(name for name in found if name.endswith(".parquet") and "/." not in name and name not in recorded)
 
 

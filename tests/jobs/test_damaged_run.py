@@ -1,4 +1,4 @@
-"""A run.json that is none, or holds other things than a job wrote: one line, and nothing opened or removed by it."""
+"""A run.json or a table that holds other things than a job wrote: one line, and nothing opened or removed by it."""
 
 import copy
 import json
@@ -6,12 +6,17 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
+from jobs.show import ShowConfig
+from jobs.stage.command_line import main
 from jobs.stage.open_record import RECORD
 from jobs.stage.record import Run
+from jobs.stage.run_reader import RunReader
 from ops.errors import InputError
 from ops.storage import lock
+from ops.storage.tables import read_parts
 from tests.jobs.test_record import do
 
 ODD = (None, True, 5, "x", [], {}, [1], {"a": 1}, "corpus/../../mine.csv")
@@ -102,3 +107,36 @@ def test_a_name_that_no_job_gives_a_file_is_not_removed_by(tmp_path: Path, name:
     with pytest.raises(InputError, match=r"its run\.json is damaged \(at tables\.corpus\.1\.name\)"):
         do(out, "ingest", {"seed": 1}, redo=True)
     assert mine.read_text() == "kept"
+
+
+@pytest.mark.parametrize("name", ["corpus", "topk"])
+def test_a_table_damaged_between_its_ends_is_named_with_what_makes_it_anew(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    for stage in ("ingest", "topk"):
+        do(tmp_path, stage)
+
+    def read(config: ShowConfig) -> None:
+        for table in ("corpus", "topk"):
+            list(read_parts(RunReader(config.out, create=False).store, table))
+
+    argv = ["--out", str(tmp_path), "--neuron", "1:1"]
+    assert main(ShowConfig, "show", "", read, argv) == 0
+    path = tmp_path / name / "part-00000.parquet"
+    path.write_bytes(bytes([*path.read_bytes()[:4], *[255] * 30, *path.read_bytes()[34:]]))
+    assert main(ShowConfig, "show", "", read, argv) == 2
+    job = {"corpus": "ingest"}.get(name, name)
+    said = (
+        f"error: --out {tmp_path}: {name}/part-00000.parquet is damaged; python -m jobs.{job} --out {tmp_path} --redo"
+    )
+    assert capsys.readouterr().err == f"{said} makes {name}/ anew\n"
+
+
+def test_what_no_damage_explains_is_raised(tmp_path: Path) -> None:
+    do(tmp_path, "ingest")
+
+    def fail(config: ShowConfig) -> None:
+        raise pa.ArrowInvalid("a mistake of ours")
+
+    with pytest.raises(pa.ArrowInvalid, match="a mistake of ours"):
+        main(ShowConfig, "show", "", fail, ["--out", str(tmp_path), "--neuron", "1:1"])
