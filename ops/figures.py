@@ -1,5 +1,7 @@
 """Figures: their panels with axes in common, and their files, each as PNG and as SVG put in place in one step."""
 
+from collections.abc import Callable, Mapping
+
 import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -16,6 +18,15 @@ def save_figure(store: Store, name: str, figure: Figure) -> None:
     with matplotlib.rc_context({"svg.hashsalt": "neuron-atlas"}):
         store.commit(f"{name}.png", lambda path: figure.savefig(path, format="png", dpi=DPI))
         store.commit(f"{name}.svg", lambda path: figure.savefig(path, format="svg", dpi=DPI, metadata={"Date": None}))
+
+
+def save_figures(store: Store, folder: str, drawings: Mapping[str, Callable[[], Figure]]) -> list[str]:
+    """Draw each figure, commit it as `folder`/name.png and .svg, and return the files' names."""
+    # Ticks are made only when a figure is saved, so the size of the letters must hold until then.
+    with matplotlib.rc_context({"font.size": 9}):
+        for name, draw in drawings.items():
+            save_figure(store, f"{folder}/{name}", draw())
+    return [f"{folder}/{name}.{kind}" for name in drawings for kind in ("png", "svg")]
 
 
 def panels(count: int, title: str, square: bool = False) -> tuple[Figure, list[Axes]]:

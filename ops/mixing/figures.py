@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from ops.figures import save_figure
+from ops.figures import save_figures
 from ops.mixing.decomposition import STAGES
 from ops.storage.store import Store
 
@@ -36,13 +36,7 @@ def draw_all(store: Store, tables: dict[str, pa.Table], model: str) -> list[str]
         "norms_attention": lambda: draw_attention_norms(tables["mixing/norms"], model),
         "norms_residual": lambda: draw_residual_norms(tables["mixing/norms"], model),
     }
-    names = []
-    for name, draw in drawings.items():
-        # Ticks are made only when a figure is saved, so the size of the letters must hold until then.
-        with matplotlib.rc_context({"font.size": 9}):
-            save_figure(store, f"{FOLDER}/{name}", draw())
-        names += [f"{FOLDER}/{name}.png", f"{FOLDER}/{name}.svg"]
-    return names
+    return save_figures(store, FOLDER, drawings)
 
 
 def draw_ratios(ratios: pa.Table, model: str) -> Figure:

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from ops.figures import label_outer, panels, save_figure
+from ops.figures import label_outer, panels, save_figures
 from ops.positions.compare import REFERENCES
 from ops.positions.variants import DEFAULT, VARIANTS
 from ops.storage.store import Store
@@ -46,13 +46,7 @@ def draw_all(store: Store, tables: dict[str, pa.Table], model: str) -> list[str]
         drawings["perplexity_by_position"] = lambda: draw_perplexity_positions(by_position, model)
     if "positions/labels" in tables and tables["positions/labels"].num_rows:
         drawings["labels"] = lambda: draw_labels(tables["positions/labels"], model)
-    names = []
-    for name, draw in drawings.items():
-        # Ticks are made only when a figure is saved, so the size of the letters must hold until then.
-        with matplotlib.rc_context({"font.size": 9}):
-            save_figure(store, f"{FOLDER}/{name}", draw())
-        names += [f"{FOLDER}/{name}.png", f"{FOLDER}/{name}.svg"]
-    return names
+    return save_figures(store, FOLDER, drawings)
 
 
 def draw_layers(similarity: pa.Table, model: str) -> Figure:

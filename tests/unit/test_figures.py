@@ -1,9 +1,11 @@
 from pathlib import Path
 
+import matplotlib
 import matplotlib.image
 import pytest
+from matplotlib.figure import Figure
 
-from ops.figures import label_outer, panels, save_figure
+from ops.figures import label_outer, panels, save_figure, save_figures
 from ops.storage.store import Store
 
 
@@ -28,3 +30,19 @@ def test_both_files_and_the_same_bytes_again(tmp_path: Path) -> None:
         assert (tmp_path / f"figures/a.{end}").read_bytes() == (tmp_path / f"figures/b.{end}").read_bytes()
     assert matplotlib.image.imread(tmp_path / "figures/a.png").std() > 0.01
     assert "<svg" in (tmp_path / "figures/a.svg").read_text()
+
+
+def test_several_are_drawn_with_one_size_of_letters(tmp_path: Path) -> None:
+    def draw() -> Figure:
+        figure = Figure()
+        sizes.append(figure.subplots().set_title("a title").get_fontsize())
+        return figure
+
+    sizes: list[float] = []
+    names = save_figures(Store(str(tmp_path)), "figures", {"a": draw, "b": draw})
+    assert names == ["figures/a.png", "figures/a.svg", "figures/b.png", "figures/b.svg"]
+    assert all((tmp_path / name).stat().st_size for name in names)
+    with matplotlib.rc_context({"font.size": 9}):
+        expected = Figure().subplots().set_title("a title").get_fontsize()
+    assert sizes == [expected, expected]
+    assert expected != Figure().subplots().set_title("a title").get_fontsize()
