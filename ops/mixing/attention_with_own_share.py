@@ -5,7 +5,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from ops.errors import InputError
+from ops.model.attention import attention_weights, use_attention
 
 NAME = "atlas_own_share"
 
@@ -32,10 +32,7 @@ def attend(
     Returns:
         Context and its own part, each `[sentences, tokens, heads, head width]`.
     """
-    scores = (query @ key.transpose(2, 3)).mul_(query.shape[-1] ** -0.5 if scaling is None else scaling)
-    if attention_mask is not None:
-        scores += attention_mask
-    alpha = scores.softmax(-1)
+    alpha = attention_weights(query, key, attention_mask, scaling)
     own = alpha.diagonal(dim1=-2, dim2=-1).unsqueeze(-1) * value
     return (alpha @ value).transpose(1, 2).contiguous(), own.transpose(1, 2)
 
@@ -46,12 +43,6 @@ def use_own_share(model: nn.Module) -> None:
     Raises:
         InputError: its attention cannot be replaced.
     """
-    from transformers import AttentionInterface, AttentionMaskInterface
     from transformers.masking_utils import eager_mask
 
-    AttentionInterface.register(NAME, attend)
-    AttentionMaskInterface.register(NAME, eager_mask)
-    untyped: Any = model
-    untyped.set_attn_implementation(NAME)
-    if untyped.config._attn_implementation != NAME:
-        raise InputError(f"--model: the attention of a {untyped.config.model_type} cannot be replaced")
+    use_attention(model, NAME, attend, eager_mask)

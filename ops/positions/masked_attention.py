@@ -5,6 +5,8 @@ from typing import Any
 import torch
 from torch import nn
 
+from ops.model.attention import attention_weights, use_attention
+
 NAME = "atlas_masked"
 
 
@@ -38,18 +40,12 @@ def attend(
             module, query, key, value, attention_mask, scaling=scaling, **others
         )[0]
         return context, None
-    scores = (query @ key.transpose(2, 3)).mul_(query.shape[-1] ** -0.5 if scaling is None else scaling)
-    if attention_mask is not None:
-        scores += attention_mask
-    return ((scores.softmax(-1) * factor) @ value).transpose(1, 2).contiguous(), None
+    weights = attention_weights(query, key, attention_mask, scaling) * factor
+    return (weights @ value).transpose(1, 2).contiguous(), None
 
 
 def use_masked_attention(model: nn.Module) -> None:
     """Make a transformers decoder use `attend`; a `factor` given to its `forward` reaches every layer."""
-    from transformers import AttentionInterface, AttentionMaskInterface
     from transformers.masking_utils import sdpa_mask
 
-    AttentionInterface.register(NAME, attend)
-    AttentionMaskInterface.register(NAME, sdpa_mask)
-    untyped: Any = model
-    untyped.set_attn_implementation(NAME)
+    use_attention(model, NAME, attend, sdpa_mask)
