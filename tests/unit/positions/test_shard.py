@@ -184,6 +184,22 @@ def test_perplexities_by_their_three_readings(known: tuple[VariantReader, ModelF
         assert row["loss"] == pytest.approx(float(third.mean()), rel=1e-4)
 
 
+def test_a_table_of_zeros_gives_cosines_of_1_and_equal_perplexities(known: tuple[VariantReader, ModelFacts]) -> None:
+    weight = known[0].positions.table.weight
+    before = weight.data.clone()
+    for zeros in (True, False):
+        weight.data.mul_(1 - zeros)
+        totals, _, _ = measure(known, 5, 2)
+        weight.data.copy_(before)
+        rows = select(similarity_rows(totals, known[1], 0), variant="none", reference="default")
+        assert [row["layer"] for row in rows] == [1, 2, 3]
+        assert all((abs(row["mean"] - 1) < 1e-6 and row["std"] < 1e-6) == zeros for row in rows)
+        found = [row for row in perplexity_rows(totals, known[1]).to_pylist() if row["variant"] != "shifted"]
+        assert [row["variant"] for row in found] == (["default", "none"] if known[0].decoder else [])
+        for column in ("n", "mean", "corpus", "token_mean") if found else ():
+            assert (found[0][column] == found[1][column]) == (zeros or column == "n")
+
+
 def test_shards_change_nothing_but_rounding(known: tuple[VariantReader, ModelFacts]) -> None:
     one, _, _ = measure(known, 5, 1)
     several, _, _ = measure(known, 5, 3)
