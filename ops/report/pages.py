@@ -35,7 +35,7 @@ def _environment() -> Environment:
 
 
 def number(value: float | None, digits: int = 3) -> str:
-    """Return a number with so many digits behind the point, a dash for null."""
+    """Return a number with so many decimal places, or a dash for null."""
     return "-" if value is None else f"{value:,.{digits}f}"
 
 
