@@ -13,17 +13,15 @@ import argparse
 import json
 import statistics
 import sys
-import time
-from collections.abc import Callable
 
 import numpy as np
 import torch
 
+from bench.passes import add_options, interleaved, padded, ratio, read_plainly
 from bench.texts import draw
 from ops.mixing.reference import DirectMixing
 from ops.mixing.shard import MixingScorer, measure_shard
 from ops.mixing.token_classes import TokenClasses
-from ops.model.batches import pad
 from ops.model.load import load_model, read_facts
 from ops.model.tokenizer import Tokenizer, Tokens
 
@@ -34,12 +32,9 @@ FORWARD_TARGET, DIRECT_TARGET, TOLERANCE = 1.5, 30, 1e-4
 def main() -> int:
     """Run the benchmark and print its line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--model", default="sample")
+    add_options(parser, "one that jobs.mixing takes")
     parser.add_argument("--batch", type=int, default=8, help="sequences of a batch (the direct way takes 0.3 GB each)")
     parser.add_argument("--batches", type=int, default=2)
-    parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--json", action="store_true", help="accepted for all benchmarks; the output is JSON anyway")
     options = parser.parse_args()
     facts = read_facts(options.model)
     tokenizer = Tokenizer(facts)
@@ -48,16 +43,10 @@ def main() -> int:
     plain = load_model(facts, "cpu", "float32")
     reference = DirectMixing(load_model(facts, "cpu", "float32"), facts.model_type, facts.layers)
     classes = TokenClasses(tokenizer)
-    cpu = torch.device("cpu")
-    inputs = []
-    for batch in batches:
-        ids, real, _ = pad(batch, tokenizer.pad_id, cpu)
-        inputs.append({"input_ids": ids, "attention_mask": real.long()})
+    inputs = padded(batches, tokenizer.pad_id)
 
     def forward() -> None:
-        with torch.inference_mode():
-            for batch in inputs:
-                plain(**batch)
+        read_plainly(plain, inputs)
 
     def ours() -> None:
         numbered = ((np.arange(len(batch)), batch) for batch in batches)
@@ -73,8 +62,7 @@ def main() -> int:
         expected = torch.stack(reference.read(given), 2).flatten(0, 1)
         difference = max(difference, float((scorer.measure(tokens)[0] - expected).abs().max()))
     median = {name: statistics.median(times) for name, times in seconds.items()}
-    over_forward = statistics.median(o / f for o, f in zip(seconds["ours"], seconds["forward"], strict=True))
-    over_ours = statistics.median(d / o for d, o in zip(seconds["direct"], seconds["ours"], strict=True))
+    over_forward, over_ours = ratio(seconds["ours"], seconds["forward"]), ratio(seconds["direct"], seconds["ours"])
     result = {
         "model": options.model,
         "sequences": options.batches * options.batch,
@@ -104,18 +92,6 @@ def sequences(tokenizer: Tokenizer, batches: int, size: int, seed: int) -> list[
     if len(rows[-1].ids) != LENGTH:
         raise ValueError(f"bench mixing: {len(whole)} tokens are too few for {len(rows)} sequences of {LENGTH}")
     return [rows[i * size : (i + 1) * size] for i in range(batches)]
-
-
-def interleaved(work: dict[str, Callable[[], None]], repeats: int) -> dict[str, list[float]]:
-    """Return the processor seconds of each run, one of each in turn, after one round that is not counted."""
-    seconds: dict[str, list[float]] = {name: [] for name in work}
-    for round_ in range(repeats + 1):
-        for name, run in work.items():
-            started = time.process_time()
-            run()
-            if round_:
-                seconds[name].append(time.process_time() - started)
-    return seconds
 
 
 if __name__ == "__main__":

@@ -16,11 +16,10 @@ import sys
 import numpy as np
 import torch
 
-from bench.mixing import interleaved
+from bench.passes import add_options, interleaved, padded, ratio, read_plainly
 from bench.texts import draw
 from jobs.steps.positions import PILOT_SHARE
 from ops.mixing.token_classes import TokenClasses
-from ops.model.batches import pad
 from ops.model.load import load_model, read_facts
 from ops.positions.encode import Encoder, Encoding
 from ops.positions.position_table import DECODERS, find_table
@@ -35,11 +34,8 @@ TARGET, TOLERANCE = 1.1, 1e-4
 def main() -> int:
     """Run the benchmark and print its line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--model", default="sample", help="an encoder")
+    add_options(parser, "an encoder")
     parser.add_argument("--sentences", type=int, default=400)
-    parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--json", action="store_true", help="accepted for all benchmarks; the output is JSON anyway")
     options = parser.parse_args()
     facts = read_facts(options.model)
     if facts.model_type in DECODERS:
@@ -55,24 +51,17 @@ def main() -> int:
     means, _ = mean_states(reader, variants, iter(batches[::4]), pad_id, "cpu")
     scorer = PositionsScorer(reader, TokenClasses(encoder.tokenizer), variants, means, pad_id, encoder.limit, "cpu")
     plain = load_model(facts, "cpu", "float32")
-    inputs = []
-    for _, batch in batches:
-        ids, real, _ = pad(batch, pad_id, torch.device("cpu"))
-        inputs.append({"input_ids": ids, "attention_mask": real.long()})
+    inputs = padded((batch for _, batch in batches), pad_id)
     results: list[PositionsResult] = []
 
     def forward() -> None:
-        with torch.inference_mode():
-            for _ in range(1 + len(variants)):
-                for batch in inputs:
-                    plain(**batch)
+        read_plainly(plain, inputs, 1 + len(variants))
 
     def ours() -> None:
         results.append(scorer.measure_shard(iter(batches)))
 
     seconds = interleaved({"forward": forward, "ours": ours}, options.repeats)
-    over = statistics.median(o / f for o, f in zip(seconds["ours"], seconds["forward"], strict=True))
-    over += 1 / PILOT_SHARE
+    over = ratio(seconds["ours"], seconds["forward"]) + 1 / PILOT_SHARE
     found = all_groups(results[-1].sums.result().moments[CLASS, "none"])
     expected = plain_cosine(plain, find_table(plain, facts).table, inputs)
     difference = abs(float(found.mean[0, -2]) - expected)
