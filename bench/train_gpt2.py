@@ -1,4 +1,4 @@
-"""Train a small GPT-2 on texts of one's own, for `jobs.positions` where no weights of a decoder are to be had.
+"""Train a small GPT-2 on your own texts, so that `jobs.positions` can measure a decoder without a download.
 
     python -m bench.train_gpt2 --out runs/gpt2 --corpus 'corpora/*.parquet' --steps 2000
     python -m jobs.positions --out runs/positions --preset small --model runs/gpt2 --split none \\
