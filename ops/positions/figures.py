@@ -13,6 +13,7 @@ from matplotlib.figure import Figure
 
 from ops.figures import label_outer, panels, save_figures
 from ops.positions.compare import REFERENCES
+from ops.positions.labels import MAJORITY, TOKENS
 from ops.positions.variants import DEFAULT, VARIANTS
 from ops.storage.store import Store
 
@@ -24,6 +25,7 @@ _LINES = {
     "random_pair_centred": ("C2", "--v", "another, mean states taken away"),
     "gaussian": ("0.6", ":", "two random Gaussian vectors"),
 }
+_FEATURES = {TOKENS: "a bag of tokens", MAJORITY: "most frequent label"}
 _FEWEST = 30  # values that a point of a line by position stands for
 
 
@@ -52,7 +54,9 @@ def draw_all(store: Store, tables: dict[str, pa.Table], model: str) -> list[str]
 def draw_layers(similarity: pa.Table, model: str) -> Figure:
     """Draw the mean cosine by layer with its references, a panel a variant."""
     variants = [v for v in _variants(similarity) if v != DEFAULT]
-    figure, axes = panels(len(variants), f"Cosine of a token's state with a reference, mean by layer, {model}")
+    figure, axes = panels(
+        len(variants), f"Cosine of a token's state with a reference by layer (band: standard deviation), {model}"
+    )
     for panel, variant in zip(axes, variants, strict=True):
         own = similarity.filter(pc.equal(similarity["variant"], variant))
         for reference in REFERENCES:
@@ -113,7 +117,7 @@ def draw_perplexity(perplexity: pa.Table, model: str) -> Figure:
     panel.set_ylim(len(variants) - 0.5, -0.7)
     panel.set_xlabel("perplexity")
     panel.grid(axis="x", alpha=0.3)
-    panel.legend(fontsize=7)
+    _legend_below(figure, panel)
     panel.set_title(f"Perplexity of {rows[variants[0]]['n']:,} texts, {model}")
     return figure
 
@@ -164,7 +168,7 @@ def draw_labels(labels: pa.Table, model: str) -> Figure:
     values = np.array([[row[c] * 100 for c in ("accuracy", "low", "high")] for row in rows])
     off = np.abs(values[:, 1:] - values[:, :1]).T
     panel.errorbar(values[:, 0], range(len(rows)), xerr=off, fmt="o", color="black", capsize=3)
-    panel.set_yticks(range(len(rows)), [row["features"] for row in rows])
+    panel.set_yticks(range(len(rows)), [_FEATURES.get(row["features"], row["features"]) for row in rows])
     panel.invert_yaxis()
     panel.set_xlabel(f"accuracy, % of {rows[0]['n']:,} texts of other documents (95 % interval)")
     panel.grid(axis="x", alpha=0.3)
