@@ -1,7 +1,12 @@
 """The job `positions`: the same tables however it ran, what a plain computation gives, and wrong calls."""
 
 import json
+import os
 import shutil
+import signal
+import subprocess
+import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -24,8 +29,10 @@ from ops.model.tokenizer import Tokenizer
 from ops.positions.encode import Encoding
 from ops.positions.variants import DECODER_DEFAULTS
 from ops.storage.store import Store
+from tests.conftest import ROOT
 from tests.jobs.conftest import positions_config as config
 
+FLAGS = ("out", "model", "split", "shard_size", "workers", "token_budget", "label", "limit")
 TABLES = tuple(
     f"positions/{name}"
     for name in ("similarity", "by_class", "by_position", "perplexity", "perplexity_by_position", "norms", "labels")
@@ -133,16 +140,52 @@ def test_lost_partials_and_one_worker_give_the_same_bits(
     assert not (out / "_partials" / "positions").exists()
 
 
+@pytest.mark.faults
+def test_kill_9_and_go_on(tmp_path: Path, whole: Path, source: Path, model: Path) -> None:
+    out, log = tmp_path / "killed", tmp_path / "log"
+    flags = [f"--{n.replace('_', '-')}={v}" for n, v in config(out, source, model).model_dump().items() if n in FLAGS]
+    folder = out / "_partials" / "positions"
+    # The first kill comes after the pilot, the second among the shards; the third start ends.
+    for least in (1, 3):
+        with log.open("wb") as stream:
+            command = [sys.executable, "-m", "jobs.positions", "--corpus", source, "--keep-partials", *flags]
+            job = subprocess.Popen(command, cwd=ROOT, stderr=stream, start_new_session=True)
+        deadline = time.monotonic() + 240
+        while len(list(folder.glob("*.parquet"))) < least:
+            assert job.poll() is None, log.read_text()
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        os.killpg(job.pid, signal.SIGKILL)
+        job.wait()
+        time.sleep(1)
+    done = {p.name: p.stat().st_mtime_ns for p in folder.glob("*.parquet")}
+    assert 3 <= len(done) < 9, "the kill came too late to show anything"
+    assert not (out / "positions").exists()
+    positions.run(config(out, source, model, keep_partials=True))
+    assert {p.name: p.stat().st_mtime_ns for p in folder.glob("*.parquet") if p.name in done} == done
+    assert same(out, whole)
+
+
 def test_an_encoder_equals_a_plain_computation(
     tmp_path: Path, shared_ray: None, source: Path, make_model: Callable[..., Path], small_bert: Any
 ) -> None:
-    folder = make_model(small_bert)
-    out = tmp_path / "run"
+    folder, out, odd = make_model(small_bert), tmp_path / "run", tmp_path / "odd.jsonl"
+    rows = ["Hm", "\u2603 \u2603 \u2603", "one of them " * 30, "A short one, and three tokens more."]
+    odd.write_text("".join(json.dumps({"text": t, "mood": "good"}) + "\n" for t in rows), encoding="utf-8")
     options = {"variants": "none,constant", "label": None, "shard_size": 400, "workers": 1, "answer_column": "topic"}
-    positions.run(config(out, source, folder, **options))
-    facts = read_facts(str(folder))
+    sources = (str(source), str(odd))
+    positions.run(config(out, source, folder, **options, corpus=sources, limit=None))
+    entry = Run(str(out)).require("positions")
     corpus = pq.read_table(out / "corpus").to_pylist()
-    encoded = Tokenizer(facts).encode([f"{row['text']} {row['meta']['topic']}" for row in corpus])
+    # Of the odd texts those of one token and of unknown ones alone are named, the long one is cut.
+    rejected = {row["text"]: row["reason"] for row in pq.read_table(out / "rejects").to_pylist()}
+    assert (rejected["Hm"], rejected[rows[1]]) == ("too_short", "unknown_tokens")
+    assert next(row["n_tokens"] for row in corpus if row["meta"]["mood"]) == 40
+    with pytest.raises(InputError, match="--label mood: all 2 texts of the sample are 'good'; a classifier needs two"):
+        positions.run(config(out, source, folder, **{**options, "label": "mood"}, corpus=sources, limit=None))
+    facts = read_facts(str(folder))
+    encoded = Tokenizer(facts).encode([" ".join(filter(None, (r["text"], r["meta"]["topic"]))) for r in corpus])
+    assert entry["counts"]["truncated"] == sum(t.cut for t in encoded) > 0
     plain, without = AutoModel.from_pretrained(folder).eval(), AutoModel.from_pretrained(folder).eval()
     with torch.no_grad():
         without.embeddings.position_embeddings.weight.zero_()
