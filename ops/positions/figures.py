@@ -123,19 +123,27 @@ def draw_perplexity(perplexity: pa.Table, model: str) -> Figure:
 
 
 def draw_perplexity_positions(places: pa.Table, model: str) -> Figure:
-    """Draw exp of the mean loss by position in the text, a line a variant, on a logarithmic axis."""
+    """Draw perplexity by position in the text, a line a variant, and how far its loss is above the default one."""
     places = places.filter(pc.greater_equal(places["n"], _FEWEST))
-    figure = Figure(figsize=(7.2, 4.0), layout="constrained")
-    panel = figure.subplots()
+    own = places.filter(pc.equal(places["variant"], DEFAULT))
+    default = dict(zip(own["position"].to_pylist(), own["loss"].to_pylist(), strict=True))
+    figure = Figure(figsize=(10.4, 4.8), layout="constrained")
+    left, right = figure.subplots(1, 2)
     for place, variant in enumerate(_variants(places)):
         line = places.filter(pc.equal(places["variant"], variant))
-        colour, style = f"C{place % 10}", ("-", "--", ":")[place % 3]
-        panel.plot(_floats(line["position"]), _floats(line["perplexity"]), style, color=colour, label=variant)
-    panel.set_yscale("log")
-    panel.set_xlabel("position of the predicted token")
-    panel.set_ylabel("perplexity")
-    panel.legend(fontsize=7)
-    panel.set_title(f"Perplexity by position in the text ({_FEWEST} tokens or more), {model}")
+        style = "k-" if variant == DEFAULT else f"C{(place - 1) % 10}{('-', '--', ':')[place % 3]}"
+        left.plot(_floats(line["position"]), _floats(line["perplexity"]), style, label=variant)
+        above = [
+            loss - default[at] for at, loss in zip(*(line[c].to_pylist() for c in ("position", "loss")), strict=True)
+        ]
+        right.plot(_floats(line["position"]), above, style)
+    left.set_yscale("log")
+    left.set_ylabel("perplexity")
+    right.set_ylabel("loss above the default one, nats")
+    for panel in (left, right):
+        panel.set_xlabel("position of the predicted token")
+    _legend_below(figure, left)
+    figure.suptitle(f"Perplexity by position in the text ({_FEWEST} tokens or more), {model}")
     return figure
 
 
