@@ -3,8 +3,9 @@
     python -m bench positions
 
 The same batches of real sentences, cut as the job cuts them, go through the plain model once for each variant and once
-by default, and through `ops.positions.shard` (from tokens to sums), in turn. Times are the process's own (user and
-system, one thread), so that what else the machine does counts little. The pilot, a fiftieth of a corpus, is added.
+by default (a decoder's with its loss, without which there is no perplexity), and through `ops.positions.shard` (from
+tokens to sums), in turn. Times are the process's own (user and system, one thread), so that what else the machine does
+counts little. The pilot, a fiftieth of a corpus, is added.
 Exit status 1 where a value differs or the target is missed.
 """
 
@@ -12,15 +13,16 @@ import argparse
 import json
 import statistics
 import sys
+from typing import Any
 
 import numpy as np
 import torch
 
-from bench.passes import add_options, interleaved, padded, ratio, read_plainly
+from bench.passes import Inputs, add_options, interleaved, padded, ratio, read_plainly
 from bench.texts import draw
 from jobs.steps.positions import PILOT_SHARE
 from ops.mixing.token_classes import TokenClasses
-from ops.model.load import load_model, read_facts
+from ops.model.load import ModelFacts, load_model, read_facts
 from ops.positions.encode import Encoder, Encoding
 from ops.positions.position_table import DECODERS, find_table
 from ops.positions.reader import VariantReader
@@ -34,14 +36,12 @@ TARGET, TOLERANCE = 1.1, 1e-4
 def main() -> int:
     """Run the benchmark and print its line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    add_options(parser, "an encoder")
+    add_options(parser, "one that jobs.positions takes")
     parser.add_argument("--sentences", type=int, default=400)
     options = parser.parse_args()
     facts = read_facts(options.model)
-    if facts.model_type in DECODERS:
-        print(f"error: bench positions: --model {options.model} is a decoder; give an encoder", file=sys.stderr)
-        return 2
-    variants = choose_variants((), False)
+    decoder = facts.model_type in DECODERS
+    variants = choose_variants((), decoder)
     encoder = Encoder(facts, Encoding())
     pad_id = encoder.tokenizer.pad_id
     texts = draw(options.sentences, options.seed)
@@ -50,12 +50,13 @@ def main() -> int:
     torch.set_num_threads(1)
     means, _ = mean_states(reader, variants, iter(batches[::4]), pad_id, "cpu")
     scorer = PositionsScorer(reader, TokenClasses(encoder.tokenizer), variants, means, pad_id, encoder.limit, "cpu")
-    plain = load_model(facts, "cpu", "float32")
+    plain: Any = load_model(facts, "cpu", "float32", predicts=decoder)
     inputs = padded((batch for _, batch in batches), pad_id)
+    passes = [{**b, "labels": b["input_ids"].masked_fill(b["attention_mask"] == 0, -100)} for b in inputs]
     results: list[PositionsResult] = []
 
     def forward() -> None:
-        read_plainly(plain, inputs, 1 + len(variants))
+        read_plainly(plain, passes if decoder else inputs, 1 + len(variants))
 
     def ours() -> None:
         results.append(scorer.measure_shard(iter(batches)))
@@ -63,7 +64,7 @@ def main() -> int:
     seconds = interleaved({"forward": forward, "ours": ours}, options.repeats)
     over = ratio(seconds["ours"], seconds["forward"]) + 1 / PILOT_SHARE
     found = all_groups(results[-1].sums.result().moments[CLASS, "none"])
-    expected = plain_cosine(plain, find_table(plain, facts).table, inputs)
+    expected = plain_cosine(plain.base_model, facts, inputs)
     difference = abs(float(found.mean[0, -2]) - expected)
     result = {
         "model": options.model,
@@ -83,10 +84,10 @@ def main() -> int:
 
 
 @torch.inference_mode()
-def plain_cosine(model: torch.nn.Module, table: torch.nn.Embedding, inputs: list[dict[str, torch.Tensor]]) -> float:
+def plain_cosine(model: torch.nn.Module, facts: ModelFacts, inputs: Inputs) -> float:
     """Return the mean cosine of the last states with and without the table's rows, by transformers alone."""
     with_positions = [model(**batch).last_hidden_state for batch in inputs]
-    table.weight.zero_()
+    find_table(model, facts).table.weight.zero_()
     cosines = [
         torch.cosine_similarity(before, model(**batch).last_hidden_state, dim=-1)[batch["attention_mask"].bool()]
         for before, batch in zip(with_positions, inputs, strict=True)
