@@ -139,7 +139,7 @@ def compare(
     if job is None:
         return
     job.stage.entry["model"] = describe(facts)
-    args = steps.offset_args(job, facts, config.dtype, config.offset_words, config.model_sample)
+    args = steps.offset_args(job, config.offset_words, config.model_sample)
     if isinstance(record, DryRun):
         from jobs.plans.meaning import plan_offsets
 
@@ -166,7 +166,7 @@ def confuse(
         return
     job.stage.entry["model"] = describe(facts)
     limits = (config.window, config.confusion_most, config.confusion_states)
-    args = steps.confusion_args(job, facts, config.dtype, words, *limits)
+    args = steps.confusion_args(job, words, *limits)
     if isinstance(record, DryRun):
         from jobs.plans.meaning_confusion import plan_confusion
 

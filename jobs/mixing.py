@@ -62,11 +62,7 @@ def do(config: MixingConfig, record: "Run") -> None:
         return
     # The run's own model is the one of `topk`; a side job may look at another with the same tokenizer.
     job.stage.entry["model"] = describe(facts)
-    place = job.placement
-    args = MixingArgs(
-        job.stage.store, facts, job.stage.fingerprint, place.device, config.dtype, place.threads or 1,
-        place.token_budget, config.seed, config.pack, config.mask_rate, config.per_token,
-    )  # fmt: skip
+    args = MixingArgs(**vars(job.args), pack=config.pack, mask_rate=config.mask_rate, per_token=config.per_token)
     if isinstance(record, DryRun):
         from jobs.plans.mixing import plan_mixing
 

@@ -94,12 +94,10 @@ def do(config: PositionsConfig, record: "Run") -> None:
         return
     # The run's own model is the one of `topk`; a side job may look at another with the same tokenizer.
     job.stage.entry["model"] = describe(facts)
-    place = job.placement
+    encoding = Encoding(config.max_tokens, config.start_token)
     args = PositionsArgs(
-        job.stage.store, facts, job.stage.fingerprint, place.device, config.dtype, place.threads or 1,
-        place.token_budget, config.seed, variants, config.shift, Encoding(config.max_tokens, config.start_token),
-        config.answer_column,
-    )  # fmt: skip
+        **vars(job.args), variants=variants, shift=config.shift, encoding=encoding, answer_column=config.answer_column
+    )
     if isinstance(record, DryRun):
         from jobs.plans.positions import plan_positions
 

@@ -155,16 +155,12 @@ def measure_corpus(config: PsiConfig, record: "Run", facts: "ModelFacts", tokeni
     job = begin_pass("psi/contextual", config, record, facts, tokenizer, {}, group)
     if job is not None:
         job.stage.entry["model"] = describe(facts)
-        place = job.placement
-        args = contextual.ContextualArgs(
-            job.stage.store, facts, job.stage.fingerprint, place.device, config.dtype, place.threads, place.token_budget
-        )
         if isinstance(record, DryRun):
             from jobs.plans.psi import plan_contextual
 
-            plan_contextual(record, job, args, tokenizer)
+            plan_contextual(record, job, tokenizer)
             return
-        job.do(job.shard_step(contextual.GroupReader, {"args": args}))
+        job.do(job.shard_step(contextual.GroupReader, {"args": job.args}))
         contextual.publish(job, facts.layers, record.require("psi")["counts"]["heads"])
     if not config.dry_run:
         contextual.draw_figure(record, facts.layers)

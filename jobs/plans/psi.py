@@ -7,10 +7,10 @@ import numpy as np
 
 from jobs.plans.corpus_pass import PassEstimate
 from jobs.plans.time import by_workers, of_all, spread_seconds
-from jobs.stage.corpus_pass import CorpusPass
+from jobs.stage.corpus_pass import CorpusPass, PassArgs
 from jobs.stage.dry_run import DryRun, Plan
 from jobs.stage.step import Stage
-from jobs.steps.psi_contextual import CONTEXTUAL, ContextualArgs, GroupReader
+from jobs.steps.psi_contextual import CONTEXTUAL, GroupReader
 from jobs.steps.psi_static import PsiArgs, clusters_step, layers_step
 from ops.errors import counted
 from ops.estimate.timed_batches import Sentences, TimedBatches
@@ -50,14 +50,14 @@ def plan_vocabulary(record: DryRun, stage: Stage, args: PsiArgs, runs: int, toke
     record.plan("psi", Plan(work, seconds, kept, runs * tokens * 4, basis), {"tokens": tokens, "heads": heads})
 
 
-def plan_contextual(record: DryRun, job: CorpusPass, args: ContextualArgs, tokenizer: Tokenizer) -> None:
+def plan_contextual(record: DryRun, job: CorpusPass, tokenizer: Tokenizer) -> None:
     """Say what the part over the corpus would do.
 
     Args:
         record, job: the run and the pass.
-        args: what the workers would be made from.
         tokenizer: the model's.
     """
+    args = job.args
     estimate = PassEstimate(record, job, job.shard_step(GroupReader, {"args": args}), tokenizer)
     static = record.require("psi")["counts"]
     timed = time_contextual(estimate, args) if estimate.can_time else None
@@ -74,7 +74,7 @@ def plan_contextual(record: DryRun, job: CorpusPass, args: ContextualArgs, token
     record.plan(CONTEXTUAL, plan, {"scored": job.shards.sentences})
 
 
-def time_contextual(estimate: PassEstimate, args: ContextualArgs) -> TimedBatches:
+def time_contextual(estimate: PassEstimate, args: PassArgs) -> TimedBatches:
     """Read some batches as a worker does."""
     reader = GroupReader(args)
     sums = TokenSums(reader.vocabulary, reader.columns, reader.device)

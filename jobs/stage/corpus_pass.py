@@ -17,6 +17,29 @@ from ops.errors import InputError, counted
 from ops.model.load import ModelFacts
 from ops.model.tokenizer import Tokenizer
 from ops.shards import Shards
+from ops.storage.store import Store
+
+
+@dataclass(frozen=True)
+class PassArgs:
+    """What the workers of a pass are made from; a job's own args add its options.
+
+    Attributes:
+        store: the run's folder.
+        facts: the model.
+        fingerprint: the stage's.
+        device, dtype, threads, token_budget: how the model computes.
+        seed: of every draw.
+    """
+
+    store: Store
+    facts: ModelFacts
+    fingerprint: str
+    device: str
+    dtype: str
+    threads: int | None
+    token_budget: int
+    seed: int
 
 
 @dataclass(frozen=True)
@@ -28,7 +51,8 @@ class CorpusPass:
         corpus: the entry of the corpus in run.json.
         shards: the corpus's, or groups of them.
         per_group: shards of a group.
-        placement, seed, prefetch: as chosen.
+        placement, prefetch: as chosen.
+        args: what its workers are made from.
     """
 
     stage: Stage
@@ -36,7 +60,7 @@ class CorpusPass:
     shards: Shards
     per_group: int
     placement: Placement
-    seed: int
+    args: PassArgs
     prefetch: int
 
     @property
@@ -59,7 +83,7 @@ class CorpusPass:
                 "span": self.shards.span(i),
                 "parts": list(range(i * self.per_group, min((i + 1) * self.per_group, parts))),
             }
-            for i in self.shards.order(self.seed)
+            for i in self.shards.order(self.args.seed)
         ]
         name = self.stage.name
         return Step(
@@ -134,7 +158,11 @@ def begin_pass(
     if stage is None:
         return None
     shards = Shards(corpus["counts"]["sentences"], corpus["config"]["shard_size"] * per_group)
-    return CorpusPass(stage, corpus, shards, per_group, placement, config.seed, config.prefetch)
+    args = PassArgs(
+        stage.store, facts, stage.fingerprint, placement.device, config.dtype, placement.threads,
+        placement.token_budget, config.seed,
+    )  # fmt: skip
+    return CorpusPass(stage, corpus, shards, per_group, placement, args, config.prefetch)
 
 
 def describe(facts: ModelFacts) -> dict[str, Any]:

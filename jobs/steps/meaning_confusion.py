@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from jobs.engine.item import Item
-from jobs.stage.corpus_pass import CorpusPass
+from jobs.stage.corpus_pass import CorpusPass, PassArgs
 from jobs.stage.layout import shard_file
 from jobs.stage.step import Step
 from ops.meaning.blank_states import BlankReader
@@ -20,9 +20,7 @@ from ops.meaning.confusion import (
     priority,
     words_around,
 )  # fmt: skip
-from ops.model.load import ModelFacts
 from ops.model.tokenizer import Tokenizer
-from ops.storage.store import Store
 from ops.storage.tables import part_name
 
 CONFUSION = "meaning/confusion"
@@ -30,34 +28,23 @@ COLUMNS = ["sent_id", "text", "dataset", "doc_id"]
 
 
 @dataclass(frozen=True)
-class ConfusionArgs:
+class ConfusionArgs(PassArgs):
     """What every worker is made from: of a set `most` words are kept over all shards, `stated` of them with states."""
 
-    store: Store
-    facts: ModelFacts
-    fingerprint: str
-    device: str
-    dtype: str
-    threads: int
-    token_budget: int
     sets: tuple[tuple[str, ...], ...]
     window: int
     most: int
     stated: int
-    seed: int
     sentences: int
     shards: int
 
 
-def confusion_args(
-    job: CorpusPass, facts: ModelFacts, dtype: str, sets: list[tuple[str, ...]], window: int, most: int, stated: int
-) -> ConfusionArgs:
+def confusion_args(job: CorpusPass, sets: list[tuple[str, ...]], window: int, most: int, stated: int) -> ConfusionArgs:
     """Return what the workers are made from; the rest as `ConfusionArgs` has it."""
-    place = job.placement
+    sentences, shards = job.shards.sentences, len(job.shards)
     return ConfusionArgs(
-        job.stage.store, facts, job.stage.fingerprint, place.device, dtype, place.threads or 1, place.token_budget,
-        tuple(sets), window, most, stated, job.seed, job.shards.sentences, len(job.shards),
-    )  # fmt: skip
+        **vars(job.args), sets=tuple(sets), window=window, most=most, stated=stated, sentences=sentences, shards=shards
+    )
 
 
 def find_step(job: CorpusPass, args: ConfusionArgs) -> Step:

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from jobs.engine.item import Item
-from jobs.stage.corpus_pass import CorpusPass
+from jobs.stage.corpus_pass import CorpusPass, PassArgs
 from jobs.stage.layout import shard_file
 from jobs.stage.record import Run
 from jobs.stage.step import Step
@@ -19,7 +19,6 @@ from ops.meaning.word_states import WordReader
 from ops.model.load import ModelFacts
 from ops.model.tokenizer import Tokenizer
 from ops.shards import Shards
-from ops.storage.store import Store
 from ops.storage.tables import read_table
 
 OFFSETS = "meaning/offsets"
@@ -27,19 +26,11 @@ PARTIALS_BYTES = 16e9
 
 
 @dataclass(frozen=True)
-class OffsetArgs:
+class OffsetArgs(PassArgs):
     """What every worker is made from; `drawn` sentences of `sentences` are read."""
 
-    store: Store
-    facts: ModelFacts
-    fingerprint: str
-    device: str
-    dtype: str
-    threads: int
-    token_budget: int
     words: int
     case: str
-    seed: int
     drawn: int
     sentences: int
 
@@ -51,21 +42,23 @@ def group_size(record: Run, facts: ModelFacts, most: int) -> int:
     return -(-shards // max(int(PARTIALS_BYTES // (4 * words * facts.layers * facts.width)), 1))
 
 
-def offset_args(job: CorpusPass, facts: ModelFacts, dtype: str, most: int, drawn: int | None) -> OffsetArgs:
+def offset_args(job: CorpusPass, most: int, drawn: int | None) -> OffsetArgs:
     """Return what the workers are made from.
 
     Args:
-        job, facts, dtype: the pass, the model and its arithmetic.
+        job: the pass.
         most: most words that are compared.
         drawn: most sentences that are read; None for all.
     """
-    counted, place = job.stage.record.require("meaning/counts"), job.placement
+    counted = job.stage.record.require("meaning/counts")
     sentences = job.shards.sentences
     return OffsetArgs(
-        job.stage.store, facts, job.stage.fingerprint, place.device, dtype, place.threads or 1, place.token_budget,
-        min(most, counted["counts"]["words"]), counted["config"]["word_case"], job.seed,
-        min(drawn or sentences, sentences), sentences,
-    )  # fmt: skip
+        **vars(job.args),
+        words=min(most, counted["counts"]["words"]),
+        case=counted["config"]["word_case"],
+        drawn=min(drawn or sentences, sentences),
+        sentences=sentences,
+    )
 
 
 def read_step(job: CorpusPass, args: OffsetArgs) -> Step:

@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 
 from jobs.engine.item import Item
-from jobs.stage.corpus_pass import CorpusPass
+from jobs.stage.corpus_pass import CorpusPass, PassArgs
 from jobs.stage.layout import shard_file
 from jobs.stage.step import Step
 from ops.mixing.decomposition import STAGES
@@ -27,17 +27,9 @@ from ops.storage.tables import part_name, write_part
 
 
 @dataclass(frozen=True)
-class MixingArgs:
+class MixingArgs(PassArgs):
     """What every worker is made from."""
 
-    store: Store
-    facts: ModelFacts
-    fingerprint: str
-    device: str
-    dtype: str
-    threads: int
-    token_budget: int
-    seed: int
     pack: int
     mask_rate: float
     per_token: bool

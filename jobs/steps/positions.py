@@ -8,12 +8,11 @@ import numpy as np
 import pyarrow as pa
 
 from jobs.engine.item import Item
-from jobs.stage.corpus_pass import CorpusPass
+from jobs.stage.corpus_pass import CorpusPass, PassArgs
 from jobs.stage.layout import pilot_file, shard_file
 from jobs.stage.step import Step
 from ops.errors import InputError
 from ops.mixing.token_classes import TokenClasses
-from ops.model.load import ModelFacts
 from ops.model.numerics import set_numerics
 from ops.positions.encode import Encoder, Encoding, with_answers
 from ops.positions.labels import Labelled
@@ -22,24 +21,15 @@ from ops.positions.reader import VariantReader
 from ops.positions.shard import Batches, PositionsScorer, mean_states
 from ops.sampling import PILOT, draw
 from ops.shards import Ids, Shards
-from ops.storage.store import Store
 from ops.storage.tables import part_name
 
 PILOT_SHARE, LEAST, MOST = 50, 64, 2_048  # the pilot is a fiftieth of the corpus within these
 
 
 @dataclass(frozen=True)
-class PositionsArgs:
+class PositionsArgs(PassArgs):
     """What every worker is made from."""
 
-    store: Store
-    facts: ModelFacts
-    fingerprint: str
-    device: str
-    dtype: str
-    threads: int
-    token_budget: int
-    seed: int
     variants: tuple[str, ...]
     shift: int
     encoding: Encoding

@@ -1,14 +1,13 @@
 """The step of the contextual part of `psi`: the model reads groups of shards, whose moments become psi/contextual."""
 
 import json
-from dataclasses import dataclass
 from typing import Any
 
 import pyarrow.parquet as pq
 import torch
 
 from jobs.engine.item import Item
-from jobs.stage.corpus_pass import CorpusPass
+from jobs.stage.corpus_pass import CorpusPass, PassArgs
 from jobs.stage.layout import shard_file
 from jobs.stage.record import Run
 from ops.corpus.read_shard import read_shard
@@ -32,19 +31,6 @@ FIGURE = "psi/figures/static_contextual.svg"
 PARTIALS_BYTES = 16e9
 
 
-@dataclass(frozen=True)
-class ContextualArgs:
-    """What the workers of the contextual part are made from."""
-
-    store: Store
-    facts: ModelFacts
-    fingerprint: str
-    device: str
-    dtype: str
-    threads: int | None
-    token_budget: int
-
-
 class GroupReader:
     """Runs the model over groups of shards and commits the moments of the tokens that occur in each.
 
@@ -52,7 +38,7 @@ class GroupReader:
     bert-base), and twice that more while it commits.
     """
 
-    def __init__(self, args: ContextualArgs) -> None:
+    def __init__(self, args: PassArgs) -> None:
         set_numerics(args.device, args.threads)
         self.args, self.store = args, args.store
         self.tokenizer, self.device = Tokenizer(args.facts), torch.device(args.device)

@@ -36,7 +36,7 @@ class BlankReader:
     """
 
     def __init__(
-        self, facts: ModelFacts, tokenizer: Tokenizer, device: str, dtype: str, threads: int, token_budget: int
+        self, facts: ModelFacts, tokenizer: Tokenizer, device: str, dtype: str, threads: int | None, token_budget: int
     ) -> None:
         self.device, self.tokenizer, self.token_budget = torch.device(device), tokenizer, token_budget
         self.layers, self.width = facts.layers, facts.width

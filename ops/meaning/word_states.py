@@ -86,7 +86,7 @@ class WordReader:
     """
 
     def __init__(
-        self, facts: ModelFacts, tokenizer: Tokenizer, device: str, dtype: str, threads: int, token_budget: int,
+        self, facts: ModelFacts, tokenizer: Tokenizer, device: str, dtype: str, threads: int | None, token_budget: int,
         words: list[str], case: str,
     ) -> None:  # fmt: skip
         self.device, self.tokenizer, self.token_budget = torch.device(device), tokenizer, token_budget

@@ -57,7 +57,7 @@ class MixingScorer:
         InputError: the model cannot be loaded, or its architecture is not known.
     """
 
-    def __init__(self, facts: ModelFacts, device: str, dtype: str, threads: int, pad_id: int) -> None:
+    def __init__(self, facts: ModelFacts, device: str, dtype: str, threads: int | None, pad_id: int) -> None:
         set_numerics(device, threads)
         self.device, self.pad_id = torch.device(device), pad_id
         self.reader = MixingReader(load_model(facts, device, dtype), facts.model_type, facts.layers)
