@@ -71,7 +71,7 @@ class Pages:
 
     def is_stale(self) -> bool:
         """Tell whether the run was changed since its tables were opened."""
-        return _written(self.record) != self.written
+        return bool(_written(self.record) != self.written)
 
     def overview(self) -> Page:
         """Return the overview, which is made once."""
@@ -121,7 +121,8 @@ class Pages:
             wrong = str(error)
         context: dict[str, Any] = {
             "asked": asked, "rows": rows, "wrong": wrong, "kinds": KINDS, "properties": self.properties,
-            "most": MOST, "most_sentences": f"{MOST_SENTENCES:,}", "root": "",
+            "scored": bool(self.site.scores.num_rows), "most": MOST, "most_sentences": f"{MOST_SENTENCES:,}",
+            "root": "",
         }  # fmt: skip
         return Page(render("search.html", {**self.shared, **context})), not wrong
 
