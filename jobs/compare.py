@@ -6,7 +6,7 @@
 
 Writes compare/dimensions and compare/rotated (do units of one number agree across layers?), compare/diversity (are the
 winners of deeper layers more diverse?), compare/groups and its kin (which neurons fire together?), compare/neighbours
-and compare/nearest; with --against compare/shift and its kin (how far did a model move?); and figures, as PNG and SVG,
+and compare/nearest; with --against compare/shift and its kin (how far did a model move?); and figures, as PNG, PDF and SVG,
 below compare/figures/. Every result has its null beside it: docs/compare.md. After Oba 2021, Step 4. Print the main
 findings with python -m jobs.show --out runs/small --compare.
 

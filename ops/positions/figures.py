@@ -1,4 +1,4 @@
-"""The figures of positions, drawn from its tables alone, as PNG and SVG."""
+"""The figures of positions, drawn from its tables alone, as PNG, PDF and SVG."""
 
 from collections.abc import Callable
 from typing import Any
@@ -50,8 +50,7 @@ def draw_all(store: Store, tables: dict[str, pa.Table], model: str) -> list[str]
     for name, draw in drawings.items():
         # Ticks are made only when a figure is saved, so the size of the letters must hold until then.
         with matplotlib.rc_context({"font.size": 9}):
-            save_figure(store, f"{FOLDER}/{name}", draw())
-        names += [f"{FOLDER}/{name}.png", f"{FOLDER}/{name}.svg"]
+            names += save_figure(store, f"{FOLDER}/{name}", draw())
     return names
 
 
