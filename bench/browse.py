@@ -169,13 +169,13 @@ def _write_sentences(
     tree = "(ROOT (S " + " ".join(f"(NN word{i})" for i in range(WORDS)) + "))"
     for part, first in enumerate(range(0, sentences, PER_FILE)):
         n = min(PER_FILE, sentences - first)
-        words = vocabulary[rng.integers(0, len(vocabulary), n * WORDS)]
-        texts = [" ".join(row) for row in words.reshape(n, WORDS)]
+        chosen = rng.integers(0, len(vocabulary), n * WORDS)
+        texts = [" ".join(row) for row in vocabulary[chosen].reshape(n, WORDS)]
         ends = pa.array(np.arange(0, n * WORDS + 1, WORDS, dtype=np.int32))
         columns: dict[str, Any] = {
             "sent_id": np.arange(first, first + n), "text": texts, "dataset": ["d"] * n, "doc_id": ["d"] * n,
-            "words": pa.ListArray.from_arrays(ends, pa.array(words)),
-            "tags": pa.ListArray.from_arrays(ends, pa.array(["NN"] * (n * WORDS))),
+            "words": pa.ListArray.from_arrays(ends, _spread(vocabulary.tolist(), chosen)),
+            "tags": pa.ListArray.from_arrays(ends, _spread(["NN"], np.zeros(n * WORDS, int))),
             "tree": [tree] * n, "is_baseline": np.ones(n, bool), "is_winner": np.ones(n, bool),
         }  # fmt: skip
         write_part(store, "sentences", part, schema("sentences"), [pa.table(columns)], own)
