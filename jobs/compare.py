@@ -6,9 +6,9 @@
 
 Writes compare/dimensions and compare/rotated (do units of one number agree across layers?), compare/diversity (are the
 winners of deeper layers more diverse?), compare/groups and its kin (which neurons fire together?), compare/neighbours
-and compare/nearest; with --against compare/shift and its kin (how far did a model move?); and figures, as PNG and SVG,
-below compare/figures/. Every result has its null beside it: docs/compare.md. After Oba 2021, Step 4. Print the main
-findings with python -m jobs.show --out runs/small --compare.
+and compare/nearest; with --against compare/shift and its kin (how far did a model move?); and figures, as PNG, PDF
+and SVG, below compare/figures/. Every result has its null beside it: docs/compare.md. After Oba 2021, Step 4. Print
+the main findings with python -m jobs.show --out runs/small --compare.
 
 What to expect (packaged model, 20,000 sentences, two cores with eight busy processes beside them, November 2026):
 dimensions 78 s, neighbours 33 s, Ray's start included; a t-SNE map of 1,000 points 13 s of a core. 9,216 neurons with

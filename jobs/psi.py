@@ -4,8 +4,8 @@
     ray job submit --working-dir . -- python -m jobs.psi --out s3://bucket/run --preset paper --model bert-base-uncased
 
 Writes psi/vocabulary, psi/tokens, psi/clusters and psi/agreement from the word embeddings alone; psi/contextual from
-the corpus, where there is one (corpus/, or --corpus); and figures, as PNG and SVG, below psi/figures/. Look at a head
-with python -m jobs.show --out runs/psi --psi 4:2.
+the corpus, where there is one (corpus/, or --corpus); and figures, as PNG, PDF and SVG, below psi/figures/. Look at a
+head with python -m jobs.show --out runs/psi --psi 4:2.
 
 What to expect (packaged model, float32, November 2026): a run of k-means takes 30 s of a core, all values of the word
 embeddings 3 s, the corpus 1.06 times the forward pass alone. 20,000 sentences of 27 tokens took 12 min in all on two

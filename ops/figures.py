@@ -1,6 +1,8 @@
-"""Figures: their panels with axes in common, and their files, each as PNG and as SVG put in place in one step."""
+"""Figures: their style and panels, and their files, each as PNG, SVG and PDF put in place in one step."""
 
 from collections.abc import Callable, Mapping
+from functools import wraps
+from typing import Any, ParamSpec
 
 import matplotlib
 from matplotlib.axes import Axes
@@ -8,25 +10,68 @@ from matplotlib.figure import Figure
 
 from ops.storage.store import Store
 
-DPI = 150
+DPI = 300
 PANEL_COLUMNS = 4
+COLUMN, PAGE = 85 / 25.4, 180 / 25.4  # widths that journals print, in inches
+LETTERS = 7  # points of the smallest letters in print
+STYLE: dict[Any, Any] = {
+    "font.size": 8, "axes.titlesize": 8, "axes.labelsize": 8, "figure.titlesize": 9,
+    "xtick.labelsize": LETTERS, "ytick.labelsize": LETTERS, "legend.fontsize": LETTERS,
+    "lines.linewidth": 1.0, "lines.markersize": 3, "axes.linewidth": 0.6, "legend.frameon": False,
+}  # fmt: skip
+# Okabe and Ito's colours, which the colour-blind can tell, but for yellow, which no print shows.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
+_DASHES = ("-", "--", ":", "-.")
+# Letters stay letters, and the same figure gives the same bytes.
+_FILES: dict[Any, Any] = {"svg.fonttype": "none", "pdf.fonttype": 42, "svg.hashsalt": "neuron-atlas"}
+_UNDATED: dict[str, dict[str, None]] = {"png": {}, "pdf": {"CreationDate": None}, "svg": {"Date": None}}
+
+Arguments = ParamSpec("Arguments")
 
 
-def save_figure(store: Store, name: str, figure: Figure) -> None:
-    """Commit a figure as `name`.png and `name`.svg; the same figure gives the same bytes."""
-    # Without a fixed salt the SVG's ids, and without None its date, would differ from run to run.
-    with matplotlib.rc_context({"svg.hashsalt": "neuron-atlas"}):
-        store.commit(f"{name}.png", lambda path: figure.savefig(path, format="png", dpi=DPI))
-        store.commit(f"{name}.svg", lambda path: figure.savefig(path, format="svg", dpi=DPI, metadata={"Date": None}))
+def figure_files(name: str) -> list[str]:
+    """Return the names of a figure's files."""
+    return [f"{name}.{kind}" for kind in _UNDATED]
+
+
+def save_figure(store: Store, name: str, figure: Figure) -> list[str]:
+    """Commit a figure as `name`.png, .svg and .pdf, and return these names; the same figure gives the same bytes."""
+    with matplotlib.rc_context(_FILES):
+        for kind, undated in _UNDATED.items():
+
+            def write(path: str, kind: str = kind, undated: dict[str, None] = undated) -> None:
+                figure.savefig(path, format=kind, dpi=DPI, metadata=undated)
+
+            store.commit(f"{name}.{kind}", write)
+    return figure_files(name)
+
+
+def for_print(draw: Callable[Arguments, Figure]) -> Callable[Arguments, Figure]:
+    """Make a function draw in the style of `STYLE`, whatever the style is when its figure is saved."""
+
+    @wraps(draw)
+    def styled(*given: Arguments.args, **named: Arguments.kwargs) -> Figure:
+        with matplotlib.rc_context(STYLE):
+            figure = draw(*given, **named)
+        for axes in figure.axes:
+            # Ticks are made when a figure is saved.
+            axes.tick_params(which="both", labelsize=LETTERS, width=0.6)
+        return figure
+
+    return styled
+
+
+def distinct_lines(count: int) -> list[dict[str, Any]]:
+    """Return the looks of so many lines that have no order, no two of 28 alike in colour and dashes."""
+    n = len(COLOURS)
+    return [{"color": COLOURS[i % n], "linestyle": _DASHES[i // n % len(_DASHES)]} for i in range(count)]
 
 
 def save_figures(store: Store, folder: str, drawings: Mapping[str, Callable[[], Figure]]) -> list[str]:
-    """Draw each figure, commit it as `folder`/name.png and .svg, and return the files' names."""
+    """Draw each figure, commit it as the files of `folder`/name, and return their names."""
     # Ticks are made only when a figure is saved, so the size of the letters must hold until then.
     with matplotlib.rc_context({"font.size": 9}):
-        for name, draw in drawings.items():
-            save_figure(store, f"{folder}/{name}", draw())
-    return [f"{folder}/{name}.{kind}" for name in drawings for kind in ("png", "svg")]
+        return [file for name, draw in drawings.items() for file in save_figure(store, f"{folder}/{name}", draw())]
 
 
 def panels(count: int, title: str, square: bool = False) -> tuple[Figure, list[Axes]]:

@@ -70,7 +70,9 @@ STAGES: dict[str, StageFacts] = {
     "compare/groups": _compare("groups", GROUP_TABLES, ("topk", "mine")),
     "compare/neighbours": _compare("neighbours", ("neighbours", "nearest"), ("topk",)),
     "compare/shift": _compare("shift", ("shift", "shift_layers", "shift_neurons"), ("topk",)),
-    "report": StageFacts(("report", "report/neurons"), ("topk", "annotate", "mine"), f"{PARTIALS}/report"),
+    "report": StageFacts(
+        ("report", "report/neurons", "report/side"), ("topk", "annotate", "mine"), f"{PARTIALS}/report"
+    ),
 }
 
 

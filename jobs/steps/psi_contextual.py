@@ -11,6 +11,7 @@ from jobs.stage.corpus_pass import CorpusPass, PassArgs
 from jobs.stage.layout import shard_file
 from jobs.stage.record import Run
 from ops.corpus.read_shard import read_shard
+from ops.figures import figure_files
 from ops.model.batches import encode_batches, pad
 from ops.model.head_projections import head_projections, word_embeddings
 from ops.model.load import ModelFacts, load_model
@@ -127,4 +128,4 @@ def draw_figure(record: Run, layers: int) -> None:
     # The static part's figures go when it is done again, and this one with them.
     if not record.store.exists(FIGURE):
         draw_contextual(record.store, layers)
-        record.add_files("psi", "psi/figures", [FIGURE, FIGURE.replace(".svg", ".png")])
+        record.add_files("psi", "psi/figures", figure_files(FIGURE.removesuffix(".svg")))

@@ -4,11 +4,14 @@ import time
 from pathlib import Path
 
 from jobs.stage.record import Run
+from jobs.stage.stages import STAGES
+from jobs.steps.report_side import side_context, side_jobs
 from jobs.steps.report_tables import Site
 from jobs.steps.show import READ
 from ops.clock import utc_now
 from ops.report.overview import most_worth
 from ops.report.pages import ASSETS, FOLDER, render
+from ops.report.side_pages import SIDE_JOBS
 from ops.storage.store import Store
 
 STAGES_READ = ("topk", "annotate", "mine")
@@ -31,8 +34,8 @@ def build(record: Run, best: int, named: tuple[str, ...], winners: int) -> int:
     for stage in STAGES_READ:
         record.require(stage)
     record.check_files(*STAGES_READ, only=READ)
-    if record.complete("tokens"):
-        record.check_files("tokens")
+    more = [name for name in STAGES if name.partition("/")[0] in ("tokens", *SIDE_JOBS) and record.complete(name)]
+    record.check_files(*more)
     source = Site(record)
     worth = most_worth(source.scores.to_pylist(), best)
     chosen = source.choose(worth, best, named)
@@ -44,6 +47,7 @@ def build(record: Run, best: int, named: tuple[str, ...], winners: int) -> int:
         "model": record.record["model"],
         "written": utc_now(),
         "fingerprint": record.require("topk")["fingerprint"],
+        "served": False,
     }
     overview = source.overview(worth, chosen)
     _write(store, "report/index.html", render("overview.html", {**shared, **overview, "root": ""}))
@@ -52,11 +56,18 @@ def build(record: Run, best: int, named: tuple[str, ...], winners: int) -> int:
     for first in range(0, len(chosen), TOGETHER):
         for place, page in enumerate(source.neurons(chosen[first : first + TOGETHER], winners), first):
             around = {
-                "before": chosen[place - 1] if place else None,
-                "after": chosen[place + 1] if place + 1 < len(chosen) else None,
+                "root": "../",
+                "pages": chosen,
+                "neighbours": {
+                    "before": chosen[place - 1] if place else None,
+                    "after": chosen[place + 1] if place + 1 < len(chosen) else None,
+                },
             }
-            text = render("neuron.html", {**shared, **page, "root": "../", "neighbours": around})
+            text = render("neuron.html", {**shared, **page, **around})
             _write(store, f"report/neurons/{page['layer']}-{page['unit']}.html", text)
+    for job in side_jobs(record):
+        text = render("side.html", {**shared, **side_context(record, job), "root": "../"})
+        _write(store, f"report/side/{job}.html", text)
     record.finish("report", {"neurons": len(chosen)}, time.monotonic() - began)
     return len(chosen)
 

@@ -1,27 +1,34 @@
 """What the pages of a run are made from: its tables, read by chosen neurons."""
 
-from functools import reduce
+from functools import lru_cache, reduce
 from operator import or_
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from jobs.stage.record import Run
+from jobs.stage.run_reader import RunReader
 from jobs.steps.mine_workers import layer_widths
+from jobs.steps.report_side import drawings, side_jobs
 from jobs.steps.show import known, parse_pair
 from ops.errors import InputError
 from ops.report.neuron_page import neuron_context
 from ops.report.overview import map_data
 from ops.report.quantiles import quantile_samples
-from ops.storage.tables import read_rows, read_table
+from ops.report.side_pages import SIDE_JOBS
+from ops.storage.open_tables import OpenTables
 
 Row = dict[str, Any]
 Pair = tuple[int, int]
+Sample = tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]
 
 SENTENCE = ["sent_id", "text", "dataset", "doc_id", "words", "tags", "tree"]
 MOST_SAID = 4  # words of a neuron in a row of the overview
+MOST_DRAWN = 2  # figures of a side job that the overview shows
+NEAREST = 12  # neurons near one that its page lists
+LAYERS_KEPT = 2  # whose activation sample is kept for the next page, some 30 MB each of a model of 768 units
 
 
 class Site:
@@ -29,21 +36,25 @@ class Site:
 
     Attributes:
         store: the run's folder.
+        tables: its tables, opened once.
         widths: units of each layer.
         scores: the rows of scores/, none where they were left out.
     """
 
-    def __init__(self, record: Run) -> None:
+    def __init__(self, record: RunReader) -> None:
         self.record, self.store = record, record.store
+        self.tables = OpenTables(record.store)
         self.widths = layer_widths(self.store)
         self.options = record.require("mine")["config"]
         self.has_tokens = record.complete("tokens")
+        self.has_nearest = record.complete("compare/neighbours")
         self.scores = self._read("scores", None, not self.options["no_scores"])
+        self._sample = lru_cache(LAYERS_KEPT)(self._sample_of)
 
     def _read(
         self, table: str, where: pc.Expression | None, there: bool = True, columns: list[str] | None = None
     ) -> pa.Table:
-        return read_table(self.store, table, where, columns) if there else pa.table({})
+        return self.tables.read(table, where, columns) if there else pa.table({})
 
     def choose(self, worth: list[Row], best: int, named: tuple[str, ...]) -> list[Pair]:
         """Return the neurons that get pages: those named, and the best; without scores the most skewed.
@@ -87,16 +98,15 @@ class Site:
         poles = ["top", "bottom"] if topk["identity"]["poles"] == "both" else [topk["identity"]["poles"]]
         drawn = map_data(tables, self.widths, poles)
         complete = {name: entry for name, entry in record.record["stages"].items() if entry["complete"]}
-        jobs = {name.partition("/")[0] for name in complete}
-        found = record.record["tables"].items()
-        svgs = [f["name"] for table, files in found if table.endswith("/figures") for f in files]
-        figures = {job: [n for n in svgs if n.startswith(f"{job}/") and n.endswith(".svg")] for job in sorted(jobs)}
         return {
             "map": {**drawn, "pages": [f"{layer}-{unit}" for layer, unit in chosen], "every": False},
             "all_pages": False,
             "best": self._described(worth),
             "pages": chosen,
-            "figures": {job: names for job, names in figures.items() if names},
+            "sides": [
+                {"job": job, "title": SIDE_JOBS[job].title, "figures": drawings(record, job)[:MOST_DRAWN]}
+                for job in side_jobs(record)
+            ],
             "n_neurons": sum(self.widths),
             "sentences": topk["counts"]["scored"],
             "k": f"{topk['identity']['k']:,}",
@@ -142,12 +152,13 @@ class Site:
             "scores": (here, not self.options["no_scores"]),
             "peaks": (here, self.has_tokens),
             "token_activations": (here & listed, self.has_tokens),
+            "compare/neighbours": (here & (pc.field("rank") <= NEAREST), self.has_nearest),
         }
         tables = {name: _by(self._read(name, *which).to_pylist(), ("layer", "unit")) for name, which in wanted.items()}
         samples = self._samples(chosen)
         ids = {row["sent_id"] for rows in tables["topk"].values() for row in rows}
         ids |= {row["sent_id"] for rows in samples.values() for row in rows}
-        read = read_rows(self.store, "sentences", pc.field("sent_id").isin(sorted(ids)), SENTENCE)
+        read = self.tables.rows_of_keys("sentences", "sent_id", ids, SENTENCE)
         sentences = {row["sent_id"]: row for row in read}
         return [
             neuron_context({name: by.get(n, []) for name, by in tables.items()}, sentences, self.options, samples[n])
@@ -158,12 +169,16 @@ class Site:
         """Return of each neuron sentences by quantile; a layer's activations are read once."""
         found: dict[Pair, list[Row]] = {}
         for layer in sorted({layer for layer, _ in chosen}):
-            column = f"layer_{layer}"
-            table = self._read("activations", None, columns=["sent_id", column]).combine_chunks()
-            values = np.asarray(pc.list_flatten(table[column])).reshape(table.num_rows, self.widths[layer - 1])
-            ids = table["sent_id"].to_numpy()
+            ids, values = self._sample(layer)
             found |= {(of, unit): quantile_samples(ids, values[:, unit]) for of, unit in chosen if of == layer}
         return found
+
+    def _sample_of(self, layer: int) -> Sample:
+        """Return the ids of the activation sample, `[sentences]`, and a layer's values, `[sentences, units]`."""
+        column = f"layer_{layer}"
+        table = self._read("activations", None, columns=["sent_id", column]).combine_chunks()
+        values = np.asarray(pc.list_flatten(table[column])).reshape(table.num_rows, self.widths[layer - 1])
+        return table["sent_id"].to_numpy(), values
 
 
 def _any_of(chosen: list[Pair]) -> pc.Expression:

@@ -3,6 +3,7 @@
 from typing import Any
 
 from jobs.stage.record import Run
+from jobs.stage.run_reader import RunReader
 from jobs.stage.stages import STAGES
 from ops.errors import InputError
 from ops.show.comparison import lay_out_comparison
@@ -26,6 +27,13 @@ def show_comparison(record: Run, rows: int, width: int) -> str:
             f"run python -m jobs.compare --out {record.store.uri} first"
         )
     record.check_files(*done)
+    text = lay_out_parts(record, done, rows, width)
+    missing = [part.partition("/")[2] for part in PARTS if part not in done]
+    return text + (f"\n\nNot compared: {', '.join(missing)}" if missing else "")
+
+
+def lay_out_parts(record: RunReader, done: list[str], rows: int, width: int) -> str:
+    """Lay out the findings of these parts of `compare`, each of them complete."""
     found: dict[str, list[dict[str, Any]]] = {}
     for part in done:
         for table in STAGES[part].tables:
@@ -33,6 +41,4 @@ def show_comparison(record: Run, rows: int, width: int) -> str:
                 found[table] = read_table(record.store, table).to_pylist()
     if "compare/shift_neurons" in found:
         found["compare/shift_neurons"].sort(key=lambda row: -row["shift"])
-    text = lay_out_comparison(found, rows, width)
-    missing = [part.partition("/")[2] for part in PARTS if part not in done]
-    return text + (f"\n\nNot compared: {', '.join(missing)}" if missing else "")
+    return lay_out_comparison(found, rows, width)

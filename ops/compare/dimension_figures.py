@@ -49,8 +49,7 @@ def draw_dimensions(
     names = []
     for name, figure in drawings.items():
         with matplotlib.rc_context({"font.size": 9}):
-            save_figure(store, f"{FOLDER}/{name}", figure)
-        names += [f"{FOLDER}/{name}.png", f"{FOLDER}/{name}.svg"]
+            names += save_figure(store, f"{FOLDER}/{name}", figure)
     return names
 
 

@@ -15,8 +15,7 @@ FOLDER = "compare/figures/diversity"
 def draw_curves(store: Store, diversity: pa.Table, model: str) -> list[str]:
     """Draw the figure and return the files' names."""
     with matplotlib.rc_context({"font.size": 9}):
-        save_figure(store, f"{FOLDER}/curves", curves_figure(diversity, model))
-    return [f"{FOLDER}/curves.png", f"{FOLDER}/curves.svg"]
+        return save_figure(store, f"{FOLDER}/curves", curves_figure(diversity, model))
 
 
 def curves_figure(diversity: pa.Table, model: str) -> Figure:

@@ -25,8 +25,7 @@ _LINES = {
 def draw_nearest(store: Store, nearest: pa.Table) -> list[str]:
     """Draw the figure and return the files' names."""
     with matplotlib.rc_context({"font.size": 9}):
-        save_figure(store, f"{FOLDER}/nearest", nearest_figure(nearest))
-    return [f"{FOLDER}/nearest.png", f"{FOLDER}/nearest.svg"]
+        return save_figure(store, f"{FOLDER}/nearest", nearest_figure(nearest))
 
 
 def nearest_figure(nearest: pa.Table) -> Figure:

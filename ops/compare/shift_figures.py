@@ -14,8 +14,7 @@ FOLDER = "compare/figures/shift"
 def draw_shift(store: Store, tables: dict[str, pa.Table], model: str, against: str) -> list[str]:
     """Draw the figure and return the files' names."""
     with matplotlib.rc_context({"font.size": 9}):
-        save_figure(store, f"{FOLDER}/shift", shift_figure(tables["compare/shift_layers"], model, against))
-    return [f"{FOLDER}/shift.png", f"{FOLDER}/shift.svg"]
+        return save_figure(store, f"{FOLDER}/shift", shift_figure(tables["compare/shift_layers"], model, against))
 
 
 def shift_figure(layers: pa.Table, model: str, against: str) -> Figure:

@@ -41,7 +41,7 @@ class BlankReader:
         self.device, self.tokenizer, self.token_budget = torch.device(device), tokenizer, token_budget
         self.layers, self.width = facts.layers, facts.width
         self.mask = None if facts.decoder or tokenizer.mask_id is None else tokenizer.decode([tokenizer.mask_id])[0]
-        scorer = Scorer(facts, ScoreOptions(device=device, dtype=dtype, threads=threads), tokenizer.pad_id)
+        scorer = Scorer(facts, ScoreOptions(device=device, dtype=dtype, threads=threads or 1), tokenizer.pad_id)
         self.reader, self._alike = scorer.reader, needs_equal_lengths(scorer, tokenizer)
 
     def blanks(self, texts: list[str], spans: list[tuple[int, int]]) -> list[Blank | None]:

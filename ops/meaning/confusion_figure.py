@@ -39,5 +39,4 @@ def draw_confusion(store: Store, rows: list[dict[str, Any]], model: str) -> list
             panel.set_title(name.replace(" ", " / "))
         label_outer(axes, "examples trained on", "accuracy, % (95 %)")
         axes[0].legend(fontsize=6, frameon=False)
-        save_figure(store, f"{FOLDER}/accuracy", figure)
-    return [f"{FOLDER}/accuracy.{kind}" for kind in ("png", "svg")]
+        return save_figure(store, f"{FOLDER}/accuracy", figure)

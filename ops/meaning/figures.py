@@ -128,6 +128,4 @@ def draw_all(store: Store, shown: dict[str, list[tuple[str, Pairs, Floats]]], ro
             if enough:
                 drawn[f"offsets_{name}"] = draw_pairs(enough, f"Offsets of pairs in each space, {short_name(model)}")
         drawn["accuracy"] = draw_accuracy(rows, names, f"Analogies by space, {short_name(model)}")
-        for name, figure in drawn.items():
-            save_figure(store, f"{FOLDER}/{name}", figure)
-    return [f"{FOLDER}/{name}.{kind}" for name in drawn for kind in ("png", "svg")]
+        return [file for name, figure in drawn.items() for file in save_figure(store, f"{FOLDER}/{name}", figure)]

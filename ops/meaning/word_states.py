@@ -91,7 +91,7 @@ class WordReader:
     ) -> None:  # fmt: skip
         self.device, self.tokenizer, self.token_budget = torch.device(device), tokenizer, token_budget
         self.layers, self.width, self.case = facts.layers, facts.width, case
-        scorer = Scorer(facts, ScoreOptions(device=device, dtype=dtype, threads=threads), tokenizer.pad_id)
+        scorer = Scorer(facts, ScoreOptions(device=device, dtype=dtype, threads=threads or 1), tokenizer.pad_id)
         self.reader, self._alike = scorer.reader, needs_equal_lengths(scorer, tokenizer)
         self.numbers = {word: i for i, word in enumerate(words)}
 

@@ -1,4 +1,4 @@
-"""The figures of mixing, drawn from its tables alone, as PNG and SVG (after the kinds of Kobayashi 2021)."""
+"""The figures of mixing, drawn from its tables alone, as PNG, PDF and SVG (after the kinds of Kobayashi 2021)."""
 
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -11,14 +11,14 @@ import pyarrow.compute as pc
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from ops.figures import save_figures
+from ops.figures import LETTERS, PAGE, distinct_lines, for_print, save_figures
 from ops.mixing.decomposition import STAGES
 from ops.storage.store import Store
 
 FOLDER = "mixing/figures"
 STAGE_TITLES = {"attn": "attention", "attn_res": "+ residual", "attn_res_ln": "+ residual + LayerNorm"}
 CLASS_TITLES = {"all": "all", "cls": "[CLS]", "sep": "[SEP]", "mask": "[MASK]", "punct": "punct.", "other": "other"}
-_COLOURS = {"all": "black", "cls": "C0", "sep": "C1", "mask": "C2", "punct": "C3", "other": "0.6"}
+_LOOKS = dict(zip(CLASS_TITLES, zip(distinct_lines(len(CLASS_TITLES)), "os^Dv*", strict=False), strict=False))
 _LENGTH_BINS = 12
 
 
@@ -39,51 +39,61 @@ def draw_all(store: Store, tables: dict[str, pa.Table], model: str) -> list[str]
     return save_figures(store, FOLDER, drawings)
 
 
+@for_print
 def draw_ratios(ratios: pa.Table, model: str) -> Figure:
     """Draw the mean mixing ratio by layer and token class, a heat map a stage (as their Figures 2 and 6)."""
     stages, classes = _present(ratios, "stage", STAGES), _present(ratios, "token_class", CLASS_TITLES)
     layers = _layers(ratios)
-    figure = Figure(figsize=(0.9 + 3.4 * len(stages), 1.6 + 0.32 * len(layers)), layout="constrained")
+    figure = Figure(figsize=(PAGE, 1.2 + 0.17 * len(layers)), layout="constrained")
     panels = figure.subplots(1, len(stages), sharey=True, squeeze=False)[0]
     grids = {s: _grid(ratios, "stage", s, classes, len(layers))[0] * 100 for s in stages}
     counts = _counts(ratios, classes)
+    highest = max(float(np.nanmax(grid)) for grid in grids.values())
     for panel, stage in zip(panels, stages, strict=True):
-        # Attention alone mixes far more than it does with the residual: a scale of its own for each stage.
-        image = panel.imshow(grids[stage], origin="lower", aspect="auto", cmap="Blues", vmin=0)
-        middle = np.nanmax(grids[stage]) * 0.6
+        image = panel.imshow(grids[stage], origin="lower", aspect="auto", cmap="Blues", vmin=0, vmax=highest)
+        middle = highest * 0.6
         for (y, x), value in np.ndenumerate(grids[stage]):
             if np.isfinite(value):
-                panel.text(x, y, f"{value:.0f}", ha="center", va="center", color="white" if value > middle else "black")
+                colour = "white" if value > middle else "black"
+                panel.text(x, y, f"{value:.0f}", ha="center", va="center", color=colour, fontsize=LETTERS)
         labels = [f"{CLASS_TITLES[c]}\n{_short(counts[c])}" for c in classes]
-        panel.set_xticks(range(len(classes)), labels, fontsize=7)
+        panel.set_xticks(range(len(classes)), labels)
         panel.set_yticks(range(len(layers)), [str(layer) for layer in layers])
         panel.set_title(STAGE_TITLES[stage])
-        figure.colorbar(image, ax=panel, label="mixing ratio, %" if stage == stages[-1] else None)
+    figure.colorbar(image, ax=panels, label="mixing ratio, %", fraction=0.03)
     panels[0].set_ylabel("layer")
     figure.suptitle(f"Mean mixing ratio by layer and token class (below: number of tokens), {model}")
     return figure
 
 
+@for_print
 def draw_lengths(lengths: pa.Table, model: str) -> Figure:
-    """Draw the mean mixing ratio against the length of the sequences, a panel a stage and a line a layer."""
+    """Draw the mean mixing ratio against the length of the sequences, a panel a stage and a line a layer.
+
+    One logarithmic scale for all stages: attention alone mixes many times what it does with the residual.
+    """
     stages = _present(lengths, "stage", STAGES)
     layers = _layers(lengths)
-    figure = Figure(figsize=(0.9 + 3.2 * len(stages), 3.6), layout="constrained")
-    panels = figure.subplots(1, len(stages), squeeze=False)[0]
+    figure = Figure(figsize=(PAGE, 3.0), layout="constrained")
+    panels = figure.subplots(1, len(stages), sharey=True, squeeze=False)[0]
     colors = matplotlib.colormaps["viridis"](np.linspace(0, 0.9, len(layers)))
     total = 0
     for panel, stage in zip(panels, stages, strict=True):
         for layer, color in zip(layers, colors, strict=True):
             own = lengths.filter(pc.and_(pc.equal(lengths["stage"], stage), pc.equal(lengths["layer"], layer)))
-            middle, mean = _binned(*(own[c].to_numpy() for c in ("length", "n", "mean")))
+            middle, mean, std = _binned(*(own[c].to_numpy() for c in ("length", "n", "mean", "std")))
             total = int(own["n"].to_numpy().sum())
             panel.plot(middle, mean * 100, marker=".", color=color, label=f"layer {layer}")
+            if layer in (layers[0], layers[-1]):
+                low, high = np.maximum(mean - std, mean / 10), mean + std
+                panel.fill_between(middle, low * 100, high * 100, color=color, alpha=0.15, linewidth=0)
         panel.set_title(STAGE_TITLES[stage])
         panel.set_xlabel("tokens of the sequence")
-        panel.set_ylim(bottom=0)
+    panels[0].set_yscale("log")
     panels[0].set_ylabel("mean mixing ratio, %")
-    panels[-1].legend(fontsize=7, ncols=2)
-    figure.suptitle(f"Mixing ratio by length, {total:,} tokens in at most {_LENGTH_BINS} groups of like size, {model}")
+    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=6)
+    about = f"at most {_LENGTH_BINS} groups of like size; bands: standard deviation, first and last layer"
+    figure.suptitle(f"Mixing ratio by length, {total:,} tokens, {model}\n({about})")
     return figure
 
 
@@ -115,24 +125,29 @@ def draw_attention_norms(norms: pa.Table, model: str) -> Figure:
     return figure
 
 
+@for_print
 def draw_residual_norms(norms: pa.Table, model: str) -> Figure:
     """Draw the norms of the residual before and after LayerNorm by layer, a line a class (as Figures 4 and 5)."""
     classes = _present(norms, "token_class", CLASS_TITLES)
     layers = _layers(norms)
     titles = {"residual": "residual stream", "residual_ln": "its part after LayerNorm"}
     shown = _present(norms, "quantity", titles)
-    figure = Figure(figsize=(0.9 + 4.2 * len(shown), 3.6), layout="constrained")
-    panels = figure.subplots(1, len(shown), squeeze=False)[0]
+    figure = Figure(figsize=(PAGE, 3.0), layout="constrained")
+    panels = figure.subplots(1, len(shown), sharey=True, squeeze=False)[0]
     counts = _counts(norms, classes)
     for panel, quantity in zip(panels, shown, strict=True):
-        mean, _ = _grid(norms, "quantity", quantity, classes, len(layers))
+        mean, std = _grid(norms, "quantity", quantity, classes, len(layers))
         for place, name in enumerate(classes):
             label = f"{CLASS_TITLES[name]}, {counts[name]:,} tokens"
-            panel.plot(layers, mean[:, place], marker="o", markersize=3, color=_COLOURS[name], label=label)
+            look, mark = _LOOKS[name]
+            panel.plot(layers, mean[:, place], marker=mark, label=label, **look)
+            low = np.maximum(mean[:, place] - std[:, place], 0)
+            high = mean[:, place] + std[:, place]
+            panel.fill_between(layers, low, high, color=look["color"], alpha=0.1, linewidth=0)
         _label_layers(panel, titles[quantity], layers)
     panels[0].set_ylabel("mean Euclidean norm")
-    panels[-1].legend(fontsize=7)
-    figure.suptitle(f"The residual that attention's result is added to, {model}")
+    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
+    figure.suptitle(f"The residual that attention's result is added to (bands: standard deviation), {model}")
     return figure
 
 
@@ -169,15 +184,16 @@ def _grid(
 
 
 def _binned(
-    lengths: npt.NDArray[Any], n: npt.NDArray[Any], mean: npt.NDArray[Any]
-) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """Join neighbouring lengths to at most 12 groups of like size; return each one's mean length and mean value."""
+    lengths: npt.NDArray[Any], n: npt.NDArray[Any], mean: npt.NDArray[Any], std: npt.NDArray[Any]
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """Join neighbouring lengths to at most 12 groups of like size; return of each mean length, mean and spread."""
     share = (np.cumsum(n) - n / 2) / n.sum()
     group = (share * _LENGTH_BINS).astype(int)
     weight = np.bincount(group, n)
     there = weight > 0
-    middle, value = (np.bincount(group, n * v)[there] / weight[there] for v in (lengths, mean))
-    return middle, value
+    squares = std.astype(np.float64) ** 2 + mean.astype(np.float64) ** 2
+    middle, value, square = (np.bincount(group, n * v)[there] / weight[there] for v in (lengths, mean, squares))
+    return middle, value, np.sqrt(np.maximum(square - value**2, 0))
 
 
 def _short(count: int) -> str:

@@ -1,4 +1,4 @@
-"""The figures of positions, drawn from its tables alone, as PNG and SVG."""
+"""The figures of positions, drawn from its tables alone, as PNG, PDF and SVG."""
 
 from collections.abc import Callable
 from typing import Any

@@ -5,29 +5,33 @@ import numpy.typing as npt
 from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 
-from ops.figures import label_outer, panels
+from ops.figures import PAGE, for_print, label_outer, panels
 from ops.psi.position_geometry import Plane
+from ops.psi.psi_plots import named
 from ops.psi.token_types import TYPE_COLOURS, TYPES
 
 Floats = npt.NDArray[np.floating]
 
 
-def draw_plane(plane: Plane, types: list[str], positions: int) -> Figure:
+@for_print
+def draw_plane(plane: Plane, types: list[str], positions: int, model: str = "") -> Figure:
     """Draw word embeddings by type and position embeddings by their order on their two principal axes.
 
     Args:
         plane: words first, then `positions` positions in order.
         types: type of each word.
+        model: its name, for the title.
     """
-    figure = Figure(figsize=(8, 6), layout="constrained")
+    figure = Figure(figsize=(PAGE, 4.6), layout="constrained")
     axes = figure.add_subplot()
     words = plane.places[: len(types)]
     for kind in TYPES:
         chosen = np.array([t == kind for t in types])
-        size = 30 if chosen.sum() < 20 else 3
+        few = chosen.sum() < 20
         axes.scatter(
-            words[chosen, 0], words[chosen, 1], s=size, color=TYPE_COLOURS[kind], lw=0, label=kind, rasterized=True
-        )
+            words[chosen, 0], words[chosen, 1], s=24 if few else 2, color=TYPE_COLOURS[kind], lw=0,
+            marker="D" if few else "o", label=kind, rasterized=True, zorder=3 if few else 2,
+        )  # fmt: skip
     if positions:
         places = plane.places[len(types) :]
         marks = axes.scatter(
@@ -35,11 +39,11 @@ def draw_plane(plane: Plane, types: list[str], positions: int) -> Figure:
         )
         figure.colorbar(marks, ax=axes, label="position", fraction=0.04)
     axes.set(
-        title="Word and position embeddings, principal components",
+        title=named("Word and position embeddings, principal components", model),
         xlabel=f"first component ({plane.shares[0]:.1%} of the variance)",
         ylabel=f"second component ({plane.shares[1]:.1%})",
     )
-    legend = axes.legend(fontsize=8, frameon=False)
+    legend = figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=7)
     for handle in legend.legend_handles:
         handle.set_sizes([24])  # type: ignore[union-attr]
     return figure

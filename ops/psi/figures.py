@@ -26,10 +26,10 @@ def draw_static(store: Store, model: nn.Module, facts: ModelFacts) -> None:
     Files: psi_by_cluster, top_cluster_types, embedding_plane, word_position_cosines, position_attention.
     """
     clusters = read_table(store, "psi/clusters", columns=["layer", "head", "rank", "psi_qkv", "type"])
-    heads = head_projections(model, facts)
+    heads, name = head_projections(model, facts), facts.name.rstrip("/").rpartition("/")[2]
     shape = (facts.layers, heads[0].heads, -1)
     ranked = clusters["psi_qkv"].to_numpy().reshape(shape)
-    save_figure(store, f"{FOLDER}/psi_by_cluster", draw_by_cluster(ranked))
+    save_figure(store, f"{FOLDER}/psi_by_cluster", draw_by_cluster(ranked, name))
     types = np.array([TYPES.index(t) for t in clusters["type"].to_pylist()]).reshape(shape)
     save_figure(store, f"{FOLDER}/top_cluster_types", draw_top_types(types[:, :, :TOP_CLUSTERS]))
 
@@ -39,7 +39,8 @@ def draw_static(store: Store, model: nn.Module, facts: ModelFacts) -> None:
         return
     order, names = positions.numpy(), vocabulary["token"].to_pylist()
     plane = principal_plane(np.concatenate([words, order]))
-    save_figure(store, f"{FOLDER}/embedding_plane", draw_plane(plane, vocabulary["type"].to_pylist(), len(order)))
+    drawn = draw_plane(plane, vocabulary["type"].to_pylist(), len(order), name)
+    save_figure(store, f"{FOLDER}/embedding_plane", drawn)
     marked = {f"{t} with position 0": cosine(words[names.index(t)], order[0]) for t in _FIRST_TOKENS if t in names}
     histogram = cosine_histogram(words, order, COSINE_BINS)
     save_figure(store, f"{FOLDER}/word_position_cosines", draw_cosines(histogram, marked))

@@ -2,37 +2,46 @@
 
 import math
 
-import matplotlib
 import numpy as np
 import numpy.typing as npt
 from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from ops.figures import label_outer, panels
+from ops.figures import PAGE, distinct_lines, for_print, label_outer, panels
 from ops.psi.token_types import TYPE_COLOURS, TYPES
 
 Floats = npt.NDArray[np.floating]
 
 
-def draw_by_cluster(psi_qkv: Floats) -> Figure:
+@for_print
+def draw_by_cluster(psi_qkv: Floats, model: str = "") -> Figure:
     """Draw psi_qkv of each head's clusters in descending order: a panel a layer, a line a head.
 
     Args:
         psi_qkv: `[layers, heads, clusters]` by rank.
+        model: its name, for the title.
     """
     layers, heads, clusters = psi_qkv.shape
-    figure, every = panels(layers, "psi_qkv of the clusters of the vocabulary, from each head's highest to its lowest")
-    colours = matplotlib.colormaps["viridis"](np.linspace(0, 0.95, heads))
+    title = named(r"$\psi_{qkv}$ of the clusters of the vocabulary, from each head's highest to its lowest", model)
+    figure, every = panels(layers, title)
+    figure.suptitle(title)
+    figure.set_size_inches(PAGE, 1.0 + 1.45 * -(-layers // every[0].get_gridspec().ncols))  # type: ignore[union-attr]
+    looks = distinct_lines(heads)
     for layer, axes in enumerate(every):
         for head in range(heads):
-            axes.plot(np.arange(1, clusters + 1), psi_qkv[layer, head], color=colours[head], lw=1, label=f"head {head}")
+            axes.plot(np.arange(1, clusters + 1), psi_qkv[layer, head], label=f"head {head}", **looks[head])
         axes.set(title=f"layer {layer + 1}", xscale="log", yscale="log")
         axes.grid(alpha=0.25, lw=0.5)
-    label_outer(every, "rank of the cluster", "psi_qkv")
+    label_outer(every, "rank of the cluster", r"$\psi_{qkv}$")
     handles, labels = every[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside right upper", frameon=False, fontsize=8)
+    figure.legend(handles, labels, loc="outside lower center", ncols=6)
     return figure
+
+
+def named(title: str, model: str) -> str:
+    """Return a title with the model's name behind it, where there is one."""
+    return f"{title}, {model}" if model else title
 
 
 def draw_top_types(types: npt.NDArray[np.integer]) -> Figure:

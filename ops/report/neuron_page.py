@@ -20,7 +20,7 @@ def neuron_context(tables: dict[str, Rows], sentences: dict[int, Row], options: 
 
     Args:
         tables: the neuron's rows by table: `neurons` one; `topk` those that are to be listed; `patterns`, `profiles`,
-            `means`, and `scores`, `peaks`, `token_activations`, which may be empty.
+            `means`, and `scores`, `peaks`, `token_activations`, `compare/neighbours`, which may be empty.
         sentences: the sentences that winners and samples name.
         options: those of `mine`.
         samples: sentences by quantile, each with `sent_id`, `quantile` and `activation`.
@@ -44,6 +44,7 @@ def neuron_context(tables: dict[str, Rows], sentences: dict[int, Row], options: 
         "zero_x": histogram.place(0.0),
         "poles": poles,
         "scale": max(values, default=0.0),
+        "nearest": sorted(tables["compare/neighbours"], key=lambda row: row["rank"]),
         "samples": [{**s, **sentences[s["sent_id"]]} for s in samples],
     }
 

@@ -1,5 +1,6 @@
 """Pages from templates: text from the corpus is escaped everywhere, and what no terminal is to get is spelled out."""
 
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +16,13 @@ def render(template: str, context: dict[str, Any]) -> str:
     """Return a page.
 
     Args:
-        template: `overview.html` or `neuron.html`.
+        template: its file's name, such as `neuron.html`.
         context: what it takes.
     """
     return _environment().get_template(template).render(context)
 
 
+@cache
 def _environment() -> Environment:
     made = Environment(
         loader=FileSystemLoader(FOLDER),
@@ -29,9 +31,26 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    filters = {"seen": visible, "number": number, "share": share, "lift": lift, "q": q_value, "tint": tint}
+    filters = {
+        "seen": visible,
+        "number": number,
+        "share": share,
+        "lift": lift,
+        "q": q_value,
+        "tint": tint,
+        "stem": stem,
+    }
     made.filters.update(filters)
     return made
+
+
+def stem(name: str) -> str:
+    """Return what a file's name says, its folders and suffix aside, in words.
+
+    >>> stem("mixing/figures/norms_residual.svg")
+    'norms residual'
+    """
+    return Path(name).stem.replace("_", " ")
 
 
 def number(value: float | None, digits: int = 3) -> str:

@@ -100,7 +100,7 @@ MAIN_TABLES: dict[str, TableSpec] = {
             Column("is_winner", BOOL, "among the winners of some neuron"),
         ),
         ("sent_id",),
-        8_192,
+        512,  # a neuron's page reads a sentence here and there: larger groups cost it seconds
     ),
     "patterns": TableSpec(
         "a pattern of a neuron",

@@ -2,10 +2,13 @@
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 from ops.penn import PUNCTUATION_TAGS, ROOT, Tree, read
 from ops.sentences.word_spans import Span, word_spans
+
+_TREES_KEPT = 256  # a neuron's sentences are looked through for one pattern after another
 
 
 def matched_words(sentence: dict[str, Any], pattern: dict[str, Any], options: dict[str, Any]) -> list[int] | None:
@@ -89,10 +92,8 @@ def _matched_leaves(tree: str | None, pattern: str, collapse: bool) -> list[int]
     """Return the words below those nodes of the first match that the pattern does not go below."""
     if tree is None:
         return None
-    root, wanted = read(tree), read_pattern(pattern)
-    number = _number_leaves(root)
-    if collapse and root.label == ROOT:
-        root.children = [c for child in root.children for c in (child.children if child.label == "S" else [child])]
+    root, number = _read_numbered(tree, collapse)
+    wanted = read_pattern(pattern)
     stack = [root]
     while stack:
         node = stack.pop()
@@ -103,6 +104,17 @@ def _matched_leaves(tree: str | None, pattern: str, collapse: bool) -> list[int]
     return None
 
 
+@lru_cache(_TREES_KEPT)
+def _read_numbered(tree: str, collapse: bool) -> tuple[Tree, dict[int, int]]:
+    """Return a tree, an S right below its root left out where it is to collapse, and the number of each leaf by id."""
+    root = read(tree)
+    number = _number_leaves(root)
+    if collapse and root.label == ROOT:
+        root.children = [c for child in root.children for c in (child.children if child.label == "S" else [child])]
+    return root, number
+
+
+@lru_cache(_TREES_KEPT)
 def read_pattern(text: str) -> Tree:
     """Return the tree that a subtree pattern is, such as `(NP (DT) (NN))`."""
     stack = [Tree("")]

@@ -124,6 +124,8 @@ def test_help_lists_options_by_stage_in_the_order_of_the_picture(command: Callab
         "psi": ["Required", "The run", "ingest", "The model", "psi", "Every stage", "Help"],
         "show": ["Required", "The run", "What to show", "Help"],
         "report": ["Required", "The run", "What is shown", "Help"],
+        "browse": ["Required", "The run", "What is served", "Help"],
+        "export": ["Required", "The run", "What is made", "Help"],
     }.items():
         shown = command(job, "--help").stdout
         found = [line.split("─ ")[1] for line in shown.splitlines() if line.startswith("╭─")]
@@ -134,7 +136,7 @@ def test_help_lists_options_by_stage_in_the_order_of_the_picture(command: Callab
 def test_nothing_heavy_is_imported_to_print_options() -> None:
     heavy = {"numpy", "pyarrow", "torch", "ray", "spacy", "transformers", "numba"}
     jobs = "run, ingest, topk, annotate, mine, tokens, psi, mixing, positions, meaning, compare"
-    jobs += ", show, report, train_english"
+    jobs += ", show, report, browse, export, train_english"
     program = f"import sys; from jobs import {jobs}; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
     assert not heavy & set(loaded.stdout.split())

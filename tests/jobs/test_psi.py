@@ -115,9 +115,9 @@ def test_contextual_values_are_those_of_the_sentences_one_by_one(whole: Path, mo
     assert max(len(t.ids) for t in tokenizer.encode(texts)) == facts.position_limit
 
 
-def test_every_figure_as_png_and_svg(whole: Path) -> None:
+def test_every_figure_as_png_pdf_and_svg(whole: Path) -> None:
     names = sorted(p.name for p in (whole / "psi/figures").iterdir())
-    assert names == sorted(f"{n}.{end}" for n in (*FIGURES, "static_contextual") for end in ("png", "svg"))
+    assert names == sorted(f"{n}.{end}" for n in (*FIGURES, "static_contextual") for end in ("pdf", "png", "svg"))
     assert all((whole / "psi/figures" / n).stat().st_size > 5_000 for n in names)
 
 

@@ -5,8 +5,19 @@ import matplotlib.image
 import pytest
 from matplotlib.figure import Figure
 
-from ops.figures import label_outer, panels, save_figure, save_figures
+from ops.figures import (
+    COLUMN,
+    LETTERS,
+    distinct_lines,
+    figure_files,
+    for_print,
+    label_outer,
+    panels,
+    save_figure,
+    save_figures,
+)
 from ops.storage.store import Store
+from tests.unit.figure_letters import smallest_letters
 
 
 @pytest.mark.parametrize(("count", "columns"), [(1, 1), (3, 3), (4, 4), (5, 4), (6, 3), (12, 4)])
@@ -18,18 +29,21 @@ def test_panels_are_named_at_the_left_and_at_the_bottom(count: int, columns: int
     assert [i for i, axes in enumerate(found) if axes.get_xlabel() == "rank"] == list(range(count))[-columns:]
 
 
-def test_both_files_and_the_same_bytes_again(tmp_path: Path) -> None:
+def test_each_kind_of_file_with_letters_as_letters_and_the_same_bytes_again(tmp_path: Path) -> None:
     store = Store(str(tmp_path))
     for name in ("a", "b"):
         figure, (axes, _) = panels(2, "two of them")
         axes.plot([1, 3, 10], label="a line")
         axes.legend()
         save_figure(store, f"figures/{name}", figure)
-    assert store.files("figures") == ["a.png", "a.svg", "b.png", "b.svg"]
-    for end in ("png", "svg"):
+    assert store.files("figures") == [f"{name}.{end}" for name in "ab" for end in ("pdf", "png", "svg")]
+    for end in ("png", "svg", "pdf"):
         assert (tmp_path / f"figures/a.{end}").read_bytes() == (tmp_path / f"figures/b.{end}").read_bytes()
     assert matplotlib.image.imread(tmp_path / "figures/a.png").std() > 0.01
-    assert "<svg" in (tmp_path / "figures/a.svg").read_text()
+    drawn = (tmp_path / "figures/a.svg").read_text()
+    assert "<svg" in drawn
+    assert ">two of them</text>" in drawn
+    assert b"/Type /Font" in (tmp_path / "figures/a.pdf").read_bytes()
 
 
 def test_several_are_drawn_with_one_size_of_letters(tmp_path: Path) -> None:
@@ -40,9 +54,33 @@ def test_several_are_drawn_with_one_size_of_letters(tmp_path: Path) -> None:
 
     sizes: list[float] = []
     names = save_figures(Store(str(tmp_path)), "figures", {"a": draw, "b": draw})
-    assert names == ["figures/a.png", "figures/a.svg", "figures/b.png", "figures/b.svg"]
+    assert names == [*figure_files("figures/a"), *figure_files("figures/b")]
     assert all((tmp_path / name).stat().st_size for name in names)
     with matplotlib.rc_context({"font.size": 9}):
         expected = Figure().subplots().set_title("a title").get_fontsize()
     assert sizes == [expected, expected]
     assert expected != Figure().subplots().set_title("a title").get_fontsize()
+
+
+def test_a_figure_for_print_has_no_letter_too_small_when_it_is_saved(tmp_path: Path) -> None:
+    @for_print
+    def draw() -> Figure:
+        figure = Figure(figsize=(COLUMN, 2))
+        axes = figure.subplots()
+        axes.plot([1, 10, 100], label="a line")
+        axes.set(yscale="log", title="a", xlabel="x")
+        axes.legend()
+        return figure
+
+    figure = draw()
+    with matplotlib.rc_context({"font.size": 4}):
+        save_figure(Store(str(tmp_path)), "a", figure)
+    assert smallest_letters(figure) >= LETTERS
+    width = matplotlib.image.imread(tmp_path / "a.png").shape[1]
+    assert width == pytest.approx(85 / 25.4 * 300, abs=2)
+
+
+def test_lines_without_an_order_are_all_different() -> None:
+    looks = [(line["color"], line["linestyle"]) for line in distinct_lines(28)]
+    assert len(set(looks)) == 28
+    assert len({colour for colour, _ in looks[:7]}) == 7

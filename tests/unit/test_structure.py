@@ -23,7 +23,7 @@ FLOORS = {
         {"sources", "patterns", "english", "topk", "mixing", "meaning"},
         {"corpus", "sentences", "psi", "positions"},
         {"mine", "show", "estimate", "compare"},
-        {"tokens", "report"},
+        {"tokens", "report", "export"},
     ),
     "jobs": ({"engine"}, {"stage"}, {"steps"}, {"plans"}, {"what a user types"}),
 }

@@ -51,7 +51,7 @@ def test_files_are_the_same_each_time(tmp_path: Path) -> None:
     properties = {"neurons:mean": RNG.normal(size=LAYERS * UNITS)}
     for name in "ab":
         found = draw_dimensions(Store(str(tmp_path / name)), properties, (UNITS,) * LAYERS, rotated(), (5, 9))
-    assert len(found) == 4
+    assert len(found) == 6
     for name in found:
         assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
 

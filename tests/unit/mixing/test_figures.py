@@ -10,6 +10,7 @@ from ops.mixing.partial_file import Totals
 from ops.mixing.tables import length_rows, norm_rows, ratio_rows
 from ops.reducers.moments import Moments
 from ops.storage.store import Store
+from tests.unit.figure_letters import check_print
 
 
 def tables(normalised: bool, layers: int = 3) -> dict[str, pa.Table]:
@@ -29,14 +30,28 @@ def tables(normalised: bool, layers: int = 3) -> dict[str, pa.Table]:
     }
 
 
-def test_every_figure_is_there_as_png_and_svg_and_the_same_each_time(tmp_path: Path) -> None:
+def test_every_figure_is_there_in_three_kinds_and_the_same_each_time(tmp_path: Path) -> None:
     for name in "ab":
         found = draw_all(Store(str(tmp_path / name)), tables(True), "m")
-        assert len(found) == 8
+        assert len(found) == 12
     for name in found:
         data = (tmp_path / "a" / name).read_bytes()
-        assert data.startswith(b"\x89PNG" if name.endswith("png") else b"<?xml")
+        assert data.startswith({"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}[name[-3:]])
         assert data == (tmp_path / "b" / name).read_bytes()
+
+
+@pytest.mark.parametrize("layers", [3, 12])
+def test_figures_can_be_printed_and_panels_have_one_scale(layers: int) -> None:
+    found = tables(True, layers)
+    heat = draw_ratios(found["mixing/ratios"], "some-model")
+    lengths = draw_lengths(found["mixing/lengths"], "some-model")
+    norms = draw_residual_norms(found["mixing/norms"], "some-model")
+    for figure in (heat, lengths, norms):
+        check_print(figure, "some-model")
+    assert len({axes.images[0].get_clim() for axes in heat.axes if axes.images}) == 1
+    for figure in (lengths, norms):
+        assert len({axes.get_ylim() for axes in figure.axes}) == 1
+        assert all(axes.collections for axes in figure.axes), "spread is drawn where it was measured"
 
 
 @pytest.mark.parametrize("normalised", [True, False])

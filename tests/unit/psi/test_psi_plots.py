@@ -5,6 +5,7 @@ from matplotlib.figure import Figure
 from ops.psi import embedding_plots, psi_plots
 from ops.psi.position_geometry import principal_plane
 from ops.psi.token_types import TYPES
+from tests.unit.figure_letters import check_print
 
 RNG = np.random.default_rng(0)
 LAYERS, HEADS, TOKENS, POSITIONS = 5, 3, 40, 6
@@ -24,6 +25,17 @@ def test_a_panel_a_layer_and_a_line_a_head(ranked: np.ndarray) -> None:
     assert [a.get_title() for a in figure.axes if a.axison] == [f"layer {i + 1}" for i in range(LAYERS)]
     for layer in range(LAYERS):
         np.testing.assert_array_equal(lines(figure, layer), ranked[layer])
+
+
+def test_heads_are_told_apart_and_the_figures_can_be_printed() -> None:
+    heads = -np.sort(-RNG.lognormal(size=(6, 12, 20)))
+    figure = psi_plots.draw_by_cluster(heads, "some-model")
+    check_print(figure, "some-model")
+    looks = {(line.get_color(), line.get_linestyle()) for line in figure.axes[0].lines}
+    assert len(looks) == 12
+    plane = principal_plane(RNG.normal(size=(TOKENS + POSITIONS, 4)))
+    kinds = [TYPES[i % len(TYPES)] for i in range(TOKENS)]
+    check_print(embedding_plots.draw_plane(plane, kinds, POSITIONS, "some-model"), "some-model")
 
 
 def test_the_map_has_the_top_clusters_types_in_their_order() -> None:

@@ -65,6 +65,10 @@ def neuron_tables() -> tuple[dict[str, list[dict[str, Any]]], dict[int, dict[str
         "scores": [],
         "peaks": [{**peak, "baseline_share": 0.1, "lift": 6.0, "g2": 9.0, "rank": 1}],
         "token_activations": tokens,
+        "compare/neighbours": [
+            {**here, "rank": 1, "layer_b": 1, "unit_b": 2, "correlation": -0.5, "overlap": 0.25},
+            {**here, "rank": 2, "layer_b": 2, "unit_b": 0, "correlation": None, "overlap": 0.0},
+        ],
     }
     return tables, sentences
 
@@ -75,4 +79,5 @@ SHARED = {
     "model": {"name": "<b>m</b>", "type": "bert", "layers": 2, "width": 3, "fingerprint": "f" * 64},
     "written": "2026-11-01T00:00:00",
     "fingerprint": "f" * 64,
+    "served": False,
 }

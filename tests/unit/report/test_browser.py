@@ -4,26 +4,18 @@ import html
 import json
 import re
 import shutil
-import subprocess
 from pathlib import Path
-from urllib.parse import urlparse
 
 import pytest
+from html5lib.html5parser import ParseError
 
 from ops.errors import visible
 from ops.report.neuron_page import neuron_context
 from ops.report.pages import ASSETS, FOLDER, render
 from ops.show.peaks import peak_word
+from tests.unit.report.browser import NEEDS, browse
 from tests.unit.report.hostile import DATASET, OPTIONS, SHARED, TEXTS, neuron_tables
-
-BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-FLAGS = [
-    "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update",
-    "--disable-sync", "--no-first-run", "--disable-extensions", "--allow-file-access-from-files",
-    "--enable-logging=stderr", "--virtual-time-budget=4000", "--window-size=1200,900",
-    "--host-resolver-rules=MAP * ~NOTFOUND", "--disable-features=NetworkTimeServiceQuerying",
-]  # fmt: skip
-NEEDS = pytest.mark.skipif(BROWSER is None, reason="no Chromium is installed (apt-get install chromium)")
+from tests.unit.report.valid_html import check_html
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +28,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     tables, sentences = neuron_tables()
     samples = [{"sent_id": 2, "quantile": 0.5, "activation": 0.0}]
     page = neuron_context(tables, sentences, OPTIONS, samples)
-    around = {"neighbours": {"before": None, "after": None}}
+    around = {"neighbours": {"before": None, "after": None}, "pages": [(2, 1)]}
     (folder / "neurons" / "2-1.html").write_text(render("neuron.html", {**SHARED, **page, **around, "root": "../"}))
     values = {"top": [0.1, 0.2, None, 0.4, 0.5, 0.6], "bottom": [None] * 6}
     names = {"title": "strongest data set", "names": [DATASET], "values": {**values, "top": [0] * 6}}
@@ -45,7 +37,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "properties": {"auc": {"title": "score", "values": values}, "dataset": names},
     }  # fmt: skip
     overview = {
-        "map": drawn, "all_pages": False, "best": [], "pages": [(2, 1)], "figures": {}, "n_neurons": 6,
+        "map": drawn, "all_pages": False, "best": [], "pages": [(2, 1)], "sides": [], "n_neurons": 6,
         "sentences": 4, "k": "4", "stages": {}, "sources": [{"source": DATASET, "dataset": DATASET, "kept": 4}],
         "options": {"site": "hidden", "pool": "mean", "special_tokens": "include", "dtype": "float32"},
     }  # fmt: skip
@@ -53,32 +45,18 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def browse(page: Path, folder: Path) -> tuple[str, list[str], list[str]]:
-    """Return what stands in a page once its scripts have run, what the console said, and what was asked for."""
-    log = folder / "net.json"
-    command = [str(BROWSER), *FLAGS, f"--user-data-dir={folder / 'profile'}", f"--log-net-log={log}", "--dump-dom"]
-    done = subprocess.run([*command, page.as_uri()], capture_output=True, text=True, timeout=120, check=True)
-    said = [line for line in done.stderr.splitlines() if "CONSOLE" in line]
-    # One event a line; what the browser asks for itself (its time, its updates) has no page as its origin.
-    events = [
-        line for line in log.read_text(errors="replace").splitlines() if '"initiator":"not an origin"' not in line
-    ]
-    asked = {url for line in events for url in re.findall(r'"url":"([^"]+)"', line) if '"initiator"' in line}
-    return done.stdout, said, sorted(url for url in asked if urlparse(url).scheme in ("http", "https", "ws", "wss"))
-
-
 @NEEDS
 def test_a_request_and_an_error_would_be_seen(tmp_path: Path) -> None:
     page = tmp_path / "a.html"
     page.write_text('<!DOCTYPE html><img src="http://127.0.0.1:9/a.png"><script>throw Error("seen")</script>')
-    _, said, asked = browse(page, tmp_path)
+    _, said, asked = browse(page.as_uri(), tmp_path)
     assert asked == ["http://127.0.0.1:9/a.png"]
     assert any("seen" in line for line in said)
 
 
 @NEEDS
 def test_a_neuron_s_page_shows_hostile_text_as_it_is(site: Path, tmp_path: Path) -> None:
-    shown, said, asked = browse(site / "neurons" / "2-1.html", tmp_path)
+    shown, said, asked = browse((site / "neurons" / "2-1.html").as_uri(), tmp_path)
     assert said == []
     assert asked == []
     assert shown.count("<script") == 1, "its own alone"
@@ -136,7 +114,7 @@ def test_a_click_in_the_map_leads_to_the_neuron_it_shows_and_a_pattern_to_its_wi
         f'<!DOCTYPE html><meta charset="utf-8"><iframe width="1100" height="800"></iframe>'
         f'<pre id="said"></pre><script>{program}</script>'
     )
-    shown, console, asked = browse(tmp_path / "test.html", tmp_path)
+    shown, console, asked = browse((tmp_path / "test.html").as_uri(), tmp_path)
     assert (console, asked) == ([], [])
     match = re.search(r'<pre id="said">(.*?)</pre>', shown, re.DOTALL)
     assert match is not None
@@ -147,6 +125,13 @@ def test_a_click_in_the_map_leads_to_the_neuron_it_shows_and_a_pattern_to_its_wi
     assert said["legend"] == DATASET
     assert (said["page"], said["title"]) == ("2-1.html", "Neuron 2:1")
     assert (said["kept"], said["filtered"], said["again"]) == (["1"], True, False)
+
+
+def test_pages_are_valid_html(site: Path) -> None:
+    for path in site.rglob("*.html"):
+        check_html(path.read_text())
+    with pytest.raises(ParseError):
+        check_html("<!DOCTYPE html><html lang=en><title>a</title><p><table></p></table>")
 
 
 def test_nothing_is_loaded_from_elsewhere_and_pages_are_small(site: Path) -> None:

@@ -53,4 +53,4 @@ def test_activations_have_a_vector_of_fixed_size_for_each_layer() -> None:
     assert [f.type for f in found] == [pa.int64(), pa.list_(pa.float32(), 4), pa.list_(pa.float32(), 2)]
     assert not any(f.nullable for f in found)
     assert group_rows("activations") == 1024
-    assert group_rows("sentences") == 8192
+    assert group_rows("sentences") == 512

@@ -1,0 +1,154 @@
+"""The card of a dataset folder: its YAML with a config for each table, where it comes from, and a query each."""
+
+from typing import Any
+
+import yaml
+
+from ops.errors import visible
+from ops.schema import TABLES
+
+Row = dict[str, Any]
+
+MAIN = "topk"  # the config that opens where none is named
+LISTED, LIMIT = 6, 10  # columns and rows of a query that lists
+_SIZES = ((10**3, "n<1K"), (10**4, "1K<n<10K"), (10**5, "10K<n<100K"), (10**6, "100K<n<1M"), (10**7, "1M<n<10M"))
+_SIZES += ((10**8, "10M<n<100M"), (10**9, "100M<n<1B"))  # type: ignore[assignment]
+_SQL_WORDS = frozenset({"group", "inner"})
+_ACTIVATIONS = "a sentence of a uniform sample, with all its activations: a list for each layer"
+_QUERIES = {
+    "topk": "select rank, activation, text from 'topk/*.parquet' join 'sentences/*.parquet' using (sent_id)\n"
+    "where layer = 1 and unit = 0 and pole = 'top' order by rank limit 10;",
+    "patterns": "select kind, pattern, support, share, baseline_share, lift, g2, q_value from 'patterns/*.parquet'\n"
+    "where layer = 1 and unit = 0 and pole = 'top' and rank <= 5 order by kind, rank;",
+    "scores": "select layer, unit, pole, auc, matched_auc from 'scores/*.parquet'\n"
+    "order by auc - matched_auc desc limit 10;",
+    "activations": "select sent_id, layer_1[1:4] from 'activations/*.parquet' limit 10;",
+}
+
+
+def config_name(table: str) -> str:
+    """Return the config's name for a table; the hub's names have no slash.
+
+    >>> config_name("psi/tokens")
+    'psi-tokens'
+    """
+    return table.replace("/", "-")
+
+
+def query(table: str) -> str:
+    """Return a DuckDB query of a table that runs in the folder."""
+    if table in _QUERIES:
+        return _QUERIES[table]
+    spec = TABLES[table]
+    plain = [c.name for c in spec.columns if not str(c.type).startswith(("list", "struct"))]
+    order = [_quoted(c) for c in spec.order]
+    columns = list(dict.fromkeys([*(c for c in spec.order if c in plain), *plain]))[:LISTED]
+    sorted_by = f" order by {', '.join(order)}" if order else ""
+    return f"select {', '.join(map(_quoted, columns))} from '{table}/*.parquet'{sorted_by} limit {LIMIT};"
+
+
+def _quoted(column: str) -> str:
+    """Return a column's name as SQL has it, in quotes where it is a word of its own there."""
+    return f'"{column}"' if column in _SQL_WORDS else column
+
+
+def write_card(provenance: Row, terms: list[dict[str, str]], licence: str) -> str:
+    """Return the text of README.md.
+
+    Args:
+        provenance: `model`, `stages` and `tables` as run.json has them, of each table its `rows`, `bytes` and
+            `fingerprint`.
+        terms: whose each source is (`ops.export.licences`).
+        licence: of the whole, as the hub names it; empty for none.
+    """
+    model, tables = provenance["model"], provenance["tables"]
+    names = list(dict.fromkeys(t["dataset"] for t in terms))
+    title = f"Neurons of {model['name']} over {', '.join(names)}"
+    head = {
+        "pretty_name": title,
+        **({"license": licence} if licence else {}),
+        "tags": ["neuron-atlas", "interpretability", "neurons"],
+        "size_categories": [next((name for most, name in _SIZES if _rows(tables) < most), "n>1T")],
+        "configs": [
+            {
+                "config_name": config_name(table),
+                "data_files": f"{table}/*.parquet",
+                **({"default": True} if table == MAIN else {}),
+            }
+            for table in tables
+        ],
+    }
+    topk = provenance["stages"]["topk"]["identity"]
+    lines = [
+        "---",
+        yaml.safe_dump(head, sort_keys=False, allow_unicode=True).rstrip(),
+        "---",
+        "",
+        f"# {_plain(title)}",
+        "",
+        f"What every neuron of {_plain(model['name'])} ({model['type']}, {model['layers']} layers of {model['width']} "
+        "units) responds to, found by Neuron Atlas: its most and least activating sentences, what they have in "
+        "common, and how that compares with the rest of the corpus (the method of Oba, Yoshinaga and Toyoda, "
+        "BlackboxNLP 2021). Layers count from 1, units from 0, ranks from 1.",
+        "",
+        "```python",
+        "import datasets",
+        "",
+        'topk = datasets.load_dataset("THIS FOLDER OR ITS NAME ON THE HUB", "topk", split="train")',
+        "```",
+        "",
+        "## Where it comes from",
+        "",
+        "| | |",
+        "|---|---|",
+        f"| model | {_plain(model['name'])}, fingerprint `{model['fingerprint']}` |",
+        f"| activation | site {topk['site']}, pool {topk['pool']}, special tokens {topk['special_tokens']}, "
+        f"{topk['dtype']} |",
+        f"| sentences kept | {topk['k']:,} of each neuron, poles: {topk['poles']} |",
+        *(
+            f"| stage {name} | {entry['finished']}, fingerprint `{entry['fingerprint']}` |"
+            for name, entry in provenance["stages"].items()
+        ),
+        "",
+        "`provenance.json` has all options, counts and versions. The fingerprint of a stage is in the footer of each "
+        "of its files (`atlas.fingerprint`).",
+        "",
+        "## Whose the sentences are",
+        "",
+        "| data set | source | terms |",
+        "|---|---|---|",
+        *(f"| {_plain(t['dataset'])} | {_plain(t['source'])} | {_plain(t['terms'])} |" for t in terms),
+        "",
+        "The columns `text`, `words`, `tags` and `tree` of `corpus`, `sentences` and `rejects`, and patterns of words, "
+        "hold these sentences or follow from them.",
+        "",
+        "## Tables",
+        "",
+        "Each is a config of its name, and a folder of Parquet files; the queries are for DuckDB, run in this folder.",
+    ]
+    for table, held in tables.items():
+        row = TABLES[table].row if table in TABLES else _ACTIVATIONS
+        lines += [
+            "",
+            f"### {config_name(table)}",
+            "",
+            f"A row is {row}. {held['rows']:,} rows, {held['bytes']:,} bytes, "
+            f"fingerprint `{held['fingerprint'][:16]}`.",
+            "",
+            "```sql",
+            query(table),
+            "```",
+        ]
+    return "\n".join(lines) + "\n"
+
+
+def _rows(tables: dict[str, Row]) -> int:
+    return sum(held["rows"] for held in tables.values())
+
+
+def _plain(text: str) -> str:
+    """Return a name that stands in a table of Markdown as it is."""
+    escaped = visible(text).replace("\\", "\\\\")
+    for mark in "|`*_[]<>":
+        escaped = escaped.replace(mark, f"\\{mark}" if mark not in "<>" else {"<": "&lt;", ">": "&gt;"}[mark])
+    return escaped

@@ -1,0 +1,191 @@
+"""Search over a run's tables: what may be asked, and the SQL that answers it with every value bound."""
+
+from collections.abc import Mapping
+from threading import Lock, Timer
+from typing import Any, NamedTuple
+
+import duckdb
+import pyarrow.dataset as ds
+
+from ops.errors import InputError, one_line
+
+KINDS = {
+    "word": "neurons by words in order",
+    "tag": "neurons by parts of speech in order",
+    "subtree": "neurons by subtree",
+    "pattern": "neurons by a whole pattern of any kind",
+    "value": "neurons by a value of the metadata",
+    "peak": "neurons by the word or tag at which they peak",
+    "score": "neurons by held-out score",
+    "text": "winners by text",
+}
+MOST, MOST_SENTENCES = 100, 1_000
+MOST_CHARACTERS = 200
+MEMORY = "1GB"
+
+# One row a neuron and pole, its strongest match, the surest neurons first.
+_NEURONS = """
+with matched as (
+  select layer, unit, pole, {found} as found, {count} as count, share, baseline_share, lift, g2
+  from {table} where g2 > 0 and {where}
+), strongest as (
+  select * from matched qualify row_number() over (partition by layer, unit, pole order by g2 desc, found) = 1
+)
+select strongest.*, auc, matched_auc from strongest left join scores using (layer, unit, pole)
+where {limits} order by g2 desc, layer, unit, pole limit {most}
+"""
+_SCORES = """
+select layer, unit, pole, auc, matched_auc from scores where auc is not null and {limits}
+order by auc desc, layer, unit, pole limit {most}
+"""
+_WINNERS = """
+with matched as (
+  select sent_id, text, dataset from sentences where is_winner and contains(lower(text), lower($text))
+  order by sent_id limit {most_sentences}
+)
+select topk.layer, topk.unit, topk.pole, rank, activation, text as found, dataset
+from topk join matched using (sent_id) left join scores using (layer, unit, pole)
+where {limits} order by rank, layer, unit, pole limit {most}
+"""
+# A pattern's words stand with a space between them, so that a space before and after ends the words asked for.
+_WHERE = {
+    "word": (
+        "patterns",
+        "pattern",
+        "support",
+        "kind = 'word' and contains(' ' || pattern || ' ', ' ' || $text || ' ')",
+    ),
+    "tag": ("patterns", "pattern", "support", "kind = 'tag' and contains(' ' || pattern || ' ', ' ' || $text || ' ')"),
+    "subtree": ("patterns", "pattern", "support", "kind = 'subtree' and contains(pattern, $text)"),
+    "pattern": ("patterns", "pattern", "support", "pattern = $text"),
+    "value": (
+        "profiles",
+        "property || ': ' || value",
+        "count",
+        "lower(value) = lower($text) and ($property = '' or property = $property)",
+    ),
+    "peak": ("peaks", "value", "count", "value = $text"),
+}
+
+
+class Query(NamedTuple):
+    """What is asked for: `what` is one of `KINDS`; of the limits None and empty stand for none."""
+
+    what: str = "word"
+    text: str = ""
+    property: str = ""
+    pole: str = ""
+    layer: int | None = None
+    least: float | None = None
+
+
+def parse_query(given: Mapping[str, str]) -> Query | None:
+    """Return what a form asked for, None where nothing was.
+
+    Args:
+        given: `what`, `q`, `property`, `pole`, `layer`, `least`; each may be missing.
+
+    Raises:
+        InputError: a value that does not fit, by its name.
+    """
+    what = given.get("what", "word")
+    text = " ".join(given.get("q", "").split())
+    if what not in KINDS:
+        raise InputError(f"what {one_line(what, 40)!r}: is none of {', '.join(KINDS)}")
+    if not text and what != "score":
+        return None
+    if len(text) > MOST_CHARACTERS:
+        raise InputError(f"q: is longer than {MOST_CHARACTERS} characters")
+    pole = given.get("pole", "")
+    if pole not in ("", "top", "bottom"):
+        raise InputError(f"pole {one_line(pole, 40)!r}: is neither top nor bottom")
+    layer, least = given.get("layer", "").strip(), given.get("least", "").strip()
+    if layer and not (layer.isascii() and layer.isdigit() and len(layer) <= 4):
+        raise InputError(f"layer {one_line(layer, 40)!r}: is no whole number of a layer")
+    return Query(what, text, given.get("property", ""), pole, int(layer) if layer else None, _share(least))
+
+
+def _share(text: str) -> float | None:
+    if not text:
+        return None
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value <= 1:
+        raise InputError(f"least {one_line(text, 40)!r}: is no number from 0 to 1")
+    return value
+
+
+class Searcher:
+    """Answers queries by DuckDB, which sees the given tables alone: it can open no file and change nothing.
+
+    Args:
+        tables: `topk`, `sentences`, `patterns`, `profiles`, and where there are any `scores` and `peaks`.
+        seconds: that a search may take.
+    """
+
+    def __init__(self, tables: Mapping[str, ds.Dataset], seconds: float) -> None:
+        self.names, self.seconds = set(tables), seconds
+        self._lock = Lock()
+        self._connection = duckdb.connect(
+            config={"enable_external_access": False, "memory_limit": MEMORY, "temp_directory": ""}
+        )
+        for name, table in tables.items():
+            self._connection.register(name, table)
+        if "scores" not in tables:
+            self._connection.execute(
+                "create view scores as select 0::smallint as layer, 0::int as unit, '' as pole, "
+                "null::double as auc, null::double as matched_auc where false"
+            )
+        self._connection.execute("set lock_configuration = true")
+
+    def find(self, query: Query) -> list[dict[str, Any]]:
+        """Return at most `MOST` rows; one search is done at a time.
+
+        Raises:
+            InputError: the run lacks the table that is asked, or it took longer than it may.
+        """
+        if query.what == "peak" and "peaks" not in self.names:
+            raise InputError("this run has no peaks; run python -m jobs.tokens, and open the page again")
+        if (query.what == "score" or query.least is not None) and "scores" not in self.names:
+            raise InputError("this run has no held-out scores (--no-scores)")
+        sql, values = statement(query)
+        with self._lock:
+            timer = Timer(self.seconds, self._connection.interrupt)
+            timer.start()
+            try:
+                cursor = self._connection.execute(sql, values)
+                names = [column[0] for column in cursor.description or []]
+                return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+            except duckdb.InterruptException as error:
+                raise InputError(
+                    f"the search took longer than {self.seconds:.0f} s; ask for something rarer"
+                ) from error
+            except duckdb.OutOfMemoryException as error:
+                raise InputError(f"the search needs more than {MEMORY}; ask for something rarer") from error
+            finally:
+                timer.cancel()
+
+
+def statement(query: Query) -> tuple[str, dict[str, Any]]:
+    """Return the SQL of a query, made of fixed words alone, and the values that are bound to it."""
+    limits, values = ["true"], dict[str, Any]()
+    for name, value, condition in (
+        ("pole", query.pole or None, "pole = $pole"),
+        ("layer", query.layer, "layer = $layer"),
+        ("least", query.least, "auc >= $least"),
+    ):
+        if value is not None:
+            limits.append(condition)
+            values[name] = value
+    joined = " and ".join(limits)
+    if query.what == "score":
+        return _SCORES.format(limits=joined, most=MOST), values
+    values["text"] = query.text
+    if query.what == "text":
+        return _WINNERS.format(limits=joined, most=MOST, most_sentences=MOST_SENTENCES), values
+    table, found, count, where = _WHERE[query.what]
+    if query.what == "value":
+        values["property"] = query.property
+    return _NEURONS.format(table=table, found=found, count=count, where=where, limits=joined, most=MOST), values

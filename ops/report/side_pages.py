@@ -1,0 +1,187 @@
+"""What the page of a side job shows: what was measured, and the tables that say it shortest."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from ops.schema import TABLES
+
+Row = dict[str, Any]
+MOST_ROWS = 200  # of a table on a page
+
+
+@dataclass(frozen=True)
+class ShownTable:
+    """A table of a page.
+
+    Attributes:
+        table: its name.
+        about: what to look for in it.
+        columns: those shown, in order.
+        up_to: a column of ranks and the last that is shown; empty for all rows.
+    """
+
+    table: str
+    about: str
+    columns: tuple[str, ...]
+    up_to: tuple[str, int] | None = None
+
+
+@dataclass(frozen=True)
+class SideJob:
+    """A side job: its title, what it measures and where that is from, how to print more, and its tables."""
+
+    title: str
+    about: str
+    more: str
+    tables: tuple[ShownTable, ...]
+
+
+_MOMENTS = ("n", "mean", "std")
+_INTERVAL = ("accuracy", "low", "high")
+
+SIDE_JOBS = {
+    "psi": SideJob(
+        "What attention heads stretch: psi",
+        "psi is how many times as long a head's projection makes a token's vector, by dimension; psi_qkv is the "
+        "product for query, key and value (Maeda 2024). Tokens in clusters, the word embeddings alone.",
+        "python -m jobs.show --psi LAYER:HEAD prints a head",
+        (
+            ShownTable(
+                "psi/clusters",
+                "The three clusters that each head stretches most. z: standard deviations from a random group of as "
+                "many tokens; clusters of a token or two lead by chance.",
+                ("layer", "head", "rank", "type", "tokens", "n", "psi_qkv", "z_qkv", "psi_q", "psi_k", "psi_v"),
+                ("rank", 3),
+            ),
+            ShownTable(
+                "psi/agreement",
+                "How far runs of k-means with other seeds agree (1: equal; 0: as by chance).",
+                ("run_a", "run_b", "rand_index"),
+            ),
+        ),
+    ),
+    "mixing": SideJob(
+        "What a token's vector takes from others: mixing",
+        "The mixing ratio is the share of a token's new vector that comes from the other tokens, for attention alone, "
+        "with the residual, and after LayerNorm (Kobayashi 2021).",
+        "docs/mixing.md says how it is measured",
+        (
+            ShownTable(
+                "mixing/ratios",
+                "By layer, stage and class of tokens.",
+                ("layer", "stage", "token_class", *_MOMENTS),
+            ),
+            ShownTable(
+                "mixing/norms",
+                "The norms behind them.",
+                ("layer", "quantity", "token_class", *_MOMENTS),
+            ),
+        ),
+    ),
+    "positions": SideJob(
+        "The model without its position embeddings: positions",
+        "Cosines of each token's state with its state under the model's own positions, beside random references; for "
+        "decoders the perplexity (Hirata 2024).",
+        "python -m jobs.show --positions prints the main table",
+        (
+            ShownTable(
+                "positions/similarity",
+                "Cosines by layer and variant; the references say what is to be expected by chance.",
+                ("layer", "variant", "reference", *_MOMENTS),
+            ),
+            ShownTable(
+                "positions/perplexity",
+                "Perplexity of each variant, in three readings.",
+                ("variant", "n", "corpus", "mean", "token_mean"),
+            ),
+            ShownTable(
+                "positions/labels",
+                "How well a classifier finds the label from mean states of the last layer.",
+                ("label", "features", "n_train", "n", "classes", *_INTERVAL),
+            ),
+        ),
+    ),
+    "meaning": SideJob(
+        "What stands near a word: meaning",
+        "Words by the words around them (PPMI, truncated SVD), by the model's token table and by its layers: answers "
+        "to analogies, and the choice among confused words.",
+        "python -m jobs.show --word WORD prints a word's neighbours in every space",
+        (
+            ShownTable(
+                "meaning/analogies",
+                "Share of analogies answered; excluded: the three given words were no answers; nearest_c: the word "
+                "nearest to the third.",
+                ("space", "category", "rule", "excluded", "n", "n_known", *_INTERVAL),
+            ),
+            ShownTable(
+                "meaning/confusion",
+                "How often a classifier chooses the right one of confused words; majority and shuffled: by chance.",
+                ("set", "features", "n", "n_test", *_INTERVAL),
+            ),
+        ),
+    ),
+    "compare": SideJob(
+        "Layers, neurons and models beside each other: compare",
+        "Each finding stands beside its null: permuted units, rotated bases, shuffled activations.",
+        "python -m jobs.show --compare prints the findings",
+        (
+            ShownTable(
+                "compare/nearest",
+                "How near the nearest neuron is.",
+                (
+                    "layer", "reach", "n", "correlation", "correlation_of_rotated", "correlation_of_shuffled",
+                    "overlap", "overlap_of_shuffled",
+                ),
+            ),
+            ShownTable(
+                "compare/diversity",
+                "Error of k-means on the winners' vectors, beside uniformly drawn sentences.",
+                ("layer", "clusters", "n", "n_distinct", "sse_per_point", "sse", "sse_of_uniform"),
+            ),
+            ShownTable(
+                "compare/group_quality",
+                "Groups of neurons and of sentences: how distinct, and how stable over seeds.",
+                (
+                    "layer", "grouped", "groups", "n", "silhouette", "silhouette_of_shuffled", "rand_index",
+                    "rand_index_of_shuffled",
+                ),
+            ),
+            ShownTable(
+                "compare/shift_layers",
+                "How far the two models' vectors are apart, by text set.",
+                (
+                    "text_set", "layer", "n", "manhattan", "manhattan_low", "manhattan_high",
+                    "euclidean", "euclidean_low", "euclidean_high",
+                ),
+            ),
+        ),
+    ),
+}  # fmt: skip
+
+
+def shown(table: ShownTable, rows: list[Row], total: int) -> Row:
+    """Return what the template takes of a table: name, headings with their meanings, cells as text, and rows in all."""
+    meanings = {c.name: c.meaning for c in TABLES[table.table].columns}
+    numbers = {c.name for c in TABLES[table.table].columns if str(c.type).startswith(("int", "float"))}
+    return {
+        "name": table.table,
+        "about": table.about,
+        "heads": [{"name": c.replace("_", " "), "meaning": meanings[c], "number": c in numbers} for c in table.columns],
+        "rows": [[{"text": cell(row[c]), "number": c in numbers} for c in table.columns] for row in rows],
+        "total": total,
+    }
+
+
+def cell(value: Any) -> str:
+    """Return a cell's text.
+
+    >>> cell(0.123456), cell(12345), cell(None), cell(["a", "b"]), cell(True), cell(123456.7)
+    ('0.123', '12,345', '-', 'a, b', 'yes', '123,457')
+    """
+    if value is None:
+        return "-"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:,.0f}" if abs(value) >= 1_000 else f"{value:.3g}"
+    return ", ".join(value) if isinstance(value, list) else f"{value:,}" if isinstance(value, int) else str(value)

@@ -1,0 +1,114 @@
+"""Tables that are read again and again, a few rows at a time: what their footers say is kept."""
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from threading import Lock
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+
+from ops.storage.store import Store
+
+AT_ONCE = 4  # row groups, or footers, that are read side by side
+
+
+@dataclass(frozen=True)
+class KeyIndex:
+    """Where the row groups of a table lie that is sorted by a key: keys from `first` to `last` in `group` of `file`.
+
+    Memory is 24 bytes a row group, whatever the table holds.
+    """
+
+    first: npt.NDArray[np.int64]
+    last: npt.NDArray[np.int64]
+    file: npt.NDArray[np.int32]
+    group: npt.NDArray[np.int32]
+
+
+class OpenTables:
+    """A run's tables, open for readers of several threads.
+
+    Args:
+        store: the run's folder.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self._sets: dict[str, ds.Dataset] = {}
+        self._indices: dict[str, KeyIndex] = {}
+        self._lock = Lock()
+
+    def dataset(self, table: str) -> ds.Dataset:
+        """Return a table, of whose files each footer is read once."""
+        with self._lock:
+            if table not in self._sets:
+                files = [self.store.path(name) for name in self.store.table_files(table)]
+                self._sets[table] = ds.dataset(files, filesystem=self.store.filesystem, format="parquet")
+            return self._sets[table]
+
+    def read(self, table: str, where: pc.Expression | None = None, columns: list[str] | None = None) -> pa.Table:
+        """Return a table's rows for which `where` holds, or all, in the table's order."""
+        return self.dataset(table).to_table(filter=where, columns=columns)
+
+    def rows(self, table: str, where: pc.Expression, columns: list[str] | None = None) -> list[dict[str, Any]]:
+        """Return what `read` does, each row as a dictionary."""
+        found: list[dict[str, Any]] = self.read(table, where, columns).to_pylist()
+        return found
+
+    def rows_of_keys(self, table: str, key: str, keys: set[int], columns: list[str]) -> list[dict[str, Any]]:
+        """Return the rows with these keys of a table that is sorted by them.
+
+        Row groups that hold none of them are not read, and of the others only the keys' own rows are kept.
+
+        Args:
+            table: its name.
+            key: the column of whole numbers that it is sorted by.
+            keys: those that are wanted; one that is not there is left out.
+            columns: those to read, the key among them.
+        """
+        wanted = np.array(sorted(keys), np.int64)
+        index = self._index(table, key)
+        # In ascending order a group has some of the keys where fewer end before it than before its end.
+        before = np.searchsorted(wanted, index.first, side="left")
+        until = np.searchsorted(wanted, index.last, side="right")
+        files = self.store.table_files(table)
+
+        def read(file: int) -> list[dict[str, Any]]:
+            groups = np.flatnonzero((index.file == file) & (until > before))
+            with self.store.parquet(files[file]) as opened:
+                found = opened.read_row_groups(index.group[groups].tolist(), columns=columns, use_threads=False)
+            rows: list[dict[str, Any]] = found.filter(pc.is_in(found[key], pa.array(wanted))).to_pylist()
+            return rows
+
+        touched = np.unique(index.file[until > before]).tolist()
+        with ThreadPoolExecutor(AT_ONCE) as threads:
+            return [row for rows in threads.map(read, touched) for row in rows]
+
+    def _index(self, table: str, key: str) -> KeyIndex:
+        with self._lock:
+            if table not in self._indices:
+                self._indices[table] = _index(self.store, table, key)
+            return self._indices[table]
+
+
+def _index(store: Store, table: str, key: str) -> KeyIndex:
+    files = store.table_files(table)
+
+    def of_file(number: int) -> npt.NDArray[np.int64]:
+        with store.parquet(files[number]) as file:
+            place = file.schema_arrow.get_field_index(key)
+            rows = [
+                (found.min, found.max, number, group)
+                for group in range(file.num_row_groups)
+                if (found := file.metadata.row_group(group).column(place).statistics) is not None
+            ]
+        return np.array(rows, np.int64).reshape(-1, 4)
+
+    with ThreadPoolExecutor(AT_ONCE) as threads:
+        parts = list(threads.map(of_file, range(len(files))))
+    first, last, file, group = np.concatenate([*parts, np.zeros((0, 4), np.int64)]).T
+    return KeyIndex(first, last, file.astype(np.int32), group.astype(np.int32))

@@ -1,0 +1,199 @@
+"""The job `browse`: a real server on loopback that is asked by raw requests and by a real browser."""
+
+import json
+import os
+import random
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import quote
+
+import pyarrow.parquet as pq
+import pytest
+
+from jobs.stage.record import Run
+from jobs.steps.browse import serve
+from jobs.steps.browse_pages import Pages
+from ops.errors import InputError
+from tests.conftest import ROOT
+from tests.unit.report.browser import NEEDS, browse
+from tests.unit.report.valid_html import check_html
+
+SECRET = "that-lies-outside-of-the-run"
+REQUESTS = 1_000
+
+
+@pytest.fixture(scope="module")
+def out(small_run: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("browse")
+    (folder / "secret.txt").write_text(SECRET)
+    shutil.copytree(small_run[0], folder / "run")
+    (folder / "run" / "notes.txt").write_text(SECRET)
+    return folder / "run"
+
+
+@pytest.fixture(scope="module")
+def port(out: Path) -> Iterator[int]:
+    command = [sys.executable, "-m", "jobs.browse", "--out", str(out), "--port", "0", "--winners", "30"]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as served:
+        assert served.stdout is not None
+        said = served.stdout.readline()
+        address = re.match(r"http://127\.0\.0\.1:(\d+)/ serves", said)
+        assert address is not None, said
+        yield int(address[1])
+        served.send_signal(signal.SIGINT)
+        assert served.wait(20) == 0
+        assert served.stdout.read() == "ended\n"
+
+
+def ask(port: int, path: str | bytes, method: str = "GET", host: str = "localhost") -> tuple[int, str]:
+    """Send a request as it stands, byte by byte, and return the status and the body."""
+    raw = path if isinstance(path, bytes) else path.encode()
+    with socket.create_connection(("127.0.0.1", port), timeout=60) as line:
+        line.sendall(method.encode() + b" " + raw + f" HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n".encode())
+        answer = b"".join(iter(lambda: line.recv(1 << 16), b""))
+    head, _, body = answer.partition(b"\r\n\r\n")
+    return int(head.split(b" ", 2)[1]), body.decode(errors="replace")
+
+
+def test_every_page_is_there_whole_and_small(port: int, out: Path) -> None:
+    pages = ["/", "/index.html", "/search", "/search?what=word&q=the", "/search?what=text&q=the", "/search?what=score"]
+    pages += [f"/neurons/{layer}-{unit}.html" for layer, unit in ((1, 0), (1, 5), (2, 11))]
+    for path in pages:
+        status, text = ask(port, path)
+        assert status == 200, path
+        assert len(text.encode()) < 1_000_000
+        check_html(text)
+        for link in re.findall(r'href="((?:\.\./)?neurons/[^"#]*)', text)[:2]:
+            assert ask(port, "/" + link.removeprefix("../"))[0] == 200
+    drawn = json.loads(re.findall(r'id="map-data">(.*?)</script>', ask(port, "/")[1], re.DOTALL)[0])
+    assert drawn["every"]
+    assert drawn["widths"] == [12, 12]
+    for name in ("atlas.css", "atlas.js"):
+        assert ask(port, f"/{name}")[0] == 200
+
+
+def test_a_neuron_s_page_is_that_of_its_tables(port: int, out: Path) -> None:
+    text = ask(port, "/neurons/2-7.html")[1]
+    here = [("layer", "=", 2), ("unit", "=", 7)]
+    winners = pq.read_table(out / "topk", filters=[*here, ("rank", "<=", 30)]).to_pylist()
+    shown = re.findall(r'<li value="(\d+)" data-rank="\d+"><span class="a">([-\d.]+)</span>', text)
+    assert sorted((int(r), float(a)) for r, a in shown) == sorted(
+        (w["rank"], round(w["activation"], 3)) for w in winners
+    )
+    assert text.count('title="') > 100, "winners are shaded"
+
+
+def test_a_search_finds_what_the_tables_have(port: int, out: Path) -> None:
+    rows = pq.read_table(out / "patterns", filters=[("kind", "=", "word"), ("g2", ">", 0.0)]).to_pylist()
+    assert rows
+    best = max(rows, key=lambda row: row["g2"])
+    text = ask(port, f"/search?what=pattern&q={quote(best['pattern'])}")[1]
+    expected = {f"{r['layer']}:{r['unit']}" for r in rows if r["pattern"] == best["pattern"]}
+    assert expected <= set(re.findall(r">(\d+:\d+)</a>", text))
+
+
+@pytest.mark.parametrize(
+    ("path", "method", "host", "status"),
+    [
+        ("/neurons/0-0.html", "GET", "localhost", 404),
+        ("/neurons/3-0.html", "GET", "localhost", 404),
+        ("/neurons/1-12.html", "GET", "localhost", 404),
+        ("/neurons/01-1.html", "GET", "localhost", 404),
+        ("/side/psi.html", "GET", "localhost", 404),
+        ("/run.json", "GET", "localhost", 404),
+        ("/topk/part-00000.parquet", "GET", "localhost", 404),
+        ("/notes.txt", "GET", "localhost", 404),
+        ("/../secret.txt", "GET", "localhost", 404),
+        ("/%2e%2e/secret.txt", "GET", "localhost", 404),
+        ("/search?what=nothing&q=a", "GET", "localhost", 400),
+        ("/search?q=a&layer=x", "GET", "localhost", 400),
+        ("/", "POST", "localhost", 405),
+        ("/", "DELETE", "localhost", 405),
+        ("/", "GET", "elsewhere.example", 421),
+        ("/", "GET", "127.0.0.1:80", 200),
+        ("/", "GET", "[::1]:80", 200),
+    ],
+)
+def test_what_is_not_there_is_no_error_of_ours(port: int, path: str, method: str, host: str, status: int) -> None:
+    found, text = ask(port, path, method, host)
+    assert found == status
+    assert SECRET not in text
+
+
+def requests(seed: int) -> Iterator[bytes]:
+    """Return seeded requests' targets: paths, ids, quotes and SQL, well formed and not."""
+    rng = random.Random(seed)
+    pieces = [
+        "..", "%2e%2e", "/", "//", "\\", "%5c", "%00", "%ff", "neurons", "side", "search", "run.json", "secret.txt",
+        "atlas.css", "topk/part-00000.parquet", "1-1.html", "-1-1.html", "1-99999999.html", "1-1.html.html", "'", '"',
+        "%27", "%22", ";", "--", "' or '1'='1", "union select * from read_text('/etc/passwd')", "$text", "{where}",
+        "%s", "😀", "東", "%E2%80%AE", "<script>", "%3Cscript%3E", "?", "&", "=", "#", "what=text", "what=word",
+        "what=value", "what=score", "q=", "q=the", "pole=top", "pole=x", "layer=1", "layer=-1", "layer=1e9",
+        "least=0.5", "least=nan", "property=topic", "a" * 300, "compare/figures", "mixing", "psi.html",
+        "file:///etc/passwd", "http://127.0.0.1/", "%", "%zz", "[::1]", "\x7f", "\t",
+    ]  # fmt: skip
+    while True:
+        start = rng.choice(
+            ["/", "/", "/neurons/", "/side/", "/search?", "/search?what=text&q=", "/search?what=value&q=", ""]
+        )
+        text = start + "".join(rng.choice(pieces) for _ in range(rng.randint(0, 6)))
+        raw = text.encode() if rng.random() < 0.8 else bytes(rng.randint(33, 255) for _ in range(rng.randint(1, 40)))
+        # A space ends the target; what has one is encoded, as a browser does.
+        yield raw.replace(b" ", b"%20") if raw.startswith((b"/", b"h")) else b"/" + raw.replace(b" ", b"+")
+
+
+def test_a_thousand_hostile_requests_are_answered_and_give_nothing_away(port: int) -> None:
+    found: dict[int, int] = {}
+    made = requests(0)
+    for _ in range(REQUESTS):
+        target = next(made)
+        status, text = ask(port, target)
+        assert status == 200 or 400 <= status < 500, target
+        assert SECRET not in text, target
+        assert "root:" not in text, target
+        found[status] = found.get(status, 0) + 1
+    assert found[200] > 20, found
+    assert found[404] > 100, found
+    assert ask(port, "/neurons/1-0.html")[0] == 200, "and goes on"
+
+
+@NEEDS
+def test_a_browser_shows_overview_neuron_and_search_without_a_word_on_the_console(port: int, tmp_path: Path) -> None:
+    for path in ("index.html", "neurons/1-1.html", "search?what=text&q=the"):
+        shown, said, asked = browse(f"http://127.0.0.1:{port}/{path}", tmp_path)
+        assert said == [], path
+        assert "<h1>" in shown
+        assert all(url.startswith(f"http://127.0.0.1:{port}/") for url in asked), asked
+
+
+def test_a_run_that_is_made_anew_is_served_as_it_is(out: Path, tmp_path: Path) -> None:
+    shutil.copytree(out, tmp_path / "run")
+    pages = Pages(str(tmp_path / "run"), 5, 10)
+    assert not pages.is_stale()
+    anew = Run(str(tmp_path / "run"))
+    anew.begin("mine", {"another": "mine"}, {"no_scores": True}, redo=True)
+    anew.finish("mine", {}, 0.0)
+    anew.release()
+    assert pages.is_stale()
+
+
+def test_wrong_calls_are_one_line(out: Path, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="there is no run here"):
+        serve(str(tmp_path / "none"), "127.0.0.1", 0, 5, 10)
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        number = taken.getsockname()[1]
+        with pytest.raises(InputError, match=f"--port {number}: cannot listen there"):
+            serve(str(out), "127.0.0.1", number, 5, 10)
+
+
+def test_nothing_in_the_run_was_touched(port: int, out: Path, small_run: tuple[Path, Path]) -> None:
+    def listed(folder: Path) -> dict[str, int]:
+        return {str(p.relative_to(folder)): os.stat(p).st_size for p in sorted(folder.rglob("*")) if p.is_file()}
+
+    assert listed(out) == {**listed(small_run[0]), "notes.txt": len(SECRET)}

@@ -1,0 +1,89 @@
+"""The card: a config for every table, a query each that runs, and nothing of the machine."""
+
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pytest
+import yaml
+
+from ops.errors import InputError
+from ops.export.card import config_name, query, write_card
+from ops.export.licences import TERMS, UNKNOWN, parse_terms, source_terms, without_place
+from ops.schema import TABLES, activations_schema
+from ops.sources.presets import PRESETS
+from ops.storage.store import Store
+from ops.storage.tables import write_part
+
+HELD = {"rows": 12, "bytes": 3_400, "fingerprint": "e" * 64}
+IDENTITY = {
+    "site": "hidden",
+    "pool": "mean",
+    "special_tokens": "include",
+    "dtype": "float32",
+    "k": 100,
+    "poles": "both",
+}
+
+
+def provenance(tables: list[str]) -> dict[str, Any]:
+    stage = {"finished": "2026-11-01T00:00:00Z", "fingerprint": "f" * 64, "identity": IDENTITY}
+    model = {"name": "a|b<c>", "type": "bert", "layers": 2, "width": 3, "fingerprint": "d" * 64}
+    return {"model": model, "stages": {"topk": stage}, "tables": dict.fromkeys(tables, HELD)}
+
+
+def test_the_card_has_a_config_and_a_query_for_every_table() -> None:
+    terms = [{"dataset": "d: [x]", "source": "a.csv", "terms": "CC0"}]
+    tables = ["activations", *TABLES]
+    text = write_card(provenance(tables), terms, "cc-by-4.0")
+    head = yaml.safe_load(text.split("---\n")[1])
+    assert head["license"] == "cc-by-4.0"
+    assert {c["config_name"]: c["data_files"] for c in head["configs"]} == {
+        table.replace("/", "-"): f"{table}/*.parquet" for table in tables
+    }
+    assert [c["config_name"] for c in head["configs"] if c.get("default")] == ["topk"]
+    for table in tables:
+        assert query(table) in text
+        assert f"### {config_name(table)}\n" in text
+    assert "a\\|b&lt;c&gt;" in text, "a name cannot end a cell or begin a tag"
+    assert "license" not in yaml.safe_load(write_card(provenance(tables), terms, "").split("---\n")[1])
+
+
+@pytest.mark.parametrize("table", ["activations", *TABLES])
+def test_the_query_of_a_table_runs_in_the_folder(table: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = Store(str(tmp_path))
+    for name in {table, "sentences"}:
+        columns = activations_schema((3, 3)) if name == "activations" else TABLES[name].arrow
+        kept = pa.schema([field for field in columns if field.name != "meta"])
+        write_part(store, name, 0, kept, [], "f")
+    monkeypatch.chdir(tmp_path)
+    assert duckdb.sql(query(table).rstrip(";")).fetchall() == []
+
+
+def test_terms_are_those_given_or_those_known() -> None:
+    sources = [
+        {"source": "wikipedia", "dataset": "wikipedia"},
+        {"source": "hf:org/set:config", "dataset": "set"},
+        {"source": "reviews=/home/me/secret/a.csv", "dataset": "reviews"},
+        {"source": "/home/me/b.csv", "dataset": "b"},
+    ]
+    found = source_terms(sources, {"reviews": "CC0-1.0"})
+    assert [t["terms"].split(" (see")[0] for t in found] == [TERMS["wikipedia"], UNKNOWN, "CC0-1.0", UNKNOWN]
+    assert "huggingface.co/datasets/org/set" in found[1]["terms"]
+    assert [t["source"] for t in found] == ["wikipedia", "hf:org/set:config", "reviews=a.csv", "b.csv"]
+    with pytest.raises(InputError, match="--source-license films: the run has no such data set; it has wikipedia, set"):
+        source_terms(sources, {"films": "CC0"})
+    assert set(PRESETS) <= set(TERMS)
+
+
+def test_terms_are_read_from_the_command_line() -> None:
+    assert parse_terms(("a=CC0", "b = x=y")) == {"a": "CC0", "b": "x=y"}
+    for wrong in ("a", "=x", "a="):
+        with pytest.raises(InputError, match="--source-license"):
+            parse_terms((wrong,))
+
+
+def test_no_path_of_the_machine_is_left() -> None:
+    found = without_place({"a": ["/x/y.csv", "n=~/z", {"b": "file:///q/w"}, "../up"], "c": "s3://b/k", "d": 0.5})
+    assert found == {"a": ["y.csv", "n=z", {"b": "w"}, "up"], "c": "s3://b/k", "d": 0.5}

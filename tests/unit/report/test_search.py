@@ -1,0 +1,181 @@
+"""A search finds what a look at every row finds, and no text that is asked for becomes a part of the question."""
+
+import time
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pyarrow.dataset as ds
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ops.errors import InputError
+from ops.report.search import KINDS, MOST, Query, Searcher, parse_query
+
+HOSTILE = [
+    "'; drop table topk; --",
+    '" or 1=1 --',
+    "%",
+    "_",
+    "\\",
+    "$text",
+    "{where}",
+    "\x00",
+    "<b>",
+    "é 東京 😀",
+    "()",
+]
+
+
+def pattern(layer: int, unit: int, pole: str, kind: str, text: str, g2: float) -> dict[str, Any]:
+    share = {"share": 0.5, "baseline_share": 0.25, "lift": 2.0}
+    return {"layer": layer, "unit": unit, "pole": pole, "kind": kind, "pattern": text, "support": 5, **share, "g2": g2}
+
+
+PATTERNS = [
+    pattern(1, 0, "top", "word", "the end", 9.0),
+    pattern(1, 0, "top", "word", "end", 12.0),
+    pattern(1, 1, "bottom", "word", "weekend the", 5.0),
+    pattern(2, 0, "top", "word", "of the end of", 20.0),
+    pattern(2, 1, "top", "word", "the end", -3.0),
+    pattern(2, 1, "top", "tag", "DT NN", 7.0),
+    pattern(2, 2, "top", "subtree", "(NP (DT) (NN))", 8.0),
+    *(pattern(3, i, "top", "word", text, 4.0) for i, text in enumerate(HOSTILE)),
+]
+SENTENCES = [
+    {"sent_id": i, "text": text, "dataset": "d", "is_winner": i != 2}
+    for i, text in enumerate(["The STORM came.", "no", "a storm elsewhere", *HOSTILE])
+]
+TOPK = [
+    {"layer": 1, "unit": u, "pole": "top", "rank": i + 1, "activation": 1.0 - i, "sent_id": (i + u) % len(SENTENCES)}
+    for u in range(3)
+    for i in range(len(SENTENCES))
+]
+VALUES = [("dataset", "Books"), ("author", "books"), ("author", "Doe"), ("author", HOSTILE[0])]
+PROFILES = [
+    {**{k: v for k, v in pattern(1, u, "top", "", "", 3.0 + u).items() if k not in ("kind", "pattern", "support")},
+     "property": name, "value": value, "count": 4}
+    for u, (name, value) in enumerate(VALUES)
+]  # fmt: skip
+SCORES = [
+    {"layer": 1, "unit": 0, "pole": "top", "auc": 0.9, "matched_auc": 0.5},
+    {"layer": 2, "unit": 0, "pole": "top", "auc": 0.6, "matched_auc": 0.55},
+    {"layer": 2, "unit": 1, "pole": "top", "auc": None, "matched_auc": None},
+]
+
+
+def searcher(seconds: float = 20, without: tuple[str, ...] = ()) -> Searcher:
+    tables = {"patterns": PATTERNS, "sentences": SENTENCES, "topk": TOPK, "profiles": PROFILES, "scores": SCORES}
+    kept = {name: ds.dataset(pa.Table.from_pylist(rows)) for name, rows in tables.items() if name not in without}
+    return Searcher(kept, seconds)
+
+
+def pairs(rows: list[dict[str, Any]]) -> list[tuple[int, int]]:
+    return [(row["layer"], row["unit"]) for row in rows]
+
+
+def test_words_are_whole_words_and_a_neuron_stands_once() -> None:
+    found = searcher().find(Query("word", "end"))
+    assert pairs(found) == [(2, 0), (1, 0)]
+    assert [row["found"] for row in found] == ["of the end of", "end"]
+    assert [row["auc"] for row in found] == [0.6, 0.9]
+    assert pairs(searcher().find(Query("word", "the end"))) == [(2, 0), (1, 0)]
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        (Query("tag", "DT"), [(2, 1)]),
+        (Query("subtree", "(NP (DT)"), [(2, 2)]),
+        (Query("pattern", "(NP (DT) (NN))"), [(2, 2)]),
+        (Query("pattern", "DT"), []),
+        (Query("value", "BOOKS"), [(1, 1), (1, 0)]),
+        (Query("value", "BOOKS", property="author"), [(1, 1)]),
+        (Query("score", least=0.7), [(1, 0)]),
+        (Query("score"), [(1, 0), (2, 0)]),
+        (Query("score", layer=2), [(2, 0)]),
+        (Query("word", "end", least=0.7), [(1, 0)]),
+        (Query("word", "end", pole="bottom"), []),
+    ],
+)
+def test_each_kind_and_limit_finds_its_neurons(query: Query, expected: list[tuple[int, int]]) -> None:
+    assert pairs(searcher().find(query)) == expected
+
+
+def test_text_finds_the_winners_that_contain_it_in_any_case() -> None:
+    rows = searcher().find(Query("text", "storm"))
+    expected = sorted((t["rank"], t["layer"], t["unit"]) for t in TOPK if t["sent_id"] == 0)
+    assert [(r["rank"], r["layer"], r["unit"]) for r in rows] == expected
+    assert {r["found"] for r in rows} == {"The STORM came."}
+    assert len(searcher().find(Query("text", ""))) <= MOST
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_hostile_text_is_looked_for_as_it_is(text: str) -> None:
+    one = searcher()
+    assert pairs(one.find(Query("pattern", text))) == [(3, HOSTILE.index(text))]
+    assert len(one.find(Query("word", "the"))) == 3, "everything is still there"
+
+
+@given(st.sampled_from(list(KINDS)), st.text(max_size=30), st.text(max_size=10))
+def test_any_text_is_answered(what: str, text: str, other: str) -> None:
+    for row in _SHARED.find(Query(what, text, other)) if what != "peak" else []:
+        assert row["layer"] in (1, 2, 3)
+
+
+_SHARED = searcher()
+
+
+def test_no_file_is_opened_and_nothing_is_changed(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("x\n1\n")
+    connection = _SHARED._connection
+    for sql in (f"select * from '{tmp_path}/a.csv'", f"copy (select 1) to '{tmp_path}/b.csv'", "set threads = 1"):
+        with pytest.raises(duckdb.Error):
+            connection.execute(sql)
+    assert [p.name for p in tmp_path.iterdir()] == ["a.csv"]
+
+
+def test_what_a_run_lacks_is_named() -> None:
+    with pytest.raises(InputError, match="no held-out scores"):
+        searcher(without=("scores",)).find(Query("score"))
+    with pytest.raises(InputError, match="no peaks"):
+        searcher().find(Query("peak", "x"))
+    assert pairs(searcher(without=("scores",)).find(Query("word", "weekend"))) == [(1, 1)]
+
+
+def test_a_search_that_takes_too_long_ends() -> None:
+    n = 1_000_000
+    columns = {"sent_id": range(n), "text": ["a long text " * 4] * n, "dataset": ["d"] * n, "is_winner": [True] * n}
+    many = pa.table(columns)
+    tables = {"topk": pa.Table.from_pylist(TOPK), "sentences": many}
+    slow = Searcher({name: ds.dataset(table) for name, table in tables.items()}, 0.005)
+    began = time.monotonic()
+    with pytest.raises(InputError, match="took longer"):
+        slow.find(Query("text", "not there"))
+    assert time.monotonic() - began < 10
+
+
+@pytest.mark.parametrize(
+    ("given", "what"),
+    [
+        ({"what": "drop", "q": "x"}, "what 'drop'"),
+        ({"q": "x" * 201}, "q: is longer"),
+        ({"q": "x", "pole": "up"}, "pole 'up'"),
+        ({"q": "x", "layer": "-1"}, "layer '-1'"),
+        ({"q": "x", "layer": "²"}, "layer '²'"),
+        ({"q": "x", "least": "nan"}, "least 'nan'"),
+        ({"q": "x", "least": "2"}, "least '2'"),
+    ],
+)
+def test_what_does_not_fit_is_named(given: dict[str, str], what: str) -> None:
+    with pytest.raises(InputError, match=what.replace("²", ".")):
+        parse_query(given)
+
+
+def test_a_form_becomes_a_query() -> None:
+    assert parse_query({}) is None
+    assert parse_query({"what": "score"}) == Query("score")
+    asked = {"what": "value", "q": " a  b ", "property": "author", "pole": "top", "layer": "3", "least": "0.5"}
+    assert parse_query(asked) == Query("value", "a b", "author", "top", 3, 0.5)
