@@ -38,6 +38,7 @@ WIDTHS = {
     "attention_window": 8,
     "pad_token_id": 0,
 }
+VOCABULARY = 30_522  # of the packaged tokenizer
 HEADS = {"num_key_value_heads": 2, "head_dim": 8}
 # Funnel counts its layers by blocks, and is found by the class that its configuration names.
 FUNNEL = {
@@ -77,7 +78,9 @@ def tiny(name: str) -> Any:
         try:
             kind = CONFIG_MAPPING[name]
             known = kind()
-            config = kind(**{key: value for key, value in settings.items() if hasattr(known, key)})
+            # A table that is smaller than the packaged tokenizer is refused, whatever the architecture.
+            rows = {"vocab_size": max(getattr(known, "vocab_size", 0) or 0, VOCABULARY)}
+            config = kind(**{key: value for key, value in {**settings, **rows}.items() if hasattr(known, key)})
             with torch.device("meta"):
                 weights = AutoModel.from_config(config).parameters()
             if sum(w.numel() for w in weights) > MOST_WEIGHTS:
