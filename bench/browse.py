@@ -25,7 +25,7 @@ import pyarrow as pa
 
 from bench.running import load
 from jobs.stage.record import Run
-from jobs.steps.browse_pages import Pages
+from jobs.steps.pages.browse_pages import Pages
 from ops.schema import activations_schema, schema
 from ops.storage.store import Store
 from ops.storage.tables import write_part

@@ -33,9 +33,9 @@ from jobs.mine import MINE_OPTIONS, MineConfig
 from jobs.stage.layout import range_file
 from jobs.stage.stages import CODES
 from jobs.stage.step import Step
-from jobs.steps.mine_patterns import add_up_step, count_step, mine_step, unite_step
-from jobs.steps.mine_tables import tables, tables_step
-from jobs.steps.mine_workers import MineArgs, sentence_runs
+from jobs.steps.mine.patterns import add_up_step, count_step, mine_step, unite_step
+from jobs.steps.mine.tables import tables, tables_step
+from jobs.steps.mine.workers import MineArgs, sentence_runs
 from ops.mine.candidates import unite
 from ops.patterns.sequences import Sequences
 from ops.schema import schema

@@ -20,7 +20,7 @@ import torch
 
 from bench.passes import Inputs, add_options, interleaved, padded, ratio, read_plainly
 from bench.texts import draw
-from jobs.steps.positions import PILOT_SHARE
+from jobs.steps.positions.measure import PILOT_SHARE
 from ops.mixing.token_classes import TokenClasses
 from ops.model.load import ModelFacts, load_model, read_facts
 from ops.positions.encode import Encoder, Encoding

@@ -27,7 +27,7 @@ from bench.projection import Measured, project
 from bench.running import load
 from bench.texts import draw
 from jobs.stage.layout import pilot_file, shard_file
-from jobs.steps.topk_merge import RangeMerger
+from jobs.steps.topk.merge import RangeMerger
 from ops.model.activations import Scorer
 from ops.model.load import read_facts
 from ops.model.tokenizer import Tokenizer, Tokens

@@ -23,8 +23,8 @@ import torch
 
 from bench.texts import draw
 from jobs.stage.layout import shard_file, wanted_file
-from jobs.steps.tokens import Selector, TokensArgs, TokenWorker
-from jobs.steps.tokens_write import RangeWriter
+from jobs.steps.tokens.read import Selector, TokensArgs, TokenWorker
+from jobs.steps.tokens.write import RangeWriter
 from ops.model.activations import ScoreOptions, Scorer
 from ops.model.batches import length_batches, pad
 from ops.model.load import read_facts

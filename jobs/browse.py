@@ -31,7 +31,7 @@ class BrowseConfig(JobConfig):
 
 def run(config: BrowseConfig) -> None:
     """Serve until Ctrl-C."""
-    from jobs.steps.browse import serve
+    from jobs.steps.pages.browse import serve
 
     serve(config.out, config.host, config.port, config.winners, config.seconds)
 

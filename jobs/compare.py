@@ -36,12 +36,12 @@ def run(config: CompareConfig) -> None:
 def do(config: CompareConfig, record: "Run") -> None:
     """Do all parts, or what is missing of them, in an open run."""
     from jobs.stage.dry_run import DryRun
-    from jobs.steps.compare_dimensions import dimensions_part
-    from jobs.steps.compare_diversity import diversity_part
-    from jobs.steps.compare_groups import groups_part
-    from jobs.steps.compare_neighbours import neighbours_part
-    from jobs.steps.compare_shift import shift_part
-    from jobs.steps.compare_shift_input import check_shift
+    from jobs.steps.compare.dimensions import dimensions_part
+    from jobs.steps.compare.diversity import diversity_part
+    from jobs.steps.compare.groups import groups_part
+    from jobs.steps.compare.neighbours import neighbours_part
+    from jobs.steps.compare.shift import shift_part
+    from jobs.steps.compare.shift_input import check_shift
 
     parts = chosen_parts(config)
     check(config, record, parts)
@@ -87,7 +87,7 @@ def check(config: CompareConfig, record: "Run", parts: tuple[str, ...]) -> None:
         InputError: a stage that a part reads is missing, an option does not fit, or there is no activation sample.
     """
     from jobs.stage.stages import STAGES
-    from jobs.steps.compare_run import figure_units
+    from jobs.steps.compare.compared_run import figure_units
     from ops.errors import InputError
 
     for part in parts:

@@ -47,10 +47,10 @@ def do(config: IngestConfig, record: "Run") -> None:
     from jobs.stage.checks import check_sources
     from jobs.stage.dry_run import DryRun
     from jobs.stage.step import begin
-    from jobs.steps.ingest_deduplicate import first_copies_step, open_first_copies
-    from jobs.steps.ingest_near_duplicates import near_duplicate_steps
-    from jobs.steps.ingest_read import open_pieces, read_step
-    from jobs.steps.ingest_write import corpus_tables_step, truncated
+    from jobs.steps.ingest.deduplicate import first_copies_step, open_first_copies
+    from jobs.steps.ingest.near_duplicates import near_duplicate_steps
+    from jobs.steps.ingest.read import open_pieces, read_step
+    from jobs.steps.ingest.write import corpus_tables_step, truncated
     from ops.corpus.accounts import account, account_lines, check_found
     from ops.corpus.meta import check_keys
     from ops.corpus.numbering import number

@@ -69,7 +69,7 @@ def run(config: MeaningConfig) -> None:
 
 def do(config: MeaningConfig, record: "Run") -> None:
     """Do the parts, or what is missing of them, in an open run; first `ingest` where sources are named."""
-    from jobs.steps.meaning_parts import check_parts, chosen_parts
+    from jobs.steps.meaning.parts import check_parts, chosen_parts
     from ops.meaning.analogies import read_analogies
     from ops.meaning.confusion import DEFAULT, read_sets
     from ops.meaning.vocabulary import read_context_words
@@ -92,8 +92,8 @@ def count(config: MeaningConfig, record: "Run", context_words: int | list[str]) 
     """Write meaning/contexts and meaning/words."""
     from jobs.stage.dry_run import DryRun
     from jobs.stage.step import begin
-    from jobs.steps import meaning_counts as steps
-    from jobs.steps.meaning_tables import publish
+    from jobs.steps.meaning import counts as steps
+    from jobs.steps.meaning.tables import publish
     from ops.shards import Shards
     from ops.storage.fingerprint import fingerprint
 
@@ -128,8 +128,8 @@ def compare(
     """Write meaning/neighbours, meaning/analogies and the figures; the words are to have been counted."""
     from jobs.stage.corpus_pass import begin_pass, describe
     from jobs.stage.dry_run import DryRun
-    from jobs.steps import meaning_offsets as steps
-    from jobs.steps.meaning_spaces import publish
+    from jobs.steps.meaning import offsets as steps
+    from jobs.steps.meaning.spaces import publish
     from ops.storage.fingerprint import fingerprint
 
     identity = {name: getattr(config, name) for name in ("offset_words", "model_sample", "neighbours")}
@@ -155,8 +155,8 @@ def confuse(
     """Write meaning/confusion and its figure."""
     from jobs.stage.corpus_pass import begin_pass, describe
     from jobs.stage.dry_run import DryRun
-    from jobs.steps import meaning_confusion as steps
-    from jobs.steps import meaning_sets as sets
+    from jobs.steps.meaning import confusion as steps
+    from jobs.steps.meaning import sets as sets
 
     names = ("window", "confusion_most", "confusion_states")
     identity: dict[str, Any] = {name: getattr(config, name) for name in names}

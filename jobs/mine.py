@@ -75,9 +75,9 @@ def do(config: MineConfig, record: "Run") -> None:
     """Do the stage, or what is missing of it, in an open run."""
     from jobs.stage.dry_run import DryRun
     from jobs.stage.step import begin
-    from jobs.steps.mine_steps import mine_steps
-    from jobs.steps.mine_tables import count_rows, tables
-    from jobs.steps.mine_workers import mine_args, neuron_ranges, sentence_runs
+    from jobs.steps.mine.steps import mine_steps
+    from jobs.steps.mine.tables import count_rows, tables
+    from jobs.steps.mine.workers import mine_args, neuron_ranges, sentence_runs
     from ops.sentences.store import drop_sentences
 
     check(config)

@@ -76,9 +76,9 @@ def do(config: PositionsConfig, record: "Run") -> None:
     from jobs.stage.checks import check_pass
     from jobs.stage.corpus_pass import begin_pass, describe
     from jobs.stage.dry_run import DryRun
-    from jobs.steps.positions import PositionsArgs, measure_step, pilot_step
-    from jobs.steps.positions_labels import check_column, read_labels
-    from jobs.steps.positions_publish import publish
+    from jobs.steps.positions.labels import check_column, read_labels
+    from jobs.steps.positions.measure import PositionsArgs, measure_step, pilot_step
+    from jobs.steps.positions.publish import publish
     from ops.positions.encode import Encoding
 
     facts, tokenizer = check_pass(config, record)

@@ -113,7 +113,7 @@ def measure_vocabulary(
     from jobs.stage.corpus_pass import describe
     from jobs.stage.dry_run import DryRun
     from jobs.stage.step import begin
-    from jobs.steps.psi_static import PsiArgs, clusters_step, layers_step, write_vocabulary
+    from jobs.steps.psi.static import PsiArgs, clusters_step, layers_step, write_vocabulary
     from ops.model.head_projections import head_projections, word_embeddings
     from ops.psi.figures import draw_static
     from ops.psi.vocabulary_clusters import default_clusters
@@ -149,7 +149,7 @@ def measure_corpus(config: PsiConfig, record: "Run", facts: "ModelFacts", tokeni
     """Write psi/contextual and the figure that sets it against the word embeddings."""
     from jobs.stage.corpus_pass import begin_pass, describe
     from jobs.stage.dry_run import DryRun
-    from jobs.steps import psi_contextual as contextual
+    from jobs.steps.psi import contextual as contextual
 
     group = config.group_size or contextual.default_group_size(record, facts)
     job = begin_pass("psi/contextual", config, record, facts, tokenizer, {}, group)

@@ -31,7 +31,7 @@ class ReportConfig(JobConfig):
 def run(config: ReportConfig) -> None:
     """Build the site and say where it is."""
     from jobs.stage.record import Run
-    from jobs.steps.report import build
+    from jobs.steps.pages.report import build
 
     record = Run(config.out, create=False)
     try:

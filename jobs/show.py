@@ -49,9 +49,9 @@ class ShowConfig(JobConfig):
 def run(config: ShowConfig) -> None:
     """Print the neuron, or what stands in its place."""
     from jobs.stage.record import Run
-    from jobs.steps.show import read_neuron, show_head, show_positions
-    from jobs.steps.show_comparison import show_comparison
-    from jobs.steps.show_word import read_word
+    from jobs.steps.show.comparison import show_comparison
+    from jobs.steps.show.neuron import read_neuron, show_head, show_positions
+    from jobs.steps.show.word import read_word
     from ops.show.neuron import lay_out_neuron
     from ops.show.word import lay_out_word
 

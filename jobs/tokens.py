@@ -50,8 +50,8 @@ def do(config: TokensConfig, record: "Run") -> None:
     from jobs.stage.dry_run import DryRun
     from jobs.stage.placement import choose_placement
     from jobs.stage.step import begin
-    from jobs.steps.tokens import TokensArgs, read_notes, read_step, select_step
-    from jobs.steps.tokens_write import write_step
+    from jobs.steps.tokens.read import TokensArgs, read_notes, read_step, select_step
+    from jobs.steps.tokens.write import write_step
     from ops.model.activations import ScoreOptions
     from ops.shards import Shards
     from ops.topk.neurons import Neurons

@@ -88,8 +88,8 @@ def do(config: TopkConfig, record: "Run", facts: "ModelFacts", tokenizer: "Token
     from jobs.stage.dry_run import DryRun
     from jobs.stage.layout import shard_file
     from jobs.stage.times import Times
-    from jobs.steps.topk_merge import account, merge_ranges, write_activations, write_unscored
-    from jobs.steps.topk_score import ScoreArgs, needs_equal_lengths, pilot_step, read_widths, score_shards
+    from jobs.steps.topk.merge import account, merge_ranges, write_activations, write_unscored
+    from jobs.steps.topk.score import ScoreArgs, needs_equal_lengths, pilot_step, read_widths, score_shards
     from ops.model.activations import ScoreOptions, Scorer
     from ops.sampling import ACTIVATIONS, draw
     from ops.topk.neurons import Neurons

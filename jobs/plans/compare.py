@@ -2,7 +2,7 @@
 
 from jobs.plans.time import by_workers, of_all, spread_seconds
 from jobs.stage.dry_run import DryRun, Plan
-from jobs.steps.compare_run import PartWork
+from jobs.steps.compare.compared_run import PartWork
 
 
 def plan_part(record: DryRun, work: PartWork) -> None:

@@ -9,8 +9,8 @@ from jobs.plans.time import by_workers, of_all, spread_seconds
 from jobs.stage.corpus_pass import CorpusPass
 from jobs.stage.dry_run import DryRun, Plan
 from jobs.stage.step import Stage
-from jobs.steps.meaning_counts import COUNTS, CountArgs, contexts_step, words_step
-from jobs.steps.meaning_offsets import OFFSETS, OffsetArgs, read_step
+from jobs.steps.meaning.counts import COUNTS, CountArgs, contexts_step, words_step
+from jobs.steps.meaning.offsets import OFFSETS, OffsetArgs, read_step
 from ops.errors import counted
 from ops.meaning.contexts import ContextCounter
 from ops.meaning.vocabulary import choose, count_words

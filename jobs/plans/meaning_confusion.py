@@ -6,8 +6,8 @@ from jobs.plans.corpus_pass import PassEstimate
 from jobs.plans.time import spread_seconds
 from jobs.stage.corpus_pass import CorpusPass
 from jobs.stage.dry_run import DryRun, Plan
-from jobs.steps.meaning_confusion import CONFUSION, ConfusionArgs, find_step
-from jobs.steps.meaning_sets import sets_step
+from jobs.steps.meaning.confusion import CONFUSION, ConfusionArgs, find_step
+from jobs.steps.meaning.sets import sets_step
 from ops.errors import counted
 from ops.meaning.blank_states import BlankReader
 from ops.meaning.confusion import find_occurrences

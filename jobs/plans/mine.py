@@ -7,8 +7,8 @@ from jobs.plans.time import by_workers, spread_seconds
 from jobs.stage.dry_run import DryRun, Plan
 from jobs.stage.stages import STAGES
 from jobs.stage.step import Stage
-from jobs.steps.mine_steps import mine_steps
-from jobs.steps.mine_workers import NEURONS_PER_RANGE, SENTENCES_PER_COUNT, MineArgs, layer_widths
+from jobs.steps.mine.steps import mine_steps
+from jobs.steps.mine.workers import NEURONS_PER_RANGE, SENTENCES_PER_COUNT, MineArgs, layer_widths
 from ops.errors import counted
 from ops.shards import spans
 from ops.topk.neurons import Neurons

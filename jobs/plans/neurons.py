@@ -9,8 +9,8 @@ from math import log2
 from jobs.stage.layout import range_file
 from jobs.stage.stages import STAGES
 from jobs.stage.step import Step
-from jobs.steps.mine_steps import mine_steps
-from jobs.steps.mine_workers import MINED, MineArgs
+from jobs.steps.mine.steps import mine_steps
+from jobs.steps.mine.workers import MINED, MineArgs
 from ops.mine.candidates import unite
 from ops.sentences.store import drop_sentences, has_copy
 from ops.storage.store import Store

@@ -6,7 +6,7 @@ from jobs.plans.corpus_pass import PassEstimate
 from jobs.stage.corpus_pass import CorpusPass
 from jobs.stage.dry_run import DryRun, Plan
 from jobs.stage.stages import STAGES
-from jobs.steps.positions import PositionsArgs, measure_step, pilot_size, pilot_step
+from jobs.steps.positions.measure import PositionsArgs, measure_step, pilot_size, pilot_step
 from ops.errors import counted
 from ops.estimate.timed_batches import TimedBatches
 from ops.mixing.token_classes import CLASSES, TokenClasses

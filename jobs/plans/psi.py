@@ -10,8 +10,8 @@ from jobs.plans.time import by_workers, of_all, spread_seconds
 from jobs.stage.corpus_pass import CorpusPass, PassArgs
 from jobs.stage.dry_run import DryRun, Plan
 from jobs.stage.step import Stage
-from jobs.steps.psi_contextual import CONTEXTUAL, GroupReader
-from jobs.steps.psi_static import PsiArgs, clusters_step, layers_step
+from jobs.steps.psi.contextual import CONTEXTUAL, GroupReader
+from jobs.steps.psi.static import PsiArgs, clusters_step, layers_step
 from ops.errors import counted
 from ops.estimate.timed_batches import Sentences, TimedBatches
 from ops.model.tokenizer import Tokenizer

@@ -9,7 +9,7 @@ from jobs.stage.dry_run import DryRun, Plan
 from jobs.stage.layout import wanted_file
 from jobs.stage.placement import Placement
 from jobs.stage.step import Stage
-from jobs.steps.tokens import TokensArgs, read_step
+from jobs.steps.tokens.read import TokensArgs, read_step
 from ops.errors import counted
 from ops.estimate.selection import expected_selected
 from ops.estimate.timed_batches import Sentences, TimedBatches

@@ -17,8 +17,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from jobs.stage.record import Run
-from jobs.steps.browse import serve
-from jobs.steps.browse_pages import Pages
+from jobs.steps.pages.browse import serve
+from jobs.steps.pages.browse_pages import Pages
 from ops.errors import InputError
 from tests.conftest import ROOT
 from tests.unit.report.browser import NEEDS, browse

@@ -22,13 +22,13 @@ from jobs.show import ShowConfig
 from jobs.stage.compare_config import CompareConfig
 from jobs.stage.record import Run
 from jobs.stage.stages import STAGES
-from jobs.steps.compare_dimensions import RotationArgs, rotations_step
-from jobs.steps.compare_diversity import curves_step, draw_step, embed_step
-from jobs.steps.compare_diversity_workers import DiversityArgs, drawn_sentences
-from jobs.steps.compare_groups import GroupArgs, groups_step
-from jobs.steps.compare_neighbours import NeighbourArgs, nearest_step, neighbours_step
-from jobs.steps.compare_shift import distances_step, read_step, runs_step
-from jobs.steps.compare_shift_workers import ShiftArgs, blocks_of
+from jobs.steps.compare.dimensions import RotationArgs, rotations_step
+from jobs.steps.compare.diversity import curves_step, draw_step, embed_step
+from jobs.steps.compare.diversity_workers import DiversityArgs, drawn_sentences
+from jobs.steps.compare.groups import GroupArgs, groups_step
+from jobs.steps.compare.neighbours import NeighbourArgs, nearest_step, neighbours_step
+from jobs.steps.compare.shift import distances_step, read_step, runs_step
+from jobs.steps.compare.shift_workers import ShiftArgs, blocks_of
 from ops.errors import InputError
 from ops.model.activations import ScoreOptions
 from ops.model.load import read_facts

@@ -17,7 +17,7 @@ from jobs.__main__ import main as list_jobs
 from jobs.ingest import IngestConfig
 from jobs.run import RunConfig
 from jobs.stage.command_line import main, parse
-from jobs.steps.show import parse_pair
+from jobs.steps.show.neuron import parse_pair
 from ops.errors import InputError
 from tests.conftest import ROOT
 
@@ -193,7 +193,7 @@ def test_credentials_in_an_address_are_refused_and_never_shown(argv: list[str], 
 
 def test_a_job_s_name_without_its_dot_is_told(capsys: pytest.CaptureFixture[str]) -> None:
     assert list_jobs(["foo"]) == 2
-    assert "error: python -m jobs foo: is no job; there are annotate, compare," in capsys.readouterr().err
+    assert "error: python -m jobs foo: is no job; there are annotate, browse, compare," in capsys.readouterr().err
     assert list_jobs(["topk"]) == 2
     assert "error: python -m jobs topk: write python -m jobs.topk, with a dot" in capsys.readouterr().err
     assert list_jobs([]) == 0

@@ -21,7 +21,7 @@ from jobs.show import ShowConfig
 from jobs.show import run as show
 from jobs.stage.record import Run
 from jobs.stage.run_files import under
-from jobs.steps.show_word import read_word
+from jobs.steps.show.word import read_word
 from ops.errors import InputError
 from ops.meaning.words import split_words
 from tests.conftest import ROOT

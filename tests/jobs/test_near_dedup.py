@@ -12,10 +12,10 @@ import pytest
 from jobs import ingest
 from jobs.ingest import IngestConfig
 from jobs.stage.layout import near_duplicates_file
-from jobs.steps.ingest_deduplicate import first_copies_step, open_first_copies
-from jobs.steps.ingest_near_duplicates import near_duplicate_steps
-from jobs.steps.ingest_read import open_pieces, read_step
-from jobs.steps.ingest_write import corpus_tables_step
+from jobs.steps.ingest.deduplicate import first_copies_step, open_first_copies
+from jobs.steps.ingest.near_duplicates import near_duplicate_steps
+from jobs.steps.ingest.read import open_pieces, read_step
+from jobs.steps.ingest.write import corpus_tables_step
 from ops.corpus.minhash import fold
 from ops.corpus.numbering import number
 from ops.errors import InputError
@@ -152,7 +152,7 @@ def test_the_job_accounts_for_them(
 
     # Small runs and partitions, so that there is something to spread over two workers.
     small = partial(near_duplicate_steps, run=40, partition=400)
-    monkeypatch.setattr("jobs.steps.ingest_near_duplicates.near_duplicate_steps", small)
+    monkeypatch.setattr("jobs.steps.ingest.near_duplicates.near_duplicate_steps", small)
     ingest.run(config(tmp_path / "b", tmp_path / "in", near_dedup=0.9, workers=2))
     assert pq.read_table(tmp_path / "a" / "corpus").equals(pq.read_table(tmp_path / "b" / "corpus"))
 

@@ -22,7 +22,7 @@ from jobs.positions import PositionsConfig
 from jobs.show import ShowConfig
 from jobs.stage.layout import shard_file
 from jobs.stage.record import Run
-from jobs.steps.positions import PositionsArgs, PositionsWorker, prepare_shard
+from jobs.steps.positions.measure import PositionsArgs, PositionsWorker, prepare_shard
 from ops.errors import InputError
 from ops.model.load import read_facts
 from ops.model.tokenizer import Tokenizer

@@ -19,7 +19,7 @@ import torch
 
 from jobs import psi
 from jobs.psi import PsiConfig
-from jobs.steps.psi_contextual import fitting_group_size
+from jobs.steps.psi.contextual import fitting_group_size
 from ops.errors import InputError
 from ops.model.head_projections import head_projections, word_embeddings
 from ops.model.load import load_model, read_facts

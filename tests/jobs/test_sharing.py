@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from jobs.stage.layout import pilot_file, shard_file
-from jobs.steps.topk_thresholds import BoundPublisher, BoundReader, is_due
+from jobs.steps.topk.thresholds import BoundPublisher, BoundReader, is_due
 from ops.reducers.moments import Moments
 from ops.reducers.thresholds import histogram_bounds
 from ops.storage.store import Store, shard_footer

@@ -21,7 +21,7 @@ from jobs import tokens
 from jobs.engine.item import Item
 from jobs.stage.layout import shard_file
 from jobs.stage.record import Run
-from jobs.steps.tokens import TokensArgs, TokenWorker, prepare_shard
+from jobs.steps.tokens.read import TokensArgs, TokenWorker, prepare_shard
 from jobs.tokens import TokensConfig
 from ops.errors import InputError
 from ops.model.activations import ScoreOptions
@@ -180,7 +180,7 @@ def test_reading_apart_as_with_gpus_gives_the_same_partial_file(small_run: tuple
     args = TokensArgs(
         run.store, facts, ScoreOptions(), Neurons((12, 12)), Shards(360, 100), TOP, 2048, False, entry["fingerprint"]
     )
-    from jobs.steps.tokens import Selector
+    from jobs.steps.tokens.read import Selector
 
     Selector(args)({}, None)
     item, path = {"shard": 2, "span": [200, 300]}, out / shard_file("tokens", 2).path

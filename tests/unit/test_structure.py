@@ -29,6 +29,7 @@ FLOORS = {
 }
 MOST_LINES_OF_A_JOB_FILE = 200
 MOST_FILES_RIGHT_IN_OPS = 12
+MOST_FILES_RIGHT_IN_STEPS = 6
 
 
 def imported(tree: ast.AST) -> Iterator[str]:
@@ -111,6 +112,10 @@ def test_what_is_under_way_is_spelled_in_one_file() -> None:
     spelled = re.compile(r"""["'/{](_partials|_store)(?=["'/])""")
     found = [p for p in FILES + sorted((ROOT / "bench").glob("*.py")) if spelled.search(p.read_text(encoding="utf-8"))]
     assert found == [ROOT / "jobs" / "stage" / "stages.py"]
+
+
+def test_few_files_stand_right_in_the_steps() -> None:
+    assert len(list((ROOT / "jobs" / "steps").glob("*.py"))) <= MOST_FILES_RIGHT_IN_STEPS
 
 
 @pytest.mark.parametrize("path", JOBS, ids=lambda p: str(p.relative_to(ROOT)))

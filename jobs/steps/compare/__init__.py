@@ -1,0 +1,1 @@
+"""The steps of `compare`: items, files and workers."""

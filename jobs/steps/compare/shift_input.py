@@ -1,0 +1,112 @@
+"""What `--against` and `--text-set` of `compare` name, checked before anything heavy starts."""
+
+from dataclasses import dataclass
+
+from jobs.stage.compare_config import CompareConfig
+from jobs.stage.record import Run
+from jobs.steps.compare.compared_run import model_of, neurons_of
+from ops.errors import InputError
+from ops.model.load import ModelFacts, read_facts
+from ops.sources.pieces import check_source
+from ops.sources.spec import Source, parse_source
+from ops.storage.store import Store
+from ops.topk.neurons import Neurons
+
+
+@dataclass(frozen=True)
+class ShiftInput:
+    """What a model is compared with, and on what.
+
+    Attributes:
+        names, sources: the text sets.
+        other: the run that `--against` names; None where it names a model.
+        same_corpus: whether that run is of this one's corpus.
+        against: the other model.
+    """
+
+    names: list[str]
+    sources: list[Source]
+    other: Run | None
+    same_corpus: bool
+    against: ModelFacts
+
+
+def check_shift(config: CompareConfig, record: Run) -> ShiftInput:
+    """Return what is compared.
+
+    Raises:
+        InputError: a text set or the other model is not there or does not fit, or there is nothing to compare on.
+    """
+    names, sources = parse_text_sets(config)
+    other = other_run(config.against)
+    against = check_other(config, record, other, neurons_of(record), model_of(record))
+    same_corpus = other is not None and other.record.get("corpus") == record.record.get("corpus")
+    if not names and not same_corpus:
+        raise InputError(f"--against {config.against}: give sentences that both models read, by --text-set NAME=SOURCE")
+    return ShiftInput(names, sources, other, same_corpus, against)
+
+
+def parse_text_sets(config: CompareConfig) -> tuple[list[str], list[Source]]:
+    """Return the names of the text sets, and their sources, each looked into.
+
+    Raises:
+        InputError: one has no name, two have one name, or a source cannot be read.
+    """
+    names, sources = [], []
+    for spec in config.text_set:
+        name, equals, rest = spec.partition("=")
+        if not equals or not name.strip() or not rest:
+            raise InputError(f"--text-set {spec}: expected NAME=SOURCE, such as news=news.txt")
+        try:
+            source = parse_source(rest)
+            check_source(source, config.text_column)
+        except InputError as error:
+            raise InputError(str(error).replace("--corpus", "--text-set", 1)) from error
+        names.append(name.strip())
+        sources.append(source)
+    for name in names:
+        if names.count(name) > 1:
+            raise InputError(f"--text-set {name}: is given twice; give each text set a name of its own")
+    return names, sources
+
+
+def other_run(against: str) -> Run | None:
+    """Return the run that `--against` names, None where it names a model."""
+    try:
+        found = Store(against).is_file("run.json")
+    except (InputError, OSError, ValueError):
+        found = False
+    return Run(against, create=False) if found else None
+
+
+def check_other(
+    config: CompareConfig, record: Run, other: Run | None, neurons: Neurons, facts: ModelFacts
+) -> ModelFacts:
+    """Return what is known of the other model.
+
+    Raises:
+        InputError: its neurons are not these ones' counterparts, by number or by how they were pooled.
+    """
+    if other is None:
+        try:
+            against = read_facts(config.against)
+        except InputError as error:
+            raise InputError(str(error).replace("--model", "--against", 1)) from error
+    else:
+        own, others = (run.require("topk")["identity"] for run in (record, other))
+        other.check_files("topk")
+        for name in ("site", "pool", "special_tokens"):
+            if own[name] != others[name]:
+                raise InputError(
+                    f"--against {config.against}: was run with {name} {others[name]}, this run with {own[name]}; "
+                    "compare runs of the same"
+                )
+        against = model_of(other)
+    if (against.layers, against.width) != (facts.layers, facts.width) or (
+        other is not None and neurons_of(other).widths != neurons.widths
+    ):
+        raise InputError(
+            f"--against {config.against}: has {against.layers} layers of {against.width} units, {facts.name} "
+            f"{facts.layers} of {facts.width}; neurons are compared one by one, so give a model of the same sizes"
+        )
+    return against

@@ -1,0 +1,1 @@
+"""The steps of `ingest`: items, files and workers."""

@@ -1,0 +1,1 @@
+"""The steps of `meaning`: items, files and workers."""

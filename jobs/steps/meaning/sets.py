@@ -1,0 +1,104 @@
+"""The confusion sets of `meaning`: every set's classifiers are trained and tested, and their outcomes published."""
+
+import json
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from jobs.engine.item import Item
+from jobs.stage.corpus_pass import CorpusPass
+from jobs.stage.layout import Output, shard_file
+from jobs.stage.stages import STAGES
+from jobs.stage.step import Step
+from jobs.steps.meaning.confusion import CONFUSION, ConfusionArgs
+from ops.errors import InputError
+from ops.meaning.confusion import Examples, from_which_layer, measure_set
+from ops.meaning.confusion_figure import draw_confusion
+from ops.schema import schema
+from ops.storage.tables import write_part
+
+
+def sets_step(args: ConfusionArgs) -> Step:
+    """Return the step that trains and tests the classifiers of every set."""
+    items = [{"set": i} for i in range(len(args.sets))]
+    return Step("meaning: confusion", items, lambda item: [set_file(item["set"])], SetMeasurer, {"args": args}, "sets")
+
+
+def set_file(number: int) -> Output:
+    """Return the file of the outcomes of a set."""
+    return Output(f"{STAGES[CONFUSION].partials}/union-{number:05d}.parquet", f"set-{number}")
+
+
+class SetMeasurer:
+    """Measures one confusion set after another."""
+
+    def __init__(self, args: ConfusionArgs) -> None:
+        self.args, self.store = args, args.store
+
+    def __call__(self, item: Item, prepared: Any) -> Item:
+        """Train and test the classifiers of one set and commit their outcomes."""
+        args, number = self.args, item["set"]
+        parts = []
+        for shard in range(args.shards):
+            with self.store.parquet(shard_file(CONFUSION, shard).path) as file:
+                table = file.read()
+            parts.append(table.filter(pc.equal(table["set"], number)).replace_schema_metadata(None))
+        # By their seeded order; the shards come in theirs, so that of equal ones the first stays first.
+        table = pa.concat_tables(parts).combine_chunks()
+        table = table.take(pa.array(np.argsort(table["order"].to_numpy(), kind="stable")))
+        has_state = table["state"].is_valid().to_numpy()
+        states = np.array([s for s in table["state"].to_pylist() if s is not None], np.float32)
+        examples = Examples(
+            table["label"].to_numpy(), table["tested"].to_numpy(), table["words"].to_pylist(),
+            states.reshape(-1, args.facts.layers, args.facts.width), has_state,
+        )  # fmt: skip
+        rows = measure_set(" ".join(args.sets[number]), examples, args.seed)
+        output = set_file(number)
+        found = pa.Table.from_pylist(rows, schema(CONFUSION))
+        described = found.replace_schema_metadata(output.footer(args.fingerprint, len(rows)))
+        self.store.commit(output.path, lambda path: pq.write_table(described, path, compression="zstd"))
+        return {"set": number}
+
+
+def publish(job: CorpusPass, args: ConfusionArgs, asked: bool) -> list[str]:
+    """Write meaning/confusion and its figure, record the counts, and return the sets that were left out.
+
+    Args:
+        job, args: the pass, and what its workers were made from.
+        asked: whether the sets were named by the user.
+
+    Raises:
+        InputError: they were, and none of them has examples of two words in enough documents.
+    """
+    store, names = job.stage.store, [" ".join(words) for words in args.sets]
+    tables = []
+    for item in sets_step(args).items:
+        with store.parquet(set_file(item["set"]).path) as file:
+            tables.append(file.read().replace_schema_metadata(None))
+    table = pa.concat_tables(tables).cast(schema(CONFUSION))
+    rows = table.to_pylist()
+    notes = []
+    for shard in range(args.shards):
+        with store.parquet(shard_file(CONFUSION, shard).path) as file:
+            notes.append(json.loads(file.schema_arrow.metadata[b"atlas.notes"]))
+    found = np.sum([note["found"] for note in notes], 0).tolist()
+    left_out = [name for name in names if not any(row["set"] == name for row in rows)]
+    if asked and len(left_out) == len(names):
+        raise InputError(
+            f"--confusion: {names[0]!r} occurs {found[0]} times: too few, of one of its words alone, or in too few "
+            "documents to train and to test on; name other sets, or leave the part out by --parts"
+        )
+    ordered = table.sort_by([(column, "ascending") for column in ("set", "features", "n")])
+    write_part(store, CONFUSION, 0, schema(CONFUSION), [ordered], args.fingerprint)
+    layers = {name: from_which_layer([r for r in rows if r["set"] == name], args.facts.layers) for name in names}
+    counts = {
+        "sentences": args.sentences, "scored": args.sentences, "found": dict(zip(names, found, strict=True)),
+        "left_out": left_out, "state_beats_words_from": layers,
+        "not_finite": sum(note["not_finite"] for note in notes),
+        "figures": draw_confusion(store, rows, args.facts.name) if rows else [],
+    }  # fmt: skip
+    job.stage.finish(counts)
+    return left_out

@@ -1,0 +1,1 @@
+"""The steps of `mine`: items, files and workers."""

@@ -1,0 +1,150 @@
+"""The server of `browse`: a few paths, each a page; it reads, and answers nothing else."""
+
+import socket
+from collections.abc import Awaitable, Callable
+from ipaddress import ip_address
+from threading import Lock
+
+import pyarrow as pa
+import uvicorn
+from anyio import CapacityLimiter, to_thread
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from jobs.steps.pages.browse_pages import Page, Pages
+from ops.errors import InputError, one_line
+
+# Nothing but its own style and script; what the pages colour by themselves is the width of a bar.
+HEADERS = {
+    "Content-Security-Policy": "default-src 'none'; img-src 'self' data:; style-src 'self' 'unsafe-inline'; "
+    "script-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cache-Control": "no-cache",
+}
+WAITING = 64  # requests that are taken at once; further ones are told to come again
+THREADS = 4
+
+Answer = tuple[Page | None, int]
+
+
+class Browser:
+    """Answers requests from the run as it is; where it was made anew, its tables are opened again.
+
+    Args:
+        out, winners, seconds: as `Pages` takes them.
+        names: of the machine, by which alone it may be called; empty for any.
+    """
+
+    def __init__(self, out: str, winners: int, seconds: float, names: frozenset[str]) -> None:
+        self.pages, self.names = Pages(out, winners, seconds), names
+        self._lock = Lock()
+        self._limit: CapacityLimiter | None = None
+
+    def current(self) -> Pages:
+        """Return the pages of the run as it is now.
+
+        Raises:
+            InputError: it is no longer whole.
+        """
+        with self._lock:
+            if self.pages.is_stale():
+                self.pages = Pages(self.pages.out, self.pages.winners, self.pages.seconds)
+            return self.pages
+
+    def answer(self, request: Request) -> Answer:
+        """Return what is sent and its status; a page of None is one that is not there."""
+        path = request.path_params["path"]
+        if self.names and host_name(request.headers.get("host", "")) not in self.names:
+            return self.pages.message("Not this name", "This server answers to this machine's own names."), 421
+        pages = self.current()
+        folder, _, name = path.rpartition("/")
+        if path in ("", "index.html"):
+            return pages.overview(), 200
+        if path == "search":
+            page, fits = pages.search(dict(request.query_params))
+            return page, 200 if fits else 400
+        if folder == "neurons" and name.endswith(".html"):
+            return pages.neuron(name.removesuffix(".html")), 200
+        if folder == "side" and name.endswith(".html"):
+            return pages.side(name.removesuffix(".html")), 200
+        return pages.file(path), 200
+
+    def guarded(self, request: Request) -> tuple[Page, int]:
+        """Return what `answer` does; a run that is being changed, or damaged, is a page that says so."""
+        try:
+            page, status = self.answer(request)
+        except (InputError, OSError, pa.ArrowException) as error:
+            return self.pages.message("Not to be read now", f"{one_line(error)}"), 503
+        if page is None:
+            return self.pages.message("Not found", "There is no such page: a neuron is neurons/LAYER-UNIT.html."), 404
+        return page, status
+
+    async def respond(self, request: Request) -> Response:
+        """Answer one request; pages are made in a few threads."""
+        self._limit = self._limit or CapacityLimiter(THREADS)
+        page, status = await to_thread.run_sync(self.guarded, request, limiter=self._limit)
+        return Response(page.body, status, HEADERS, page.kind)
+
+
+def host_name(header: str) -> str:
+    """Return the name in a Host header, without its port.
+
+    >>> host_name("localhost:8000"), host_name("[::1]:8000"), host_name("::1")
+    ('localhost', '::1', '::1')
+    """
+    if header.startswith("["):
+        return header[1:].partition("]")[0].lower()
+    return header.lower() if header.count(":") > 1 else header.partition(":")[0].lower()
+
+
+def make_app(respond: Callable[[Request], Awaitable[Response]]) -> Starlette:
+    """Return the application: every path is read alone (GET and HEAD)."""
+    return Starlette(routes=[Route("/{path:path}", respond, methods=["GET"])])
+
+
+def serve(out: str, host: str, port: int, winners: int, seconds: float) -> None:
+    """Serve a run until the process is asked to end.
+
+    Raises:
+        InputError: tables are missing, or there is no listening on that address.
+    """
+    local = is_loopback(host)
+    names = frozenset({"127.0.0.1", "localhost", "::1", host.lower()}) if local else frozenset()
+    browser = Browser(out, winners, seconds, names)
+    browser.pages.neuron("1-0")  # what the first page opens is open then
+    try:
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        listening = socket.create_server((host, port), family=family)
+    except (OSError, OverflowError) as error:
+        raise InputError(f"--host {host} --port {port}: cannot listen there ({one_line(error)})") from error
+    at = f"[{host}]" if ":" in host else host
+    print(f"http://{at}:{listening.getsockname()[1]}/ serves {out}; Ctrl-C ends it", flush=True)
+    if not local:
+        print("note: whoever reaches this address can read the run; nothing is asked of them", flush=True)
+    config = uvicorn.Config(
+        make_app(browser.respond),
+        log_level="error",
+        access_log=False,
+        limit_concurrency=WAITING,
+        server_header=False,
+        proxy_headers=False,
+    )
+    try:
+        uvicorn.Server(config).run(sockets=[listening])
+    except KeyboardInterrupt:
+        print("ended", flush=True)
+
+
+def is_loopback(host: str) -> bool:
+    """Tell whether an address is this machine's own.
+
+    >>> is_loopback("127.0.0.1"), is_loopback("localhost"), is_loopback("0.0.0.0"), is_loopback("::1")
+    (True, True, False, True)
+    """
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host.lower() == "localhost"

@@ -1,0 +1,148 @@
+"""The pages that `browse` serves, made from the tables that run.json names at the time."""
+
+import mimetypes
+import re
+from threading import BoundedSemaphore, Lock
+from typing import Any, NamedTuple
+
+from jobs.stage.open_record import RECORD
+from jobs.stage.run_files import check_tables
+from jobs.stage.run_reader import RunReader
+from jobs.steps.pages.report_side import figure_files, side_context, side_jobs
+from jobs.steps.pages.report_tables import Site
+from jobs.steps.show.neuron import READ
+from ops.errors import InputError
+from ops.report.overview import most_worth
+from ops.report.pages import ASSETS, FOLDER, render
+from ops.report.search import KINDS, MOST, MOST_SENTENCES, Query, Searcher, parse_query
+from ops.schema import meta_keys
+
+BEST = 50  # neurons that the overview lists
+AT_ONCE = 2  # pages that are made side by side: a page takes some 100 MB while it is made
+SEARCHED = ("topk", "sentences", "patterns", "profiles")
+_NEURON = re.compile(r"([1-9]\d{0,3})-(\d{1,8})")
+
+
+class Page(NamedTuple):
+    """What is sent: a text or bytes, and what kind of."""
+
+    body: str | bytes
+    kind: str = "text/html"
+
+
+class Pages:
+    """The pages of a run as its tables are now.
+
+    Args:
+        out: the run's folder.
+        winners: listed of each pole.
+        seconds: that a search may take.
+
+    Raises:
+        InputError: tables are missing.
+    """
+
+    def __init__(self, out: str, winners: int, seconds: float) -> None:
+        self.record = RunReader(out, create=False)
+        self.written = _written(self.record)
+        stages = ["topk", "annotate", "mine", *(s for s in ("tokens", "compare/neighbours") if self.record.complete(s))]
+        for stage in stages:
+            self.record.require(stage)
+            only = READ if stage in ("topk", "annotate", "mine") else None
+            check_tables(self.record.store, stage, self.record.record["tables"], False, only)
+        self.out, self.winners, self.seconds = out, winners, seconds
+        self.site = Site(self.record)
+        self.searcher = self._searcher()
+        self.figures = {name for names in figure_files(self.record).values() for name in names}
+        self.properties = ["dataset", *meta_keys(self.site.tables.dataset("sentences").schema)]
+        self.shared = {
+            "model": self.record.record["model"],
+            "written": self.record.require("mine")["finished"],
+            "fingerprint": self.record.require("topk")["fingerprint"],
+            "served": True,
+        }
+        self._room, self._lock = BoundedSemaphore(AT_ONCE), Lock()
+        self._overview = ""
+
+    def _searcher(self) -> Searcher:
+        names = [*SEARCHED, *(["peaks"] if self.site.has_tokens else [])]
+        names += [] if self.site.options["no_scores"] else ["scores"]
+        return Searcher({name: self.site.tables.dataset(name) for name in names}, self.seconds)
+
+    def is_stale(self) -> bool:
+        """Tell whether the run was changed since its tables were opened."""
+        return bool(_written(self.record) != self.written)
+
+    def overview(self) -> Page:
+        """Return the overview, which is made once."""
+        with self._lock:
+            if not self._overview:
+                worth = most_worth(self.site.scores.to_pylist(), BEST)
+                chosen = self.site.choose(worth, BEST, ())
+                context = self.site.overview(worth, chosen)
+                context["map"] |= {"every": True, "pages": []}
+                self._overview = render("overview.html", {**self.shared, **context, "all_pages": True, "root": ""})
+            return Page(self._overview)
+
+    def neuron(self, name: str) -> Page | None:
+        """Return the page of neuron `LAYER-UNIT`, None where there is none of that name."""
+        found = _NEURON.fullmatch(name)
+        if found is None:
+            return None
+        layer, unit = int(found[1]), int(found[2])
+        widths = self.site.widths
+        if layer > len(widths) or unit >= widths[layer - 1] or name != f"{layer}-{unit}":
+            return None
+        with self._room:
+            (context,) = self.site.neurons([(layer, unit)], self.winners)
+            around = {
+                "before": (layer, unit - 1) if unit else None,
+                "after": (layer, unit + 1) if unit + 1 < widths[layer - 1] else None,
+            }
+            shared = {**self.shared, "pages": (), "root": "../", "neighbours": around}
+            return Page(render("neuron.html", {**shared, **context}))
+
+    def side(self, job: str) -> Page | None:
+        """Return the page of a side job, None where it has not run."""
+        if job not in side_jobs(self.record):
+            return None
+        with self._room:
+            return Page(render("side.html", {**self.shared, **side_context(self.record, job), "root": "../"}))
+
+    def search(self, given: dict[str, str]) -> tuple[Page, bool]:
+        """Return the page of a search, and whether it could be answered as it was asked."""
+        asked, rows, wrong = Query(), None, ""
+        try:
+            query = parse_query(given)
+            if query is not None:
+                asked = query
+                rows = self.searcher.find(query)
+        except InputError as error:
+            wrong = str(error)
+        context: dict[str, Any] = {
+            "asked": asked, "rows": rows, "wrong": wrong, "kinds": KINDS, "properties": self.properties,
+            "scored": bool(self.site.scores.num_rows), "most": MOST, "most_sentences": f"{MOST_SENTENCES:,}",
+            "root": "",
+        }  # fmt: skip
+        return Page(render("search.html", {**self.shared, **context})), not wrong
+
+    def message(self, title: str, said: str) -> Page:
+        """Return a page that says why another is not there."""
+        return Page(render("message.html", {**self.shared, "title": title, "said": said, "root": "/"}))
+
+    def file(self, name: str) -> Page | None:
+        """Return the style sheet, the script, or a figure that run.json names; None for any other path."""
+        kind = mimetypes.guess_type(name)[0] or "application/octet-stream"
+        if name in ASSETS:
+            return Page((FOLDER / name).read_bytes(), kind)
+        if name in self.figures:
+            store = self.record.store
+            with store.filesystem.open_input_stream(store.path(name), compression=None) as stream:
+                return Page(stream.read(), kind)
+        return None
+
+
+def _written(record: RunReader) -> Any:
+    store = record.store
+    info = store.filesystem.get_file_info(store.path(RECORD))
+    return info.mtime_ns, info.size

@@ -1,0 +1,192 @@
+"""What the pages of a run are made from: its tables, read by chosen neurons."""
+
+from functools import lru_cache, reduce
+from operator import or_
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from jobs.stage.run_reader import RunReader
+from jobs.steps.mine.workers import layer_widths
+from jobs.steps.pages.report_side import drawings, side_jobs
+from jobs.steps.show.neuron import known, parse_pair
+from ops.errors import InputError
+from ops.report.neuron_page import neuron_context
+from ops.report.overview import map_data
+from ops.report.quantiles import quantile_samples
+from ops.report.side_pages import SIDE_JOBS
+from ops.storage.open_tables import OpenTables
+
+Row = dict[str, Any]
+Pair = tuple[int, int]
+Sample = tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]
+
+SENTENCE = ["sent_id", "text", "dataset", "doc_id", "words", "tags", "tree"]
+MOST_SAID = 4  # words of a neuron in a row of the overview
+MOST_DRAWN = 2  # figures of a side job that the overview shows
+NEAREST = 12  # neurons near one that its page lists
+LAYERS_KEPT = 2  # whose activation sample is kept for the next page, some 30 MB each of a model of 768 units
+
+
+class Site:
+    """What the pages are made from.
+
+    Attributes:
+        store: the run's folder.
+        tables: its tables, opened once.
+        widths: units of each layer.
+        scores: the rows of scores/, none where they were left out.
+    """
+
+    def __init__(self, record: RunReader) -> None:
+        self.record, self.store = record, record.store
+        self.tables = OpenTables(record.store)
+        self.widths = layer_widths(self.store)
+        self.options = record.require("mine")["config"]
+        self.has_tokens = record.complete("tokens")
+        self.has_nearest = record.complete("compare/neighbours")
+        self.scores = self._read("scores", None, not self.options["no_scores"])
+        self._sample = lru_cache(LAYERS_KEPT)(self._sample_of)
+
+    def _read(
+        self, table: str, where: pc.Expression | None, there: bool = True, columns: list[str] | None = None
+    ) -> pa.Table:
+        return self.tables.read(table, where, columns) if there else pa.table({})
+
+    def choose(self, worth: list[Row], best: int, named: tuple[str, ...]) -> list[Pair]:
+        """Return the neurons that get pages: those named, and the best; without scores the most skewed.
+
+        Raises:
+            InputError: there is no such neuron.
+        """
+        chosen = [self.parse(which) for which in named]
+        ranked = [(s["layer"], s["unit"]) for s in worth]
+        if not self.scores.num_rows:
+            rows = self._read("neurons", None, columns=["layer", "unit", "skew"]).to_pylist()
+            ranked = [(r["layer"], r["unit"]) for r in sorted(rows, key=lambda r: -abs(r["skew"] or 0.0))[:best]]
+        return list(dict.fromkeys([*chosen, *ranked]))
+
+    def parse(self, which: str) -> Pair:
+        """Return the neuron LAYER:UNIT.
+
+        Raises:
+            InputError: it is not one of the run's.
+        """
+        layer, unit = parse_pair("--neurons", which, "LAYER:UNIT, such as 3:17 (layers from 1, units from 0)")
+        if not (1 <= layer <= len(self.widths) and unit < self.widths[layer - 1]):
+            raise InputError(f"--neurons {which}: there is no such neuron; {known(self.store)}")
+        return layer, unit
+
+    def overview(self, worth: list[Row], chosen: list[Pair]) -> Row:
+        """Return what the overview's template takes, but for what all pages share."""
+        record, first = self.record, pc.field("rank") == 1
+        named = pc.field("property")
+        neuron, pole = ["layer", "unit"], ["layer", "unit", "pole"]
+        tables = {
+            "neurons": self._read("neurons", None, columns=[*neuron, "skew"]),
+            "scores": self.scores,
+            "means": self._read("means", named == "words_per_sentence", columns=[*pole, "mean"]),
+            "profiles": self._read(
+                "profiles", first & named.isin(["dataset", "tag"]), columns=[*pole, "property", "value"]
+            ),
+            "peaks": self._read("peaks", first & (named == "peak_word"), self.has_tokens, [*pole, "value"]),
+        }
+        topk = record.require("topk")
+        poles = ["top", "bottom"] if topk["identity"]["poles"] == "both" else [topk["identity"]["poles"]]
+        drawn = map_data(tables, self.widths, poles)
+        complete = {name: entry for name, entry in record.record["stages"].items() if entry["complete"]}
+        return {
+            "map": {**drawn, "pages": [f"{layer}-{unit}" for layer, unit in chosen], "every": False},
+            "all_pages": False,
+            "best": self._described(worth),
+            "pages": chosen,
+            "sides": [
+                {"job": job, "title": SIDE_JOBS[job].title, "figures": drawings(record, job)[:MOST_DRAWN]}
+                for job in side_jobs(record)
+            ],
+            "n_neurons": sum(self.widths),
+            "sentences": topk["counts"]["scored"],
+            "k": f"{topk['identity']['k']:,}",
+            "options": topk["identity"],
+            "sources": record.require("ingest")["counts"]["sources"],
+            "stages": {name: entry for name, entry in complete.items() if name != "report"},
+        }
+
+    def _described(self, worth: list[Row]) -> list[Row]:
+        """Return the rows of the best neurons with their first words, peaks and data sets."""
+        if not worth:
+            return []
+        here, first = _any_of([(s["layer"], s["unit"]) for s in worth]), pc.field("rank") <= MOST_SAID
+        found = {
+            "words": self._read("patterns", here & first & (pc.field("kind") == "word")),
+            "peaks": self._read("peaks", here & first & (pc.field("property") == "peak_word"), self.has_tokens),
+            "datasets": self._read("profiles", here & (pc.field("property") == "dataset")),
+        }
+        rows = {name: _by(table.to_pylist(), ("layer", "unit", "pole")) for name, table in found.items()}
+        described = []
+        for score in worth:
+            key = (score["layer"], score["unit"], score["pole"])
+            own = {name: by.get(key, []) for name, by in rows.items()}
+            described.append(
+                {
+                    **score,
+                    "words": [r["pattern"] for r in own["words"] if r["g2"] > 0],
+                    "peaks": [r["value"] for r in own["peaks"] if r["g2"] > 0],
+                    "datasets": sorted(own["datasets"], key=lambda r: -r["share"])[:3],
+                }
+            )
+        return described
+
+    def neurons(self, chosen: list[Pair], winners: int) -> list[Row]:
+        """Return what the template takes of each of these neurons."""
+        here, listed = _any_of(chosen), pc.field("rank") <= winners
+        wanted: dict[str, tuple[pc.Expression, bool]] = {
+            "neurons": (here, True),
+            "topk": (here & listed, True),
+            "patterns": (here, True),
+            "profiles": (here, True),
+            "means": (here, True),
+            "scores": (here, not self.options["no_scores"]),
+            "peaks": (here, self.has_tokens),
+            "token_activations": (here & listed, self.has_tokens),
+            "compare/neighbours": (here & (pc.field("rank") <= NEAREST), self.has_nearest),
+        }
+        tables = {name: _by(self._read(name, *which).to_pylist(), ("layer", "unit")) for name, which in wanted.items()}
+        samples = self._samples(chosen)
+        ids = {row["sent_id"] for rows in tables["topk"].values() for row in rows}
+        ids |= {row["sent_id"] for rows in samples.values() for row in rows}
+        read = self.tables.rows_of_keys("sentences", "sent_id", ids, SENTENCE)
+        sentences = {row["sent_id"]: row for row in read}
+        return [
+            neuron_context({name: by.get(n, []) for name, by in tables.items()}, sentences, self.options, samples[n])
+            for n in chosen
+        ]
+
+    def _samples(self, chosen: list[Pair]) -> dict[Pair, list[Row]]:
+        """Return of each neuron sentences by quantile; a layer's activations are read once."""
+        found: dict[Pair, list[Row]] = {}
+        for layer in sorted({layer for layer, _ in chosen}):
+            ids, values = self._sample(layer)
+            found |= {(of, unit): quantile_samples(ids, values[:, unit]) for of, unit in chosen if of == layer}
+        return found
+
+    def _sample_of(self, layer: int) -> Sample:
+        """Return the ids of the activation sample, `[sentences]`, and a layer's values, `[sentences, units]`."""
+        column = f"layer_{layer}"
+        table = self._read("activations", None, columns=["sent_id", column]).combine_chunks()
+        values = np.asarray(pc.list_flatten(table[column])).reshape(table.num_rows, self.widths[layer - 1])
+        return table["sent_id"].to_numpy(), values
+
+
+def _any_of(chosen: list[Pair]) -> pc.Expression:
+    return reduce(or_, ((pc.field("layer") == layer) & (pc.field("unit") == unit) for layer, unit in chosen))
+
+
+def _by(rows: list[Row], columns: tuple[str, ...]) -> dict[Any, list[Row]]:
+    found: dict[Any, list[Row]] = {}
+    for row in rows:
+        found.setdefault(tuple(row[c] for c in columns), []).append(row)
+    return found

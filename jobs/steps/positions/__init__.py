@@ -1,0 +1,1 @@
+"""The steps of `positions`: items, files and workers."""

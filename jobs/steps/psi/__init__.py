@@ -1,0 +1,1 @@
+"""The steps of `psi`: items, files and workers."""

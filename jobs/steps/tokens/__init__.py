@@ -1,0 +1,1 @@
+"""The steps of `tokens`: items, files and workers."""

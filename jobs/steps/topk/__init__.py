@@ -1,0 +1,1 @@
+"""The steps of `topk`: items, files and workers."""
