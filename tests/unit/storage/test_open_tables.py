@@ -45,7 +45,7 @@ def test_rows_by_key_read_the_groups_that_hold_them_alone(tables: OpenTables, mo
     monkeypatch.setattr(pq.ParquetFile, "read_row_groups", count)
     found = tables.rows_of_keys("t", "id", {everything[70], everything[75], everything[999]}, COLUMNS)
     assert [row["id"] for row in found] == [everything[70], everything[75], everything[999]]
-    assert read == [1, 9]
+    assert sorted(read) == [1, 9]
 
 
 def test_rows_are_those_for_which_a_condition_holds(tables: OpenTables) -> None:
