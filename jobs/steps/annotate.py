@@ -17,6 +17,7 @@ from ops.schema import group_rows, meta_keys, schema
 from ops.sentences.codes import coded_table, sentence_table, vocabulary, vocabulary_columns
 from ops.sentences.pipeline import Annotator
 from ops.shards import Shards
+from ops.storage.range_file import read_groups
 from ops.storage.store import Store
 from ops.storage.tables import part_name, read_parts, write_part
 
@@ -118,8 +119,7 @@ def publish(store: Store, shards: int, fingerprint: str) -> dict[str, int]:
 
     def tables() -> Iterator[pa.Table]:
         for shard in range(shards):
-            with store.parquet(codes_file(shard).path) as file:
-                yield file.read(columns=vocabulary_columns())
+            yield from read_groups(store, codes_file(shard).path, vocabulary_columns())
 
     names = vocabulary(tables())
     store.commit(vocabulary_path(), lambda path: pq.write_table(names, path, compression="zstd"))

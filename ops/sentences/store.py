@@ -19,6 +19,7 @@ from ops.patterns.forest import Forest
 from ops.patterns.sequences import Sequences
 from ops.schema import SCHEMA_VERSION, meta_keys
 from ops.sentences.codes import NAME_KINDS
+from ops.storage.range_file import read_groups
 from ops.storage.store import Store
 
 Longs = npt.NDArray[np.int64]
@@ -162,22 +163,8 @@ def _build(store: Store, codes: str, folder: Path) -> None:
     for name in store.table_files(codes):
         if name == f"{codes}/vocabulary.parquet":
             continue
-        with store.parquet(name) as file:
-            table = file.read().combine_chunks()
-        for column in ("sent_id", "is_baseline", "is_winner"):
-            parts.setdefault(column, []).append(table[column].to_numpy())
-        for column in ("dataset", "document"):
-            parts.setdefault(column, []).append(pc.index_in(table[column], names[column]).to_numpy().astype(np.int32))
-        for column in (*_LISTS, "sizes"):
-            lists = _whole(table[column])
-            parts.setdefault(f"{column}_offsets", []).append(np.asarray(pc.list_value_length(lists)).astype(np.int64))
-            flat = lists.flatten()
-            if column in _LISTS:
-                flat = _recode(flat, names[_LISTS[column]])
-            parts.setdefault(column, []).append(np.asarray(flat).astype(np.int32))
-        for key in meta_keys(table.schema):
-            _collect_values(table["meta"], key, before, meta)
-        before += table.num_rows
+        for group in read_groups(store, name):
+            before += _add_codes(group.combine_chunks(), names, before, parts, meta)
     for column, arrays in parts.items():
         whole = np.concatenate(arrays)
         if column.endswith("_offsets"):
@@ -193,6 +180,30 @@ def _build(store: Store, codes: str, folder: Path) -> None:
             own[rows] = [place[value] for value in found]
         _write_names(folder, f"meta_{i}_names", values)
         np.save(folder / f"meta_{i}.npy", own)
+
+
+def _add_codes(
+    table: pa.Table,
+    names: dict[str, pa.StringArray],
+    before: int,
+    parts: dict[str, list[npt.NDArray[Any]]],
+    meta: dict[str, list[tuple[Longs, list[str]]]],
+) -> int:
+    """Add the rows of a table of codes, `before` of which came already, and return how many they are."""
+    for column in ("sent_id", "is_baseline", "is_winner"):
+        parts.setdefault(column, []).append(table[column].to_numpy())
+    for column in ("dataset", "document"):
+        parts.setdefault(column, []).append(pc.index_in(table[column], names[column]).to_numpy().astype(np.int32))
+    for column in (*_LISTS, "sizes"):
+        lists = _whole(table[column])
+        parts.setdefault(f"{column}_offsets", []).append(np.asarray(pc.list_value_length(lists)).astype(np.int64))
+        flat = lists.flatten()
+        if column in _LISTS:
+            flat = _recode(flat, names[_LISTS[column]])
+        parts.setdefault(column, []).append(np.asarray(flat).astype(np.int32))
+    for key in meta_keys(table.schema):
+        _collect_values(table["meta"], key, before, meta)
+    return int(table.num_rows)
 
 
 def _whole(column: pa.ChunkedArray) -> pa.ListArray:

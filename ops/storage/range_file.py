@@ -86,7 +86,10 @@ def _overlaps(column: Any, first: int, last: int) -> bool:
 
 
 def read_groups(store: Store, name: str, columns: list[str] | None = None) -> Iterator[pa.Table]:
-    """Return a file's row groups one after another."""
+    """Return a file's row groups one after another.
+
+    Names in lists, encoded by a dictionary for each group, cannot be read over several groups at once.
+    """
     with store.parquet(name) as file:
         for group in range(file.num_row_groups):
             yield file.read_row_group(group, columns=columns)

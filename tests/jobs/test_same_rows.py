@@ -12,8 +12,9 @@ import pyarrow.parquet as pq
 import pytest
 import torch
 
-from jobs import ingest, topk
+from jobs import annotate, ingest, mine, topk
 from jobs import run as run_job
+from jobs.stage.layout import codes_file
 from jobs.topk import TopkConfig
 from ops.errors import InputError
 from tests.jobs.conftest import K, config
@@ -50,6 +51,20 @@ def test_another_number_of_workers_gives_the_same_rows(
     run_job.run(config(tmp_path / "b", source, model=str(small_run[1]), workers=1, no_tokens=False))
     for table in (*EVERY, "token_activations", "peaks"):
         assert pq.read_table(small_run[0] / table).equals(pq.read_table(tmp_path / "b" / table)), table
+
+
+def test_annotated_shards_of_several_row_groups_give_the_same_rows(
+    small_run: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("jobs.steps.annotate.group_rows", lambda table: 30)
+    shutil.copytree(small_run[0], tmp_path / "j")
+    given = {"out": str(tmp_path / "j"), "workers": 1}
+    annotate.run(annotate.AnnotateConfig.model_validate({**given, "redo": True, "keep_partials": True}))
+    with pq.ParquetFile(tmp_path / "j" / codes_file(0).path) as file:
+        assert file.num_row_groups == 4
+    mine.run(mine.MineConfig.model_validate(given))
+    for table in ("sentences", "patterns", "profiles", "means", "scores"):
+        assert pq.read_table(small_run[0] / table).equals(pq.read_table(tmp_path / "j" / table)), table
 
 
 def test_random_sets_score_one_half_within_their_interval(small_run: tuple[Path, Path]) -> None:

@@ -12,6 +12,7 @@ from ops.corpus.meta import meta_maps, meta_structs
 from ops.sentences.codes import coded_table, sentence_table, vocabulary, vocabulary_columns
 from ops.sentences.pipeline import Annotation
 from ops.sentences.store import SentenceStore, open_sentences
+from ops.storage.range_file import read_groups
 from ops.storage.store import Store
 
 # Of `random_sentences` that have everything, in their order.
@@ -72,10 +73,10 @@ def write_store(folder: Path, shards: list[list[Sentence]]) -> Store:
     keys = {key for sentences in shards for s in sentences for key in s.meta}
     for i, sentences in enumerate(shards):
         coded = coded_table(to_table(sentences, first, keys))
-        store.commit(f"codes/shard-{i:05d}.parquet", lambda path, t=coded: pq.write_table(t, path))  # type: ignore[misc]
+        store.commit(f"codes/shard-{i:05d}.parquet", lambda path, t=coded: pq.write_table(t, path, row_group_size=3))  # type: ignore[misc]
         with store.parquet(f"codes/shard-{i:05d}.parquet") as file:
             assert file.schema_arrow.equals(coded.schema)
-            tables.append(file.read(columns=vocabulary_columns()))
+        tables += read_groups(store, f"codes/shard-{i:05d}.parquet", vocabulary_columns())
         first += 2 * len(sentences)
     store.commit("codes/vocabulary.parquet", lambda path: pq.write_table(vocabulary(tables), path))
     return store
