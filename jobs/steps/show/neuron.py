@@ -6,7 +6,6 @@ import pyarrow.compute as pc
 
 from jobs.stage.record import Run
 from ops.errors import InputError, one_line
-from ops.positions.variants import VARIANTS
 from ops.show.examples import matched_words, spans_of_words
 from ops.show.head import lay_out_head
 from ops.show.peaks import peak_word
@@ -146,6 +145,8 @@ def show_positions(record: Run) -> str:
     Raises:
         InputError: they are missing.
     """
+    from ops.positions.variants import VARIANTS  # torch with it, which nothing else that is shown needs
+
     record.require("positions")
     record.check_files("positions")
     similarity, perplexity, labels = (
