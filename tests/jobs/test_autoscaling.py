@@ -9,7 +9,6 @@ import os
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -23,6 +22,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.conftest import ROOT
+from tests.jobs.ports import free_ports
 from tests.jobs.processes import end_all
 
 SHARDS, SIZE = 12, 30
@@ -64,12 +64,6 @@ def replace(source, target, **options):
     _replace(source, target, **options)
 os.replace = replace
 """
-
-
-def free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
 
 
 def cluster_file(folder: Path, port: int) -> Path:
@@ -115,7 +109,7 @@ def processes(folder: str) -> list[int]:
 @pytest.fixture
 def head(tmp_path: Path) -> Iterator[tuple[str, dict[str, str]]]:
     """A head without work of its own, and nothing else up: its folder, and the environment of who works with it."""
-    port = free_port()
+    port, client = free_ports(2)
     # Unix sockets lie in it, whose paths may hold 107 characters.
     short = tempfile.mkdtemp(prefix="atlas-")
     (tmp_path / "sitecustomize.py").write_text(SITE)
@@ -124,7 +118,7 @@ def head(tmp_path: Path) -> Iterator[tuple[str, dict[str, str]]]:
     env |= {"RAY_USAGE_STATS_ENABLED": "0", "RAY_FAKE_CLUSTER": "1", "AUTOSCALER_UPDATE_INTERVAL_S": "1"}
     env |= {"TEST_COMMITS": str(tmp_path / "commits"), "TEST_GO_ON": str(tmp_path / "go-on")}
     flags = [f"--port={port}", f"--temp-dir={short}", f"--autoscaling-config={cluster_file(tmp_path, port)}"]
-    flags += [f"--ray-client-server-port={free_port()}", "--num-cpus=0", "--num-gpus=0", "--include-dashboard=false"]
+    flags += [f"--ray-client-server-port={client}", "--num-cpus=0", "--num-gpus=0", "--include-dashboard=false"]
     ray = str(Path(sys.executable).parent / "ray")
     try:
         started = subprocess.run(

@@ -4,7 +4,6 @@ import json
 import os
 import re
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
@@ -23,6 +22,7 @@ import pytest
 from pyarrow.json import read_json
 
 from tests.conftest import ROOT
+from tests.jobs.ports import free_ports
 from tests.jobs.processes import end_all
 
 SUBMIT = "ray job submit --address http://127.0.0.1:8265 --working-dir . -- "
@@ -37,12 +37,6 @@ def blocks(page: str) -> list[str]:
 def the_block(page: str, *words: str) -> str:
     [found] = [block for block in blocks(page) if all(word in block for word in words)]
     return found
-
-
-def free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
 
 
 @dataclass
@@ -138,7 +132,7 @@ def head(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Head]:
         "dashboard-agent-grpc-port",
         "ray-client-server-port",
     )
-    ports = {name: free_port() for name in own}
+    ports = dict(zip(own, free_ports(len(own)), strict=True))
     flags = " ".join(f"--{name}={number}" for name, number in ports.items())
     lines, _, _ = the_block("README.md", SUBMIT).partition(SUBMIT)
     install, *rest = lines.splitlines()
@@ -272,7 +266,9 @@ def test_another_machine_joins_with_the_token(head: Head, tmp_path: Path) -> Non
     copy = "scp HEAD:.ray/auth_token ~/.ray/auth_token"
     lines = the_block("docs/cluster.md", copy)
     assert lines.count("HEAD:6379") == 1
-    own = " ".join(f"--dashboard-agent-{kind}-port={free_port()}" for kind in ("listen", "grpc"))
+    own = " ".join(
+        f"--dashboard-agent-{kind}-port={port}" for kind, port in zip(("listen", "grpc"), free_ports(2), strict=True)
+    )
     lines = lines.replace("HEAD:6379", f"127.0.0.1:{head.port} {own} --num-cpus=1")
     another = Shell(tmp_path, head.shell.checkout, head.shell.mark)
     refused = another("".join(line for line in lines.splitlines(keepends=True) if line.startswith("ray ")))
