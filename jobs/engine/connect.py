@@ -71,6 +71,16 @@ def on_cluster() -> bool:
     return bool(os.environ.get("RAY_ADDRESS"))
 
 
+def stays_here(items: int, workers: int | None) -> bool:
+    """Tell whether items stay in this process: one worker on this machine gains nothing elsewhere but its start.
+
+    Args:
+        items: how many.
+        workers: most workers; None for as many as there are items.
+    """
+    return min(workers or items, items) == 1 and not on_cluster()
+
+
 def pool_size(asked: int | Literal["auto"], threads: int = 1) -> int | None:
     """Return the most workers of a pool: as many as asked for, or one for every `threads` cores of this machine.
 

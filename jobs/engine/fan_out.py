@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from jobs.engine.connect import connect, on_cluster
+from jobs.engine.connect import connect, on_cluster, stays_here
 from jobs.engine.item import Item, Worker
 from ops.errors import DiskFullError, InputError
 
@@ -50,8 +50,7 @@ def fan_out(
     if not items:
         return
     most = min(workers or len(items), len(items))
-    if here or (most == 1 and not gpus and not on_cluster()):
-        # One worker on this machine gains nothing from another process but its start.
+    if here or (not gpus and stays_here(len(items), workers)):
         worker = make(**args)
 
         def work(item: Item) -> Item:

@@ -2,7 +2,7 @@
 
 import math
 
-from jobs.engine.connect import on_cluster
+from jobs.engine.connect import stays_here
 from jobs.stage.dry_run import DryRun
 from ops.errors import counted
 
@@ -22,8 +22,7 @@ def spread_seconds(record: DryRun, items: int, workers: int | None, worker_s: fl
     """
     if not items:
         return 0.0
-    if min(workers or items, items) == 1 and not on_cluster():
-        # It stays in the driver's process.
+    if stays_here(items, workers):
         return worker_s
     start = FIRST_START_S if record.first_spread() else NEXT_START_S
     rounds = math.ceil(items / min(workers or 1, items))
