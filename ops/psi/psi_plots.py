@@ -40,7 +40,7 @@ def draw_by_cluster(psi_qkv: Floats, model: str = "") -> Figure:
 
 
 def named(title: str, model: str) -> str:
-    """Return a title with the model's name behind it, where there is one."""
+    """Return a title followed by the model's name, where there is one."""
     return f"{title}, {model}" if model else title
 
 

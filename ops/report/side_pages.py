@@ -73,7 +73,7 @@ SIDE_JOBS = {
             ),
             ShownTable(
                 "mixing/norms",
-                "The norms behind them.",
+                "The norms from which they are computed.",
                 ("layer", "quantity", "token_class", *_MOMENTS),
             ),
         ),
