@@ -43,7 +43,7 @@ def attempt_counter() -> Any:
 
 
 class ItemWorker:
-    """Does the work of one item after another, as an actor of Ray Data.
+    """Does the work of one item after another, in an actor of Ray Data or in its tasks.
 
     What is wrong with the user's input goes to the driver as a row, since Ray keeps only an error's text. A block comes
     back with as many rows as the item has sentences, so that Ray's own counts are those of sentences; the first one
@@ -90,3 +90,23 @@ class ItemWorker:
             return int(ray.get(self.attempts.begin.remote(f"{self.call}: {name}"), timeout=PATIENCE_S))
         except (RayError, GetTimeoutError):
             return 1
+
+
+_kept: tuple[str, ItemWorker] | None = None
+
+
+def worker_of_process(call: str, *args: Any) -> ItemWorker:
+    """Return the worker of a call that this process keeps from task to task, made where it has none or another's.
+
+    Args:
+        call: as `ItemWorker` takes it.
+        args: what it takes before that.
+    """
+    global _kept
+    if _kept is None or _kept[0] != call:
+        if _kept is not None:
+            _kept = None
+            gc.unfreeze()
+            gc.collect()
+        _kept = call, ItemWorker(*args, call)
+    return _kept[1]

@@ -26,6 +26,7 @@ def fan_out(
     cpus: float = 1,
     gpus: float = 0,
     prepare: Callable[[Item], Any] | None = None,
+    actors: bool = False,
     ahead: int = AHEAD,
     here: bool = False,
 ) -> Iterator[Item]:
@@ -36,7 +37,7 @@ def fan_out(
 
     Args:
         items: JSON-able descriptions.
-        make: makes a worker from `args`, once in each process, at its first item.
+        make: makes a worker from `args`, once in each process, at the first item there.
         name: what Ray shows of the whole.
         name_item: names an item, for the message about one that ends its worker again and again.
         workers: most workers; None for as many as a cluster brings up. On one machine a single item, and all work of a
@@ -44,7 +45,9 @@ def fan_out(
         cpus, gpus: what each worker holds; with GPUs nothing else.
         prepare: run on cores of its own before the worker gets the item (with GPUs: reading and tokenizing);
             without it the worker is called with None and does that itself.
-        ahead: items that a worker has with it, the one under way included.
+        actors: each worker is an actor, for what loads a model: a process of its own, which ends with the call.
+            Otherwise its items are tasks, in processes that Ray keeps from call to call: no start for each.
+        ahead: items that an actor has with it, the one under way included.
         here: do them in threads of this process, with one worker for all: for work that is less than a start of Ray.
     """
     if not items:
@@ -63,14 +66,17 @@ def fan_out(
             yield from threads.map(work, items)
         return
     connect(math.ceil(most * cpus))
-    from ray.data import ActorPoolStrategy
+    from ray.data import ActorPoolStrategy, TaskPoolStrategy
 
     from jobs.engine.stream import needs, planned, stream
 
-    size, least = (None, 1) if on_cluster() else (most, None)
-    pool = ActorPoolStrategy(
-        size=size, min_size=least, max_size=most if least else None, max_tasks_in_flight_per_actor=ahead
-    )
+    pool: ActorPoolStrategy | TaskPoolStrategy
+    if not actors:
+        pool = TaskPoolStrategy(size=most)
+    elif on_cluster():
+        pool = ActorPoolStrategy(min_size=1, max_size=most, max_tasks_in_flight_per_actor=ahead)
+    else:
+        pool = ActorPoolStrategy(size=most, max_tasks_in_flight_per_actor=ahead)
     holds = {"num_gpus": gpus} if gpus else {"num_cpus": cpus}
     named = [(name_item(item), item) for item in items]
     dataset = planned(named, make, args, pool, holds, prepare)

@@ -1,4 +1,4 @@
-"""Items through Ray Data: a source of items, read ahead of GPUs, and a pool of actors that does the work."""
+"""Items through Ray Data: a source of items, read ahead of GPUs, and the actors or tasks that do the work."""
 
 import json
 import logging
@@ -6,11 +6,12 @@ import uuid
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+import pyarrow as pa
 import ray
-from ray.data import ActorPoolStrategy, DataContext, Dataset
+from ray.data import ActorPoolStrategy, DataContext, Dataset, TaskPoolStrategy
 from ray.exceptions import RayError, RayTaskError
 
-from jobs.engine.actor import ATTEMPTS, ItemWorker, attempt_counter
+from jobs.engine.actor import ATTEMPTS, ItemWorker, attempt_counter, worker_of_process
 from jobs.engine.item import EngineError, Item, Worker
 from jobs.engine.machines import MachineWait, Resources
 from jobs.engine.source import ItemSource
@@ -26,7 +27,7 @@ def planned(
     items: list[tuple[str, Item]],
     make: Callable[..., Worker],
     args: Item,
-    pool: ActorPoolStrategy,
+    pool: ActorPoolStrategy | TaskPoolStrategy,
     holds: dict[str, float],
     prepare: Callable[[Item], Any] | None,
 ) -> Dataset:
@@ -39,18 +40,30 @@ def planned(
     Args:
         items: each with a name of its own.
         make, args: what makes a worker.
-        pool: how many actors.
+        pool: how many actors, or tasks at a time.
         holds: what each of them holds, `num_cpus` or `num_gpus`.
         prepare: done by the source's tasks, on a core each, ahead of the actors.
     """
     set_context(DataContext.get_current())
     source = ItemSource("Items" if prepare is None else "Shards", items, prepare)
     apart = prepare is not None or "num_gpus" in holds
-    dataset: Dataset = ray.data.read_datasource(
-        source, override_num_blocks=len(items), **({"num_cpus": READER_CPUS} if apart else holds)
-    ).map_batches(
-        type(make.__name__, (ItemWorker,), {}),
-        fn_constructor_kwargs={"make": make, "args": args, "attempts": attempt_counter(), "call": uuid.uuid4().hex},
+    made_from = make, args, attempt_counter()
+    call = uuid.uuid4().hex
+    reading: dict[str, Any] = {"num_cpus": READER_CPUS} if apart else dict(holds)
+    work: dict[str, Any]
+    if isinstance(pool, TaskPoolStrategy):
+
+        def do(batch: pa.Table) -> pa.Table:
+            return worker_of_process(call, *made_from)(batch)
+
+        do.__name__ = make.__name__
+        work = {"fn": do}
+        if not apart:
+            reading["compute"] = pool
+    else:
+        work = {"fn": type(make.__name__, (ItemWorker,), {}), "fn_constructor_args": (*made_from, call)}
+    dataset: Dataset = ray.data.read_datasource(source, override_num_blocks=len(items), **reading).map_batches(
+        **work,
         batch_size=1 if apart else None,
         batch_format="pyarrow",
         zero_copy_batch=True,

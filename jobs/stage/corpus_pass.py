@@ -97,6 +97,7 @@ class CorpusPass:
             prepare,
             self.placement.holds,
             self.placement.workers,
+            actors=True,
             ahead=self.prefetch if self.placement.reads_ahead else AHEAD,
         )
 

@@ -34,6 +34,7 @@ class Step:
         prepare: what may be done with an item on other cores before its worker gets it.
         holds: what a worker holds (`cpus`, `gpus`); a core, where nothing is said.
         workers: most workers; None for as many as the stage has.
+        actors: its workers are actors, for those that load a model; else items are tasks (see `fan_out`).
         here: do it in this process, for work that is less than a worker's start.
         ahead: items that a worker has with it, the one under way included.
     """
@@ -48,6 +49,7 @@ class Step:
     prepare: Callable[[Item], Any] | None = None
     holds: dict[str, Any] = field(default_factory=dict)
     workers: int | None = None
+    actors: bool = False
     here: bool = False
     ahead: int = AHEAD
 
@@ -78,6 +80,7 @@ class Step:
             name_item=lambda item: f"{self.name}: {self.outputs(item)[-1].path}",
             workers=self.workers or workers,
             prepare=self.prepare,
+            actors=self.actors,
             here=self.here,
             ahead=self.ahead,
             **self.holds,

@@ -63,7 +63,7 @@ def annotate_step(shards: Shards, sentences: int, args: Item) -> Step:
     """Return the step that annotates so many sentences; `args` as `ShardAnnotator` takes them."""
     items = [{"shard": i, "span": shards.span(i)} for i in range(len(shards))]
     work = ("sentences", sentences)
-    return Step("annotate", items, shard_outputs, ShardAnnotator, args, "shards", work)
+    return Step("annotate", items, shard_outputs, ShardAnnotator, args, "shards", work, actors=True)
 
 
 def shard_outputs(item: Item) -> list[Output]:

@@ -31,14 +31,17 @@ def tripled(item: dict[str, Any]) -> int:
     return int(item["n"]) * 3
 
 
-def test_every_item_once(shared_ray: None) -> None:
-    found = list(fan_out([{"n": n} for n in range(9)], Square, {}, name="test", workers=2, cpus=0.5))
+@pytest.mark.parametrize("actors", [False, True])
+def test_every_item_once(shared_ray: None, actors: bool) -> None:
+    items = [{"n": n} for n in range(9)]
+    found = list(fan_out(items, Square, {}, name="test", workers=2, cpus=0.5, actors=actors))
     assert sorted((f["n"], f["square"]) for f in found) == [(n, n * n) for n in range(9)]
     assert os.getpid() not in {f["pid"] for f in found}
 
 
 def test_reading_apart_from_the_work(shared_ray: None) -> None:
-    found = list(fan_out([{"n": n} for n in range(4)], Square, {}, name="test", workers=2, cpus=0.5, prepare=tripled))
+    items = [{"n": n} for n in range(4)]
+    found = list(fan_out(items, Square, {}, name="test", workers=2, cpus=0.5, prepare=tripled, actors=True))
     assert {f["n"]: f["prepared"] for f in found} == {0: 0, 1: 3, 2: 6, 3: 9}
 
 
@@ -53,6 +56,18 @@ def test_work_on_gpus_is_planned_with_and_without_reading_ahead(
     # Ray Data has rules of its own for these, which it tells when it is given the plan.
     items = [("a", {"n": 1}), ("b", {"n": 2})]
     planned(items, Square, {}, ActorPoolStrategy(min_size=1, max_size=2), {"num_gpus": 1}, prepare)
+
+
+def test_tasks_are_done_in_processes_that_stay_and_by_workers_that_do_not(shared_ray: None) -> None:
+    def call(refused: int) -> set[int]:
+        items = [{"n": n} for n in range(8)]
+        found = list(fan_out(items, Square, {"refused": refused}, name="test", workers=2, cpus=0.5))
+        return {f["pid"] for f in found}
+
+    first = call(-1)
+    assert call(-1) <= first
+    with pytest.raises(InputError, match="item 7 is wrong"):
+        call(7)
 
 
 def test_wrong_input_reaches_the_driver_as_such(shared_ray: None) -> None:
@@ -75,12 +90,12 @@ class Mortal:
         return {"n": item["n"], "prepared": prepared, "pid": os.getpid()}
 
 
-@pytest.mark.parametrize("prepare", [None, tripled])
+@pytest.mark.parametrize(("actors", "prepare"), [(False, None), (True, None), (True, tripled)])
 def test_a_worker_that_dies_is_replaced_and_its_items_are_done_again(
-    shared_ray: None, tmp_path: Path, prepare: Callable[[dict[str, Any]], int] | None
+    shared_ray: None, tmp_path: Path, actors: bool, prepare: Callable[[dict[str, Any]], int] | None
 ) -> None:
-    args = {"folder": str(tmp_path), "deaths": 2}
-    found = list(fan_out([{"n": n} for n in range(7)], Mortal, args, name="test", workers=2, cpus=0.5, prepare=prepare))
+    items, args = [{"n": n} for n in range(7)], {"folder": str(tmp_path), "deaths": 2}
+    found = list(fan_out(items, Mortal, args, name="test", workers=2, cpus=0.5, prepare=prepare, actors=actors))
     assert sorted(f["n"] for f in found) == list(range(7))
     assert [f["prepared"] for f in found] == [3 * f["n"] if prepare else None for f in found]
     dead = {int(path.name) for path in tmp_path.iterdir()}
@@ -88,11 +103,12 @@ def test_a_worker_that_dies_is_replaced_and_its_items_are_done_again(
     assert not dead & {f["pid"] for f in found if f["n"] == 2}
 
 
-def test_work_that_kills_every_worker_is_given_up(shared_ray: None, tmp_path: Path) -> None:
+@pytest.mark.parametrize("actors", [False, True])
+def test_work_that_kills_every_worker_is_given_up(shared_ray: None, tmp_path: Path, actors: bool) -> None:
     args = {"folder": str(tmp_path), "deaths": 9}
-    items = [{"n": n} for n in range(4)]
+    items, named = [{"n": n} for n in range(4)], {"name": "test", "name_item": lambda i: f"item {i['n']}"}
     with pytest.raises(EngineError, match="item 2: the work at it ended its worker's process 5 times"):
-        list(fan_out(items, Mortal, args, name="test", name_item=lambda i: f"item {i['n']}", workers=2, cpus=0.5))
+        list(fan_out(items, Mortal, args, workers=2, cpus=0.5, actors=actors, **named))
     assert len(list(tmp_path.iterdir())) == 5
 
 

@@ -104,8 +104,8 @@ def embed_step(args: DiversityArgs, chosen: npt.NDArray[np.int64], holds: dict[s
         return [shard_file(PART, item["shard"])]
 
     work = ("sentences", len(chosen))
-    given = {"args": args}
-    return Step("compare: embed", items, outputs, Embedder, given, "shards", work, holds=holds, workers=workers)
+    given, placed = {"args": args}, {"holds": holds, "workers": workers}
+    return Step("compare: embed", items, outputs, Embedder, given, "shards", work, actors=True, **placed)
 
 
 def curves_step(args: DiversityArgs) -> Step:

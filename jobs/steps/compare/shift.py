@@ -140,6 +140,7 @@ def distances_step(
         work,
         holds=holds,
         workers=workers,
+        actors=True,
     )
 
 

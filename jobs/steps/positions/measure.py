@@ -45,7 +45,7 @@ def pilot_step(job: CorpusPass, args: PositionsArgs) -> Step:
     """Return the step that finds each layer's mean state under every variant, by a seeded sample of texts."""
     item = {"sentences": job.shards.sentences, "size": job.shards.size}
     outputs, holds = [pilot_file("positions")], job.placement.holds
-    return Step("positions: pilot", [item], lambda _: outputs, PilotReader, {"args": args}, holds=holds)
+    return Step("positions: pilot", [item], lambda _: outputs, PilotReader, {"args": args}, holds=holds, actors=True)
 
 
 def measure_step(job: CorpusPass, args: PositionsArgs, texts: Labelled | None) -> Step:

@@ -93,6 +93,7 @@ def read_step(args: TokensArgs, placement: Placement) -> Step:
         partial(prepare_shard, args=args) if placement.reads_ahead else None,
         placement.holds,
         placement.workers,
+        actors=True,
     )
 
 

@@ -58,7 +58,7 @@ def pilot_step(job: CorpusPass, args: ScoreArgs, at_most: int) -> Step:
     """Return the step that scores a sample of at most so many sentences and fixes the histograms' edges."""
     item = {"sentences": job.shards.sentences, "size": job.shards.size, "seed": job.args.seed, "pilot": at_most}
     outputs, holds = [pilot_file()], job.placement.holds
-    return Step("topk: pilot", [item], lambda _: outputs, PilotScorer, {"args": args}, holds=holds)
+    return Step("topk: pilot", [item], lambda _: outputs, PilotScorer, {"args": args}, holds=holds, actors=True)
 
 
 def read_widths(store: Store) -> tuple[int, ...]:
