@@ -130,7 +130,7 @@ def main() -> int:
         "partial_bytes_per_sentence": round(sum(s["bytes"] for s in shards) / sentences),
         "candidates_in_k": round(pairs / options.k / sum(WIDTHS) / 2, 2),
         "ideal_in_k": round(1 + float(np.log(max(sentences / options.k, 1))), 2),
-        "shard_rows_per_second": [round(options.shard_size / s["reduce_s"]) for s in shards],
+        "piece_rows_per_second": [round(options.shard_size / s["reduce_s"]) for s in shards],
         "shard_peak_mb": [round(peak / 1e6) for peak in peaks],
         "memory_growth": round(growth, 3),
         "merge": {**merging, "all_ranges_s": round(merging["seconds"] / merging["ranges"] * merging["of"], 1)},

@@ -83,7 +83,7 @@ def do(config: TokensConfig, record: "Run") -> None:
     stage.do(select_step(args))
     read = read_step(args, place)
     stage.do(read)
-    done = [item["shard"] for item in read.items]
+    done = [item["piece"] for item in read.items]
     counts = read_notes(stage.store, done)
     stage.do(write_step(args, done, counts["winners"]))
     report(counts)

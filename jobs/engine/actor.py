@@ -95,12 +95,10 @@ class ItemWorker:
 _kept: tuple[str, ItemWorker] | None = None
 
 
-def worker_of_process(call: str, *args: Any) -> ItemWorker:
+def worker_of_process(make: Callable[..., Worker], args: Item, attempts: Any, call: str) -> ItemWorker:
     """Return the worker of a call that this process keeps from task to task, made where it has none or another's.
 
-    Args:
-        call: as `ItemWorker` takes it.
-        args: what it takes before that.
+    The arguments are those of `ItemWorker`.
     """
     global _kept
     if _kept is None or _kept[0] != call:
@@ -108,5 +106,5 @@ def worker_of_process(call: str, *args: Any) -> ItemWorker:
             _kept = None
             gc.unfreeze()
             gc.collect()
-        _kept = call, ItemWorker(*args, call)
+        _kept = call, ItemWorker(make, args, attempts, call)
     return _kept[1]

@@ -47,21 +47,20 @@ def planned(
     set_context(DataContext.get_current())
     source = ItemSource("Items" if prepare is None else "Shards", items, prepare)
     apart = prepare is not None or "num_gpus" in holds
-    made_from = make, args, attempt_counter()
-    call = uuid.uuid4().hex
+    made_from = make, args, attempt_counter(), uuid.uuid4().hex
     reading: dict[str, Any] = {"num_cpus": READER_CPUS} if apart else dict(holds)
     work: dict[str, Any]
     if isinstance(pool, TaskPoolStrategy):
 
         def do(batch: pa.Table) -> pa.Table:
-            return worker_of_process(call, *made_from)(batch)
+            return worker_of_process(*made_from)(batch)
 
         do.__name__ = make.__name__
         work = {"fn": do}
         if not apart:
             reading["compute"] = pool
     else:
-        work = {"fn": type(make.__name__, (ItemWorker,), {}), "fn_constructor_args": (*made_from, call)}
+        work = {"fn": type(make.__name__, (ItemWorker,), {}), "fn_constructor_args": made_from}
     dataset: Dataset = ray.data.read_datasource(source, override_num_blocks=len(items), **reading).map_batches(
         **work,
         batch_size=1 if apart else None,

@@ -62,17 +62,19 @@ class SortedWriter:
         self._waiting, self._waiting_rows = [], 0
 
 
-def read_between(store: Store, name: str, column: str, first: int, last: int) -> pa.Table:
+def read_between(
+    store: Store, name: str, column: str, first: int, last: int, columns: list[str] | None = None
+) -> pa.Table:
     """Return the rows of a file whose `column` lies from `first` to `last`, both included, in the file's order.
 
-    Row groups outside the range are not read.
+    Row groups outside the range are not read. Of the columns those named, `column` among them, or all.
     """
     with store.parquet(name) as file:
         place = file.schema_arrow.get_field_index(column)
         inside = [
             i for i in range(file.num_row_groups) if _overlaps(file.metadata.row_group(i).column(place), first, last)
         ]
-        table = file.read_row_groups(inside) if inside else file.schema_arrow.empty_table()
+        table = file.read_row_groups(inside, columns=columns) if inside else file.schema_arrow.empty_table()
     kind = file.schema_arrow.field(column).type
     wanted = pc.and_(
         pc.greater_equal(table[column], pa.scalar(first, kind)), pc.less_equal(table[column], pa.scalar(last, kind))

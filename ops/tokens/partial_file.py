@@ -1,4 +1,4 @@
-"""What one shard's sentences add to the tables: a row for each winner among them."""
+"""What one piece of a shard adds to the tables: a row for each winner among them."""
 
 import numpy as np
 import pyarrow as pa
@@ -15,10 +15,10 @@ GROUP_ROWS = 4_096
 _OWN = ("tokens", "starts", "ends", "activations")
 
 
-def shard_rows(
+def piece_rows(
     wanted: pa.Table, winners: Winners, placed: list[PlacedTokens], sentences: pa.Table, found: TokenActivations
 ) -> pa.Table:  # fmt: skip
-    """Return the shard's winners token by token, sorted by set and rank.
+    """Return the piece's winners token by token, sorted by set and rank.
 
     Args:
         wanted: their rows of `ops.tokens.winners.SCHEMA`.
@@ -53,7 +53,7 @@ def shard_rows(
 
 
 def write_partial(path: str, rows: pa.Table, footer: dict[bytes, bytes]) -> None:
-    """Write a shard's rows so that they can be read by ranges of sets."""
+    """Write a piece's rows so that they can be read by ranges of sets."""
     described = rows.schema.with_metadata(footer)
     with pq.ParquetWriter(path, described, compression=COMPRESSION, write_page_checksum=True) as writer:
         writer.write_table(rows.replace_schema_metadata(None).cast(described), row_group_size=GROUP_ROWS)

@@ -21,7 +21,7 @@ from jobs import tokens
 from jobs.engine.item import Item
 from jobs.stage.layout import shard_file
 from jobs.stage.record import Run
-from jobs.steps.tokens.read import TokensArgs, TokenWorker, prepare_shard
+from jobs.steps.tokens.read import TokensArgs, TokenWorker, prepare_piece
 from jobs.tokens import TokensConfig
 from ops.errors import InputError
 from ops.model.activations import ScoreOptions
@@ -142,7 +142,7 @@ def test_a_stopped_job_goes_on_and_other_options_are_refused(
     def few(items: list[Item], make: Callable[..., Any], args: Item, **_: Any) -> Iterator[Item]:
         worker = make(**args)
         for item in items:
-            if "span" in item:
+            if "piece" in item:
                 if not left[0]:
                     raise Stopped
                 left[0] -= 1
@@ -157,7 +157,7 @@ def test_a_stopped_job_goes_on_and_other_options_are_refused(
     left[0] = 99
     capsys.readouterr()
     tokens.run(TokensConfig(out=str(out), redo=True, workers=1))
-    assert "tokens: read: 2 of 4 shards were done before" in capsys.readouterr().err
+    assert "tokens: read: 2 of 4 pieces were done before" in capsys.readouterr().err
     assert left[0] == 99 - 2
     assert same(out, small_run[0])
     assert not (out / "_partials" / "tokens").exists()
@@ -183,9 +183,9 @@ def test_reading_apart_as_with_gpus_gives_the_same_partial_file(small_run: tuple
     from jobs.steps.tokens.read import Selector
 
     Selector(args)({}, None)
-    item, path = {"shard": 2, "span": [200, 300]}, out / shard_file("tokens", 2).path
+    item, path = {"piece": 2, "shard": 2, "first": 200, "last": 299}, out / shard_file("tokens", 2).path
     found = []
-    for prepared in (None, prepare_shard(item, args)):
+    for prepared in (None, prepare_piece(item, args)):
         TokenWorker(args)(item, prepared)
         found.append(pq.read_table(path))
         path.unlink()

@@ -104,8 +104,10 @@ def embed_step(args: DiversityArgs, chosen: npt.NDArray[np.int64], holds: dict[s
         return [shard_file(PART, item["shard"])]
 
     work = ("sentences", len(chosen))
-    given, placed = {"args": args}, {"holds": holds, "workers": workers}
-    return Step("compare: embed", items, outputs, Embedder, given, "shards", work, actors=True, **placed)
+    given = {"args": args}
+    return Step(
+        "compare: embed", items, outputs, Embedder, given, "shards", work, holds=holds, workers=workers, actors=True
+    )
 
 
 def curves_step(args: DiversityArgs) -> Step:

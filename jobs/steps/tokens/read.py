@@ -1,4 +1,4 @@
-"""The steps of `tokens` that read: the first winners are selected, and read token by token by shard."""
+"""The steps of `tokens` that read: the first winners are selected, and read token by token in pieces of shards."""
 
 import json
 from dataclasses import dataclass, replace
@@ -24,7 +24,8 @@ from ops.shards import Ids, Shards
 from ops.storage.range_file import read_between
 from ops.storage.store import Store
 from ops.storage.tables import part_name
-from ops.tokens.partial_file import shard_rows, write_partial
+from ops.tokens.partial_file import piece_rows, write_partial
+from ops.tokens.pieces import pieces
 from ops.tokens.read_tokens import beyond, read_tokens
 from ops.tokens.winners import first_winners, place_winners
 from ops.topk.neurons import Neurons
@@ -68,29 +69,27 @@ class Selector:
         """Select them."""
         wanted = first_winners(self.args.store, self.args.neurons, self.args.top)
         ids = np.unique(wanted["sent_id"].to_numpy())
-        per_shard = np.unique(ids // self.args.shards.size, return_counts=True)
         output = wanted_file()
         footer = output.footer(self.args.fingerprint, wanted.num_rows)
-        footer[b"atlas.notes"] = json.dumps([column.tolist() for column in per_shard]).encode()
+        footer[b"atlas.notes"] = json.dumps(pieces(ids, self.args.shards)).encode()
         described = wanted.replace_schema_metadata(footer)
         self.args.store.commit(output.path, lambda path: pq.write_table(described, path, compression="zstd"))
         return {}
 
 
 def read_step(args: TokensArgs, placement: Placement) -> Step:
-    """Return the step that reads the selected sentences, shard by shard."""
+    """Return the step that reads the selected sentences, piece by piece."""
     with args.store.parquet(wanted_file().path) as file:
-        per_shard = json.loads(file.schema_arrow.metadata[b"atlas.notes"])
-    items = [{"shard": i, "span": args.shards.span(i)} for i in per_shard[0]]
+        items = json.loads(file.schema_arrow.metadata[b"atlas.notes"])
     return Step(
         "tokens: read",
         items,
-        lambda item: [shard_file("tokens", item["shard"])],
+        lambda item: [shard_file("tokens", item["piece"])],
         TokenWorker,
         {"args": args},
-        "shards",
-        ("sentences", sum(per_shard[1])),
-        partial(prepare_shard, args=args) if placement.reads_ahead else None,
+        "pieces",
+        ("sentences", sum(item["sentences"] for item in items)),
+        partial(prepare_piece, args=args) if placement.reads_ahead else None,
         placement.holds,
         placement.workers,
         actors=True,
@@ -100,17 +99,16 @@ def read_step(args: TokensArgs, placement: Placement) -> Step:
 Prepared = tuple[pa.Table, pa.Table, list[PlacedTokens], Words]
 
 
-def prepare_shard(item: Item, args: TokensArgs) -> Prepared:
-    """Read and tokenize the selected sentences of one shard (with GPUs on cores of its own)."""
+def prepare_piece(item: Item, args: TokensArgs) -> Prepared:
+    """Read and tokenize the selected sentences of one piece (with GPUs on cores of its own)."""
     return prepare(item, args, Tokenizer(args.facts))
 
 
 def prepare(item: Item, args: TokensArgs, tokenizer: Tokenizer) -> Prepared:
-    """Return the shard's winners, their sentences, these' tokens, and the word at which each token stands."""
-    first, stop = item["span"]
-    wanted = read_between(args.store, wanted_file().path, "sent_id", first, stop - 1)
-    with args.store.parquet(part_name("sentences", item["shard"])) as file:
-        sentences = file.read(columns=COLUMNS)
+    """Return the piece's winners, their sentences, these' tokens, and the word at which each token stands."""
+    first, last = item["first"], item["last"]
+    wanted = read_between(args.store, wanted_file().path, "sent_id", first, last)
+    sentences = read_between(args.store, part_name("sentences", item["shard"]), "sent_id", first, last, COLUMNS)
     sentences = sentences.filter(pc.is_in(sentences["sent_id"], pc.unique(wanted["sent_id"])))
     placed, words = tokenize(sentences, tokenizer)
     return wanted, sentences, placed, words
@@ -125,7 +123,7 @@ def tokenize(sentences: pa.Table, tokenizer: Tokenizer) -> tuple[list[PlacedToke
 
 
 class TokenWorker:
-    """Reads the selected sentences of shard after shard and commits each one's partial file."""
+    """Reads the selected sentences of piece after piece and commits each one's partial file."""
 
     def __init__(self, args: TokensArgs) -> None:
         self.args = args
@@ -133,13 +131,13 @@ class TokenWorker:
         self.scorer = Scorer(args.facts, args.options, self.tokenizer.pad_id)
 
     def __call__(self, item: Item, prepared: Prepared | None) -> Item:
-        """Read one shard."""
+        """Read one piece."""
         args = self.args
         wanted, sentences, placed, words = prepared or prepare(item, args, self.tokenizer)
         ids: Ids = sentences["sent_id"].to_numpy()
         winners = place_winners(wanted, ids, args.neurons)
         found = read_tokens(self.scorer, winners, placed, words, args.token_budget, args.alike)
-        rows = shard_rows(wanted, winners, placed, sentences, found)
+        rows = piece_rows(wanted, winners, placed, sentences, found)
         notes = {
             "sentences": len(ids),
             "winners": len(winners.sentence),
@@ -150,17 +148,17 @@ class TokenWorker:
             "activations_differ": int(beyond(found.difference, winners.activation).sum()),
             "largest_difference": float(found.difference.max()),
         }
-        output = shard_file("tokens", item["shard"])
+        output = shard_file("tokens", item["piece"])
         footer = {**output.footer(args.fingerprint, rows.num_rows), b"atlas.notes": json.dumps(notes).encode()}
         args.store.commit(output.path, lambda path: write_partial(path, rows, footer))
         return {"sentences": len(ids)}
 
 
-def read_notes(store: Store, shards: list[int]) -> dict[str, Any]:
-    """Return the counts of all shards together."""
+def read_notes(store: Store, piece_numbers: list[int]) -> dict[str, Any]:
+    """Return the counts of all pieces together."""
     notes = []
-    for shard in shards:
-        with store.parquet(shard_file("tokens", shard).path) as file:
+    for piece in piece_numbers:
+        with store.parquet(shard_file("tokens", piece).path) as file:
             notes.append(json.loads(file.schema_arrow.metadata[b"atlas.notes"]))
     counts: dict[str, Any] = {name: sum(note[name] for note in notes) for name in notes[0]}
     return counts | {"largest_difference": max(note["largest_difference"] for note in notes)}

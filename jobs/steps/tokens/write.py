@@ -1,4 +1,4 @@
-"""The step of `tokens` that writes: all shards' winners by neuron become the tables."""
+"""The step of `tokens` that writes: all pieces' winners by neuron become the tables."""
 
 from typing import Any
 
@@ -19,16 +19,16 @@ from ops.topk.neurons import POLES, parts, set_number
 LITTLE = 100_000  # winners that are written sooner than a pool of workers is there
 
 
-def write_step(args: TokensArgs, shards: list[int], winners: int) -> Step:
+def write_step(args: TokensArgs, piece_numbers: list[int], winners: int) -> Step:
     """Return the step that writes the tables, a part for each range of neurons.
 
     Args:
         args: what the workers are made from.
-        shards: those that have winners.
+        piece_numbers: all that were read.
         winners: how many there are.
     """
     items = [{"part": part, "first": first, "stop": stop} for part, first, stop in parts(len(args.neurons))]
-    made = {"args": args, "shards": shards}
+    made = {"args": args, "piece_numbers": piece_numbers}
     here = winners < LITTLE
     return Step("tokens: write", items, written_outputs, RangeWriter, made, "ranges of neurons", here=here)
 
@@ -40,16 +40,16 @@ def written_outputs(item: Item) -> list[Output]:
 
 
 class RangeWriter:
-    """Writes the rows of one range of neurons, all shards together."""
+    """Writes the rows of one range of neurons, all pieces together."""
 
-    def __init__(self, args: TokensArgs, shards: list[int]) -> None:
-        self.args, self.shards = args, shards
+    def __init__(self, args: TokensArgs, piece_numbers: list[int]) -> None:
+        self.args, self.piece_numbers = args, piece_numbers
 
     def __call__(self, item: Item, prepared: Any) -> Item:
         """Write one range."""
         args, ends = self.args, (0, len(POLES) - 1)
         first, last = (set_number(n, pole) for n, pole in zip((item["first"], item["stop"] - 1), ends, strict=True))
-        found = [read_between(args.store, shard_file("tokens", i).path, "set", first, last) for i in self.shards]
+        found = [read_between(args.store, shard_file("tokens", i).path, "set", first, last) for i in self.piece_numbers]
         rows = pa.concat_tables(found).sort_by([("set", "ascending"), ("rank", "ascending")]).combine_chunks()
         peak = rows["peak"].to_numpy()
         peaks = peak_rows(args.neurons, rows["set"].to_numpy(), rows["words"], rows["tags"], peak)

@@ -16,7 +16,7 @@ from ops.model.sites import SITES
 from ops.model.tokenizer import PlacedTokens, Tokenizer
 from ops.sentences.token_words import words_of_tokens
 from ops.sentences.word_spans import word_spans
-from ops.tokens.partial_file import shard_rows, token_rows
+from ops.tokens.partial_file import piece_rows, token_rows
 from ops.tokens.read_tokens import beyond, read_tokens
 from ops.tokens.winners import SCHEMA, Winners, place_winners
 from ops.topk.neurons import POLES, Neurons
@@ -92,7 +92,7 @@ def test_the_rows_are_the_winners_by_neuron(facts: ModelFacts, placed: list[Plac
     words = [words_of_tokens(p.spans, word_spans(text, w)) for p, text, w in zip(placed, TEXTS, own, strict=True)]
     found = read_tokens(scorer, winners, placed, words, 100)
     sentences = pa.table({"words": own, "tags": [None, ["DT", "NN"], None, None]})
-    rows = shard_rows(wanted, winners, placed, sentences, found)
+    rows = piece_rows(wanted, winners, placed, sentences, found)
     keys = list(zip(rows["set"].to_pylist(), rows["rank"].to_pylist(), strict=True))
     assert keys == sorted(keys)
     by_key = {(w["set"], w["sent_id"]): i for i, w in enumerate(wanted.to_pylist())}
