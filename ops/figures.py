@@ -14,6 +14,7 @@ DPI = 300
 PANEL_COLUMNS = 4
 COLUMN, PAGE = 85 / 25.4, 180 / 25.4  # widths that journals print, in inches
 LETTERS = 7  # points of the smallest letters in print
+TITLE_LETTERS = 100  # that a title of a page's width has room for
 STYLE: dict[Any, Any] = {
     "font.size": 8, "axes.titlesize": 8, "axes.labelsize": 8, "figure.titlesize": 9,
     "xtick.labelsize": LETTERS, "ytick.labelsize": LETTERS, "legend.fontsize": LETTERS,
@@ -74,8 +75,22 @@ def save_figures(store: Store, folder: str, drawings: Mapping[str, Callable[[], 
         return [file for name, draw in drawings.items() for file in save_figure(store, f"{folder}/{name}", draw())]
 
 
+def titled(title: str, model: str) -> str:
+    """Return a title that names a model, by the last part of its path, on a line of its own where one is too short.
+
+    >>> titled("Norms", "models/small/")
+    'Norms, small'
+    >>> titled("Norms", "")
+    'Norms'
+    """
+    name = model.rstrip("/").rpartition("/")[2]
+    if not name:
+        return title
+    return f"{title}, {name}" if len(title) + len(name) < TITLE_LETTERS else f"{title}\n{name}"
+
+
 def panels(count: int, title: str, square: bool = False) -> tuple[Figure, list[Axes]]:
-    """Return a figure with `count` panels that share their axes, and the panels, row by row.
+    """Return a figure as wide as a page with `count` panels that share their axes, and the panels, row by row.
 
     Args:
         count: number of panels; what is left of the last row stays empty.
@@ -84,12 +99,12 @@ def panels(count: int, title: str, square: bool = False) -> tuple[Figure, list[A
     """
     columns = min(count, PANEL_COLUMNS if count != 6 else 3)
     rows = -(-count // columns)
-    size = (1.0 + 2.9 * columns, 0.9 + (2.9 if square else 2.4) * rows)
-    figure = Figure(figsize=size, layout="constrained")
+    wide = min((PAGE - 0.5) / columns, 2.6)
+    figure = Figure(figsize=(PAGE, 1.0 + wide * (1.05 if square else 0.85) * rows), layout="constrained")
     grid = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
     for axes in grid.flat[count:]:
         axes.set_axis_off()
-    figure.suptitle(title, fontsize=11)
+    figure.suptitle(title)
     return figure, list(grid.flat[:count])
 
 

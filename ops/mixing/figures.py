@@ -8,10 +8,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator, NullFormatter
 
-from ops.figures import LETTERS, PAGE, distinct_lines, for_print, save_figures
+from ops.figures import LETTERS, PAGE, distinct_lines, for_print, label_outer, save_figures, titled
 from ops.mixing.decomposition import STAGES
 from ops.storage.store import Store
 
@@ -44,7 +44,7 @@ def draw_ratios(ratios: pa.Table, model: str) -> Figure:
     """Draw the mean mixing ratio by layer and token class, a heat map a stage (as their Figures 2 and 6)."""
     stages, classes = _present(ratios, "stage", STAGES), _present(ratios, "token_class", CLASS_TITLES)
     layers = _layers(ratios)
-    figure = Figure(figsize=(PAGE, 1.2 + 0.17 * len(layers)), layout="constrained")
+    figure = Figure(figsize=(PAGE, 1.5 + 0.17 * len(layers)), layout="constrained")
     panels = figure.subplots(1, len(stages), sharey=True, squeeze=False)[0]
     grids = {s: _grid(ratios, "stage", s, classes, len(layers))[0] * 100 for s in stages}
     counts = _counts(ratios, classes)
@@ -56,13 +56,13 @@ def draw_ratios(ratios: pa.Table, model: str) -> Figure:
             if np.isfinite(value):
                 colour = "white" if value > middle else "black"
                 panel.text(x, y, f"{value:.0f}", ha="center", va="center", color=colour, fontsize=LETTERS)
-        labels = [f"{CLASS_TITLES[c]}\n{_short(counts[c])}" for c in classes]
-        panel.set_xticks(range(len(classes)), labels)
+        labels = [f"{CLASS_TITLES[c]}, {_short(counts[c])}" for c in classes]
+        panel.set_xticks(range(len(classes)), labels, rotation=90)
         panel.set_yticks(range(len(layers)), [str(layer) for layer in layers])
         panel.set_title(STAGE_TITLES[stage])
     figure.colorbar(image, ax=panels, label="mixing ratio, %", fraction=0.03)
     panels[0].set_ylabel("layer")
-    figure.suptitle(f"Mean mixing ratio by layer and token class (below: number of tokens), {model}")
+    figure.suptitle(titled("Mean mixing ratio by layer and token class (below: number of tokens)", model))
     return figure
 
 
@@ -90,19 +90,23 @@ def draw_lengths(lengths: pa.Table, model: str) -> Figure:
         panel.set_title(STAGE_TITLES[stage])
         panel.set_xlabel("tokens of the sequence")
     panels[0].set_yscale("log")
+    panels[0].yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    panels[0].yaxis.set_major_formatter("{x:g}")
+    panels[0].yaxis.set_minor_formatter(NullFormatter())
     panels[0].set_ylabel("mean mixing ratio, %")
     figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=6)
     about = f"at most {_LENGTH_BINS} groups of like size; bands: standard deviation, first and last layer"
-    figure.suptitle(f"Mixing ratio by length, {total:,} tokens, {model}\n({about})")
+    figure.suptitle(f"{titled(f'Mixing ratio by length, {total:,} tokens', model)}\n({about})")
     return figure
 
 
+@for_print
 def draw_attention_norms(norms: pa.Table, model: str) -> Figure:
     """Draw the norms of attention's mixing and preserving parts by layer, a panel a class (as Figures 3 and 7)."""
     classes = _present(norms, "token_class", CLASS_TITLES)
     layers = _layers(norms)
     rows = -(-len(classes) // 3)
-    figure = Figure(figsize=(9.6, 0.8 + 2.5 * rows), layout="constrained")
+    figure = Figure(figsize=(PAGE, 0.9 + 1.7 * rows), layout="constrained")
     panels = figure.subplots(rows, min(len(classes), 3), sharex=True, sharey=True, squeeze=False).ravel()
     counts = _counts(norms, classes)
     for panel, name in zip(panels, classes, strict=False):
@@ -113,15 +117,14 @@ def draw_attention_norms(norms: pa.Table, model: str) -> Figure:
             mean, std = (row[:, 0] for row in _grid(norms, "quantity", quantity, [name], len(layers)))
             panel.plot(layers, mean, style, markersize=3, label=label)
             panel.fill_between(layers, np.maximum(mean - std, 0), mean + std, color=style[:2], alpha=0.15, linewidth=0)
-        panel.set_title(f"{CLASS_TITLES[name]}, {counts[name]:,} tokens", fontsize=8)
+        panel.set_title(f"{CLASS_TITLES[name]}, {counts[name]:,} tokens")
         panel.set_xticks(layers)
     for panel in panels[len(classes) :]:
         panel.set_visible(False)
     panels[0].set_ylim(bottom=0)
-    panels[0].legend(fontsize=7)
-    figure.supxlabel("layer")
-    figure.supylabel("Euclidean norm (mean, band: standard deviation)")
-    figure.suptitle(f"What attention adds to a token's vector, {model}")
+    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
+    label_outer(list(panels[: len(classes)]), "layer", "mean Euclidean norm")
+    figure.suptitle(titled("What attention adds to a token's vector (bands: standard deviation)", model))
     return figure
 
 
@@ -144,18 +147,12 @@ def draw_residual_norms(norms: pa.Table, model: str) -> Figure:
             low = np.maximum(mean[:, place] - std[:, place], 0)
             high = mean[:, place] + std[:, place]
             panel.fill_between(layers, low, high, color=look["color"], alpha=0.1, linewidth=0)
-        _label_layers(panel, titles[quantity], layers)
+        panel.set(title=titles[quantity], xlabel="layer", xticks=layers)
+    panels[0].set_ylim(bottom=0)
     panels[0].set_ylabel("mean Euclidean norm")
     figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
-    figure.suptitle(f"The residual that attention's result is added to (bands: standard deviation), {model}")
+    figure.suptitle(titled("The residual that attention's result is added to (bands: standard deviation)", model))
     return figure
-
-
-def _label_layers(panel: Axes, title: str, layers: list[int]) -> None:
-    panel.set_title(title)
-    panel.set_xlabel("layer")
-    panel.set_xticks(layers)
-    panel.set_ylim(bottom=0)
 
 
 def _layers(table: pa.Table) -> list[int]:

@@ -10,8 +10,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
-from ops.figures import label_outer, panels, save_figures
+from ops.figures import LETTERS, PAGE, distinct_lines, for_print, label_outer, panels, save_figures, titled
 from ops.positions.compare import REFERENCES
 from ops.positions.labels import MAJORITY, TOKENS
 from ops.positions.variants import DEFAULT, VARIANTS
@@ -51,12 +52,12 @@ def draw_all(store: Store, tables: dict[str, pa.Table], model: str) -> list[str]
     return save_figures(store, FOLDER, drawings)
 
 
+@for_print
 def draw_layers(similarity: pa.Table, model: str) -> Figure:
     """Draw the mean cosine by layer with its references, a panel a variant."""
     variants = [v for v in _variants(similarity) if v != DEFAULT]
-    figure, axes = panels(
-        len(variants), f"Cosine of a token's state with a reference by layer (band: standard deviation), {model}"
-    )
+    title = titled("Cosine of a token's state with a reference by layer (band: standard deviation)", model)
+    figure, axes = panels(len(variants), title)
     for panel, variant in zip(axes, variants, strict=True):
         own = similarity.filter(pc.equal(similarity["variant"], variant))
         for reference in REFERENCES:
@@ -67,19 +68,20 @@ def draw_layers(similarity: pa.Table, model: str) -> Figure:
             if reference == "default":
                 panel.fill_between(layers, mean - std, np.minimum(mean + std, 1), color=colour, alpha=0.1, linewidth=0)
         tokens = own.filter(pc.equal(own["reference"], "default"))["n"].to_pylist()
-        panel.set_title(f"{variant}, {max(tokens, default=0):,} tokens", fontsize=8)
-        panel.set_xticks(sorted(set(own["layer"].to_pylist())))
+        panel.set_title(f"{variant}\n{max(tokens, default=0):,} tokens")
+        panel.xaxis.set_major_locator(MaxNLocator(6, integer=True))
     axes[0].set_ylim(top=1.03)
     label_outer(axes, "layer", "mean cosine")
     _legend_below(figure, axes[0])
     return figure
 
 
+@for_print
 def draw_positions(places: pa.Table, model: str) -> Figure:
     """Draw the mean cosine with the default state by position in the text, a panel a variant and a line a layer."""
     places = places.filter(pc.and_(pc.equal(places["reference"], "default"), pc.greater_equal(places["n"], _FEWEST)))
     variants = _variants(places)
-    title = f"Cosine with the default state by position in the text ({_FEWEST} tokens or more), {model}"
+    title = titled(f"Cosine with the default state by position in the text ({_FEWEST} tokens or more)", model)
     figure, axes = panels(max(len(variants), 1), title)
     layers = sorted(set(places["layer"].to_pylist()))
     colours = matplotlib.colormaps["viridis"](np.linspace(0, 0.9, max(len(layers), 1)))
@@ -88,18 +90,19 @@ def draw_positions(places: pa.Table, model: str) -> Figure:
         for layer, colour in zip(layers, colours, strict=True):
             line = own.filter(pc.equal(own["layer"], layer))
             panel.plot(_floats(line["position"]), _floats(line["mean"]), color=colour, label=f"layer {layer}")
-        panel.set_title(variant, fontsize=8)
+        panel.set_title(variant)
     label_outer(axes, "position", "mean cosine")
     if variants:
         _legend_below(figure, axes[0])
     return figure
 
 
+@for_print
 def draw_perplexity(perplexity: pa.Table, model: str) -> Figure:
     """Draw the perplexity of each variant, by its three readings, on a logarithmic axis."""
     rows = {row["variant"]: row for row in perplexity.to_pylist()}
     variants = [v for v in VARIANTS if v in rows]
-    figure = Figure(figsize=(7.2, 1.4 + 0.42 * len(variants)), layout="constrained")
+    figure = Figure(figsize=(PAGE, 1.2 + 0.3 * len(variants)), layout="constrained")
     panel = figure.subplots()
     readings = (
         ("corpus", "exp of the mean loss of all tokens"),
@@ -111,67 +114,70 @@ def draw_perplexity(perplexity: pa.Table, model: str) -> Figure:
         panel.plot(values, range(len(variants)), "os^"[place], color=f"C{place}", label=label)
     for y, variant in enumerate(variants):
         value = rows[variant]["corpus"]
-        panel.annotate(f"{value:,.4g}", (value, y), (0, 5), textcoords="offset points", ha="center", fontsize=7)
+        panel.annotate(f"{value:,.4g}", (value, y), (0, 5), textcoords="offset points", ha="center", fontsize=LETTERS)
     panel.set_xscale("log")
     panel.set_yticks(range(len(variants)), variants)
     panel.set_ylim(len(variants) - 0.5, -0.7)
     panel.set_xlabel("perplexity")
     panel.grid(axis="x", alpha=0.3)
     _legend_below(figure, panel)
-    panel.set_title(f"Perplexity of {rows[variants[0]]['n']:,} texts, {model}")
+    panel.set_title(titled(f"Perplexity of {rows[variants[0]]['n']:,} texts", model))
     return figure
 
 
+@for_print
 def draw_perplexity_positions(places: pa.Table, model: str) -> Figure:
     """Draw perplexity by position in the text, a line a variant, and how far its loss is above the default one."""
     places = places.filter(pc.greater_equal(places["n"], _FEWEST))
     own = places.filter(pc.equal(places["variant"], DEFAULT))
     default = dict(zip(own["position"].to_pylist(), own["loss"].to_pylist(), strict=True))
-    figure = Figure(figsize=(10.4, 4.8), layout="constrained")
+    figure = Figure(figsize=(PAGE, 3.6), layout="constrained")
     left, right = figure.subplots(1, 2)
-    for place, variant in enumerate(_variants(places)):
+    variants = _variants(places)
+    for variant, look in zip(variants, distinct_lines(len(variants)), strict=True):
         line = places.filter(pc.equal(places["variant"], variant))
-        style = "k-" if variant == DEFAULT else f"C{(place - 1) % 10}{('-', '--', ':')[place % 3]}"
-        left.plot(_floats(line["position"]), _floats(line["perplexity"]), style, label=variant)
+        left.plot(_floats(line["position"]), _floats(line["perplexity"]), label=variant, **look)
         above = [
             loss - default[at] for at, loss in zip(*(line[c].to_pylist() for c in ("position", "loss")), strict=True)
         ]
-        right.plot(_floats(line["position"]), above, style)
+        right.plot(_floats(line["position"]), above, **look)
     left.set_yscale("log")
     left.set_ylabel("perplexity")
     right.set_ylabel("loss above the default one, nats")
     for panel in (left, right):
         panel.set_xlabel("position of the predicted token")
     _legend_below(figure, left)
-    figure.suptitle(f"Perplexity by position in the text ({_FEWEST} tokens or more), {model}")
+    figure.suptitle(titled(f"Perplexity by position in the text ({_FEWEST} tokens or more)", model))
     return figure
 
 
+@for_print
 def draw_norms(norms: pa.Table, model: str) -> Figure:
     """Draw the norm of each position embedding, and what it is of the norm of the model's input."""
-    figure = Figure(figsize=(8.4, 3.4), layout="constrained")
+    figure = Figure(figsize=(PAGE, 2.9), layout="constrained")
     left, right = figure.subplots(1, 2)
     left.plot(_floats(norms["position"]), _floats(norms["norm"]), color="black", label="position embedding")
     seen = norms.filter(pc.greater_equal(norms["n"], _FEWEST))
     left.plot(_floats(seen["position"]), _floats(seen["input_norm"]), color="C1", label="sum of all embeddings, mean")
     left.set_ylabel("Euclidean norm")
     left.set_ylim(bottom=0)
-    left.legend(fontsize=7)
     right.plot(_floats(seen["position"]), _floats(seen["ratio"]), color="C0", label="its norm over the sum's")
     right.plot(_floats(seen["position"]), _floats(seen["share"]), color="C2", label="part of the sum's squared norm")
-    right.set_ylabel(f"mean over the tokens there ({_FEWEST} or more)")
+    right.set_ylabel("mean over the tokens there")
     right.axhline(0, color="0.8", linewidth=0.8)
-    right.legend(fontsize=7)
     for panel in (left, right):
         panel.set_xlabel("position")
-    figure.suptitle(f"Position embeddings in the model's input, {model}")
+    handles, labels = (a + b for a, b in zip(*(p.get_legend_handles_labels() for p in (left, right)), strict=True))
+    figure.legend(handles, labels, loc="outside lower center", ncols=2)
+    figure.suptitle(titled(f"Position embeddings in the model's input (means: {_FEWEST} tokens or more)", model))
     return figure
 
 
+@for_print
 def draw_labels(labels: pa.Table, model: str) -> Figure:
     """Draw the accuracy of each classifier with its interval."""
     rows = sorted(labels.to_pylist(), key=lambda row: -row["accuracy"])
-    figure = Figure(figsize=(6.4, 1.4 + 0.36 * len(rows)), layout="constrained")
+    figure = Figure(figsize=(PAGE, 1.0 + 0.25 * len(rows)), layout="constrained")
     panel = figure.subplots()
     values = np.array([[row[c] * 100 for c in ("accuracy", "low", "high")] for row in rows])
     off = np.abs(values[:, 1:] - values[:, :1]).T
@@ -180,13 +186,13 @@ def draw_labels(labels: pa.Table, model: str) -> Figure:
     panel.invert_yaxis()
     panel.set_xlabel(f"accuracy, % of {rows[0]['n']:,} texts of other documents (95 % interval)")
     panel.grid(axis="x", alpha=0.3)
-    panel.set_title(f"A linear classifier of {rows[0]['label']}, {model}")
+    panel.set_title(titled(f"A linear classifier of {rows[0]['label']}", model))
     return figure
 
 
 def _legend_below(figure: Figure, panel: Axes) -> None:
     handles, labels = panel.get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=3, fontsize=7)
+    figure.legend(handles, labels, loc="outside lower center", ncols=3)
 
 
 def _variants(table: pa.Table) -> list[str]:

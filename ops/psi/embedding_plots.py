@@ -5,9 +5,8 @@ import numpy.typing as npt
 from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 
-from ops.figures import PAGE, for_print, label_outer, panels
+from ops.figures import PAGE, for_print, label_outer, panels, titled
 from ops.psi.position_geometry import Plane
-from ops.psi.psi_plots import named
 from ops.psi.token_types import TYPE_COLOURS, TYPES
 
 Floats = npt.NDArray[np.floating]
@@ -39,7 +38,7 @@ def draw_plane(plane: Plane, types: list[str], positions: int, model: str = "") 
         )
         figure.colorbar(marks, ax=axes, label="position", fraction=0.04)
     axes.set(
-        title=named("Word and position embeddings, principal components", model),
+        title=titled("Word and position embeddings, principal components", model),
         xlabel=f"first component ({plane.shares[0]:.1%} of the variance)",
         ylabel=f"second component ({plane.shares[1]:.1%})",
     )
@@ -49,14 +48,16 @@ def draw_plane(plane: Plane, types: list[str], positions: int, model: str = "") 
     return figure
 
 
-def draw_cosines(counts: npt.NDArray[np.integer], marked: dict[str, float]) -> Figure:
+@for_print
+def draw_cosines(counts: npt.NDArray[np.integer], marked: dict[str, float], model: str = "") -> Figure:
     """Draw the histogram of all word-position cosines, with single pairs marked.
 
     Args:
         counts: pairs in equal bins from -1 to 1.
         marked: cosine of each pair to be marked, by its name.
+        model: its name, for the title.
     """
-    figure = Figure(figsize=(8, 4.5), layout="constrained")
+    figure = Figure(figsize=(PAGE, 3.2), layout="constrained")
     axes = figure.add_subplot()
     edges = np.linspace(-1, 1, len(counts) + 1)
     axes.stairs(counts, edges, fill=True, color=TYPE_COLOURS["Words"])
@@ -66,17 +67,19 @@ def draw_cosines(counts: npt.NDArray[np.integer], marked: dict[str, float]) -> F
     seen = edges[:-1][counts > 0]
     low, high = min([seen.min(), *marked.values()]), max([seen.max(), *marked.values()])
     axes.set(
-        title=f"Cosine of every word embedding with every position embedding ({counts.sum():,} pairs)",
+        title=titled(f"Cosine of every word embedding with every position embedding ({counts.sum():,} pairs)", model),
         xlabel="cosine", ylabel="pairs", yscale="log", xlim=(low - 0.05, high + 0.05),
     )  # fmt: skip
     if marked:
-        axes.legend(frameon=False, loc="upper left")
+        figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center")
     return figure
 
 
-def draw_position_attention(attention: Floats) -> Figure:
+@for_print
+def draw_position_attention(attention: Floats, model: str = "") -> Figure:
     """Draw the first layer's attention from positions alone, a panel a head: `[heads, query, key]`."""
-    figure, every = panels(len(attention), "Attention of layer 1 from position embeddings alone", square=True)
+    title = titled("Attention of layer 1 from position embeddings alone", model)
+    figure, every = panels(len(attention), title, square=True)
     floor = max(float(attention[attention > 0].min()), 1e-4)
     for head, axes in enumerate(every):
         image = axes.imshow(

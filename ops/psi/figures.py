@@ -26,12 +26,12 @@ def draw_static(store: Store, model: nn.Module, facts: ModelFacts) -> None:
     Files: psi_by_cluster, top_cluster_types, embedding_plane, word_position_cosines, position_attention.
     """
     clusters = read_table(store, "psi/clusters", columns=["layer", "head", "rank", "psi_qkv", "type"])
-    heads, name = head_projections(model, facts), facts.name.rstrip("/").rpartition("/")[2]
+    heads, name = head_projections(model, facts), facts.name
     shape = (facts.layers, heads[0].heads, -1)
     ranked = clusters["psi_qkv"].to_numpy().reshape(shape)
     save_figure(store, f"{FOLDER}/psi_by_cluster", draw_by_cluster(ranked, name))
     types = np.array([TYPES.index(t) for t in clusters["type"].to_pylist()]).reshape(shape)
-    save_figure(store, f"{FOLDER}/top_cluster_types", draw_top_types(types[:, :, :TOP_CLUSTERS]))
+    save_figure(store, f"{FOLDER}/top_cluster_types", draw_top_types(types[:, :, :TOP_CLUSTERS], name))
 
     vocabulary = read_table(store, "psi/vocabulary", columns=["token", "type"])
     words, positions = word_embeddings(model, facts).numpy(), position_table(model)
@@ -43,15 +43,15 @@ def draw_static(store: Store, model: nn.Module, facts: ModelFacts) -> None:
     save_figure(store, f"{FOLDER}/embedding_plane", drawn)
     marked = {f"{t} with position 0": cosine(words[names.index(t)], order[0]) for t in _FIRST_TOKENS if t in names}
     histogram = cosine_histogram(words, order, COSINE_BINS)
-    save_figure(store, f"{FOLDER}/word_position_cosines", draw_cosines(histogram, marked))
+    save_figure(store, f"{FOLDER}/word_position_cosines", draw_cosines(histogram, marked, name))
     attention = position_attention(model, heads[0], positions[:POSITIONS], facts.decoder)
-    save_figure(store, f"{FOLDER}/position_attention", draw_position_attention(attention))
+    save_figure(store, f"{FOLDER}/position_attention", draw_position_attention(attention, name))
 
 
-def draw_contextual(store: Store, layers: int) -> None:
+def draw_contextual(store: Store, layers: int, model: str) -> None:
     """Draw psi of the word embeddings against that of real inputs: static_contextual."""
     pairs = [_layer_pairs(store, layer) for layer in range(1, layers + 1)]
-    save_figure(store, f"{FOLDER}/static_contextual", draw_static_contextual(pairs, LEAST_OCCURRENCES))
+    save_figure(store, f"{FOLDER}/static_contextual", draw_static_contextual(pairs, LEAST_OCCURRENCES, model))
 
 
 def _layer_pairs(store: Store, layer: int) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:

@@ -8,7 +8,7 @@ from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from ops.figures import PAGE, distinct_lines, for_print, label_outer, panels
+from ops.figures import PAGE, distinct_lines, for_print, label_outer, panels, titled
 from ops.psi.token_types import TYPE_COLOURS, TYPES
 
 Floats = npt.NDArray[np.floating]
@@ -23,10 +23,8 @@ def draw_by_cluster(psi_qkv: Floats, model: str = "") -> Figure:
         model: its name, for the title.
     """
     layers, heads, clusters = psi_qkv.shape
-    title = named(r"$\psi_{qkv}$ of the clusters of the vocabulary, from each head's highest to its lowest", model)
+    title = titled(r"$\psi_{qkv}$ of the clusters of the vocabulary, from each head's highest to its lowest", model)
     figure, every = panels(layers, title)
-    figure.suptitle(title)
-    figure.set_size_inches(PAGE, 1.0 + 1.45 * -(-layers // every[0].get_gridspec().ncols))  # type: ignore[union-attr]
     looks = distinct_lines(heads)
     for layer, axes in enumerate(every):
         for head in range(heads):
@@ -39,19 +37,16 @@ def draw_by_cluster(psi_qkv: Floats, model: str = "") -> Figure:
     return figure
 
 
-def named(title: str, model: str) -> str:
-    """Return a title followed by the model's name, where there is one."""
-    return f"{title}, {model}" if model else title
-
-
-def draw_top_types(types: npt.NDArray[np.integer]) -> Figure:
+@for_print
+def draw_top_types(types: npt.NDArray[np.integer], model: str = "") -> Figure:
     """Draw the types of each head's top clusters as a map of layers and heads, the first cluster on the left.
 
     Args:
         types: places in `TYPES`, `[layers, heads, top]`.
+        model: its name, for the title.
     """
     layers, heads, top = types.shape
-    figure = Figure(figsize=(2.6 + 0.55 * heads, 1.8 + 0.42 * layers), layout="constrained")
+    figure = Figure(figsize=(PAGE, 1.1 + 0.28 * layers), layout="constrained")
     axes = figure.add_subplot()
     colours = ListedColormap([TYPE_COLOURS[t] for t in TYPES])
     axes.imshow(
@@ -64,27 +59,30 @@ def draw_top_types(types: npt.NDArray[np.integer]) -> Figure:
         axes.axhline(y - 0.5, color="white", lw=4)
     axes.set_xticks(np.arange(heads) * top + (top - 1) / 2, [str(h) for h in range(heads)])
     axes.set_yticks(np.arange(layers), [str(i + 1) for i in range(layers)])
-    axes.set(xlabel="head", ylabel="layer", title=f"Types of each head's {top} clusters of highest psi_qkv")
+    axes.set(
+        xlabel="head",
+        ylabel="layer",
+        title=titled(rf"Types of each head's {top} clusters of highest $\psi_{{qkv}}$", model),
+    )
     axes.tick_params(length=0)
     for spine in axes.spines.values():
         spine.set_visible(False)
     patches = [Patch(color=TYPE_COLOURS[t], label=t) for t in TYPES]
-    figure.legend(handles=patches, loc="outside lower center", ncols=len(TYPES), frameon=False, fontsize=8)
+    figure.legend(handles=patches, loc="outside lower center", ncols=len(TYPES))
     return figure
 
 
-def draw_static_contextual(pairs: list[tuple[Floats, Floats]], least: int) -> Figure:
+@for_print
+def draw_static_contextual(pairs: list[tuple[Floats, Floats]], least: int, model: str = "") -> Figure:
     """Draw psi_qkv of the word embedding alone against its mean over the corpus, a panel a layer.
 
     Args:
         pairs: for each layer the static and the contextual values of all heads' tokens.
         least: occurrences that a token needs to be drawn.
+        model: its name, for the title.
     """
-    figure, every = panels(
-        len(pairs),
-        f"psi_qkv of word embeddings and of real inputs, tokens that occur {least} times or more",
-        square=True,
-    )
+    title = rf"$\psi_{{qkv}}$ of word embeddings and of real inputs, tokens that occur {least} times or more"
+    figure, every = panels(len(pairs), titled(title, model), square=True)
     everything = np.concatenate([np.concatenate(pair) for pair in pairs])
     low, high = (np.quantile(everything, [0.0001, 0.9999]) * (0.8, 1.25)) if len(everything) else (0.1, 10.0)
     for layer, (static, contextual) in enumerate(pairs):

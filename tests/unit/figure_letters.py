@@ -1,5 +1,6 @@
-"""Whether a figure can be printed: its width, the size of its letters, and whether its title fits."""
+"""Whether a figure can be printed: its width, the size of its letters, whether its title fits and labels are apart."""
 
+import numpy as np
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
@@ -27,3 +28,24 @@ def check_print(figure: Figure, model: str) -> None:
     for legend in figure.legends:
         covered = legend.get_window_extent()
         assert not any(covered.overlaps(axes.get_window_extent()) for axes in figure.axes)
+    headings = [axes.title.get_window_extent() for axes in figure.axes if axes.get_title()]
+    assert not any(a.overlaps(b) for i, a in enumerate(headings) for b in headings[i + 1 :]), "titles of panels touch"
+    for axes in figure.axes:
+        for axis in (axes.xaxis, axes.yaxis):
+            labels = [t for t in axis.get_ticklabels("both") if t.get_visible() and t.get_text()]
+            boxes = [label.get_window_extent() for label in labels]
+            shown = [box for box in boxes if box.width and axes.axison]
+            assert not any(a.overlaps(b) for i, a in enumerate(shown) for b in shown[i + 1 :]), "labels of ticks touch"
+
+
+def check_inside(figure: Figure) -> None:
+    """Check that every point of every line lies within its panel."""
+    for axes in figure.axes:
+        (left, right), (bottom, top) = sorted(axes.get_xlim()), sorted(axes.get_ylim())
+        for line in axes.lines:
+            if not line.get_transform().contains_branch(axes.transData):
+                continue
+            x, y = (np.asarray(values, float) for values in (line.get_xdata(), line.get_ydata()))
+            there = np.isfinite(x) & np.isfinite(y)
+            assert ((x[there] >= left) & (x[there] <= right)).all()
+            assert ((y[there] >= bottom) & (y[there] <= top)).all()

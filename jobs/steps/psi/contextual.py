@@ -123,9 +123,9 @@ def publish(job: CorpusPass, layers: int, heads: int) -> None:
     job.finish(job.corpus["counts"]["sentences"] - len(unscored), len(unscored), counts)
 
 
-def draw_figure(record: Run, layers: int) -> None:
+def draw_figure(record: Run, layers: int, model: str) -> None:
     """Draw the figure that sets the corpus against the word embeddings, unless it is there."""
     # The static part's figures go when it is done again, and this one with them.
     if not record.store.exists(FIGURE):
-        draw_contextual(record.store, layers)
+        draw_contextual(record.store, layers, model)
         record.add_files("psi", "psi/figures", figure_files(FIGURE.removesuffix(".svg")))

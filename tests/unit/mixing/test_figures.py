@@ -10,10 +10,12 @@ from ops.mixing.partial_file import Totals
 from ops.mixing.tables import length_rows, norm_rows, ratio_rows
 from ops.reducers.moments import Moments
 from ops.storage.store import Store
-from tests.unit.figure_letters import check_print
+from tests.unit.figure_letters import check_inside, check_print
+
+CLASSES = {"all": 2_000_000, "cls": 70, "other": 12_345}
 
 
-def tables(normalised: bool, layers: int = 3) -> dict[str, pa.Table]:
+def tables(normalised: bool, layers: int = 3, classes: dict[str, int] = CLASSES) -> dict[str, pa.Table]:
     names = quantities(normalised)
     rng = np.random.default_rng(0)
 
@@ -21,7 +23,7 @@ def tables(normalised: bool, layers: int = 3) -> dict[str, pa.Table]:
         mean = rng.random(layers * len(names))
         return Moments(n, mean, n * mean**2 / 9, mean, mean, mean.astype(np.float32), mean.astype(np.float32))
 
-    totals: Totals = {("class", c): moments(n) for c, n in (("all", 2_000_000), ("cls", 70), ("other", 12_345))}
+    totals: Totals = {("class", c): moments(n) for c, n in classes.items()}
     totals |= {("length", str(length)): moments(length * 10) for length in range(3, 60)}
     return {
         "mixing/ratios": ratio_rows(totals, layers, names),
@@ -42,12 +44,14 @@ def test_every_figure_is_there_in_three_kinds_and_the_same_each_time(tmp_path: P
 
 @pytest.mark.parametrize("layers", [3, 12])
 def test_figures_can_be_printed_and_panels_have_one_scale(layers: int) -> None:
-    found = tables(True, layers)
+    found = tables(True, layers, CLASSES | {"sep": 1_070, "mask": 8_765, "punct": 9_876})
     heat = draw_ratios(found["mixing/ratios"], "some-model")
     lengths = draw_lengths(found["mixing/lengths"], "some-model")
     norms = draw_residual_norms(found["mixing/norms"], "some-model")
-    for figure in (heat, lengths, norms):
+    attention = draw_attention_norms(found["mixing/norms"], "some-model")
+    for figure in (heat, lengths, norms, attention):
         check_print(figure, "some-model")
+        check_inside(figure)
     assert len({axes.images[0].get_clim() for axes in heat.axes if axes.images}) == 1
     for figure in (lengths, norms):
         assert len({axes.get_ylim() for axes in figure.axes}) == 1
@@ -65,7 +69,7 @@ def test_the_heat_map_shows_the_table(normalised: bool) -> None:
     expected = [[values[layer, "attn_res", c] * 100 for c in ("all", "cls", "other")] for layer in (1, 2, 3)]
     np.testing.assert_allclose(shown, expected, rtol=1e-5)
     labels = [label.get_text() for label in panels[0].get_xticklabels()]
-    assert labels == ["all\n2.0M", "[CLS]\n70", "other\n12k"]
+    assert labels == ["all, 2.0M", "[CLS], 70", "other, 12k"]
     assert "some-model" in figure.get_suptitle()
 
 

@@ -36,6 +36,12 @@ def test_heads_are_told_apart_and_the_figures_can_be_printed() -> None:
     plane = principal_plane(RNG.normal(size=(TOKENS + POSITIONS, 4)))
     kinds = [TYPES[i % len(TYPES)] for i in range(TOKENS)]
     check_print(embedding_plots.draw_plane(plane, kinds, POSITIONS, "some-model"), "some-model")
+    check_print(psi_plots.draw_top_types(RNG.integers(0, len(TYPES), (12, 12, 3)), "some-model"), "some-model")
+    check_print(embedding_plots.draw_cosines(np.array([0, 3, 10, 0]), {"[CLS]": 0.99}, "some-model"), "some-model")
+    attention = RNG.dirichlet(np.ones(64), size=(12, 64))
+    check_print(embedding_plots.draw_position_attention(attention, "some-model"), "some-model")
+    pairs = [(RNG.lognormal(size=50), RNG.lognormal(size=50))] * 12
+    check_print(psi_plots.draw_static_contextual(pairs, 10, "some-model"), "some-model")
 
 
 def test_the_map_has_the_top_clusters_types_in_their_order() -> None:

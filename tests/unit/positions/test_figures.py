@@ -1,0 +1,70 @@
+"""The figures of positions: fit for print, and every point of the tables within its panel."""
+
+import numpy as np
+import pyarrow as pa
+
+from ops.positions import figures
+from ops.positions.compare import REFERENCES
+from ops.positions.labels import MAJORITY, TOKENS
+from ops.positions.variants import DEFAULT, VARIANTS
+from tests.unit.figure_letters import check_inside, check_print
+
+RNG = np.random.default_rng(0)
+MODEL = "some/where/some-model"
+LAYERS, POSITIONS = 12, 40
+SHOWN = [v for v in VARIANTS if v != DEFAULT]
+
+
+def similarity() -> pa.Table:
+    rows = [
+        {"variant": v, "layer": i, "reference": r, "n": 12_345, "mean": RNG.uniform(-0.1, 1), "std": 0.2}
+        for v in SHOWN
+        for i in range(LAYERS + 1)
+        for r in REFERENCES
+    ]
+    return pa.Table.from_pylist(rows)
+
+
+def by_position() -> pa.Table:
+    rows = [
+        {"variant": v, "layer": i, "reference": "default", "position": p, "n": 99, "mean": RNG.uniform(-0.1, 1)}
+        for v in VARIANTS
+        for i in range(1, LAYERS + 1)
+        for p in range(POSITIONS)
+    ]
+    return pa.Table.from_pylist(rows)
+
+
+def test_figures_of_states_can_be_printed() -> None:
+    layers = figures.draw_layers(similarity(), MODEL)
+    assert [axes.get_title() for axes in layers.axes if axes.axison] == [f"{v}\n12,345 tokens" for v in SHOWN]
+    for figure in (layers, figures.draw_positions(by_position(), MODEL)):
+        check_print(figure, "some-model")
+        check_inside(figure)
+        assert "some/where" not in figure.get_suptitle()
+
+
+def test_figures_of_perplexity_norms_and_labels_can_be_printed() -> None:
+    whole = [
+        {"variant": v, "n": 1_000, "corpus": 3.0**i, "mean": 3.0**i * 1.5, "token_mean": 3.0**i * 9}
+        for i, v in enumerate(VARIANTS)
+    ]
+    places = [
+        {"variant": v, "position": p, "n": 99, "loss": i + 0.1, "perplexity": np.exp(i + 0.1)}
+        for i, v in enumerate(VARIANTS)
+        for p in range(1, POSITIONS)
+    ]
+    norms = [
+        {"position": p, "norm": 1.0, "n": 99 if p < 9 else 0, "input_norm": 2.0, "ratio": 0.5, "share": -0.1}
+        for p in range(POSITIONS)
+    ]
+    names = (TOKENS, MAJORITY, *VARIANTS)
+    labels = [{"features": f, "label": "topic", "n": 70, "accuracy": 0.5, "low": 0.4, "high": 0.6} for f in names]
+    for figure in (
+        figures.draw_perplexity(pa.Table.from_pylist(whole), MODEL),
+        figures.draw_perplexity_positions(pa.Table.from_pylist(places), MODEL),
+        figures.draw_norms(pa.Table.from_pylist(norms), MODEL),
+        figures.draw_labels(pa.Table.from_pylist(labels), MODEL),
+    ):
+        check_print(figure, "some-model")
+        check_inside(figure)
