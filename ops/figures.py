@@ -38,6 +38,9 @@ def figure_files(name: str) -> list[str]:
 def save_figure(store: Store, name: str, figure: Figure) -> list[str]:
     """Commit a figure as `name`.png, .svg and .pdf, and return these names; the same figure gives the same bytes."""
     with matplotlib.rc_context(_FILES):
+        # Where everything stands is found once, not again for every kind of file.
+        figure.draw_without_rendering()
+        figure.set_layout_engine("none")
         for kind, undated in _UNDATED.items():
 
             def write(path: str, kind: str = kind, undated: dict[str, None] = undated) -> None:
