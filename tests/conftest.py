@@ -14,11 +14,14 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import settings
 
+from jobs.engine import fan_out
+
 if TYPE_CHECKING:
     import torch
     from transformers import PretrainedConfig
 
 ROOT = Path(__file__).parent.parent
+CHOOSE_POOL = fan_out.choose_pool
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 os.environ["HF_HUB_OFFLINE"] = "1"
 # How long an example takes says more of what else the machine does than of the code.
@@ -68,14 +71,32 @@ def test_data() -> Path:
 
 @pytest.fixture(scope="session")
 def shared_ray(s3: str) -> Iterator[None]:
-    """One small Ray for all tests that need it, started the way the jobs start theirs; its workers know `s3`."""
+    """One small Ray for all tests that need it, started the way the jobs start theirs; its workers know `s3`.
+
+    Workers that the jobs make actors of are tasks here, in processes that stay from test to test: each start of an
+    actor imports all that the one before has imported. With `actors` they are actors, as in jobs that are submitted.
+    """
     from jobs.engine.connect import connect
 
     connect(2)
-    yield
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(fan_out, "choose_pool", lambda most, actors, ahead: CHOOSE_POOL(most, False, ahead))
+        yield
     import ray
 
     ray.shutdown()
+
+
+@pytest.fixture
+def actors(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let workers be actors where the jobs have them so."""
+    monkeypatch.setattr(fan_out, "choose_pool", CHOOSE_POOL)
+
+
+@pytest.fixture(autouse=True)
+def _actors_among_faults(request: pytest.FixtureRequest) -> None:
+    if request.node.get_closest_marker("faults"):
+        request.getfixturevalue("actors")
 
 
 SERVER = """

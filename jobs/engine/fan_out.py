@@ -4,11 +4,14 @@ import math
 import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from jobs.engine.connect import connect, on_cluster, stays_here
 from jobs.engine.item import Item, Worker
 from ops.errors import DiskFullError, InputError
+
+if TYPE_CHECKING:
+    from ray.data import ActorPoolStrategy, TaskPoolStrategy
 
 # What a worker met that is the user's to mend: it comes as a row, since Ray keeps only an error's text.
 USER_ERRORS: dict[str, type[Exception]] = {"input_error": InputError, "disk_full": DiskFullError}
@@ -66,21 +69,24 @@ def fan_out(
             yield from threads.map(work, items)
         return
     connect(math.ceil(most * cpus))
-    from ray.data import ActorPoolStrategy, TaskPoolStrategy
-
     from jobs.engine.stream import needs, planned, stream
 
-    pool: ActorPoolStrategy | TaskPoolStrategy
-    if not actors:
-        pool = TaskPoolStrategy(size=most)
-    elif on_cluster():
-        pool = ActorPoolStrategy(min_size=1, max_size=most, max_tasks_in_flight_per_actor=ahead)
-    else:
-        pool = ActorPoolStrategy(size=most, max_tasks_in_flight_per_actor=ahead)
+    pool = choose_pool(most, actors, ahead)
     holds = {"num_gpus": gpus} if gpus else {"num_cpus": cpus}
     named = [(name_item(item), item) for item in items]
     dataset = planned(named, make, args, pool, holds, prepare)
     yield from map(_raise_user_error, stream(name, dataset, needs(holds)))
+
+
+def choose_pool(most: int, actors: bool, ahead: int) -> "ActorPoolStrategy | TaskPoolStrategy":
+    """Return at most so many tasks at a time, or a pool of actors that grows on a cluster, as `fan_out` takes them."""
+    from ray.data import ActorPoolStrategy, TaskPoolStrategy
+
+    if not actors:
+        return TaskPoolStrategy(size=most)
+    if on_cluster():
+        return ActorPoolStrategy(min_size=1, max_size=most, max_tasks_in_flight_per_actor=ahead)
+    return ActorPoolStrategy(size=most, max_tasks_in_flight_per_actor=ahead)
 
 
 def _raise_user_error(row: Item) -> Item:

@@ -14,6 +14,8 @@ from jobs.engine.item import EngineError
 from jobs.stage.open_record import check_out
 from ops.errors import InputError
 
+pytestmark = pytest.mark.usefixtures("actors")
+
 
 class Square:
     """Squares a number; refuses one."""
