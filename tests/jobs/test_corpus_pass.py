@@ -100,6 +100,7 @@ def test_other_options_are_refused_by_name(config: CorpusPassConfig) -> None:
     assert start(config.model_copy(update={"redo": True}), pack=128) is not None
 
 
+@pytest.mark.usefixtures("actors")
 @pytest.mark.parametrize(("holds", "ahead"), [({"gpus": 1}, 5), ({"cpus": 1}, 2)])
 def test_workers_on_gpus_have_the_shards_with_them_that_were_asked_for(
     config: CorpusPassConfig, monkeypatch: pytest.MonkeyPatch, holds: dict[str, Any], ahead: int
