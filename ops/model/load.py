@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -241,11 +242,18 @@ def _sha256(files: list[Path]) -> str:
     whole = hashlib.sha256()
     for path in files:
         try:
-            with open(path, "rb") as file:
-                digest = hashlib.file_digest(file, "sha256").digest()
+            found = path.stat()
+            digest = _digest(path, found.st_size, found.st_mtime_ns)
         except OSError as error:
             raise InputError(f"--model: {path} cannot be read ({os.strerror(error.errno or 0)}); {_HELP}") from error
         whole.update(digest if len(files) > 1 else b"")
         if len(files) == 1:
             return digest.hex()
     return whole.hexdigest()
+
+
+@lru_cache
+def _digest(path: Path, size: int, changed: int) -> bytes:
+    """Return the digest of a file; of one that is still as it was, without reading it again."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").digest()

@@ -79,6 +79,12 @@ def damaged(data: bytes, share: float, how: str, found: bytes) -> bytes:
     return data[:at] + after
 
 
+@pytest.fixture(scope="module")
+def tiny(make_model: Callable[..., Path], small_bert: Any) -> str:
+    """A model whose files are read in no time: what is tested is the reading of sources."""
+    return str(make_model(small_bert))
+
+
 @pytest.fixture
 def no_ray(monkeypatch: pytest.MonkeyPatch) -> None:
     """Workers of this process, one after another."""
@@ -113,6 +119,7 @@ def add_up(out: Path) -> None:
 @SETTINGS
 def test_a_damaged_source(
     no_ray: None,
+    tiny: str,
     tmp_path_factory: pytest.TempPathFactory,
     name: str,
     damage: list[tuple[float, str, bytes]],
@@ -126,7 +133,15 @@ def test_a_damaged_source(
         data = damaged(data, share, how, found)
     (folder / name).write_bytes(data)
     argv = ["--out", str(folder / "run"), "--corpus", str(folder / name), "--on-error", on_error, "--split", split]
-    argv += ["--shard-size", "7", "--workers", "1", *([] if limit is None else ["--limit", str(limit)])]
+    argv += [
+        "--shard-size",
+        "7",
+        "--workers",
+        "1",
+        "--model",
+        tiny,
+        *([] if limit is None else ["--limit", str(limit)]),
+    ]
     told = io.StringIO()
     with contextlib.redirect_stderr(told):
         status = main(IngestConfig, "ingest", "About.", ingest.run, argv)

@@ -67,6 +67,12 @@ def test_the_fingerprint_is_of_the_contents(folder: Path, tmp_path: Path) -> Non
     assert read_facts(str(moved)).fingerprint not in (other, first.fingerprint)
 
 
+def test_weights_are_read_once_for_a_fingerprint(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = read_facts(str(folder)).fingerprint
+    monkeypatch.setattr("ops.model.load.hashlib.file_digest", None)
+    assert read_facts(str(folder)).fingerprint == first
+
+
 @pytest.mark.parametrize(
     ("config", "limit"),
     [
