@@ -2,14 +2,13 @@
 
 from collections.abc import Mapping
 
-import matplotlib
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 from matplotlib.figure import Figure
 
 from ops.compare.layer_agreement import standard_scores
-from ops.figures import save_figure
+from ops.figures import save_figures
 from ops.storage.store import Store
 
 FOLDER = "compare/figures/dimensions"
@@ -46,11 +45,7 @@ def draw_dimensions(
         drawings["units"] = draw_units({n: properties[n].reshape(len(widths), -1) for n in shown}, units)
     if rotated.num_rows:
         drawings["distances"] = draw_distances(rotated)
-    names = []
-    for name, figure in drawings.items():
-        with matplotlib.rc_context({"font.size": 9}):
-            names += save_figure(store, f"{FOLDER}/{name}", figure)
-    return names
+    return save_figures(store, FOLDER, drawings)
 
 
 def draw_units(properties: Mapping[str, Floats], units: tuple[int, int]) -> Figure:

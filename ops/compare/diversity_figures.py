@@ -6,7 +6,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from matplotlib.figure import Figure
 
-from ops.figures import save_figure
+from ops.figures import save_figures
 from ops.storage.store import Store
 
 FOLDER = "compare/figures/diversity"
@@ -14,8 +14,7 @@ FOLDER = "compare/figures/diversity"
 
 def draw_curves(store: Store, diversity: pa.Table, model: str) -> list[str]:
     """Draw the figure and return the files' names."""
-    with matplotlib.rc_context({"font.size": 9}):
-        return save_figure(store, f"{FOLDER}/curves", curves_figure(diversity, model))
+    return save_figures(store, FOLDER, {"curves": lambda: curves_figure(diversity, model)})
 
 
 def curves_figure(diversity: pa.Table, model: str) -> Figure:

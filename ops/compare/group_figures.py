@@ -7,7 +7,7 @@ import pyarrow.compute as pc
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from ops.figures import save_figure
+from ops.figures import save_figures
 from ops.storage.store import Store
 
 FOLDER = "compare/figures/groups"
@@ -21,12 +21,11 @@ def draw_groups(store: Store, tables: dict[str, pa.Table], layer: int) -> list[s
         tables: those of the part.
         layer: whose map is drawn beside that of all layers.
     """
-    drawings = {"maps": draw_maps(tables, layer), "quality": draw_quality(tables["compare/group_quality"])}
-    names = []
-    for name, figure in drawings.items():
-        with matplotlib.rc_context({"font.size": 9}):
-            names += save_figure(store, f"{FOLDER}/{name}", figure)
-    return names
+    drawings = {
+        "maps": lambda: draw_maps(tables, layer),
+        "quality": lambda: draw_quality(tables["compare/group_quality"]),
+    }
+    return save_figures(store, FOLDER, drawings)
 
 
 def draw_maps(tables: dict[str, pa.Table], layer: int) -> Figure:

@@ -1,11 +1,10 @@
 """The figure of `compare/nearest`: how near the nearest neurons are, beside the nulls."""
 
-import matplotlib
 import pyarrow as pa
 import pyarrow.compute as pc
 from matplotlib.figure import Figure
 
-from ops.figures import save_figure
+from ops.figures import save_figures
 from ops.storage.store import Store
 
 FOLDER = "compare/figures/neighbours"
@@ -24,8 +23,7 @@ _LINES = {
 
 def draw_nearest(store: Store, nearest: pa.Table) -> list[str]:
     """Draw the figure and return the files' names."""
-    with matplotlib.rc_context({"font.size": 9}):
-        return save_figure(store, f"{FOLDER}/nearest", nearest_figure(nearest))
+    return save_figures(store, FOLDER, {"nearest": lambda: nearest_figure(nearest)})
 
 
 def nearest_figure(nearest: pa.Table) -> Figure:

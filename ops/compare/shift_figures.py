@@ -1,11 +1,10 @@
 """The figure of `compare/shift`: how far a model moved, by text set and by layer (Oba 2021, Table 3)."""
 
-import matplotlib
 import numpy as np
 import pyarrow as pa
 from matplotlib.figure import Figure
 
-from ops.figures import save_figure
+from ops.figures import save_figures
 from ops.storage.store import Store
 
 FOLDER = "compare/figures/shift"
@@ -13,8 +12,7 @@ FOLDER = "compare/figures/shift"
 
 def draw_shift(store: Store, tables: dict[str, pa.Table], model: str, against: str) -> list[str]:
     """Draw the figure and return the files' names."""
-    with matplotlib.rc_context({"font.size": 9}):
-        return save_figure(store, f"{FOLDER}/shift", shift_figure(tables["compare/shift_layers"], model, against))
+    return save_figures(store, FOLDER, {"shift": lambda: shift_figure(tables["compare/shift_layers"], model, against)})
 
 
 def shift_figure(layers: pa.Table, model: str, against: str) -> Figure:
