@@ -163,7 +163,7 @@ def measure_corpus(config: PsiConfig, record: "Run", facts: "ModelFacts", tokeni
         job.do(job.shard_step(contextual.GroupReader, {"args": job.args}))
         contextual.publish(job, facts.layers, record.require("psi")["counts"]["heads"])
     if not config.dry_run:
-        contextual.draw_figure(record, facts.layers, facts.name)
+        contextual.draw_figure(record, facts.layers, facts.title)
 
 
 if __name__ == "__main__":

@@ -79,17 +79,16 @@ def save_figures(store: Store, folder: str, drawings: Mapping[str, Callable[[], 
 
 
 def titled(title: str, model: str) -> str:
-    """Return a title that names a model, by the last part of its path, on a line of its own where one is too short.
+    """Return a title that names a model, on a line of its own where one is too short.
 
-    >>> titled("Norms", "models/small/")
-    'Norms, small'
+    >>> titled("Norms", "sample")
+    'Norms, sample'
     >>> titled("Norms", "")
     'Norms'
     """
-    name = model.rstrip("/").rpartition("/")[2]
-    if not name:
+    if not model:
         return title
-    return f"{title}, {name}" if len(title) + len(name) < TITLE_LETTERS else f"{title}\n{name}"
+    return f"{title}, {model}" if len(title) + len(model) < TITLE_LETTERS else f"{title}\n{model}"
 
 
 def panels(count: int, title: str, square: bool = False) -> tuple[Figure, list[Axes]]:

@@ -141,6 +141,6 @@ def publish(job: CorpusPass, facts: ModelFacts) -> None:
     if totals:
         for name, table in tables.items():
             write_part(store, name, 0, schema(name), [table], job.stage.fingerprint)
-        counts["figures"] = draw_all(store, tables, facts.name)
+        counts["figures"] = draw_all(store, tables, facts.title)
     counts |= {"stages": [n for n in names if n in STAGES], "unscored_sequences": list(lost)[:100]}
     job.finish(sum(note["scored"] for note in notes), sum(lost.values()), counts)

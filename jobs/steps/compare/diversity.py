@@ -85,7 +85,7 @@ def publish(stage: Stage, args: DiversityArgs, embedded: int) -> None:
             tables.append(file.read())
     found = pa.concat_tables(tables)
     write_part(args.store, PART, 0, schema(PART), [found], args.fingerprint)
-    figures = draw_curves(args.store, found, args.facts.name)
+    figures = draw_curves(args.store, found, args.facts.title)
     stage.finish({"rows": found.num_rows, "embedded": embedded, "pool": args.scoring.pool, "figures": figures})
 
 

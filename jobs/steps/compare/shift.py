@@ -111,7 +111,7 @@ def measure(
     tables = {**shift_tables(rows), "compare/shift_neurons": found.cast(schema("compare/shift_neurons"))}
     for name, table in tables.items():
         write_part(stage.store, name, 0, schema(name), [table], stage.fingerprint)
-    figures = draw_shift(stage.store, tables, args.facts.name, args.against.name)
+    figures = draw_shift(stage.store, tables, args.facts.title, args.against.title)
     counts = {"rows": tables["compare/shift"].num_rows, "sentences": sum(sizes), "neurons": len(neurons)}
     stage.finish({**counts, "figures": figures})
 

@@ -98,7 +98,7 @@ def publish(job: CorpusPass, args: ConfusionArgs, asked: bool) -> list[str]:
         "sentences": args.sentences, "scored": args.sentences, "found": dict(zip(names, found, strict=True)),
         "left_out": left_out, "state_beats_words_from": layers,
         "not_finite": sum(note["not_finite"] for note in notes),
-        "figures": draw_confusion(store, rows, args.facts.name) if rows else [],
+        "figures": draw_confusion(store, rows, args.facts.title) if rows else [],
     }  # fmt: skip
     job.stage.finish(counts)
     return left_out

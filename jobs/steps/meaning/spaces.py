@@ -58,7 +58,7 @@ def publish(job: CorpusPass, args: OffsetArgs, tokenizer: Tokenizer, questions: 
     outcomes = pa.Table.from_pylist(rows, schema(ANALOGIES))
     write_part(store, ANALOGIES, 0, schema(ANALOGIES), [outcomes], args.fingerprint)
     ordered = {figure: [found[name] for name in names] for figure, found in shown.items()}
-    figures = draw_all(store, ordered, rows, names, facts.name)
+    figures = draw_all(store, ordered, rows, names, facts.title)
     job.stage.finish(
         {
             "sentences": args.sentences, "read": read, "scored": read - lost, "unscored": lost, "words": len(words),

@@ -51,5 +51,5 @@ def publish(job: CorpusPass, args: PositionsArgs, label: str | None, texts: Labe
             # An encoder predicts nothing: it has no tables of perplexities, rather than empty ones.
             if table.num_rows or "perplexity" not in name:
                 write_part(store, name, 0, schema(name), [table], job.stage.fingerprint)
-        counts["figures"] = draw_all(store, tables, facts.name)
+        counts["figures"] = draw_all(store, tables, facts.title)
     job.finish(scored, len(lost), counts)
