@@ -6,7 +6,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from matplotlib.figure import Figure
 
-from ops.figures import save_figures
+from ops.figures import PAGE, for_print, save_figures, titled
 from ops.storage.store import Store
 
 FOLDER = "compare/figures/diversity"
@@ -17,12 +17,13 @@ def draw_curves(store: Store, diversity: pa.Table, model: str) -> list[str]:
     return save_figures(store, FOLDER, {"curves": lambda: curves_figure(diversity, model)})
 
 
+@for_print
 def curves_figure(diversity: pa.Table, model: str) -> Figure:
     """Draw the error per point by number of clusters, and over that of uniform sentences, a line a layer."""
     layers = sorted(set(diversity["layer"].to_pylist()))
     numbers = sorted(set(diversity["clusters"].to_pylist()))
     colors = matplotlib.colormaps["viridis"](np.linspace(0, 0.9, max(len(layers), 1)))
-    figure = Figure(figsize=(8.8, 3.8), layout="constrained")
+    figure = Figure(figsize=(PAGE, 3.3), layout="constrained")
     left, right = figure.subplots(1, 2)
     for layer, color in zip(layers, colors, strict=True):
         own = diversity.filter(pc.equal(diversity["layer"], layer))
@@ -32,14 +33,14 @@ def curves_figure(diversity: pa.Table, model: str) -> Figure:
         left.plot(clusters, uniform / own["n"].to_numpy(), ":", linewidth=0.9, color=color)
         ratio = own["sse"].to_numpy() / np.where(uniform > 0, uniform, np.nan)
         right.plot(clusters, ratio, "o-", markersize=3, color=color)
-    left.set_title("SSE per winner (dotted: uniform sentences)", fontsize=9)
-    right.set_title("SSE over that of uniform sentences", fontsize=9)
+    left.set_title("SSE per winner (dotted: uniform sentences)")
+    right.set_title("SSE over that of uniform sentences")
     right.axhline(1, color="0.7", linewidth=0.8)
     for panel in (left, right):
         panel.set_xscale("log")
         panel.set_xticks(numbers, [str(n) for n in numbers])
         panel.minorticks_off()
         panel.set_xlabel("clusters")
-    left.legend(fontsize=7)
-    figure.suptitle(f"How diverse the winners of a layer are, {model} (after Oba 2021, Figure 3)")
+    figure.legend(*left.get_legend_handles_labels(), loc="outside lower center", ncols=6)
+    figure.suptitle(titled("How diverse the winners of a layer are (after Oba 2021, Figure 3)", model))
     return figure

@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 from matplotlib.figure import Figure
 
-from ops.figures import save_figures
+from ops.figures import PAGE, for_print, save_figures
 from ops.storage.store import Store
 
 FOLDER = "compare/figures/shift"
@@ -15,11 +15,12 @@ def draw_shift(store: Store, tables: dict[str, pa.Table], model: str, against: s
     return save_figures(store, FOLDER, {"shift": lambda: shift_figure(tables["compare/shift_layers"], model, against)})
 
 
+@for_print
 def shift_figure(layers: pa.Table, model: str, against: str) -> Figure:
     """Draw both distances with their intervals: of all neurons by text set, and by layer, a line a text set."""
     rows = layers.to_pylist()
     names = sorted({row["text_set"] for row in rows})
-    figure = Figure(figsize=(9.2, 6.0), layout="constrained")
+    figure = Figure(figsize=(PAGE, 4.8), layout="constrained")
     panels = figure.subplots(2, 2, squeeze=False)
     for (left, right), distance in zip(panels, ("manhattan", "euclidean"), strict=True):
         for place, name in enumerate(names):
@@ -32,10 +33,10 @@ def shift_figure(layers: pa.Table, model: str, against: str) -> Figure:
             numbers = [row["layer"] for row in own[1:]]
             right.errorbar(numbers, means[1:], errors[:, 1:], fmt=".-", color=f"C{place % 10}", label=name)
             right.set_xticks(numbers)
-        left.set_xticks(range(len(names)), names, fontsize=8)
+        left.set_xticks(range(len(names)), names, rotation=20)
         left.set_ylabel(f"{distance.title()} distance")
         right.set_ylim(bottom=0)
-    panels[0][1].legend(fontsize=7)
+    figure.legend(*panels[0][1].get_legend_handles_labels(), loc="outside lower center", ncols=4)
     panels[1][1].set_xlabel("layer")
-    figure.suptitle(f"{model} against {against}: mean distance of a sentence's vectors, 95 % intervals", fontsize=10)
+    figure.suptitle(f"{model} against {against}:\nmean distance of a sentence's vectors, 95 % intervals")
     return figure

@@ -65,6 +65,12 @@ def neurons_of(record: Run) -> Neurons:
     return Neurons(layer_widths(record.store))
 
 
+def title_of(record: Run) -> str:
+    """Return what figures call the run's model: a hub id, or the name of its folder."""
+    name = str(record.require("topk")["config"]["model"])
+    return name if name.count("/") == 1 and name[0] not in "./~" else name.rstrip("/").rpartition("/")[2]
+
+
 def model_of(record: Run) -> ModelFacts:
     """Return the model whose neurons a run's tables are of.
 

@@ -11,7 +11,7 @@ from jobs.stage.compare_config import CompareConfig
 from jobs.stage.compare_files import rotation_file
 from jobs.stage.record import Run
 from jobs.stage.step import Stage, Step
-from jobs.steps.compare.compared_run import PartWork, begin_part, figure_units, neurons_of, redraw
+from jobs.steps.compare.compared_run import PartWork, begin_part, figure_units, neurons_of, redraw, title_of
 from jobs.steps.mine.workers import commit
 from ops import sampling
 from ops.compare.activation_vectors import layer_activations, random_rotation, sampled_sentences
@@ -43,7 +43,7 @@ def dimensions_part(config: CompareConfig, record: Run) -> PartWork | None:
     identity = {"permutations": config.permutations, "rotations": config.rotations}
     stage = begin_part("dimensions", config, record, identity)
     if stage is None:
-        redraw("dimensions", "figure_units", config, record, lambda: draw(config, record.store, neurons_of(record)))
+        redraw("dimensions", "figure_units", config, record, lambda: draw(config, record, record.store))
         return None
     neurons = neurons_of(record)
     args = RotationArgs(stage.store, stage.fingerprint, neurons.widths, config.seed)
@@ -70,17 +70,18 @@ def publish(config: CompareConfig, stage: Stage, neurons: Neurons, step: Step) -
     rotated = rotated_rows(parts[0], parts[1:])
     for name, table in (("compare/dimensions", found), ("compare/rotated", rotated)):
         write_part(store, name, 0, schema(name), [table], stage.fingerprint)
-    figures = draw(config, store, neurons, properties)
+    figures = draw(config, stage.record, store, properties)
     stage.finish({"rows": found.num_rows, "properties": len(properties), "figures": figures})
 
 
 def draw(
-    config: CompareConfig, store: Store, neurons: Neurons, properties: dict[str, npt.NDArray[np.float64]] | None = None
+    config: CompareConfig, record: Run, store: Store, properties: dict[str, npt.NDArray[np.float64]] | None = None
 ) -> list[str]:
-    """Draw the figures from the tables, and return their names."""
+    """Draw the figures from the tables that a store has, and return their names."""
+    neurons = neurons_of(record)
     own = properties or scalar_properties(store, neurons)
-    rotated = read_table(store, "compare/rotated")
-    return draw_dimensions(store, own, neurons.widths, rotated, figure_units(config.figure_units))
+    rotated, units = read_table(store, "compare/rotated"), figure_units(config.figure_units)
+    return draw_dimensions(store, own, neurons.widths, rotated, units, title_of(record))
 
 
 def rotations_step(args: RotationArgs, rotations: int) -> Step:

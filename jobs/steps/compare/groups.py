@@ -13,7 +13,7 @@ from jobs.stage.compare_config import CompareConfig
 from jobs.stage.layout import Output, table_part
 from jobs.stage.record import Run
 from jobs.stage.step import Step
-from jobs.steps.compare.compared_run import PartWork, begin_part, neurons_of, redraw
+from jobs.steps.compare.compared_run import PartWork, begin_part, neurons_of, redraw, title_of
 from ops import sampling
 from ops.compare.activation_vectors import layer_activations, sampled_sentences, unit_vectors
 from ops.compare.group_figures import draw_groups
@@ -53,7 +53,7 @@ def groups_part(config: CompareConfig, record: Run) -> PartWork | None:
     identity = {"group_count": config.group_count, "group_sentences": config.group_sentences}
     stage = begin_part("groups", config, record, {**identity, "group_range": list(numbers)})
     if stage is None:
-        redraw("groups", "figure_layer", config, record, lambda: draw(config, record.store, neurons_of(record)))
+        redraw("groups", "figure_layer", config, record, lambda: draw(config, record, record.store))
         return None
     neurons = neurons_of(record)
     args = GroupArgs(
@@ -63,16 +63,17 @@ def groups_part(config: CompareConfig, record: Run) -> PartWork | None:
 
     def do() -> None:
         stage.do(step)
-        stage.finish({"rows": len(neurons), "figures": draw(config, stage.store, neurons)})
+        stage.finish({"rows": len(neurons), "figures": draw(config, record, stage.store)})
 
     points = 3 * len(neurons) / len(step.items) + args.sentences
     return PartWork(stage, do, [(step, points * len(numbers) * POINT_S)], len(neurons) * NEURON_BYTES + FIGURES_BYTES)
 
 
-def draw(config: CompareConfig, store: Store, neurons: Neurons) -> list[str]:
-    """Draw the figures from the tables, and return their names."""
+def draw(config: CompareConfig, record: Run, store: Store) -> list[str]:
+    """Draw the figures from the tables that a store has, and return their names."""
+    layers = len(neurons_of(record).widths)
     tables = {name: read_table(store, name) for name in {*OF_A_LAYER, *OF_ALL}}
-    return draw_groups(store, tables, min(config.figure_layer, len(neurons.widths)))
+    return draw_groups(store, tables, min(config.figure_layer, layers), title_of(record))
 
 
 def groups_step(args: GroupArgs) -> Step:

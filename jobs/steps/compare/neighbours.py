@@ -12,7 +12,7 @@ from jobs.stage.compare_config import CompareConfig
 from jobs.stage.layout import Output, table_part
 from jobs.stage.record import Run
 from jobs.stage.step import Stage, Step
-from jobs.steps.compare.compared_run import PartWork, begin_part, neurons_of
+from jobs.steps.compare.compared_run import PartWork, begin_part, neurons_of, title_of
 from ops import sampling
 from ops.compare.activation_vectors import layer_activations, sampled_sentences, unit_vectors
 from ops.compare.near_neurons import NeighbourFinder, nearest_rows
@@ -71,7 +71,7 @@ def publish(stage: Stage, near: Step) -> None:
         with stage.store.parquet(neighbour_outputs(item)[0].path) as file:
             rows += file.metadata.num_rows
         neurons += item["stop"] - item["first"]
-    figures = draw_nearest(stage.store, read_table(stage.store, "compare/nearest"))
+    figures = draw_nearest(stage.store, read_table(stage.store, "compare/nearest"), title_of(stage.record))
     stage.finish({"rows": rows, "neurons": neurons, "figures": figures})
 
 

@@ -11,6 +11,7 @@ from ops.compare.neighbour_figures import nearest_figure
 from ops.compare.shift_figures import shift_figure
 from ops.schema import schema
 from ops.storage.store import Store
+from tests.unit.figure_letters import check_inside, check_print
 
 RNG = np.random.default_rng(0)
 LAYERS, UNITS = 3, 40
@@ -77,7 +78,7 @@ def test_maps_show_the_chosen_layer_and_quality_leaves_out_what_is_undefined() -
     }
     panels = draw_maps(tables, 2).axes
     assert [panel.get_title() for panel in panels] == [
-        "2 neurons of layer 2", "2 neurons of all layers, standardised", "1 sentences by layer 2",
+        "2 neurons of layer 2", "2 neurons of all layers", "1 sentences by layer 2",
     ]  # fmt: skip
     own = {"layer": 1, "groups": 2, "n": 5, "rand_index": 0.5, "rand_index_of_shuffled": 0.1}
     rows: list[dict[str, object]] = [
@@ -113,3 +114,48 @@ def test_shifts_have_a_bar_a_text_set_and_a_line_over_layers() -> None:
     panels = shift_figure(table("compare/shift_layers", rows), "m", "other").axes
     assert [patch.get_height() for patch in panels[0].patches] == [2, 2]
     assert len(panels[1].containers) == 2
+
+
+def test_figures_can_be_printed() -> None:
+    properties = {f"means:words_per_sentence:{i}": RNG.normal(size=(12, UNITS)) for i in range(4)}
+    far = [
+        {"property": name, "layer_a": a, "layer_b": b, "correlation": 0.5, "rotated_mean": 0.3, "rotated_low": 0.1}
+        | {"rotated_high": 0.4, "p_value": 0.5}
+        for name in ("neurons:mean", "neurons:std", "means:words_per_sentence:top", "means:verbs_per_sentence:top")
+        for a in range(1, 12)
+        for b in range(a + 1, 13)
+    ]
+    curves: list[dict[str, object]] = [
+        {"layer": layer, "clusters": k, "sse": 60.0 * layer / k, "n": 30, "n_distinct": 20, "seed": 0}
+        | {"sse_per_point": 2.0 * layer / k, "sse_of_uniform": 120.0 / k}
+        for layer in range(1, 13)
+        for k in (1, 2, 5, 10, 20, 50, 100)
+    ]
+    names = [n for n in schema("compare/nearest").names if n not in ("layer", "reach", "n")]
+    near: list[dict[str, object]] = [
+        {"layer": layer, "reach": reach, "n": 5, **{name: 0.1 * i for i, name in enumerate(names)}}
+        for layer in range(1, 13)
+        for reach in ("within", "across")
+    ]
+    ends = {f"{d}_{end}": value for d in ("manhattan", "euclidean") for end, value in (("low", 1.0), ("high", 3.0))}
+    moved: list[dict[str, object]] = [
+        {"text_set": name, "layer": layer, "n": 5, "manhattan": 2.0, "euclidean": 1.5, **ends}
+        for name in ("news train", "news test", "tweets", "another set of texts")
+        for layer in range(13)
+    ]
+    own = {"n": 5, "rand_index": 0.5, "rand_index_of_shuffled": 0.1, "silhouette": 0.5, "silhouette_of_shuffled": 0.1}
+    quality: list[dict[str, object]] = [
+        {"layer": 1, "groups": number, "grouped": grouped, **own}
+        for grouped in ("neurons", "sentences")
+        for number in (2, 5, 10, 15, 20, 30)
+    ]
+    for figure in (
+        draw_units(properties, (5, 35), "some-model"),
+        draw_distances(table("compare/rotated", [dict(row) for row in far]), "some-model"),
+        curves_figure(table("compare/diversity", curves), "some-model"),
+        draw_quality(table("compare/group_quality", quality), "some-model"),
+        nearest_figure(table("compare/nearest", near), "some-model"),
+        shift_figure(table("compare/shift_layers", moved), "some-model", "other"),
+    ):
+        check_print(figure, "some-model")
+        check_inside(figure)
