@@ -88,7 +88,7 @@ def draw_distances(rotated: pa.Table, model: str = "") -> Figure:
     rows = rotated.to_pylist()
     there = {row["property"] for row in rows}
     shown = [name for name in LINES if name in there]
-    title = "Do units of one number agree across layers, beyond rotated bases (band: lowest to highest)?"
+    title = "How far units of one number agree across layers, beside rotated bases (band: lowest to highest)"
     figure, every = panels(max(len(shown), 1), titled(title, model))
     for panel, name in zip(every, shown, strict=False):
         own = [row for row in rows if row["property"] == name]
