@@ -63,7 +63,7 @@ def plan_annotate(
         basis.append("winners of different neurons counted as if they had no more in common than by chance")
     plan = Plan(
         work,
-        spread_seconds(record, len(missing), stage.workers, seconds / max(len(found.words), 1) * to_do),
+        spread_seconds(record, len(missing), stage.workers, seconds / max(len(found.words), 1) * to_do, actors=True),
         round(table + selected * annotated),
         round(table),
         [*basis, by_workers(stage.workers)],

@@ -20,7 +20,8 @@ def plan_part(record: DryRun, work: PartWork) -> None:
             name = step.name.removeprefix("compare: ")
             lines.append(f"{name}: {of_all(missing, len(step.items), step.unit.removesuffix('s'))}")
         if seconds is not None:
-            seconds += each * missing if step.here else spread_seconds(record, missing, stage.workers, each * missing)
+            worker_s, spread = each * missing, not step.here
+            seconds += spread_seconds(record, missing, stage.workers, worker_s, step.actors) if spread else worker_s
     basis = ["nothing timed: measured with the packaged model, by sizes", by_workers(stage.workers)]
     plan = Plan([*lines, *work.more], seconds, work.kept, 0, basis)
     record.plan(stage.name, plan, {"rows": 0})

@@ -71,7 +71,7 @@ class PassEstimate:
 
     def seconds(self, worker_s: float) -> float:
         """Return what the missing shards take where one worker would take `worker_s`."""
-        return spread_seconds(self.record, len(self.missing), self.job.placement.workers, worker_s)
+        return spread_seconds(self.record, len(self.missing), self.job.placement.workers, worker_s, actors=True)
 
     def basis(self, timed: TimedBatches | None, what: str = "sentence") -> list[str]:
         """Return what the estimate rests on."""

@@ -7,11 +7,11 @@ from jobs.stage.dry_run import DryRun
 from ops.errors import counted
 
 TIMED_S = 2.0  # of a sample
-# Measured on two cores (docs/scale.md): from a job's begin to its first item, and a further pool's start.
-FIRST_START_S, NEXT_START_S = 10.6, 3.5
+# Measured on two cores (docs/scale.md): from a job's begin to its first item, and further actors' and tasks' start.
+FIRST_START_S, ACTORS_START_S, TASKS_START_S = 10.6, 3.5, 0.2
 
 
-def spread_seconds(record: DryRun, items: int, workers: int | None, worker_s: float) -> float:
+def spread_seconds(record: DryRun, items: int, workers: int | None, worker_s: float, actors: bool = False) -> float:
     """Return the seconds of a step whose missing items would take one worker `worker_s`, start included.
 
     Args:
@@ -19,12 +19,13 @@ def spread_seconds(record: DryRun, items: int, workers: int | None, worker_s: fl
         items: those that are missing, of equal length.
         workers: most workers; None, for as many as a cluster brings up, counts as one.
         worker_s: seconds of work in all items.
+        actors: whether the step's workers are.
     """
     if not items:
         return 0.0
     if stays_here(items, workers):
         return worker_s
-    start = FIRST_START_S if record.first_spread() else NEXT_START_S
+    start = FIRST_START_S if record.first_spread() else ACTORS_START_S if actors else TASKS_START_S
     rounds = math.ceil(items / min(workers or 1, items))
     return start + worker_s * rounds / items
 

@@ -54,7 +54,7 @@ def plan_tokens(record: DryRun, stage: Stage, args: TokensArgs, place: Placement
             f"read {about}{counted(selected, 'sentence')} token by token, {of_all(missing, items, 'shard')}",
             f"write {about}{counted(sets * k, 'winner')} of {sets:,} neurons and poles",
         ],
-        None if worker_s is None else spread_seconds(record, missing, place.workers, worker_s),
+        None if worker_s is None else spread_seconds(record, missing, place.workers, worker_s, actors=True),
         table,
         2 * table,
         [basis, by_workers(place.workers)],
