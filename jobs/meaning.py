@@ -10,53 +10,18 @@ reads the sources first (jobs.ingest). Look at a word with python -m jobs.show -
 """
 
 import sys
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
-
-from pydantic import BeforeValidator, Field
+from typing import TYPE_CHECKING, Any
 
 from jobs import ingest
 from jobs.stage.command_line import main
-from jobs.stage.config import INGEST_ONLY, CorpusPassConfig
+from jobs.stage.config import INGEST_ONLY
+from jobs.stage.meaning_config import MeaningConfig
 
 if TYPE_CHECKING:
     from jobs.stage.record import Run
     from ops.meaning.analogies import Analogies
     from ops.model.load import ModelFacts
     from ops.model.tokenizer import Tokenizer
-
-
-def _text(value: object) -> object:
-    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
-
-
-class MeaningConfig(CorpusPassConfig):
-    """Options of `meaning`, and those of `ingest` for when --corpus is given."""
-
-    heading: ClassVar[tuple[int, str]] = (60, "meaning")
-
-    parts: str = Field("", description="parts to do: counts, offsets, confusion, with commas; none given: all")
-    context_words: Annotated[str, BeforeValidator(_text)] = Field(
-        "2000", description="file with a context word a line, or how many: the most frequent content words"
-    )
-    window: int = Field(5, ge=1, description="words to each side of a word, within the sentence, that are its context")
-    word_case: Literal["keep", "lower"] = Field("keep", description="words as written, or folded to lower case")
-    min_count: int = Field(5, ge=1, description="least occurrences of a word that is kept, once all are added up")
-    smoothing: float = Field(0.75, gt=0, le=1, description="power of the context words' counts in the PPMI; 1: none")
-    dimensions: int = Field(100, ge=1, le=10_000, description="dimensions of the words' vectors")
-    singular_power: float = Field(0.5, ge=0, le=1, description="power of the singular values in the words' vectors")
-    offset_words: int = Field(10_000, ge=4, description="most words that are compared, the most frequent ones")
-    model_sample: int | None = Field(
-        None, ge=1, description="sentences that the model reads, a uniform sample; none given: all"
-    )
-    neighbours: int = Field(10, ge=1, description="nearest words that are kept of each word and space")
-    confusion: str = Field(
-        "", description="words that are confused: sets with commas, such as 'to two too, then than'; none given: twelve"
-    )
-    confusion_most: int = Field(150_000, ge=100, description="most examples of a confusion set, a uniform sample")
-    confusion_states: int = Field(3_000, ge=100, description="those of them that the model reads")
-    analogies: str = Field(
-        "", description="file of questions (`: category`, then four words a line); none given: the packaged ones"
-    )
 
 
 def run(config: MeaningConfig) -> None:

@@ -12,7 +12,6 @@ from jobs.stage.layout import shard_file
 from jobs.stage.step import Step
 from ops.mixing.decomposition import STAGES
 from ops.mixing.figures import draw_all
-from ops.mixing.mask_tokens import mask_tokens
 from ops.mixing.pack import Packed, pack
 from ops.mixing.partial_file import TOKENS, merge_partials, rows_of, token_rows, write_partial
 from ops.mixing.shard import Batches, MixingScorer, measure_shard
@@ -20,6 +19,7 @@ from ops.mixing.tables import length_rows, norm_rows, ratio_rows
 from ops.mixing.token_classes import TokenClasses
 from ops.model.batches import encode_batches
 from ops.model.load import ModelFacts
+from ops.model.mask_tokens import mask_tokens
 from ops.model.tokenizer import Tokenizer
 from ops.schema import schema
 from ops.storage.store import Store

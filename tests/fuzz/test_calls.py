@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from jobs.annotate import AnnotateConfig
 from jobs.ingest import IngestConfig
-from jobs.meaning import MeaningConfig
 from jobs.mine import MineConfig
 from jobs.mixing import MixingConfig
 from jobs.positions import PositionsConfig
@@ -22,6 +21,7 @@ from jobs.show import ShowConfig
 from jobs.stage.command_line import main
 from jobs.stage.compare_config import CompareConfig
 from jobs.stage.config import Config
+from jobs.stage.meaning_config import MeaningConfig
 from jobs.tokens import TokensConfig
 from jobs.topk import TopkConfig
 

@@ -11,12 +11,12 @@ from transformers import GPT2Config
 
 from jobs import compare, meaning, mixing, positions, psi
 from jobs import run as run_job
-from jobs.meaning import MeaningConfig
 from jobs.mixing import MixingConfig
 from jobs.positions import PositionsConfig
 from jobs.psi import PsiConfig
 from jobs.run import RunConfig
 from jobs.stage.compare_config import CompareConfig
+from jobs.stage.meaning_config import MeaningConfig
 from ops.corpus.split_sentences import SentenceSplitter
 from ops.sources.docstrings.packages import read_pydocs
 from ops.sources.rows import Row

@@ -14,7 +14,6 @@ from jobs import annotate, ingest, meaning, mine, mixing, positions, psi, run, t
 from jobs.annotate import AnnotateConfig
 from jobs.engine.item import Item
 from jobs.ingest import IngestConfig
-from jobs.meaning import MeaningConfig
 from jobs.mine import MineConfig
 from jobs.mixing import MixingConfig
 from jobs.positions import PositionsConfig
@@ -22,6 +21,7 @@ from jobs.psi import PsiConfig
 from jobs.run import RunConfig
 from jobs.stage.config import INGEST_ONLY, StageConfig
 from jobs.stage.dry_run import size
+from jobs.stage.meaning_config import MeaningConfig
 from jobs.stage.stages import STAGES
 from jobs.tokens import TokensConfig
 from jobs.topk import TopkConfig

@@ -16,9 +16,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from jobs import meaning
-from jobs.meaning import MeaningConfig
 from jobs.show import ShowConfig
 from jobs.show import run as show
+from jobs.stage.meaning_config import MeaningConfig
 from jobs.stage.record import Run
 from jobs.stage.run_files import under
 from jobs.steps.show.word import read_word

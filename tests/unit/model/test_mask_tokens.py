@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from ops.mixing.mask_tokens import mask_tokens
+from ops.model.mask_tokens import mask_tokens
 from ops.model.tokenizer import Tokens
 
 MASK, CLS, SEP = 3, 1, 2
