@@ -38,8 +38,8 @@ def area(winners: ArrayLike, others: ArrayLike) -> Area:
     if not n or not m:
         return Area(math.nan, math.nan, math.nan)
     # How much of the other class lies below each winner and above each other, by ranks (Sun and Xu 2014).
-    beaten = _how_many_below(above, below) / m
-    beating = 1 - _how_many_below(below, above) / n
+    beaten = how_many_below(above, below) / m
+    beating = 1 - how_many_below(below, above) / n
     auc = float(beaten.mean())
     if n < 2 or m < 2:
         return Area(auc, math.nan, math.nan)
@@ -51,7 +51,7 @@ def area(winners: ArrayLike, others: ArrayLike) -> Area:
     return Area(auc, *wilson(auc, auc * (1 - auc) / variance))
 
 
-def _how_many_below(values: NDArray[np.float64], others: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return how many of the others lie below each value, those as high counting half, `[values]`."""
+def how_many_below(values: NDArray[np.float64], others: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return how many of the others lie below each value, those as high counting half, `[values]` float64."""
     ascending = np.sort(others)
     return (np.searchsorted(ascending, values) + np.searchsorted(ascending, values, side="right")) / 2
