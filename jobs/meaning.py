@@ -1,16 +1,15 @@
-"""Measure what words mean by what stands around them: counts of contexts, their vectors, similarity and offsets.
+"""Measure what words and sentences mean: counted contexts, vectors, offsets, the next sentence, short codes.
 
     python -m jobs.meaning --out runs/meaning --preset small --corpus pydocs --limit 5000
     ray job submit --working-dir . -- python -m jobs.meaning --out s3://bkt/run --preset paper --model bert-base-uncased
 
-Part `counts` writes meaning/contexts and meaning/words; part `offsets` compares words in these vectors, in the model's
-token table and in each of its layers, and writes meaning/neighbours, meaning/analogies and meaning/figures; part
-`confusion` blanks words that are confused and writes meaning/confusion and meaning/confusion_figures. With --corpus it
-reads the sources first (jobs.ingest). Look at a word with python -m jobs.show --out runs/meaning --word file.
+Parts: `counts` of contexts, `offsets` of words in the counts' vectors and in the model's token table and layers,
+`confusion` of blanked words, `sentences` (the next one, masked words, translations), `hashing` to short codes:
+docs/meaning.md. With --corpus it ingests first. python -m jobs.show --out runs/meaning --word file prints a word.
 """
 
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from jobs import ingest
 from jobs.stage.command_line import main
@@ -43,14 +42,20 @@ def do(config: MeaningConfig, record: "Run") -> None:
     context_words = read_context_words(config.context_words, config.word_case)
     questions = read_analogies(config.analogies)
     sets = read_sets(config.confusion or DEFAULT)
-    model = check_parts(config, record, parts, bool(config.parts))
+    parts, model = check_parts(config, record, parts, bool(config.parts))
     ingest.do_where_named(config, record)
     if "counts" in parts:
         count(config, record, context_words)
-    if model is not None and "offsets" in parts:
+    if model is None:
+        return
+    if "offsets" in parts:
         compare(config, record, *model, questions)
-    if model is not None and "confusion" in parts:
+    if "confusion" in parts:
         confuse(config, record, *model, sets)
+    if "sentences" in parts:
+        follow(config, record, *model)
+    if "hashing" in parts:
+        compress(config, record, *model)
 
 
 def count(config: MeaningConfig, record: "Run", context_words: int | list[str]) -> None:
@@ -60,15 +65,9 @@ def count(config: MeaningConfig, record: "Run", context_words: int | list[str]) 
     from jobs.steps.meaning import counts as steps
     from jobs.steps.meaning.tables import publish
     from ops.shards import Shards
-    from ops.storage.fingerprint import fingerprint
 
     corpus = record.require("ingest")
-    names = ("window", "word_case", "min_count", "smoothing", "dimensions", "singular_power", "seed")
-    identity: dict[str, Any] = {name: getattr(config, name) for name in names}
-    if isinstance(context_words, list):
-        identity["context_words"] = fingerprint({"words": sorted(context_words)})
-    else:
-        identity["context_words"] = context_words
+    identity = steps.identity(config, context_words)
     options = {n: v for n, v in config.model_dump(mode="json").items() if n not in INGEST_ONLY}
     stage = begin(steps.COUNTS, config, record, identity, options, ("words", "words counted"))
     if stage is None:
@@ -91,19 +90,18 @@ def compare(
     config: MeaningConfig, record: "Run", facts: "ModelFacts", tokenizer: "Tokenizer", questions: "Analogies"
 ) -> None:
     """Write meaning/neighbours, meaning/analogies and the figures; the words are to have been counted."""
-    from jobs.stage.corpus_pass import begin_pass, describe
     from jobs.stage.dry_run import DryRun
     from jobs.steps.meaning import offsets as steps
+    from jobs.steps.meaning.parts import begin_part
     from jobs.steps.meaning.spaces import publish
     from ops.storage.fingerprint import fingerprint
 
     identity = {name: getattr(config, name) for name in ("offset_words", "model_sample", "neighbours")}
     identity["analogies"] = fingerprint({"questions": questions.questions})
     group = steps.group_size(record, facts, config.offset_words)
-    job = begin_pass(steps.OFFSETS, config, record, facts, tokenizer, identity, group)
+    job = begin_part(steps.OFFSETS, config, record, facts, tokenizer, identity, group)
     if job is None:
         return
-    job.stage.entry["model"] = describe(facts)
     args = steps.offset_args(job, config.offset_words, config.model_sample)
     if isinstance(record, DryRun):
         from jobs.plans.meaning import plan_offsets
@@ -118,20 +116,17 @@ def confuse(
     config: MeaningConfig, record: "Run", facts: "ModelFacts", tokenizer: "Tokenizer", words: list[tuple[str, ...]]
 ) -> None:
     """Write meaning/confusion and its figure."""
-    from jobs.stage.corpus_pass import begin_pass, describe
     from jobs.stage.dry_run import DryRun
     from jobs.steps.meaning import confusion as steps
-    from jobs.steps.meaning import sets as sets
+    from jobs.steps.meaning import sets
+    from jobs.steps.meaning.parts import begin_part, say
 
-    names = ("window", "confusion_most", "confusion_states")
-    identity: dict[str, Any] = {name: getattr(config, name) for name in names}
-    identity["confusion"] = ", ".join(" ".join(own) for own in words)
-    job = begin_pass(steps.CONFUSION, config, record, facts, tokenizer, identity)
+    named = ", ".join(" ".join(own) for own in words)
+    numbers = {name: getattr(config, name) for name in ("window", "confusion_most", "confusion_states")}
+    job = begin_part(steps.CONFUSION, config, record, facts, tokenizer, {**numbers, "confusion": named})
     if job is None:
         return
-    job.stage.entry["model"] = describe(facts)
-    limits = (config.window, config.confusion_most, config.confusion_states)
-    args = steps.confusion_args(job, words, *limits)
+    args = steps.confusion_args(job, words, *numbers.values())
     if isinstance(record, DryRun):
         from jobs.plans.meaning_confusion import plan_confusion
 
@@ -141,12 +136,64 @@ def confuse(
     job.stage.do(sets.sets_step(args))
     left_out = sets.publish(job, args, bool(config.confusion))
     if left_out:
-        from ops.errors import visible
+        say(f"too few examples, or of one word alone, of {', '.join(left_out)}: left out")
 
-        print(
-            f"meaning: too few examples, or of one word alone, of {visible(', '.join(left_out))}: left out",
-            file=sys.stderr,
-        )
+
+def follow(config: MeaningConfig, record: "Run", facts: "ModelFacts", tokenizer: "Tokenizer") -> None:
+    """Write meaning/sentences, meaning/masked_words, meaning/translations and their figures."""
+    from jobs.stage.dry_run import DryRun
+    from jobs.steps.meaning import sentence_blocks as blocks
+    from jobs.steps.meaning import sentences as steps
+    from jobs.steps.meaning.parts import begin_part, language_column, say
+    from jobs.steps.meaning.sentence_tables import publish
+
+    language = language_column(record, config.language_column, config.translation_column)
+    names = ("sentence_pairs", "masked_sentences", "mask_rate", "translation_column", "translations")
+    identity = {"language_column": language, **{name: getattr(config, name) for name in names}}
+    job = begin_part(steps.SENTENCES, config, record, facts, tokenizer, identity)
+    if job is None:
+        return
+    args = steps.sentence_args(job, config, language)
+    if isinstance(record, DryRun):
+        from jobs.plans.meaning_sentences import plan_sentences
+
+        plan_sentences(record, job, args, tokenizer)
+        return
+    job.stage.do(steps.draw_step(job, args))
+    chosen = steps.choose_sentences(args)
+    reading = blocks.read_step(job, args, chosen)
+    job.stage.do(reading)
+    for missing in publish(job, args, reading, chosen, tokenizer, bool(config.parts)):
+        say(f"left out: {missing}")
+
+
+def compress(config: MeaningConfig, record: "Run", facts: "ModelFacts", tokenizer: "Tokenizer") -> None:
+    """Write meaning/hashing, meaning/plane and their figures."""
+    from jobs.stage.dry_run import DryRun
+    from jobs.steps.meaning import codes
+    from jobs.steps.meaning import hashing as steps
+    from jobs.steps.meaning.parts import begin_part, say
+
+    layer = steps.check_layer(config.hash_layer, facts)
+    drawn = steps.draw_labelled(record, config)
+    if drawn is not None and not drawn.labels:
+        say("left out: hashing (no topic, category or dataset of two classes; --label names another column)")
+        return
+    names = ("hashed_sentences", "hash_neighbours", "epochs", "label")
+    identity = {"hash_layer": layer, **{name: getattr(config, name) for name in names}}
+    job = begin_part(steps.HASHING, config, record, facts, tokenizer, identity)
+    if job is None:
+        return
+    args = steps.hash_args(job, config, layer)
+    if isinstance(record, DryRun) or drawn is None:
+        from jobs.plans.meaning_hashing import plan_hashing
+
+        plan_hashing(record, job, args, tokenizer, config.hashed_sentences)
+        return
+    steps.keep_drawn(args, drawn)
+    job.do(steps.state_step(job, args, drawn.sent_ids))
+    job.stage.do(codes.codes_step(args))
+    codes.publish(job, args, drawn)
 
 
 if __name__ == "__main__":

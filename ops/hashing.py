@@ -1,5 +1,7 @@
 """64-bit numbers mixed, so that each bit depends on all."""
 
+import hashlib
+
 import numpy as np
 import numpy.typing as npt
 
@@ -12,3 +14,9 @@ def mix(numbers: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
     x = (numbers ^ (numbers >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return np.asarray(x ^ (x >> np.uint64(31)))
+
+
+def text_hash(text: str) -> int:
+    """Return 64 bits of a text's BLAKE2b hash, alike on every machine."""
+    digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return int.from_bytes(digest)

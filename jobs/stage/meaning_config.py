@@ -16,7 +16,9 @@ class MeaningConfig(CorpusPassConfig):
 
     heading: ClassVar[tuple[int, str]] = (60, "meaning")
 
-    parts: str = Field("", description="parts to do: counts, offsets, confusion, with commas; none given: all")
+    parts: str = Field(
+        "", description="parts to do: counts, offsets, confusion, sentences, hashing, with commas; none given: all"
+    )
     context_words: Annotated[str, BeforeValidator(_text)] = Field(
         "2000", description="file with a context word a line, or how many: the most frequent content words"
     )
@@ -39,3 +41,26 @@ class MeaningConfig(CorpusPassConfig):
     analogies: str = Field(
         "", description="file of questions (`: category`, then four words a line); none given: the packaged ones"
     )
+    sentence_pairs: int = Field(
+        5_000, ge=20, description="sentences that are told from others by their next one, a seeded sample"
+    )
+    masked_sentences: int = Field(
+        5_000, ge=1, description="sentences with masked words, a uniform sample (models with a head for them)"
+    )
+    mask_rate: float = Field(0.15, gt=0, lt=1, description="share of a sentence's tokens that are masked")
+    language_column: str | None = Field(
+        None,
+        description="column of the sources that names a sentence's language; none given: language, if there is one",
+    )
+    translation_column: str | None = Field(
+        None, description="column whose value translations share; none given: their doc_id and place in the document"
+    )
+    translations: int = Field(2_000, ge=10, description="most translated sentences, a seeded sample")
+    hashed_sentences: int = Field(10_000, ge=100, description="sentences that are hashed, a uniform sample")
+    hash_layer: int | None = Field(None, ge=1, description="layer whose states are hashed; none given: the last one")
+    hash_neighbours: int = Field(10, ge=1, description="nearest sentences by their codes that are asked for")
+    label: str | None = Field(
+        None,
+        description="column of the sources by whose values neighbours are judged; none given: topic, category, dataset",
+    )
+    epochs: int = Field(30, ge=1, description="passes of an autoencoder over the hashed sentences")

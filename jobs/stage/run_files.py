@@ -15,7 +15,9 @@ from ops.storage.store import FINGERPRINT, Store, View
 AT_ONCE = 16  # footers that are read side by side
 SHOWN = 3  # names in a message
 # Every name that a stage gives to what it has under way, to a part of a table, a figure and a page; unfinished ones.
-_STEMS = "part|shard|words|piece|distinct|near|pilot|bound|wanted|range|run|union|totals|vocabulary"
+_STEMS = (
+    "part|shard|words|piece|distinct|near|pilot|bound|wanted|range|run|union|totals|vocabulary|block|chosen|codes|plane"
+)
 _OURS = re.compile(rf"(({_STEMS})[\w.-]*\.(parquet|bin)|[\w-]+\.(png|svg|pdf|html|css|js)|\..+\.[0-9a-f]{{12}})")
 
 Tables = dict[str, list[dict[str, Any]]]

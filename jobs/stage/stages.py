@@ -65,6 +65,14 @@ STAGES: dict[str, StageFacts] = {
     "meaning/confusion": StageFacts(
         ("meaning/confusion", "meaning/confusion_figures"), ("ingest",), f"{PARTIALS}/meaning/confusion"
     ),
+    "meaning/sentences": StageFacts(
+        ("meaning/sentences", "meaning/masked_words", "meaning/translations", "meaning/sentences_figures"),
+        ("ingest",),
+        f"{PARTIALS}/meaning/sentences",
+    ),
+    "meaning/hashing": StageFacts(
+        ("meaning/hashing", "meaning/plane", "meaning/hashing_figures"), ("ingest",), f"{PARTIALS}/meaning/hashing"
+    ),
     "compare/dimensions": _compare("dimensions", ("dimensions", "rotated"), ("topk", "annotate", "mine")),
     "compare/diversity": _compare("diversity", ("diversity",), ("ingest", "topk")),
     "compare/groups": _compare("groups", GROUP_TABLES, ("topk", "mine")),

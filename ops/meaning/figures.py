@@ -1,12 +1,14 @@
 """The figures of meaning: pairs of words with their offsets as arrows, and the accuracy of offsets by space."""
 
-import matplotlib
+from collections.abc import Callable
+from functools import partial
+
 import numpy as np
 import numpy.typing as npt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from ops.figures import panels, save_figure
+from ops.figures import COLOURS, COLUMN, LETTERS, PAGE, for_print, save_figures
 from ops.meaning.analogies import ALL
 from ops.meaning.offsets import RULES, Floats, Space
 from ops.meaning.words import fold
@@ -64,22 +66,32 @@ def principal_plane(vectors: npt.NDArray[np.floating]) -> npt.NDArray[np.float64
     return np.asarray(flat * np.where(largest < 0, -1.0, 1.0))
 
 
+@for_print
 def draw_pairs(shown: list[tuple[str, Pairs, Floats]], title: str) -> Figure:
     """Draw pairs in the plane of their words, an arrow from the first of each to the second, a panel a space."""
-    figure, axes = panels(len(shown), title, square=True)
-    for panel, (name, pairs, vectors) in zip(axes, shown, strict=True):
+    columns = min(len(shown), 3)
+    rows = -(-len(shown) // columns)
+    figure = Figure(figsize=(PAGE, 0.4 + PAGE / columns * rows), layout="constrained")
+    grid = figure.subplots(rows, columns, squeeze=False).ravel()
+    for panel in grid[len(shown) :]:
+        panel.set_axis_off()
+    for panel, (name, pairs, vectors) in zip(grid, shown, strict=False):
         plane = principal_plane(vectors.reshape(-1, vectors.shape[-1]))
-        plane /= np.abs(plane).max() or 1.0  # panels share their axes, and each space has a scale of its own
+        plane /= np.abs(plane).max() or 1.0  # each space has a scale of its own
         for (first, second), (tail, head) in zip(pairs, plane.reshape(-1, 2, 2), strict=True):
-            panel.annotate("", head, tail, arrowprops={"arrowstyle": "->", "color": "C0"})
+            panel.annotate("", head, tail, arrowprops={"arrowstyle": "->", "color": COLOURS[0], "linewidth": 0.8})
             for word, point in ((first, tail), (second, head)):
-                panel.annotate(word, point, fontsize=7, ha="center")
-        panel.set_xlim(-1.2, 1.2)
-        panel.set_ylim(-1.2, 1.2)
+                panel.annotate(word, point, fontsize=LETTERS, ha="center", clip_on=True)
+        panel.set_xlim(-1.25, 1.25)
+        panel.set_ylim(-1.25, 1.25)
+        panel.set_xticks([])
+        panel.set_yticks([])
         panel.set_title(name)
+    figure.suptitle(title)
     return figure
 
 
+@for_print
 def draw_accuracy(rows: list[dict[str, object]], names: list[str], title: str) -> Figure:
     """Draw the accuracy over all questions by space and rule, given words excluded, with intervals.
 
@@ -88,44 +100,53 @@ def draw_accuracy(rows: list[dict[str, object]], names: list[str], title: str) -
         names: the spaces, in the order in which they are drawn.
         title: of the figure.
     """
-    figure = Figure(figsize=(1.6 + 0.8 * len(names), 3.6), layout="constrained")
+    figure = Figure(figsize=(COLUMN, 3.2), layout="constrained")
     axes: Axes = figure.subplots()
     by_key = {(r["space"], r["rule"]): r for r in rows if r["category"] == ALL and r["excluded"]}
     for number, rule in enumerate(RULES):
-        for place, name in enumerate(names):
-            row = by_key[name, rule]
-            if row["accuracy"] is None:
-                continue
-            middle, low, high = (100 * float(str(row[c])) for c in ("accuracy", "low", "high"))
-            axes.errorbar(
-                place + 0.15 * (number - 1), middle, [[max(middle - low, 0)], [max(high - middle, 0)]],
-                fmt="o", markersize=4, capsize=2, color=f"C{number}", label=_RULE_TITLES[rule] if not place else None,
-            )  # fmt: skip
-    axes.set_xticks(range(len(names)), names, rotation=30, ha="right")
-    axes.set_ylabel("questions answered rightly, %")
+        there = [(place, by_key[name, rule]) for place, name in enumerate(names)]
+        known = [(place, row) for place, row in there if row["accuracy"] is not None]
+        middle, low, high = ([100 * float(str(row[c])) for _, row in known] for c in ("accuracy", "low", "high"))
+        ends = [
+            [max(m - e, 0) for m, e in zip(middle, low, strict=True)],
+            [max(e - m, 0) for m, e in zip(middle, high, strict=True)],
+        ]
+        axes.errorbar(
+            [place + 0.15 * (number - 1) for place, _ in known], middle, ends, fmt="osD"[number], capsize=2,
+            color=COLOURS[number], label=_RULE_TITLES[rule],
+        )  # fmt: skip
+    axes.set_xticks(range(len(names)), names, rotation=90)
+    axes.set_ylabel("questions answered rightly, % (95 %)")
     axes.set_ylim(bottom=0)
-    if axes.get_legend_handles_labels()[1]:
-        axes.legend(frameon=False)
-    figure.suptitle(title, fontsize=11)
+    figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=3)
+    figure.suptitle(title)
     return figure
+
+
+def any_known(rows: list[dict[str, object]]) -> bool:
+    """Tell whether any question is known in any space, so that there is an accuracy to draw."""
+    return any(row["accuracy"] is not None for row in rows)
 
 
 def draw_all(store: Store, shown: dict[str, list[tuple[str, Pairs, Floats]]], rows: list[dict[str, object]],
              names: list[str], model: str) -> list[str]:  # fmt: skip
-    """Draw every figure into `meaning/figures/` and return the files' names.
+    """Draw every figure that there is data for into `meaning/figures/` and return the files' names.
 
     Args:
         store: the run's folder.
         shown: by figure of `PAIRS`, each space's name, pairs and vectors; one without two pairs anywhere is left out.
-        rows: of `meaning/analogies`.
+        rows: of `meaning/analogies`; where no question is known, there is no figure of the accuracy.
         names: the spaces in their order.
         model: its name, for the titles.
     """
-    drawn = {}
-    with matplotlib.rc_context({"font.size": 9}):
-        for name, found in shown.items():
-            enough = [entry for entry in found if len(entry[1]) >= LEAST_PAIRS]
-            if enough:
-                drawn[f"offsets_{name}"] = draw_pairs(enough, f"Offsets of pairs in each space, {short_name(model)}")
-        drawn["accuracy"] = draw_accuracy(rows, names, f"Analogies by space, {short_name(model)}")
-        return [file for name, figure in drawn.items() for file in save_figure(store, f"{FOLDER}/{name}", figure)]
+    drawings: dict[str, Callable[[], Figure]] = {}
+    for name, found in shown.items():
+        enough = [entry for entry in found if len(entry[1]) >= LEAST_PAIRS]
+        if enough:
+            title = f"Offsets of pairs in the principal plane of each space, {short_name(model)}"
+            drawings[f"offsets_{name}"] = partial(draw_pairs, enough, title)
+    if any_known(rows):
+        asked = max(int(str(r["n_known"])) for r in rows if r["category"] == ALL)
+        title = f"Analogies by space, {short_name(model)}\n{asked:,} questions known, given words excluded"
+        drawings["analogy_accuracy"] = partial(draw_accuracy, rows, names, title)
+    return save_figures(store, FOLDER, drawings)

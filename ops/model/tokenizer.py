@@ -97,6 +97,20 @@ class Tokenizer:
             placed.append(PlacedTokens(tokens, e.tokens, spans))
         return placed
 
+    def encode_pairs(self, first: list[str], second: list[str]) -> list[tuple[Tokens, list[int]]]:
+        """Return the tokens of pairs of sentences, and which of the two each belongs to (0 or 1, the model's types).
+
+        The longer one is cut where a pair is over the limit.
+        """
+        found = self._own(
+            first, second, truncation="longest_first", max_length=self.limit, padding=False,
+            return_special_tokens_mask=True, return_token_type_ids=True,
+        )  # fmt: skip
+        if self._fast is not None:
+            self._fast.enable_truncation(self.limit)  # as it was before the call
+        columns = (found["input_ids"], found["special_tokens_mask"], found["token_type_ids"])
+        return [(Tokens(ids, added, len(ids) >= self.limit), types) for ids, added, types in zip(*columns, strict=True)]
+
     @property
     def has_spans(self) -> bool:
         """Whether it tells where in a text a token stands."""

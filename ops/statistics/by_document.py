@@ -1,4 +1,4 @@
-"""Means and areas under the ROC curve whose intervals take what comes from one document as one observation."""
+"""Shares and areas under the ROC curve whose intervals take what comes from one document as one observation."""
 
 import math
 
@@ -8,26 +8,34 @@ from numpy.typing import ArrayLike, NDArray
 from ops.statistics.auc import Area, how_many_below
 from ops.statistics.wilson import wilson
 
-_Z = 1.959963984540054
 Doubles = NDArray[np.float64]
 
 
-def mean_by_document(values: ArrayLike, documents: ArrayLike) -> tuple[float, float, float]:
-    """Return the mean of values and the ends of its 95 % interval, by the sums of each document's deviations.
+def share_by_document(values: ArrayLike, documents: ArrayLike, least: float = 0.0) -> tuple[float, float, float]:
+    """Return the mean of values from 0 to 1 and the ends of its 95 % interval, which stays within 0 and 1.
 
-    With as many documents as values this is the usual normal interval. Fewer than two documents have none: NaN.
+    The variance is that of the sums of each document's deviations; the interval has the form of Wilson 1927, with the
+    number of observations that would give a share that variance. Where all values are alike that number is that of the
+    documents; with fewer than two documents the interval is NaN.
 
     Args:
         values: `[n]`, at least one.
         documents: of which document each is, `[n]` int.
+        least: variance of a value below which it is not taken to be: that of chance, where a few values in many are
+            large and a sample may hold none of them.
 
-    >>> [round(x, 3) for x in mean_by_document([0, 1, 1, 0], [0, 1, 2, 3])]
-    [0.5, -0.066, 1.066]
+    >>> [round(x, 3) for x in share_by_document([0, 1, 1, 0], [0, 1, 2, 3])]
+    [0.5, 0.125, 0.875]
     """
-    given = np.asarray(values, np.float64)
+    given, number = np.asarray(values, np.float64), np.asarray(documents)
     mean = float(given.mean())
-    half = _Z * math.sqrt(_variance((given - mean) / len(given), np.asarray(documents)))
-    return mean, mean - half, mean + half
+    variance = _variance((given - mean) / len(given), number)
+    if math.isnan(variance):
+        return mean, math.nan, math.nan
+    variance = max(variance, least / len(given))
+    if variance == 0 or mean in (0.0, 1.0):
+        return (mean, *wilson(mean, len(np.unique(number))))
+    return (mean, *wilson(mean, mean * (1 - mean) / variance))
 
 
 def area_by_document(
@@ -37,7 +45,8 @@ def area_by_document(
 
     The variance is that of DeLong et al. 1988 for clustered data (Obuchowski 1997), the interval of the form of
     Wilson 1927 with the number of observations that would give a share that variance, so it stays within 0 and 1.
-    At an area of 0 or 1 that number is that of the documents. With fewer than two documents it is NaN.
+    At an area of 0 or 1 that number is that of the documents of the class of fewer. With fewer than two documents it
+    is NaN.
 
     Args:
         higher, lower: the values, at least one of each.
@@ -48,7 +57,7 @@ def area_by_document(
         ValueError: a value is NaN.
 
     >>> area_by_document([3, 2, 2], [1, 2, 2], [0, 1, 2]).auc
-    0.7777777777777778
+    0.7777777777777777
     """
     above, below = np.asarray(higher, np.float64), np.asarray(lower, np.float64)
     if np.isnan(above).any() or np.isnan(below).any():
@@ -64,7 +73,7 @@ def area_by_document(
     if math.isnan(variance):
         return Area(auc, math.nan, math.nan)
     if auc in (0.0, 1.0):
-        return Area(auc, *wilson(auc, len(np.unique(both))))
+        return Area(auc, *wilson(auc, min(len(np.unique(first)), len(np.unique(second)))))
     if variance == 0:
         return Area(auc, auc, auc)
     return Area(auc, *wilson(auc, auc * (1 - auc) / variance))

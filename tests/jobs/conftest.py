@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from transformers import GPT2Config
+import torch
+from transformers import BertForPreTraining, GPT2Config
 
 from jobs import compare, meaning, mixing, positions, psi
 from jobs import run as run_job
@@ -163,7 +164,15 @@ def compare_run(
 def meaning_options(out: Path, source: Path, model: Path, **more: Any) -> dict[str, Any]:
     values = {"out": str(out), "corpus": (str(source),), "model": str(model), "split": "none", "shard_size": 40}
     small = {"workers": 2, "min_count": 2, "context_words": "60", "dimensions": 12, "token_budget": 256}
-    return {**values, **small, "word_case": "lower", **more}
+    less = {"sentence_pairs": 150, "masked_sentences": 90, "hashed_sentences": 300, "label": "topic", "epochs": 2}
+    return {**values, **small, **less, "word_case": "lower", **more}
+
+
+def with_heads(model: Path, bert: Any) -> Path:
+    """Put a model with random heads for the next sentence and for masked words in a small model's place."""
+    torch.manual_seed(3)
+    BertForPreTraining(bert).save_pretrained(model)
+    return model
 
 
 @pytest.fixture(scope="session")
@@ -174,8 +183,8 @@ def meaning_run(
     make_model: Callable[..., Path],
     small_bert: object,
 ) -> tuple[Path, Path]:
-    """The job meaning on a small random model by two workers: its run directory, partials kept, and the model."""
-    model = make_model(small_bert)
+    """The job meaning on a small random BERT with both heads by two workers: its run, partials kept, and the model."""
+    model = with_heads(make_model(small_bert), small_bert)
     out = tmp_path_factory.mktemp("runs") / "meaning"
     questions = out.parent / "questions.txt"
     questions.write_text(": made up\na the is of\nthe a of is\n: unknown\nman woman king queen\n", encoding="utf-8")

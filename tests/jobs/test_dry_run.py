@@ -138,7 +138,7 @@ EXPECTED = {
     "mixing": ["ingest", "mixing"],
     "positions": ["ingest", "positions"],
     "psi": ["psi", "ingest", "psi/contextual"],
-    "meaning": ["ingest", "meaning/counts", "meaning/offsets", "meaning/confusion"],
+    "meaning": ["ingest", *(f"meaning/{p}" for p in ("counts", "offsets", "confusion", "sentences", "hashing"))],
     "run": ["ingest", "topk", "annotate", "mine", "tokens"],
 }
 

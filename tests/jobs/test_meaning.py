@@ -27,7 +27,10 @@ from ops.meaning.words import split_words
 from tests.conftest import ROOT
 from tests.jobs.conftest import meaning_options
 
-TABLES = ("meaning/contexts", "meaning/words", "meaning/neighbours", "meaning/analogies", "meaning/confusion")
+TABLES = (
+    *("meaning/contexts", "meaning/words", "meaning/neighbours", "meaning/analogies", "meaning/confusion"),
+    *("meaning/sentences", "meaning/masked_words", "meaning/hashing", "meaning/plane"),
+)
 SPACES = ["counts", "embedding", "layer:1", "layer:2"]
 
 
@@ -112,20 +115,98 @@ def test_every_occurrence_of_a_confusion_set_is_found(whole: Path) -> None:
     assert 0 < max(r["n"] for r in rows) + rows[0]["n_test"] <= counts["found"]["the a"]
 
 
+def test_next_sentences_are_told_by_layers_and_by_the_model_s_own_head(whole: Path) -> None:
+    counts = Run(str(whole)).require("meaning/sentences")["counts"]
+    corpus = pq.read_table(whole / "corpus").to_pylist()
+    places = {(r["doc_id"], r["sent_in_doc"]) for r in corpus}
+    sizes = Counter(r["doc_id"] for r in corpus)
+    followed = [r for r in corpus if (r["doc_id"], r["sent_in_doc"] + 1) in places and sizes[r["doc_id"]] > 2]
+    assert 100 < counts["pairs"] <= min(150, len(followed))
+    rows = pq.read_table(whole / "meaning/sentences").to_pylist()
+    assert {r["space"] for r in rows} == {"tokens", "layer:1", "layer:2", "head", "shuffled"}
+    assert len(rows) == 10
+    assert all(r["low"] <= r["auc"] <= r["high"] for r in rows)
+    assert {r["n"] for r in rows} == {counts["pairs"]}
+    control = [r for r in rows if r["space"] == "shuffled"]
+    assert all(abs(r["auc"] - 0.5) < 1.6 * (r["high"] - r["low"]) / 2 for r in control)
+    assert counts["heads"] == ["next_sentence", "masked_word"]
+    words = pq.read_table(whole / "meaning/masked_words").to_pylist()
+    by_group = {g: sum(r["n"] for r in words if r["group"] == g) for g in ("all", "tag", "frequency")}
+    assert set(by_group.values()) == {counts["masked_places"]}
+    assert {r["value"] for r in words if r["group"] == "tag"} > {"NN", "IN", "DT"}
+    assert any("translations" in line for line in counts["left_out"])
+    assert not (whole / "meaning/translations").exists()
+
+
+def test_codes_of_every_size_are_measured_beside_whole_states_and_chance(whole: Path) -> None:
+    counts = Run(str(whole)).require("meaning/hashing")["counts"]
+    rows = pq.read_table(whole / "meaning/hashing").to_pylist()
+    sizes = [2, 4, 8]
+    expected = {(m, c, s) for m in ("autoencoder", "pca") for c in ("real", "bits") for s in sizes}
+    assert {(r["method"], r["code"], r["size"]) for r in rows} == {
+        *expected, ("states", "real", 12), ("shuffled", "real", 12),
+    }  # fmt: skip
+    assert {r["label"] for r in rows} == {"topic"}
+    assert {r["classes"] for r in rows} == {3}
+    assert {r["n"] for r in rows} == {counts["held_out"]}
+    lost = {r["size"]: r["error"] for r in rows if (r["method"], r["code"]) == ("pca", "real")}
+    assert lost[2] > lost[4] > lost[8] > 0
+    control = next(r for r in rows if r["method"] == "shuffled")
+    assert abs(control["precision"] - control["chance"]) < 1.6 * (control["high"] - control["low"]) / 2
+    plane = pq.read_table(whole / "meaning/plane")
+    assert plane.num_rows == 2 * counts["held_out"]
+    for name in counts["figures"]:
+        assert (whole / name).stat().st_size > 5_000
+
+
+def test_a_column_of_languages_gives_translations_and_one_class_is_refused(
+    tmp_path: Path, meaning_run: tuple[Path, Path], texts: list[str]
+) -> None:
+    source = tmp_path / "two.jsonl"
+    rows = [
+        {"text": f"{text} {language}", "language": language, "doc_id": "book", "same": "x"}
+        for language in ("en", "xx")
+        for text in texts[:40]
+    ]
+    for place, row in enumerate(rows):
+        row["key"] = str(place % 40)
+    source.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    more = {"parts": "sentences", "translation_column": "key", "shard_size": 50}
+    own = meaning_options(tmp_path / "run", source, meaning_run[1], **more)
+    meaning.run(MeaningConfig.model_validate(own))
+    table = pq.read_table(tmp_path / "run" / "meaning/translations").to_pylist()
+    assert {(r["language"], r["other"], r["n"]) for r in table} == {("en", "xx", 40), ("xx", "en", 40)}
+    last = {r["space"]: r for r in table if r["language"] == "en"}
+    assert last["layer:2"]["reciprocal_rank"] > 5 * last["layer:2"]["chance"]
+    assert last["shuffled"]["low"] < last["shuffled"]["chance"] < last["shuffled"]["high"]
+    again = {**own, "corpus": (), "split": "sentences", "shard_size": 100_000, "parts": "hashing"}
+    for label, named in (
+        ("same", "all are alike.*'x'"),
+        ("year", "no such column"),
+        ("key", "of 40 values fewer than two"),
+    ):
+        with pytest.raises(InputError, match=f"--label {label}.*{named}"):
+            meaning.run(MeaningConfig.model_validate({**again, "label": label}))
+    with pytest.raises(InputError, match="--language-column tongue"):
+        meaning.run(MeaningConfig.model_validate({**again, "parts": "sentences", "language_column": "tongue"}))
+
+
 def test_one_worker_other_shards_and_lost_partials_give_the_same(
     tmp_path: Path, whole: Path, source: Path, meaning_run: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
     out, model = tmp_path / "run", meaning_run[1]
     shutil.copytree(whole, out)
     folder = out / "_partials" / "meaning" / "counts"
+    for name in ("sentences/block-00001", "sentences/shard-00003", "hashing/shard-00002", "hashing/codes-pca-4"):
+        (folder.parent / f"{name}.parquet").unlink()
     lost = [folder / f"{name}.parquet" for name in ("words-00002", "shard-00001", "shard-00004", "range-00000")]
     for path in lost:
         path.unlink()
     (folder / "shard-00003.parquet").write_bytes((folder / "shard-00003.parquet").read_bytes()[:-30])
     record = json.loads((out / "run.json").read_text())
     record["stages"]["meaning/counts"]["complete"] = False
-    for stage in ("meaning/offsets", "meaning/confusion"):
-        record["stages"].pop(stage)
+    for stage in ("offsets", "confusion", "sentences", "hashing"):
+        record["stages"].pop(f"meaning/{stage}")
     (out / "run.json").write_text(json.dumps(record))
     own = out / under("meaning/counts") / "meaning"
     own.mkdir(parents=True)
@@ -183,13 +264,13 @@ def test_kill_9_and_go_on(tmp_path: Path, whole: Path, source: Path, meaning_run
     out, model = tmp_path / "killed", meaning_run[1]
     config = again(out, source, whole, model)
     flags = [f"--{n.replace('_', '-')}={getattr(config, n)}" for n in config.model_fields_set - {"corpus"}]
-    for folder, least in (("meaning/counts", 3), ("meaning/offsets", 2), ("meaning/confusion", 2)):
+    for folder, least in (("counts", 3), ("offsets", 2), ("confusion", 2), ("sentences", 2), ("hashing", 2)):
         with (tmp_path / "log").open("wb") as log:
             job = subprocess.Popen(
                 [sys.executable, "-m", "jobs.meaning", "--corpus", source, *flags],
                 cwd=ROOT, stderr=log, start_new_session=True,
             )  # fmt: skip
-        partials = out / "_partials" / folder
+        partials = out / "_partials" / "meaning" / folder
         deadline = time.monotonic() + 240
         while len(list(partials.glob("shard-*.parquet"))) < least:
             assert job.poll() is None, (tmp_path / "log").read_text()

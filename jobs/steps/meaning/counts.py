@@ -15,12 +15,14 @@ import pyarrow.parquet as pq
 
 from jobs.engine.item import Item
 from jobs.stage.layout import Output, shard_file
+from jobs.stage.meaning_config import MeaningConfig
 from jobs.stage.stages import STAGES
 from jobs.stage.step import Step
 from ops.corpus.read_shard import read_shard
 from ops.meaning.contexts import ContextCounter, Counts, add_up
 from ops.meaning.vocabulary import Vocabulary, add_counts, choose, count_words
 from ops.shards import Shards, spans
+from ops.storage.fingerprint import fingerprint
 from ops.storage.range_file import read_between, write_numbers
 from ops.storage.store import Store
 
@@ -38,6 +40,13 @@ class CountArgs:
     window: int
     case: str
     shards: Shards
+
+
+def identity(config: MeaningConfig, context_words: int | list[str]) -> dict[str, Any]:
+    """Return what the counts depend on besides the corpus."""
+    names = ("window", "word_case", "min_count", "smoothing", "dimensions", "singular_power", "seed")
+    named = fingerprint({"words": sorted(context_words)}) if isinstance(context_words, list) else context_words
+    return {**{name: getattr(config, name) for name in names}, "context_words": named}
 
 
 def words_file(shard: int) -> Output:

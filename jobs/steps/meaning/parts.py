@@ -1,16 +1,21 @@
 """The parts of `meaning`: which are to be done, and what they need."""
 
 import sys
+from typing import Any
 
 from jobs.stage.checks import check_ingest_options, check_pass, check_sources
 from jobs.stage.config import CorpusPassConfig
+from jobs.stage.corpus_pass import CorpusPass, begin_pass, describe
 from jobs.stage.record import Run
-from ops.errors import InputError
+from jobs.steps.positions.labels import check_column, has_corpus
+from ops.errors import InputError, visible
 from ops.model.load import ModelFacts
 from ops.model.tokenizer import Tokenizer
+from ops.schema import meta_keys
+from ops.storage.tables import part_name
 
-PARTS = ("counts", "offsets", "confusion")
-OF_THE_MODEL = ("offsets", "confusion")
+PARTS = ("counts", "offsets", "confusion", "sentences", "hashing")
+OF_PLACES = ("offsets", "confusion")  # in the text, which the tokenizer must tell
 
 
 def chosen_parts(text: str) -> tuple[str, ...]:
@@ -28,8 +33,8 @@ def chosen_parts(text: str) -> tuple[str, ...]:
 
 def check_parts(
     config: CorpusPassConfig, record: Run, parts: tuple[str, ...], named: bool
-) -> tuple[ModelFacts, Tokenizer] | None:
-    """Check options, sources and model before anything heavy starts; return the model where a part reads it.
+) -> tuple[tuple[str, ...], tuple[ModelFacts, Tokenizer] | None]:
+    """Check options, sources and model before anything heavy starts; return the parts, and the model if one reads it.
 
     Args:
         config, record: the options and the run.
@@ -39,20 +44,56 @@ def check_parts(
     Raises:
         InputError: something is missing or does not fit.
     """
-    if not set(OF_THE_MODEL) & set(parts):
+    if parts == ("counts",):
         check_ingest_options(config)
         if config.corpus:
             check_sources(config)
         else:
             record.require("ingest")
-        return None
+        return parts, None
     facts, tokenizer = check_pass(config, record)
     if "offsets" in parts and "counts" not in parts and not record.complete("meaning/counts"):
         raise InputError("--parts: offsets compares the words that were counted; give --parts counts,offsets")
-    if not tokenizer.has_spans:
+    if not tokenizer.has_spans and set(OF_PLACES) & set(parts):
         why = f"the tokenizer of {config.model} does not say where in the text its tokens stand"
+        rest = [part for part in parts if part not in OF_PLACES]
         if named:
-            raise InputError(f"--parts {','.join(parts)}: {why}; give --parts counts")
-        print(f"meaning: {' and '.join(OF_THE_MODEL)} are left out: {why}", file=sys.stderr)
-        return None
-    return facts, tokenizer
+            raise InputError(f"--parts {','.join(parts)}: {why}; give --parts {','.join(rest or ['counts'])}")
+        say(f"{' and '.join(OF_PLACES)} are left out: {why}")
+        parts = tuple(rest)
+    return parts, (facts, tokenizer)
+
+
+def language_column(record: Run, column: str | None, translation: str | None) -> str | None:
+    """Return the column that names a sentence's language: the one given, or `language` where the corpus has it.
+
+    Raises:
+        InputError: a column is given that the corpus does not have.
+    """
+    check_column(record, "--language-column", column)
+    check_column(record, "--translation-column", translation)
+    if column is not None or not has_corpus(record):
+        return column
+    with record.store.parquet(part_name("corpus", 0)) as file:
+        return "language" if "language" in meta_keys(file.schema_arrow) else None
+
+
+def begin_part(
+    name: str,
+    config: CorpusPassConfig,
+    record: Run,
+    facts: ModelFacts,
+    tokenizer: Tokenizer,
+    identity: dict[str, Any],
+    per_group: int = 1,
+) -> CorpusPass | None:
+    """Begin a part that reads the model as `begin_pass` does, and record the model."""
+    job = begin_pass(name, config, record, facts, tokenizer, identity, per_group)
+    if job is not None:
+        job.stage.entry["model"] = describe(facts)
+    return job
+
+
+def say(text: str) -> None:
+    """Print one line on standard error."""
+    print(f"meaning: {visible(text)}", file=sys.stderr)

@@ -10,9 +10,10 @@ import pyarrow as pa
 from jobs.engine.progress import Progress
 from jobs.stage.corpus_pass import CorpusPass
 from jobs.steps.meaning.offsets import OffsetArgs, frequent_words
+from jobs.steps.meaning.parts import say
 from ops.errors import InputError
 from ops.meaning.analogies import Analogies
-from ops.meaning.figures import PAIRS, draw_all, known_pairs
+from ops.meaning.figures import PAIRS, any_known, draw_all, known_pairs
 from ops.meaning.offsets import Space, analogy_rows, make_space, neighbour_rows
 from ops.meaning.word_states import WordSums, embedded
 from ops.model.load import ModelFacts, load_model
@@ -59,6 +60,8 @@ def publish(job: CorpusPass, args: OffsetArgs, tokenizer: Tokenizer, questions: 
     write_part(store, ANALOGIES, 0, schema(ANALOGIES), [outcomes], args.fingerprint)
     ordered = {figure: [found[name] for name in names] for figure, found in shown.items()}
     figures = draw_all(store, ordered, rows, names, facts.title)
+    if not any_known(rows):
+        say("no question of the analogies has its four words among those compared: no figure of their accuracy")
     job.stage.finish(
         {
             "sentences": args.sentences, "read": read, "scored": read - lost, "unscored": lost, "words": len(words),

@@ -120,7 +120,7 @@ def test_the_figure_shows_every_set_and_is_the_same_each_time(tmp_path: Path) ->
     rows = measure_set("a b", examples(300), 0) + measure_set("c d", examples(300), 1)
     for folder in "ab":
         names = draw_confusion(Store(str(tmp_path / folder)), rows, "m")
-    assert names == [f"meaning/confusion_figures/accuracy.{kind}" for kind in ("png", "pdf", "svg")]
+    assert names == [f"meaning/confusion_figures/confusion_accuracy.{kind}" for kind in ("png", "pdf", "svg")]
     for name in names:
         assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
     assert b"a / b" in (tmp_path / "a" / names[2]).read_bytes()

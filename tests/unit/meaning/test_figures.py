@@ -23,7 +23,9 @@ def test_every_figure_is_the_same_each_time_and_one_without_pairs_is_left_out(tm
     for folder in "ab":
         found = draw_all(Store(str(tmp_path / folder)), shown, rows, ["counts", "layer:1"], "m")
     names = [
-        f"meaning/figures/{name}.{kind}" for name in ("offsets_people", "accuracy") for kind in ("png", "pdf", "svg")
+        f"meaning/figures/{name}.{kind}"
+        for name in ("offsets_people", "analogy_accuracy")
+        for kind in ("png", "pdf", "svg")
     ]
     assert found == names
     for name in found:

@@ -1,0 +1,77 @@
+"""An autoencoder of sentence states with a short code in its middle (Hinton and Salakhutdinov 2006), not pretrained."""
+
+import torch
+from torch import nn
+
+from ops.meaning.hashing import BITS, REAL, Codes, Floats, lost
+
+HIDDEN, BATCH, RATE = 256, 256, 1e-3
+_NOISE = 4.0  # standard deviation of what is added to a code's bits in training, so that they become 0 or 1
+
+
+class Autoencoder(nn.Module):
+    """Width, 256 units, the code, 256 units, width; tanh between them.
+
+    Args:
+        width: of the states.
+        size: of the code.
+        bits: whether the code's units are logistic, with noise before them in training (Salakhutdinov and Hinton 2009).
+    """
+
+    def __init__(self, width: int, size: int, bits: bool) -> None:
+        super().__init__()
+        self.bits = bits
+        self.encoder = nn.Sequential(nn.Linear(width, HIDDEN), nn.Tanh(), nn.Linear(HIDDEN, size))
+        self.decoder = nn.Sequential(nn.Linear(size, HIDDEN), nn.Tanh(), nn.Linear(HIDDEN, width))
+
+    def forward(self, states: torch.Tensor) -> torch.Tensor:
+        """Return states `[n, width]` rebuilt."""
+        code = self.encoder(states)
+        if self.bits:
+            code = torch.sigmoid(code + _NOISE * torch.randn_like(code))
+        return self.decoder(code)  # type: ignore[no-any-return]
+
+    @torch.inference_mode()
+    def code(self, states: torch.Tensor) -> torch.Tensor:
+        """Return the codes of states, `[n, size]`: numbers, or 0 and 1."""
+        code = self.encoder(states)
+        return (code > 0).float() if self.bits else code  # type: ignore[no-any-return]
+
+
+def autoencoder_codes(given: Floats, asked: Floats, size: int, epochs: int, seed: int) -> dict[str, Codes]:
+    """Return the codes of an autoencoder with a linear code and of one with a code of bits.
+
+    On the CPU, on the threads of this process; the same states, seed and threads give the same codes.
+
+    Args:
+        given: states that are trained on, `[n, width]`.
+        asked: other states, `[m, width]`.
+        size: of the code.
+        epochs: passes over the given states.
+        seed: of the weights, the order and the noise.
+    """
+    mean = given.mean(0)
+    scale = max(float((given - mean).std()), 1e-12)
+    one, other = (torch.from_numpy((s - mean) / scale) for s in (given, asked))
+    found = {}
+    for kind in (REAL, BITS):
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed * 1_000 + size)
+            model = _train(one, size, kind == BITS, epochs)
+        with torch.inference_mode():
+            code, code_asked = model.code(one), model.code(other)
+            error = lost(other.double().numpy(), model.decoder(code_asked).double().numpy())
+        found[kind] = Codes(code.numpy(), code_asked.numpy(), error)
+    return found
+
+
+def _train(states: torch.Tensor, size: int, bits: bool, epochs: int) -> Autoencoder:
+    model = Autoencoder(states.shape[1], size, bits)
+    descent = torch.optim.Adam(model.parameters(), lr=RATE)
+    for _ in range(epochs):
+        for rows in torch.randperm(len(states)).split(BATCH):
+            descent.zero_grad()
+            loss = ((model(states[rows]) - states[rows]) ** 2).mean()
+            loss.backward()  # type: ignore[no-untyped-call]
+            descent.step()
+    return model.eval()

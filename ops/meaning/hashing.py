@@ -1,0 +1,173 @@
+"""Short codes of sentences, by principal components or bits, and how well neighbours by codes share a class."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ops.statistics.by_document import share_by_document
+
+Floats = npt.NDArray[np.float32]
+Ints = npt.NDArray[np.int64]
+SIZES = (2, 4, 8, 16, 32, 64)
+PCA, AUTOENCODER, STATES, SHUFFLED = "pca", "autoencoder", "states", "shuffled"
+REAL, BITS = "real", "bits"
+LEAST_OF_CLASS = 20  # sentences of a class that counts
+MOST_QUERIES = 2_000
+_ROWS = 256
+
+
+class Codes(NamedTuple):
+    """What sentences are compressed to.
+
+    Attributes:
+        given, asked: codes of the sentences among which, and for which, neighbours are looked for, `[n, size]`.
+        error: share of the variance of the asked states that is lost when they are rebuilt from their codes.
+    """
+
+    given: Floats
+    asked: Floats
+    error: float
+
+
+def at_length_1(states: Floats) -> Floats:
+    """Return states at length 1, `[n, width]`; by Euclidean distance they are then in the order of their cosines."""
+    return np.asarray(states / np.maximum(np.linalg.norm(states, axis=1, keepdims=True), 1e-30), np.float32)
+
+
+def principal_codes(given: Floats, asked: Floats, size: int) -> dict[str, Codes]:
+    """Return codes by principal component analysis: the first components, and their signs.
+
+    States are rebuilt from the components, and from the signs by least squares, as fitted on the given states.
+
+    Args:
+        given: states that the components are fitted on, `[n, width]`.
+        asked: other states, `[m, width]`.
+        size: dimensions or bits.
+    """
+    mean = given.astype(np.float64).mean(0)
+    one, other = given.astype(np.float64) - mean, asked.astype(np.float64) - mean
+    _, axes = np.linalg.eigh(one.T @ one)
+    axes = axes[:, ::-1][:, :size]
+    # The largest entry of each axis is positive, so that the same states give the same picture.
+    axes = axes * np.where(axes[np.abs(axes).argmax(0), np.arange(axes.shape[1])] < 0, -1, 1)
+    real, real_asked = one @ axes, other @ axes
+    bits, bits_asked = np.where(real > 0, 1.0, -1.0), np.where(real_asked > 0, 1.0, -1.0)
+    rebuild, *_ = np.linalg.lstsq(np.hstack([bits, np.ones((len(bits), 1))]), one, rcond=None)
+    from_bits = np.hstack([bits_asked, np.ones((len(bits_asked), 1))]) @ rebuild
+    return {
+        REAL: Codes(real.astype(np.float32), real_asked.astype(np.float32), lost(other, real_asked @ axes.T)),
+        BITS: Codes(bits.astype(np.float32), bits_asked.astype(np.float32), lost(other, from_bits)),
+    }
+
+
+def lost(states: npt.NDArray[Any], rebuilt: npt.NDArray[Any]) -> float:
+    """Return the share of the variance that is lost, of states from which the mean of the given ones is taken."""
+    return float(((states - rebuilt) ** 2).sum() / (states**2).sum())
+
+
+def retrieved_classes(given: Floats, asked: Floats, classes: Ints, neighbours: int) -> npt.NDArray[np.float64]:
+    """Return the share of each class among each query's nearest neighbours by Euclidean distance, `[asked, classes]`.
+
+    Of those that are as near as the last one, of which there are many with short codes, the mean is taken.
+
+    Args:
+        given, asked: codes `[n, size]` and `[m, size]`.
+        classes: of the given, `[n]`, from 0.
+        neighbours: how many; all where there are fewer.
+    """
+    most = min(neighbours, len(given))
+    one_hot = np.eye(int(classes.max(initial=0)) + 1)[classes]
+    wide = given.astype(np.float64)
+    lengths = (wide**2).sum(1)
+    found = np.zeros((len(asked), one_hot.shape[1]))
+    for start in range(0, len(asked), _ROWS):
+        rows = asked[start : start + _ROWS].astype(np.float64)
+        # Rounded to ten digits, so that equal codes are equally far whatever the order of adding.
+        distance = np.round(lengths - 2 * rows @ wide.T, 10)
+        last = np.partition(distance, most - 1, axis=1)[:, most - 1 : most]
+        nearer, level = distance < last, distance == last
+        left = (most - nearer.sum(1)) / level.sum(1)
+        found[start : start + _ROWS] = (nearer @ one_hot + left[:, None] * (level @ one_hot)) / most
+    return found
+
+
+def precision_row(retrieved: npt.NDArray[np.float64], classes: Ints, documents: Ints) -> dict[str, float]:
+    """Return precision, its interval and what chance gives, of some queries.
+
+    Chance is what the same neighbours give for queries whose classes stand in a random order.
+
+    Args:
+        retrieved: share of each class among a query's neighbours, `[queries, classes]`.
+        classes: of the queries, `[queries]`; each is one of the columns.
+        documents: that they are of, `[queries]`.
+    """
+    own = retrieved[np.arange(len(classes)), classes]
+    share = np.bincount(classes, minlength=retrieved.shape[1]) / len(classes)
+    mean, low, high = share_by_document(own, documents)
+    return {"precision": mean, "low": low, "high": high, "chance": float(share @ retrieved.mean(0))}
+
+
+class Labelled(NamedTuple):
+    """The classes of sentences by one label.
+
+    Attributes:
+        name: of the label.
+        classes: the names of the classes, by number.
+        number: of each sentence, `[sentences]`; -1 where it has none, or one of a class that is too rare.
+    """
+
+    name: str
+    classes: list[str]
+    number: Ints
+
+
+def labelled(name: str, values: list[str | None]) -> Labelled:
+    """Return the classes of a label that at least `LEAST_OF_CLASS` sentences have, in order of name."""
+    counts: dict[str, int] = {}
+    for value in values:
+        if value is not None:
+            counts[value] = counts.get(value, 0) + 1
+    classes = sorted(c for c, n in counts.items() if n >= LEAST_OF_CLASS)
+    places = {c: i for i, c in enumerate(classes)}
+    return Labelled(name, classes, np.array([places.get(v, -1) if v is not None else -1 for v in values], np.int64))
+
+
+def measure_codes(
+    codes: Codes, tested: npt.NDArray[np.bool_], documents: Ints, labels: list[Labelled], neighbours: int
+) -> list[dict[str, Any]]:
+    """Return precision by label: the neighbours of held-out sentences among those of other documents.
+
+    Args:
+        codes: of the sentences that are not held out, and of those that are.
+        tested: which sentences are held out, `[sentences]`.
+        documents: of each sentence, `[sentences]`.
+        labels: of each sentence.
+        neighbours: of each query.
+    """
+    rows: list[dict[str, Any]] = []
+    for label in labels:
+        given, asked = label.number[~tested], label.number[tested]
+        # A class that is on one side alone can be found nowhere.
+        both = np.intersect1d(given, asked)
+        here, there = (np.flatnonzero(np.isin(side, both) & (side >= 0)) for side in (given, asked))
+        there = there[:MOST_QUERIES]
+        if len(np.unique(given[here])) < 2 or not len(there):
+            continue
+        found = retrieved_classes(codes.given[here], codes.asked[there], given[here], neighbours)
+        row = precision_row(found, asked[there], documents[tested][there])
+        known = {"label": label.name, "classes": len(np.unique(given[here])), "n": len(there), "neighbours": neighbours}
+        rows.append({**known, **row})
+    return rows
+
+
+def shuffled(labels: list[Labelled], tested: npt.NDArray[np.bool_], seed: int, purpose: int) -> list[Labelled]:
+    """Return the labels with those of the held-out sentences that have one in a random order: the control."""
+    rng = np.random.default_rng([seed, purpose])
+    found = []
+    for label in labels:
+        number = label.number.copy()
+        own = np.flatnonzero(tested & (number >= 0))
+        number[own] = rng.permutation(number[own])
+        found.append(label._replace(number=number))
+    return found

@@ -1,0 +1,112 @@
+"""Whether the next sentence of a document is known from others: which are compared, and the areas by layer."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ops.hashing import mix
+from ops.sampling import NEXT_SENTENCES, OTHER_SENTENCES, priorities
+from ops.statistics.by_document import area_by_document
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float32]
+SAME, OTHER = "same_document", "other_document"
+TOKENS, HEAD, SHUFFLED = "tokens", "head", "shuffled"
+LEAST_PAIRS = 20
+_TRIES = 32
+
+
+class Pairs(NamedTuple):
+    """Sentences that have a next one, as rows of a shard, all `[pairs]`.
+
+    Attributes:
+        first: the sentence.
+        following: the one right after it in its document.
+        same: another one of its document, neither of these two.
+        order: the seeded order in which pairs are taken, uint64.
+    """
+
+    first: Ints
+    following: Ints
+    same: Ints
+    order: npt.NDArray[np.uint64]
+
+
+def find_pairs(sent_ids: Ints, documents: Ints, places: Ints, seed: int) -> Pairs:
+    """Return the sentences of a shard whose next one is there too, and a third of their document; in seeded order.
+
+    Args:
+        sent_ids: of the shard's sentences, `[rows]`.
+        documents: which document each is of, `[rows]`.
+        places: its place in the document, `[rows]`; two are consecutive where these are.
+        seed: the run's.
+    """
+    order = np.lexsort((places, documents))
+    document, place = documents[order], places[order]
+    starts = np.flatnonzero(np.concatenate([[True], document[1:] != document[:-1]])) if len(order) else order
+    sizes = np.diff(np.append(starts, len(order)))
+    start, size = np.repeat(starts, sizes), np.repeat(sizes, sizes)
+    consecutive = np.flatnonzero((document[1:] == document[:-1]) & (place[1:] == place[:-1] + 1))
+    at = consecutive[size[consecutive] >= 3]
+    priority = priorities(sent_ids[order[at]].astype(np.uint64), seed, NEXT_SENTENCES)
+    # One of the document's other sentences: those before the pair, then those after it.
+    drawn = (mix(priority) % (size[at] - 2).astype(np.uint64)).astype(np.int64)
+    third = start[at] + drawn + np.where(drawn >= at - start[at], 2, 0)
+    taken = np.argsort(priority, kind="stable")
+    return Pairs(order[at][taken], order[at + 1][taken], order[third][taken], priority[taken])
+
+
+def other_documents(documents: list[str], seed: int) -> Ints:
+    """Return for each pair another pair of a different document, `[pairs]`, seeded; -1 where none was found.
+
+    Its next sentence stands for a random one of another document, so that both classes hold the same kind of sentence.
+    """
+    n = len(documents)
+    if not n:
+        return np.zeros(0, np.int64)
+    _, number = np.unique(np.array(documents, object), return_inverse=True)
+    drawn = np.random.default_rng([seed, OTHER_SENTENCES]).integers(0, n, (n, _TRIES))
+    differs = number[drawn] != number[:, None]
+    return np.where(differs.any(1), drawn[np.arange(n), differs.argmax(1)], -1)
+
+
+def next_rows(scores: dict[str, Floats], documents: list[str], seed: int) -> list[dict[str, Any]]:
+    """Return the rows of `meaning/sentences`.
+
+    Args:
+        scores: by space, in the order wanted: each pair's score with the next sentence, with one of its document and
+            with one of another, `[pairs, 3]`; NaN where there is none.
+        documents: of which document each pair is.
+        seed: of the shuffled control, which is the last layer's scores with the two sentences changed places at random.
+    """
+    _, number = np.unique(np.array(documents, object), return_inverse=True)
+    layers = [name for name in scores if name.startswith("layer:")]
+    given = dict(scores)
+    if layers:
+        given[SHUFFLED] = scores[layers[-1]]
+    rows: list[dict[str, Any]] = []
+    for space, own in given.items():
+        for column, against in ((1, SAME), (2, OTHER)):
+            there = np.isfinite(own[:, 0]) & np.isfinite(own[:, column])
+            if there.sum() < LEAST_PAIRS or len(np.unique(number[there])) < 2:
+                continue
+            following, other = own[there, 0], own[there, column]
+            if space == SHUFFLED:
+                swap = np.random.default_rng([seed, NEXT_SENTENCES, column]).random(len(other)) < 0.5
+                following, other = np.where(swap, other, following), np.where(swap, following, other)
+            found = area_by_document(following, other, number[there])
+            rows.append(
+                {
+                    "space": space, "against": against, "n": int(there.sum()),
+                    "documents": len(np.unique(number[there])), "auc": found.auc, "low": found.low, "high": found.high,
+                }
+            )  # fmt: skip
+    return sorted(rows, key=lambda row: (row["space"], row["against"]))
+
+
+def best_layer(rows: list[dict[str, Any]], against: str) -> int | None:
+    """Return the layer of the highest area against one kind of sentence; None where there are no rows."""
+    own = [(row["auc"], -int(row["space"][6:])) for row in rows
+           if row["against"] == against and row["space"].startswith("layer:")]  # fmt: skip
+    return -max(own)[1] if own else None

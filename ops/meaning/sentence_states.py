@@ -1,0 +1,140 @@
+"""The state of whole sentences in every layer, and what a model's heads say of pairs and of masked places."""
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from ops.model.activations import ScoreOptions, Scorer
+from ops.model.batches import length_batches, pad
+from ops.model.check_states import needs_equal_lengths
+from ops.model.load import ModelFacts
+from ops.model.tokenizer import Tokenizer, Tokens
+
+Floats = npt.NDArray[np.float32]
+Ints = npt.NDArray[np.int64]
+_LOGITS_BUDGET = 512  # tokens of a batch whose logits over the vocabulary are held at once
+
+
+class SentenceReader:
+    """A model that reads sentences, each state the mean over its tokens, special ones included.
+
+    Sets how torch computes in this process (`ops.model.numerics`).
+
+    Args:
+        facts, tokenizer: the model.
+        device, dtype, threads, token_budget: where and how it computes, and the tokens of a batch.
+
+    Raises:
+        InputError: the model cannot be loaded, or what is read of it is not what it computes.
+    """
+
+    def __init__(
+        self, facts: ModelFacts, tokenizer: Tokenizer, device: str, dtype: str, threads: int | None, token_budget: int
+    ) -> None:
+        self.tokenizer, self.token_budget = tokenizer, token_budget
+        self.layers, self.width = facts.layers, facts.width
+        self.scorer = Scorer(facts, ScoreOptions(device=device, dtype=dtype, threads=threads or 1), tokenizer.pad_id)
+        self._alike = needs_equal_lengths(self.scorer, tokenizer)
+
+    def read(self, tokens: list[Tokens], layers: list[int] | None = None) -> Floats:
+        """Return the states of sentences, `[sentences, layers, width]` float32.
+
+        Args:
+            tokens: of each sentence.
+            layers: those wanted, from 1; none given: all.
+        """
+        wanted = layers or list(range(1, self.layers + 1))
+        states = np.zeros((len(tokens), len(wanted), self.width), np.float32)
+        for rows in length_batches(_lengths(tokens), self.token_budget, self._alike):
+            found = self.scorer.score([tokens[row] for row in rows])
+            for place, layer in enumerate(wanted):
+                states[rows, place] = found[layer - 1].cpu().numpy()
+        return states
+
+
+class Masked(NamedTuple):
+    """A sentence with some tokens masked: the tokens as the model gets them, the places, and what stood there."""
+
+    tokens: Tokens
+    places: list[int]
+    truth: list[int]
+
+
+@torch.inference_mode()
+def next_scores(
+    model: torch.nn.Module, tokenizer: Tokenizer, first: list[str], second: list[str], budget: int
+) -> Floats:
+    """Return how surely the model's own head takes each second sentence for the next one, `[pairs]` float32.
+
+    The difference of its two logits: above 0 it says IsNext (Devlin et al. 2019).
+    """
+    device = next(model.parameters()).device
+    pairs = tokenizer.encode_pairs(first, second)
+    scores = np.zeros(len(pairs), np.float32)
+    for rows in length_batches(_lengths([tokens for tokens, _ in pairs]), budget):
+        ids, real, _ = pad([pairs[row][0] for row in rows], tokenizer.pad_id, device)
+        types = torch.zeros_like(ids)
+        for at, row in enumerate(rows):
+            types[at, : len(pairs[row][1])] = torch.tensor(pairs[row][1], device=device)
+        logits = model(input_ids=ids, attention_mask=real.long(), token_type_ids=types).logits.float()
+        scores[rows] = (logits[:, 0] - logits[:, 1]).cpu().numpy()
+    return scores
+
+
+@torch.inference_mode()
+def masked_ranks(model: torch.nn.Module, masked: list[Masked], pad_id: int, budget: int) -> tuple[Ints, Floats]:
+    """Return the rank of the true token at each masked place, 1 for the likeliest, and its probability.
+
+    Args:
+        model: with its head that predicts masked tokens.
+        masked: the sentences.
+        pad_id: the padding token.
+        budget: tokens of a batch, padding included.
+
+    Returns:
+        `[places]` int64 and `[places]` float32, sentence by sentence. Of equally likely tokens none counts as likelier.
+    """
+    device = next(model.parameters()).device
+    owner = np.repeat(np.arange(len(masked)), [len(m.places) for m in masked])
+    ranks, probability = np.zeros(len(owner), np.int64), np.zeros(len(owner), np.float32)
+    starts = np.searchsorted(owner, np.arange(len(masked)))
+    for rows in length_batches(_lengths([m.tokens for m in masked]), min(budget, _LOGITS_BUDGET)):
+        ids, real, _ = pad([masked[row].tokens for row in rows], pad_id, device)
+        logits = model(input_ids=ids, attention_mask=real.long()).logits
+        for at, row in enumerate(rows):
+            own = masked[row]
+            here = logits[at, own.places].float()
+            true = here.gather(1, torch.tensor(own.truth, device=device)[:, None])
+            span = slice(starts[row], starts[row] + len(own.places))
+            ranks[span] = ((here > true).sum(1) + 1).cpu().numpy()
+            probability[span] = (true[:, 0] - here.logsumexp(1)).exp().cpu().numpy()
+    return ranks, probability
+
+
+def cosines(states: Floats, others: Floats) -> Floats:
+    """Return the cosine of each two states, over the last axis, in float64 rounded to float32."""
+    a, b = states.astype(np.float64), others.astype(np.float64)
+    lengths = np.linalg.norm(a, axis=-1) * np.linalg.norm(b, axis=-1)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.asarray((a * b).sum(-1) / lengths, np.float32)
+
+
+def overlap(first: list[int], second: list[int]) -> float:
+    """Return how many distinct tokens two sentences share, over the root of the product of how many each has.
+
+    >>> overlap([1, 2, 2], [2, 3])
+    0.5
+    """
+    a, b = set(first), set(second)
+    return len(a & b) / max((len(a) * len(b)) ** 0.5, 1)
+
+
+def own_ids(tokens: Tokens) -> list[int]:
+    """Return the ids of a sentence without the tokens that the tokenizer added."""
+    return [number for number, added in zip(tokens.ids, tokens.added, strict=True) if not added]
+
+
+def _lengths(tokens: list[Tokens]) -> Ints:
+    return np.array([len(t.ids) for t in tokens], np.int64)

@@ -1,0 +1,53 @@
+"""A model's own heads beside its layers: which sentence comes next, and which token stands at a mask."""
+
+from typing import Any
+
+import torch
+
+from ops.errors import InputError
+from ops.model.load import ModelFacts, load_model, loading_options, quiet_transformers
+
+NEXT_SENTENCE, MASKED_WORD = "next_sentence", "masked_word"
+
+
+def load_head(facts: ModelFacts, head: str, device: str, dtype: str) -> torch.nn.Module | None:
+    """Load a model with one of its heads for inference; None where its weights have no such head, whole.
+
+    Args:
+        facts: the model.
+        head: `next_sentence` (of BERT and its kin) or `masked_word` (of encoders).
+        device, dtype: where and how it computes.
+
+    Raises:
+        InputError: the weights cannot be read.
+    """
+    from transformers import AutoModelForMaskedLM, AutoModelForNextSentencePrediction
+    from transformers.models.auto import modeling_auto
+
+    loader: Any
+    if head == NEXT_SENTENCE:
+        loader, kinds = (
+            AutoModelForNextSentencePrediction,
+            modeling_auto.MODEL_FOR_NEXT_SENTENCE_PREDICTION_MAPPING_NAMES,
+        )
+    else:
+        loader, kinds = AutoModelForMaskedLM, modeling_auto.MODEL_FOR_MASKED_LM_MAPPING_NAMES
+    if facts.decoder or facts.model_type not in kinds:
+        return None
+    with quiet_transformers():
+        try:
+            model, info = loader.from_pretrained(
+                facts.path, dtype=getattr(torch, dtype), output_loading_info=True, **loading_options(facts.revision)
+            )
+        except Exception as error:
+            load_model(facts, device, dtype)  # tells what is wrong with the weights
+            raise InputError(f"--model {facts.name}: cannot be loaded with its head ({head})") from error
+    # What is missing was made up at random: the head's own weights, or the pooler before it.
+    if info["missing_keys"] or info["mismatched_keys"]:
+        return None
+    return model.eval().to(device)  # type: ignore[no-any-return]
+
+
+def heads_of(facts: ModelFacts) -> tuple[str, ...]:
+    """Return which of the heads the model's weights have, by loading them."""
+    return tuple(head for head in (NEXT_SENTENCE, MASKED_WORD) if load_head(facts, head, "cpu", "float32") is not None)

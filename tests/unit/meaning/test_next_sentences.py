@@ -1,0 +1,79 @@
+import numpy as np
+import pytest
+
+from ops.meaning.next_sentences import OTHER, SAME, best_layer, find_pairs, next_rows, other_documents
+
+RNG = np.random.default_rng(0)
+
+
+def test_the_next_sentence_is_the_next_place_of_the_same_document() -> None:
+    documents = RNG.integers(0, 12, 300)
+    places = np.concatenate([np.arange(300)[:150], np.arange(300)[:150]])
+    rows = RNG.permutation(300)
+    documents, places = documents[rows], places[rows]
+    found = find_pairs(np.arange(1_000, 1_300), documents, places, 0)
+    expected = {
+        (i, j)
+        for i in range(300)
+        for j in range(300)
+        if documents[i] == documents[j] and places[j] == places[i] + 1 and (documents == documents[i]).sum() > 2
+    }
+    # Of places that stand there twice one is taken.
+    assert {int(i) for i in found.first} <= {i for i, _ in expected}
+    assert set(zip(found.first.tolist(), found.following.tolist(), strict=True)) <= expected
+    assert (documents[found.same] == documents[found.first]).all()
+    assert (found.same != found.first).all()
+    assert (found.same != found.following).all()
+    assert (np.diff(found.order.astype(object)) >= 0).all()
+
+
+def test_all_pairs_of_a_plain_document_are_found_and_each_third_is_as_likely() -> None:
+    found = find_pairs(np.arange(4_000), np.arange(4_000) // 8, np.arange(4_000) % 8, 1)
+    assert len(found.first) == 500 * 7
+    assert (found.following == found.first + 1).all()
+    last = found.same[found.first % 8 == 6] % 8
+    counts = np.bincount(last, minlength=8)
+    assert counts[6] == counts[7] == 0
+    assert counts[:6].min() > 50
+    assert set((found.same[found.first % 8 == 0] % 8).tolist()) == {2, 3, 4, 5, 6, 7}
+
+
+def test_documents_of_two_sentences_have_no_third_and_gaps_are_none() -> None:
+    assert len(find_pairs(np.arange(4), np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1]), 0).first) == 0
+    assert len(find_pairs(np.arange(3), np.zeros(3, np.int64), np.array([0, 2, 4]), 0).first) == 0
+    assert len(find_pairs(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.int64), 0).first) == 0
+
+
+def test_the_other_pair_is_of_another_document() -> None:
+    documents = [f"d{i // 3}" for i in range(60)]
+    others = other_documents(documents, 0)
+    assert all(documents[i] != documents[j] for i, j in enumerate(others))
+    assert other_documents(["a"] * 5, 0).tolist() == [-1] * 5
+    assert (others != other_documents(documents, 1)).any()
+
+
+def test_areas_tell_what_was_planted_and_shuffled_is_at_chance() -> None:
+    n = 3_000
+    documents = [f"d{i // 4}" for i in range(n)]
+    scores = {"tokens": RNG.random((n, 3)).astype(np.float32)}
+    scores["layer:1"] = RNG.normal(size=(n, 3)).astype(np.float32)
+    scores["layer:2"] = scores["layer:1"] + np.array([1.5, 0, 0], np.float32)
+    scores["layer:1"][:50, 2] = np.nan
+    rows = {(r["space"], r["against"]): r for r in next_rows(scores, documents, 0)}
+    assert rows["layer:2", SAME]["auc"] == pytest.approx(0.856, abs=0.02)  # Phi(1.5 / sqrt 2)
+    for space in ("layer:1", "tokens", "shuffled"):
+        for against in (SAME, OTHER):
+            own = rows[space, against]
+            assert own["low"] - 0.01 < 0.5 < own["high"] + 0.01
+            assert own["high"] - own["low"] < 0.05
+    assert rows["shuffled", SAME]["low"] < 0.5 < rows["shuffled", SAME]["high"]
+    assert rows["layer:1", OTHER]["n"] == n - 50
+    assert rows["layer:1", SAME]["documents"] == n // 4
+    assert best_layer(list(rows.values()), SAME) == 2
+    assert best_layer([], SAME) is None
+
+
+def test_one_document_or_few_pairs_have_no_rows() -> None:
+    scores = {"layer:1": RNG.normal(size=(30, 3)).astype(np.float32)}
+    assert next_rows(scores, ["a"] * 30, 0) == []
+    assert next_rows({"layer:1": scores["layer:1"][:5]}, list("abcde"), 0) == []
