@@ -1,33 +1,41 @@
 """How fast words and their contexts are counted, and in what memory, in one line of JSON.
 
     python -m bench meaning
-    python -m bench meaning --synthetic 1000000
+    python -m bench meaning --synthetic 10000000 --minutes 10
 
 Real sentences (the Parquet files of the folder corpora/ below ATLAS_TEST_DATA where that is set, else docstrings) go
 through both passes of `ops.meaning`; times are the process's own. A plain count in Python checks the numbers. With
---synthetic so many sentences of 15 words follow, shard by shard, whose words are drawn by Zipf's law from a million,
-the shards' files on disk as in the job; what is told is the highest memory before and after. Exit status 1 where a
-count differs or the target is missed.
+--synthetic so many sentences of 15 words follow, or as many as --minutes carry, whose words are drawn by Zipf's law
+from a million: shard by shard as in the job, each kind of worker in a process of its own, of which the highest memory
+is told and how much it grew over the second half of the shards. Exit status 1 where a count differs or the target is
+missed.
 """
 
 import argparse
 import json
+import multiprocessing
 import resource
 import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.parquet as pq  # type: ignore[import-untyped]
 
 from bench.texts import draw
+from jobs.steps.meaning.counts import WORDS_PER_RANGE
 from ops.meaning.contexts import ContextCounter, Counts, add_up
 from ops.meaning.vocabulary import Vocabulary, add_counts, choose, count_words
 from ops.meaning.words import split_words
+from ops.shards import spans
+from ops.storage.range_file import read_between, write_numbers
+from ops.storage.store import Store
 
 TARGET = 150_000  # words a second and core, both passes together
 WINDOW, MIN_COUNT, CONTEXTS = 5, 5, 2_000
@@ -40,6 +48,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sentences", type=int, default=40_000)
     parser.add_argument("--synthetic", type=int, default=0, help="sentences of the made-up corpus; 0: none")
+    parser.add_argument("--minutes", type=float, default=10, help="time for the made-up corpus; what fits is told")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--json", action="store_true", help="accepted for all benchmarks; the output is JSON anyway")
     options = parser.parse_args()
@@ -68,7 +77,7 @@ def main() -> int:
         "target_met": rate >= TARGET,
     }
     if options.synthetic:
-        result |= count_synthetic(options.synthetic, options.seed)
+        result |= count_synthetic(options.synthetic, options.minutes, options.seed)
     print(json.dumps({"bench": "meaning", **result}))
     return 0 if result["counts_agree"] and result["target_met"] else 1
 
@@ -85,33 +94,83 @@ def recount(texts: list[str], vocabulary: Vocabulary) -> int:
     return sum(found.values())
 
 
-def count_synthetic(sentences: int, seed: int) -> dict[str, object]:
-    """Count made-up sentences shard by shard, and return how much memory that took at most."""
-    before = peak_mb()
-    started = time.process_time()
-    shards = -(-sentences // SHARD)
+def count_synthetic(sentences: int, minutes: float, seed: int) -> dict[str, object]:
+    """Count made-up sentences shard by shard as the job does, each kind of worker in a process of its own.
+
+    Returns:
+        How many sentences fitted into the time, the highest memory of each process in MB, and for those that take one
+        shard after another how much it grew over the second half of their shards, in MB a million sentences.
+    """
+    started = time.perf_counter()
+    most = -(-sentences // SHARD)
     with tempfile.TemporaryDirectory() as folder:
-        for shard in range(shards):
-            pq.write_table(count_words(zipf(shard, seed), "keep"), Path(folder) / f"words-{shard}.parquet")
-        one_shard = peak_mb()
-        counts = add_counts(pq.read_table(Path(folder) / f"words-{shard}.parquet") for shard in range(shards))
-        vocabulary = choose(counts, MIN_COUNT, CONTEXTS)
-        merged = peak_mb()
-        counter = ContextCounter(vocabulary, WINDOW, "keep")
-        for shard in range(shards):
-            pq.write_table(
-                pa.table(counter.count(zipf(shard, seed))._asdict()), Path(folder) / f"pairs-{shard}.parquet"
-            )
-        contexts = peak_mb()
-        total = add_up(read_pairs(Path(folder), shards))
+        # The first pass takes about a third of the time that both take.
+        words = apart(word_worker, folder, most, seed, minutes * 60 / 3)
+        shards = len(words)
+        vocabulary = apart(vocabulary_maker, folder, shards)
+        pairs = apart(pair_worker, folder, shards, seed)
+        merged = apart(merge_worker, folder, shards)
+    done = shards * SHARD
     return {
-        "synthetic_sentences": sentences,
-        "synthetic_distinct_words": counts.num_rows,
-        "synthetic_words_kept": len(vocabulary.rows),
-        "synthetic_pairs": len(total.key),
-        "synthetic_cpu_s": round(time.process_time() - started, 1),
-        "peak_mb": {"before": before, "words": one_shard, "vocabulary": merged, "contexts": contexts, "sum": peak_mb()},
+        "synthetic_sentences": done,
+        "synthetic_distinct_words": vocabulary["distinct"],
+        "synthetic_words_kept": vocabulary["kept"],
+        "synthetic_pairs": merged["pairs"],
+        "synthetic_s": round(time.perf_counter() - started, 1),
+        "peak_mb": {"words": words[-1], "vocabulary": vocabulary["mb"], "contexts": pairs[-1], "add_up": merged["mb"]},
+        "mb_a_million_sentences": {"words": slope(words), "contexts": slope(pairs)},
     }
+
+
+def apart(work: Callable[..., Any], *given: Any) -> Any:
+    """Return what a function returns in a new process."""
+    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
+        return pool.submit(work, *given).result()
+
+
+def word_worker(folder: str, most: int, seed: int, seconds: float) -> list[int]:
+    """Count the words of shard after shard until the time is up; return the highest memory after each, in MB."""
+    started, peaks = time.perf_counter(), []
+    for shard in range(most):
+        pq.write_table(count_words(zipf(shard, seed), "keep"), Path(folder) / f"words-{shard}.parquet")
+        peaks.append(peak_mb())
+        if time.perf_counter() - started > seconds:
+            break
+    return peaks
+
+
+def vocabulary_maker(folder: str, shards: int) -> dict[str, int]:
+    """Add up all shards' words and commit those that are kept."""
+    counts = add_counts(pq.read_table(Path(folder) / f"words-{shard}.parquet") for shard in range(shards))
+    vocabulary = choose(counts, MIN_COUNT, CONTEXTS)
+    pq.write_table(vocabulary.to_table(), Path(folder) / "vocabulary.parquet")
+    return {"distinct": counts.num_rows, "kept": len(vocabulary.rows), "mb": peak_mb()}
+
+
+def pair_worker(folder: str, shards: int, seed: int) -> list[int]:
+    """Count the contexts in shard after shard; return the highest memory after each, in MB."""
+    vocabulary = Vocabulary.from_table(pq.read_table(Path(folder) / "vocabulary.parquet"))
+    counter, peaks = ContextCounter(vocabulary, WINDOW, "keep"), []
+    for shard in range(shards):
+        write_numbers(pa.table(counter.count(zipf(shard, seed))._asdict()), f"{folder}/pairs-{shard}.parquet")
+        peaks.append(peak_mb())
+    return peaks
+
+
+def merge_worker(folder: str, shards: int) -> dict[str, int]:
+    """Add up the counts of all shards, a range of words after another."""
+    vocabulary = Vocabulary.from_table(pq.read_table(Path(folder) / "vocabulary.parquet"))
+    store, columns, pairs = Store(folder), len(vocabulary.columns), 0
+    for span in spans(len(vocabulary.rows), WORDS_PER_RANGE):
+        first, stop = (row * columns for row in span)
+        pairs += len(add_up(read_pairs(store, shards, first, stop - 1)).key)
+    return {"pairs": pairs, "mb": peak_mb()}
+
+
+def slope(peaks: list[int]) -> float | None:
+    """Return by how much the memory grew over the second half of the shards, in MB a million sentences."""
+    half = len(peaks) // 2
+    return round((peaks[-1] - peaks[half]) / ((len(peaks) - 1 - half) * SHARD / 1e6), 1) if half > 1 else None
 
 
 def zipf(shard: int, seed: int) -> list[str]:
@@ -122,11 +181,11 @@ def zipf(shard: int, seed: int) -> list[str]:
     return [" ".join(f"w{chr(97 + r % 26)}{r}x" for r in row) for row in ranks.tolist()]
 
 
-def read_pairs(folder: Path, shards: int) -> Iterator[Counts]:
-    """Return the counts of each shard in turn."""
+def read_pairs(store: Store, shards: int, first: int, last: int) -> Iterator[Counts]:
+    """Return the counts of each shard in turn, of the keys from `first` to `last`."""
     for shard in range(shards):
-        table = pq.read_table(folder / f"pairs-{shard}.parquet")
-        yield Counts(table["key"].to_numpy(), table["total"].to_numpy())
+        found = read_between(store, f"pairs-{shard}.parquet", "key", first, last)
+        yield Counts(found["key"].to_numpy(), found["total"].to_numpy())
 
 
 def peak_mb() -> int:

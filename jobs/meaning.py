@@ -172,9 +172,9 @@ def compress(config: MeaningConfig, record: "Run", facts: "ModelFacts", tokenize
     from jobs.stage.dry_run import DryRun
     from jobs.steps.meaning import codes
     from jobs.steps.meaning import hashing as steps
-    from jobs.steps.meaning.parts import begin_part, say
+    from jobs.steps.meaning.parts import begin_part, check_layer, say
 
-    layer = steps.check_layer(config.hash_layer, facts)
+    layer = check_layer(config.hash_layer, facts)
     drawn = steps.draw_labelled(record, config)
     if drawn is not None and not drawn.labels:
         say("left out: hashing (no topic, category or dataset of two classes; --label names another column)")

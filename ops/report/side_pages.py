@@ -102,9 +102,10 @@ SIDE_JOBS = {
         ),
     ),
     "meaning": SideJob(
-        "What stands near a word: meaning",
+        "What words and sentences mean: meaning",
         "Words by the words around them (PPMI, truncated SVD), by the model's token table and by its layers: answers "
-        "to analogies, and the choice among confused words.",
+        "to analogies, and the choice among confused words. Sentences by their next ones, masked words, translations, "
+        "and neighbours by short codes.",
         "python -m jobs.show --word WORD prints a word's neighbours in every space",
         (
             ShownTable(
@@ -117,6 +118,26 @@ SIDE_JOBS = {
                 "meaning/confusion",
                 "How often a classifier chooses the right one of confused words; majority and shuffled: by chance.",
                 ("set", "features", "n", "n_test", *_INTERVAL),
+            ),
+            ShownTable(
+                "meaning/sentences",
+                "How often the next sentence is nearer than another one; chance: 0.5; tokens: by those shared.",
+                ("space", "against", "n", "documents", "auc", "low", "high"),
+            ),
+            ShownTable(
+                "meaning/masked_words",
+                "How the model's own head ranks the token that stands at a masked place.",
+                ("group", "value", "n", "rank_median", "first", "first_low", "first_high", "within_10", "probability"),
+            ),
+            ShownTable(
+                "meaning/translations",
+                "Where a sentence's translation stands by cosine among all others.",
+                ("space", "language", "other", "n", "reciprocal_rank", "low", "high", "chance"),
+            ),
+            ShownTable(
+                "meaning/hashing",
+                "Share of the nearest sentences by short codes that are of the same class, beside chance.",
+                ("label", "method", "code", "size", "n", "precision", "low", "high", "chance", "error"),
             ),
         ),
     ),

@@ -259,6 +259,14 @@ def test_what_the_corpus_does_not_have_is_told_and_nothing_is_lost(
     assert Run(str(tmp_path / "run")).complete("meaning/counts")
 
 
+def test_documents_of_one_sentence_have_no_next_one(tmp_path: Path, meaning_run: tuple[Path, Path]) -> None:
+    source = tmp_path / "rows.csv"
+    source.write_text("text\nThe cat sat on the mat.\nA dog ran over the hill.\nIt rained all day.\n")
+    own = meaning_options(tmp_path / "run", source, Path("sample"), parts="sentences")
+    with pytest.raises(InputError, match="--parts sentences: no document of the corpus has three sentences"):
+        meaning.run(MeaningConfig.model_validate(own))
+
+
 @pytest.mark.faults
 def test_kill_9_and_go_on(tmp_path: Path, whole: Path, source: Path, meaning_run: tuple[Path, Path]) -> None:
     out, model = tmp_path / "killed", meaning_run[1]

@@ -93,6 +93,7 @@ CASES = {
         ["--corpus", "{f}/good.txt", "--analogies", "{f}/three.txt"],
         "three.txt: line 2 has 3 words",
     ),
+    "no such layer": ("meaning", ["--corpus", "{f}/good.txt", "--parts", "hashing", "--hash-layer", "9"], "6 layers"),
     "no file of context words": ("meaning", ["--corpus", "{f}/good.txt", "--context-words", "{f}/none"], "none"),
 }
 

@@ -21,7 +21,6 @@ from ops.errors import InputError
 from ops.meaning.confusion import held_out
 from ops.meaning.hashing import LEAST_OF_CLASS, Labelled, labelled
 from ops.meaning.sentence_states import SentenceReader
-from ops.model.load import ModelFacts
 from ops.model.tokenizer import Tokenizer
 from ops.schema import meta_keys
 from ops.shards import Shards
@@ -49,17 +48,6 @@ class Drawn:
     documents: np.ndarray
     tested: np.ndarray
     labels: list[Labelled]
-
-
-def check_layer(layer: int | None, facts: ModelFacts) -> int:
-    """Return the layer that is read, the last one if none is named.
-
-    Raises:
-        InputError: the model has no such layer.
-    """
-    if layer is not None and layer > facts.layers:
-        raise InputError(f"--hash-layer {layer}: {facts.name} has {facts.layers} layers; name one of them")
-    return layer or facts.layers
 
 
 def draw_labelled(record: Run, config: MeaningConfig) -> Drawn | None:

@@ -6,6 +6,7 @@ from typing import Any
 from jobs.stage.checks import check_ingest_options, check_pass, check_sources
 from jobs.stage.config import CorpusPassConfig
 from jobs.stage.corpus_pass import CorpusPass, begin_pass, describe
+from jobs.stage.meaning_config import MeaningConfig
 from jobs.stage.record import Run
 from jobs.steps.positions.labels import check_column, has_corpus
 from ops.errors import InputError, visible
@@ -32,7 +33,7 @@ def chosen_parts(text: str) -> tuple[str, ...]:
 
 
 def check_parts(
-    config: CorpusPassConfig, record: Run, parts: tuple[str, ...], named: bool
+    config: MeaningConfig, record: Run, parts: tuple[str, ...], named: bool
 ) -> tuple[tuple[str, ...], tuple[ModelFacts, Tokenizer] | None]:
     """Check options, sources and model before anything heavy starts; return the parts, and the model if one reads it.
 
@@ -52,6 +53,7 @@ def check_parts(
             record.require("ingest")
         return parts, None
     facts, tokenizer = check_pass(config, record)
+    check_layer(config.hash_layer, facts)
     if "offsets" in parts and "counts" not in parts and not record.complete("meaning/counts"):
         raise InputError("--parts: offsets compares the words that were counted; give --parts counts,offsets")
     if not tokenizer.has_spans and set(OF_PLACES) & set(parts):
@@ -62,6 +64,17 @@ def check_parts(
         say(f"{' and '.join(OF_PLACES)} are left out: {why}")
         parts = tuple(rest)
     return parts, (facts, tokenizer)
+
+
+def check_layer(layer: int | None, facts: ModelFacts) -> int:
+    """Return the layer that is read, the last one if none is named.
+
+    Raises:
+        InputError: the model has no such layer.
+    """
+    if layer is not None and layer > facts.layers:
+        raise InputError(f"--hash-layer {layer}: {facts.name} has {facts.layers} layers; name one of them")
+    return layer or facts.layers
 
 
 def language_column(record: Run, column: str | None, translation: str | None) -> str | None:
