@@ -122,8 +122,8 @@ def measure_set(name: str, examples: Examples, seed: int) -> list[dict[str, Any]
     """Return the rows of `meaning/confusion` of a set; none where it has too few examples, or words of one kind alone.
 
     All classifiers are tested on the same occurrences: those of held-out documents that have states. `majority`
-    answers with the most frequent word; `words` and `layer:N` are logistic regressions; `shuffled` is `words` trained
-    on labels in a random order, the control.
+    answers with the most frequent word; `words` and `layer:N` are logistic regressions; `shuffled` is `words` with
+    the labels in a random order, those trained on and those tested on: the control.
     """
     tests = np.flatnonzero(examples.tested & examples.has_state)[:MOST_TESTED]
     train = np.flatnonzero(~examples.tested)
@@ -132,7 +132,7 @@ def measure_set(name: str, examples: Examples, seed: int) -> list[dict[str, Any]
     truth = examples.label[tests]
     rows: list[dict[str, Any]] = []
 
-    def add(features: str, n: int, answers: Ints) -> None:
+    def add(features: str, n: int, answers: Ints, truth: Ints = truth) -> None:
         correct = int((answers == truth).sum())
         low, high = wilson(correct / len(truth), len(truth))
         own = {"set": name, "features": features, "n": n, "n_test": len(truth), "correct": correct}
@@ -144,8 +144,9 @@ def measure_set(name: str, examples: Examples, seed: int) -> list[dict[str, Any]
         own = train[:n]
         add("majority", n, np.full(len(truth), np.bincount(examples.label[own]).argmax()))
         add("words", n, answer(matrix[own], examples.label[own], matrix[tests]))
-    shuffled = np.random.default_rng([seed, 0x5F]).permutation(examples.label[train])
-    add("shuffled", sizes[-1], answer(matrix[train], shuffled, matrix[tests]))
+    rng = np.random.default_rng([seed, 0x5F])
+    shuffled = rng.permutation(examples.label[train])
+    add("shuffled", sizes[-1], answer(matrix[train], shuffled, matrix[tests]), rng.permutation(truth))
     stated = train[examples.has_state[train]]
     place = np.cumsum(examples.has_state) - 1
     if len(stated) < LEAST_TRAINED:

@@ -64,7 +64,7 @@ MEANING_TABLES: dict[str, TableSpec] = {
                 "features",
                 STRING,
                 "`words` around the blank, `layer:N` (the model's state there), `majority` (the most frequent word), "
-                "`shuffled` (`words` trained on shuffled labels)",
+                "`shuffled` (`words`, all labels in a random order)",
             ),
             Column("n", INT64, "examples that it was trained on"),
             Column("n_test", INT64, "examples of held-out documents that it was tested on"),
