@@ -197,14 +197,19 @@ def answer(given: Any, labels: Ints, asked: Any) -> Ints:
         return np.asarray(model.fit(given, labels).predict(asked))
 
 
-def from_which_layer(rows: list[dict[str, Any]], layers: int) -> int | None:
-    """Return the first layer from which on every layer's state beats the words, both by all they have; None: no layer.
+def from_which_layer(rows: list[dict[str, Any]], layers: int, alike: bool = False) -> int | None:
+    """Return the first layer from which on every layer's state beats the words; None: no layer.
 
     Args:
         rows: of one set, as `measure_set` returns them.
         layers: of the model.
+        alike: compare at the largest number of examples that words and states were both trained on; else each by all
+            it has, of which the words have more.
     """
-    best = {row["features"]: row["accuracy"] for row in rows}  # sizes ascend, so the last one stays
+    sizes = [{row["n"] for row in rows if row["features"] == name} for name in ("words", "layer:1")]
+    shared = max(sizes[0] & sizes[1], default=0)
+    # Sizes ascend, so the last one stays.
+    best = {row["features"]: row["accuracy"] for row in rows if not alike or row["n"] == shared}
     beats = [best.get(f"layer:{i + 1}", 0.0) > best.get("words", 1.0) for i in range(layers)]
     lost = [i for i, won in enumerate(beats) if not won]
     first = (lost[-1] + 1 if lost else 0) + 1

@@ -93,10 +93,12 @@ def publish(job: CorpusPass, args: ConfusionArgs, asked: bool) -> list[str]:
         )
     ordered = table.sort_by([(column, "ascending") for column in ("set", "features", "n")])
     write_part(store, CONFUSION, 0, schema(CONFUSION), [ordered], args.fingerprint)
-    layers = {name: from_which_layer([r for r in rows if r["set"] == name], args.facts.layers) for name in names}
+    own = {name: [r for r in rows if r["set"] == name] for name in names}
+    layers, alike = ({n: from_which_layer(r, args.facts.layers, a) for n, r in own.items()} for a in (False, True))
     counts = {
         "sentences": args.sentences, "scored": args.sentences, "found": dict(zip(names, found, strict=True)),
         "left_out": left_out, "state_beats_words_from": layers,
+        "state_beats_words_from_at_equal_n": alike,
         "not_finite": sum(note["not_finite"] for note in notes),
         "figures": draw_confusion(store, rows, args.facts.title) if rows else [],
     }  # fmt: skip

@@ -57,11 +57,11 @@ def test_classifiers_learn_what_is_there_and_the_shuffled_one_nothing() -> None:
 def test_the_shuffled_control_is_at_chance() -> None:
     """Of two words as frequent as each other any answers that know nothing are right half the time."""
     held = []
-    for seed in range(10):
-        rows = by_features(measure_set("a b", examples(600, layers=1, told=0.95, share=0.5), seed))
+    for seed in range(5):
+        rows = by_features(measure_set("a b", examples(400, layers=1, told=0.95, share=0.5), seed))
         held.append(rows["shuffled"]["low"] < 0.5 < rows["shuffled"]["high"])
         assert rows["words"]["low"] > 0.7
-    assert sum(held) >= 8  # of 9 or 10 expected
+    assert sum(held) >= 4
 
 
 def test_accuracy_grows_with_the_examples_and_all_are_tested_on_the_same() -> None:
@@ -81,9 +81,16 @@ def test_too_few_examples_and_one_word_alone_give_no_rows() -> None:
 
 
 def test_no_layer_beats_words_where_the_last_does_not() -> None:
-    rows = [{"features": f, "accuracy": a} for f, a in (("words", 0.8), ("layer:1", 0.9), ("layer:2", 0.7))]
+    rows = [{"features": f, "accuracy": a, "n": 9} for f, a in (("words", 0.8), ("layer:1", 0.9), ("layer:2", 0.7))]
     assert from_which_layer(rows, 2) is None
     assert from_which_layer(rows[:2], 1) == 1
+
+
+def test_words_that_have_more_examples_may_win_by_these_alone() -> None:
+    known = (("words", 100, 0.7), ("words", 900, 0.9), ("layer:1", 100, 0.8), ("layer:1", 300, 0.85))
+    rows = [{"features": f, "accuracy": a, "n": n} for f, n, a in known]
+    assert from_which_layer(rows, 1) is None
+    assert from_which_layer(rows, 1, alike=True) == 1
 
 
 def test_words_are_found_whatever_their_case_and_with_curly_apostrophes() -> None:
