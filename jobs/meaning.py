@@ -176,7 +176,7 @@ def compress(config: MeaningConfig, record: "Run", facts: "ModelFacts", tokenize
 
     layer = check_layer(config.hash_layer, facts)
     drawn = steps.draw_labelled(record, config)
-    if drawn is not None and not drawn.labels:
+    if len(drawn.sent_ids) and not drawn.labels:
         say("left out: hashing (no topic, category or dataset of two classes; --label names another column)")
         return
     names = ("hashed_sentences", "hash_neighbours", "epochs", "label")
@@ -185,7 +185,7 @@ def compress(config: MeaningConfig, record: "Run", facts: "ModelFacts", tokenize
     if job is None:
         return
     args = steps.hash_args(job, config, layer)
-    if isinstance(record, DryRun) or drawn is None:
+    if isinstance(record, DryRun):
         from jobs.plans.meaning_hashing import plan_hashing
 
         plan_hashing(record, job, args, tokenizer, config.hashed_sentences)

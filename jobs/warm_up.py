@@ -40,6 +40,7 @@ def run_all(folder: Path) -> None:
 
     from jobs import compare, meaning, run
     from jobs.stage.compare_config import CompareConfig
+    from jobs.stage.meaning_config import MeaningConfig
     from ops.model.random_model import save_random
 
     save_random(folder / "model", BertConfig(**MODEL))
@@ -55,7 +56,7 @@ def run_all(folder: Path) -> None:
     run.run(run.RunConfig(out=str(folder / "run"), corpus=(str(folder / "texts.jsonl"),), **options))
     same: dict[str, Any] = {"out": str(folder / "run"), "workers": 1}
     compare.run(CompareConfig.model_validate({**same, "part": ("neighbours",)}))
-    meaning.run(meaning.MeaningConfig.model_validate({**same, "parts": "counts"}))
+    meaning.run(MeaningConfig.model_validate({**same, "parts": "counts"}))
 
 
 def write_texts(path: Path) -> None:

@@ -1,5 +1,6 @@
 """The state of whole sentences in every layer, and what a model's heads say of pairs and of masked places."""
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -128,7 +129,7 @@ def overlap(first: list[int], second: list[int]) -> float:
     0.5
     """
     a, b = set(first), set(second)
-    return len(a & b) / max((len(a) * len(b)) ** 0.5, 1)
+    return len(a & b) / max(math.sqrt(len(a) * len(b)), 1.0)
 
 
 def own_ids(tokens: Tokens) -> list[int]:

@@ -50,8 +50,8 @@ class Drawn:
     labels: list[Labelled]
 
 
-def draw_labelled(record: Run, config: MeaningConfig) -> Drawn | None:
-    """Return a seeded uniform sample of sentences with their classes; None under a dry run without a corpus.
+def draw_labelled(record: Run, config: MeaningConfig) -> Drawn:
+    """Return a seeded uniform sample of sentences with their classes; none under a dry run without a corpus.
 
     Raises:
         InputError: the label that is asked for is not there, or has fewer than two classes.
@@ -59,7 +59,8 @@ def draw_labelled(record: Run, config: MeaningConfig) -> Drawn | None:
     if config.label != "dataset":
         check_column(record, "--label", config.label)
     if not has_corpus(record):
-        return None
+        none = np.zeros(0, np.int64)
+        return Drawn(none, none, none.astype(bool), [])
     corpus = record.require("ingest")
     shards = Shards(corpus["counts"]["sentences"], corpus["config"]["shard_size"])
     drawn = sampling.draw(shards.sentences, config.hashed_sentences, config.seed, sampling.HASHED)
@@ -98,8 +99,13 @@ def draw_labelled(record: Run, config: MeaningConfig) -> Drawn | None:
 
 def hash_args(job: CorpusPass, config: MeaningConfig, layer: int) -> HashArgs:
     """Return what the workers are made from."""
-    own = {"layer": layer, "neighbours": config.hash_neighbours, "epochs": config.epochs, "shards": len(job.shards)}
-    return HashArgs(**vars(job.args), **own)
+    return HashArgs(
+        **vars(job.args),
+        layer=layer,
+        neighbours=config.hash_neighbours,
+        epochs=config.epochs,
+        shards=len(job.shards),
+    )
 
 
 def chosen_file() -> Output:
@@ -127,7 +133,8 @@ def read_drawn(args: HashArgs) -> Drawn:
         table = file.read()
     names = [name for name in table.column_names if name.startswith("label_")]
     labels = [labelled(name.removeprefix("label_"), table[name].to_pylist()) for name in names]
-    return Drawn(*(table[name].to_numpy() for name in ("sent_id", "document", "tested")), labels)
+    sent_ids, documents, tested = (table[name].to_numpy() for name in ("sent_id", "document", "tested"))
+    return Drawn(sent_ids, documents, tested, labels)
 
 
 def state_step(job: CorpusPass, args: HashArgs, drawn: np.ndarray) -> Step:
