@@ -68,10 +68,10 @@ def masked_rows(ranks: Ints, probability: Floats, tags: list[str], bands: Ints) 
             low, high = wilson(first / n, n)
             rows.append(
                 {
-                    "group": group, "value": value, "n": n, "rank_median": float(np.median(ranks[own])),
+                    "property": group, "value": value, "n": n, "rank_median": float(np.median(ranks[own])),
                     "reciprocal_rank": float((1 / ranks[own]).mean()), "first": first / n, "first_low": low,
                     "first_high": high, "within_10": float((ranks[own] <= 10).mean()),
                     "probability": float(probability[own].astype(np.float64).mean()),
                 }
             )  # fmt: skip
-    return sorted(rows, key=lambda row: (row["group"], row["value"]))
+    return sorted(rows, key=lambda row: (row["property"], row["value"]))

@@ -70,9 +70,9 @@ def draw_next(rows: Rows, model: str) -> Figure:
 @for_print
 def draw_masked(rows: Rows, model: str) -> Figure:
     """Draw how often the true token is the model's first guess and among its first ten, by tag and by frequency."""
-    whole = next(r for r in rows if r["group"] == ALL)
-    tags = sorted((r for r in rows if r["group"] == "tag"), key=lambda r: -r["n"])[:MOST_TAGS]
-    by_band = {r["value"]: r for r in rows if r["group"] == "frequency"}
+    whole = next(r for r in rows if r["property"] == ALL)
+    tags = sorted((r for r in rows if r["property"] == "tag"), key=lambda r: -r["n"])[:MOST_TAGS]
+    by_band = {r["value"]: r for r in rows if r["property"] == "frequency"}
     bands = [by_band[name] for _, name in BANDS if name in by_band]
     figure = Figure(figsize=(PAGE, 3.2), layout="constrained")
     panels = figure.subplots(1, 2, sharey=True, width_ratios=[len(tags) + 4, len(bands) + 4])

@@ -127,7 +127,7 @@ SIDE_JOBS = {
             ShownTable(
                 "meaning/masked_words",
                 "How the model's own head ranks the token that stands at a masked place.",
-                ("group", "value", "n", "rank_median", "first", "first_low", "first_high", "within_10", "probability"),
+                ("property", "value", "n", "rank_median", "first", "first_low", "first_high", "within_10"),
             ),
             ShownTable(
                 "meaning/translations",

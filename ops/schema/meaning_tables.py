@@ -2,7 +2,7 @@
 
 import pyarrow as pa
 
-from ops.schema.columns import BOOL, FLOAT32, INT32, INT64, STRING, Column, TableSpec
+from ops.schema.columns import BOOL, FLOAT32, FLOAT64, INT32, INT64, STRING, Column, TableSpec
 
 _WORD = Column("word", STRING, "word, in lower case with `--word-case lower`")
 _SPACE = Column("space", STRING, "`counts`, `embedding` (the model's token table), `layer:1`, ...")
@@ -76,7 +76,7 @@ MEANING_TABLES: dict[str, TableSpec] = {
         ("set", "features", "n"),
     ),
     "meaning/sentences": TableSpec(
-        "what two sentences are compared by, and what the next sentence is told from",
+        "a way in which sentences are compared, and what the next one is told from",
         (
             Column(
                 "space",
@@ -89,7 +89,7 @@ MEANING_TABLES: dict[str, TableSpec] = {
             Column("documents", INT64, "documents that they are of"),
             Column(
                 "auc",
-                FLOAT32,
+                FLOAT64,
                 "how often the next sentence is the nearer one, over all pairs (area under the ROC curve)",
             ),
             Column("low", FLOAT32, "lower end of its 95 % interval, by document"),
@@ -100,7 +100,7 @@ MEANING_TABLES: dict[str, TableSpec] = {
     "meaning/masked_words": TableSpec(
         "a group of masked places; only of models with a head for them",
         (
-            Column("group", STRING, "`all`, `tag`, `frequency`"),
+            Column("property", STRING, "`all`, `tag`, `frequency`"),
             Column("value", STRING, "`all`; tag of the word (Penn); occurrences of the token in a million tokens"),
             Column("n", INT64, "masked places"),
             Column("rank_median", FLOAT32, "median rank of the true token, 1 for the likeliest"),
@@ -111,7 +111,7 @@ MEANING_TABLES: dict[str, TableSpec] = {
             Column("within_10", FLOAT32, "share of places where it is among the ten likeliest"),
             Column("probability", FLOAT32, "mean probability of the true token"),
         ),
-        ("group", "value"),
+        ("property", "value"),
     ),
     "meaning/translations": TableSpec(
         "a space and two languages; only of a corpus with a column of languages",

@@ -131,9 +131,9 @@ def test_next_sentences_are_told_by_layers_and_by_the_model_s_own_head(whole: Pa
     assert all(abs(r["auc"] - 0.5) < 1.6 * (r["high"] - r["low"]) / 2 for r in control)
     assert counts["heads"] == ["next_sentence", "masked_word"]
     words = pq.read_table(whole / "meaning/masked_words").to_pylist()
-    by_group = {g: sum(r["n"] for r in words if r["group"] == g) for g in ("all", "tag", "frequency")}
+    by_group = {g: sum(r["n"] for r in words if r["property"] == g) for g in ("all", "tag", "frequency")}
     assert set(by_group.values()) == {counts["masked_places"]}
-    assert {r["value"] for r in words if r["group"] == "tag"} > {"NN", "IN", "DT"}
+    assert {r["value"] for r in words if r["property"] == "tag"} > {"NN", "IN", "DT"}
     assert any("translations" in line for line in counts["left_out"])
     assert not (whole / "meaning/translations").exists()
 

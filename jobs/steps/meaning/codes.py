@@ -123,7 +123,7 @@ def publish(job: CorpusPass, args: HashArgs, drawn: Drawn) -> None:
     by_id = dict(zip(drawn.sent_ids.tolist(), names, strict=True))
     shown = places.to_pylist()
     classes = [by_id[row["sent_id"]] for row in shown]
-    figures = draw_hashing(args.store, rows.to_pylist(), shown, classes, coloured.name, args.facts.name)
+    figures = draw_hashing(args.store, rows.to_pylist(), shown, classes, coloured.name, args.facts.title)
     kept = int(np.isfinite(read_states(args)).all(1).sum())
     job.stage.finish(
         {

@@ -81,7 +81,7 @@ def publish(
             "masked_places": 0 if masked is None else masked.num_rows, "translated": translations.num_rows,
             "scored": pairs.num_rows + sum(k != PAIR for k in chosen["kind"].to_pylist()), "heads": list(args.heads),
             "knows_next_best": {against: best_layer(rows, against) for against in (SAME, OTHER)},
-            "left_out": left_out, "figures": draw_sentences(args.store, rows, words, near, args.facts.name),
+            "left_out": left_out, "figures": draw_sentences(args.store, rows, words, near, args.facts.title),
         }
     )  # fmt: skip
     return left_out

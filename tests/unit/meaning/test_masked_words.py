@@ -33,12 +33,12 @@ def test_rows_add_up_by_tag_and_by_band() -> None:
     ranks, probability = rng.integers(1, 40, 300), rng.random(300).astype(np.float32)
     tags, bands = rng.choice(["NN", "DT", "VB"], 300).tolist(), rng.integers(0, 3, 300)
     rows = masked_rows(ranks, probability, tags, bands)
-    assert rows == sorted(rows, key=lambda r: (r["group"], r["value"]))
-    whole = next(r for r in rows if r["group"] == ALL)
+    assert rows == sorted(rows, key=lambda r: (r["property"], r["value"]))
+    whole = next(r for r in rows if r["property"] == ALL)
     assert whole["rank_median"] == np.median(ranks)
     assert whole["reciprocal_rank"] == pytest.approx((1 / ranks).mean())
     for group in ("tag", "frequency"):
-        own = [r for r in rows if r["group"] == group]
+        own = [r for r in rows if r["property"] == group]
         assert sum(r["n"] for r in own) == 300
         for column in ("first", "within_10", "probability"):
             assert sum(r["n"] * r[column] for r in own) / 300 == pytest.approx(whole[column], abs=1e-6)
