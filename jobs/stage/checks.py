@@ -3,7 +3,7 @@
 from typing import Any
 
 from jobs.engine.connect import has_gpus, on_cluster
-from jobs.stage.config import INGEST_ONLY, PRESETS, CorpusConfig, CorpusPassConfig
+from jobs.stage.config import INGEST_ONLY, PRESETS, CorpusConfig, CorpusModelConfig
 from jobs.stage.record import Run
 from ops.errors import InputError
 from ops.model.load import ModelFacts, read_facts
@@ -26,7 +26,7 @@ def check_sources(config: CorpusConfig) -> list[Source]:
     return sources
 
 
-def check_pass(config: CorpusPassConfig, record: Run) -> tuple[ModelFacts, Tokenizer]:
+def check_pass(config: CorpusModelConfig, record: Run) -> tuple[ModelFacts, Tokenizer]:
     """Check options, sources and model, and return what is known of the model, and its tokenizer.
 
     Raises:
@@ -43,7 +43,7 @@ def check_pass(config: CorpusPassConfig, record: Run) -> tuple[ModelFacts, Token
     return facts, Tokenizer(facts)
 
 
-def check_ingest_options(config: CorpusPassConfig) -> None:
+def check_ingest_options(config: CorpusModelConfig) -> None:
     """Refuse options of `ingest` where no source is named.
 
     Raises:
@@ -57,7 +57,7 @@ def check_ingest_options(config: CorpusPassConfig) -> None:
         )
 
 
-def require_corpus(config: CorpusPassConfig, tokenizer: Tokenizer, record: Run) -> dict[str, Any]:
+def require_corpus(config: CorpusModelConfig, tokenizer: Tokenizer, record: Run) -> dict[str, Any]:
     """Return the entry of the finished corpus.
 
     Raises:

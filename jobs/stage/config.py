@@ -123,16 +123,27 @@ class CorpusConfig(StageConfig):
     )
 
 
-class PlacementConfig(StageConfig):
-    """Options of a job that runs the model: where, and in what batches."""
+class DeviceConfig(StageConfig):
+    """Options of a job that runs a model: where."""
 
     heading: ClassVar[tuple[int, str]] = (20, "The model's pass over the corpus")
 
     device: Literal["auto", "cpu", "cuda"] = Field("auto", description="auto: the GPUs where there are any")
+    threads: int = Field(1, ge=1, description="threads of one worker on a CPU")
+
+
+class CorpusModelConfig(CorpusConfig, DeviceConfig):
+    """Options of a job that runs a model over the corpus, and those of `ingest` for when --corpus is given."""
+
+
+class PlacementConfig(DeviceConfig):
+    """Options of a job that runs the model: where, and in what batches."""
+
+    heading: ClassVar[tuple[int, str]] = DeviceConfig.heading
+
     gpus: int | None = Field(
         None, ge=1, description="most GPUs, one a worker; none given: all of this machine, or what a cluster brings up"
     )
-    threads: int = Field(1, ge=1, description="threads of one worker on a CPU")
     token_budget: int | None = Field(None, ge=1, description="tokens of a batch, padding included; CPU 2048, GPU 32768")
 
 
@@ -157,7 +168,7 @@ class ArithmeticConfig(StageConfig):
     dtype: Literal["float32", "bfloat16", "float16"] = Field("float32", description="arithmetic of the forward pass")
 
 
-class CorpusPassConfig(CorpusConfig, ModelPassConfig, ArithmeticConfig):
+class CorpusPassConfig(CorpusModelConfig, ModelPassConfig, ArithmeticConfig):
     """Options of a job that runs the model over the corpus, and those of `ingest` for when --corpus is given."""
 
     heading: ClassVar[tuple[int, str]] = PlacementConfig.heading
