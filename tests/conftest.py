@@ -34,6 +34,7 @@ settings.load_profile("any machine")
 APART = (
     "test_config",
     "test_deploy",
+    "test_finetune",
     "test_full_disk",
     "test_pool_size",
     "test_record",

@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError, model_validator
 
-from jobs.stage.run_files import is_ours
+from jobs.stage.file_names import is_ours
 from jobs.stage.stages import STAGES
 
 

@@ -1,6 +1,5 @@
 """The files of a run: those that its stages wrote are recorded, checked, put in place and removed, and no others."""
 
-import re
 import sys
 from collections.abc import Container, Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -8,24 +7,15 @@ from typing import Any
 
 import pyarrow as pa
 
+from jobs.stage.file_names import is_ours
 from jobs.stage.stages import STAGES, made_anew
 from ops.errors import InputError, visible
 from ops.storage.store import FINGERPRINT, Store, View
 
 AT_ONCE = 16  # footers that are read side by side
 SHOWN = 3  # names in a message
-# Every name that a stage gives to what it has under way, to a part of a table, a figure and a page; unfinished ones.
-_STEMS = (
-    "part|shard|words|piece|distinct|near|pilot|bound|wanted|range|run|union|totals|vocabulary|block|chosen|codes|plane"
-)
-_OURS = re.compile(rf"(({_STEMS})[\w.-]*\.(parquet|bin)|[\w-]+\.(png|svg|pdf|html|css|js)|\..+\.[0-9a-f]{{12}})")
 
 Tables = dict[str, list[dict[str, Any]]]
-
-
-def is_ours(name: str) -> bool:
-    """Tell whether a file's name, without its folder, is one that a stage gives to what it has under way."""
-    return _OURS.fullmatch(name) is not None
 
 
 def under(stage: str) -> str:

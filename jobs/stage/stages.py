@@ -73,11 +73,17 @@ STAGES: dict[str, StageFacts] = {
     "meaning/hashing": StageFacts(
         ("meaning/hashing", "meaning/plane", "meaning/hashing_figures"), ("ingest",), f"{PARTIALS}/meaning/hashing"
     ),
+    "finetune": StageFacts(
+        tuple(f"finetune/{table}" for table in ("train", "test", "epochs", "labels", "model", "figures")),
+        ("ingest",),
+        f"{PARTIALS}/finetune",
+    ),
     "compare/dimensions": _compare("dimensions", ("dimensions", "rotated"), ("topk", "annotate", "mine")),
     "compare/diversity": _compare("diversity", ("diversity",), ("ingest", "topk")),
     "compare/groups": _compare("groups", GROUP_TABLES, ("topk", "mine")),
     "compare/neighbours": _compare("neighbours", ("neighbours", "nearest"), ("topk",)),
     "compare/shift": _compare("shift", ("shift", "shift_layers", "shift_neurons"), ("topk",)),
+    "compare/ablation": StageFacts(("compare/ablation",), ("topk", "annotate", "mine"), f"{PARTIALS}/compare/ablation"),
     "report": StageFacts(
         ("report", "report/neurons", "report/side"), ("topk", "annotate", "mine"), f"{PARTIALS}/report"
     ),

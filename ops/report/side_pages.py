@@ -175,6 +175,28 @@ SIDE_JOBS = {
                     "euclidean", "euclidean_low", "euclidean_high",
                 ),
             ),
+            ShownTable(
+                "compare/ablation",
+                "How far neurons move others when they are set to their mean, beside random ones of their layer.",
+                ("property", "rank", "layer", "unit", "n", "moved", "random", "random_high", "p_value"),
+            ),
+        ),
+    ),
+    "finetune": SideJob(
+        "The model as a classifier of documents: finetune",
+        "How well it does on documents that it was not trained on, beside always giving the most frequent label.",
+        "python -m jobs.compare --against this run tells how far the model moved",
+        (
+            ShownTable(
+                "finetune/epochs",
+                "Loss and accuracy by epoch.",
+                ("epoch", "steps", "loss", "test_loss", "test_accuracy", "test_macro_f1", "majority_accuracy", "n"),
+            ),
+            ShownTable(
+                "finetune/labels",
+                "Each label on the test documents, after the last epoch.",
+                ("label", "train", "test", "predicted", "correct", "f1"),
+            ),
         ),
     ),
 }  # fmt: skip

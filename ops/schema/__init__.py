@@ -6,6 +6,7 @@ import pyarrow as pa
 
 from ops.schema.columns import STRING, Column, TableSpec
 from ops.schema.compare_tables import COMPARE_TABLES
+from ops.schema.finetune_tables import FINETUNE_TABLES
 from ops.schema.main_tables import MAIN_TABLES
 from ops.schema.meaning_tables import MEANING_TABLES
 from ops.schema.mixing_tables import MIXING_TABLES
@@ -33,6 +34,7 @@ TABLES = {
     **POSITIONS_TABLES,
     **COMPARE_TABLES,
     **MEANING_TABLES,
+    **FINETUNE_TABLES,
 }
 
 

@@ -21,6 +21,7 @@ from jobs.show import ShowConfig
 from jobs.stage.command_line import main
 from jobs.stage.compare_config import CompareConfig
 from jobs.stage.config import Config
+from jobs.stage.finetune_config import FinetuneConfig
 from jobs.stage.meaning_config import MeaningConfig
 from jobs.tokens import TokensConfig
 from jobs.topk import TopkConfig
@@ -36,6 +37,7 @@ JOBS = {
     "mixing": MixingConfig,
     "meaning": MeaningConfig,
     "positions": PositionsConfig,
+    "finetune": FinetuneConfig,
     "compare": CompareConfig,
     "show": ShowConfig,
     "report": ReportConfig,

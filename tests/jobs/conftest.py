@@ -10,13 +10,14 @@ import pytest
 import torch
 from transformers import BertForPreTraining, GPT2Config
 
-from jobs import compare, meaning, mixing, positions, psi
+from jobs import compare, finetune, meaning, mixing, positions, psi
 from jobs import run as run_job
 from jobs.mixing import MixingConfig
 from jobs.positions import PositionsConfig
 from jobs.psi import PsiConfig
 from jobs.run import RunConfig
 from jobs.stage.compare_config import CompareConfig
+from jobs.stage.finetune_config import FinetuneConfig
 from jobs.stage.meaning_config import MeaningConfig
 from ops.corpus.split_sentences import SentenceSplitter
 from ops.sources.docstrings.packages import read_pydocs
@@ -157,7 +158,8 @@ def compare_run(
     shutil.copytree(small_run[0], folder / "compare")
     (folder / "some.txt").write_text("\n".join([*texts[:30], *texts[:5]]), encoding="utf-8")
     sets = (f"docs={source}", f"some={folder / 'some.txt'}")
-    compare.run(compare_config(folder / "compare", against=str(small_run[1]), text_set=sets))
+    ablate = {"ablate": 2, "ablate_most": 8, "ablate_random": 2, "ablate_sentences": 8}
+    compare.run(compare_config(folder / "compare", against=str(small_run[1]), text_set=sets, **ablate))
     return folder / "compare", small_run[1]
 
 
@@ -190,4 +192,35 @@ def meaning_run(
     questions.write_text(": made up\na the is of\nthe a of is\n: unknown\nman woman king queen\n", encoding="utf-8")
     more = {"keep_partials": True, "analogies": str(questions), "confusion": "the a"}
     meaning.run(MeaningConfig.model_validate(meaning_options(out, source, model, **more)))
+    return out, model
+
+
+@pytest.fixture(scope="session")
+def labelled(tmp_path_factory: pytest.TempPathFactory, texts: list[str]) -> Path:
+    """Documents of two sentences, in turn of topic a and b; a copy of the first but for the case; and unusable ones."""
+    rows = [{"text": t, "doc_id": f"d{i // 2}", "topic": "ab"[i // 2 % 2]} for i, t in enumerate(texts[:80])]
+    rows += [{"text": t.upper(), "doc_id": "copy", "topic": "a"} for t in texts[:2]]
+    rows += [{"text": texts[90 + i], "doc_id": "both", "topic": "ab"[i]} for i in range(2)]
+    rows += [{"text": texts[92], "doc_id": "rare", "topic": "c"}, {"text": texts[93], "doc_id": "unlabelled"}]
+    path = tmp_path_factory.mktemp("labelled") / "docs.jsonl"
+    path.write_text("".join(json.dumps({"one": "x", **row}) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+def finetune_config(out: Path, labelled: Path | None, model: Path | str, **options: Any) -> FinetuneConfig:
+    """Options of a run from sources, or of one whose corpus is there."""
+    values: dict[str, Any] = {"out": str(out), "model": str(model), "workers": 1, "label": "topic"}
+    small = {"epochs": 2, "learning_rate": 0.01, "checkpoint_steps": 3}
+    ingest = {"corpus": (str(labelled),), "split": "none", "shard_size": 30} if labelled else {}
+    return FinetuneConfig.model_validate({**values, **small, **ingest, **options})
+
+
+@pytest.fixture(scope="session")
+def finetune_run(
+    labelled: Path, tmp_path_factory: pytest.TempPathFactory, make_model: Callable[..., Path], small_bert: object
+) -> tuple[Path, Path]:
+    """The job finetune on the small random model, without Ray: its run directory and the model's folder."""
+    model = make_model(small_bert)
+    out = tmp_path_factory.mktemp("runs") / "finetune"
+    finetune.run(finetune_config(out, labelled, model))
     return out, model

@@ -233,12 +233,13 @@ def test_every_table_opens_in_duckdb_polars_pandas_and_datasets(
     positions_run: tuple[Path, Path],
     compare_run: tuple[Path, Path],
     meaning_run: tuple[Path, Path],
+    finetune_run: tuple[Path, Path],
     table: str,
     tmp_path: Path,
 ) -> None:
     others = dict.fromkeys(("scores", "token_activations", "peaks"), small_run[0])
     others |= {"mixing": mixing_run[0], "psi": psi_run[0], "positions": positions_run[0]}
-    others |= {"compare": compare_run[0], "meaning": meaning_run[0]}
+    others |= {"compare": compare_run[0], "meaning": meaning_run[0], "finetune": finetune_run[0]}
     finished = others.get(table.partition("/")[0], finished)
     files = sorted((finished / table).glob("*.parquet"))
     arrow = pq.ParquetFile(files[0]).schema_arrow

@@ -33,11 +33,13 @@ def test_every_query_runs(
     positions_run: tuple[Path, Path],
     compare_run: tuple[Path, Path],
     meaning_run: tuple[Path, Path],
+    finetune_run: tuple[Path, Path],
     query: str,
 ) -> None:
     others = dict.fromkeys(("/scores/", "/token_activations/", "/peaks/"), small_run[0])
     others |= {"/mixing/": mixing_run[0], "/psi/": psi_run[0], "/positions/": positions_run[0]}
     others |= {"/compare/": compare_run[0], "/meaning/": meaning_run[0]}
+    others |= {"/finetune/": finetune_run[0]}
     finished = next((run for part, run in others.items() if part in query), finished)
     # The documented run is of docstrings; these sentences have other keys.
     query = query.replace("meta['package']", "meta['topic']")

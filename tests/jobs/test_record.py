@@ -12,6 +12,7 @@ import pytest
 from jobs.stage import record
 from jobs.stage.config import StageConfig
 from jobs.stage.dry_run import open_run
+from jobs.stage.file_names import is_ours
 from jobs.stage.layout import (
     bound_path,
     codes_file,
@@ -31,7 +32,6 @@ from jobs.stage.layout import (
     vocabulary_path,
 )
 from jobs.stage.record import Run
-from jobs.stage.run_files import is_ours
 from jobs.stage.stages import STAGES, stages_after, stages_read
 from ops.errors import InputError
 from ops.storage import lock
@@ -49,11 +49,19 @@ def test_what_follows_from_what_is_followed_to_the_end() -> None:
     assert stages_read("mine") == ["ingest", "topk", "annotate"]
     assert stages_read("psi") == []
     after_topk = ["annotate", "mine", "tokens"]
-    compared = [f"compare/{part}" for part in ("dimensions", "diversity", "groups", "neighbours", "shift")]
-    beside = ["psi/contextual", "mixing", "positions", "meaning/counts", "meaning/offsets", "meaning/confusion"]
+    compared = [f"compare/{part}" for part in ("dimensions", "diversity", "groups", "neighbours", "shift", "ablation")]
+    beside = [
+        "psi/contextual",
+        "mixing",
+        "positions",
+        "meaning/counts",
+        "meaning/offsets",
+        "meaning/confusion",
+        "finetune",
+    ]
     assert stages_after("ingest") == ["topk", *after_topk, *beside, *compared, "report"]
     assert stages_after("topk") == [*after_topk, *compared, "report"]
-    assert stages_after("mine") == ["compare/dimensions", "compare/groups", "report"]
+    assert stages_after("mine") == ["compare/dimensions", "compare/groups", "compare/ablation", "report"]
     assert stages_after("psi") == []
 
 
@@ -281,6 +289,18 @@ def test_a_refused_option_does_not_stick(tmp_path: Path) -> None:
     assert not (tmp_path / "_lock.json").exists()
 
 
+# What transformers saves of a model and a tokenizer, and what lies beside it.
+MODEL = [
+    f"finetune/model/{name}"
+    for name in (
+        *("config.json", "model.safetensors", "model-00001-of-00002.safetensors", "model.safetensors.index.json"),
+        *("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json", "vocab.txt"),
+        *("vocab.json", "merges.txt", "spiece.model", "tokenizer.model", "sentencepiece.bpe.model"),
+        *("classifier.safetensors", "classifier.json", "checkpoint-000000200.tar"),
+    )
+]
+
+
 def test_every_file_that_a_stage_has_under_way_is_known_as_ours(monkeypatch: pytest.MonkeyPatch) -> None:
     outputs = [
         piece_file(3, "sentences"), distinct_file(0, 4, "texts"), signed_file(2, "bands"), pairs_file(1, 3),
@@ -288,11 +308,21 @@ def test_every_file_that_a_stage_has_under_way_is_known_as_ours(monkeypatch: pyt
         *(shard_file(stage, 7) for stage in STAGES), codes_file(4),
     ]  # fmt: skip
     paths = [*(output.path for output in outputs), bound_path(), selected_path(), vocabulary_path()]
-    for path in [*paths, part_name("psi/tokens", 0), "psi/figures/static_contextual.svg", "report/neurons/11-309.html"]:
+    for path in [
+        *paths,
+        part_name("psi/tokens", 0),
+        "psi/figures/static_contextual.svg",
+        "report/neurons/11-309.html",
+        *MODEL,
+    ]:
         name = path.rpartition("/")[2]
         assert is_ours(name), path
         assert is_ours(attempt_name(name)), path
-    assert not any(map(is_ours, ["notes.txt", "my.csv", "keep.me", "part.parquet.txt", "x.parquet"]))
+    assert not any(
+        map(
+            is_ours, ["notes.txt", "my.csv", "notes.json", "my.safetensors", "keep.me", "part.parquet.txt", "x.parquet"]
+        )
+    )
 
 
 def test_a_run_of_another_schema_is_refused_by_one_line(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ FLOORS = {
         {"shards"},
         {"storage", "reducers", "model", "statistics"},
         {"figures"},
-        {"sources", "patterns", "english", "topk", "mixing", "meaning"},
+        {"sources", "patterns", "english", "topk", "mixing", "meaning", "finetune"},
         {"corpus", "sentences", "psi", "positions"},
         {"mine", "show", "estimate", "compare"},
         {"tokens", "report", "export"},

@@ -6,7 +6,7 @@ from jobs.stage.compare_config import CompareConfig
 from jobs.stage.record import Run
 from jobs.steps.compare.compared_run import model_of, neurons_of
 from ops.errors import InputError
-from ops.model.load import ModelFacts, read_facts
+from ops.model.load import FINE_TUNED, ModelFacts, read_facts
 from ops.sources.pieces import check_source
 from ops.sources.spec import Source, parse_source
 from ops.storage.store import Store
@@ -39,7 +39,9 @@ def check_shift(config: CompareConfig, record: Run) -> ShiftInput:
     """
     names, sources = parse_text_sets(config)
     other = other_run(config.against)
-    against = check_other(config, record, other, neurons_of(record), model_of(record))
+    name = fine_tuned_model(other) if other is not None else None
+    other = other if name is None else None
+    against = check_other(config, record, other, name or config.against, neurons_of(record), model_of(record))
     same_corpus = other is not None and other.record.get("corpus") == record.record.get("corpus")
     if not names and not same_corpus:
         raise InputError(f"--against {config.against}: give sentences that both models read, by --text-set NAME=SOURCE")
@@ -79,17 +81,31 @@ def other_run(against: str) -> Run | None:
     return Run(against, create=False) if found else None
 
 
+def fine_tuned_model(other: Run) -> str | None:
+    """Return the folder of a run's fine-tuned model where that is all there is to compare with: it has no `topk`.
+
+    Raises:
+        InputError: the run is on another machine.
+    """
+    if other.complete("topk") or not other.complete("finetune"):
+        return None
+    if not other.store.local:
+        raise InputError(f"--against {other.store.uri}: models are read from local folders; copy finetune/model here")
+    other.check_files("finetune")
+    return other.store.path("/".join(FINE_TUNED))
+
+
 def check_other(
-    config: CompareConfig, record: Run, other: Run | None, neurons: Neurons, facts: ModelFacts
+    config: CompareConfig, record: Run, other: Run | None, model: str, neurons: Neurons, facts: ModelFacts
 ) -> ModelFacts:
-    """Return what is known of the other model.
+    """Return what is known of the other model: that of a run, or the one that is named.
 
     Raises:
         InputError: its neurons are not these ones' counterparts, by number or by how they were pooled.
     """
     if other is None:
         try:
-            against = read_facts(config.against)
+            against = read_facts(model)
         except InputError as error:
             raise InputError(str(error).replace("--model", "--against", 1)) from error
     else:

@@ -1,0 +1,1 @@
+"""The steps of `finetune`: its documents, its training."""

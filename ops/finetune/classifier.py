@@ -1,0 +1,91 @@
+"""A classifier: one linear layer, after dropout, on a transformer's [CLS]."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors.torch import load_file, save_file
+from torch import nn
+
+from ops.errors import InputError
+from ops.model.load import ModelFacts, load_model, loading_options, quiet_transformers
+from ops.model.tokenizer import Tokenizer
+
+WEIGHTS, NAMES = "classifier.safetensors", "classifier.json"
+
+
+class Classifier(nn.Module):
+    """Documents in, a score for each label out.
+
+    Args:
+        encoder: a transformer as `AutoModel` loads it.
+        width: units of its last layer.
+        labels: how many.
+        dropout: share of the vector's values that are dropped in training.
+        uses_cls: read the first token's last state; otherwise the mean over the tokens.
+    """
+
+    def __init__(self, encoder: nn.Module, width: int, labels: int, dropout: float, uses_cls: bool) -> None:
+        super().__init__()
+        self.encoder, self.uses_cls = encoder, uses_cls
+        self.dropout, self.linear = nn.Dropout(dropout), nn.Linear(width, labels)
+
+    def forward(
+        self, input_ids: torch.Tensor, attention_mask: torch.Tensor, labels: torch.Tensor | None = None
+    ) -> dict[str, torch.Tensor]:
+        """Return `logits`, `[documents, labels]`, and with `labels`, `[documents]` int64, the mean cross-entropy."""
+        states = self.encoder(input_ids=input_ids, attention_mask=attention_mask).last_hidden_state
+        logits = self.linear(self.dropout(pooled(states, attention_mask, self.uses_cls)))
+        if labels is None:
+            return {"logits": logits}
+        return {"loss": nn.functional.cross_entropy(logits, labels), "logits": logits}
+
+
+def pooled(states: torch.Tensor, attention_mask: torch.Tensor, uses_cls: bool) -> torch.Tensor:
+    """Return of states `[documents, tokens, units]` the first token's, or the mean over real tokens."""
+    if uses_cls:
+        return states[:, 0]
+    real = attention_mask[..., None].to(states.dtype)
+    return (states * real).sum(1) / real.sum(1)
+
+
+def new_classifier(facts: ModelFacts, tokenizer: Tokenizer, labels: int, dropout: float, seed: int) -> Classifier:
+    """Return a model with a classifier of seeded random weights on top, in float32 on the CPU."""
+    encoder = load_model(facts, "cpu", "float32")
+    torch.manual_seed(seed)
+    return Classifier(encoder, facts.width, labels, dropout, tokenizer.has_cls and not facts.decoder)
+
+
+def save_classifier(model: Classifier, facts: ModelFacts, names: list[str], folder: Path) -> None:
+    """Save the encoder, as `AutoModel` loads it, with its tokenizer, and beside it the classifier and its labels."""
+    from transformers import AutoTokenizer
+
+    encoder: Any = model.encoder
+    with quiet_transformers():
+        encoder.save_pretrained(folder)
+        AutoTokenizer.from_pretrained(facts.path, **loading_options(facts.revision)).save_pretrained(folder)
+    save_file({"weight": model.linear.weight.data.cpu(), "bias": model.linear.bias.data.cpu()}, folder / WEIGHTS)
+    text = json.dumps({"labels": names, "uses_cls": model.uses_cls}, ensure_ascii=False, indent=2)
+    (folder / NAMES).write_text(text + "\n", encoding="utf-8")
+
+
+def load_head(facts: ModelFacts) -> tuple[nn.Linear, list[str], bool] | None:
+    """Return a saved classifier's linear layer, its labels and whether it reads [CLS]; None where a model has none.
+
+    Raises:
+        InputError: its files do not fit each other or the model.
+    """
+    folder = Path(facts.path)
+    if facts.revision or not (folder / WEIGHTS).is_file() or not (folder / NAMES).is_file():
+        return None
+    told = json.loads((folder / NAMES).read_text(encoding="utf-8"))
+    tensors = load_file(folder / WEIGHTS)
+    if tensors["weight"].shape != (len(told["labels"]), facts.width):
+        raise InputError(
+            f"--model {facts.name}: {WEIGHTS} holds {tuple(tensors['weight'].shape)} weights, expected "
+            f"{(len(told['labels']), facts.width)}; save the model again by jobs.finetune"
+        )
+    linear = nn.Linear(facts.width, len(told["labels"]))
+    linear.load_state_dict(tensors)
+    return linear.eval().requires_grad_(False), list(told["labels"]), bool(told["uses_cls"])

@@ -1,0 +1,80 @@
+"""What a classifier can do: the rows of `finetune/epochs` and `finetune/labels`."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from ops.schema import schema
+
+
+@dataclass(frozen=True)
+class Quality:
+    """What a classifier does on the test documents.
+
+    Attributes:
+        loss: mean cross-entropy, in nats.
+        test, predicted, correct: of each label the documents that have it, those that it is predicted for, and those
+            of them that have it, `[labels]` int64.
+    """
+
+    loss: float
+    test: npt.NDArray[np.int64]
+    predicted: npt.NDArray[np.int64]
+    correct: npt.NDArray[np.int64]
+
+    @property
+    def accuracy(self) -> float:
+        """Share of the documents whose label is predicted."""
+        return float(self.correct.sum() / self.test.sum())
+
+    @property
+    def f1(self) -> npt.NDArray[np.float64]:
+        """F1 of each label; NaN where it neither occurs nor is predicted."""
+        with np.errstate(invalid="ignore"):
+            return np.asarray(2 * self.correct / (self.test + self.predicted))
+
+
+def quality(scores: npt.NDArray[np.floating], labels: npt.NDArray[np.int64]) -> Quality:
+    """Return what scores, `[documents, labels]`, are worth, where `labels`, `[documents]`, is right."""
+    n_labels = scores.shape[1]
+    values = scores.astype(np.float64)
+    values = values - values.max(1, keepdims=True)
+    likelihood = values - np.log(np.exp(values).sum(1, keepdims=True))
+    predicted = scores.argmax(1)
+    counts = [np.bincount(of, minlength=n_labels) for of in (labels, predicted, labels[predicted == labels])]
+    return Quality(float(-likelihood[np.arange(len(labels)), labels].mean()), *counts)
+
+
+def epoch_row(epoch: int, steps: int, losses: Sequence[float], found: Quality, majority: float) -> dict[str, float]:
+    """Return a row of `finetune/epochs`; `losses` are those of the epoch's steps."""
+    return {
+        "epoch": epoch,
+        "steps": steps,
+        "loss": float(np.mean(losses)),
+        "test_loss": found.loss,
+        "test_accuracy": found.accuracy,
+        "test_macro_f1": float(np.nanmean(found.f1)),
+        "majority_accuracy": majority,
+        "n": int(found.test.sum()),
+    }
+
+
+def majority_accuracy(train: npt.NDArray[np.int64], test: npt.NDArray[np.int64]) -> float:
+    """Return the share of the test documents that have the label most frequent in training (the first of equals)."""
+    return float((test == np.bincount(train).argmax()).mean())
+
+
+def label_table(names: Sequence[str], train: npt.NDArray[np.int64], found: Quality) -> pa.Table:
+    """Return `finetune/labels`; `train` are the labels that the training documents have, `[documents]`."""
+    columns = {
+        "label": pa.array(names, pa.string()),
+        "train": np.bincount(train, minlength=len(names)),
+        "test": found.test,
+        "predicted": found.predicted,
+        "correct": found.correct,
+        "f1": pa.array(found.f1, from_pandas=True),
+    }
+    return pa.table(columns).cast(schema("finetune/labels"))

@@ -1,0 +1,158 @@
+"""Training a classifier by transformers' own Trainer, a checkpoint at a time, to the same result however it is cut."""
+
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from transformers import Trainer, TrainerCallback, TrainingArguments
+
+from ops.finetune.classifier import Classifier
+from ops.model.batches import pad
+from ops.model.load import quiet_transformers
+from ops.model.tokenizer import Tokens
+
+_TEST_BATCH = 32
+
+
+@dataclass(frozen=True)
+class TrainingOptions:
+    """How a classifier is trained.
+
+    Attributes:
+        epochs, batch_size: passes over the documents, and documents of a step.
+        learning_rate: of Adam, the same throughout (Kingma and Ba 2015; no weight decay, no clipping).
+        seed: of the order of the documents and of dropout.
+        device: `cpu` or `cuda`.
+    """
+
+    epochs: int
+    batch_size: int
+    learning_rate: float
+    seed: int
+    device: str
+
+
+@dataclass(frozen=True)
+class Example:
+    """A document's tokens and the place of its label."""
+
+    tokens: Tokens
+    label: int
+
+
+class _Until(TrainerCallback):  # type: ignore[misc]
+    """Ends the training, with a checkpoint, after the step that is asked for; keeps the losses."""
+
+    def __init__(self) -> None:
+        self.stop = 0
+        self.losses: list[float] = []
+
+    def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        if state.global_step >= self.stop:
+            control.should_save = control.should_training_stop = True
+
+    def on_log(self, args: Any, state: Any, control: Any, logs: dict[str, float] | None = None, **_: Any) -> None:
+        if logs and "loss" in logs:
+            self.losses.append(logs["loss"])
+
+
+class ClassifierTraining:
+    """A training that is done a run of steps at a time, each from the checkpoint of the one before.
+
+    Args:
+        model: the classifier.
+        train, test: the documents of either side.
+        options: how.
+        pad_id: id of the token that fills a batch.
+    """
+
+    def __init__(
+        self, model: Classifier, train: list[Example], test: list[Example], options: TrainingOptions, pad_id: int
+    ) -> None:
+        self.model, self.train, self.test, self.options, self.pad_id = model, train, test, options, pad_id
+        self.until = _Until()
+        with quiet_transformers():
+            arguments = TrainingArguments(
+                output_dir=tempfile.gettempdir(),
+                num_train_epochs=options.epochs,
+                per_device_train_batch_size=options.batch_size,
+                per_device_eval_batch_size=_TEST_BATCH,
+                learning_rate=options.learning_rate,
+                lr_scheduler_type="constant",
+                optim="adamw_torch",
+                weight_decay=0.0,
+                max_grad_norm=0.0,
+                seed=options.seed % (1 << 32),
+                use_cpu=options.device == "cpu",
+                save_strategy="no",
+                logging_strategy="steps",
+                logging_steps=1,
+                report_to="none",
+                disable_tqdm=True,
+                remove_unused_columns=False,
+                label_names=["labels"],
+                dataloader_pin_memory=options.device != "cpu",
+            )
+            self.trainer = Trainer(
+                model=model, args=arguments, train_dataset=train, data_collator=self.collate, callbacks=[self.until]
+            )
+        for callback in list(self.trainer.callback_handler.callbacks):
+            if type(callback).__name__ in ("PrinterCallback", "ProgressCallback"):
+                self.trainer.remove_callback(callback)
+
+    def collate(self, examples: list[Example]) -> dict[str, torch.Tensor]:
+        """Return documents as a batch: ids, which tokens are real, and labels."""
+        ids, real, _ = pad([example.tokens for example in examples], self.pad_id, torch.device("cpu"))
+        labels = torch.tensor([example.label for example in examples])
+        return {"input_ids": ids, "attention_mask": real.long(), "labels": labels}
+
+    def run(self, stop: int, checkpoint: Path | None, folder: Path) -> tuple[list[float], Path]:
+        """Train up to a step.
+
+        Args:
+            stop: the last step of this run, counted from 1.
+            checkpoint: the folder that an earlier run returned; None: from the beginning.
+            folder: where its own is put.
+
+        Returns:
+            The loss of each step of this run, and the folder of the checkpoint at its end.
+        """
+        self.until.stop, self.until.losses = stop, []
+        self.trainer.args.output_dir = str(folder)
+        if checkpoint is None:
+            # Later runs go on with the random numbers where the checkpoint says that they were.
+            torch.manual_seed(self.options.seed)
+        with quiet_transformers():
+            self.trainer.train(resume_from_checkpoint=None if checkpoint is None else str(checkpoint))
+        return list(self.until.losses), folder / f"checkpoint-{stop}"
+
+    def scores(self) -> npt.NDArray[np.float32]:
+        """Return the score of each test document and label, `[documents, labels]`, dropout off."""
+        self.model.eval()
+        with quiet_transformers(), torch.inference_mode():
+            found = []
+            for first in range(0, len(self.test), _TEST_BATCH):
+                batch = self.collate(self.test[first : first + _TEST_BATCH])
+                device = next(self.model.parameters()).device
+                found.append(
+                    self.model(batch["input_ids"].to(device), batch["attention_mask"].to(device))["logits"].cpu()
+                )
+        return torch.cat(found).numpy()
+
+
+def segments(documents: int, batch_size: int, epochs: int, steps: int) -> list[tuple[int, int]]:
+    """Return the last step of each run of steps that is saved, and the epoch that ends there, 0 where none does.
+
+    >>> segments(documents=20, batch_size=4, epochs=2, steps=3)
+    [(3, 0), (5, 1), (8, 0), (10, 2)]
+    """
+    each = -(-documents // batch_size)
+    found = []
+    for epoch in range(epochs):
+        found += [(epoch * each + step, 0) for step in range(steps, each, steps)]
+        found.append(((epoch + 1) * each, epoch + 1))
+    return found

@@ -1,0 +1,190 @@
+"""The job `finetune`: its split, its tables, the same model however it ran, and wrong calls; no Ray is started."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+from transformers import AutoModel
+
+from jobs import finetune
+from jobs.stage.finetune_config import FinetuneConfig
+from jobs.stage.record import Run
+from jobs.stage.stages import STAGES
+from jobs.steps.finetune.documents import choose
+from jobs.steps.finetune.train import begin_training, documents_step, train_step
+from ops.errors import InputError
+from ops.model.load import read_facts
+from ops.schema import TABLES
+from tests.conftest import ROOT
+from tests.jobs.conftest import finetune_config as config
+
+WEIGHTS = "finetune/model/model.safetensors"
+
+
+def read(out: Path, table: str) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = pq.read_table(out / table).to_pylist()
+    return rows
+
+
+def test_documents_are_split_whole_with_no_text_on_both_sides(finetune_run: tuple[Path, Path]) -> None:
+    tuned, _ = finetune_run
+    for name in ("train", "test", "epochs", "labels"):
+        assert pq.read_table(tuned / "finetune" / name).schema.equals(TABLES[f"finetune/{name}"].arrow), name
+    train, test = read(tuned, "finetune/train"), read(tuned, "finetune/test")
+    sides = [{row["doc_id"] for row in rows} for rows in (train, test)]
+    assert sides[0] | sides[1] == {f"d{i}" for i in range(40)}
+    assert not sides[0] & sides[1]
+    assert len(sides[1]) == 8
+    assert not {r["text"].casefold() for r in train} & {r["text"].casefold() for r in test}
+    assert all(row["trained_as"] == row["label"] == "ab"[int(row["doc_id"][1:]) % 2] for row in train)
+    counts = Run(str(tuned)).require("finetune")["counts"]
+    assert (counts["train"], counts["test"], counts["labels"], counts["copies"]) == (32, 8, 2, 1)
+    assert counts["left_out"] == {
+        "several labels": 1, "label dropped": 0, "not sampled": 0, "label too rare": 1, "sentences without a label": 1,
+    }  # fmt: skip
+
+
+def test_the_tables_and_the_record_say_what_was_trained(finetune_run: tuple[Path, Path]) -> None:
+    tuned, model = finetune_run
+    entry = Run(str(tuned)).require("finetune")
+    assert entry["config"]["seed"] == entry["identity"]["split_seed"] == 0
+    assert entry["model"]["fingerprint"] == read_facts(str(model)).fingerprint
+    epochs, labels = read(tuned, "finetune/epochs"), read(tuned, "finetune/labels")
+    assert [(row["epoch"], row["steps"], row["n"]) for row in epochs] == [(1, 4, 8), (2, 8, 8)]
+    assert epochs[-1]["test_accuracy"] == sum(row["correct"] for row in labels) / 8
+    assert epochs[0]["majority_accuracy"] == 0.5
+    assert [(row["label"], row["train"], row["test"]) for row in labels] == [("a", 16, 4), ("b", 16, 4)]
+    before, after = (AutoModel.from_pretrained(folder) for folder in (model, tuned / "finetune/model"))
+    changed = [n for n, p in after.named_parameters() if not p.equal(before.get_parameter(n))]
+    assert any("layer.0" in name for name in changed)
+    for name in entry["counts"]["figures"]:
+        assert (tuned / name).stat().st_size > 5_000
+    assert not [path for path in (tuned / "_partials").rglob("*") if path.is_file()]
+
+
+def test_the_same_model_whatever_the_checkpoints_and_another_by_another_seed(
+    finetune_run: tuple[Path, Path], labelled: Path, tmp_path: Path
+) -> None:
+    tuned, model = finetune_run
+    shutil.copytree(tuned, tmp_path / "run")
+    with pytest.raises(InputError, match=r"checkpoint_steps \(was 3, is 100\); name another --out, or --redo"):
+        finetune.run(config(tmp_path / "run", labelled, model, checkpoint_steps=100))
+    finetune.run(config(tmp_path / "run", labelled, model, checkpoint_steps=100, redo=True))
+    assert (tmp_path / "run" / WEIGHTS).read_bytes() == (tuned / WEIGHTS).read_bytes()
+    finetune.run(config(tmp_path / "run", None, model, seed=1, redo=True))
+    assert (tmp_path / "run" / WEIGHTS).read_bytes() != (tuned / WEIGHTS).read_bytes()
+    assert read(tmp_path / "run", "finetune/train") == read(tuned, "finetune/train")
+
+
+def test_shuffled_labels_are_the_training_s_alone(
+    finetune_run: tuple[Path, Path], labelled: Path, tmp_path: Path
+) -> None:
+    tuned, model = finetune_run
+    shutil.copytree(tuned, tmp_path / "run")
+    finetune.run(config(tmp_path / "run", labelled, model, shuffle_labels=True, redo=True))
+    train, before = (read(out, "finetune/train") for out in (tmp_path / "run", tuned))
+    assert [row["label"] for row in train] == [row["label"] for row in before]
+    documents = {row["doc_id"]: row["trained_as"] for row in train}
+    assert sorted(documents.values()) == ["a"] * 16 + ["b"] * 16
+    assert any(row["trained_as"] != row["label"] for row in train)
+    assert read(tmp_path / "run", "finetune/test") == read(tuned, "finetune/test")
+
+
+def test_an_item_that_comes_first_has_those_before_it_done(
+    finetune_run: tuple[Path, Path], labelled: Path, tmp_path: Path
+) -> None:
+    tuned, model = finetune_run
+    shutil.copytree(tuned, tmp_path / "run")
+    options = config(tmp_path / "run", labelled, model, redo=True)
+    record = Run(str(tmp_path / "run"))
+    training = begin_training(options, record, read_facts(str(model)), choose(options, record))
+    assert training is not None
+    training.stage.do(documents_step(training))
+    step, (store, own) = train_step(training), (training.stage.store, training.stage.fingerprint)
+    assert len(step.items) == 4
+    worker = step.worker(**step.args)
+    assert worker(step.items[2], None) == {"sentences": (3 + 1 + 3) * 8}
+    assert step.missing(store, own) == [step.items[3]]
+    assert worker(step.items[1], None) == {"sentences": 0}
+    assert len(list((tmp_path / "run" / STAGES["finetune"].partials).glob("checkpoint-*.tar"))) == 1
+    record.release()
+
+
+def test_wrong_calls_are_one_line_and_leave_the_run_alone(
+    finetune_run: tuple[Path, Path], labelled: Path, tmp_path: Path
+) -> None:
+    tuned, model = finetune_run
+    before = (tuned / "run.json").read_bytes()
+    cases: dict[str, dict[str, Any]] = {
+        "--label is missing: name the column": {"label": ""},
+        "--label none: the corpus has no such column; it has one, topic": {"label": "none"},
+        "--label one: 1 label (x) with at least 2 documents": {"label": "one", "redo": True},
+        "--drop-label z: no document has this value of topic; it has a, b, c": {"drop_label": ("z",), "redo": True},
+        "--label topic: 1 label (b)": {"drop_label": ("a",), "redo": True},
+        "--max-tokens 99: ": {"max_tokens": 99},
+        "finetune was run with other options: epochs (was 2, is 3)": {"epochs": 3},
+        "--model no/such: ": {"model": "no/such"},
+    }
+    for message, options in cases.items():
+        with pytest.raises(InputError) as error:
+            finetune.run(config(tuned, labelled, options.pop("model", model), **options))
+        assert message in str(error.value), message
+    assert (tuned / "run.json").read_bytes() == before
+    with pytest.raises(InputError, match=r"corpus/ is missing; give --corpus, or run python -m jobs\.ingest"):
+        finetune.run(FinetuneConfig(out=str(tmp_path / "none"), label="topic", model=str(model)))
+
+
+def test_a_dry_run_says_what_is_missing(
+    finetune_run: tuple[Path, Path], labelled: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tuned, model = finetune_run
+    finetune.run(config(tmp_path / "new", labelled, model, dry_run=True))
+    assert "split the labelled documents of the corpus" in capsys.readouterr().out
+    assert not (tmp_path / "new" / "finetune").exists()
+    finetune.run(config(tuned, labelled, model, dry_run=True))
+    assert "finetune\n  done before: 32 documents trained on" in capsys.readouterr().out
+    finetune.run(config(tuned, labelled, model, dry_run=True, redo=True, checkpoint_steps=2))
+    said = capsys.readouterr().out
+    assert "split about 41 documents of 2 labels in two" in said
+    assert "train for 2 epochs of about 33 documents: 6 of 6 checkpoints" in said
+    assert " s a step" in said
+
+
+@pytest.mark.faults
+def test_kill_9_and_go_on(finetune_run: tuple[Path, Path], labelled: Path, tmp_path: Path) -> None:
+    tuned, model = finetune_run
+    out = tmp_path / "run"
+    shutil.copytree(tuned, out)
+    shutil.rmtree(out / "finetune")
+    record = json.loads((out / "run.json").read_text())
+    del record["stages"]["finetune"]
+    record["tables"] = {name: files for name, files in record["tables"].items() if not name.startswith("finetune")}
+    (out / "run.json").write_text(json.dumps(record))
+    flags = ["--label=topic", "--epochs=40", "--learning-rate=0.01", "--checkpoint-steps=3", f"--model={model}"]
+    command = [sys.executable, "-m", "jobs.finetune", "--out", str(out), "--workers=1", *flags]
+    shutil.copytree(out, tmp_path / "whole")
+    job = subprocess.Popen(command, cwd=ROOT, start_new_session=True)
+    folder = out / STAGES["finetune"].partials
+    deadline = time.monotonic() + 240
+    while len(list(folder.glob("run-*.parquet"))) < 5:
+        assert job.poll() is None
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    os.killpg(job.pid, signal.SIGKILL)
+    job.wait()
+    done = {p.name: p.stat().st_mtime_ns for p in folder.glob("run-*.parquet")}
+    assert 5 <= len(done) < 80, "the kill came too late to show anything"
+    assert 1 <= len(list(folder.glob("checkpoint-*.tar"))) <= 2
+    finetune.run(config(out, None, model, keep_partials=True, epochs=40))
+    assert {p.name: p.stat().st_mtime_ns for p in folder.glob("run-*.parquet") if p.name in done} == done
+    finetune.run(config(tmp_path / "whole", None, model, epochs=40))
+    assert (out / WEIGHTS).read_bytes() == (tmp_path / "whole" / WEIGHTS).read_bytes()
+    assert read(out, "finetune/epochs") == read(tmp_path / "whole", "finetune/epochs")
