@@ -6,9 +6,10 @@
 
 Writes compare/dimensions and compare/rotated (do units of one number agree across layers?), compare/diversity (are the
 winners of deeper layers more diverse?), compare/groups and its kin (which neurons fire together?), compare/neighbours
-and compare/nearest; with --against compare/shift and its kin (how far did a model move?); and figures, as PNG, PDF
-and SVG, below compare/figures/. Every result has its null beside it: docs/compare.md. After Oba 2021, Step 4. Print
-the main findings with python -m jobs.show --out runs/small --compare.
+and compare/nearest; with --against compare/shift and its kin (how far did a model move?); with --ablate
+compare/ablation (what do neurons do to others?); and figures, as PNG, PDF and SVG, below compare/figures/. Every result
+has its null beside it: docs/compare.md. After Oba 2021, Step 4. Print the main findings with
+python -m jobs.show --out runs/small --compare.
 
 What to expect (packaged model, 20,000 sentences, two cores with eight busy processes beside them, November 2026):
 dimensions 78 s, neighbours 33 s, Ray's start included; a t-SNE map of 1,000 points 13 s of a core. 9,216 neurons with
@@ -36,6 +37,7 @@ def run(config: CompareConfig) -> None:
 def do(config: CompareConfig, record: "Run") -> None:
     """Do all parts, or what is missing of them, in an open run."""
     from jobs.stage.dry_run import DryRun
+    from jobs.steps.compare.ablation import ablation_part
     from jobs.steps.compare.dimensions import dimensions_part
     from jobs.steps.compare.diversity import diversity_part
     from jobs.steps.compare.groups import groups_part
@@ -53,6 +55,7 @@ def do(config: CompareConfig, record: "Run") -> None:
         ("groups", groups_part),
         ("diversity", diversity_part),
         ("shift", shift_part),
+        ("ablation", ablation_part),
     ):
         work = begin(config, record) if part in parts else None
         if work is not None and isinstance(record, DryRun):
@@ -75,9 +78,12 @@ def chosen_parts(config: CompareConfig) -> tuple[str, ...]:
         raise InputError("--text-set: is read by two models; name the other one by --against MODEL_OR_RUN")
     if "shift" in config.part and not config.against:
         raise InputError("--part shift: needs another model; name it by --against MODEL_OR_RUN")
+    if "ablation" in config.part and not config.ablate:
+        raise InputError("--part ablation: needs a number of neurons; name it by --ablate N")
     if config.part:
         return config.part
-    return ("dimensions", "neighbours", "groups", "diversity", *(("shift",) if config.against else ()))
+    more = {"shift": config.against, "ablation": config.ablate}
+    return ("dimensions", "neighbours", "groups", "diversity", *(part for part, asked in more.items() if asked))
 
 
 def check(config: CompareConfig, record: "Run", parts: tuple[str, ...]) -> None:

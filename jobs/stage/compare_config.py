@@ -7,7 +7,7 @@ from pydantic import BeforeValidator, Field
 from jobs.stage.config import ArithmeticConfig, PlacementConfig, listed
 
 Count = Annotated[int, Field(ge=1)]
-Part = Literal["dimensions", "neighbours", "groups", "diversity", "shift"]
+Part = Literal["dimensions", "neighbours", "groups", "diversity", "shift", "ablation"]
 
 
 class CompareConfig(PlacementConfig, ArithmeticConfig):
@@ -16,7 +16,7 @@ class CompareConfig(PlacementConfig, ArithmeticConfig):
     heading: ClassVar[tuple[int, str]] = (60, "compare")
 
     part: Annotated[tuple[Part, ...], BeforeValidator(listed)] = Field(
-        (), description="do this part alone, repeatable; none given: all, shift where --against names something"
+        (), description="do this part alone, repeatable; none given: all, shift with --against, ablation with --ablate"
     )
     permutations: int = Field(1_000, ge=1, description="permutations of units, the null of dimensions")
     rotations: int = Field(20, ge=1, description="rotated bases, the control of dimensions")
@@ -46,5 +46,11 @@ class CompareConfig(PlacementConfig, ArithmeticConfig):
     )
     text_limit: int = Field(10_000, ge=1, description="most sentences of a text set, a uniform sample of distinct ones")
     resamples: int = Field(1_000, ge=1, description="bootstrap resamples behind the intervals of a shift")
+    ablate: int = Field(
+        0, ge=0, description="neurons of every property, those with most of it, to be set to their mean"
+    )
+    ablate_most: int = Field(100, ge=1, description="most neurons in all that --ablate takes")
+    ablate_random: int = Field(10, ge=1, description="neurons drawn from each layer, the null of --ablate")
+    ablate_sentences: int = Field(100, ge=1, description="sentences of the sample read once for each neuron")
     figure_layer: int = Field(6, ge=1, description="layer whose groups are drawn (the last one where there are fewer)")
     figure_units: str = Field("301:350", description="FIRST:LAST, the units that the heat map of dimensions shows")

@@ -19,6 +19,11 @@ def curve_file(layer: int) -> Output:
     return Output(f"{STAGES['compare/diversity'].partials}/run-{layer:05d}.parquet", f"run-{layer}")
 
 
+def ablation_file(block: int) -> Output:
+    """Return the file of what a block of neurons does when each is set to its mean."""
+    return Output(f"{STAGES['compare/ablation'].partials}/range-{block:05d}.parquet", f"range-{block}")
+
+
 def text_set_file(number: int) -> Output:
     """Return the file of the sentences of a text set."""
     return Output(f"{STAGES['compare/shift'].partials}/piece-{number:05d}.parquet", f"piece-{number}")

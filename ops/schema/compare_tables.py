@@ -25,6 +25,8 @@ _INTERVALS = tuple(
     for end, word in (("low", "lower"), ("high", "upper"))
 )
 
+_MOVED = "how far later layers' neurons move, in their standard deviations, mean; null in the last layer"
+
 COMPARE_TABLES: dict[str, TableSpec] = {
     "compare/dimensions": TableSpec(
         "a scalar property and a pair of layers",
@@ -131,6 +133,27 @@ COMPARE_TABLES: dict[str, TableSpec] = {
             Column("overlap_of_shuffled", FLOAT32, "the same, the neuron's own winners replaced by random sentences"),
         ),
         ("layer", "reach"),
+    ),
+    "compare/ablation": TableSpec(
+        "a property and one of the neurons that have most of it, set to its mean",
+        (
+            Column("property", STRING, "table and property, and the pole where it has one, as in compare/dimensions"),
+            Column("rank", INT32, "rank by the property, the highest first, counted from 1"),
+            *NEURON,
+            Column("n", INT64, "sentences that were read"),
+            Column("moved", FLOAT32, _MOVED, True),
+            Column("random", FLOAT32, "mean of the same of neurons drawn from its layer", True),
+            Column("random_high", FLOAT32, "highest of these", True),
+            Column("p_value", FLOAT32, "share of these, the neuron counted, that move others as much or more", True),
+            Column("layer_b", INT16, "layer of the neuron that moves most; null in the last layer", True),
+            Column("unit_b", INT32, "unit of the neuron that moves most", True),
+            Column("moved_b", FLOAT32, "how far it moves, in its standard deviations", True),
+            Column(
+                "output", FLOAT32, "how far a classifier's probabilities move (total variation); null without", True
+            ),
+            Column("output_random", FLOAT32, "mean of the same of the neurons drawn", True),
+        ),
+        ("property", "rank"),
     ),
     "compare/shift": TableSpec(
         "a text set",

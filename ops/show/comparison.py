@@ -30,6 +30,7 @@ def lay_out_comparison(found: dict[str, Rows], rows: int, width: int) -> str:
         ("compare/group_quality", _groups),
         ("compare/diversity", _diversity),
         ("compare/shift_layers", _shift),
+        ("compare/ablation", _ablation),
     )
     blocks = [lay_out(found, rows) for table, lay_out in parts if table in found]
     return "\n\n".join("\n".join(_fit(line, width) for line in block) for block in blocks)
@@ -132,6 +133,32 @@ def _shift(found: dict[str, Rows], rows: int) -> list[str]:
         same = _mean(neurons, "jaccard")
         if same is not None:
             lines.append(f"  winners in common with the other run: mean Jaccard index {same:.3f}")
+    return lines
+
+
+def _ablation(found: dict[str, Rows], rows: int) -> list[str]:
+    table = [row for row in found["compare/ablation"] if row["moved"] is not None]
+    lines = [
+        "Set to their mean: the neurons that move those of later layers most (in standard deviations), beside neurons "
+        "drawn from their layer"
+    ]
+    lines.append(f"  {'neuron':<10}{'moved':>8}{'random':>8}{'highest':>9}  most of")
+    seen: dict[tuple[int, int], dict[str, Any]] = {}
+    for row in sorted(table, key=lambda row: -row["moved"]):
+        seen.setdefault((row["layer"], row["unit"]), row)
+    for (layer, unit), row in list(seen.items())[:rows]:
+        cells = [number(row[c], w, 3) for c, w in (("moved", 8), ("random", 8), ("random_high", 9))]
+        lines.append(f"  {f'{layer}:{unit}':<10}{''.join(cells)}  {row['property']}")
+    beyond = sum(row["p_value"] is not None and row["moved"] > row["random_high"] for row in seen.values())
+    lines.append(f"  Of {len(seen):,} neurons {beyond:,} move others more than every neuron drawn from their layer.")
+    output = [row for row in found["compare/ablation"] if row["output"] is not None]
+    if output:
+        most = max(output, key=lambda row: row["output"])
+        beside = "-" if most["output_random"] is None else f"{most['output_random']:.3g}"
+        lines.append(
+            f"  The classifier's output moves most by {most['layer']}:{most['unit']}: total variation "
+            f"{most['output']:.3g}, of neurons drawn {beside}."
+        )
     return lines
 
 

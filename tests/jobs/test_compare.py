@@ -15,13 +15,14 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 import torch
-from transformers import AutoModel
+from transformers import AutoModel, AutoTokenizer
 
 from jobs import compare, show
 from jobs.show import ShowConfig
 from jobs.stage.compare_config import CompareConfig
 from jobs.stage.record import Run
 from jobs.stage.stages import STAGES
+from jobs.steps.compare.ablation import AblationArgs, ablation_step
 from jobs.steps.compare.dimensions import RotationArgs, rotations_step
 from jobs.steps.compare.diversity import curves_step, draw_step, embed_step
 from jobs.steps.compare.diversity_workers import DiversityArgs, drawn_sentences
@@ -41,7 +42,7 @@ from tests.conftest import ROOT
 from tests.jobs.conftest import compare_config as config
 from tests.jobs.steps import do_in_reverse
 
-PARTS = ("dimensions", "neighbours", "groups", "diversity", "shift")
+PARTS = ("dimensions", "neighbours", "groups", "diversity", "shift", "ablation")
 MOVED = (1, 7)  # layer and unit
 COMPARED = [name for name in TABLES if name.startswith("compare/")]
 
@@ -139,6 +140,8 @@ def test_every_step_keeps_its_promises(small_run: tuple[Path, Path], source: Pat
     do_in_reverse(read_step(shift, ["docs"], [parse_source(str(source))]), str(out))
     do_in_reverse(distances_step(shift, blocks_of([50]), 50, {}, 1), str(out))
     do_in_reverse(runs_step(shift, store), str(out))
+    ablation = AblationArgs(store, "f", facts, ScoreOptions(), 256, neurons, 6, 0)
+    do_in_reverse(ablation_step(ablation, [0, 3, 5, 7, 9], {}, 1), str(out))
 
 
 def test_the_same_model_has_not_moved_at_all(compare_run: tuple[Path, Path]) -> None:
@@ -172,6 +175,30 @@ def test_a_unit_that_moved_is_found(compare_run: tuple[Path, Path], moved_model:
     assert row["euclidean"] < row["manhattan"]
 
 
+def test_against_a_run_that_has_a_fine_tuned_model_alone(
+    compare_run: tuple[Path, Path], finetune_run: tuple[Path, Path], tmp_path: Path
+) -> None:
+    tuned = finetune_run[0]
+    shutil.copytree(compare_run[0], tmp_path / "run")
+    sets = tuple(f"{side}={tuned}/finetune/{side}/*.parquet" for side in ("train", "test"))
+    changed = {"against": str(tuned), "text_set": sets, "part": ("shift",), "redo": True}
+    compare.run(config(tmp_path / "run", **changed))
+    rows = {row["text_set"]: row for row in read(tmp_path / "run", "compare/shift")}
+    assert {name: row["n"] for name, row in rows.items()} == {"test": 16, "train": 64}
+    before, after = (AutoModel.from_pretrained(f) for f in (compare_run[1], tuned / "finetune/model"))
+    tokenizer = AutoTokenizer.from_pretrained(compare_run[1])
+    expected = []
+    for row in read(tuned, "finetune/test"):
+        ids = tokenizer(row["text"], return_tensors="pt", truncation=True, max_length=40)
+        with torch.no_grad():
+            a, b = (m.eval()(**ids, output_hidden_states=True).hidden_states[1:] for m in (before, after))
+        pooled = [torch.cat([layer[0].mean(0) for layer in layers]) for layers in (a, b)]
+        expected.append(float((pooled[0] - pooled[1]).abs().sum()))
+    assert rows["test"]["manhattan"] == pytest.approx(np.mean(expected), rel=1e-4)
+    assert rows["test"]["manhattan"] > 0.01
+    assert Run(str(tmp_path / "run")).require("compare/shift")["against"]["name"].endswith("finetune/finetune/model")
+
+
 def test_a_run_against_itself(compare_run: tuple[Path, Path], tmp_path: Path) -> None:
     out = tmp_path / "run"
     shutil.copytree(compare_run[0], out)
@@ -182,6 +209,25 @@ def test_a_run_against_itself(compare_run: tuple[Path, Path], tmp_path: Path) ->
     neurons = read(out, "compare/shift_neurons")
     assert len(neurons) == 24
     assert all(row["jaccard"] == 1 and row["rank_correlation"] == pytest.approx(1) for row in neurons)
+
+
+def test_neurons_set_to_their_mean_are_bounded_in_number_and_stand_beside_random_ones(
+    compare_run: tuple[Path, Path],
+) -> None:
+    out, _ = compare_run
+    counts = Run(str(out)).require("compare/ablation")["counts"]
+    rows = read(out, "compare/ablation")
+    found = {(row["layer"], row["unit"]) for row in rows}
+    assert counts["neurons"] == len(found) == 8
+    assert counts["forward_passes"] <= 8 * (8 + 2)
+    means = {
+        row["unit"]: row["mean"]
+        for row in read(out, "means")
+        if (row["layer"], row["property"], row["pole"]) == (1, "words_per_sentence", "top")
+    }
+    first = next(r for r in rows if (r["property"], r["rank"]) == ("means:words_per_sentence:top", 1))
+    assert means[first["unit"]] == max(means.values())
+    assert all(row["moved"] > 0 and row["layer_b"] == 2 and row["output"] is None for row in rows)
 
 
 def test_parts_done_again_by_two_workers_have_the_same_rows(compare_run: tuple[Path, Path], tmp_path: Path) -> None:
@@ -213,7 +259,15 @@ def test_what_was_found_is_printed_with_its_nulls_on_a_narrow_terminal(
     assert "..." not in said
     assert max(map(len, said.splitlines())) <= 80
     said = " ".join(said.split())
-    for words in ("rotated", "permuted units", "random winners", "shuffled", "uniform sentences", "95 % interval"):
+    for words in (
+        "rotated",
+        "permuted units",
+        "random winners",
+        "shuffled",
+        "uniform sentences",
+        "95 % interval",
+        "drawn from their layer",
+    ):
         assert words in said, words
     assert "docs" in said
     with pytest.raises(InputError, match="--compare with --neuron"):
@@ -227,6 +281,7 @@ def test_wrong_calls_are_one_line_and_leave_the_run_alone(
     before = (out / "run.json").read_bytes()
     cases = {
         "--text-set: is read by two models": {"against": "", "text_set": ("a=pydocs",)},
+        "--part ablation: needs a number of neurons": {"against": "", "part": ("ablation",)},
         "--part shift: needs another model": {"against": "", "text_set": (), "part": ("shift",)},
         "expected NAME=SOURCE": {"text_set": ("nameless.txt",)},
         "--text-set none.txt: no such file": {"text_set": ("a=none.txt",)},
@@ -250,7 +305,7 @@ def test_wrong_calls_are_one_line_and_leave_the_run_alone(
 def test_a_dry_run_says_what_is_missing(
     small_run: tuple[Path, Path], compare_run: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    compare.run(config(small_run[0], dry_run=True, against=str(compare_run[1]), text_set=("some=pydocs",)))
+    compare.run(config(small_run[0], dry_run=True, against=str(compare_run[1]), text_set=("some=pydocs",), ablate=1))
     said = capsys.readouterr().out
     assert [line for line in said.splitlines() if line in STAGES] == [f"compare/{part}" for part in PARTS]
     assert "bases: 4 of 4 bases" in said

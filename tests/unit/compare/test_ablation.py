@@ -1,0 +1,144 @@
+"""What neurons do to others: a planted one is found, and the numbers are those of the layers run by hand."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+import torch
+from transformers import AutoModel, BertConfig
+
+from ops.compare.ablation import (
+    Ablator,
+    Effect,
+    ablation_table,
+    choose_neurons,
+    random_neurons,
+)
+from ops.finetune.classifier import new_classifier, save_classifier
+from ops.model.activations import ScoreOptions
+from ops.model.load import ModelFacts, read_facts
+from ops.model.tokenizer import Tokenizer
+from ops.schema import TABLES
+from ops.topk.neurons import Neurons
+
+TEXTS = ["the cat sat on its mat", "shares fell", "a file is read line by line until its end", "profit rose again"]
+NEURONS, PLANTED = Neurons((12, 12)), 7
+RNG = np.random.default_rng(0)
+MEAN, STD = RNG.normal(size=24), RNG.uniform(0.5, 2, size=24)
+
+
+def plant(model: torch.nn.Module) -> None:
+    """Let what layer 2 computes depend on one unit of layer 1, and that one vary."""
+    first, second = model.encoder.layer  # type: ignore[union-attr, misc]
+    first.output.LayerNorm.weight[PLANTED] = 8.0
+    second.intermediate.dense.weight[:, torch.arange(12) != PLANTED] = 0.0
+    second.intermediate.dense.weight[:, PLANTED] *= 200
+    second.output.dense.weight *= 200
+
+
+@pytest.fixture(scope="module")
+def planted(make_model: Callable[..., Path], small_bert: BertConfig) -> ModelFacts:
+    return read_facts(str(make_model(small_bert, change=plant)))
+
+
+def ablator(facts: ModelFacts, **options: str) -> Ablator:
+    n_tokens = np.array([len(t.ids) for t in Tokenizer(facts).encode(TEXTS)])
+    return Ablator(facts, ScoreOptions("hidden", **options), NEURONS, MEAN, STD, TEXTS, n_tokens, 24)
+
+
+def test_a_neuron_that_feeds_the_others_is_found(planted: ModelFacts) -> None:
+    found = ablator(planted)
+    effects = [found.effect(neuron) for neuron in range(12)]
+    moved = [effect.moved for effect in effects]
+    assert int(np.argmax(moved)) == PLANTED
+    assert sorted(moved)[-1] > 2 * sorted(moved)[-2]
+    assert np.isnan(effects[0].output)
+    last = found.effect(12)
+    assert np.isnan(last.moved)
+    assert last.most == -1
+
+
+@pytest.mark.parametrize(("pool", "special"), [("mean", "include"), ("max", "exclude"), ("cls", "include")])
+def test_the_numbers_are_those_of_the_layers_run_by_hand(planted: ModelFacts, pool: str, special: str) -> None:
+    found = ablator(planted, pool=pool, special_tokens=special).effect(3)
+    model, tokenizer = AutoModel.from_pretrained(planted.path).eval(), Tokenizer(planted)
+    total = np.zeros(12)
+    for tokens in tokenizer.encode(TEXTS):
+        with torch.no_grad():
+            ids = torch.tensor([tokens.ids])
+            states = model.encoder.layer[0](model.embeddings(input_ids=ids))
+            states = states[0] if isinstance(states, tuple) else states
+            ablated = states.clone()
+            ablated[..., 3] = float(MEAN[3])
+            ends = []
+            for start in (states, ablated):
+                end = model.encoder.layer[1](start)
+                ends.append((end[0] if isinstance(end, tuple) else end)[0])
+        differences = []
+        for end in ends:
+            own = end[1:-1] if special == "exclude" else end
+            differences.append({"mean": own.mean(0), "max": own.amax(0), "cls": own[0]}[pool].numpy())
+        total += np.abs(differences[1] - differences[0])
+    by_neuron = total / len(TEXTS) / STD[12:]
+    assert found.moved == pytest.approx(by_neuron.mean(), rel=1e-4)
+    assert found.most == 12 + int(by_neuron.argmax())
+    assert found.most_moved == pytest.approx(by_neuron.max(), rel=1e-4)
+
+
+def test_a_classifier_s_output_moves_with_the_unit_that_it_reads(planted: ModelFacts, tmp_path: Path) -> None:
+    model = new_classifier(planted, Tokenizer(planted), 2, 0.0, 0)
+    with torch.no_grad():
+        model.linear.weight.zero_()
+        model.linear.weight[0, 5] = 2.0
+    save_classifier(model, planted, ["a", "b"], tmp_path)
+    facts = read_facts(str(tmp_path))
+    found = ablator(facts)
+    outputs = [found.effect(12 + unit).output for unit in range(12)]
+    assert [unit for unit, output in enumerate(outputs) if output > 1e-9] == [5]
+    encoder = AutoModel.from_pretrained(facts.path).eval()
+    expected = []
+    for tokens in Tokenizer(facts).encode(TEXTS):
+        with torch.no_grad():
+            state = encoder(input_ids=torch.tensor([tokens.ids])).last_hidden_state[0, 0]
+            other = state.clone()
+            other[5] = float(MEAN[17])
+            before, after = (model.linear(x).softmax(0) for x in (state, other))
+        expected.append(float((after - before).abs().sum() / 2))
+    assert outputs[5] == pytest.approx(np.mean(expected), rel=1e-4)
+
+
+def test_after_all_the_model_is_as_it_was(planted: ModelFacts) -> None:
+    found = ablator(planted)
+    before = [values for values, _ in found.base]
+    found.effect(2)
+    found.effect(15)
+    for place, values in enumerate(before):
+        np.testing.assert_array_equal(found._read(place)[0], values)
+
+
+def test_the_strongest_of_each_property_are_taken_in_turn_up_to_a_bound() -> None:
+    values = np.arange(24.0)
+    properties: dict[str, npt.NDArray[np.float64]] = {"down": -values, "up": values}
+    assert choose_neurons(properties, NEURONS, 3, 100, False) == {"down": [0, 1, 2], "up": [11, 10, 9]}
+    assert choose_neurons(properties, NEURONS, 3, 100, True)["up"] == [23, 22, 21]
+    assert choose_neurons(properties, NEURONS, 3, 3, False) == {"down": [0, 1], "up": [11]}
+    drawn = random_neurons(NEURONS, [2, 1, 2], 5, 0)
+    assert {layer: len(own) for layer, own in drawn.items()} == {1: 5, 2: 5}
+    assert all(12 <= neuron < 24 for neuron in drawn[2])
+    assert drawn == random_neurons(NEURONS, [1, 2], 5, 0)
+
+
+def test_rows_stand_beside_the_random_neurons_of_their_layer() -> None:
+    effects = {n: Effect(float(n), 12 + n, 9.0, float("nan")) for n in range(12)}
+    effects[14] = Effect(float("nan"), -1, float("nan"), 0.25)
+    effects[13] = Effect(float("nan"), -1, float("nan"), 0.5)
+    table = ablation_table({"up": [11, 13], "low": [1]}, {1: [0, 1, 2, 11], 2: [13, 14]}, effects, NEURONS, 4)
+    assert table.schema.equals(TABLES["compare/ablation"].arrow)
+    low, first, last = table.to_pylist()
+    assert (first["layer"], first["unit"], first["layer_b"], first["unit_b"]) == (1, 11, 2, 11)
+    assert (first["moved"], first["random"], first["random_high"], first["p_value"]) == (11, 1, 2, 0.25)
+    assert (low["random"], low["p_value"]) == (pytest.approx(13 / 3), 0.75)
+    assert (last["layer"], last["moved"], last["layer_b"], last["p_value"]) == (2, None, None, None)
+    assert (last["output"], last["output_random"]) == (0.5, 0.25)
