@@ -32,6 +32,7 @@ settings.load_profile("any machine")
 # Files whose tests start no Ray, or one of their own; all others of tests/jobs are done one after another, on one
 # small Ray: a third one beside these would leave none of them a core.
 APART = (
+    "test_compare_padding",
     "test_config",
     "test_deploy",
     "test_finetune",

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 import torch
-from transformers import AutoModel, BertConfig
+from transformers import AutoModel, BertConfig, ConvBertConfig
 
 from ops.compare.ablation import (
     Ablator,
@@ -107,6 +107,14 @@ def test_a_classifier_s_output_moves_with_the_unit_that_it_reads(planted: ModelF
             before, after = (model.linear(x).softmax(0) for x in (state, other))
         expected.append(float((after - before).abs().sum() / 2))
     assert outputs[5] == pytest.approx(np.mean(expected), rel=1e-4)
+
+
+def test_where_padding_leaks_sentences_are_read_by_length(make_model: Callable[..., Path]) -> None:
+    sizes = {"hidden_size": 12, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 20}
+    facts = read_facts(str(make_model(ConvBertConfig(**sizes, embedding_size=12, head_ratio=1))))
+    found = ablator(facts)
+    assert [len({len(tokens.ids) for tokens in batch}) for batch in found.batches] == [1] * len(found.batches)
+    assert len(found.batches) == len({len(tokens.ids) for batch in found.batches for tokens in batch})
 
 
 def test_after_all_the_model_is_as_it_was(planted: ModelFacts) -> None:
