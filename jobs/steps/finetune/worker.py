@@ -4,6 +4,7 @@ import shutil
 import tarfile
 import tempfile
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -65,14 +66,11 @@ class TrainingWorker:
             self.store.commit(checkpoint_path(stop), lambda path: pack(folder, path))
         if epoch == self.args.options.epochs:
             self.commit_model()
-        found = None
-        if epoch:
-            scores = self.training.scores()
-            found = [scores.ravel().tolist()]
+        scores = self.training.scores().ravel().tolist() if epoch else None
         table = pa.table(
             {
                 "losses": pa.array([losses], pa.list_(pa.float64())),
-                "scores": pa.array(found or [None], pa.list_(pa.float32())),
+                "scores": pa.array([scores], pa.list_(pa.float32())),
                 "right": pa.array([self.right.tolist()], pa.list_(pa.int64())),
                 "cut": pa.array([self.cut], pa.int64()),
             }
@@ -86,7 +84,11 @@ class TrainingWorker:
         with tempfile.TemporaryDirectory(prefix="atlas-") as scratch:
             save_classifier(self.training.model, self.args.facts, self.args.names, Path(scratch))
             for path in sorted(Path(scratch).iterdir()):
-                self.store.commit(f"{MODEL}/{path.name}", lambda to, path=path: shutil.copyfile(path, to))
+                self.store.commit(f"{MODEL}/{path.name}", partial(_copy, path))
+
+
+def _copy(path: Path, to: str) -> None:
+    shutil.copyfile(path, to)
 
 
 def pack(folder: Path, path: str) -> None:
