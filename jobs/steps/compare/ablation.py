@@ -106,7 +106,7 @@ def ablation_step(args: AblationArgs, wanted: list[int], holds: dict[str, Any], 
     given = {"args": args}
     return Step(
         "compare: ablation", items, lambda item: [ablation_file(item["block"])], AblationWorker, given, "blocks",
-        holds=holds, workers=workers,
+        holds=holds, workers=workers, actors=True,
     )  # fmt: skip
 
 

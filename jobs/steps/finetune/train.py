@@ -75,7 +75,7 @@ def train_step(training: Training) -> Step:
     holds = {"gpus": 1} if args.options.device != "cpu" else {"cpus": args.threads}
     return Step(
         "finetune: train", items, lambda item: [losses_file(item["stop"])], TrainingWorker, {"args": args},
-        "checkpoints", work, holds=holds, workers=1,
+        "checkpoints", work, holds=holds, workers=1, actors=True,
     )  # fmt: skip
 
 
