@@ -8,7 +8,9 @@ _STEMS = (
 )
 # A model's files, as transformers names them; and where a training was when it was last saved.
 _MODEL = r"config\.json|model[\w.-]*\.(safetensors|json)|classifier\.(safetensors|json)|checkpoint-\d+\.tar"
-_TOKENIZER = r"\w*token\w*(\.\w+)?\.(json|model)|(vocab|merges|spiece|unigram|bpe\.codes)\.(json|txt|model|codes)"
+_TOKENIZER = (
+    r"\w*token\w*(\.\w+)?\.(json|model)|(vocab|merges|spiece|sentencepiece\.bpe|unigram|bpe)\.(json|txt|model|codes)"
+)
 _OURS = re.compile(
     rf"(({_STEMS})[\w.-]*\.(parquet|bin)|[\w-]+\.(png|svg|pdf|html|css|js)|\..+\.[0-9a-f]{{12}}|{_MODEL}|{_TOKENIZER})"
 )
