@@ -69,6 +69,14 @@ class Histogram:
         else:
             _count_on_any_device(self.counts, values, self.edges)
 
+    def update_queued(self, values: torch.Tensor, counted: torch.Tensor) -> None:
+        """Count the activations of those sentences that `counted` names, `[sentences]` bool, in the device's queue."""
+        neurons, bins = self.counts.shape
+        place = torch.searchsorted(self.edges, values.T.contiguous(), right=True)
+        place += torch.arange(neurons, device=self.edges.device)[:, None] * bins
+        # Whole numbers: the sum is the same in any order.
+        self.counts.view(-1).scatter_add_(0, place.flatten(), counted.long().expand(place.shape).flatten())
+
     def merge(self, other: "Histogram") -> None:
         """Add what another histogram on the same edges counted, over other sentences."""
         self.counts += other.counts

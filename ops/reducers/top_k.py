@@ -7,6 +7,7 @@ import torch
 
 MAX_IDS = 1 << 32
 EMPTY = torch.iinfo(torch.int64).min  # the key of a slot without a pair: below every key
+_CELLS = 1 << 26  # keys that are sorted together: about 2 GB with what sorting takes
 
 
 class TopK:
@@ -23,9 +24,13 @@ class TopK:
     def __init__(self, neurons: int, k: int, device: torch.device | str = "cpu", room: int | None = None) -> None:
         self.k = k
         self.room = max(room or 0, k + max(k // 2, 64))
-        self.keys = torch.full((neurons, self.room), EMPTY, dtype=torch.int64, device=device)
+        self.keys = self._empty_keys(neurons, device)
         self.filled = torch.zeros(neurons, dtype=torch.int64, device=device)
+        self.sorted = self.filled.clone()  # how many there were when they were last sorted and cut
         self.bound = torch.full((neurons,), -torch.inf, dtype=torch.float32, device=device)
+
+    def _empty_keys(self, neurons: int, device: torch.device | str) -> torch.Tensor:
+        return torch.full((neurons, self.room), EMPTY, dtype=torch.int64, device=device)
 
     def update(self, values: torch.Tensor, ids: torch.Tensor) -> None:
         """Take in some sentences.
@@ -72,8 +77,13 @@ class TopK:
 
     def result(self) -> torch.Tensor:
         """Return the winners' keys `[neurons, k]` int64 in order, the slots past the last winner holding `EMPTY`."""
-        self._compact(torch.arange(len(self.filled), device=self.filled.device))
+        # What was sorted and cut before is so still where nothing came since.
+        self._compact((self.filled != self.sorted).nonzero()[:, 0])
         return self.keys[:, : self.k]
+
+    def candidates(self) -> torch.Tensor:
+        """Return keys among which every neuron's winners are, `[neurons, slots]` int64; `EMPTY` is none."""
+        return self.result()
 
     def _append(self, neuron: torch.Tensor, keys: torch.Tensor) -> None:
         counts = torch.bincount(neuron, minlength=len(self.filled))
@@ -83,16 +93,18 @@ class TopK:
         self.keys[neuron, self.filled[neuron] + _place_in_neuron(neuron, counts)] = keys
         self.filled += counts
 
-    def _compact(self, neurons: torch.Tensor) -> None:
-        for rows in torch.split(neurons, 1024):
-            keys = self.keys[rows].sort(dim=1, descending=True).values
+    def _compact(self, neurons: torch.Tensor, slots: int | None = None) -> None:
+        """Sort and cut the keys of these neurons, of which none holds more than `slots` (None: than there is room)."""
+        slots = max(self.room if slots is None else slots, self.k)
+        for rows in torch.split(neurons, min(max(_CELLS // slots, 1), 1024)):
+            keys = self.keys[rows, :slots].sort(dim=1, descending=True).values
             again = torch.zeros_like(keys, dtype=torch.bool)
             again[:, 1:] = (keys[:, 1:] == keys[:, :-1]) & (keys[:, 1:] != EMPTY)
             if bool(again.any()):
                 keys = keys.masked_fill(again, EMPTY).sort(dim=1, descending=True).values
             keys[:, self.k :] = EMPTY
-            self.keys[rows] = keys
-            self.filled[rows] = (keys != EMPTY).sum(1)
+            self.keys[rows, :slots] = keys
+            self.filled[rows] = self.sorted[rows] = (keys != EMPTY).sum(1)
             last = keys[:, self.k - 1]
             found = torch.where(last == EMPTY, self.bound[rows], decode_keys(last)[0])
             self.bound[rows] = torch.maximum(found, self.bound[rows])
