@@ -3,7 +3,7 @@
 import argparse
 import statistics
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 import torch
 
@@ -21,7 +21,7 @@ def add_options(parser: argparse.ArgumentParser, model_help: str) -> None:
     parser.add_argument("--json", action="store_true", help="accepted for all benchmarks; the output is JSON anyway")
 
 
-def padded(batches: Iterable[list[Tokens]], pad_id: int) -> Inputs:
+def padded(batches: Iterable[Sequence[Tokens]], pad_id: int) -> Inputs:
     """Return batches as a model of transformers takes them, on the CPU."""
     inputs = []
     for batch in batches:

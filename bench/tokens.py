@@ -64,7 +64,7 @@ def main() -> int:
         each = max(round(options.top * options.sentences / options.of), 1)
         write_run(store, texts, values, neurons, each)
         shards = Shards(len(texts), len(texts))
-        args = TokensArgs(store, facts, ScoreOptions(), neurons, shards, each, BUDGET, False, "f")
+        args = TokensArgs(store, facts, ScoreOptions(), neurons, shards, each, BUDGET, "mixed", "f")
         Selector(args)({}, None)
         with store.parquet(wanted_file().path) as file:
             own = np.unique(file.read(columns=["sent_id"])["sent_id"].to_numpy())

@@ -76,12 +76,15 @@ def check(config: MixingConfig, facts: "ModelFacts", tokenizer: "Tokenizer") -> 
     """Refuse what cannot work, before anything heavy starts.
 
     Raises:
-        InputError: the architecture is not known, the model has no mask token, or sequences cannot be so long.
+        InputError: the architecture is not known, the arithmetic too coarse, the model has no mask token, or sequences
+            cannot be so long.
     """
     from ops.errors import InputError
     from ops.model.architectures import check_architecture
+    from ops.model.numerics import check_exact_enough
 
     check_architecture(facts.model_type, facts.name)
+    check_exact_enough(config.dtype, "mixing")
     if config.mask_rate and tokenizer.mask_id is None:
         raise InputError(f"--mask-rate {config.mask_rate}: {config.model} has no mask token; give --mask-rate 0")
     if config.pack > facts.position_limit:

@@ -82,6 +82,7 @@ def prepare(config: PsiConfig, record: "Run", contextual: bool) -> "tuple[ModelF
     from ops.model.architectures import check_architecture
     from ops.model.head_projections import head_projections, word_embeddings
     from ops.model.load import load_model, read_facts
+    from ops.model.numerics import check_exact_enough
     from ops.model.tokenizer import Tokenizer
 
     if config.static_only and config.corpus:
@@ -95,6 +96,7 @@ def prepare(config: PsiConfig, record: "Run", contextual: bool) -> "tuple[ModelF
         facts = read_facts(config.model)
         tokenizer = Tokenizer(facts)
     check_architecture(facts.model_type, facts.name)
+    check_exact_enough(config.dtype, "psi")
     model = load_model(facts, "cpu", "float32")
     if not any(bool(layer.weight.any()) for layer in head_projections(model, facts)):
         raise InputError(f"--model {config.model}: its heads' matrices are all zero; give other weights")
@@ -160,7 +162,7 @@ def measure_corpus(config: PsiConfig, record: "Run", facts: "ModelFacts", tokeni
 
             plan_contextual(record, job, tokenizer)
             return
-        job.do(job.shard_step(contextual.GroupReader, {"args": job.args}))
+        job.do(contextual.group_step(job))
         contextual.publish(job, facts.layers, record.require("psi")["counts"]["heads"])
     if not config.dry_run:
         contextual.draw_figure(record, facts.layers, facts.title)

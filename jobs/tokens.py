@@ -53,6 +53,7 @@ def do(config: TokensConfig, record: "Run") -> None:
     from jobs.steps.tokens.read import TokensArgs, read_notes, read_step, select_step
     from jobs.steps.tokens.write import write_step
     from ops.model.activations import ScoreOptions
+    from ops.model.batches import batch_lengths
     from ops.shards import Shards
     from ops.topk.neurons import Neurons
 
@@ -72,7 +73,7 @@ def do(config: TokensConfig, record: "Run") -> None:
     shards = Shards(corpus["counts"]["sentences"], corpus["config"]["shard_size"])
     args = TokensArgs(
         stage.store, facts, scoring, Neurons(()), shards, config.top, place.token_budget,
-        topk["counts"].get("equal_lengths", True), stage.fingerprint,
+        batch_lengths(place.device, topk["counts"].get("equal_lengths", True)), stage.fingerprint,
     )  # fmt: skip
     if isinstance(record, DryRun):
         from jobs.plans.tokens import plan_tokens

@@ -120,8 +120,8 @@ def do(config: TopkConfig, record: "Run", facts: "ModelFacts", tokenizer: "Token
         print("topk: scoring a pilot for the histograms' edges", file=sys.stderr)
         with times.of("pilot"):
             job.stage.do(pilot, todo=missing)
-    args = replace(args, alike=needs_equal_lengths(store))
-    if args.alike:
+    args = replace(args, leaks=needs_equal_lengths(store))
+    if args.leaks:
         print(f"topk: padding changes what a {facts.model_type} computes: batches of equal length", file=sys.stderr)
     neurons = Neurons(read_widths(store))
     sampled = shards.split(draw(shards.sentences, config.activation_sample, config.seed, ACTIVATIONS))
@@ -144,7 +144,7 @@ def do(config: TopkConfig, record: "Run", facts: "ModelFacts", tokenizer: "Token
             print(f"topk: {path} is damaged ({why}): scoring it again", file=sys.stderr)
             store.delete(path)
     counts |= {"neurons": len(neurons), "layers": len(neurons.widths), "seconds": times.result()}
-    counts |= {"equal_lengths": args.alike}
+    counts |= {"equal_lengths": args.leaks}
     print(f"topk: {times}", file=sys.stderr)
     job.stage.finish(counts, {"model": describe(facts)})
 

@@ -10,6 +10,7 @@ from jobs.stage.step import Step
 from ops.errors import counted
 from ops.estimate.spread import spread
 from ops.estimate.timed_batches import Sentences, TimedBatches
+from ops.model.batches import batch_lengths
 from ops.model.tokenizer import Tokenizer
 from ops.shards import Ids
 from ops.storage.store import Store
@@ -61,7 +62,8 @@ class PassEstimate:
         """Return batches to time the pass on: of the sample, or of texts made of it."""
         own = self.sample if texts is None else texts
         columns = (own.sent_ids, own.texts, own.n_tokens)
-        return TimedBatches(*columns, self.tokenizer, self.job.placement.token_budget, TIMED_S)
+        place = self.job.placement
+        return TimedBatches(*columns, self.tokenizer, place.token_budget, TIMED_S, batch_lengths(place.device))
 
     def work(self, verb: str) -> str:
         """Return what would be done with the shards."""

@@ -63,7 +63,7 @@ def _wants_label(job: CorpusPass) -> bool:
 
 def time_positions(estimate: PassEstimate, args: PositionsArgs) -> TimedBatches:
     """Measure some batches as a worker does."""
-    set_numerics(args.device, args.threads)
+    set_numerics(args.device, args.threads, args.dtype)
     tokenizer = estimate.tokenizer
     reader = VariantReader(args.facts, args.device, args.dtype, args.shift, args.seed)
     some = estimate.sample

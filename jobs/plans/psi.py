@@ -10,7 +10,7 @@ from jobs.plans.time import by_workers, of_all, spread_seconds
 from jobs.stage.corpus_pass import CorpusPass, PassArgs
 from jobs.stage.dry_run import DryRun, Plan
 from jobs.stage.step import Stage
-from jobs.steps.psi.contextual import CONTEXTUAL, GroupReader
+from jobs.steps.psi.contextual import CONTEXTUAL, GroupReader, group_step
 from jobs.steps.psi.static import PsiArgs, clusters_step, layers_step
 from ops.errors import counted
 from ops.estimate.timed_batches import Sentences, TimedBatches
@@ -58,7 +58,7 @@ def plan_contextual(record: DryRun, job: CorpusPass, tokenizer: Tokenizer) -> No
         tokenizer: the model's.
     """
     args = job.args
-    estimate = PassEstimate(record, job, job.shard_step(GroupReader, {"args": args}), tokenizer)
+    estimate = PassEstimate(record, job, group_step(job), tokenizer)
     static = record.require("psi")["counts"]
     timed = time_contextual(estimate, args) if estimate.can_time else None
     rows = args.facts.layers * static["heads"]

@@ -65,7 +65,9 @@ def plan_tokens(record: DryRun, stage: Stage, args: TokensArgs, place: Placement
 def time_reading(args: TokensArgs, sample: Sentences) -> TimedBatches:
     """Put some batches through the model."""
     tokenizer = Tokenizer(args.facts)
-    batches = TimedBatches(sample.sent_ids, sample.texts, sample.n_tokens, tokenizer, args.token_budget, TIMED_S)
+    batches = TimedBatches(
+        sample.sent_ids, sample.texts, sample.n_tokens, tokenizer, args.token_budget, TIMED_S, args.lengths
+    )
     scorer = Scorer(args.facts, args.options, tokenizer.pad_id)
     for _, tokens in batches:
         scorer.score(tokens)

@@ -94,7 +94,9 @@ def time_scoring(estimate: PassEstimate, args: ScoreArgs) -> tuple[TimedBatches,
     scorer = Scorer(args.facts, args.options, tokenizer.pad_id)
     rows = np.array(spread(len(sample.texts))[:EDGES_FROM])
     some = (sample.sent_ids[rows], [sample.texts[row] for row in rows], sample.n_tokens[rows])
-    scored = [score_batch(scorer, tokens) for _, tokens in encode_batches(*some, tokenizer, args.token_budget)]
+    scored = [
+        score_batch(scorer, tokens) for _, tokens in encode_batches(*some, tokenizer, args.token_budget, args.lengths)
+    ]
     values = torch.cat([values[finite] for values, finite, _ in scored]).cpu()
     edges = edges_from_pilot(values if len(values) else torch.zeros(1, values.shape[1]))
     shards = ShardScorer(scorer, min(args.k, MOST_K), args.poles, edges)

@@ -153,7 +153,7 @@ class ModelPassConfig(PlacementConfig):
     heading: ClassVar[tuple[int, str]] = PlacementConfig.heading
 
     prefetch: int = Field(
-        2,
+        4,
         ge=2,
         description="shards that a worker on a GPU has with it, one under way, the others read and tokenized; each "
         "takes about 12 MB of its machine's object store for 100,000 short sentences",
@@ -165,7 +165,10 @@ class ArithmeticConfig(StageConfig):
 
     heading: ClassVar[tuple[int, str]] = PlacementConfig.heading
 
-    dtype: Literal["float32", "bfloat16", "float16"] = Field("float32", description="arithmetic of the forward pass")
+    dtype: Literal["float32", "tf32", "bfloat16", "float16"] = Field(
+        "float32",
+        description="arithmetic of the forward pass; tf32, on GPUs alone: float32 whose products round to 10 bits",
+    )
 
 
 class CorpusPassConfig(CorpusModelConfig, ModelPassConfig, ArithmeticConfig):

@@ -6,6 +6,7 @@ from typing import Any
 
 from jobs.engine.connect import gpu_pool_size, has_gpus, on_cluster, pool_size
 from jobs.stage.config import PlacementConfig
+from ops.model.numerics import gpu_kind
 
 
 @dataclass(frozen=True)
@@ -18,6 +19,7 @@ class Placement:
         threads: of a worker; None on a GPU.
         workers: most workers; None for as many as a cluster brings up.
         holds: what each worker holds of a machine, `cpus` or `gpus`.
+        gpu: this machine's GPU, as `ops.model.numerics.gpu_kind` names it; None on a CPU, and on a cluster.
     """
 
     device: str
@@ -25,11 +27,13 @@ class Placement:
     threads: int | None
     workers: int | None
     holds: dict[str, Any]
+    gpu: str | None = None
 
     @property
     def identity(self) -> dict[str, Any]:
         """What of it results depend on."""
-        return {"device": self.device, "threads": self.threads, "token_budget": self.token_budget}
+        own = {"device": self.device, "threads": self.threads, "token_budget": self.token_budget}
+        return own | ({"gpu": self.gpu} if self.gpu else {})
 
     @property
     def reads_ahead(self) -> bool:
@@ -39,7 +43,7 @@ class Placement:
 
 def choose_placement(config: PlacementConfig) -> Placement:
     """Choose device, size of a batch and number of workers."""
-    gpu = config.device == "cuda" or (config.device == "auto" and (config.gpus is not None or has_gpus()))
+    gpu = on_gpus(config)
     budget = config.token_budget or (32_768 if gpu else 2_048)
     if not gpu:
         if on_cluster() and config.device == "auto":
@@ -50,4 +54,11 @@ def choose_placement(config: PlacementConfig) -> Placement:
     limits = [
         n for n in (gpu_pool_size(config.gpus), pool_size(config.workers) if config.workers != "auto" else None) if n
     ]
-    return Placement("cuda", budget, None, min(limits, default=None), {"gpus": 1})
+    # On a cluster the driver may see none, or another: topk's workers compare theirs with the pilot's.
+    own = None if on_cluster() else gpu_kind()
+    return Placement("cuda", budget, None, min(limits, default=None), {"gpus": 1}, own)
+
+
+def on_gpus(config: PlacementConfig) -> bool:
+    """Tell whether the model runs on GPUs."""
+    return config.device == "cuda" or (config.device == "auto" and (config.gpus is not None or has_gpus()))

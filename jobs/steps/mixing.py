@@ -17,9 +17,10 @@ from ops.mixing.partial_file import TOKENS, merge_partials, rows_of, token_rows,
 from ops.mixing.shard import Batches, MixingScorer, measure_shard
 from ops.mixing.tables import length_rows, norm_rows, ratio_rows
 from ops.mixing.token_classes import TokenClasses
-from ops.model.batches import encode_batches
+from ops.model.batches import batch_lengths, encode_batches
 from ops.model.load import ModelFacts
 from ops.model.mask_tokens import mask_tokens
+from ops.model.token_block import TokenBlock
 from ops.model.tokenizer import Tokenizer
 from ops.schema import schema
 from ops.storage.store import Store
@@ -64,7 +65,8 @@ def read_packed(store: Store, parts: list[int], limit: int, tokenizer: Tokenizer
 
 def sequences(packed: Packed, tokenizer: Tokenizer, args: MixingArgs) -> Batches:
     """Return the batches of a shard, masked."""
-    batches = encode_batches(packed.first, packed.texts, packed.n_tokens, tokenizer, args.token_budget)
+    lengths = batch_lengths(args.device)
+    batches = encode_batches(packed.first, packed.texts, packed.n_tokens, tokenizer, args.token_budget, lengths)
     return masked(batches, tokenizer, args)
 
 
@@ -79,7 +81,7 @@ def masked(batches: Batches, tokenizer: Tokenizer, args: MixingArgs) -> Batches:
                 mask_tokens(tokens, rate, mask, spared, seed, sent_id, args.pack > 0)
                 for tokens, sent_id in zip(batch, first.tolist(), strict=True)
             ]
-        yield first, batch
+        yield first, TokenBlock.of(batch)
 
 
 class MixingWorker:

@@ -1,13 +1,13 @@
 """Batches of a sample of the corpus for a pass of the model to be timed on, cut as the pass itself would cut them."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from ops.estimate.spread import spread
-from ops.model.batches import encode_batches, length_batches
+from ops.model.batches import Lengths, encode_batches, length_batches
 from ops.model.tokenizer import Tokenizer, Tokens
 from ops.shards import Ids
 
@@ -35,22 +35,23 @@ class TimedBatches:
     """
 
     def __init__(
-        self, sent_ids: Ids, texts: list[str], n_tokens: Ids, tokenizer: Tokenizer, budget: int, seconds: float
-    ) -> None:
+        self, sent_ids: Ids, texts: list[str], n_tokens: Ids, tokenizer: Tokenizer, budget: int, seconds: float,
+        lengths: Lengths = "mixed",
+    ) -> None:  # fmt: skip
         self._columns = (sent_ids, texts, n_tokens)
-        self._tokenizer, self._budget, self._limit = tokenizer, budget, seconds
-        self._batches = list(length_batches(n_tokens, budget))
+        self._tokenizer, self._budget, self._limit, self._lengths = tokenizer, budget, seconds, lengths
+        self._batches = list(length_batches(n_tokens, budget, lengths))
         self._places = 0
         self.sentences, self.seconds = 0, 0.0
 
-    def __iter__(self) -> Iterator[tuple[Ids, list[Tokens]]]:
+    def __iter__(self) -> Iterator[tuple[Ids, Sequence[Tokens]]]:
         sent_ids, texts, n_tokens = self._columns
         order = spread(len(self._batches))
         started = time.perf_counter()
         for start in range(0, len(order), _TOGETHER):
             rows = np.concatenate([self._batches[i] for i in order[start : start + _TOGETHER]])
             some = (sent_ids[rows], [texts[row] for row in rows], n_tokens[rows])
-            for ids, tokens in encode_batches(*some, self._tokenizer, self._budget):
+            for ids, tokens in encode_batches(*some, self._tokenizer, self._budget, self._lengths):
                 yield ids, tokens
                 self.sentences += len(ids)
                 self._places += len(ids) * max(len(t.ids) for t in tokens)

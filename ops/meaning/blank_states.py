@@ -7,7 +7,7 @@ import numpy.typing as npt
 import torch
 
 from ops.model.activations import ScoreOptions, Scorer
-from ops.model.batches import length_batches, pad
+from ops.model.batches import batch_lengths, length_batches, pad
 from ops.model.check_states import needs_equal_lengths
 from ops.model.load import ModelFacts
 from ops.model.tokenizer import Tokenizer, Tokens
@@ -42,7 +42,8 @@ class BlankReader:
         self.layers, self.width = facts.layers, facts.width
         self.mask = None if facts.decoder or tokenizer.mask_id is None else tokenizer.decode([tokenizer.mask_id])[0]
         scorer = Scorer(facts, ScoreOptions(device=device, dtype=dtype, threads=threads or 1), tokenizer.pad_id)
-        self.reader, self._alike = scorer.reader, needs_equal_lengths(scorer, tokenizer)
+        self.reader = scorer.reader
+        self._lengths = batch_lengths(device, needs_equal_lengths(scorer, tokenizer))
 
     def blanks(self, texts: list[str], spans: list[tuple[int, int]]) -> list[Blank | None]:
         """Return each sentence with the characters of its span blanked; None where nothing is left to be read.
@@ -70,7 +71,7 @@ class BlankReader:
         """Return the states at the blanks, `[blanks, layers, width]` float32."""
         states = np.zeros((len(blanks), self.layers, self.width), np.float32)
         lengths = np.array([len(blank.tokens.ids) for blank in blanks], np.int64)
-        for rows in length_batches(lengths, self.token_budget, self._alike):
+        for rows in length_batches(lengths, self.token_budget, self._lengths):
             ids, real, _ = pad([blanks[row].tokens for row in rows], self.tokenizer.pad_id, self.device)
             at = torch.tensor([blanks[row].place for row in rows], device=self.device)
             here = torch.arange(len(rows), device=self.device)

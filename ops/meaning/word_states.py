@@ -11,7 +11,7 @@ import torch
 from ops.meaning.contexts import Longs
 from ops.meaning.words import fold, word_spans
 from ops.model.activations import ScoreOptions, Scorer
-from ops.model.batches import length_batches, pad
+from ops.model.batches import batch_lengths, length_batches, pad
 from ops.model.check_states import needs_equal_lengths
 from ops.model.load import ModelFacts
 from ops.model.tokenizer import PlacedTokens, Tokenizer
@@ -92,7 +92,8 @@ class WordReader:
         self.device, self.tokenizer, self.token_budget = torch.device(device), tokenizer, token_budget
         self.layers, self.width, self.case = facts.layers, facts.width, case
         scorer = Scorer(facts, ScoreOptions(device=device, dtype=dtype, threads=threads or 1), tokenizer.pad_id)
-        self.reader, self._alike = scorer.reader, needs_equal_lengths(scorer, tokenizer)
+        self.reader = scorer.reader
+        self._lengths = batch_lengths(device, needs_equal_lengths(scorer, tokenizer))
         self.numbers = {word: i for i, word in enumerate(words)}
 
     def empty(self) -> WordSums:
@@ -107,7 +108,7 @@ class WordReader:
         """
         sent_ids, texts, n_tokens = corpus
         lost: list[int] = []
-        for rows in length_batches(n_tokens, self.token_budget, self._alike):
+        for rows in length_batches(n_tokens, self.token_budget, self._lengths):
             lost += sent_ids[rows[self.read_batch([texts[row] for row in rows], sums)]].tolist()
         return lost
 

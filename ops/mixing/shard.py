@@ -1,6 +1,6 @@
 """One shard's mixing: sequences through the model, each batch reduced to moments by token class and by length."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -16,7 +16,7 @@ from ops.model.tokenizer import Tokens
 from ops.reducers.moments import Moments
 
 Group = tuple[str, str]
-Batches = Iterator[tuple[npt.NDArray[np.int64], list[Tokens]]]
+Batches = Iterator[tuple[npt.NDArray[np.int64], Sequence[Tokens]]]
 
 
 @dataclass
@@ -64,7 +64,7 @@ class MixingScorer:
         self.names = quantities(self.reader.points[0].norm is not None)
 
     @torch.inference_mode()
-    def measure(self, batch: list[Tokens]) -> tuple[torch.Tensor, torch.Tensor]:
+    def measure(self, batch: Sequence[Tokens]) -> tuple[torch.Tensor, torch.Tensor]:
         """Return all values of a batch's real tokens, and the row of the batch that each token stands in.
 
         Returns:

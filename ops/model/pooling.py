@@ -42,12 +42,15 @@ class Pooler:
     Args:
         pool: `mean`, `max`, `cls` or `last`.
         counted: which tokens count, `[sentences, tokens]` bool; the mean of a sentence that has none is NaN.
+        whole: whether all of them do; looked up on their device where it is not said, which waits for it.
+        queued: whether it is done in the device's queue (None: on any device but a CPU).
     """
 
-    def __init__(self, pool: str, counted: torch.Tensor) -> None:
+    def __init__(self, pool: str, counted: torch.Tensor, whole: bool | None = None, queued: bool | None = None) -> None:
         self.pool = pool
         self.counted = counted
-        self.whole = bool(counted.all())
+        self.whole = bool(counted.all()) if whole is None else whole
+        self.queued = counted.device.type != "cpu" if queued is None else queued
         self.tokens = counted.sum(1, keepdim=True).float()
         place = torch.arange(counted.shape[1], device=counted.device)
         self.last = torch.where(counted, place, -1).amax(1)
@@ -67,7 +70,7 @@ class Pooler:
         states = states.float()
         if self.pool == "max":
             return (states if self.whole else states.masked_fill(~self.counted[..., None], -torch.inf)).amax(1)
-        if states.device.type == "cpu":
+        if not self.queued:
             return torch.from_numpy(_mean(states.contiguous().numpy(), self.counted.numpy()))
         return (states if self.whole else states.masked_fill(~self.counted[..., None], 0.0)).sum(1) / self.tokens
 

@@ -6,8 +6,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ops.errors import InputError
-from ops.model.batches import length_batches
+from ops.model.batches import Lengths, length_batches
 from ops.model.load import ModelFacts
+from ops.model.token_block import TokenBlock
 from ops.model.tokenizer import Tokenizer, Tokens
 from ops.shards import Ids
 
@@ -50,17 +51,19 @@ class Encoder:
             return found
         return [Tokens([self.start, *t.ids], [1, *t.added], t.cut) for t in found]
 
-    def batches(self, sent_ids: Ids, texts: list[str], budget: int) -> Iterator[tuple[Ids, list[Tokens]]]:
+    def batches(
+        self, sent_ids: Ids, texts: list[str], budget: int, lengths: Lengths = "mixed"
+    ) -> Iterator[tuple[Ids, TokenBlock]]:
         """Return batches of texts of like length; they depend on the texts and the budget alone.
 
         Args:
             sent_ids: the texts' ids, `[texts]`.
             texts: the texts.
-            budget: most tokens of a batch, padding included.
+            budget, lengths: as `length_batches` takes them.
         """
         tokens = self(texts)
-        for rows in length_batches(np.array([len(t.ids) for t in tokens], np.int64), budget):
-            yield sent_ids[rows], [tokens[row] for row in rows]
+        for rows in length_batches(np.array([len(t.ids) for t in tokens], np.int64), budget, lengths):
+            yield sent_ids[rows], TokenBlock.of([tokens[row] for row in rows])
 
 
 def with_answers(texts: list[str], answers: list[str | None]) -> list[str]:

@@ -1,6 +1,6 @@
 """One shard's measurement: each batch is read by the model as it is and under every variant, and reduced at once."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -16,7 +16,7 @@ from ops.positions.sums import CLASS, INPUT, LOSS, PAIR, POSITION, TEXT, Sums
 from ops.positions.variants import DEFAULT
 from ops.shards import Ids
 
-Batches = Iterator[tuple[Ids, list[Tokens]]]
+Batches = Iterator[tuple[Ids, Sequence[Tokens]]]
 _MOST_LOSS = 80.0  # nats: a perplexity of 5e34, which a float32 holds
 Means = dict[str, npt.NDArray[np.float32]]
 
@@ -82,7 +82,7 @@ class PositionsScorer:
         return result
 
     @torch.inference_mode()
-    def measure(self, sent_ids: Ids, batch: list[Tokens], result: PositionsResult, sampled: set[int]) -> None:
+    def measure(self, sent_ids: Ids, batch: Sequence[Tokens], result: PositionsResult, sampled: set[int]) -> None:
         """Measure a batch and add it to a result."""
         ids, real, added = pad(batch, self.pad_id, self.device)
         texts = Batch.of(sent_ids, ids, real)

@@ -9,7 +9,7 @@ import numpy.typing as npt
 import torch
 
 from ops.model.activations import Scorer
-from ops.model.batches import length_batches
+from ops.model.batches import Lengths, length_batches
 from ops.model.tokenizer import PlacedTokens
 from ops.tokens.winners import Winners
 
@@ -45,7 +45,7 @@ def read_tokens(
     placed: list[PlacedTokens],
     words: list[npt.NDArray[np.int32]],
     budget: int,
-    alike: bool = False,
+    lengths: Lengths = "mixed",
 ) -> TokenActivations:
     """Read the winners' neurons at each token of their sentences; the result depends on the arguments alone.
 
@@ -54,16 +54,16 @@ def read_tokens(
         winners: sorted by sentence; every sentence has one at least.
         placed: the sentences' tokens.
         words: the word at which each token stands, -1 for none, by sentence (`words_of_tokens`).
-        budget, alike: as `length_batches` takes them.
+        budget, lengths: as `length_batches` takes them.
     """
-    lengths = np.array([len(p.tokens.ids) for p in placed], np.int64)
+    n_tokens = np.array([len(p.tokens.ids) for p in placed], np.int64)
     starts = np.searchsorted(winners.sentence, np.arange(len(placed) + 1))
-    offsets = np.concatenate([[0], np.cumsum(lengths[winners.sentence])]).astype(np.int64)
+    offsets = np.concatenate([[0], np.cumsum(n_tokens[winners.sentence])]).astype(np.int64)
     values = np.zeros(offsets[-1], np.float32)
     peak = np.full(len(winners.sentence), -1, np.int32)
     pooled = np.zeros(len(winners.sentence))
     beside = 0
-    for rows in length_batches(lengths, budget, alike):
+    for rows in length_batches(n_tokens, budget, lengths):
         batch = [placed[row].tokens for row in rows]
         n_winners = starts[rows + 1] - starts[rows]
         row = np.repeat(np.arange(len(rows)), n_winners)
@@ -74,8 +74,7 @@ def read_tokens(
         takes = [_gather(row[a:b], winners.unit[own[a:b]]) for a, b in pairwise(cuts)]
         found = torch.cat(scorer.read_tokens(batch, takes)).cpu().numpy()
 
-        n_tokens = lengths[rows[row]]
-        real = np.arange(found.shape[1]) < n_tokens[:, None]
+        real = np.arange(found.shape[1]) < n_tokens[rows[row]][:, None]
         place = offsets[own][:, None] + np.arange(found.shape[1])
         values[place[real]] = found[real]
         counted = _padded([1 - np.array(t.added, bool) for t in batch], 0, found.shape[1])[row].astype(bool)

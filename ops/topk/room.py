@@ -1,10 +1,14 @@
-"""Whether the disk can hold what a run of `topk` has under way."""
+"""Whether the disk can hold what a run of `topk` has under way, and how much a GPU's memory gives its winners."""
 
 import numpy as np
+import torch
 
 from ops.errors import InputError
 from ops.shards import Shards
 from ops.storage.store import Store
+
+PART_OF_FREE = 4  # of a GPU's free memory, for the winners
+MOST_BEYOND = 100_000  # slots beyond `k`: as many as a shard has sentences
 
 
 def needed_bytes(neurons: int, k: int, poles: int, sample: int, shards: Shards) -> tuple[int, int]:
@@ -44,3 +48,14 @@ def check_room(store: Store, neurons: int, k: int, poles: int, sample: int, shar
             f"--out {store.uri}: {free / 1e9:.1f} GB are free there and about {(sampled + others) / 1e9:.1f} GB are "
             f"needed; make room, name another place, or lower {largest}"
         )
+
+
+def device_room(device: torch.device, neurons: int, k: int, poles: int) -> int | None:
+    """Return the slots that each neuron's winners get on a GPU, by its free memory; None for as few as will do.
+
+    The more there are, the more sentences come before the host must look whether one is full; results are the same.
+    """
+    if device.type != "cuda":
+        return None
+    free, _ = torch.cuda.mem_get_info(device)
+    return min(free // PART_OF_FREE // (8 * neurons * poles), k + MOST_BEYOND)

@@ -1,6 +1,6 @@
 """One shard through the model: batches in a fixed order, each reduced at once."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -9,16 +9,18 @@ import pyarrow as pa
 import torch
 
 from ops.model.activations import Scorer
+from ops.model.token_block import TokenBlock
 from ops.model.tokenizer import Tokens
 from ops.reducers.histogram import Histogram
-from ops.reducers.moments import Moments
+from ops.reducers.queued_top_k import QueuedTopK
 from ops.reducers.top_k import TopK
 from ops.shards import Ids
 from ops.topk.partial_file import shard_table, winners_in_shard
+from ops.topk.room import device_room
+from ops.topk.shard_sums import HostSums, QueuedSums, ShardSums, finite_rows
 
 Floats = npt.NDArray[np.float32]
 
-BLOCK = 256  # sentences
 WARM_LENGTH = 16  # tokens of a sentence
 
 
@@ -45,13 +47,20 @@ class ShardScorer:
         k: winners for each neuron and pole.
         poles: `top`, `bottom` or both.
         edges: the histogram's inner edges `[neurons, bins - 1]` float32.
+        queued: whether no batch waits for what the device finds (None: on any device but a CPU). Winners are the same;
+            what a shard hands over and the last digits of its moments may differ.
     """
 
-    def __init__(self, scorer: Scorer, k: int, poles: tuple[str, ...], edges: torch.Tensor) -> None:
+    def __init__(
+        self, scorer: Scorer, k: int, poles: tuple[str, ...], edges: torch.Tensor, queued: bool | None = None
+    ) -> None:
         self.scorer = scorer
         self.k, self.poles = k, poles
+        self.queued = scorer.device.type != "cpu" if queued is None else queued
         self.edges = edges.to(scorer.device)
-        self.winners = {p: TopK(len(edges), k, scorer.device) for p in poles}
+        kind = QueuedTopK if self.queued else TopK
+        room = device_room(scorer.device, len(edges), k, len(poles)) if self.queued else None
+        self.winners: dict[str, TopK] = {p: kind(len(edges), k, scorer.device, room) for p in poles}
 
     def warm_up(self, tokens: int, limit: int) -> None:
         """Score some made-up sentences, so that the first shard does not pay for what is prepared at first use.
@@ -62,7 +71,8 @@ class ShardScorer:
         """
         length = min(tokens, WARM_LENGTH, limit)
         values, _, _ = score_batch(self.scorer, [Tokens([0] * length, [0] * length, False)] * (tokens // length))
-        Histogram(self.edges).update(values)
+        if not self.queued:
+            Histogram(self.edges).update(values)
 
     def raise_bounds(self, top: Floats, bottom: Floats) -> None:
         """Take over bounds of the whole corpus, each `[neurons]`, as `ops.reducers.thresholds` returns them."""
@@ -73,7 +83,7 @@ class ShardScorer:
     def run(
         self,
         span: tuple[int, int],
-        batches: Iterator[tuple[Ids, list[Tokens]]],
+        batches: Iterator[tuple[Ids, Sequence[Tokens]]],
         sample: Ids,
         newer_bounds: Callable[[], tuple[Floats, Floats] | None] = lambda: None,
     ) -> ShardResult:
@@ -87,42 +97,22 @@ class ShardScorer:
                 after the last batch, so that a long shard hands over no more than it must.
         """
         self._update_bounds(newer_bounds)
-        moments = Moments.empty(len(self.edges))
-        histogram = Histogram(self.edges)
-        kept: dict[int, np.ndarray] = {}
+        sums: ShardSums = (QueuedSums if self.queued else HostSums)(self.winners, self.edges, sample)
         result = ShardResult(pa.table({}))
-        for block_ids, values in _blocks(self._score(batches, result)):
-            numbers = torch.from_numpy(block_ids).to(values.device)
-            for p in self.poles:
-                self.winners[p].update(values if p == "top" else -values, numbers)
-            moments = moments.update(values)
-            histogram.update(values)
-            for row in np.flatnonzero(np.isin(block_ids, sample)).tolist():
-                kept[int(block_ids[row])] = values[row].cpu().numpy()
-        result.sampled = sorted(kept)
+        for ids, tokens in batches:
+            sums.add(ids, self.scorer.score(tokens))
+            result.tokens += int(TokenBlock.of(tokens).offsets[-1])
+        totals = sums.finish()
+        result.scored, result.unscored, result.sampled = totals.scored, totals.unscored, sorted(totals.kept)
         width = len(self.edges)
-        rows = np.array([kept[i] for i in result.sampled], np.float32).reshape(len(kept), width)
+        rows = np.array([totals.kept[i] for i in result.sampled], np.float32).reshape(len(totals.kept), width)
         self._update_bounds(newer_bounds)
         poles = {}
         for p in self.poles:
-            activations, sent_ids = winners_in_shard(self.winners[p].result(), *span, self.winners[p].bound)
+            activations, sent_ids = winners_in_shard(self.winners[p].candidates(), *span, self.winners[p].bound)
             poles[p] = (activations if p == "top" else negate(activations), sent_ids)
-        result.table = shard_table(poles, moments, histogram.result().cpu().numpy(), rows.T)
+        result.table = shard_table(poles, totals.moments, totals.histogram, rows.T)
         return result
-
-    def _score(
-        self, batches: Iterator[tuple[Ids, list[Tokens]]], result: ShardResult
-    ) -> Iterator[tuple[Ids, torch.Tensor]]:
-        """Return the ids and values of each batch's finite sentences, and count all in `result`."""
-        for ids, tokens in batches:
-            values, finite, reasons = score_batch(self.scorer, tokens)
-            for row, reason in reasons.items():
-                result.unscored.setdefault(reason, []).append(int(ids[row]))
-            if reasons:
-                values, ids = values[finite], ids[finite.cpu().numpy()]
-            result.scored += len(ids)
-            result.tokens += sum(len(t.ids) for t in tokens)
-            yield ids, values
 
     def _update_bounds(self, newer_bounds: Callable[[], tuple[Floats, Floats] | None]) -> None:
         bounds = newer_bounds()
@@ -130,33 +120,9 @@ class ShardScorer:
             self.raise_bounds(*bounds)
 
 
-def _blocks(scored: Iterator[tuple[Ids, torch.Tensor]]) -> Iterator[tuple[Ids, torch.Tensor]]:
-    """Join small batches, since an update of the reducers costs by the call as well as by the sentence."""
-    ids: list[Ids] = []
-    values: list[torch.Tensor] = []
-    for some_ids, some_values in scored:
-        ids.append(some_ids)
-        values.append(some_values)
-        if sum(map(len, ids)) >= BLOCK:
-            yield np.concatenate(ids), torch.cat(values)
-            ids.clear()
-            values.clear()
-    if ids:
-        yield np.concatenate(ids), torch.cat(values)
-
-
-def score_batch(scorer: Scorer, tokens: list[Tokens]) -> tuple[torch.Tensor, torch.Tensor, dict[int, str]]:
+def score_batch(scorer: Scorer, tokens: Sequence[Tokens]) -> tuple[torch.Tensor, torch.Tensor, dict[int, str]]:
     """Score one batch: values `[sentences, neurons]` float32, which rows are finite, and why the others are not."""
-    layers = scorer.score(tokens)
-    values = torch.cat(layers, 1)
-    finite = torch.isfinite(values).all(1)
-    reasons: dict[int, str] = {}
-    if not bool(finite.all()):
-        good = torch.stack([torch.isfinite(layer).all(1) for layer in layers]).cpu()
-        for row in np.flatnonzero(~finite.cpu().numpy()).tolist():
-            first = int((~good[:, int(row)]).nonzero()[0]) + 1
-            reasons[row] = f"non-finite activation, first in layer {first}"
-    return values, finite, reasons
+    return finite_rows(scorer.score(tokens))
 
 
 def negate(activations: pa.ListArray) -> pa.ListArray:

@@ -16,7 +16,7 @@ from ops import sampling
 from ops.compare.diversity import curve_rows
 from ops.corpus.read_shard import read_shard
 from ops.model.activations import ScoreOptions, Scorer
-from ops.model.batches import encode_batches
+from ops.model.batches import batch_lengths, encode_batches
 from ops.model.check_states import needs_equal_lengths
 from ops.model.load import ModelFacts
 from ops.model.tokenizer import Tokenizer
@@ -88,14 +88,14 @@ class Embedder:
         self.args, self.store = args, args.store
         self.tokenizer = Tokenizer(args.facts)
         self.scorer = Scorer(args.facts, args.scoring, self.tokenizer.pad_id)
-        self.alike = needs_equal_lengths(self.scorer, self.tokenizer)
+        self.lengths = batch_lengths(args.scoring.device, needs_equal_lengths(self.scorer, self.tokenizer))
 
     def __call__(self, item: Item, prepared: Any) -> Item:
         """Embed those of one shard."""
         shard = item["shard"]
         rows = read_shard(self.store, shard, np.array(item["sent_ids"], np.int64))
         ids, vectors = [], []
-        for sent_ids, tokens in encode_batches(*rows, self.tokenizer, self.args.token_budget, self.alike):
+        for sent_ids, tokens in encode_batches(*rows, self.tokenizer, self.args.token_budget, self.lengths):
             ids.append(sent_ids)
             vectors.append(self.scorer.score(tokens)[-1].cpu().numpy())
         sent_id, values = np.concatenate(ids), np.concatenate(vectors)

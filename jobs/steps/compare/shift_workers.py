@@ -19,7 +19,7 @@ from ops.compare.text_set import sample_sentences
 from ops.corpus.sentences import SentenceFilter
 from ops.corpus.split_sentences import SentenceSplitter
 from ops.model.activations import ScoreOptions, Scorer
-from ops.model.batches import length_batches
+from ops.model.batches import batch_lengths, length_batches
 from ops.model.check_states import needs_equal_lengths
 from ops.model.load import ModelFacts
 from ops.model.tokenizer import Tokenizer
@@ -94,7 +94,7 @@ class Distancer:
             for facts, tokenizer in zip((args.facts, args.against), self.tokenizers, strict=True)
         ]
         leaks = [needs_equal_lengths(*pair) for pair in zip(self.scorers, self.tokenizers, strict=True)]
-        self.alike = any(leaks)
+        self.lengths = batch_lengths(args.scoring.device, any(leaks))
 
     def __call__(self, item: Item, prepared: Any) -> Item:
         """Measure one block; a sentence that is not finite in either model is left out."""
@@ -104,7 +104,7 @@ class Distancer:
         layers = len(self.args.neurons.widths)
         found = np.full((2, len(texts), layers), np.nan)
         total = np.zeros(len(self.args.neurons))
-        for rows in length_batches(n_tokens, self.args.token_budget, self.alike):
+        for rows in length_batches(n_tokens, self.args.token_budget, self.lengths):
             batch = [texts[row] for row in rows]
             a, b = (
                 scorer.score(tokenizer.encode(batch))

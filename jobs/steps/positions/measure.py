@@ -13,6 +13,7 @@ from jobs.stage.layout import pilot_file, shard_file
 from jobs.stage.step import Step
 from ops.errors import InputError
 from ops.mixing.token_classes import TokenClasses
+from ops.model.batches import batch_lengths
 from ops.model.numerics import set_numerics
 from ops.positions.encode import Encoder, Encoding, with_answers
 from ops.positions.labels import Labelled
@@ -80,14 +81,14 @@ def batches(args: PositionsArgs, encoder: Encoder, parts: list[int], rows: Ids |
     texts = table["text"].to_pylist()
     if args.answer_column is not None:
         texts = with_answers(texts, [row[args.answer_column] for row in table["meta"].to_pylist()])
-    return encoder.batches(table["sent_id"].to_numpy(), texts, args.token_budget)
+    return encoder.batches(table["sent_id"].to_numpy(), texts, args.token_budget, batch_lengths(args.device))
 
 
 class PilotReader:
     """Finds the mean states and commits them, with the norms of the position embeddings."""
 
     def __init__(self, args: PositionsArgs) -> None:
-        set_numerics(args.device, args.threads)
+        set_numerics(args.device, args.threads, args.dtype)
         self.args = args
         self.encoder = Encoder(args.facts, args.encoding)
         self.reader = VariantReader(args.facts, args.device, args.dtype, args.shift, args.seed)
@@ -117,7 +118,7 @@ class PositionsWorker:
     """Measures shard after shard and commits each one's partial file."""
 
     def __init__(self, args: PositionsArgs) -> None:
-        set_numerics(args.device, args.threads)
+        set_numerics(args.device, args.threads, args.dtype)
         self.args, self.store = args, args.store
         self.encoder = Encoder(args.facts, args.encoding)
         with self.store.parquet(pilot_file("positions").path) as file:

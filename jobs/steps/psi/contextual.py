@@ -1,6 +1,8 @@
 """The step of the contextual part of `psi`: the model reads groups of shards, whose moments become psi/contextual."""
 
 import json
+from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import pyarrow.parquet as pq
@@ -10,12 +12,14 @@ from jobs.engine.item import Item
 from jobs.stage.corpus_pass import CorpusPass, PassArgs
 from jobs.stage.layout import shard_file
 from jobs.stage.record import Run
+from jobs.stage.step import Step
 from ops.corpus.read_shard import read_shard
 from ops.figures import figure_files
-from ops.model.batches import encode_batches, pad
+from ops.model.batches import batch_lengths, encode_batches, pad
 from ops.model.head_projections import head_projections, word_embeddings
 from ops.model.load import ModelFacts, load_model
 from ops.model.numerics import set_numerics
+from ops.model.token_block import TokenBlock
 from ops.model.tokenizer import Tokenizer, Tokens
 from ops.psi.contextual import ContextualPsi
 from ops.psi.figures import draw_contextual
@@ -30,6 +34,27 @@ from ops.storage.tables import write_part
 CONTEXTUAL = "psi/contextual"
 FIGURE = "psi/figures/static_contextual.svg"
 PARTIALS_BYTES = 16e9
+
+
+Batches = list[tuple[Ids, TokenBlock]]
+
+
+def group_step(job: CorpusPass) -> Step:
+    """Return the step that reads the groups of shards."""
+    prepare = partial(prepare_group, args=job.args) if job.placement.reads_ahead else None
+    return job.shard_step(GroupReader, {"args": job.args}, prepare)
+
+
+def prepare_group(item: Item, args: PassArgs) -> list[Batches]:
+    """Read and tokenize the shards of one group on cores of its own (with GPUs)."""
+    tokenizer = Tokenizer(args.facts)
+    return [list(shard_batches(args, part, tokenizer)) for part in item["parts"]]
+
+
+def shard_batches(args: PassArgs, part: int, tokenizer: Tokenizer) -> Iterator[tuple[Ids, TokenBlock]]:
+    """Return the batches of one shard."""
+    lengths = batch_lengths(args.device)
+    return encode_batches(*read_shard(args.store, part), tokenizer, args.token_budget, lengths)
 
 
 class GroupReader:
@@ -48,13 +73,13 @@ class GroupReader:
         self.vocabulary = len(word_embeddings(model, args.facts))
         self.columns = len(self.reader.layers) * len(VALUES) * self.reader.heads
 
-    def __call__(self, item: Item, prepared: Any) -> Item:
+    def __call__(self, item: Item, prepared: list[Batches] | None) -> Item:
         """Read one group's shards in their order."""
         sums = TokenSums(self.vocabulary, self.columns, self.device)
         unscored: list[int] = []
-        for part in item["parts"]:
-            corpus = read_shard(self.store, part)
-            for ids, tokens in encode_batches(*corpus, self.tokenizer, self.args.token_budget):
+        for place, part in enumerate(item["parts"]):
+            batches = shard_batches(self.args, part, self.tokenizer) if prepared is None else prepared[place]
+            for ids, tokens in batches:
                 unscored += self.add(ids, tokens, sums)
         moments = sums.result()
         table, number = moments.to_table(), item["shard"]
@@ -70,7 +95,7 @@ class GroupReader:
         return {"shard": number, "sentences": sentences}
 
     @torch.inference_mode()
-    def add(self, sent_ids: Ids, tokens: list[Tokens], sums: TokenSums) -> list[int]:
+    def add(self, sent_ids: Ids, tokens: Sequence[Tokens], sums: TokenSums) -> list[int]:
         """Add one batch and return the sentences left out, for a value of theirs is not finite."""
         ids, real, _ = pad(tokens, self.tokenizer.pad_id, self.device)
         values = self.reader.read({"input_ids": ids, "attention_mask": real.long()}, real).flatten(1)

@@ -16,6 +16,7 @@ from jobs.stage.placement import Placement
 from jobs.stage.step import Step
 from jobs.steps.mine.workers import layer_widths
 from ops.model.activations import ScoreOptions, Scorer
+from ops.model.batches import Lengths
 from ops.model.load import ModelFacts
 from ops.model.tokenizer import PlacedTokens, Tokenizer
 from ops.sentences.token_words import words_of_tokens
@@ -37,7 +38,7 @@ Words = list[Any]
 
 @dataclass(frozen=True)
 class TokensArgs:
-    """What every worker is made from; `alike` as `length_batches` takes it."""
+    """What every worker is made from; `lengths` as `length_batches` takes it."""
 
     store: Store
     facts: ModelFacts
@@ -46,7 +47,7 @@ class TokensArgs:
     shards: Shards
     top: int
     token_budget: int
-    alike: bool
+    lengths: Lengths
     fingerprint: str
 
     def of_these_neurons(self) -> "TokensArgs":
@@ -136,7 +137,7 @@ class TokenWorker:
         wanted, sentences, placed, words = prepared or prepare(item, args, self.tokenizer)
         ids: Ids = sentences["sent_id"].to_numpy()
         winners = place_winners(wanted, ids, args.neurons)
-        found = read_tokens(self.scorer, winners, placed, words, args.token_budget, args.alike)
+        found = read_tokens(self.scorer, winners, placed, words, args.token_budget, args.lengths)
         rows = piece_rows(wanted, winners, placed, sentences, found)
         notes = {
             "sentences": len(ids),

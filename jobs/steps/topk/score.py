@@ -19,10 +19,12 @@ from jobs.steps.topk.thresholds import BoundPublisher, BoundReader
 from ops.corpus.read_shard import read_shard
 from ops.errors import InputError
 from ops.model.activations import ScoreOptions, Scorer
-from ops.model.batches import encode_batches
+from ops.model.batches import Lengths, batch_lengths, encode_batches
 from ops.model.check_states import check_layers, padding_leaks, spread_lengths
 from ops.model.load import ModelFacts
-from ops.model.tokenizer import Tokenizer, Tokens
+from ops.model.numerics import check_gpu, gpu_kind
+from ops.model.token_block import TokenBlock
+from ops.model.tokenizer import Tokenizer
 from ops.reducers.histogram import edges_from_pilot
 from ops.sampling import PILOT, draw, pilot_size
 from ops.shards import Ids, Shards
@@ -30,12 +32,12 @@ from ops.storage.store import Store
 from ops.topk import partial_file as topk_partial
 from ops.topk.score_shard import Floats, ShardScorer, score_batch
 
-Batches = Iterator[tuple[Ids, list[Tokens]]]
+Batches = Iterator[tuple[Ids, TokenBlock]]
 
 
 @dataclass(frozen=True)
 class ScoreArgs:
-    """What every scoring worker is made from; `alike` as `length_batches` takes it, known once the pilot is scored."""
+    """What every scoring worker is made from; whether padding leaks is known once the pilot is scored."""
 
     store: Store
     facts: ModelFacts
@@ -45,13 +47,18 @@ class ScoreArgs:
     token_budget: int
     fingerprint: str
     sharing: bool = True
-    alike: bool = False
+    leaks: bool = False
+
+    @property
+    def lengths(self) -> Lengths:
+        """Which lengths a batch may hold."""
+        return batch_lengths(self.options.device, self.leaks)
 
 
-def prepare_shard(item: Item, args: ScoreArgs) -> list[tuple[Ids, list[Tokens]]]:
+def prepare_shard(item: Item, args: ScoreArgs) -> list[tuple[Ids, TokenBlock]]:
     """Read and tokenize one shard, batch by batch, on cores of its own (with GPUs)."""
     corpus = read_shard(args.store, item["shard"])
-    return list(encode_batches(*corpus, Tokenizer(args.facts), args.token_budget, args.alike))
+    return list(encode_batches(*corpus, Tokenizer(args.facts), args.token_budget, args.lengths))
 
 
 def pilot_step(job: CorpusPass, args: ScoreArgs, at_most: int) -> Step:
@@ -110,9 +117,10 @@ class PilotScorer:
         parts = [read_shard(self.store, i, rows) for i, rows in enumerate(shards.split(ids)) if len(rows)]
         sent_ids, n_tokens = (np.concatenate([p[column] for p in parts]) for column in (0, 2))
         texts = [text for p in parts for text in p[1]]
-        alike = self._check([texts[i] for i in spread_lengths(n_tokens.tolist())])
+        leaks = self._check([texts[i] for i in spread_lengths(n_tokens.tolist())])
+        budget, lengths = self.args.token_budget, replace(self.args, leaks=leaks).lengths
         blocks = []
-        for _, tokens in encode_batches(sent_ids, texts, n_tokens, self.tokenizer, self.args.token_budget, alike):
+        for _, tokens in encode_batches(sent_ids, texts, n_tokens, self.tokenizer, budget, lengths):
             values, finite, _ = score_batch(self.scorer, tokens)
             blocks.append(values[finite].cpu())
         pilot = torch.cat(blocks)
@@ -126,7 +134,8 @@ class PilotScorer:
         footer = {
             **pilot_file().footer(self.args.fingerprint, len(edges)),
             b"atlas.widths": json.dumps(self.scorer.widths()).encode(),
-            b"atlas.alike": json.dumps(alike).encode(),
+            b"atlas.alike": json.dumps(leaks).encode(),
+            b"atlas.gpu": json.dumps(gpu_kind()).encode(),
         }
         self.store.commit(pilot_file().path, lambda path: topk_partial.write_table(path, table, footer))
         return {"sentences": len(ids)}
@@ -144,22 +153,24 @@ class ShardWorker:
     def __init__(self, args: ScoreArgs) -> None:
         self.args, self.store = args, args.store
         self.tokenizer = Tokenizer(args.facts)
+        if args.options.device == "cuda":
+            check_gpu(_read_footer(self.store, b"atlas.gpu"), gpu_kind())
         with self.store.parquet(pilot_file().path) as file:
             edges = topk_partial.read_matrix(file.read(), "edges")
         self.newer_bounds: Callable[[], tuple[Floats, Floats] | None] = lambda: None
         if args.sharing:
             self.newer_bounds = BoundReader(self.store, args.fingerprint, len(edges))
         scorer = Scorer(args.facts, args.options, self.tokenizer.pad_id)
-        self.shards = ShardScorer(scorer, args.k, args.poles, torch.from_numpy(edges.copy()))
+        self.shards = ShardScorer(scorer, args.k, args.poles, torch.from_numpy(edges.copy()), args.options.never_waits)
         self.shards.warm_up(args.token_budget, args.facts.position_limit)
 
-    def __call__(self, item: Item, prepared: list[tuple[Ids, list[Tokens]]] | None) -> Item:
+    def __call__(self, item: Item, prepared: list[tuple[Ids, TokenBlock]] | None) -> Item:
         """Score one shard; the row carries its start and end by the wall clock, and seconds of processor time."""
         began, cpu = time.time(), time.process_time()
         batches: Batches
         if prepared is None:
             corpus = read_shard(self.store, item["shard"])
-            batches = encode_batches(*corpus, self.tokenizer, self.args.token_budget, self.args.alike)
+            batches = encode_batches(*corpus, self.tokenizer, self.args.token_budget, self.args.lengths)
         else:
             batches = iter(prepared)
         first, stop = item["span"]

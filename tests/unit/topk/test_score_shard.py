@@ -9,11 +9,14 @@ from ops.model.activations import Scorer
 from ops.model.tokenizer import Tokens
 from ops.reducers.histogram import edges_from_pilot
 from ops.reducers.moments import Moments
+from ops.reducers.queued_top_k import QueuedTopK
 from ops.reducers.thresholds import SharedBound
-from ops.reducers.top_k import EMPTY, TopK, decode_keys
+from ops.reducers.top_k import EMPTY, MAX_IDS, TopK, decode_keys
 from ops.shards import Shards
 from ops.topk.partial_file import by_neuron, read_keys, read_matrix, read_moments
 from ops.topk.score_shard import ShardResult, ShardScorer, negate, score_batch
+from ops.topk.shard_sums import HostSums, QueuedSums
+from tests.unit.waits import counted_waits
 
 N, K, WIDTHS = 90, 4, (3, 2)
 SHARDS = Shards(N, 20)
@@ -36,9 +39,9 @@ def activations(levels: int) -> np.ndarray:
     return (np.random.default_rng(3).integers(-levels, levels + 1, (N, sum(WIDTHS))) / 8).astype(np.float32)
 
 
-def scorer_of(values: np.ndarray, poles: tuple[str, ...] = POLES) -> ShardScorer:
+def scorer_of(values: np.ndarray, poles: tuple[str, ...] = POLES, queued: bool = False) -> ShardScorer:
     edges = edges_from_pilot(torch.nan_to_num(torch.from_numpy(values), 0, 0, 0), 16)
-    return ShardScorer(cast(Scorer, FakeScorer(values)), K, poles, edges)
+    return ShardScorer(cast(Scorer, FakeScorer(values)), K, poles, edges, queued)
 
 
 def batches(first: int, stop: int, size: int = 7) -> Iterator[tuple[np.ndarray, list[Tokens]]]:
@@ -74,11 +77,12 @@ def brute(values: np.ndarray, pole: str) -> list[list[tuple[float, int]]]:
     ]
 
 
+@pytest.mark.parametrize("queued", [False, True])
 @pytest.mark.parametrize("levels", [1, 4, 10**6])
 @pytest.mark.parametrize("order", [[0, 1, 2, 3, 4], [4, 3, 2, 1, 0], [2, 0, 2, 4, 4, 1, 3, 0, 2]])
-def test_shards_in_any_order_with_replays_give_what_sorting_gives(levels: int, order: list[int]) -> None:
+def test_shards_in_any_order_with_replays_give_what_sorting_gives(levels: int, order: list[int], queued: bool) -> None:
     values = activations(levels)
-    scorer = scorer_of(values)
+    scorer = scorer_of(values, queued=queued)
     results = [run(scorer, shard) for shard in order]
     last = dict(zip(order, results, strict=True))
     first = dict(reversed(list(zip(order, results, strict=True))))
@@ -119,9 +123,10 @@ def test_later_shards_hand_over_less() -> None:
     assert sizes == [sum(WIDTHS) * K, 0, 0, 0, 0]
 
 
-def test_moments_and_histogram_are_those_of_the_shard_alone() -> None:
+@pytest.mark.parametrize("queued", [False, True])
+def test_moments_and_histogram_are_those_of_the_shard_alone(queued: bool) -> None:
     values = activations(50)
-    scorer = scorer_of(values)
+    scorer = scorer_of(values, queued=queued)
     run(scorer, 0)
     result = run(scorer, 1)
     block = values[20:40]
@@ -135,18 +140,20 @@ def test_moments_and_histogram_are_those_of_the_shard_alone() -> None:
         assert counts[neuron].tolist() == np.bincount(places, minlength=16).tolist()
 
 
-def test_sampled_sentences_are_kept_whole_in_their_order() -> None:
+@pytest.mark.parametrize("queued", [False, True])
+def test_sampled_sentences_are_kept_whole_in_their_order(queued: bool) -> None:
     values = activations(50)
     values[25, 0] = np.inf
-    result = run(scorer_of(values), 1, (23, 25, 39))
+    result = run(scorer_of(values, queued=queued), 1, (23, 25, 39))
     assert result.sampled == [23, 39]
     np.testing.assert_array_equal(read_matrix(result.table, "sample").T, values[[23, 39]])
 
 
-def test_what_is_not_finite_is_named_and_counts_nowhere() -> None:
+@pytest.mark.parametrize("queued", [False, True])
+def test_what_is_not_finite_is_named_and_counts_nowhere(queued: bool) -> None:
     values = activations(50)
     values[3, 4], values[7, 0], values[7, 4], values[11, 1] = np.nan, np.nan, np.inf, -np.inf
-    scorer = scorer_of(values)
+    scorer = scorer_of(values, queued=queued)
     results = [run(scorer, shard) for shard in range(5)]
     reasons = {reason: sorted(ids) for reason, ids in results[0].unscored.items()}
     assert reasons == {
@@ -160,10 +167,11 @@ def test_what_is_not_finite_is_named_and_counts_nowhere() -> None:
     assert read_matrix(results[0].table, "histogram").sum(1).tolist() == [17] * 5
 
 
-def test_a_shard_without_a_finite_sentence_is_neutral() -> None:
+@pytest.mark.parametrize("queued", [False, True])
+def test_a_shard_without_a_finite_sentence_is_neutral(queued: bool) -> None:
     values = activations(50)
     values[:20] = np.nan
-    scorer = scorer_of(values)
+    scorer = scorer_of(values, queued=queued)
     results = [run(scorer, shard, (0,)) for shard in range(5)]
     assert results[0].scored == read_moments(results[0].table).n == 0
     assert merged(results, "top") == brute(values, "top")
@@ -221,3 +229,33 @@ def test_bounds_after_the_last_batch_count_too() -> None:
     first = values[span[0] : span[1]]
     assert len(read_keys(result.table, "top")[0]) == (first >= kth[-K]).sum()
     assert len(read_keys(result.table, "bottom")[0]) == (first <= kth[K - 1]).sum()
+
+
+def test_no_batch_of_the_queue_waits_and_a_shard_is_read_once() -> None:
+    values = activations(50)
+    values[3, 4] = np.nan
+    scorer = scorer_of(values, queued=True)
+    winners: dict[str, TopK] = {p: QueuedTopK(sum(WIDTHS), K, room=N + K) for p in POLES}
+    sums = QueuedSums(winners, scorer.edges, np.array([2, 3, 60]))
+    with counted_waits() as waits:
+        for ids, _ in batches(0, N):
+            sums.add(ids, list(torch.from_numpy(values[ids]).split(WIDTHS, 1)))
+        for block in sums.blocks.rest():
+            sums._reduce(*block)
+    assert not waits
+    with counted_waits() as waits:
+        totals = sums.finish()
+    # Four sums, the extremes and the number; the histogram; what is not finite; the one block of the sample.
+    assert waits["cpu"] == 4 + 2 + 1 + 1 + 1
+    assert (totals.scored, sorted(totals.kept)) == (N - 1, [2, 60])
+    host = HostSums({p: TopK(sum(WIDTHS), K) for p in POLES}, scorer.edges, np.array([2]))
+    with counted_waits() as waits:
+        for ids, _ in batches(0, N):
+            host.add(ids, list(torch.from_numpy(values[ids]).split(WIDTHS, 1)))
+    assert waits
+
+
+def test_an_id_that_no_key_holds_is_refused_before_it_is_queued() -> None:
+    sums = QueuedSums({}, edges_from_pilot(torch.zeros(1, 2), 16), np.zeros(0, np.int64))
+    with pytest.raises(ValueError, match="outside"):
+        sums.add(np.array([MAX_IDS]), [torch.zeros(1, 2)])

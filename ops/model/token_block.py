@@ -1,0 +1,68 @@
+"""The tokens of many sentences as flat arrays: nothing to build anew where they come to another process."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import overload
+
+import numpy as np
+import numpy.typing as npt
+
+from ops.model.tokenizer import Tokens
+
+
+@dataclass(frozen=True)
+class TokenBlock(Sequence[Tokens]):
+    """Some sentences' tokens; as a sequence it has the `Tokens` of each.
+
+    Attributes:
+        ids: of all sentences one after another, `[tokens]` int32.
+        added: which of them the tokenizer added, `[tokens]` bool.
+        offsets: where each sentence's tokens begin, and the end of the last, `[sentences + 1]` int64.
+        cut: of which sentences some tokens were cut off, `[sentences]` bool.
+    """
+
+    ids: npt.NDArray[np.int32]
+    added: npt.NDArray[np.bool_]
+    offsets: npt.NDArray[np.int64]
+    cut: npt.NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, sentences: Sequence[Tokens]) -> "TokenBlock":
+        """Return the block of these sentences; a block as it is."""
+        if isinstance(sentences, TokenBlock):
+            return sentences
+        offsets = np.concatenate([[0], np.cumsum([len(t.ids) for t in sentences], dtype=np.int64)])
+        total = int(offsets[-1])
+        return cls(
+            np.fromiter(chain.from_iterable(t.ids for t in sentences), np.int32, total),
+            np.fromiter(chain.from_iterable(t.added for t in sentences), bool, total),
+            offsets.astype(np.int64),
+            np.fromiter((t.cut for t in sentences), bool, len(sentences)),
+        )
+
+    def __len__(self) -> int:
+        return len(self.cut)
+
+    @overload
+    def __getitem__(self, sentence: int) -> Tokens: ...
+
+    @overload
+    def __getitem__(self, sentence: slice) -> list[Tokens]: ...
+
+    def __getitem__(self, sentence: int | slice) -> Tokens | list[Tokens]:
+        if isinstance(sentence, slice):
+            return [self[i] for i in range(*sentence.indices(len(self)))]
+        place = range(len(self))[sentence]
+        own = slice(int(self.offsets[place]), int(self.offsets[place + 1]))
+        return Tokens(self.ids[own].tolist(), self.added[own].astype(int).tolist(), bool(self.cut[place]))
+
+    @property
+    def lengths(self) -> npt.NDArray[np.int64]:
+        """Tokens of each sentence, `[sentences]`."""
+        return np.diff(self.offsets)
+
+    @property
+    def of_one_length(self) -> bool:
+        """Whether all sentences have as many tokens, so that a batch of them has no padding."""
+        return len(self) > 0 and bool((self.lengths == self.lengths[0]).all())

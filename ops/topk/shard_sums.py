@@ -1,0 +1,182 @@
+"""What is taken of a shard's activations beside the winners: moments, histogram, the sample, what is not finite."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from ops.model.batches import to_device
+from ops.reducers.histogram import Histogram
+from ops.reducers.moments import Moments
+from ops.reducers.queued_moments import QueuedMoments
+from ops.reducers.top_k import MAX_IDS, TopK
+from ops.shards import Ids
+
+BLOCK = 256  # sentences
+
+
+@dataclass
+class ShardTotals:
+    """A shard's sums.
+
+    Attributes:
+        moments: of its finite sentences.
+        histogram: their counts, `[neurons, bins]` int64.
+        kept: activations of the sampled sentences by id, each `[neurons]` float32.
+        unscored: ids of the others, by reason.
+        scored: how many are finite.
+    """
+
+    moments: Moments
+    histogram: npt.NDArray[np.int64]
+    kept: dict[int, npt.NDArray[np.float32]] = field(default_factory=dict)
+    unscored: dict[str, list[int]] = field(default_factory=dict)
+    scored: int = 0
+
+
+class ShardSums(Protocol):
+    """Takes in a shard's activations batch by batch, also into the winners."""
+
+    def add(self, ids: Ids, layers: list[torch.Tensor]) -> None:
+        """Take in a batch: its sentences' ids, and each layer's activations `[sentences, units]` float32."""
+
+    def finish(self) -> ShardTotals:
+        """Return the sums of all batches."""
+
+
+class HostSums:
+    """The sums of a shard on a CPU.
+
+    Args:
+        winners: each pole's.
+        edges: the histogram's.
+        sample: ids whose activations are kept.
+    """
+
+    def __init__(self, winners: dict[str, TopK], edges: torch.Tensor, sample: Ids) -> None:
+        self.winners, self.sample = winners, sample
+        self.blocks = _Blocks()
+        self.histogram = Histogram(edges)
+        self.totals = ShardTotals(Moments.empty(len(edges)), np.zeros(0, np.int64))
+
+    def add(self, ids: Ids, layers: list[torch.Tensor]) -> None:
+        """Take in a batch."""
+        totals = self.totals
+        values, finite, reasons = finite_rows(layers)
+        for row, reason in reasons.items():
+            totals.unscored.setdefault(reason, []).append(int(ids[row]))
+        if reasons:
+            values, ids = values[finite], ids[finite.cpu().numpy()]
+        totals.scored += len(ids)
+        for block in self.blocks.add(ids, values):
+            self._reduce(*block)
+
+    def finish(self) -> ShardTotals:
+        """Return the sums of all batches."""
+        for block in self.blocks.rest():
+            self._reduce(*block)
+        self.totals.histogram = self.histogram.result().cpu().numpy()
+        return self.totals
+
+    def _reduce(self, ids: Ids, values: torch.Tensor) -> None:
+        numbers = torch.from_numpy(ids).to(values.device)
+        for pole, winners in self.winners.items():
+            winners.update(values if pole == "top" else -values, numbers)
+        self.totals.moments = self.totals.moments.update(values)
+        self.histogram.update(values)
+        for row in np.flatnonzero(np.isin(ids, self.sample)).tolist():
+            self.totals.kept[int(ids[row])] = values[row].cpu().numpy()
+
+
+class QueuedSums:
+    """The sums of a shard on a GPU: everything stays in its queue and memory, and is read once, at the end.
+
+    Args:
+        winners, edges, sample: as `HostSums` takes them.
+    """
+
+    def __init__(self, winners: dict[str, TopK], edges: torch.Tensor, sample: Ids) -> None:
+        self.winners, self.sample = winners, sample
+        self.blocks = _Blocks()
+        self.histogram = Histogram(edges)
+        self.moments = QueuedMoments(len(edges), edges.device)
+        self.ids: list[Ids] = []
+        self.broken: list[torch.Tensor] = []  # the first layer that is not finite, 0 where all are
+        self.kept: list[tuple[Ids, torch.Tensor]] = []
+
+    def add(self, ids: Ids, layers: list[torch.Tensor]) -> None:
+        """Take in a batch."""
+        if len(ids) and not 0 <= int(ids.min()) <= int(ids.max()) < MAX_IDS:
+            raise ValueError(f"sentence ids lie outside [0, 2**32): {int(ids.min())} to {int(ids.max())}")
+        bad = torch.stack([~torch.isfinite(layer).all(1) for layer in layers])
+        any_bad = bad.any(0)
+        self.ids.append(ids)
+        self.broken.append(torch.where(any_bad, bad.int().argmax(0) + 1, 0))
+        # NaN passes no bound, and tells the sums which sentences to leave out.
+        for block in self.blocks.add(ids, torch.cat(layers, 1).masked_fill_(any_bad[:, None], torch.nan)):
+            self._reduce(*block)
+
+    def finish(self) -> ShardTotals:
+        """Return the sums of all batches; this waits for the device."""
+        for block in self.blocks.rest():
+            self._reduce(*block)
+        totals = ShardTotals(self.moments.result(), self.histogram.result().cpu().numpy())
+        totals.scored = totals.moments.n
+        broken = torch.cat(self.broken).cpu().numpy() if self.broken else np.zeros(0, np.int64)
+        ids = np.concatenate(self.ids) if self.ids else np.zeros(0, np.int64)
+        for row in np.flatnonzero(broken).tolist():
+            totals.unscored.setdefault(_reason(int(broken[row])), []).append(int(ids[row]))
+        for own, values in self.kept:
+            finite = [(int(i), v) for i, v in zip(own, values.cpu().numpy(), strict=True) if not np.isnan(v[0])]
+            totals.kept |= dict(finite)
+        return totals
+
+    def _reduce(self, ids: Ids, values: torch.Tensor) -> None:
+        numbers = to_device(ids, values.device)
+        for pole, winners in self.winners.items():
+            winners.update(values if pole == "top" else -values, numbers)
+        finite = ~torch.isnan(values[:, 0])
+        self.moments.update(values, finite)
+        self.histogram.update_queued(values, finite)
+        rows = np.flatnonzero(np.isin(ids, self.sample))
+        if len(rows):
+            self.kept.append((ids[rows], values.index_select(0, to_device(rows, values.device))))
+
+
+class _Blocks:
+    """Joins small batches, since an update of the reducers costs by the call as well as by the sentence."""
+
+    def __init__(self) -> None:
+        self.ids: list[Ids] = []
+        self.values: list[torch.Tensor] = []
+
+    def add(self, ids: Ids, values: torch.Tensor) -> Iterator[tuple[Ids, torch.Tensor]]:
+        self.ids.append(ids)
+        self.values.append(values)
+        if sum(map(len, self.ids)) >= BLOCK:
+            yield from self.rest()
+
+    def rest(self) -> Iterator[tuple[Ids, torch.Tensor]]:
+        if self.ids:
+            joined = np.concatenate(self.ids), torch.cat(self.values)
+            self.ids, self.values = [], []
+            yield joined
+
+
+def finite_rows(layers: list[torch.Tensor]) -> tuple[torch.Tensor, torch.Tensor, dict[int, str]]:
+    """Return a batch's values `[sentences, neurons]`, which rows are finite, and why the others are not."""
+    values = torch.cat(layers, 1)
+    finite = torch.isfinite(values).all(1)
+    reasons: dict[int, str] = {}
+    if not bool(finite.all()):
+        good = torch.stack([torch.isfinite(layer).all(1) for layer in layers]).cpu()
+        for row in np.flatnonzero(~finite.cpu().numpy()).tolist():
+            reasons[row] = _reason(int((~good[:, int(row)]).nonzero()[0]) + 1)
+    return values, finite, reasons
+
+
+def _reason(layer: int) -> str:
+    return f"non-finite activation, first in layer {layer}"
