@@ -2,6 +2,8 @@
 
 import gc
 import json
+import os
+import sys
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
@@ -12,7 +14,7 @@ from ray import cloudpickle
 from ray.exceptions import GetTimeoutError, RayError
 
 from jobs.engine.item import Item, Worker
-from ops.errors import InputError, disk_full
+from ops.errors import InputError, disk_full, one_line
 
 ATTEMPTS = 5
 PATIENCE_S = 30.0  # for the count of attempts, without which the work goes on
@@ -40,6 +42,23 @@ def attempt_counter() -> Any:
         _counters.clear()
         _counters[job] = ray.remote(num_cpus=0)(AttemptCounter).remote()
     return _counters[job]
+
+
+def end_after_gpu_error(error: RuntimeError, name: str) -> None:
+    """End this process where a GPU failed: nothing can be computed on it from here any more, but elsewhere perhaps.
+
+    So it counts as a worker's death: the item is attempted anew in another process. Too little memory is none; that
+    error goes to the driver.
+    """
+    import torch
+
+    if isinstance(error, torch.OutOfMemoryError):
+        raise InputError(
+            f"--token-budget: a GPU's memory does not hold a batch ({one_line(error, 120)}); give fewer tokens"
+        ) from error
+    if isinstance(error, torch.AcceleratorError) or "CUDA error" in str(error):
+        print(f"{name}: {one_line(error)}; this worker ends", file=sys.stderr, flush=True)
+        os._exit(1)
 
 
 class ItemWorker:
@@ -71,18 +90,25 @@ class ItemWorker:
         if self._attempt(name) > ATTEMPTS:
             return {"given_up": name}
         try:
+            return self._done(name, item, prepared)
+        except InputError as error:
+            return {"input_error": str(error)}
+
+    def _done(self, name: str, item: Item, prepared: Any) -> Item:
+        try:
             if self.worker is None:
                 self.worker = self.make(**self.args)
                 # What was loaded stays: the search for cycles need not go through it again and again.
                 gc.freeze()
             return self.worker(item, prepared)
-        except InputError as error:
-            return {"input_error": str(error)}
         except OSError as error:
             full = disk_full(error)
             if full is None:
                 raise
             return {"disk_full": str(full)}
+        except RuntimeError as error:
+            end_after_gpu_error(error, name)
+            raise
 
     def _attempt(self, name: str) -> int:
         # Best effort: the counter goes with its machine, and the work is worth more than the count.

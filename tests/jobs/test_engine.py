@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 from jobs.engine.connect import connect
 from jobs.engine.fan_out import fan_out
@@ -112,6 +113,34 @@ def test_work_that_kills_every_worker_is_given_up(shared_ray: None, tmp_path: Pa
     with pytest.raises(EngineError, match="item 2: the work at it ended its worker's process 5 times"):
         list(fan_out(items, Mortal, args, workers=2, cpus=0.5, actors=actors, **named))
     assert len(list(tmp_path.iterdir())) == 5
+
+
+class OnBrokenGpu(Mortal):
+    """Where `Mortal` dies, raises what torch raises of a GPU."""
+
+    def __call__(self, item: dict[str, Any], prepared: Any) -> dict[str, Any]:
+        if item["n"] == 2 and not list(self.folder.iterdir()):
+            (self.folder / str(os.getpid())).touch()
+            raise torch.AcceleratorError("CUDA error: an illegal memory access was encountered")
+        if item["n"] == self.raises:
+            raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 GiB")
+        return super().__call__(item, prepared)
+
+
+def test_a_gpu_that_fails_is_a_worker_that_dies(shared_ray: None, tmp_path: Path) -> None:
+    args = {"folder": str(tmp_path), "deaths": 0}
+    found = list(fan_out([{"n": n} for n in range(4)], OnBrokenGpu, args, name="test", workers=2, cpus=0.5))
+    assert sorted(f["n"] for f in found) == list(range(4))
+    dead = {int(path.name) for path in tmp_path.iterdir()}
+    assert len(dead) == 1
+    assert not dead & {f["pid"] for f in found if f["n"] == 2}
+
+
+def test_too_little_memory_of_a_gpu_is_told_and_not_tried_again(shared_ray: None, tmp_path: Path) -> None:
+    (tmp_path / "0").touch()
+    args = {"folder": str(tmp_path), "deaths": 0, "raises": 1}
+    with pytest.raises(InputError, match=r"--token-budget: a GPU's memory does not hold a batch \(CUDA out of memory"):
+        list(fan_out([{"n": n} for n in range(2)], OnBrokenGpu, args, name="test", workers=2, cpus=0.5))
 
 
 def test_what_a_worker_raises_is_raised(shared_ray: None, tmp_path: Path) -> None:

@@ -86,6 +86,9 @@ CASES = {
     "shifted out of the table": ("positions", ["--corpus", "{f}/good.txt", "--shift", "512"], "--shift 512"),
     "start token of an encoder": ("positions", ["--corpus", "{f}/good.txt", "--start-token"], "--start-token"),
     "no such share": ("mixing", ["--corpus", "{f}/good.txt", "--mask-rate", "1.5"], "--mask-rate"),
+    "an arithmetic of GPUs": ("topk", ["--corpus", "{f}/good.txt", "--device", "cpu", "--dtype", "tf32"], "on a CPU"),
+    "half precision in psi": ("psi", ["--corpus", "{f}/good.txt", "--dtype", "bfloat16"], "psi subtracts"),
+    "half precision in mixing": ("mixing", ["--corpus", "{f}/good.txt", "--dtype", "float16"], "mixing subtracts"),
     "no such part": ("meaning", ["--corpus", "{f}/good.txt", "--parts", "counts,offset"], "no part 'offset'"),
     "part without its data": ("meaning", ["--corpus", "{f}/good.txt", "--parts", "offsets"], "--parts counts,offsets"),
     "three words of a question": (
