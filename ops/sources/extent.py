@@ -40,7 +40,9 @@ def piece_extent(piece: Piece) -> float | None:
         return _hub_rows(piece)
     if piece.kind == "parquet":
         return float(count_rows(piece.file, piece.first_group, piece.stop_group))
-    return file_size(piece.file) * _expansion(piece.file)
+    if piece.stop_byte is not None:
+        return float(piece.stop_byte - piece.first_byte)
+    return (file_size(piece.file) - piece.first_byte) * _expansion(piece.file)
 
 
 def extent_of(piece: Piece, rows: Sequence[Row | Broken]) -> float:
@@ -54,7 +56,7 @@ def extent_of(piece: Piece, rows: Sequence[Row | Broken]) -> float:
     if piece.kind == "csv":
         # A quoted value may hold several lines; the header is one.
         lines += 1 + sum(_inner_lines(row) for row in rows)
-    return float(sum(map(len, islice(read_lines(piece.file), lines))))
+    return float(sum(map(len, islice(read_lines(piece.file, piece.first_byte), lines))))
 
 
 def _inner_lines(row: Row | Broken) -> int:

@@ -15,8 +15,9 @@ _OBJECTS_WITHOUT_TEXT = 100  # so many before the column counts as missing: a nu
 
 
 def read_jsonl(
-    path: str, *, text_column: str = "text", on_error: OnError = "fail", name: str | None = None
-) -> Iterator[Row | Broken]:
+    path: str, *, text_column: str = "text", on_error: OnError = "fail", name: str | None = None,
+    first_byte: int = 0, stop_byte: int | None = None, first_row: int = 0,
+) -> Iterator[Row | Broken]:  # fmt: skip
     """Return the objects of JSON Lines; `doc_id` from that key, or `name:line` from 0; other scalars are metadata.
 
     Args:
@@ -24,15 +25,18 @@ def read_jsonl(
         text_column: the key of the text.
         on_error: under `reject` a line that is not JSON or no object is `broken`.
         name: of the file in `doc_id`; by default its own.
+        first_byte, stop_byte: of a range of the file, as `read_lines` takes them.
+        first_row: lines of the file before the range.
 
     Raises:
         InputError: none of the first 100 objects has the text column; under `fail` a line is broken.
     """
     name = name or os.path.basename(path)
-    number = objects = 0
-    columns: dict[str, None] | None = {}
+    number, objects = first_row, 0
+    # Of a range that begins amid the file the beginning was looked at by another.
+    columns: dict[str, None] | None = None if first_byte else {}
     try:
-        for line in read_lines(path):
+        for line in read_lines(path, first_byte, stop_byte):
             doc_id = f"{name}:{number}"
             number += 1
             text = decode_line(line)
@@ -57,7 +61,7 @@ def read_jsonl(
             yield _row(record, text_column, doc_id)
     except BrokenStream as error:
         yield broken(path, f"after line {number}", str(error), f"{name}:{number}", "", on_error)
-    if columns is not None and objects:
+    if columns is not None and objects and stop_byte is None:
         require_columns(path, list(columns), text_column)
 
 

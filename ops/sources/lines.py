@@ -13,7 +13,7 @@ import pyarrow as pa
 from ops.errors import one_line
 from ops.sources.rows import ROW_BYTES
 from ops.sources.spec import compression
-from ops.storage.streams import ErrorRecordingStream, open_stream
+from ops.storage.streams import ErrorRecordingStream, open_seekable, open_stream
 
 BOM = b"\xef\xbb\xbf"
 _BLOCK = 1 << 18  # bytes
@@ -36,27 +36,36 @@ def read_head(path: str, size: int) -> bytes:
             return b""
 
 
-def read_lines(path: str) -> Iterator[bytes]:
+def read_lines(path: str, first: int = 0, stop: int | None = None) -> Iterator[bytes]:
     """Return every line with its end, a byte-order mark at the start of the file taken off.
+
+    Args:
+        path: the file.
+        first: byte at which to begin, a line's first; other than 0 only of a file that is not compressed.
+        stop: byte before which the last line begins; None: the end.
 
     Raises:
         InputError: the file cannot be opened.
         BrokenStream: the file is damaged; raised after the last whole line before the damage.
         OSError: the storage's own error, which is no fault of the file.
     """
-    raw = open_stream(path)
+    raw = open_seekable(path) if first else open_stream(path)
     with raw:
+        if first:
+            raw.seek(first)
         stream = _decompressed(raw, compression(path))
-        first = True
-        while True:
+        place, begins = first, not first
+        while stop is None or place < stop:
             try:
                 line = stream.readline(ROW_BYTES + 1)
             except (EOFError, zlib.error, gzip.BadGzipFile, pa.ArrowInvalid) as error:
                 raise BrokenStream(one_line(error)) from error
-            if first:
-                line, first = line.removeprefix(BOM), False
+            place += len(line)
+            if begins:
+                line, begins = line.removeprefix(BOM), False
                 if not line:
                     line = stream.readline(ROW_BYTES + 1)
+                    place += len(line)
             if not line:
                 return
             if len(line) > ROW_BYTES:

@@ -21,11 +21,13 @@ from ops.sources.lines import read_head
 from ops.sources.parquet import open_parquet, read_parquet, row_group_runs
 from ops.sources.presets import PRESETS
 from ops.sources.rows import Broken, OnError, Row
-from ops.sources.spec import Source
+from ops.sources.spec import Source, compression
 from ops.sources.txt import read_txt
-from ops.storage.streams import open_stream
+from ops.storage.streams import file_size, open_stream
 
 _READERS = {"txt": read_txt, "csv": read_csv, "jsonl": read_jsonl}
+CUT_BY_LINES = ("txt", "jsonl")
+RANGE_BYTES = 1 << 25  # some 250,000 short rows: many more pieces than workers, so that all end together
 _CHECKED_ROWS = 200
 _MARKS = (
     ((b"\xff\xfe\0\0", b"\0\0\xfe\xff"), "UTF-32"),
@@ -38,7 +40,7 @@ _HASHED_AT_A_TIME = 8  # files
 
 @dataclass(frozen=True)
 class Piece:
-    """What one worker reads at a time: a file, some row groups of a Parquet file, a package, or a shard on the hub.
+    """What one worker reads at a time: a file, a range of one, a package, or a shard on the hub.
 
     Attributes:
         dataset: name of the source's dataset.
@@ -48,7 +50,8 @@ class Piece:
         index: the piece's place in its source, from 0.
         first_group, stop_group: of Parquet, the row groups from the first to the one before `stop_group` (None: to
             the end).
-        first_row: number in the file of the first row of `first_group`.
+        first_byte, stop_byte: of lines, the range from the first byte to the one before `stop_byte` (None: to the end).
+        first_row: number in the file of the first row of `first_group`, or of the first line at `first_byte`.
         preset, revision, config, split: of the hub, the preset, commit, configuration and split.
         shard, shards: of the hub, the shard's number from 0, and how many the split has.
         documents: what stands before every `doc_id`, where several sources have one dataset's name.
@@ -61,6 +64,8 @@ class Piece:
     index: int
     first_group: int = 0
     stop_group: int | None = None
+    first_byte: int = 0
+    stop_byte: int | None = None
     first_row: int = 0
     preset: str = ""
     revision: str = ""
@@ -71,10 +76,14 @@ class Piece:
     documents: str = ""
 
 
-def pieces(source: Source) -> list[Piece]:
+def pieces(source: Source, range_bytes: int = RANGE_BYTES) -> list[Piece]:
     """Return the pieces of a source in a fixed order.
 
     A piece of a file is named after it, or, for a glob, by its path below the folder that all files share.
+
+    Args:
+        source: what is read.
+        range_bytes: of a file of lines that is not compressed, about so many bytes make a piece.
 
     Raises:
         InputError: the footer of a Parquet file cannot be read, or the hub cannot be reached.
@@ -87,6 +96,8 @@ def pieces(source: Source) -> list[Piece]:
         found = [Piece(source.dataset, source.kind, file, name, 0) for file, name in _named_files(source)]
     if source.kind == "parquet":
         found = [part for piece in found for part in _row_group_pieces(piece)]
+    elif source.kind in CUT_BY_LINES:
+        found = [part for piece in found for part in _line_pieces(piece, range_bytes)]
     return [replace(piece, index=index) for index, piece in enumerate(found)]
 
 
@@ -120,6 +131,8 @@ def _rows(piece: Piece, text_column: str, on_error: OnError) -> Iterator[Row | B
         place = (piece.revision, piece.split, piece.shard, piece.shards)
         return read_hub(hub, *place, text_column=text_column, on_error=on_error, name=piece.name)
     options: dict[str, Any] = {"text_column": text_column, "on_error": on_error, "name": piece.name}
+    if piece.kind in CUT_BY_LINES:
+        options |= {"first_byte": piece.first_byte, "stop_byte": piece.stop_byte, "first_row": piece.first_row}
     if piece.kind == "parquet":
         options |= {"first_group": piece.first_group, "stop_group": piece.stop_group, "first_row": piece.first_row}
         return read_parquet(piece.file, **options)
@@ -201,6 +214,34 @@ def _file_digest(path: str) -> str:
     return digest.hexdigest()
 
 
+def line_ranges(path: str, range_bytes: int) -> list[tuple[int, int | None, int]]:
+    """Return ranges of about so many bytes of a file that is not compressed, cut behind line ends.
+
+    A line's end is one whatever stands before it: neither plain text nor JSON Lines quotes it. (A cell of CSV may: amid
+    such a file no place is safe before all that precedes it is read.)
+
+    Returns:
+        Of each range the first byte, the byte after its last (None: the end of the file) and the lines before it.
+
+    Raises:
+        InputError: the file cannot be opened.
+    """
+    cuts, lines, place = [(0, 0)], 0, 0
+    with open_stream(path) as stream:
+        while block := stream.read(_BLOCK):
+            counted = 0
+            while end := block.find(b"\n", max(cuts[-1][0] + range_bytes - 1 - place, 0)) + 1:
+                lines += block.count(b"\n", counted, end)
+                cuts.append((place + end, lines))
+                counted = end
+            lines += block.count(b"\n", counted)
+            place += len(block)
+    if len(cuts) > 1 and cuts[-1][0] == place:
+        cuts.pop()
+    stops = [first for first, _ in cuts[1:]]
+    return [(first, stop, row) for (first, row), stop in zip(cuts, [*stops, None], strict=True)]
+
+
 def _named_files(source: Source) -> list[tuple[str, str]]:
     paths = [file.split("/") for file in (file.replace(os.sep, "/") for file in source.files)]
     steps = zip(*(path[:-1] for path in paths), strict=False)
@@ -217,6 +258,13 @@ def _hub_pieces(dataset: str, hub: HubSpec) -> list[Piece]:
             place = {"split": split, "shard": shard, "shards": stream.num_shards}
             found.append(replace(piece, preset=hub.preset, revision=commit, config=hub.config, **place))
     return found
+
+
+def _line_pieces(piece: Piece, range_bytes: int) -> list[Piece]:
+    if compression(piece.file) or file_size(piece.file) < 2 * range_bytes:
+        return [piece]
+    ranges = line_ranges(piece.file, range_bytes)
+    return [replace(piece, first_byte=first, stop_byte=stop, first_row=row) for first, stop, row in ranges]
 
 
 def _row_group_pieces(piece: Piece) -> list[Piece]:

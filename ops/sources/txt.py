@@ -10,8 +10,9 @@ from ops.sources.rows import Broken, OnError, Row, broken, to_row
 
 
 def read_txt(
-    path: str, *, text_column: str = "text", on_error: OnError = "fail", name: str | None = None
-) -> Iterator[Row | Broken]:
+    path: str, *, text_column: str = "text", on_error: OnError = "fail", name: str | None = None,
+    first_byte: int = 0, stop_byte: int | None = None, first_row: int = 0,
+) -> Iterator[Row | Broken]:  # fmt: skip
     """Return every line of a text file as a document of its own, `doc_id` = `name:line` from 0.
 
     Args:
@@ -19,14 +20,16 @@ def read_txt(
         text_column: without meaning here; every reader takes it.
         on_error: under `reject` the rest of a file that breaks off (damaged compression) is one `broken`.
         name: of the file in `doc_id`; by default its own.
+        first_byte, stop_byte: of a range of the file, as `read_lines` takes them.
+        first_row: lines of the file before the range.
 
     Raises:
         InputError: the file cannot be opened; under `fail` it breaks off.
     """
     name = name or os.path.basename(path)
-    number = 0
+    number = first_row
     try:
-        for line in read_lines(path):
+        for line in read_lines(path, first_byte, stop_byte):
             yield to_row(decode_line(line).rstrip("\r\n"), f"{name}:{number}", {})
             number += 1
     except BrokenStream as error:

@@ -3,6 +3,7 @@ import json
 import os
 import pickle
 from dataclasses import asdict, replace
+from itertools import pairwise
 from pathlib import Path
 
 import pyarrow as pa
@@ -12,6 +13,7 @@ import pytest
 from ops.errors import InputError
 from ops.sources import pieces as read_source
 from ops.sources.docstrings import packages as pydocs
+from ops.sources.extent import piece_extent
 from ops.sources.pieces import Piece, check_source, named_apart, pieces, read_piece, source_fingerprint
 from ops.sources.rows import Row
 from ops.sources.spec import parse_source
@@ -193,3 +195,55 @@ def test_what_is_no_file_is_refused_and_not_waited_for(tmp_path: Path) -> None:
     ):
         with pytest.raises(InputError, match=rf"{name}\.txt: .*{said}"):
             parse_source(str(tmp_path / f"{name}.txt"))
+
+
+LINES = [
+    b'{"text": "one", "doc_id": "d"}\n', b"\n", b'{"text": "two", "doc_id": "d", "m": 1}\r\n', b"[1]\n",
+    b'{"text": "a\\nb \xc3\xa9"}\n', b'{"text": "\xff"}\n', b'{"other": "no text"}\n', b'{"text": "end"}',
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("suffix", ["jsonl", "txt"])
+@pytest.mark.parametrize("bom", [b"", b"\xef\xbb\xbf"])
+@pytest.mark.parametrize("end", [b"", b"\n", b"\n\n"])
+def test_ranges_of_lines_give_the_rows_of_the_file(tmp_path: Path, suffix: str, bom: bytes, end: bytes) -> None:
+    content = bom + b"".join(LINES * 3) + end
+    source = parse_source(_touch(tmp_path / f"a.{suffix}", content))
+    (whole,) = pieces(source)
+    rows = list(read_piece(whole, on_error="reject"))
+    assert len(rows) > 20
+    for size in (1, 7, 40, 100, len(content) // 2):
+        parts = pieces(source, size)
+        assert [part.index for part in parts] == list(range(len(parts)))
+        assert 1 < len(parts) <= len(content) // size + 1
+        spans = [(part.first_byte, part.stop_byte) for part in parts]
+        assert (spans[0][0], spans[-1][1]) == (0, None)
+        assert all(stop == first for (_, stop), (first, _) in pairwise(spans))
+        assert all(content[first - 1 : first] == b"\n" for first, _ in spans[1:])
+        assert [row for part in parts for row in read_piece(part, on_error="reject")] == rows
+        assert sum(piece_extent(part) or 0 for part in parts) == len(content)
+    (alone,) = pieces(source, len(content))
+    assert alone == whole
+
+
+def test_ranges_by_a_uri_and_longer_lines_than_a_block(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(read_source, "_BLOCK", 8)
+    path = Path(_touch(tmp_path / "a b.txt", b"".join(b"%d" % i * (i % 30) + b"\n" for i in range(60))))
+    source = parse_source(path.as_uri())
+    rows = list(read_piece(pieces(source)[0]))
+    for size in (1, 5, 50):
+        assert [row for part in pieces(source, size) for row in read_piece(part)] == rows
+
+
+def test_what_cannot_be_cut_is_one_piece(tmp_path: Path) -> None:
+    quoted = _touch(tmp_path / "a.csv", b'text\n"a\nb"\n' * 50)
+    packed = _touch(tmp_path / "b.jsonl.gz", gzip.compress(b'{"text": "a"}\n' * 500, 0))
+    for path in (quoted, packed):
+        assert len(pieces(parse_source(path), 10)) == 1
+
+
+def test_a_key_that_is_missing_amid_a_file_is_no_missing_column(tmp_path: Path) -> None:
+    lines = [b'{"text": "a"}\n', *[b'{"other": 1}\n'] * 400]
+    source = parse_source(_touch(tmp_path / "a.jsonl", b"".join(lines)))
+    (whole,) = pieces(source)
+    assert [row for part in pieces(source, 500) for row in read_piece(part)] == list(read_piece(whole))
