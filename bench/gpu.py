@@ -2,18 +2,24 @@
 
     python -m bench gpu
 
-bert-base's configuration with random weights, 9,216 neurons, K = 10,000, both poles, in float32, bfloat16 and
+bert-base's configuration with random weights, 9,216 neurons, K = 10,000, both poles, in float32, tf32, bfloat16 and
 float16; no Ray. Sentences are random tokens of lengths like those of a corpus (about 22); they are tokenized
 beforehand, in the job by other cores. Thresholds are those of all sentences here, as a worker hears them that
-joins a running job. Exit status 2 where there is no CUDA; `--device cpu --tiny` tries the program without one.
+joins a running job. For each arithmetic: the scorer, the forward pass alone on its batches (of one length where a
+length is common) and on batches that are cut as for a CPU, with their padding mask; how often the host waited for the
+device within a shard's batches, and at its end; the most memory. Beside them the seconds to unpickle a shard's
+tokens. Exit status 1 where a count is wrong, or a batch waited; 2 where there is no CUDA; `--device cpu --tiny` tries
+the program without one.
 """
 
 import argparse
 import json
+import pickle
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -23,9 +29,12 @@ from transformers import BertConfig
 
 from bench.running import load
 from ops.model.activations import ScoreOptions, Scorer
-from ops.model.batches import length_batches, pad
+from ops.model.batches import Lengths, length_batches, pad
+from ops.model.known_padding import batch_without_padding
 from ops.model.load import read_facts
+from ops.model.numerics import gpu_kind, torch_dtype
 from ops.model.random_model import save_random
+from ops.model.token_block import TokenBlock
 from ops.model.tokenizer import Tokens
 from ops.reducers.histogram import edges_from_pilot
 from ops.reducers.thresholds import SharedBound
@@ -35,9 +44,9 @@ from ops.topk.partial_file import read_matrix
 from ops.topk.score_shard import ShardScorer, score_batch
 
 T = TypeVar("T")
-DTYPES = ("float32", "bfloat16", "float16")
+DTYPES = {"cuda": ("float32", "tf32", "bfloat16", "float16"), "cpu": ("float32", "bfloat16")}
 TINY: dict[str, Any] = {"hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 128}
-Batches = list[tuple[Ids, list[Tokens]]]
+Batches = list[tuple[Ids, TokenBlock]]
 
 
 def main() -> int:
@@ -61,20 +70,45 @@ def main() -> int:
     if options.tiny:
         options.sentences, options.k, options.budget = min(options.sentences, 400), min(options.k, 50), 1_024
     sentences = random_sentences(options.sentences, options.seed)
-    lengths = np.array([len(t.ids) for t in sentences])
-    batches = [(rows, [sentences[r] for r in rows]) for rows in length_batches(lengths, options.budget)]
-    real, padded = int(lengths.sum()), sum(len(b) * len(b[0].ids) for _, b in batches)
-    result: dict[str, object] = {"bench": "gpu", "device": name_of(options.device), "sentences": len(sentences)}
-    result |= {"k": options.k, "mean_tokens": round(lengths.mean(), 1), "padding_share": round(1 - real / padded, 4)}
+    own, mixed = (cut(sentences, options.budget, kind) for kind in ("common", "mixed"))
+    packed = pickle.dumps(own)
+    unpickling, _ = seconds(options.device, lambda: pickle.loads(packed))
+    result: dict[str, object] = {"bench": "gpu", "device": gpu_kind() if options.device == "cuda" else "cpu"}
+    result |= {"sentences": len(sentences), "k": options.k, "budget": options.budget}
+    result |= {"mean_tokens": round(np.mean([len(t.ids) for t in sentences]), 1), "batches": [len(own), len(mixed)]}
+    result |= {"of_one_length": [round(share_of_one_length(b, len(sentences)), 4) for b in (own, mixed)]}
+    result |= {"padding_share": [round(1 - real(b) / places(b), 4) for b in (own, mixed)]}
+    result["unpickling_s"] = round(unpickling, 4)
     right = True
     with tempfile.TemporaryDirectory(prefix="atlas-bench-") as folder:
         save_random(Path(folder), BertConfig(**(TINY if options.tiny else {})))
-        for dtype in DTYPES:
-            figures, whole = measure(folder, options.device, dtype, options.k, batches, padded)
+        for dtype in DTYPES[options.device]:
+            figures, whole = measure(folder, options.device, dtype, options.k, own, mixed)
             result[dtype] = figures
             right &= whole
     print(json.dumps({**result, "counts_right": right, "load": load()}))
     return 0 if right else 1
+
+
+def cut(sentences: list[Tokens], budget: int, lengths: Lengths) -> Batches:
+    """Return the batches of a shard."""
+    own = length_batches(np.array([len(t.ids) for t in sentences]), budget, lengths)
+    return [(rows, TokenBlock.of([sentences[row] for row in rows])) for rows in own]
+
+
+def share_of_one_length(batches: Batches, sentences: int) -> float:
+    """Return the share of the sentences that stand in batches of one length."""
+    return sum(len(ids) for ids, block in batches if block.of_one_length) / sentences
+
+
+def real(batches: Batches) -> int:
+    """Return the tokens of all batches."""
+    return sum(int(block.offsets[-1]) for _, block in batches)
+
+
+def places(batches: Batches) -> int:
+    """Return the tokens of all batches, padding included."""
+    return sum(len(block) * int(block.lengths.max()) for _, block in batches)
 
 
 def random_sentences(count: int, seed: int) -> list[Tokens]:
@@ -84,54 +118,100 @@ def random_sentences(count: int, seed: int) -> list[Tokens]:
     return [Tokens(rng.integers(1_000, 30_000, n).tolist(), [0] * n, False) for n in lengths]
 
 
-def name_of(device: str) -> str:
-    """Return the device's own name."""
-    return torch.cuda.get_device_name() if device == "cuda" else "cpu"
-
-
 def measure(
-    folder: str, device: str, dtype: str, k: int, batches: Batches, padded: int
-) -> tuple[dict[str, float], bool]:
-    """Return one arithmetic's figures, and whether every sentence was scored."""
+    folder: str, device: str, dtype: str, k: int, batches: Batches, mixed: Batches
+) -> tuple[dict[str, object], bool]:
+    """Return one arithmetic's figures, and whether every sentence was scored and no batch waited."""
     facts = read_facts(folder)
-    scorer = Scorer(facts, ScoreOptions(device=device, dtype=dtype))
+    scorer = Scorer(facts, ScoreOptions(device=device, dtype=dtype, queued=True))
     pilot = torch.cat([score_batch(scorer, tokens)[0] for _, tokens in batches[:: max(len(batches) // 8, 1)]])
     edges = edges_from_pilot(pilot.cpu())
     sentences = sum(len(ids) for ids, _ in batches)
     nobody = np.array([], np.int64)
-    first = ShardScorer(scorer, k, POLES, edges).run((0, sentences), iter(batches), nobody)
+    first = ShardScorer(scorer, k, POLES, edges, queued=True).run((0, sentences), iter(batches), nobody)
     shared = SharedBound(edges.numpy(), k)
     shared.update(0, read_matrix(first.table, "histogram"))
-    shard = ShardScorer(scorer, k, POLES, edges)
+    shard = ShardScorer(scorer, k, POLES, edges, queued=True)
     shard.raise_bounds(*shared.result())
+    if device == "cuda":
+        torch.cuda.reset_peak_memory_stats()
+    waits = Waits(device, batches)
+    with waits:
+        shard.run((0, sentences), iter(waits), nobody)
     whole, found = seconds(device, lambda: shard.run((0, sentences), iter(batches), nobody))
-    inputs = [pad(tokens, 0, scorer.device)[:2] for _, tokens in batches]
+    memory = torch.cuda.max_memory_allocated() / 1e9 if device == "cuda" else None
     model = scorer.reader.model
-
-    @torch.inference_mode()
-    def forward() -> None:
-        for ids, real in inputs:
-            model(input_ids=ids, attention_mask=real.long())
-
-    alone, _ = seconds(device, forward)
+    alone, padded = (seconds(device, forward(scorer, own))[0] for own in (batches, mixed))
     peak = matrix_products(device, dtype)
     weights = sum(p.numel() for n, p in model.named_parameters() if "embeddings" not in n and "pooler" not in n)
-    used = 2 * weights * padded / whole
-    figures = {
+    used = 2 * weights * places(batches) / whole
+    figures: dict[str, object] = {
         "scorer_sentences_per_second": round(sentences / whole, 1),
         "forward_sentences_per_second": round(sentences / alone, 1),
+        "forward_with_padding_sentences_per_second": round(sentences / padded, 1),
         "over_forward": round(alone / whole, 3),
         "matrix_product_tflops": round(peak / 1e12, 2),
         "scorer_tflops": round(used / 1e12, 3),
         "over_matrix_products": round(used / peak, 3),
+        "waits_in_batches": waits.within,
+        "waits_at_the_end": waits.after,
+        "peak_memory_gb": None if memory is None else round(memory, 2),
     }
-    return figures, found.scored == sentences == first.scored
+    return figures, found.scored == sentences == first.scored and not waits.within
+
+
+def forward(scorer: Scorer, batches: Batches) -> Callable[[], None]:
+    """Return the forward pass alone over these batches, which are on the device already."""
+    model = scorer.reader.model
+    inputs = [(*pad(tokens, 0, scorer.device)[:2], tokens.of_one_length) for _, tokens in batches]
+
+    @torch.inference_mode()
+    def run() -> None:
+        for ids, present, whole in inputs:
+            with batch_without_padding(whole):
+                model(input_ids=ids, attention_mask=present.long())
+
+    return run
+
+
+class Waits:
+    """Counts how often the host waits for a GPU while a shard's batches are scored, and after the last of them.
+
+    torch itself warns of each; without a GPU nothing is counted.
+    """
+
+    def __init__(self, device: str, batches: Batches) -> None:
+        self.device, self.batches = device, batches
+        self.within: int | None = None
+        self.after: int | None = None
+        self.caught: list[warnings.WarningMessage] = []
+        self.catching = warnings.catch_warnings(record=True)
+
+    def __enter__(self) -> None:
+        self.caught = self.catching.__enter__() or []
+        warnings.simplefilter("always")
+        if self.device == "cuda":
+            torch.cuda.set_sync_debug_mode("warn")
+
+    def __iter__(self) -> Iterator[tuple[Ids, Sequence[Tokens]]]:
+        yield from self.batches
+        if self.device == "cuda":
+            self.within = self._count()
+
+    def __exit__(self, *error: object) -> None:
+        if self.device == "cuda":
+            torch.cuda.set_sync_debug_mode("default")
+            self.after = self._count() - (self.within or 0)
+        self.catching.__exit__(None, None, None)
+
+    def _count(self) -> int:
+        return sum("synchroniz" in str(w.message) for w in self.caught)
 
 
 def matrix_products(device: str, dtype: str) -> float:
     """Return the operations a second of a large matrix product."""
     size = 8_192 if device == "cuda" else 512
-    a, b = (torch.randn(size, size, device=device, dtype=getattr(torch, dtype)) for _ in range(2))
+    a, b = (torch.randn(size, size, device=device, dtype=torch_dtype(dtype)) for _ in range(2))
     rounds = 20
     torch.mm(a, b)
     took, _ = seconds(device, lambda: [torch.mm(a, b) for _ in range(rounds)])

@@ -3,11 +3,13 @@
     python -m bench ingest --sentences 1000000
 
 Writes JSON Lines into a temporary folder, runs `jobs.ingest` on them as a user would, and compares what it counted.
+`--files 1 --scaling` reads one large file with one worker, then with all: how much faster they are is in the output.
 """
 
 import argparse
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -15,16 +17,19 @@ import time
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from bench.memory import MemoryWatch
+from bench.running import load
 from ops.model.load import read_facts
 from ops.model.tokenizer import Tokenizer
 
 ROOT = Path(__file__).parent.parent
 OF_1000 = {"new": 880, "copy": 80, "short": 30, "broken": 10}
 WORDS = 1_000
+READ = re.compile(r"ingest: ([\d,]+) of \1 pieces, ")
 ALL = 82_000_000
 
 
@@ -33,6 +38,7 @@ def main() -> int:
     parser.add_argument("--sentences", type=int, default=200_000, help="lines of the source, a multiple of 1,000")
     parser.add_argument("--files", type=int, default=16, help="files that they are spread over")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--scaling", action="store_true", help="read it with one worker first, and compare")
     parser.add_argument("--folder", default=None, help="where the temporary folder is made")
     parser.add_argument("--json", action="store_true", help="accepted for all benchmarks; the output is JSON anyway")
     options = parser.parse_args()
@@ -41,21 +47,10 @@ def main() -> int:
         spread = np.array_split(np.arange(thousands), options.files)
         with ProcessPoolExecutor(options.workers) as pool:
             size = sum(pool.map(partial(write_file, Path(folder), words()), range(len(spread)), spread))
-        out = Path(folder) / "run"
-        command = [
-            sys.executable, "-m", "jobs.ingest", "--out", str(out), "--corpus", f"made={folder}/*.jsonl",
-            "--split", "none", "--on-error", "reject", "--workers", str(options.workers), "--shard-size", "100000",
-        ]  # fmt: skip
-        started = time.monotonic()
-        process = subprocess.Popen(command, cwd=ROOT)
-        with MemoryWatch(process.pid) as memory:
-            status = process.wait()
-        seconds = time.monotonic() - started
-        if status:
-            return status
-        record = json.loads((out / "run.json").read_text())
-        counts = record["stages"]["ingest"]["counts"]["sources"][0]
-        room = sum(p.stat().st_size for p in (out / "corpus").iterdir())
+        alone = ingest(Path(folder), 1) if options.scaling else None
+        found = ingest(Path(folder), options.workers)
+    if found is None or (options.scaling and alone is None):
+        return 1
     expected = {
         "sentences": thousands * 1_000,
         "kept": thousands * OF_1000["new"],
@@ -63,29 +58,76 @@ def main() -> int:
         "rejected": thousands * (OF_1000["short"] + OF_1000["broken"]),
         "not_sampled": 0,
     }
-    found = {name: counts[name] for name in expected}
     reasons = {"broken": thousands * OF_1000["broken"], "too_short": thousands * OF_1000["short"]}
-    exact = found == expected and counts["reject_reasons"] == reasons
-    rate = options.sentences / seconds
+    right = {**expected, "reject_reasons": reasons}
+    exact = all({name: run.counts[name] for name in right} == right for run in (found, alone or found))
+    rate = options.sentences / found.seconds
+    scaling = {}
+    if alone is not None:
+        scaling = {
+            "one_worker_seconds": [round(alone.read_seconds, 1), round(alone.seconds, 1)],
+            "all_workers_seconds": [round(found.read_seconds, 1), round(found.seconds, 1)],
+            "reading_over_one_worker": round(alone.read_seconds / found.read_seconds, 3),
+            "all_over_one_worker": round(alone.seconds / found.seconds, 3),
+        }
     print(
         json.dumps(
             {
                 "bench": "ingest",
                 "sentences": options.sentences,
+                "files": options.files,
                 "source_bytes": size,
-                "corpus_bytes": room,
+                "corpus_bytes": found.room,
                 "workers": options.workers,
-                "seconds": round(seconds, 1),
+                "seconds": round(found.seconds, 1),
                 "sentences_per_second": round(rate),
+                **scaling,
                 "counts_exact": exact,
-                "counts": found,
-                "peak_worker_mb": round(memory.peak("ray::") / 1e6),
-                "peak_driver_mb": round(memory.peak("jobs.ingest") / 1e6),
+                "counts": {name: found.counts[name] for name in expected},
+                "peak_worker_mb": round(found.peak_worker / 1e6),
+                "peak_driver_mb": round(found.peak_driver / 1e6),
                 "hours_for_82_million_sentences": round(ALL / rate / 3600, 2),
+                "load": load(),
             }
         )
     )
     return 0 if exact else 1
+
+
+class Ingested(NamedTuple):
+    """One run of the job: seconds in all and until all was read, counts, bytes of corpus/, and peaks of memory."""
+
+    seconds: float
+    read_seconds: float
+    counts: dict[str, Any]
+    room: int
+    peak_worker: int
+    peak_driver: int
+
+
+def ingest(folder: Path, workers: int) -> Ingested | None:
+    """Run the job as a user would; None where it failed."""
+    out = folder / f"run-{workers}"
+    command = [
+        sys.executable, "-m", "jobs.ingest", "--out", str(out), "--corpus", f"made={folder}/*.jsonl",
+        "--split", "none", "--on-error", "reject", "--workers", str(workers), "--shard-size", "100000",
+    ]  # fmt: skip
+    started = time.monotonic()
+    process = subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True)
+    read = float("nan")
+    with MemoryWatch(process.pid) as memory:
+        for line in process.stderr or ():
+            print(line, end="", file=sys.stderr)
+            if READ.match(line):
+                read = time.monotonic() - started
+        status = process.wait()
+    seconds = time.monotonic() - started
+    if status:
+        return None
+    record = json.loads((out / "run.json").read_text())
+    counts = record["stages"]["ingest"]["counts"]["sources"][0]
+    room = sum(p.stat().st_size for p in (out / "corpus").iterdir())
+    return Ingested(seconds, read, counts, room, memory.peak("ray::"), memory.peak("jobs.ingest"))
 
 
 def words() -> list[str]:

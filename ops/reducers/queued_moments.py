@@ -45,5 +45,5 @@ class QueuedMoments:
 
     def result(self) -> Moments:
         """Return the moments; this waits for the device."""
-        sums = (s.cpu().numpy() for s in (self.mean, self.m2, self.m3, self.m4))
-        return Moments(int(self.n), *sums, self.min.cpu().numpy(), self.max.cpu().numpy())
+        mean, m2, m3, m4 = (s.cpu().numpy() for s in (self.mean, self.m2, self.m3, self.m4))
+        return Moments(int(self.n), mean, m2, m3, m4, self.min.cpu().numpy(), self.max.cpu().numpy())

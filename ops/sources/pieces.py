@@ -27,7 +27,7 @@ from ops.storage.streams import file_size, open_stream
 
 _READERS = {"txt": read_txt, "csv": read_csv, "jsonl": read_jsonl}
 CUT_BY_LINES = ("txt", "jsonl")
-RANGE_BYTES = 1 << 25  # some 250,000 short rows: many more pieces than workers, so that all end together
+RANGE_BYTES = 1 << 24  # some 125,000 short rows: many more pieces than workers, so that all end together
 _CHECKED_ROWS = 200
 _MARKS = (
     ((b"\xff\xfe\0\0", b"\0\0\xfe\xff"), "UTF-32"),
