@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -19,13 +20,16 @@ import torch
 
 from jobs import psi
 from jobs.psi import PsiConfig
-from jobs.steps.psi.contextual import fitting_group_size
+from jobs.stage.corpus_pass import PassArgs
+from jobs.stage.layout import shard_file
+from jobs.steps.psi.contextual import GroupReader, fitting_group_size, prepare_group
 from ops.errors import InputError
 from ops.model.head_projections import head_projections, word_embeddings
 from ops.model.load import load_model, read_facts
 from ops.model.tokenizer import Tokenizer
 from ops.psi.psi import static_psi
 from ops.schema import schema
+from ops.storage.store import Store
 from tests.conftest import ROOT
 from tests.jobs.conftest import psi_options as options
 
@@ -129,6 +133,19 @@ def test_one_worker_gives_the_same(whole: Path, tmp_path: Path, model: Path, sou
     assert not (tmp_path / "one/_partials/psi").exists() or not list(
         (tmp_path / "one/_partials/psi").rglob("*.parquet")
     )
+
+
+def test_reading_apart_as_with_gpus_gives_the_same_partial_files(whole: Path, model: Path, tmp_path: Path) -> None:
+    out = tmp_path / "copy"
+    shutil.copytree(whole, out)
+    args = PassArgs(Store(str(out)), read_facts(str(model)), "f", "cpu", "float32", 1, 256, 0)
+    item = {"shard": 1, "span": [40, 80], "parts": [1]}
+    tables = []
+    for prepared in (None, prepare_group(item, args)):
+        GroupReader(args)(item, prepared)
+        tables.append(pq.read_table(out / shard_file("psi/contextual", 1).path))
+    assert tables[0].num_rows > 10
+    assert tables[0].equals(tables[1])
 
 
 def test_groups_keep_the_partial_files_small() -> None:

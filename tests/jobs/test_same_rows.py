@@ -3,6 +3,7 @@
 import json
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -241,3 +242,13 @@ def test_reading_apart_as_with_gpus_gives_the_same_partial_files(small_run: tupl
         ShardWorker(args)(item, prepared)
         tables.append(pq.read_table(out / shard_file("topk", 1).path))
     assert tables[0].equals(tables[1])
+    # The branch of GPUs, on this CPU: the same winners but for the last digits, perhaps among further candidates.
+    queued = replace(args, options=ScoreOptions(queued=True))
+    ShardWorker(queued)(item, prepare_shard(item, queued))
+    found = pq.read_table(out / shard_file("topk", 1).path)
+    for column, sign in (("top_activation", -1), ("bottom_activation", 1)):
+        for ours, theirs in zip(found[column].to_pylist(), tables[0][column].to_pylist(), strict=True):
+            best = sign * np.sort(sign * np.array(ours, np.float32))[: len(theirs)]
+            np.testing.assert_allclose(best, theirs, atol=1e-5)
+    for name in ("mean", "m2", "min", "max"):
+        np.testing.assert_allclose(found[name].to_numpy(), tables[0][name].to_numpy(), rtol=1e-4, atol=1e-5)
