@@ -33,15 +33,17 @@ from jobs.mine import MINE_OPTIONS, MineConfig
 from jobs.stage.layout import range_file
 from jobs.stage.stages import CODES
 from jobs.stage.step import Step
+from jobs.steps.annotate import publish_shard, vocabulary_step
 from jobs.steps.mine.patterns import add_up_step, count_step, mine_step, unite_step
 from jobs.steps.mine.tables import tables, tables_step
 from jobs.steps.mine.workers import MineArgs, sentence_runs
 from ops.mine.candidates import unite
 from ops.patterns.sequences import Sequences
 from ops.schema import schema
-from ops.sentences.codes import coded_table, sentence_table, vocabulary, vocabulary_columns
+from ops.sentences.codes import sentence_table
+from ops.sentences.local_copy import open_sentences
 from ops.sentences.pipeline import SHIPPED, Annotator
-from ops.sentences.store import SentenceStore, open_sentences
+from ops.sentences.store import SentenceStore
 from ops.storage.store import Store
 from ops.storage.tables import part_name, write_part
 from ops.topk.neurons import POLES, Neurons
@@ -86,14 +88,12 @@ def annotate(store: Store, count: int, seed: int) -> None:
             "sent_id": pa.array(ids),
             "text": pa.array(texts),
             "dataset": pa.array(np.where(ids % 3 == 0, "news", "docs")),
-            "document": pa.array([f"d{i // 10}" for i in ids]),
+            "doc_id": pa.array([f"d{i // 10}" for i in ids]),
         }
     )
     found = Annotator(SHIPPED).annotate(texts)
-    coded = coded_table(sentence_table(corpus, found, pa.array(ids % 2 == 0), pa.array(ids >= 0)))
-    names = vocabulary([coded.select(vocabulary_columns())])
-    store.commit(f"{CODES}/shard-00000.parquet", lambda path: pq.write_table(coded, path))
-    store.commit(f"{CODES}/vocabulary.parquet", lambda path: pq.write_table(names, path))
+    publish_shard(store, 0, sentence_table(corpus, found, pa.array(ids % 2 == 0), pa.array(ids >= 0)), PRINT)
+    seconds(vocabulary_step(store, 1, PRINT), warm=False)
 
 
 def measure(out: str, k: int, seed: int, baseline: int) -> dict[str, Any]:
@@ -105,7 +105,7 @@ def measure(out: str, k: int, seed: int, baseline: int) -> dict[str, Any]:
     args = MineArgs(store, PRINT, PRINT, Neurons(WIDTHS), seed, options)
     bare = MineArgs(store, PRINT, PRINT, Neurons(WIDTHS), seed, options | {"no_scores": True})
     ranges = [{"range": i, "first": f, "stop": min(f + size, sampled)} for i, f in enumerate(range(0, sampled, size))]
-    sets, runs = sampled * len(POLES), sentence_runs(args)
+    sets, runs = sampled * len(POLES), sentence_runs(len(open_sentences(store, CODES, PRINT).sent_id))
 
     winners_s = seconds(mine_step(bare, ranges))
     patterns_s = seconds(mine_step(args, ranges))

@@ -47,7 +47,7 @@ def do(config: AnnotateConfig, record: "Run") -> None:
     """Do the stage, or what is missing of it, in an open run."""
     from jobs.stage.dry_run import DryRun
     from jobs.stage.step import begin
-    from jobs.steps.annotate import annotate_step, publish, select_sentences
+    from jobs.steps.annotate import annotate_step, read_counts, select_sentences, vocabulary_step
     from ops.sentences.pipeline import describe, load_pipeline
     from ops.shards import Shards
 
@@ -72,7 +72,8 @@ def do(config: AnnotateConfig, record: "Run") -> None:
     selected = select_sentences(stage.store, shards, config.scope == "all", config.baseline_size, config.seed)
     args = {"store": stage.store, "pipeline": config.pipeline, "fingerprint": stage.fingerprint}
     stage.do(annotate_step(shards, sum(selected), args))
-    counts = publish(stage.store, len(shards), stage.fingerprint)
+    stage.do(vocabulary_step(stage.store, len(shards), stage.fingerprint))
+    counts = read_counts(stage.store)
     if counts["sentences"] != sum(selected):
         raise RuntimeError(f"annotate: {sum(selected)} sentences were to be annotated, {counts['sentences']} were")
     if counts["sentences"] and not counts["trees"]:

@@ -12,6 +12,7 @@ the held-out scores but with 10,000 (`python -m bench mine`); --no-scores leaves
 """
 
 import sys
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pydantic import Field
@@ -73,12 +74,13 @@ def run(config: MineConfig) -> None:
 
 def do(config: MineConfig, record: "Run") -> None:
     """Do the stage, or what is missing of it, in an open run."""
+    from jobs.engine.everywhere import on_every_machine
     from jobs.stage.dry_run import DryRun
     from jobs.stage.step import begin
     from jobs.steps.mine.steps import mine_steps
     from jobs.steps.mine.tables import count_rows, tables
     from jobs.steps.mine.workers import mine_args, neuron_ranges, sentence_runs
-    from ops.sentences.store import drop_sentences
+    from ops.sentences.local_copy import drop_sentences
 
     check(config)
     if config.engine == "prefixspan":
@@ -95,14 +97,14 @@ def do(config: MineConfig, record: "Run") -> None:
         plan_mine(record, stage, config.seed, options, not config.no_scores)
         return
     args = mine_args(stage.store, annotate["fingerprint"], stage.fingerprint, config.seed, options)
-    ranges, runs = neuron_ranges(args), sentence_runs(args)
+    ranges, runs = neuron_ranges(args), sentence_runs(annotate["counts"]["sentences"])
 
     for step in mine_steps(args, ranges, runs):
         stage.do(step)
 
     stage.finish({table: count_rows(stage.store, table, ranges) for table in tables(config.no_scores)})
     if not config.keep_partials:
-        drop_sentences(args.sentences)
+        on_every_machine(partial(drop_sentences, args.sentences))
 
 
 def check(config: MineConfig) -> None:

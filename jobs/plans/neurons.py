@@ -12,7 +12,7 @@ from jobs.stage.step import Step
 from jobs.steps.mine.steps import mine_steps
 from jobs.steps.mine.workers import MINED, MineArgs
 from ops.mine.candidates import unite
-from ops.sentences.store import drop_sentences, has_copy
+from ops.sentences.local_copy import drop_sentences, has_copy
 from ops.storage.store import Store
 from ops.topk.neurons import neuron_and_pole
 

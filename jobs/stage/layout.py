@@ -99,9 +99,14 @@ def codes_file(shard: int) -> Output:
     return Output(f"{CODES}/shard-{shard:05d}.parquet", f"shard-{shard}")
 
 
-def vocabulary_path() -> str:
-    """Return the path of the names of all codes."""
-    return f"{CODES}/vocabulary.parquet"
+def vocabulary_file() -> Output:
+    """Return the file of the names of all codes."""
+    return Output(f"{CODES}/vocabulary.parquet", "vocabulary")
+
+
+def places_file() -> Output:
+    """Return the file of what each shard's codes are among all names."""
+    return Output(f"{CODES}/vocabulary-places.parquet", "vocabulary-places")
 
 
 # mine

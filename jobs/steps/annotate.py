@@ -1,5 +1,7 @@
-"""The step of `annotate`: the selected sentences of every shard get words, tags and parses, and codes for mining."""
+"""The steps of `annotate`: the selected sentences of every shard get words, tags and parses, and codes for mining."""
 
+import json
+from collections import Counter
 from collections.abc import Iterator
 from functools import partial
 from typing import Any
@@ -10,18 +12,21 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from jobs.engine.item import Item
-from jobs.stage.layout import Output, codes_file, selected_path, shard_file, vocabulary_path
+from jobs.stage.layout import Output, codes_file, places_file, selected_path, shard_file, table_part, vocabulary_file
 from jobs.stage.step import Step
 from ops.sampling import BASELINE, draw
 from ops.schema import group_rows, meta_keys, schema
-from ops.sentences.codes import coded_table, sentence_table, vocabulary, vocabulary_columns
+from ops.sentences.codes import coded, meta_kinds, name_kinds, sentence_table
 from ops.sentences.pipeline import Annotator
+from ops.sentences.vocabulary import vocabulary, write_places, write_vocabulary
 from ops.shards import Shards
-from ops.storage.range_file import read_groups
+from ops.storage.side_by_side import side_by_side
 from ops.storage.store import Store
 from ops.storage.tables import part_name, read_parts, write_part
 
 SELECTED, IN_BASELINE, WINNER = 1, 2, 4
+COUNTS = b"atlas.counts"
+COUNTED = ("sentences", "baseline", "winners", "tagged", "trees")
 
 
 def select_sentences(store: Store, shards: Shards, whole: bool, baseline_size: int | None, seed: int) -> list[int]:
@@ -48,12 +53,18 @@ def mark_sentences(
         marks[table["sent_id"].to_numpy()] = SELECTED | WINNER
     for table in read_parts(store, "activations", ["sent_id"]):
         marks[table["sent_id"].to_numpy()] |= SELECTED
-    scored = np.ones(shards.sentences, bool)
-    for table in read_parts(store, "unscored", ["sent_id"]):
-        scored[table["sent_id"].to_numpy()] = False
-    candidates = np.flatnonzero(scored)
-    size = len(candidates) if whole or baseline_size is None else baseline_size
-    marks[candidates[draw(len(candidates), size, seed, BASELINE)]] |= SELECTED | IN_BASELINE
+    lost = [table["sent_id"].to_numpy() for table in read_parts(store, "unscored", ["sent_id"])]
+    unscored = np.sort(np.concatenate([np.zeros(0, np.int64), *lost]))
+    scored = shards.sentences - len(unscored)
+    if whole or baseline_size is None or baseline_size >= scored:
+        kept = marks[unscored]
+        marks |= SELECTED | IN_BASELINE
+        marks[unscored] = kept
+    else:
+        place = draw(scored, baseline_size, seed, BASELINE)
+        # Of the scored sentences the one at a place has as many before it as there are unscored ones below it.
+        place += np.searchsorted(unscored - np.arange(len(unscored)), place, side="right")
+        marks[place] |= SELECTED | IN_BASELINE
     if whole:
         marks |= SELECTED
     return marks
@@ -67,12 +78,13 @@ def annotate_step(shards: Shards, sentences: int, args: Item) -> Step:
 
 
 def shard_outputs(item: Item) -> list[Output]:
-    """Return the files of a shard: its codes, and its part of sentences/ to be."""
-    return [codes_file(item["shard"]), shard_file("annotate", item["shard"])]
+    """Return the files of a shard: its codes, its part of sentences/, and the names of its codes."""
+    shard = item["shard"]
+    return [codes_file(shard), table_part("sentences", shard, f"shard-{shard}"), shard_file("annotate", shard)]
 
 
 class ShardAnnotator:
-    """Annotates the selected sentences of one shard after another."""
+    """Annotates the selected sentences of one shard after another, and writes all that comes of it."""
 
     def __init__(self, store: Store, pipeline: str, fingerprint: str) -> None:
         import torch
@@ -93,34 +105,77 @@ class ShardAnnotator:
             corpus = file.read().take(pa.array(selected))
         found = self.annotator.annotate(corpus["text"].to_pylist())
         table = sentence_table(corpus, found, pa.array(marks & IN_BASELINE > 0), pa.array(marks & WINNER > 0))
-        for output, rows in zip(shard_outputs(item), (coded_table(table), table), strict=True):
-            described = rows.replace_schema_metadata(output.footer(self.fingerprint, table.num_rows))
-            self.store.commit(output.path, partial(_write, described))
+        publish_shard(self.store, shard, table, self.fingerprint)
         return {"shard": shard, "sentences": table.num_rows}
 
 
-def _write(table: pa.Table, path: str) -> None:
-    pq.write_table(table, path, compression="zstd", row_group_size=group_rows("sentences"))
+def publish_shard(store: Store, shard: int, table: pa.Table, fingerprint: str) -> None:
+    """Write the files of a shard from its rows of `sentences/`; see `shard_outputs`."""
+    codes, sentences, own = shard_outputs({"shard": shard})
+    numbers, names = coded(table)
+    _commit(store, codes, numbers, fingerprint)
+    layout, limit = schema("sentences", meta_keys(table.schema)), group_rows("sentences")
+    groups = (table.slice(start, limit) for start in range(0, table.num_rows, limit))
+    described = sentences.footer(fingerprint, table.num_rows)
+    write_part(store, "sentences", shard, layout, groups, fingerprint, described)
+    counts = {
+        "sentences": table.num_rows,
+        "baseline": table["is_baseline"].to_numpy().sum().item(),
+        "winners": table["is_winner"].to_numpy().sum().item(),
+        "tagged": table.num_rows - table["tags"].null_count,
+        "trees": table.num_rows - table["tree"].null_count,
+    }
+    _commit(store, own, names, fingerprint, {COUNTS: json.dumps(counts).encode()})
 
 
-def publish(store: Store, shards: int, fingerprint: str) -> dict[str, int]:
-    """Write sentences/ from the partial files, and the store's vocabulary; return the counts."""
-    counts = dict.fromkeys(("sentences", "baseline", "winners", "tagged", "trees"), 0)
-    for shard in range(shards):
-        with store.parquet(shard_file("annotate", shard).path) as file:
-            groups = [file.read_row_group(i) for i in range(file.num_row_groups)]
-            layout = schema("sentences", meta_keys(file.schema_arrow))
-        counts["sentences"] += write_part(store, "sentences", shard, layout, groups, fingerprint)
-        for group in groups:
-            counts["baseline"] += group["is_baseline"].to_numpy().sum().item()
-            counts["winners"] += group["is_winner"].to_numpy().sum().item()
-            counts["tagged"] += group.num_rows - group["tags"].null_count
-            counts["trees"] += group.num_rows - group["tree"].null_count
+def _commit(
+    store: Store, output: Output, table: pa.Table, fingerprint: str, extra: dict[bytes, bytes] | None = None
+) -> None:
+    described = table.replace_schema_metadata({**output.footer(fingerprint, table.num_rows), **(extra or {})})
+    write = partial(pq.write_table, described, compression="zstd", row_group_size=max(table.num_rows, 1))
+    store.commit(output.path, write)
 
-    def tables() -> Iterator[pa.Table]:
-        for shard in range(shards):
-            yield from read_groups(store, codes_file(shard).path, vocabulary_columns())
 
-    names = vocabulary(tables())
-    store.commit(vocabulary_path(), lambda path: pq.write_table(names, path, compression="zstd"))
+def vocabulary_step(store: Store, shards: int, fingerprint: str) -> Step:
+    """Return the step, done in this process, that makes one list of the names of all shards' codes."""
+    args = {"store": store, "shards": shards, "fingerprint": fingerprint}
+    outputs = [places_file(), vocabulary_file()]
+    return Step("annotate: vocabulary", [{}], lambda _: outputs, VocabularyWriter, args, here=True)
+
+
+class VocabularyWriter:
+    """Puts the names of all shards together; its memory is that of the distinct ones."""
+
+    def __init__(self, store: Store, shards: int, fingerprint: str) -> None:
+        self.store, self.shards, self.fingerprint = store, shards, fingerprint
+
+    def __call__(self, item: Item, prepared: Any) -> Item:
+        """Do it, and add up what the shards have counted."""
+        with self.store.parquet(codes_file(0).path) as file:
+            kinds = name_kinds(meta_kinds(file.schema_arrow.names))
+        counts: Counter[str] = Counter(dict.fromkeys(COUNTED, 0))
+        every = vocabulary(self._names(counts), kinds)
+        distinct = sum(map(len, every.values()))
+        counted = {COUNTS: json.dumps(counts).encode()}
+        places = places_file().footer(self.fingerprint, self.shards)
+        self.store.commit(places_file().path, lambda path: write_places(self._names(), every, path, places))
+        footer = {**vocabulary_file().footer(self.fingerprint, distinct), **counted}
+        self.store.commit(vocabulary_file().path, lambda path: write_vocabulary(every, path, footer))
+        return {}
+
+    def _names(self, counts: Counter[str] | None = None) -> Iterator[pa.Table]:
+        for names in side_by_side(self._read, range(self.shards)):
+            if counts is not None:
+                counts.update(json.loads(names.schema.metadata[COUNTS]))
+            yield names
+
+    def _read(self, shard: int) -> pa.Table:
+        with self.store.parquet(shard_file("annotate", shard).path) as file:
+            return file.read()
+
+
+def read_counts(store: Store) -> dict[str, int]:
+    """Return what all shards have counted, by the names of `COUNTED`."""
+    with store.parquet(vocabulary_file().path) as file:
+        counts: dict[str, int] = json.loads(file.metadata.metadata[COUNTS])
     return counts

@@ -137,7 +137,7 @@ class Profiler:
 
     def __init__(self, view: MiningView) -> None:
         self.view = view
-        classes = [TAG_CLASSES.index(tag_class(tag)) for tag in view.store.names["tag"]]
+        classes = [TAG_CLASSES.index(tag_class(tag)) for tag in view.tag_names]
         self._class_of = np.array([*classes, -1], np.int32)
         self.properties = list(self._properties())
         self.numbers: dict[str, Callable[[Selection], Longs]] = {"words_per_sentence": lambda s: s.lengths}
@@ -154,7 +154,7 @@ class Profiler:
             one_value("words_per_sentence", [str(n) for n in range(longest + 1)], lambda s: s.lengths, False),
         ]
         of_tags = [
-            of_tokens("tag", store.names["tag"], lambda s: s.tags),
+            of_tokens("tag", self.view.tag_names, lambda s: s.tags),
             of_tokens("tag_class", list(TAG_CLASSES), lambda s: s.tag_classes),
             *(
                 values_within(name, self.view.word_names, partial(Selection.words_of, name=name))

@@ -1,10 +1,12 @@
-"""Annotated sentences as codes: the files that mining's store is built from, one a shard, and their vocabulary."""
+"""Annotated sentences as codes: whole numbers in the place of words, tags, labels, data sets and metadata."""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -15,18 +17,41 @@ if TYPE_CHECKING:
     # Mining reads codes too, and its workers start two seconds sooner without spaCy.
     from ops.sentences.pipeline import Annotation
 
-_CODED = pa.list_(pa.dictionary(pa.int32(), pa.string()))
-
-_PLAIN = ("sent_id", "is_baseline", "is_winner", "dataset", "meta")
+_INT32S = pa.list_(pa.int32())
+_PLAIN = ("sent_id", "is_baseline", "is_winner")
+_META = "meta:"
 # Between a data set's name and a doc_id: equal doc_ids of two data sets are two documents.
 _OF = "\x1f"
-_CODES = pa.schema([("words", _CODED), ("tags", _CODED), ("labels", _CODED), ("sizes", pa.list_(pa.int32()))])
 
-# The kinds of names that codes stand for, each with its own codes: places in the sorted list of that kind.
-NAME_KINDS = ("word", "tag", "label", "dataset", "document")
-_COLUMNS = {"word": "words", "tag": "tags", "label": "labels", "dataset": "dataset", "document": "document"}
+# The kinds of names that every corpus has, each with its own codes, and the columns of codes that hold lists of them.
+NAME_KINDS = ("word", "tag", "label", "dataset")
+LISTS = {"words": "word", "tags": "tag", "labels": "label"}
 
-VOCABULARY_SCHEMA = pa.schema([("kind", pa.string()), ("name", pa.string())])
+NAMES_SCHEMA = pa.schema([("kind", pa.string()), ("name", pa.string())])
+
+
+class Coded(NamedTuple):
+    """Some sentences as codes, which are places in the sorted list of these sentences' own names of a kind.
+
+    Attributes:
+        codes: a row for each sentence: `sent_id`, `is_baseline`, `is_winner`, `document` (int64, see
+            `document_codes`), `dataset` (int32), the lists of int32 `words`, `tags`, `labels` and `sizes` (of the
+            subtrees, in preorder), and `meta:KEY` for each metadata key (int32, null where a sentence lacks it).
+        names: by `NAMES_SCHEMA`, kind by kind in the order of `name_kinds`, each kind's names ascending.
+    """
+
+    codes: pa.Table
+    names: pa.Table
+
+
+def name_kinds(keys: Iterable[str]) -> list[str]:
+    """Return all kinds of names: those that every corpus has, and the values of each metadata key."""
+    return [*NAME_KINDS, *(f"{_META}{key}" for key in sorted(keys))]
+
+
+def meta_kinds(kinds: Iterable[str]) -> dict[str, str]:
+    """Return those of the kinds that are values of metadata, by their keys."""
+    return {kind.removeprefix(_META): kind for kind in kinds if kind.startswith(_META)}
 
 
 def sentence_table(corpus: pa.Table, annotations: list[Annotation], baseline: pa.Array, winner: pa.Array) -> pa.Table:
@@ -43,51 +68,64 @@ def sentence_table(corpus: pa.Table, annotations: list[Annotation], baseline: pa
     return pa.table({name: columns[name] for name in found.names}).cast(found)
 
 
-def coded_table(sentences: pa.Table) -> pa.Table:
-    """Return the codes of rows of `sentences/`; trees as labels and sizes, without words and punctuation."""
+def coded(sentences: pa.Table) -> Coded:
+    """Return rows of `sentences/` as codes; trees as labels and sizes, without words and punctuation.
+
+    Raises:
+        InputError: a tree is none.
+    """
     trees = [read_labels_and_sizes(tree) if tree is not None else ([], []) for tree in sentences["tree"].to_pylist()]
-    columns = {name: sentences[name] for name in _PLAIN if name in sentences.column_names}
-    columns["document"] = pc.binary_join_element_wise(sentences["dataset"], sentences["doc_id"], _OF)
-    codes = {
-        "words": _encoded(sentences["words"]),
-        "tags": _encoded(sentences["tags"]),
-        "labels": _encoded(pa.array([labels for labels, _ in trees], pa.list_(pa.string()))),
-        "sizes": pa.array([sizes for _, sizes in trees], pa.list_(pa.int32())),
-    }
-    return pa.table(columns | {field.name: codes[field.name].cast(field.type) for field in _CODES})
+    labels = pa.array([labels for labels, _ in trees], pa.list_(pa.string()))
+    columns = {name: sentences[name] for name in _PLAIN}
+    columns["document"] = document_codes(sentences["dataset"], sentences["doc_id"])
+    names: dict[str, pa.Array] = {}
+    for column, lists in (("words", sentences["words"]), ("tags", sentences["tags"]), ("labels", labels)):
+        whole = _whole(lists)
+        codes, names[LISTS[column]] = _encoded(pc.list_flatten(whole))
+        columns[column] = pa.ListArray.from_arrays(_offsets(whole), codes)
+    columns["sizes"] = pa.array([sizes for _, sizes in trees], _INT32S)
+    columns["dataset"], names["dataset"] = _encoded(_whole(sentences["dataset"]))
+    keys = sorted(meta_keys(sentences.schema))
+    for key in keys:
+        columns[f"{_META}{key}"], names[f"{_META}{key}"] = _encoded(_whole(sentences["meta"]).field(key))
+    found = [(kind, names[kind]) for kind in name_kinds(keys)]
+    kinds = [kind for kind, own in found for _ in range(len(own))]
+    every = pa.concat_arrays([pa.array([], pa.string()), *(own for _, own in found)])
+    return Coded(pa.table(columns), pa.table([pa.array(kinds, pa.string()), every], schema=NAMES_SCHEMA))
 
 
-def vocabulary(tables: Iterable[pa.Table]) -> pa.Table:
-    """Return every name that occurs in tables of codes, each kind sorted: a name's code is its place there."""
-    found: dict[str, set[str]] = {kind: set() for kind in NAME_KINDS}
-    for table in tables:
-        for kind, column in _COLUMNS.items():
-            found[kind].update(_distinct(table[column]))
-    rows = [(kind, name) for kind in NAME_KINDS for name in sorted(found[kind])]
-    return pa.table({"kind": [k for k, _ in rows], "name": [n for _, n in rows]}, schema=VOCABULARY_SCHEMA)
+def names_of(table: pa.Table, kind: str) -> pa.Array:
+    """Return the names of one kind, in their order."""
+    return _whole(table["name"].filter(pc.equal(table["kind"], kind)))
 
 
-def vocabulary_columns() -> list[str]:
-    """Return the columns of codes that `vocabulary` reads."""
-    return list(_COLUMNS.values())
+def document_codes(datasets: pa.ChunkedArray, doc_ids: pa.ChunkedArray) -> pa.Array:
+    """Return 64 bits of each document's hash (BLAKE2b), `[sentences]` int64: workers need not agree on a list of names.
+
+    Equal doc_ids of two data sets are two documents. Of 20 million documents two share a code with a chance of 1e-5.
+    """
+    whole = _whole(pc.binary_join_element_wise(datasets, doc_ids, _OF)).dictionary_encode()
+    names = whole.dictionary.to_pylist()
+    digests = b"".join(hashlib.blake2b(name.encode(), digest_size=8).digest() for name in names)
+    return pa.array(np.frombuffer(digests, "<i8")).take(whole.indices)
 
 
-def _encoded(column: pa.Array | pa.ChunkedArray) -> pa.Array:
-    lists = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-    names = pc.list_flatten(lists).dictionary_encode()
+def _encoded(values: pa.Array) -> tuple[pa.Array, pa.Array]:
+    """Return the place of each value among the distinct ones in ascending order, null where it is null, and these."""
+    encoded = values.dictionary_encode()
+    order = pc.array_sort_indices(encoded.dictionary)
+    place = np.empty(len(order), np.int32)
+    place[order.to_numpy()] = np.arange(len(order), dtype=np.int32)
+    return pa.array(place).take(encoded.indices), encoded.dictionary.take(order)
+
+
+def _offsets(lists: pa.ListArray) -> pa.Array:
     lengths = pc.fill_null(pc.list_value_length(lists), 0)
-    offsets = pa.concat_arrays([pa.array([0], pa.int32()), pc.cumulative_sum(lengths).cast(pa.int32())])
-    return pa.ListArray.from_arrays(offsets, names)
+    return pa.concat_arrays([pa.array([0], pa.int32()), pc.cumulative_sum(lengths).cast(pa.int32())])
 
 
-def _distinct(column: pa.ChunkedArray) -> set[str]:
-    names: set[str] = set()
-    for chunk in column.chunks:
-        values = chunk.flatten() if pa.types.is_list(chunk.type) else chunk
-        unique = values.unique()
-        names.update(
-            unique.dictionary.take(unique.indices).to_pylist()
-            if pa.types.is_dictionary(unique.type)
-            else unique.to_pylist()
-        )
-    return names
+def _whole(column: pa.Array | pa.ChunkedArray) -> pa.Array:
+    if not isinstance(column, pa.ChunkedArray):
+        return column
+    found = column.combine_chunks()
+    return found if not isinstance(found, pa.ChunkedArray) else pa.concat_arrays(found.chunks)

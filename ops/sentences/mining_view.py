@@ -6,14 +6,12 @@ import numpy.typing as npt
 from ops.patterns.forest import Forest, collapse_root
 from ops.patterns.sequences import Sequences
 from ops.penn import PUNCTUATION_TAGS
+from ops.sentences.names import Names
 from ops.sentences.store import SentenceStore
 
 Longs = npt.NDArray[np.int64]
 
 NO_TAG = -1
-
-# Without tags punctuation is known by the word alone: it has these marks and nothing else. Symbols such as % stay.
-_MARKS = frozenset(".,:;!?'\"`()[]{}-_\u2010\u2011\u2012\u2013\u2014\u2015\u2018\u2019\u201c\u201d\u2026\u00ab\u00bb")
 
 
 class MiningView:
@@ -30,16 +28,14 @@ class MiningView:
         self, store: SentenceStore, word_case: str = "keep", collapse_root: bool = False, punctuation: str = "drop"
     ) -> None:
         self.store, self.collapse_root, self.keeps_marks = store, collapse_root, punctuation == "keep"
-        words = store.names["word"]
-        self.word_names, self._fold = words, None
+        self.word_names: Names = store.names["word"]
+        self._fold: npt.NDArray[np.int32] | None = None
         if word_case == "lower":
-            folded = [word.lower() for word in words]
-            self.word_names = sorted(set(folded))
-            place = {word: code for code, word in enumerate(self.word_names)}
-            self._fold = np.array([place[word] for word in folded], np.int32)
-        self.tag_names, self.label_names = store.names["tag"], store.names["label"]
+            self.word_names, self._fold = store.lower_names, store.word_lower
+        # Few, and looked up again and again.
+        self.tag_names, self.label_names = list(store.names["tag"]), list(store.names["label"])
         self._tag_is_mark = np.array([*(tag in PUNCTUATION_TAGS for tag in self.tag_names), False], bool)
-        self._word_is_mark = np.array([all(c in _MARKS for c in word) for word in words], bool)
+        self._word_is_mark = store.word_is_mark
 
     def words(self, rows: Longs) -> Sequences:
         """Return the words of these rows that are mined."""

@@ -22,6 +22,7 @@ from jobs.stage.layout import (
     pairs_file,
     piece_file,
     pilot_file,
+    places_file,
     range_file,
     run_file,
     selected_path,
@@ -29,7 +30,7 @@ from jobs.stage.layout import (
     signed_file,
     totals_file,
     union_file,
-    vocabulary_path,
+    vocabulary_file,
 )
 from jobs.stage.record import Run
 from jobs.stage.stages import STAGES, stages_after, stages_read
@@ -305,9 +306,10 @@ def test_every_file_that_a_stage_has_under_way_is_known_as_ours(monkeypatch: pyt
     outputs = [
         piece_file(3, "sentences"), distinct_file(0, 4, "texts"), signed_file(2, "bands"), pairs_file(1, 3),
         near_duplicates_file(), pilot_file(), range_file(0), run_file(1), union_file(), totals_file(), labels_file(2),
-        *(shard_file(stage, 7) for stage in STAGES), codes_file(4),
+        *(shard_file(stage, 7) for stage in STAGES), codes_file(4), places_file(),
+        vocabulary_file(),
     ]  # fmt: skip
-    paths = [*(output.path for output in outputs), bound_path(), selected_path(), vocabulary_path()]
+    paths = [*(output.path for output in outputs), bound_path(), selected_path()]
     for path in [
         *paths,
         part_name("psi/tokens", 0),

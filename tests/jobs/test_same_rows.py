@@ -15,9 +15,9 @@ import torch
 
 from jobs import annotate, ingest, mine, topk
 from jobs import run as run_job
-from jobs.stage.layout import codes_file
 from jobs.topk import TopkConfig
 from ops.errors import InputError
+from ops.storage.tables import part_name
 from tests.jobs.conftest import K, config
 
 Make = Callable[..., Path]
@@ -61,7 +61,7 @@ def test_annotated_shards_of_several_row_groups_give_the_same_rows(
     shutil.copytree(small_run[0], tmp_path / "j")
     given = {"out": str(tmp_path / "j"), "workers": 1}
     annotate.run(annotate.AnnotateConfig.model_validate({**given, "redo": True, "keep_partials": True}))
-    with pq.ParquetFile(tmp_path / "j" / codes_file(0).path) as file:
+    with pq.ParquetFile(tmp_path / "j" / part_name("sentences", 0)) as file:
         assert file.num_row_groups == 4
     mine.run(mine.MineConfig.model_validate(given))
     for table in ("sentences", "patterns", "profiles", "means", "scores"):

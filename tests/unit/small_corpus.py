@@ -9,10 +9,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from ops.corpus.meta import meta_maps, meta_structs
-from ops.sentences.codes import coded_table, sentence_table, vocabulary, vocabulary_columns
+from ops.sentences.codes import coded, name_kinds, sentence_table
+from ops.sentences.local_copy import open_sentences
 from ops.sentences.pipeline import Annotation
-from ops.sentences.store import SentenceStore, open_sentences
-from ops.storage.range_file import read_groups
+from ops.sentences.store import SentenceStore
+from ops.sentences.vocabulary import vocabulary, write_places, write_vocabulary
 from ops.storage.store import Store
 
 # Of `random_sentences` that have everything, in their order.
@@ -69,16 +70,18 @@ def to_table(sentences: list[Sentence], first: int = 0, keys: set[str] | None = 
 
 def write_store(folder: Path, shards: list[list[Sentence]]) -> Store:
     """Write the coded sentences of these shards and their vocabulary."""
-    store, first, tables = Store(str(folder)), 0, []
+    store, first, parts = Store(str(folder)), 0, []
     keys = {key for sentences in shards for s in sentences for key in s.meta}
     for i, sentences in enumerate(shards):
-        coded = coded_table(to_table(sentences, first, keys))
-        store.commit(f"codes/shard-{i:05d}.parquet", lambda path, t=coded: pq.write_table(t, path, row_group_size=3))  # type: ignore[misc]
+        codes, names = coded(to_table(sentences, first, keys))
+        store.commit(f"codes/shard-{i:05d}.parquet", lambda path, t=codes: pq.write_table(t, path, row_group_size=3))  # type: ignore[misc]
         with store.parquet(f"codes/shard-{i:05d}.parquet") as file:
-            assert file.schema_arrow.equals(coded.schema)
-        tables += read_groups(store, f"codes/shard-{i:05d}.parquet", vocabulary_columns())
+            assert file.schema_arrow.equals(codes.schema)
+        parts.append(names)
         first += 2 * len(sentences)
-    store.commit("codes/vocabulary.parquet", lambda path: pq.write_table(vocabulary(tables), path))
+    every = vocabulary(parts, name_kinds(keys))
+    store.commit("codes/vocabulary-places.parquet", lambda path: write_places(parts, every, path, {}))
+    store.commit("codes/vocabulary.parquet", lambda path: write_vocabulary(every, path, {}))
     return store
 
 

@@ -16,8 +16,8 @@ from ops.mine.held_out_sets import SETS, training_documents
 from ops.mine.pattern_kinds import PatternKind, SequenceKind, SubtreeKind
 from ops.mine.sentence_sets import SentenceSets
 from ops.patterns.sequences import Sequences
+from ops.sentences.local_copy import open_sentences
 from ops.sentences.mining_view import MiningView
-from ops.sentences.store import open_sentences
 from ops.shards import spans
 from ops.storage.store import Store
 from ops.storage.tables import part_name
@@ -69,12 +69,11 @@ def neuron_ranges(args: MineArgs) -> list[Item]:
     ]
 
 
-def sentence_runs(args: MineArgs) -> list[Item]:
-    """Return the runs of the annotated sentences as items."""
-    sentences = open_sentences(args.store, CODES, args.sentences)
+def sentence_runs(sentences: int) -> list[Item]:
+    """Return the runs of so many annotated sentences as items."""
     return [
         {"run": i, "first": first, "stop": stop}
-        for i, (first, stop) in enumerate(spans(len(sentences.sent_id), SENTENCES_PER_COUNT))
+        for i, (first, stop) in enumerate(spans(sentences, SENTENCES_PER_COUNT))
     ]
 
 
@@ -97,7 +96,7 @@ class MiningWorker:
                 self.kinds[name] = SequenceKind(name, self.text, *limits, o["engine"])
         if self.sentences.has["labels"]:
             self.kinds["subtree"] = SubtreeKind(self.text, o["subtree_min_support"], o["subtree_max_nodes"])
-        self.trains = training_documents(len(self.sentences.names["document"]), args.seed)[self.sentences.doc]
+        self.trains = training_documents(self.sentences.documents, args.seed)[self.sentences.doc]
 
     def winners(self, item: Item) -> tuple[Longs, Sequences]:
         """Return the winners of a range's neurons and poles: their `set_number`s, and rows of the store, ascending."""

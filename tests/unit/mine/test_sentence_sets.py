@@ -50,7 +50,7 @@ def test_sets_are_gathered_from_the_store(tmp_path: Path, monkeypatch: pytest.Mo
     assert found.rows.tolist() == [0, 7, 11]
     assert found.members.to_lists() == [[0, 1, 2], [1]]
     assert found.in_baseline.tolist() == [sentences[r].baseline for r in (0, 7, 11)]
-    assert [store.names["document"][d] for d in found.documents] == [sentences[r].document for r in (0, 7, 11)]
+    assert found.documents.tolist() == store.doc[[0, 7, 11]].tolist()
 
 
 @given(st.lists(st.integers(0, 9), max_size=12), st.integers(1, 15))

@@ -1,9 +1,11 @@
+import hashlib
+
 import pyarrow as pa
 import pytest
 
 from ops.errors import InputError
 from ops.schema import schema
-from ops.sentences.codes import NAME_KINDS, coded_table, vocabulary, vocabulary_columns
+from ops.sentences.codes import coded, names_of
 from tests.unit.small_corpus import Sentence, to_table
 
 SENTENCES = [
@@ -33,37 +35,43 @@ def test_codes_stand_for_what_was_annotated(chunked: bool) -> None:
     table = to_table(SENTENCES)
     if chunked:
         table = pa.concat_tables([table.slice(0, 1), table.slice(1)])
-    coded = coded_table(table)
-    assert coded["meta"].type == table["meta"].type
-    rows = coded.to_pylist()
-    assert [r["words"] for r in rows] == [s.words for s in SENTENCES]
-    assert [r["tags"] for r in rows] == [s.tags or [] for s in SENTENCES]
-    assert rows[0]["labels"] == ["ROOT", "S", "NP", "PRP", "VP", "VBP"]
+    codes, names = coded(table)
+    rows = codes.to_pylist()
+    word, tag, label, dataset, key = (
+        names_of(names, k).to_pylist() for k in ("word", "tag", "label", "dataset", "meta:a")
+    )
+    for own in (word, tag, label, dataset, key):
+        assert own == sorted(set(own))
+    assert [[word[c] for c in r["words"]] for r in rows] == [s.words for s in SENTENCES]
+    assert [[tag[c] for c in r["tags"]] for r in rows] == [s.tags or [] for s in SENTENCES]
+    assert [label[c] for c in rows[0]["labels"]] == ["ROOT", "S", "NP", "PRP", "VP", "VBP"]
     assert rows[0]["sizes"] == [6, 5, 2, 1, 2, 1]
     assert rows[1]["labels"] == rows[1]["sizes"] == []
-    assert [row["meta"] for row in rows] == [{"a": "b"}, *[{"a": None}] * 3]
+    assert [dataset[r["dataset"]] for r in rows] == [s.dataset for s in SENTENCES]
+    assert [r["meta:a"] for r in rows] == [0, None, None, None]
+    assert key == ["b"]
+    assert names["kind"].unique().to_pylist() == ["word", "tag", "label", "dataset", "meta:a"]
+
+
+def test_a_document_s_code_depends_on_nothing_but_its_name() -> None:
+    whole = coded(to_table(SENTENCES)).codes["document"].to_pylist()
+    assert whole == [coded(to_table([s])).codes["document"][0].as_py() for s in SENTENCES]
+    digest = hashlib.blake2b(b"docs\x1fd2", digest_size=8).digest()
+    assert whole[2] == int.from_bytes(digest, "little", signed=True)
+    assert whole[0] == whole[3]
+    assert len(set(whole)) == 3
+    other = [Sentence(["a"], dataset="b", doc_id="d"), Sentence(["a"], dataset="c", doc_id="d")]
+    assert len(set(coded(to_table(other)).codes["document"].to_pylist())) == 2
 
 
 def test_a_slice_of_the_sentences_is_coded_as_well() -> None:
-    rows = coded_table(to_table(SENTENCES).slice(1, 2)).to_pylist()
-    assert [r["words"] for r in rows] == [["Grüße", "😀"], []]
-    assert coded_table(to_table(SENTENCES).slice(0, 0)).num_rows == 0
+    codes, names = coded(to_table(SENTENCES).slice(1, 2))
+    word = names_of(names, "word").to_pylist()
+    assert [[word[c] for c in r] for r in codes["words"].to_pylist()] == [["Grüße", "😀"], []]
+    codes, names = coded(to_table(SENTENCES).slice(0, 0))
+    assert codes.num_rows == names.num_rows == 0
 
 
 def test_a_tree_that_is_none_is_an_error() -> None:
     with pytest.raises(InputError, match="brackets are left open"):
-        coded_table(to_table([Sentence(["a"], ["DT"], "(ROOT (DT a)")]))
-
-
-def test_the_vocabulary_is_sorted_and_the_same_for_any_split() -> None:
-    one = [coded_table(to_table(SENTENCES))]
-    many = [coded_table(to_table([s])) for s in reversed(SENTENCES)]
-    found = vocabulary(t.select(vocabulary_columns()) for t in one)
-    assert found.equals(vocabulary(many))
-    names = {kind: [r["name"] for r in found.to_pylist() if r["kind"] == kind] for kind in NAME_KINDS}
-    assert names["word"] == [".", "Grüße", "I", "sleep", "😀"]
-    assert names["tag"] == [".", "NFP", "NN", "PRP", "VBP"]
-    assert names["label"] == ["NP", "PRP", "ROOT", "S", "VBP", "VP"]
-    assert names["dataset"] == ["docs", "ü"]
-    assert names["document"] == sorted({s.document for s in SENTENCES})
-    assert vocabulary([]).num_rows == 0
+        coded(to_table([Sentence(["a"], ["DT"], "(ROOT (DT a)")]))

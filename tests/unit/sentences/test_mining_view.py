@@ -99,7 +99,7 @@ def test_a_sentence_without_tags_does_not_change_the_others(tmp_path: Path, monk
 def test_folded_words_share_a_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text = MiningView(open_corpus(tmp_path, monkeypatch, TAGGED), word_case="lower")
     assert words_of(text) == [["the", "%", "-", "the"], ["lol"], []]
-    assert text.word_names == sorted({w.lower() for s in TAGGED for w in s.words})
+    assert list(text.word_names) == sorted({w.lower() for s in TAGGED for w in s.words})
 
 
 def test_an_s_right_under_root_is_merged_into_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,5 +1,4 @@
-import os
-import stat
+from itertools import groupby
 from pathlib import Path
 
 import numpy as np
@@ -7,11 +6,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ops.errors import InputError
 from ops.penn import read_labels_and_sizes
-from ops.schema import SCHEMA_VERSION
-from ops.sentences.store import SentenceStore, drop_sentences, open_sentences
-from tests.unit.small_corpus import Sentence, open_corpus, write_store
+from ops.sentences.store import SentenceStore
+from tests.unit.small_corpus import Sentence, open_corpus
 
 TREES = [None, "(ROOT (NN cat))", "(ROOT (S (NP (DT the) (NN cat)) (VP (VBZ runs)) (. .)))", "(ROOT (X (. .)))"]
 TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0\r"), min_size=1, max_size=4)
@@ -34,7 +31,9 @@ def check(store: SentenceStore, expected: list[Sentence]) -> None:
     assert store.sent_id.tolist() == [2 * i for i in range(len(expected))]
     assert store.baseline.tolist() == [s.baseline for s in expected]
     assert store.winner.tolist() == [s.winner for s in expected]
-    assert [store.names["document"][c] for c in store.doc] == [s.document for s in expected]
+    named = sorted(zip(store.doc.tolist(), (s.document for s in expected), strict=True))
+    assert [len({name for _, name in own}) for _, own in groupby(named, lambda pair: pair[0])] == [1] * store.documents
+    assert store.documents == len({s.document for s in expected})
     assert [store.names["dataset"][c] for c in store.dataset] == [s.dataset for s in expected]
     words, tags = store.names["word"], store.names["tag"]
     assert [[words[c] for c in row] for row in store.words(rows).to_lists()] == [s.words for s in expected]
@@ -47,10 +46,13 @@ def check(store: SentenceStore, expected: list[Sentence]) -> None:
         assert found == (read_labels_and_sizes(sentence.tree) if sentence.tree else ([], []))
     assert list(store.meta) == sorted({key for s in expected for key in s.meta})
     for key, (values, codes) in store.meta.items():
-        assert values == sorted({s.meta[key] for s in expected if key in s.meta})
+        assert list(values) == sorted({s.meta[key] for s in expected if key in s.meta})
         assert [values[c] if c >= 0 else None for c in codes] == [s.meta.get(key) for s in expected]
     for kind, names in store.names.items():
-        assert names == sorted(set(names)), kind
+        assert list(names) == sorted(set(names)), kind
+    lower = [w.lower() for w in words]
+    assert list(store.lower_names) == sorted(set(lower))
+    assert [store.lower_names[c] for c in store.word_lower] == lower
 
 
 @given(st.lists(st.lists(sentences(), max_size=4), min_size=1, max_size=3))
@@ -102,44 +104,3 @@ def test_what_there_is_at_all(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sentence: Sentence, has: dict[str, bool]
 ) -> None:
     assert open_corpus(tmp_path, monkeypatch, [sentence]).has == has
-
-
-def test_local_copies_lie_in_a_folder_that_is_the_user_s_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ATLAS_CACHE", str(tmp_path / "cache"))
-    store = write_store(tmp_path / "run", [[Sentence(["a"])]])
-    folder = tmp_path / "cache" / f"neuron-atlas-{os.getuid()}"
-    for before in (None, 0o777):
-        if before is not None:
-            folder.chmod(before)
-        open_sentences(store, "codes", "a" * 64)
-        assert stat.S_IMODE(folder.stat().st_mode) == 0o700
-    drop_sentences("a" * 64)
-    folder.rename(tmp_path / "theirs")
-    folder.symlink_to(tmp_path / "theirs")
-    with pytest.raises(InputError, match=r"is not a folder of yours; name another place .* ATLAS_CACHE"):
-        open_sentences(store, "codes", "a" * 64)
-    folder.unlink()
-    other = os.getuid() + 1
-    (tmp_path / "theirs").rename(folder.with_name(f"neuron-atlas-{other}"))
-    monkeypatch.setattr(os, "getuid", lambda: other)
-    with pytest.raises(InputError, match="is not a folder of yours"):
-        open_sentences(store, "codes", "a" * 64)
-
-
-def test_the_local_copy_is_built_once_and_dropped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ATLAS_CACHE", str(tmp_path / "deep" / "cache"))
-    store = write_store(tmp_path / "run", [[Sentence(["a"])]])
-    open_sentences(store, "codes", "a" * 64)
-    assert [p.name for p in (tmp_path / "deep" / "cache" / f"neuron-atlas-{os.getuid()}").iterdir()] == [
-        f"{'a' * 32}-{SCHEMA_VERSION}"
-    ]
-    store.delete("codes")
-    assert open_sentences(store, "codes", "a" * 64).names["word"] == ["a"]
-    with pytest.raises(FileNotFoundError):
-        open_sentences(store, "codes", "b" * 64)
-    assert [p.name for p in (tmp_path / "deep" / "cache" / f"neuron-atlas-{os.getuid()}").iterdir()] == [
-        f"{'a' * 32}-{SCHEMA_VERSION}"
-    ]
-    drop_sentences("a" * 64)
-    drop_sentences("a" * 64)
-    assert list((tmp_path / "deep" / "cache" / f"neuron-atlas-{os.getuid()}").iterdir()) == []

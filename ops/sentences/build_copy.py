@@ -1,0 +1,183 @@
+"""Making the local copy of the annotated sentences: flat arrays on disk, a few shards in memory at a time."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ops.errors import InputError
+from ops.sentences.codes import LISTS, meta_kinds
+from ops.sentences.flat_files import FlatWriter, map_flat
+from ops.sentences.names import Names
+from ops.storage.side_by_side import side_by_side
+from ops.storage.store import Store
+
+FACTS, HASHES = "facts.json", "document.hash"
+LOWER = "lower"  # the words in lower case, beside the kinds by their numbers
+NAME_TYPES = (np.int64, np.uint8)
+_SHARDS = 3  # that are read side by side
+_BLOCK = 1 << 22  # numbers, or rows, that are worked on at once
+_NAMES = 1 << 16
+
+# Without tags punctuation is known by the word alone: it has these marks and nothing else. Symbols such as % stay.
+_MARKS = frozenset(".,:;!?'\"`()[]{}-_\u2010\u2011\u2012\u2013\u2014\u2015\u2018\u2019\u201c\u201d\u2026\u00ab\u00bb")
+
+
+def build_copy(store: Store, codes: str, folder: Path) -> None:
+    """Write the copy that `SentenceStore` reads into a folder that is there and empty.
+
+    Memory is that of the codes of three shards, of the places of the names of one, of four million numbers and of two
+    copies of the words' vocabulary.
+
+    Args:
+        store: the run's folder.
+        codes: the folder below it that holds the shards' codes, `vocabulary.parquet` and `vocabulary-places.parquet`.
+        folder: on this machine.
+
+    Raises:
+        InputError: the codes are those of an earlier version.
+    """
+    vocabulary, places = (f"{codes}/{name}.parquet" for name in ("vocabulary", "vocabulary-places"))
+    files = store.table_files(codes)
+    if vocabulary in files and places not in files:
+        raise InputError(f"{codes}/: is as an earlier version wrote it; jobs.annotate --redo makes it anew")
+    files = [name for name in files if name not in (vocabulary, places)]
+    with store.parquet(places) as file, FlatWriter(folder) as writer:
+        kinds: list[str] = file.schema_arrow.names
+        _copy_names(store, vocabulary, kinds, writer)
+        _begin(writer, len(meta_kinds(kinds)))
+        shards = ((name, file.read_row_group(i)) for i, name in enumerate(files))
+        for table, place in side_by_side(lambda shard: (_read(store, shard[0]), shard[1]), shards, _SHARDS):
+            _add(table, {kind: _flat(place[kind]) for kind in kinds}, writer)
+    documents = _number_documents(folder)
+    _describe_words(folder, kinds.index("word"))
+    (folder / FACTS).write_text(json.dumps({"kinds": kinds, "documents": documents}), encoding="utf-8")
+
+
+def names_files(number: int | str) -> tuple[str, str]:
+    """Return the files of the ends and of the bytes of the names of a kind, by its place among the kinds."""
+    return f"names_{number}.ends", f"names_{number}.text"
+
+
+def _copy_names(store: Store, vocabulary: str, kinds: list[str], writer: FlatWriter) -> None:
+    for number in range(len(kinds)):
+        _add_names(writer, number, pa.array([], pa.string()))
+    with store.parquet(vocabulary) as file:
+        for group in range(file.num_row_groups):
+            # A group holds names of one kind, one at the least.
+            table = file.read_row_group(group)
+            _add_names(writer, kinds.index(table["kind"][0].as_py()), table["name"].combine_chunks())
+
+
+def _add_names(writer: FlatWriter, number: int | str, names: pa.Array) -> None:
+    ends, text = names_files(number)
+    writer.add_lengths(ends, pc.binary_length(names).to_numpy(zero_copy_only=False))
+    packed = pa.concat_arrays([pa.array([], pa.large_string()), names.cast(pa.large_string())])
+    data = packed.buffers()[2] if len(packed) else None
+    if data is None:
+        writer.add(text, np.zeros(0, np.uint8))
+        return
+    offsets = np.frombuffer(packed.buffers()[1], np.int64)[packed.offset :][: len(packed) + 1]
+    writer.add(text, np.frombuffer(data, np.uint8)[offsets[0] : offsets[-1]])
+
+
+def _begin(writer: FlatWriter, keys: int) -> None:
+    """Begin every array, so that it is there also where no sentence is."""
+    none = np.zeros(0, np.int32)
+    for column in LISTS:
+        writer.add_lengths(f"{column}.ends", none)
+    for name in (*LISTS, "sizes", "sent_id", "is_baseline", "is_winner", HASHES, "dataset"):
+        writer.add(name, none)
+    for key in range(keys):
+        writer.add(f"meta_{key}", none)
+
+
+def _read(store: Store, name: str) -> pa.Table:
+    with store.parquet(name) as file:
+        return file.read()
+
+
+def _flat(column: pa.ChunkedArray) -> npt.NDArray[Any]:
+    """Return a column of numbers, or of lists of them one after another, as one array."""
+    whole = column.combine_chunks()
+    if pa.types.is_list(whole.type):
+        whole = whole.flatten()
+    return np.asarray(whole.to_numpy(zero_copy_only=False))
+
+
+def _add(table: pa.Table, places: dict[str, npt.NDArray[np.int32]], writer: FlatWriter) -> None:
+    """Add a shard's rows, its codes as places among all names."""
+    for column, kind in LISTS.items():
+        lengths = pc.list_value_length(table[column]).combine_chunks().to_numpy(zero_copy_only=False)
+        writer.add_lengths(f"{column}.ends", lengths)
+        writer.add(column, places[kind][_flat(table[column])])
+    writer.add("sizes", _flat(table["sizes"]))
+    writer.add("sent_id", _flat(table["sent_id"]))
+    for column in ("is_baseline", "is_winner"):
+        writer.add(column, _flat(table[column]).astype(bool))
+    writer.add(HASHES, _flat(table["document"]))
+    writer.add("dataset", places["dataset"][_flat(table["dataset"])])
+    for number, kind in enumerate(meta_kinds(places).values()):
+        codes = table[kind].combine_chunks()
+        own = np.full(len(codes), -1, np.int32)
+        has = codes.is_valid().to_numpy(zero_copy_only=False)
+        own[has] = places[kind][codes.drop_null().to_numpy()]
+        writer.add(f"meta_{number}", own)
+
+
+def _number_documents(folder: Path) -> int:
+    """Number the distinct documents from 0, in the order of their hashes, and return how many they are.
+
+    Hashes are uniform: they are gone through once for each range of them that holds four million sentences, and then
+    again to put the numbers down.
+    """
+    hashes = map_flat(folder / HASHES, np.int64)
+    with open(folder / "document", "wb") as file:
+        file.truncate(np.dtype(np.int32).itemsize * len(hashes))
+    codes = map_flat(folder / "document", np.int32, change=True)
+    parts = -(-len(hashes) // _BLOCK)
+    documents = 0
+    for part in range(parts):
+        first, last = (part * 2**64 // parts - 2**63, (part + 1) * 2**64 // parts - 2**63 - 1)
+        distinct = np.zeros(0, np.int64)
+        for _, _, own in _between(hashes, first, last):
+            distinct = np.union1d(distinct, own)
+        for start, inside, own in _between(hashes, first, last):
+            codes[start : start + len(inside)][inside] = documents + np.searchsorted(distinct, own)
+        documents += len(distinct)
+    (folder / HASHES).unlink()
+    return documents
+
+
+def _between(
+    numbers: npt.NDArray[np.int64], first: int, last: int
+) -> Iterator[tuple[int, npt.NDArray[np.bool_], npt.NDArray[np.int64]]]:
+    """Return, block by block, where it begins, which of its numbers lie from `first` to `last`, and these."""
+    for start in range(0, len(numbers), _BLOCK):
+        block = numbers[start : start + _BLOCK]
+        inside = (block >= first) & (block <= last)
+        yield start, inside, block[inside]
+
+
+def _describe_words(folder: Path, number: int) -> None:
+    """Write of each word whether it is punctuation by itself, and its lower case, as a code of a list of its own."""
+    ends, text = (map_flat(folder / name, kind) for name, kind in zip(names_files(number), NAME_TYPES, strict=True))
+    words = Names(ends, text)
+    lower = [pa.array([], pa.large_string())]
+    with FlatWriter(folder) as writer:
+        writer.add("word_is_mark", np.zeros(0, bool))
+        for start in range(0, len(words), _NAMES):
+            some = words[start : start + _NAMES]
+            writer.add("word_is_mark", np.array([all(c in _MARKS for c in word) for word in some], bool))
+            lower.append(pa.array([word.lower() for word in some], pa.large_string()))
+        every = pa.concat_arrays(lower)
+        distinct = every.unique()
+        distinct = distinct.take(pc.array_sort_indices(distinct))
+        writer.add("word_lower", pc.index_in(every, distinct).to_numpy(zero_copy_only=False).astype(np.int32))
+        for start in range(0, max(len(distinct), 1), _NAMES):
+            _add_names(writer, LOWER, distinct.slice(start, _NAMES))

@@ -1,0 +1,39 @@
+"""Lists of names that lie in a mapped file: a process that looks few of them up holds few of them."""
+
+from collections.abc import Sequence
+from typing import overload
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+
+class Names(Sequence[str]):
+    """Names by their codes, `[names]`.
+
+    Args:
+        ends: where each name's bytes end, 0 in front, `[names + 1]` int64.
+        text: the bytes of all names in UTF-8.
+    """
+
+    def __init__(self, ends: npt.NDArray[np.int64], text: npt.NDArray[np.uint8]) -> None:
+        self.array = pa.LargeStringArray.from_buffers(len(ends) - 1, pa.py_buffer(ends), pa.py_buffer(text))
+
+    def __len__(self) -> int:
+        return len(self.array)
+
+    @overload
+    def __getitem__(self, code: int) -> str: ...
+    @overload
+    def __getitem__(self, code: slice) -> list[str]: ...
+    def __getitem__(self, code: int | slice) -> str | list[str]:
+        """Return the name of a code, or those of several."""
+        if isinstance(code, slice):
+            found: list[str] = self.array[code].to_pylist()
+            return found
+        name: str = self.array[int(code)].as_py()
+        return name
+
+    def take(self, codes: npt.NDArray[np.integer]) -> pa.StringArray:
+        """Return the names of these codes, `[codes]`."""
+        return self.array.take(pa.array(codes)).cast(pa.string())

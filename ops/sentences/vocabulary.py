@@ -1,0 +1,89 @@
+"""One list of names for all shards' codes: what a code of each shard is among all names, which mining then reads."""
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from ops.sentences.codes import NAMES_SCHEMA, names_of
+
+# Names that are put together at once, of several shards.
+_TOGETHER = 1 << 21
+_GROUP_ROWS = 1 << 17
+_COMPRESSION = "zstd"
+
+
+def vocabulary(parts: Iterable[pa.Table], kinds: list[str]) -> dict[str, pa.Array]:
+    """Return every name of each kind once, ascending, as `large_string`: a name's code is its place there.
+
+    Memory is about twice that of the distinct names.
+
+    Args:
+        parts: the names of each shard, by `NAMES_SCHEMA`.
+        kinds: the kinds.
+    """
+    found: dict[str, list[pa.Array]] = {kind: [pa.array([], pa.large_string())] for kind in kinds}
+    waiting = distinct = 0
+    for part in parts:
+        for kind in kinds:
+            found[kind].append(names_of(part, kind).cast(pa.large_string()))
+        waiting += part.num_rows
+        if waiting > max(_TOGETHER, distinct):
+            found = {kind: [_distinct(own)] for kind, own in found.items()}
+            waiting, distinct = 0, sum(len(own[0]) for own in found.values())
+    whole = {kind: _distinct(own) for kind, own in found.items()}
+    return {kind: own.take(pc.array_sort_indices(own)) for kind, own in whole.items()}
+
+
+def places(parts: Iterable[pa.Table], names: dict[str, pa.Array]) -> Iterator[pa.Table]:
+    """Return, for each part in turn, a row with the place of each of its names among all, by kind a list of int32.
+
+    Args:
+        parts: as in `vocabulary`.
+        names: what it returned.
+    """
+    own: list[pa.Table] = []
+    for part in parts:
+        own.append(part)
+        if sum(table.num_rows for table in own) > _TOGETHER:
+            yield from _places(own, names)
+            own.clear()
+    yield from _places(own, names)
+
+
+def write_vocabulary(names: dict[str, pa.Array], path: str | Path, footer: dict[bytes, bytes]) -> None:
+    """Write all names to a local file, kind by kind, in groups that are read one at a time."""
+    with pq.ParquetWriter(path, NAMES_SCHEMA.with_metadata(footer), compression=_COMPRESSION) as writer:
+        for kind, own in names.items():
+            for start in range(0, len(own), _GROUP_ROWS):
+                some = own.slice(start, _GROUP_ROWS).cast(pa.string())
+                writer.write_table(pa.table([pa.repeat(kind, len(some)), some], schema=NAMES_SCHEMA))
+
+
+def write_places(
+    parts: Iterable[pa.Table], names: dict[str, pa.Array], path: str | Path, footer: dict[bytes, bytes]
+) -> None:
+    """Write `places` to a local file, a row group for each part."""
+    layout = pa.schema([(kind, pa.list_(pa.int32())) for kind in names], footer)
+    with pq.ParquetWriter(path, layout, compression=_COMPRESSION, use_dictionary=False) as writer:
+        for row in places(parts, names):
+            writer.write_table(row.cast(layout))
+
+
+def _distinct(own: list[pa.Array]) -> pa.Array:
+    return pa.concat_arrays(own).unique()
+
+
+def _places(parts: list[pa.Table], names: dict[str, pa.Array]) -> Iterator[pa.Table]:
+    if not parts:
+        return
+    found = {}
+    for kind, every in names.items():
+        own = [names_of(part, kind) for part in parts]
+        place = pc.index_in(pa.concat_arrays(own).cast(pa.large_string()), every)
+        ends = pc.cumulative_sum(pa.array([0, *map(len, own)], pa.int32()))
+        found[kind] = pa.ListArray.from_arrays(ends, place)
+    rows = pa.table(found)
+    yield from (rows.slice(i, 1) for i in range(len(parts)))

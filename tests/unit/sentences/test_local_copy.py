@@ -1,0 +1,117 @@
+"""This machine's copy of the annotated sentences: whose it is, made once whoever asks, gone when it is dropped."""
+
+import os
+import signal
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ops.errors import InputError
+from ops.schema import SCHEMA_VERSION
+from ops.sentences import build_copy
+from ops.sentences.local_copy import drop_sentences, open_sentences
+from tests.conftest import ROOT
+from tests.unit.small_corpus import Sentence, open_corpus, random_sentences, write_store
+
+# Opens the copy beside others: each process that makes one says so.
+OPEN = """
+import os, sys
+from ops.sentences import local_copy
+from ops.storage.store import Store
+build = local_copy.build_copy
+def watched(*args):
+    print("built", flush=True)
+    if sys.argv[2] == "dies":
+        os.kill(os.getpid(), 9)
+    build(*args)
+local_copy.build_copy = watched
+print(len(local_copy.open_sentences(Store(sys.argv[1]), "codes", "a" * 64).sent_id))
+"""
+
+
+def copies(cache: Path) -> list[str]:
+    """The names in the folder of the copies, locks aside."""
+    found = (cache / f"neuron-atlas-{os.getuid()}").iterdir()
+    return sorted(p.name for p in found if not p.name.endswith(".lock"))
+
+
+def test_local_copies_lie_in_a_folder_that_is_the_user_s_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ATLAS_CACHE", str(tmp_path / "cache"))
+    store = write_store(tmp_path / "run", [[Sentence(["a"])]])
+    folder = tmp_path / "cache" / f"neuron-atlas-{os.getuid()}"
+    for before in (None, 0o777):
+        if before is not None:
+            folder.chmod(before)
+        open_sentences(store, "codes", "a" * 64)
+        assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    drop_sentences("a" * 64)
+    folder.rename(tmp_path / "theirs")
+    folder.symlink_to(tmp_path / "theirs")
+    with pytest.raises(InputError, match=r"is not a folder of yours; name another place .* ATLAS_CACHE"):
+        open_sentences(store, "codes", "a" * 64)
+    folder.unlink()
+    other = os.getuid() + 1
+    (tmp_path / "theirs").rename(folder.with_name(f"neuron-atlas-{other}"))
+    monkeypatch.setattr(os, "getuid", lambda: other)
+    with pytest.raises(InputError, match="is not a folder of yours"):
+        open_sentences(store, "codes", "a" * 64)
+
+
+def test_the_local_copy_is_built_once_and_dropped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ATLAS_CACHE", str(tmp_path / "deep" / "cache"))
+    store = write_store(tmp_path / "run", [[Sentence(["a"])]])
+    open_sentences(store, "codes", "a" * 64)
+    assert copies(tmp_path / "deep" / "cache") == [f"{'a' * 32}-{SCHEMA_VERSION}-flat"]
+    store.delete("codes")
+    assert list(open_sentences(store, "codes", "a" * 64).names["word"]) == ["a"]
+    with pytest.raises(FileNotFoundError):
+        open_sentences(store, "codes", "b" * 64)
+    assert copies(tmp_path / "deep" / "cache") == [f"{'a' * 32}-{SCHEMA_VERSION}-flat"]
+    for fingerprint in "aab":
+        drop_sentences(fingerprint * 64)
+    assert copies(tmp_path / "deep" / "cache") == []
+    assert list((tmp_path / "deep" / "cache" / f"neuron-atlas-{os.getuid()}").iterdir()) == []
+
+
+def test_of_many_processes_that_ask_at_once_one_makes_the_copy(tmp_path: Path) -> None:
+    store = write_store(tmp_path / "run", [random_sentences(i, 20) for i in range(3)])
+    env = {**os.environ, "ATLAS_CACHE": str(tmp_path / "cache")}
+
+    def begin(how: str) -> subprocess.Popen[str]:
+        command = [sys.executable, "-c", OPEN, store.uri, how]
+        return subprocess.Popen(command, cwd=ROOT, env=env, stdout=subprocess.PIPE, text=True)
+
+    with begin("dies") as dead:
+        assert (dead.communicate()[0], dead.returncode) == ("built\n", -signal.SIGKILL)
+    (left,) = copies(tmp_path / "cache")
+    assert left.startswith(".")
+    together = [begin("lives") for _ in range(3)]
+    said = [process.communicate()[0].split() for process in together]
+    assert sorted(said) == [["60"], ["60"], ["built", "60"]]
+    assert copies(tmp_path / "cache") == [f"{'a' * 32}-{SCHEMA_VERSION}-flat"]
+
+
+def test_the_copy_s_memory_is_that_of_its_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Blocks and batches of any size give the same arrays, byte for byte."""
+    shards = [random_sentences(i, 30) for i in range(4)]
+    whole = open_corpus(tmp_path / "a", monkeypatch, *shards)
+    for name, value in {"_BLOCK": 7, "_NAMES": 2, "_SHARDS": 1}.items():
+        monkeypatch.setattr(build_copy, name, value)
+    small = open_corpus(tmp_path / "b", monkeypatch, *shards)
+    files = {p.name: p.read_bytes() for p in whole._folder.iterdir()}
+    assert files == {p.name: p.read_bytes() for p in small._folder.iterdir()}
+    assert whole.documents == len({s.document for shard in shards for s in shard})
+    assert np.array_equal(np.unique(whole.doc), np.arange(whole.documents))
+
+
+def test_codes_of_an_earlier_version_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ATLAS_CACHE", str(tmp_path / "cache"))
+    store = write_store(tmp_path / "run", [[Sentence(["a"])]])
+    store.delete("codes/vocabulary-places.parquet")
+    with pytest.raises(InputError, match=r"earlier version wrote it; .* --redo"):
+        open_sentences(store, "codes", "a" * 64)
+    assert copies(tmp_path / "cache") == []
