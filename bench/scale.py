@@ -197,7 +197,7 @@ def merge(store: Store, shards: int, k: int, deadline: float) -> dict[str, Any]:
         if done and time.perf_counter() + wall / done > deadline:
             break
         began, started = time.perf_counter(), time.process_time()
-        row = merger({"part": part, "first": first, "stop": stop}, None)
+        row = merger({"ranges": [{"part": part, "first": first, "stop": stop}]}, None)
         wall += time.perf_counter() - began
         seconds += time.process_time() - started
         if row["damaged"]:

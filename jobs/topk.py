@@ -88,8 +88,16 @@ def do(config: TopkConfig, record: "Run", facts: "ModelFacts", tokenizer: "Token
     from jobs.stage.dry_run import DryRun
     from jobs.stage.layout import shard_file
     from jobs.stage.times import Times
-    from jobs.steps.topk.merge import account, merge_ranges, write_activations, write_unscored
-    from jobs.steps.topk.score import ScoreArgs, needs_equal_lengths, pilot_step, read_widths, score_shards
+    from jobs.steps.topk.merge import merge_ranges
+    from jobs.steps.topk.score import (
+        ScoreArgs,
+        needs_equal_lengths,
+        pilot_step,
+        read_notes,
+        read_widths,
+        score_shards,
+    )
+    from jobs.steps.topk.sentences import account, write_activations, write_unscored
     from ops.model.activations import ScoreOptions, Scorer
     from ops.sampling import ACTIVATIONS, draw
     from ops.topk.neurons import Neurons
@@ -128,13 +136,12 @@ def do(config: TopkConfig, record: "Run", facts: "ModelFacts", tokenizer: "Token
     for attempt in range(1, ATTEMPTS + 1):
         times.count(score_shards(job, args, sampled))
         with times.of("merge"):
-            unscored = write_unscored(store, len(shards), job.stage.fingerprint)
+            notes = read_notes(store, len(shards))
+            unscored = write_unscored(store, notes, job.stage.fingerprint)
             counts = account(job.corpus["counts"], unscored)
-            damaged = merge_ranges(job, neurons, k, poles)
+            damaged = merge_ranges(job, neurons, k, poles, notes)
             if not damaged:
-                counts["activation_sample"], damaged = write_activations(
-                    store, neurons, len(shards), job.stage.fingerprint
-                )
+                counts["activation_sample"], damaged = write_activations(store, neurons, notes, job.stage.fingerprint)
         if not damaged:
             break
         if attempt == ATTEMPTS:

@@ -10,6 +10,7 @@ import pyarrow as pa
 from jobs.stage.file_names import is_ours
 from jobs.stage.stages import STAGES, made_anew
 from ops.errors import InputError, visible
+from ops.storage.side_by_side import side_by_side
 from ops.storage.store import FINGERPRINT, Store, View
 
 AT_ONCE = 16  # footers that are read side by side
@@ -131,10 +132,9 @@ def put_in_place(store: Store, publishing: dict[str, Any], tables: Tables) -> No
     stage = publishing["stage"]
     own = store.seen_by(view_of(stage, {}, store.view.guard))
     kept = {f["name"] for found in tables.values() for f in found}
-    for name in store.walk(under(stage)):
-        final = name.removeprefix(f"{under(stage)}/")
-        if final in kept:
-            own.place(final)
+    final = (name.removeprefix(f"{under(stage)}/") for name in store.walk(under(stage)))
+    for _ in side_by_side(own.place, (name for name in final if name in kept)):
+        pass
     if not store.walk(under(stage)):
         store.delete(under(stage))
     remove(store, publishing["remove"], kept)
@@ -143,12 +143,10 @@ def put_in_place(store: Store, publishing: dict[str, Any], tables: Tables) -> No
 def remove(store: Store, names: Iterable[str], kept: Container[str]) -> None:
     """Remove these files of tables, and the folders that are empty then; what is neither these nor kept is named."""
     known = {table for facts in STAGES.values() for table in facts.tables}
-    folders = set()
-    for name in names:
-        folder = name.rpartition("/")[0]
-        if folder in known:
-            store.delete(name)
-            folders.add(folder)
+    own = [name for name in names if name.rpartition("/")[0] in known]
+    for _ in side_by_side(store.delete, own):
+        pass
+    folders = {name.rpartition("/")[0] for name in own}
     foreign = []
     for folder in sorted(folders):
         left = list(store.walk(folder))
@@ -167,9 +165,8 @@ def clear(store: Store, stage: str) -> None:
     if not foreign:
         store.delete(folder)
         return
-    for name in names:
-        if name not in foreign:
-            store.delete(name)
+    for _ in side_by_side(store.delete, (name for name in names if name not in foreign)):
+        pass
     _tell_left(foreign)
 
 

@@ -14,6 +14,7 @@ from jobs.stage.layout import Output
 from jobs.stage.record import Run
 from jobs.stage.run_files import clear
 from jobs.stage.under_way import UnderWay
+from ops.storage.side_by_side import side_by_side
 from ops.storage.store import Store
 
 
@@ -59,7 +60,8 @@ class Step:
 
     def missing(self, store: Store, fingerprint: str) -> list[Item]:
         """Return the items that are not done, in their order."""
-        return [item for item in self.items if not self.is_done(item, store, fingerprint)]
+        done = side_by_side(lambda item: self.is_done(item, store, fingerprint), self.items)
+        return [item for item, is_done in zip(self.items, done, strict=True) if not is_done]
 
     def run(self, todo: list[Item], workers: int | None) -> Iterator[Item]:
         """Do these items, show how far the step is, and return the row of each as it comes."""

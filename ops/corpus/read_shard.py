@@ -1,17 +1,27 @@
 """Reading a shard of corpus/ for a pass of the model over it."""
 
-import numpy as np
 import pyarrow as pa
 
 from ops.shards import Ids
+from ops.storage.range_file import take_rows
 from ops.storage.store import Store
 from ops.storage.tables import part_name
 
+_COLUMNS = ["sent_id", "text", "n_tokens"]
+
 
 def read_shard(store: Store, shard: int, rows: Ids | None = None) -> tuple[Ids, list[str], Ids]:
-    """Read ids, texts and token counts of a shard, or of some of its sentences (ascending ids)."""
+    """Read ids, texts and token counts of a shard, or of some of its sentences (ascending ids).
+
+    Row groups that hold none of them are not read.
+    """
     with store.parquet(part_name("corpus", shard)) as file:
-        table = file.read(columns=["sent_id", "text", "n_tokens"])
-    if rows is not None:
-        table = table.take(pa.array(np.searchsorted(table["sent_id"].to_numpy(), rows)))
+        if rows is None:
+            table = file.read(columns=_COLUMNS)
+        else:
+            # A shard's ids follow each other.
+            place = file.schema_arrow.get_field_index("sent_id")
+            first = file.metadata.row_group(0).column(place).statistics.min if file.num_row_groups else 0
+            found = [some for _, some in take_rows(file, rows - first, _COLUMNS)]
+            table = pa.concat_tables(found) if found else file.read_row_groups([], columns=_COLUMNS)
     return table["sent_id"].to_numpy(), table["text"].to_pylist(), table["n_tokens"].to_numpy()

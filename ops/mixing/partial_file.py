@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 from ops.mixing.shard import Group, MixingResult
 from ops.reducers.moments import Moments
 from ops.schema import group_rows, schema
+from ops.storage.side_by_side import side_by_side
 from ops.storage.store import Store
 
 TOKENS = "mixing/tokens"
@@ -40,10 +41,8 @@ def merge_partials(store: Store, names: Iterable[str]) -> tuple[Totals, list[dic
     """Join partial files in the order given, so that rounding is the same in every run; return totals and all notes."""
     totals: Totals = {}
     notes = []
-    for name in names:
-        with store.parquet(name) as file:
-            table = file.read()
-            notes.append(json.loads(file.schema_arrow.metadata[NOTES]))
+    for table in side_by_side(lambda name: _read(store, name), names):
+        notes.append(json.loads(table.schema.metadata[NOTES]))
         lists = {column: table[column].to_pylist() for column in _NUMBERS}
         for i, group in enumerate(zip(table["kind"].to_pylist(), table["key"].to_pylist(), strict=True)):
             wide = [np.array(lists[c][i]) for c in _NUMBERS[:4]]
@@ -51,6 +50,11 @@ def merge_partials(store: Store, names: Iterable[str]) -> tuple[Totals, list[dic
             own = Moments(table["n"][i].as_py(), *wide, *ends)
             totals[group] = totals[group].merge(own) if group in totals else own
     return totals, notes
+
+
+def _read(store: Store, name: str) -> pa.Table:
+    with store.parquet(name) as file:
+        return file.read()
 
 
 def token_rows(result: MixingResult, layers: int, strings: list[str]) -> Iterator[pa.Table]:

@@ -1,6 +1,7 @@
 """The trie of candidate patterns, as flat arrays."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -79,10 +80,14 @@ class SequenceTrie:
         """Return each item's compact code, -1 where no pattern has it, `[n_items] int32`."""
         if self.alphabet.size == 0 or items.size == 0:
             return np.full(items.shape, -1, np.int32)
-        largest = int(self.alphabet[-1])
-        lookup = np.full(largest + 2, -1, np.int32)
-        lookup[self.alphabet] = np.arange(self.alphabet.size)
-        return lookup[np.minimum(items, largest + 1)]
+        return self._code_of[np.minimum(items, self._code_of.size - 1)]
+
+    @cached_property
+    def _code_of(self) -> NDArray[np.int32]:
+        """The compact code of every item up to the largest, and last -1, made once for all that is looked up."""
+        codes = np.full(int(self.alphabet[-1]) + 2, -1, np.int32)
+        codes[self.alphabet] = np.arange(self.alphabet.size)
+        return codes
 
     def find(self, patterns: Sequences) -> NDArray[np.int32]:
         """Return the node at which each pattern ends, -1 where the trie does not have it, `[n] int32`."""

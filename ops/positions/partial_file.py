@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 from ops.positions.shard import Means, PositionsResult
 from ops.positions.sums import Totals
 from ops.reducers.token_moments import TokenMoments
+from ops.storage.side_by_side import AHEAD, side_by_side
 from ops.storage.store import Store
 
 NOTES = b"atlas.notes"
@@ -69,12 +70,15 @@ def write_partial(path: str, table: pa.Table, notes: dict[str, Any], footer: dic
 def merge_partials(store: Store, names: Iterable[str]) -> tuple[Totals, Features, list[dict[str, Any]]]:
     """Join partial files in the order given, so that rounding is the same in every run; return all notes too."""
     totals, features, notes = Totals(), Features({}, {}), []
-    for name in names:
-        with store.parquet(name) as file:
-            table = file.read()
-            notes.append(json.loads(file.schema_arrow.metadata[NOTES]))
+    for table in side_by_side(lambda name: _read(store, name), names, AHEAD):
+        notes.append(json.loads(table.schema.metadata[NOTES]))
         totals = totals.merge(read_totals(table, features))
     return totals, features, notes
+
+
+def _read(store: Store, name: str) -> pa.Table:
+    with store.parquet(name) as file:
+        return file.read()
 
 
 def read_totals(table: pa.Table, features: Features) -> Totals:

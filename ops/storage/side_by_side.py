@@ -6,7 +6,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import islice
 from typing import TypeVar
 
-AT_ONCE = 16  # requests that wait side by side
+AT_ONCE = 16  # small files, or footers, that are read side by side
+AHEAD = 4  # large files that are
 
 One = TypeVar("One")
 Found = TypeVar("Found")

@@ -191,8 +191,13 @@ class Store:
             raise InputError(f"{self.path(name)}: is not JSON ({one_line(error)})") from error
 
     def parquet(self, name: str) -> pq.ParquetFile:
-        """Open a Parquet file for reading by row groups, its checksums checked; close it, or use it in a `with`."""
-        return pq.ParquetFile(self.path(name), filesystem=self.filesystem, page_checksum_verification=True)
+        """Open a Parquet file for reading by row groups, its checksums checked; close it, or use it in a `with`.
+
+        On object storage columns that lie side by side are asked for at once.
+        """
+        return pq.ParquetFile(
+            self.path(name), filesystem=self.filesystem, page_checksum_verification=True, pre_buffer=not self.local
+        )
 
     def delete(self, name: str) -> None:
         """Remove a file or a folder with all it holds; one that is not there is fine."""

@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 from ops.schema import SCHEMA_VERSION, group_rows
 from ops.storage.parquet_columns import dictionary_columns
 from ops.storage.range_file import read_groups
+from ops.storage.side_by_side import AHEAD, side_by_side
 from ops.storage.store import Store
 
 COMPRESSION = "zstd"
@@ -79,9 +80,14 @@ def _writer(where: Any, schema: pa.Schema) -> pq.ParquetWriter:
 
 
 def read_parts(store: Store, table: str, columns: list[str] | None = None) -> Iterator[pa.Table]:
-    """Return a table's row groups in the order of its parts, one at a time."""
-    for name in store.table_files(table):
-        yield from read_groups(store, name, columns)
+    """Return a table's row groups in the order of its parts, one at a time; on object storage some parts are ahead."""
+    names = store.table_files(table)
+    if store.local:
+        for name in names:
+            yield from read_groups(store, name, columns)
+    else:
+        for groups in side_by_side(lambda name: list(read_groups(store, name, columns)), names, AHEAD):
+            yield from groups
 
 
 def read_table(

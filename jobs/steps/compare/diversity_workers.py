@@ -21,6 +21,7 @@ from ops.model.check_states import needs_equal_lengths
 from ops.model.load import ModelFacts
 from ops.model.tokenizer import Tokenizer
 from ops.shards import Shards
+from ops.storage.side_by_side import side_by_side
 from ops.storage.store import Store
 from ops.storage.tables import read_parts, read_table
 
@@ -113,16 +114,17 @@ class CurveMeasurer:
         self.args, self.store = args, args.store
         ids, vectors = [], []
         chosen = drawn_sentences(self.store, args.layers)
-        for shard, own in enumerate(args.shards.split(chosen)):
-            if len(own):
-                with self.store.parquet(shard_file(PART, shard).path) as file:
-                    table = file.read()
-                column = table["vector"].combine_chunks()
-                ids.append(table["sent_id"].to_numpy())
-                vectors.append(column.flatten().to_numpy(zero_copy_only=False).reshape(-1, column.type.list_size))
+        for table in side_by_side(self._read, [i for i, own in enumerate(args.shards.split(chosen)) if len(own)]):
+            column = table["vector"].combine_chunks()
+            ids.append(table["sent_id"].to_numpy())
+            vectors.append(column.flatten().to_numpy(zero_copy_only=False).reshape(-1, column.type.list_size))
         self.ids, self.vectors = np.concatenate(ids), np.concatenate(vectors)
         # A sentence that another layer's winners scored may still have no finite vector at this site.
         self.finite = np.isfinite(self.vectors).all(1)
+
+    def _read(self, shard: int) -> pa.Table:
+        with self.store.parquet(shard_file(PART, shard).path) as file:
+            return file.read()
 
     def points(self, sent_id: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.bool_]]:
         """Return the vectors of these sentences, those that are finite, and which they are."""

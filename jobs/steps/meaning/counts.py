@@ -24,6 +24,7 @@ from ops.meaning.vocabulary import Vocabulary, add_counts, choose, count_words
 from ops.shards import Shards, spans
 from ops.storage.fingerprint import fingerprint
 from ops.storage.range_file import read_between, write_numbers
+from ops.storage.side_by_side import AHEAD, side_by_side
 from ops.storage.store import Store
 
 COUNTS = "meaning/counts"
@@ -133,7 +134,8 @@ class RangeMerger:
     def __call__(self, item: Item, prepared: Any) -> Item:
         """Add up one range and commit it, the sums of its context words in the footer."""
         first, stop = (row * self.columns for row in item["span"])
-        found = add_up(self._shard(i, first, stop - 1) for i in range(len(self.args.shards)))
+        shards = range(len(self.args.shards))
+        found = add_up(side_by_side(lambda shard: self._shard(shard, first, stop - 1), shards, AHEAD))
         row, column = np.divmod(found.key, self.columns)
         sums = np.zeros(self.columns, np.int64)
         np.add.at(sums, column, found.total)
@@ -164,9 +166,11 @@ def choose_words(args: CountArgs, min_count: int, context_words: int | list[str]
 
 
 def _words(store: Store, shards: int) -> Iterator[pa.Table]:
-    for shard in range(shards):
+    def read(shard: int) -> pa.Table:
         with store.parquet(words_file(shard).path) as file:
-            yield file.read()
+            return file.read()
+
+    return side_by_side(read, range(shards), AHEAD)
 
 
 def read_vocabulary(store: Store) -> Vocabulary:

@@ -18,6 +18,7 @@ from ops.errors import InputError
 from ops.meaning.confusion import Examples, from_which_layer, measure_set
 from ops.meaning.confusion_figure import draw_confusion
 from ops.schema import schema
+from ops.storage.side_by_side import AHEAD, side_by_side
 from ops.storage.tables import write_part
 
 
@@ -41,11 +42,13 @@ class SetMeasurer:
     def __call__(self, item: Item, prepared: Any) -> Item:
         """Train and test the classifiers of one set and commit their outcomes."""
         args, number = self.args, item["set"]
-        parts = []
-        for shard in range(args.shards):
+
+        def own(shard: int) -> pa.Table:
             with self.store.parquet(shard_file(CONFUSION, shard).path) as file:
                 table = file.read()
-            parts.append(table.filter(pc.equal(table["set"], number)).replace_schema_metadata(None))
+            return table.filter(pc.equal(table["set"], number)).replace_schema_metadata(None)
+
+        parts = list(side_by_side(own, range(args.shards), AHEAD))
         # By their seeded order; the shards come in theirs, so that of equal ones the first stays first.
         table = pa.concat_tables(parts).combine_chunks()
         table = table.take(pa.array(np.argsort(table["order"].to_numpy(), kind="stable")))
@@ -80,10 +83,13 @@ def publish(job: CorpusPass, args: ConfusionArgs, asked: bool) -> list[str]:
             tables.append(file.read().replace_schema_metadata(None))
     table = pa.concat_tables(tables).cast(schema(CONFUSION))
     rows = table.to_pylist()
-    notes = []
-    for shard in range(args.shards):
+
+    def of_shard(shard: int) -> dict[str, Any]:
         with store.parquet(shard_file(CONFUSION, shard).path) as file:
-            notes.append(json.loads(file.schema_arrow.metadata[b"atlas.notes"]))
+            said: dict[str, Any] = json.loads(file.schema_arrow.metadata[b"atlas.notes"])
+        return said
+
+    notes = list(side_by_side(of_shard, range(args.shards)))
     found = np.sum([note["found"] for note in notes], 0).tolist()
     left_out = [name for name in names if not any(row["set"] == name for row in rows)]
     if asked and len(left_out) == len(names):

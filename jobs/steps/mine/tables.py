@@ -21,6 +21,7 @@ from ops.mine.row_groups import row_groups
 from ops.mine.score_sets import score_sets
 from ops.patterns.sequences import Sequences
 from ops.schema import group_rows, schema
+from ops.storage.side_by_side import side_by_side
 from ops.storage.store import Store
 from ops.storage.tables import part_name, write_part
 from ops.topk.neurons import POLES, neuron_and_pole
@@ -55,11 +56,12 @@ def table_outputs(item: Item, tables: Sequence[str]) -> list[Output]:
 
 def count_rows(store: Store, table: str, ranges: list[Item]) -> int:
     """Count the rows of all parts of a table."""
-    rows = 0
-    for item in ranges:
+
+    def rows(item: Item) -> int:
         with store.parquet(part_name(table, item["range"])) as file:
-            rows += file.metadata.num_rows
-    return rows
+            return int(file.metadata.num_rows)
+
+    return sum(side_by_side(rows, ranges))
 
 
 class RangeFinisher(MiningWorker):

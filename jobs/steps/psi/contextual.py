@@ -28,6 +28,7 @@ from ops.psi.tables import contextual_rows
 from ops.reducers.token_moments import TokenMoments, TokenSums
 from ops.schema import schema
 from ops.shards import Ids, Shards
+from ops.storage.side_by_side import side_by_side
 from ops.storage.store import Store
 from ops.storage.tables import write_part
 
@@ -136,8 +137,7 @@ def publish(job: CorpusPass, layers: int, heads: int) -> None:
     moments = TokenMoments.empty(layers * len(VALUES) * heads)
     unscored: list[int] = []
     counted = 0
-    for number in range(len(job.shards)):
-        found, notes = read_group(store, number)
+    for found, notes in side_by_side(partial(read_group, store), range(len(job.shards)), 2):
         moments = moments.merge(found)
         unscored += notes["unscored"]
         counted += notes["tokens"]

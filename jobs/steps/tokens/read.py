@@ -23,6 +23,7 @@ from ops.sentences.token_words import words_of_tokens
 from ops.sentences.word_spans import word_spans
 from ops.shards import Ids, Shards
 from ops.storage.range_file import read_between
+from ops.storage.side_by_side import side_by_side
 from ops.storage.store import Store
 from ops.storage.tables import part_name
 from ops.tokens.partial_file import piece_rows, write_partial
@@ -157,9 +158,12 @@ class TokenWorker:
 
 def read_notes(store: Store, piece_numbers: list[int]) -> dict[str, Any]:
     """Return the counts of all pieces together."""
-    notes = []
-    for piece in piece_numbers:
+
+    def of_piece(piece: int) -> dict[str, Any]:
         with store.parquet(shard_file("tokens", piece).path) as file:
-            notes.append(json.loads(file.schema_arrow.metadata[b"atlas.notes"]))
+            found: dict[str, Any] = json.loads(file.schema_arrow.metadata[b"atlas.notes"])
+        return found
+
+    notes = list(side_by_side(of_piece, piece_numbers))
     counts: dict[str, Any] = {name: sum(note[name] for note in notes) for name in notes[0]}
     return counts | {"largest_difference": max(note["largest_difference"] for note in notes)}

@@ -1,7 +1,6 @@
 """The second pass of `topk`: the shards' partial files, one range of neurons after another, become the tables."""
 
-from collections.abc import Iterator
-from itertools import pairwise
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,27 +12,30 @@ from jobs.stage.corpus_pass import CorpusPass
 from jobs.stage.layout import Output, pilot_file, shard_file, table_part
 from jobs.stage.stages import STAGES
 from jobs.stage.step import Step
-from jobs.steps.topk.score import read_notes
-from ops.errors import InputError, one_line
+from jobs.steps.topk.score import Notes
+from ops.errors import one_line
 from ops.reducers.moments import Moments
 from ops.reducers.top_k import TopK
-from ops.schema import activations_schema, schema
+from ops.schema import schema
+from ops.storage.side_by_side import side_by_side
 from ops.storage.store import Store
 from ops.storage.tables import write_part
-from ops.topk.neurons import Neurons, parts
+from ops.topk.neurons import NEURONS_PER_PART, Neurons, parts
 from ops.topk.partial_file import MERGED_COLUMNS, read_keys, read_matrix, read_moments
 from ops.topk.tables import decode_winners, neuron_rows, winner_rows
 
-SAMPLE_ROWS = 512
 LITTLE = 1 << 27  # bytes
 DAMAGE = (OSError, pa.ArrowException)
+# Of a worker that merges: shards that are read ahead, bytes of a slot of the winners so far and of a pair that is read.
+AHEAD, KEY_BYTES, PAIR_BYTES = 2, 12, 12
+MERGER_BYTES = 1 << 30
 
 
-def merge_ranges(job: CorpusPass, neurons: Neurons, k: int, poles: tuple[str, ...]) -> dict[int, str]:
+def merge_ranges(job: CorpusPass, neurons: Neurons, k: int, poles: tuple[str, ...], notes: Notes) -> dict[int, str]:
     """Write topk/ and neurons/, a part for each range of neurons, those that are there already left alone.
 
     Returns:
-        The shards whose partial files are damaged, and what was found; a range that met one is not written.
+        The shards whose partial files are damaged, and what was found; the ranges that met one are not written.
     """
     store, shards = job.stage.store, len(job.shards)
     args = {
@@ -41,28 +43,49 @@ def merge_ranges(job: CorpusPass, neurons: Neurons, k: int, poles: tuple[str, ..
         "fingerprint": job.stage.fingerprint,
     }  # fmt: skip
     # A pool takes longer to start than so much takes to merge, the activation sample aside.
-    sampled = sum(len(read_notes(store, shard)["sampled"]) for shard in range(shards))
+    sampled = sum(len(note["sampled"]) for note in notes)
     little = store.size(STAGES["topk"].partials) - 4 * sampled * len(neurons) < LITTLE
+    together = ranges_together(len(list(parts(len(neurons)))), job.stage.workers, k, len(poles))
     damaged: dict[int, str] = {}
-    for row in job.stage.do(merge_step(len(neurons), args, little)):
+    for row in job.stage.do(merge_step(len(neurons), args, little, together)):
         damaged |= {int(shard): why for shard, why in row["damaged"].items()}
     return damaged
 
 
-def merge_step(neurons: int, args: Item, here: bool = False) -> Step:
-    """Return the step that merges so many neurons; `args` as `RangeMerger` takes them."""
-    items = [{"part": part, "first": first, "stop": stop} for part, first, stop in parts(neurons)]
-    return Step("topk: merge", items, merged_outputs, RangeMerger, args, "ranges of neurons", here=here)
+def ranges_together(ranges: int, workers: int | None, k: int, poles: int) -> int:
+    """Return how many ranges of neurons one opening of the partial files is to serve.
+
+    As many as leave each worker one item, and hold what a gigabyte has room for: the winners so far of each range, and
+    at the most as many again of each of the shards that are read ahead. Where workers come as they are asked for, two.
+
+    >>> [ranges_together(36, workers, k, 2) for workers, k in ((2, 100), (8, 100), (8, 20_000), (None, 100))]
+    [18, 5, 2, 2]
+    """
+    each = poles * k * NEURONS_PER_PART * (KEY_BYTES + AHEAD * PAIR_BYTES)
+    return max(min(-(-ranges // workers) if workers else 2, MERGER_BYTES // each), 1)
+
+
+def merge_step(neurons: int, args: Item, here: bool = False, together: int = 1) -> Step:
+    """Return the step that merges so many neurons, some ranges at a time; `args` as `RangeMerger` takes them."""
+    every = [{"part": part, "first": first, "stop": stop} for part, first, stop in parts(neurons)]
+    items = [{"ranges": every[start : start + together]} for start in range(0, len(every), together)]
+    unit = "ranges of neurons" if together == 1 else f"runs of {together} ranges of neurons"
+    return Step("topk: merge", items, merged_outputs, RangeMerger, args, unit, here=here)
 
 
 def merged_outputs(item: Item) -> list[Output]:
-    """Return the parts of a range of neurons."""
-    name = f"neurons-{item['first']}-{item['stop']}"
-    return [table_part(table, item["part"], name) for table in ("neurons", "topk")]
+    """Return the parts of an item's ranges of neurons."""
+    return [output for own in item["ranges"] for output in range_outputs(own)]
+
+
+def range_outputs(own: Item) -> list[Output]:
+    """Return the parts of one range of neurons."""
+    name = f"neurons-{own['first']}-{own['stop']}"
+    return [table_part(table, own["part"], name) for table in ("neurons", "topk")]
 
 
 class RangeMerger:
-    """Merges all shards' winners so far, moments and histograms of one range of neurons."""
+    """Merges all shards' winners so far, moments and histograms of some ranges of neurons after others."""
 
     def __init__(
         self, store: Store, neurons: Neurons, shards: int, k: int, poles: tuple[str, ...], fingerprint: str
@@ -72,105 +95,53 @@ class RangeMerger:
         torch.set_num_threads(1)
 
     def __call__(self, item: Item, prepared: Any) -> Item:
-        """Merge one range in the order of the shards, so that rounding is the same in every run."""
-        size = item["stop"] - item["first"]
-        winners = {p: TopK(size, self.k) for p in self.poles}
-        moments, histogram = Moments.empty(size), np.zeros(0, np.int64)
+        """Merge an item's ranges in the order of the shards, so that rounding is the same in every run."""
+        ranges = item["ranges"]
+        sums = [RangeSums(own["stop"] - own["first"], self.k, self.poles) for own in ranges]
         damaged: dict[int, str] = {}
-        for shard in range(self.shards):
-            try:
-                with self.store.parquet(shard_file("topk", shard).path) as file:
-                    table = file.read_row_group(item["part"], columns=MERGED_COLUMNS)
-            except DAMAGE as error:
-                damaged[shard] = one_line(error, 100)
-                continue
-            for pole, best in winners.items():
-                best.merge_keys(*read_keys(table, pole))
-            moments = moments.merge(read_moments(table))
-            counts = read_matrix(table, "histogram")
-            histogram = histogram + counts if len(histogram) else counts
+        read = partial(self._read, [own["part"] for own in ranges])
+        for shard, (tables, why) in enumerate(side_by_side(read, range(self.shards), AHEAD)):
+            if why:
+                damaged[shard] = why
+            for own, table in zip(sums, tables, strict=False):
+                own.update(table)
         if damaged:
-            return {"part": item["part"], "damaged": damaged}
-        layer, unit = self.neurons.layer_and_unit(np.arange(item["first"], item["stop"]))
-        found = {p: decode_winners(winners[p].result(), p) for p in self.poles}
+            return {"damaged": damaged}
         with self.store.parquet(pilot_file().path) as file:
-            edges = read_matrix(file.read_row_group(item["part"]), "edges")
-        table = neuron_rows(layer, unit, moments, found, edges, histogram)
-        written = {"neurons": [table], "topk": list(winner_rows(layer, unit, found))}
-        for (name, groups), output in zip(written.items(), merged_outputs(item), strict=True):
-            footer = output.footer(self.fingerprint, sum(g.num_rows for g in groups))
-            write_part(self.store, name, item["part"], schema(name), groups, self.fingerprint, footer)
-        return {"part": item["part"], "damaged": {}}
+            edges = [read_matrix(file.read_row_group(own["part"]), "edges") for own in ranges]
+        for own, found, own_edges in zip(ranges, sums, edges, strict=True):
+            self._write(own, found, own_edges)
+        return {"damaged": {}}
 
-
-def write_unscored(store: Store, shards: int, fingerprint: str) -> list[int]:
-    """Write unscored/ and return its sentences, sorted."""
-    rows: list[tuple[int, str]] = []
-    for shard in range(shards):
-        for reason, ids in read_notes(store, shard)["unscored"].items():
-            rows += [(i, reason) for i in ids]
-    rows.sort()
-    table = pa.table({"sent_id": [i for i, _ in rows], "reason": [r for _, r in rows]}, schema=schema("unscored"))
-    write_part(store, "unscored", 0, schema("unscored"), [table], fingerprint)
-    return [i for i, _ in rows]
-
-
-def write_activations(store: Store, neurons: Neurons, shards: int, fingerprint: str) -> tuple[int, dict[int, str]]:
-    """Write activations/, sorted by sentence.
-
-    Returns:
-        Its number of sentences; the first shard whose partial file is damaged, and what was found: then it is not
-        written.
-    """
-    layout = activations_schema(neurons.widths)
-    starts = np.cumsum([0, *neurons.widths])
-    damaged: dict[int, str] = {}
-
-    def sample(shard: int) -> np.ndarray:
+    def _read(self, parts: list[int], shard: int) -> tuple[list[pa.Table], str]:
+        """Return some parts of a shard's partial file, and what is wrong with it, if anything is."""
         try:
-            with store.parquet(shard_file("topk", shard).path) as file:
-                return read_matrix(file.read(columns=["sample"]), "sample").T
+            with self.store.parquet(shard_file("topk", shard).path) as file:
+                return [file.read_row_group(part, columns=MERGED_COLUMNS) for part in parts], ""
         except DAMAGE as error:
-            damaged[shard] = one_line(error, 100)
-            raise
+            return [], one_line(error, 100)
 
-    def batches() -> Iterator[pa.Table]:
-        ids: list[int] = []
-        rows: list[np.ndarray] = []
-        for shard in range(shards):
-            sampled = read_notes(store, shard)["sampled"]
-            if sampled:
-                ids += sampled
-                rows += list(sample(shard))
-            while len(ids) >= SAMPLE_ROWS or (shard == shards - 1 and ids):
-                block = np.array(rows[:SAMPLE_ROWS], np.float32)
-                layers = [
-                    pa.FixedSizeListArray.from_arrays(pa.array(np.ascontiguousarray(block[:, a:b]).ravel()), int(b - a))
-                    for a, b in pairwise(starts)
-                ]
-                yield pa.table([pa.array(ids[:SAMPLE_ROWS], pa.int64()), *layers], schema=layout)
-                del ids[:SAMPLE_ROWS], rows[:SAMPLE_ROWS]
-
-    try:
-        return write_part(store, "activations", 0, layout, batches(), fingerprint), {}
-    except DAMAGE:
-        if not damaged:
-            raise
-        return 0, damaged
+    def _write(self, own: Item, found: "RangeSums", edges: np.ndarray) -> None:
+        layer, unit = self.neurons.layer_and_unit(np.arange(own["first"], own["stop"]))
+        winners = {p: decode_winners(found.winners[p].result(), p) for p in self.poles}
+        table = neuron_rows(layer, unit, found.moments, winners, edges, found.histogram)
+        written = {"neurons": [table], "topk": list(winner_rows(layer, unit, winners))}
+        for (name, groups), output in zip(written.items(), range_outputs(own), strict=True):
+            footer = output.footer(self.fingerprint, sum(g.num_rows for g in groups))
+            write_part(self.store, name, own["part"], schema(name), groups, self.fingerprint, footer)
 
 
-def account(corpus: dict[str, Any], unscored: list[int]) -> dict[str, Any]:
-    """Count scored and unscored sentences of every source.
+class RangeSums:
+    """What the shards so far have of one range of neurons: winners by pole, moments, histograms added up."""
 
-    Raises:
-        InputError: not one sentence could be scored.
-    """
-    if len(unscored) == corpus["sentences"]:
-        raise InputError("--model: gave no finite activation for any sentence; try --dtype float32, or another model")
-    sources = []
-    for source in corpus["sources"]:
-        first, stop = source["first_sent_id"], source["first_sent_id"] + source["kept"]
-        lost = int(np.searchsorted(unscored, stop) - np.searchsorted(unscored, first))
-        names = {n: source[n] for n in ("source", "dataset", "kept")}
-        sources.append({**names, "scored": source["kept"] - lost, "unscored": lost})
-    return {"scored": corpus["sentences"] - len(unscored), "unscored": len(unscored), "sources": sources}
+    def __init__(self, neurons: int, k: int, poles: tuple[str, ...]) -> None:
+        self.winners = {pole: TopK(neurons, k) for pole in poles}
+        self.moments, self.histogram = Moments.empty(neurons), np.zeros(0, np.int64)
+
+    def update(self, table: pa.Table) -> None:
+        """Take in a shard's rows of these neurons; rounding depends on the order of the shards."""
+        for pole, best in self.winners.items():
+            best.merge_keys(*read_keys(table, pole))
+        self.moments = self.moments.merge(read_moments(table))
+        counts = read_matrix(table, "histogram")
+        self.histogram = self.histogram + counts if len(self.histogram) else counts

@@ -28,11 +28,13 @@ from ops.model.tokenizer import Tokenizer
 from ops.reducers.histogram import edges_from_pilot
 from ops.sampling import PILOT, draw, pilot_size
 from ops.shards import Ids, Shards
+from ops.storage.side_by_side import side_by_side
 from ops.storage.store import Store
 from ops.topk import partial_file as topk_partial
 from ops.topk.score_shard import Floats, ShardScorer, score_batch
 
 Batches = Iterator[tuple[Ids, TokenBlock]]
+Notes = list[dict[str, Any]]  # of all shards, in their order
 
 
 @dataclass(frozen=True)
@@ -114,7 +116,8 @@ class PilotScorer:
         """Score a seeded sample and fix the edges."""
         shards = Shards(item["sentences"], item["size"])
         ids = draw(shards.sentences, pilot_size(shards.sentences, item["pilot"]), item["seed"], PILOT)
-        parts = [read_shard(self.store, i, rows) for i, rows in enumerate(shards.split(ids)) if len(rows)]
+        some = [(i, rows) for i, rows in enumerate(shards.split(ids)) if len(rows)]
+        parts = list(side_by_side(lambda own: read_shard(self.store, *own), some))
         sent_ids, n_tokens = (np.concatenate([p[column] for p in parts]) for column in (0, 2))
         texts = [text for p in parts for text in p[1]]
         leaks = self._check([texts[i] for i in spread_lengths(n_tokens.tolist())])
@@ -192,8 +195,12 @@ class ShardWorker:
         return {"shard": item["shard"], "sentences": stop - first, **took}
 
 
-def read_notes(store: Store, shard: int) -> dict[str, Any]:
-    """Return what a shard's partial file says besides its table: unscored ids by reason, and sampled ids."""
-    with store.parquet(shard_file("topk", shard).path) as file:
-        notes: dict[str, Any] = json.loads(file.schema_arrow.metadata[b"atlas.notes"])
-    return notes
+def read_notes(store: Store, shards: int) -> Notes:
+    """Return what each shard's partial file says besides its table: unscored ids by reason, and sampled ids."""
+
+    def of_shard(shard: int) -> dict[str, Any]:
+        with store.parquet(shard_file("topk", shard).path) as file:
+            notes: dict[str, Any] = json.loads(file.schema_arrow.metadata[b"atlas.notes"])
+        return notes
+
+    return list(side_by_side(of_shard, range(shards)))

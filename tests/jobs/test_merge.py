@@ -1,0 +1,116 @@
+"""The merge of topk: how many times it opens the shards' files, and that no table depends on it."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from jobs.stage.layout import pilot_file, shard_file
+from jobs.steps.topk.merge import RangeMerger, merge_step, ranges_together
+from ops.reducers.moments import Moments
+from ops.storage.store import Store, shard_footer
+from ops.topk import partial_file as topk_partial
+from ops.topk.neurons import Neurons
+
+WIDTHS, BINS, K, SHARDS, EACH = (300, 400), 6, 4, 5, 20
+NEURONS = sum(WIDTHS)
+
+
+@pytest.fixture(scope="module")
+def shards(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The partial files of five shards of 700 neurons, of numbers drawn at random, and their pilot."""
+    folder = tmp_path_factory.mktemp("shards")
+    store, rng = Store(str(folder)), np.random.default_rng(0)
+    edges = np.sort(rng.normal(size=(NEURONS, BINS - 1)).astype(np.float32), 1)
+    table = pa.table({"edges": topk_partial.by_neuron(edges)})
+    store.commit(pilot_file().path, lambda path: topk_partial.write_table(path, table, shard_footer("f", "pilot", 3)))
+    for shard in range(SHARDS):
+        values = rng.normal(size=(NEURONS, EACH)).astype(np.float32)
+        moments = Moments(
+            EACH, *(values.astype(np.float64).sum(1) ** i for i in (1, 2, 3, 4)), values.min(1), values.max(1)
+        )
+        ids = np.broadcast_to(np.arange(EACH) + EACH * shard, values.shape)
+        ends = np.arange(NEURONS + 1, dtype=np.int32) * EACH
+        poles = {"top": tuple(pa.ListArray.from_arrays(ends, pa.array(c.ravel())) for c in (values, ids))}
+        counts, none = rng.integers(0, 9, (NEURONS, BINS)), np.zeros((NEURONS, 0), np.float32)
+        whole = topk_partial.shard_table(poles, moments, counts, none)
+        footer = shard_footer("f", f"shard-{shard}", NEURONS)
+        store.commit(shard_file("topk", shard).path, lambda path: topk_partial.write_table(path, whole, footer))  # noqa: B023
+    return folder
+
+
+def merged(folder: Path, shards: Path, together: int, monkeypatch: pytest.MonkeyPatch) -> tuple[dict[str, bytes], int]:
+    """Merge in a folder of its own; return the tables' files, and how often a shard's file was opened."""
+    folder.mkdir()
+    (folder / "_partials").symlink_to(shards / "_partials")
+    opened, parquet = [], Store.parquet
+
+    def watched(self: Store, name: str) -> Any:
+        opened.append(name)
+        return parquet(self, name)
+
+    monkeypatch.setattr(Store, "parquet", watched)
+    args = {"store": Store(str(folder)), "neurons": Neurons(WIDTHS), "shards": SHARDS, "k": K, "poles": ("top",)}
+    step = merge_step(NEURONS, {**args, "fingerprint": "f"}, together=together)
+    worker = RangeMerger(**step.args)
+    for item in step.items:
+        assert worker(item, None) == {"damaged": {}}
+    assert step.missing(Store(str(folder)), "f") == []
+    files = {f"{p.parent.name}/{p.name}": p.read_bytes() for p in folder.glob("*/part-*.parquet")}
+    return files, sum("shard-" in name for name in opened)
+
+
+def test_one_opening_of_a_file_serves_several_ranges(
+    shards: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    each, opened = merged(tmp_path / "each", shards, 1, monkeypatch)
+    some, opened_for_some = merged(tmp_path / "some", shards, 2, monkeypatch)
+    every, opened_for_every = merged(tmp_path / "every", shards, 3, monkeypatch)
+    assert (opened, opened_for_some, opened_for_every) == (3 * SHARDS, 2 * SHARDS, SHARDS)
+    assert len(each) == 6
+    assert each == some == every
+
+
+def test_the_merged_winners_are_those_of_all_shards(
+    shards: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    merged(tmp_path / "run", shards, 3, monkeypatch)
+    files = [pq.read_table(shards / shard_file("topk", shard).path) for shard in range(SHARDS)]
+    found = pq.read_table(tmp_path / "run" / "topk").to_pandas()
+    for neuron, (layer, unit) in {0: (1, 0), 299: (1, 299), 300: (2, 0), 699: (2, 399)}.items():
+        pairs = [
+            (-value, sent_id)
+            for table in files
+            for value, sent_id in zip(
+                *(table[f"top_{c}"][neuron].as_py() for c in ("activation", "sent_id")), strict=True
+            )
+        ]
+        own = found[(found.layer == layer) & (found.unit == unit)]
+        assert own.sent_id.tolist() == [sent_id for _, sent_id in sorted(pairs)[:K]]
+
+
+def test_a_damaged_file_is_named_and_nothing_of_its_ranges_written(
+    shards: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = tmp_path / "run" / "_partials" / "topk"
+    run.mkdir(parents=True)
+    for path in (shards / "_partials" / "topk").iterdir():
+        (run / path.name).write_bytes(path.read_bytes())
+    path = run / "shard-00003.parquet"
+    path.write_bytes(path.read_bytes()[:-20])
+    worker = RangeMerger(Store(str(tmp_path / "run")), Neurons(WIDTHS), SHARDS, K, ("top",), "f")
+    row = worker(merge_step(NEURONS, {}, together=3).items[0], None)
+    assert list(row["damaged"]) == [3]
+    assert not (tmp_path / "run" / "topk").exists()
+
+
+def test_every_worker_has_something_to_merge_and_none_more_than_its_memory() -> None:
+    for ranges in (1, 36, 1_000):
+        for workers in (1, 2, 36, 128):
+            for k in (1, 100, 10_000, 1_000_000):
+                together = ranges_together(ranges, workers, k, 2)
+                assert 1 <= together <= max(-(-ranges // workers), 1)
+                assert together == 1 or together * 2 * k * 256 * 12 * 3 <= 1 << 30
