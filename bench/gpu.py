@@ -40,7 +40,7 @@ from ops.reducers.histogram import edges_from_pilot
 from ops.reducers.thresholds import SharedBound
 from ops.shards import Ids
 from ops.topk.neurons import POLES
-from ops.topk.partial_file import read_matrix
+from ops.topk.partial_file import read_counts
 from ops.topk.score_shard import ShardScorer, score_batch
 
 T = TypeVar("T")
@@ -130,7 +130,7 @@ def measure(
     nobody = np.array([], np.int64)
     first = ShardScorer(scorer, k, POLES, edges, queued=True).run((0, sentences), iter(batches), nobody)
     shared = SharedBound(edges.numpy(), k)
-    shared.update(0, read_matrix(first.table, "histogram"))
+    shared.update(0, read_counts(first.table))
     shard = ShardScorer(scorer, k, POLES, edges, queued=True)
     shard.raise_bounds(*shared.result())
     if device == "cuda":

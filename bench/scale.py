@@ -164,7 +164,7 @@ def score(
         del result
         board = time.process_time()
         with store.parquet(shard_file("topk", shard).path) as file:
-            shared.update(shard, topk_partial.read_matrix(file.read(columns=["histogram"]), "histogram"))
+            shared.update(shard, topk_partial.read_counts(file.read(columns=["histogram"])))
         counted = time.process_time()
         shared.result()
         ended = time.process_time()

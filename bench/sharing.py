@@ -25,7 +25,7 @@ from ops.reducers.histogram import edges_from_pilot
 from ops.reducers.thresholds import SharedBound
 from ops.reducers.top_k import TopK, decode_keys
 from ops.topk.neurons import POLES
-from ops.topk.partial_file import read_keys, read_matrix
+from ops.topk.partial_file import read_counts, read_keys
 from ops.topk.score_shard import Floats, ShardScorer
 
 K, SHARD, SHARDS, WORKERS, PILOT = 100, 1_000, 820, 8, 4_096
@@ -110,7 +110,7 @@ def simulate(
             neuron, keys = read_keys(result.table, p)
             handed += len(keys)
             merged[p].merge_keys(neuron, keys)
-        shared.update(shard, read_matrix(result.table, "histogram"))
+        shared.update(shard, read_counts(result.table))
         start(now, worker)
     same = all(bool((decode_keys(merged[p].result())[1] == decode_keys(expected[p])[1]).all()) for p in POLES)
     return handed / (len(edges) * len(POLES) * K), same

@@ -93,11 +93,10 @@ def do(config: TopkConfig, record: "Run", facts: "ModelFacts", tokenizer: "Token
         ScoreArgs,
         needs_equal_lengths,
         pilot_step,
-        read_notes,
         read_widths,
         score_shards,
     )
-    from jobs.steps.topk.sentences import account, write_activations, write_unscored
+    from jobs.steps.topk.sentences import account, read_notes, write_activations, write_unscored
     from ops.model.activations import ScoreOptions, Scorer
     from ops.sampling import ACTIVATIONS, draw
     from ops.topk.neurons import Neurons

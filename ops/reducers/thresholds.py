@@ -4,13 +4,12 @@ import numpy as np
 import numpy.typing as npt
 
 Floats = npt.NDArray[np.float32]
-Counts = npt.NDArray[np.int64]
 
 # A shard that is scored again on other hardware may differ in the last digits from what the histogram counted.
 _MARGIN = 1e-5
 
 
-def histogram_bounds(counts: Counts, edges: Floats, k: int) -> tuple[Floats, Floats]:
+def histogram_bounds(counts: npt.NDArray[np.integer], edges: Floats, k: int) -> tuple[Floats, Floats]:
     """Return what an activation must reach, for each neuron, to be among the `k` highest or lowest.
 
     Where `k` distinct sentences reach an edge of the histogram, none below that edge can win, whoever saw them: the
@@ -55,14 +54,15 @@ class SharedBound:
 
     def __init__(self, edges: Floats, k: int) -> None:
         self.edges, self.k = edges, k
-        self.counts = np.zeros((len(edges), edges.shape[1] + 1), np.int64)
+        # Ids of sentences have 32 bits, and so have their numbers.
+        self.counts = np.zeros((len(edges), edges.shape[1] + 1), np.uint32)
         self.shards: set[int] = set()
 
-    def update(self, shard: int, counts: Counts) -> None:
+    def update(self, shard: int, counts: npt.NDArray[np.integer]) -> None:
         """Take in a finished shard's histogram, `[neurons, bins]`."""
         if shard not in self.shards:
             self.shards.add(shard)
-            self.counts += counts
+            np.add(self.counts, counts, out=self.counts, casting="unsafe")
 
     def result(self) -> tuple[Floats, Floats]:
         """Return the bounds from below for the highest and from above for the lowest, as `histogram_bounds` does."""

@@ -19,9 +19,13 @@ SCHEMA = pa.schema(
     [(f"{p}_activation", pa.list_(_F32)) for p in _TOP_FIRST]
     + [(f"{p}_sent_id", pa.list_(_I64)) for p in _TOP_FIRST]
     + [("n", _I64), ("mean", _F64), ("m2", _F64), ("m3", _F64), ("m4", _F64), ("min", _F32), ("max", _F32)]
-    + [("histogram", pa.list_(_I64)), ("sample", pa.list_(_F32))]
+    + [("sample", pa.list_(_F32))]
 )
-MERGED_COLUMNS = [name for name in SCHEMA.names if name != "sample"]
+# Between the numbers and the sample: the counts of a neuron's bins as one value, which is read without looking into it.
+HISTOGRAM = "histogram"
+MERGED_COLUMNS = [*(name for name in SCHEMA.names if name != "sample"), HISTOGRAM]
+_BYTES = b"atlas.bytes"  # of a count
+_COUNTS = (np.uint16, np.uint32, np.int64)
 
 
 def winners_in_shard(
@@ -74,22 +78,49 @@ def shard_table(
     named = {p: poles.get(p) or no_winners(neurons) for p in POLES}
     columns = [named[p][0] for p in _TOP_FIRST] + [named[p][1] for p in _TOP_FIRST]
     numbers = (np.full(neurons, moments.n), moments.mean, moments.m2, moments.m3, moments.m4, moments.min, moments.max)
-    columns += [pa.array(c) for c in numbers] + [by_neuron(histogram), by_neuron(sample)]
-    return pa.Table.from_arrays([c.cast(f.type) for c, f in zip(columns, SCHEMA, strict=True)], schema=SCHEMA)
+    columns += [pa.array(c) for c in numbers] + [by_neuron(sample)]
+    table = pa.Table.from_arrays([c.cast(f.type) for c, f in zip(columns, SCHEMA, strict=True)], schema=SCHEMA)
+    counts, size = pack_counts(histogram)
+    described = pa.field(HISTOGRAM, counts.type, metadata={_BYTES: str(size).encode()})
+    return table.add_column(table.num_columns - 1, described, counts)
+
+
+def pack_counts(counts: npt.NDArray[np.integer]) -> tuple[pa.FixedSizeBinaryArray, int]:
+    """Return counts `[neurons, bins]` as one value a neuron, in as few bytes a count as hold the largest, and these."""
+    largest = int(counts.max(initial=0))
+    kind = next(kind for kind in _COUNTS if largest <= np.iinfo(kind).max)
+    packed = np.ascontiguousarray(counts.astype(kind))
+    width = packed.shape[1] * packed.itemsize
+    column = pa.FixedSizeBinaryArray.from_buffers(pa.binary(width), len(packed), [None, pa.py_buffer(packed)])
+    return column, packed.itemsize
+
+
+def read_counts(table: pa.Table) -> npt.NDArray[np.integer]:
+    """Return the counts of a part's histograms, `[neurons, bins]`, in the type that `pack_counts` has found."""
+    column = table[HISTOGRAM].combine_chunks()
+    size = int(table.schema.field(HISTOGRAM).metadata[_BYTES])
+    kind = next(kind for kind in _COUNTS if np.dtype(kind).itemsize == size)
+    bins = column.type.byte_width // size
+    found = np.frombuffer(column.buffers()[1], kind)
+    return found.reshape(-1, bins)[column.offset : column.offset + len(column)]
 
 
 def write_table(path: str, table: pa.Table, footer: dict[bytes, bytes]) -> None:
     """Write a table of neurons, a row group for each part of them, with `footer` among its metadata."""
     described = table.schema.with_metadata(footer)
     paths = [path for path, _ in leaf_columns(table.schema)]
+    # The driver reads the histogram of every shard.
+    other = {HISTOGRAM: "lz4"}
     with pq.ParquetWriter(
         path,
         described,
         # The sample is as large as it is for a short time, and packs by a tenth only.
-        compression={p: "none" if p.startswith("sample.") else "zstd" for p in paths},
+        compression={p: "none" if p.startswith("sample.") else other.get(p, "zstd") for p in paths},
         write_page_checksum=True,
         use_dictionary=False,
-        use_byte_stream_split=[p for p in float_columns(table.schema) if not p.startswith("sample.")],
+        use_byte_stream_split=[
+            p for p in paths if p == HISTOGRAM or (p in float_columns(table.schema) and not p.startswith("sample."))
+        ],
     ) as writer:
         writer.write_table(table, row_group_size=NEURONS_PER_PART)
 

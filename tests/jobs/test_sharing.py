@@ -55,7 +55,7 @@ def test_what_is_posted_follows_from_the_shards_in_place(store: Store) -> None:
     for shard in range(30):
         board.add([shard])
         with store.parquet(shard_file("topk", shard).path) as file:
-            total += topk_partial.read_matrix(file.read(columns=["histogram"]), "histogram")
+            total += topk_partial.read_counts(file.read(columns=["histogram"]))
         found = news()
         if is_due(shard + 1, seen):
             assert found is not None

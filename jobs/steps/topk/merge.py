@@ -12,7 +12,7 @@ from jobs.stage.corpus_pass import CorpusPass
 from jobs.stage.layout import Output, pilot_file, shard_file, table_part
 from jobs.stage.stages import STAGES
 from jobs.stage.step import Step
-from jobs.steps.topk.score import Notes
+from jobs.steps.topk.sentences import DAMAGE, Notes
 from ops.errors import one_line
 from ops.reducers.moments import Moments
 from ops.reducers.top_k import TopK
@@ -21,11 +21,10 @@ from ops.storage.side_by_side import side_by_side
 from ops.storage.store import Store
 from ops.storage.tables import write_part
 from ops.topk.neurons import NEURONS_PER_PART, Neurons, parts
-from ops.topk.partial_file import MERGED_COLUMNS, read_keys, read_matrix, read_moments
+from ops.topk.partial_file import MERGED_COLUMNS, read_counts, read_keys, read_matrix, read_moments
 from ops.topk.tables import decode_winners, neuron_rows, winner_rows
 
 LITTLE = 1 << 27  # bytes
-DAMAGE = (OSError, pa.ArrowException)
 # Of a worker that merges: shards that are read ahead, bytes of a slot of the winners so far and of a pair that is read.
 AHEAD, KEY_BYTES, PAIR_BYTES = 2, 12, 12
 MERGER_BYTES = 1 << 30
@@ -143,5 +142,5 @@ class RangeSums:
         for pole, best in self.winners.items():
             best.merge_keys(*read_keys(table, pole))
         self.moments = self.moments.merge(read_moments(table))
-        counts = read_matrix(table, "histogram")
-        self.histogram = self.histogram + counts if len(self.histogram) else counts
+        counts = read_counts(table)
+        self.histogram = self.histogram + counts if len(self.histogram) else counts.astype(np.int64)

@@ -3,6 +3,7 @@
 import json
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -34,7 +35,6 @@ from ops.topk import partial_file as topk_partial
 from ops.topk.score_shard import Floats, ShardScorer, score_batch
 
 Batches = Iterator[tuple[Ids, TokenBlock]]
-Notes = list[dict[str, Any]]  # of all shards, in their order
 
 
 @dataclass(frozen=True)
@@ -100,8 +100,17 @@ def score_shards(job: CorpusPass, args: ScoreArgs, sampled: list[Ids]) -> list[I
     if not args.sharing or min(job.placement.workers or len(todo), len(todo)) < 2:
         return job.do(replace(step, args={"args": replace(args, sharing=False)}), todo=todo)
     publisher = BoundPublisher(job.stage.store, args.fingerprint, args.k)
-    publisher.add(set(range(len(job.shards))) - {item["shard"] for item in todo})
-    return job.do(step, todo=todo, each=lambda row: publisher.add([row["shard"]]))
+    with ThreadPoolExecutor(1) as beside:
+
+        def publish(row: Item) -> None:
+            beside.submit(publisher.add, [row["shard"]])
+
+        # Bounds that come late cost size alone: no worker's row waits for them.
+        beside.submit(publisher.add, set(range(len(job.shards))) - {item["shard"] for item in todo})
+        try:
+            return job.do(step, todo=todo, each=publish)
+        finally:
+            beside.shutdown(cancel_futures=True)
 
 
 class PilotScorer:
@@ -193,14 +202,3 @@ class ShardWorker:
         self.store.commit(output.path, lambda path: topk_partial.write_table(path, result.table, footer))
         took = {"began": began, "ended": time.time(), "cpu": time.process_time() - cpu}
         return {"shard": item["shard"], "sentences": stop - first, **took}
-
-
-def read_notes(store: Store, shards: int) -> Notes:
-    """Return what each shard's partial file says besides its table: unscored ids by reason, and sampled ids."""
-
-    def of_shard(shard: int) -> dict[str, Any]:
-        with store.parquet(shard_file("topk", shard).path) as file:
-            notes: dict[str, Any] = json.loads(file.schema_arrow.metadata[b"atlas.notes"])
-        return notes
-
-    return list(side_by_side(of_shard, range(shards)))

@@ -1,5 +1,6 @@
 """What `topk` says of sentences: those that could not be scored, those of the activation sample, and their counts."""
 
+import json
 from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
@@ -8,8 +9,6 @@ import numpy as np
 import pyarrow as pa
 
 from jobs.stage.layout import shard_file
-from jobs.steps.topk.merge import DAMAGE
-from jobs.steps.topk.score import Notes
 from ops.errors import InputError, one_line
 from ops.schema import activations_schema, schema
 from ops.storage.side_by_side import side_by_side
@@ -19,6 +18,19 @@ from ops.topk.neurons import Neurons
 from ops.topk.partial_file import read_matrix
 
 SAMPLE_ROWS = 512
+DAMAGE = (OSError, pa.ArrowException)
+Notes = list[dict[str, Any]]  # of all shards, in their order
+
+
+def read_notes(store: Store, shards: int) -> Notes:
+    """Return what each shard's partial file says besides its table: unscored ids by reason, and sampled ids."""
+
+    def of_shard(shard: int) -> dict[str, Any]:
+        with store.parquet(shard_file("topk", shard).path) as file:
+            notes: dict[str, Any] = json.loads(file.schema_arrow.metadata[b"atlas.notes"])
+        return notes
+
+    return list(side_by_side(of_shard, range(shards)))
 
 
 def write_unscored(store: Store, notes: Notes, fingerprint: str) -> list[int]:

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -9,8 +11,9 @@ from jobs.engine.progress import say
 from jobs.stage.layout import bound_path, pilot_file, shard_file
 from ops.errors import one_line
 from ops.reducers.thresholds import Floats, SharedBound
+from ops.storage.side_by_side import AHEAD, side_by_side
 from ops.storage.store import FINGERPRINT, Store
-from ops.topk.partial_file import read_matrix
+from ops.topk.partial_file import HISTOGRAM, read_counts, read_matrix
 
 _LOST = (OSError, pa.ArrowException, KeyError, ValueError)
 
@@ -42,9 +45,9 @@ class BoundPublisher:
     def add(self, shards: Iterable[int]) -> None:
         """Count some committed shards and post the new bounds if due; where that fails the workers do without."""
         try:
-            for shard in shards:
-                with self.store.parquet(shard_file("topk", shard).path) as file:
-                    self.shared.update(shard, read_matrix(file.read(columns=["histogram"]), "histogram"))
+            shards = list(shards)
+            for shard, counts in zip(shards, side_by_side(self._read, shards, AHEAD), strict=True):
+                self.shared.update(shard, counts)
             if not is_due(len(self.shared.shards), self.posted):
                 return
             top, bottom = self.shared.result()
@@ -58,6 +61,10 @@ class BoundPublisher:
                 self.warned = True
                 why = f"({one_line(error)}); results are the same, files larger"
                 say(f"topk: thresholds are not shared {why}")
+
+    def _read(self, shard: int) -> npt.NDArray[np.integer]:
+        with self.store.parquet(shard_file("topk", shard).path) as file:
+            return read_counts(file.read(columns=[HISTOGRAM]))
 
 
 class BoundReader:

@@ -13,7 +13,7 @@ from ops.reducers.queued_top_k import QueuedTopK
 from ops.reducers.thresholds import SharedBound
 from ops.reducers.top_k import EMPTY, MAX_IDS, TopK, decode_keys
 from ops.shards import Shards
-from ops.topk.partial_file import by_neuron, read_keys, read_matrix, read_moments
+from ops.topk.partial_file import by_neuron, read_counts, read_keys, read_matrix, read_moments
 from ops.topk.score_shard import ShardResult, ShardScorer, negate, score_batch
 from ops.topk.shard_sums import HostSums, QueuedSums
 from tests.unit.waits import counted_waits
@@ -134,7 +134,7 @@ def test_moments_and_histogram_are_those_of_the_shard_alone(queued: bool) -> Non
     assert found.n == result.scored == result.tokens == 20
     np.testing.assert_allclose(found.mean, expected.mean, atol=1e-12)
     np.testing.assert_allclose(found.m4, expected.m4, rtol=1e-9)
-    counts = read_matrix(result.table, "histogram")
+    counts = read_counts(result.table)
     for neuron, edges in enumerate(scorer.edges.numpy()):
         places = np.searchsorted(edges, block[:, neuron], side="right")
         assert counts[neuron].tolist() == np.bincount(places, minlength=16).tolist()
@@ -164,7 +164,7 @@ def test_what_is_not_finite_is_named_and_counts_nowhere(queued: bool) -> None:
     assert not any(r.unscored for r in results[1:])
     for pole in POLES:
         assert merged(results, pole) == brute(values, pole)
-    assert read_matrix(results[0].table, "histogram").sum(1).tolist() == [17] * 5
+    assert read_counts(results[0].table).sum(1).tolist() == [17] * 5
 
 
 @pytest.mark.parametrize("queued", [False, True])
@@ -212,7 +212,7 @@ def test_bounds_of_the_corpus_make_shards_hand_over_less_and_lose_no_winner() ->
         span = SHARDS.span(shard)
         own = ShardScorer(cast(Scorer, FakeScorer(values)), K, POLES, edges)
         with_bounds.append(own.run(span, batches(*span), np.array([], np.int64), shared.result))
-        shared.update(shard, read_matrix(with_bounds[-1].table, "histogram"))
+        shared.update(shard, read_counts(with_bounds[-1].table))
         alone.append(run(scorer_of(values), shard))
     for pole in POLES:
         assert merged(with_bounds, pole) == merged(alone, pole) == brute(values, pole)
