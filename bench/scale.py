@@ -22,6 +22,7 @@ import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped]
 import torch
 
+from bench.every_stage import SIZES, measure
 from bench.memory import MemoryWatch
 from bench.projection import Measured, project
 from bench.running import load
@@ -85,8 +86,12 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--folder", default=None, help="where the temporary folder is made: 10 GB for 10 minutes")
     parser.add_argument("--json", action="store_true", help="accepted for all benchmarks; the output is JSON anyway")
+    parser.add_argument("--stage", choices=["topk", "all"], default="topk", help="all: see bench/every_stage.py")
+    parser.add_argument("--sizes", type=int, nargs="+", default=list(SIZES), help="sentences, with --stage all")
     options = parser.parse_args()
     torch.set_num_threads(1)
+    if options.stage == "all":
+        return measure(options.sizes, options.folder)
     begun = time.perf_counter()
     model = Synthetic(options.seed)
     edges = edges_from_pilot(torch.cat(model.blocks[:12]))

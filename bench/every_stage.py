@@ -1,0 +1,284 @@
+"""What grows with the corpus in the stages around the scoring: synthetic corpora of several sizes, in one line of JSON.
+
+    python -m bench scale --stage all
+
+Made-up sentences (words by Zipf's law, so that the vocabulary grows too; four to a document) go through what production
+uses: annotate's publishing, the vocabulary, mining's copy and what a worker holds of it, counting and tables of a few
+neurons, and the merge of up to 820 partial files. Each part runs in a process of its own: seconds are those of its
+processor time, `mb` its highest memory less what it had when it began, `own_mb` what of it is not mapped files. Exit
+status 1 where a part that is to be proportional takes more than 15 % longer a sentence at the largest size than at the
+smallest, or a part of the driver more than 2 GB.
+"""
+
+import json
+import multiprocessing
+import os
+import resource
+import tempfile
+import time
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import torch
+
+from bench.running import load
+from jobs.engine.item import Item
+from jobs.mine import MINE_OPTIONS, MineConfig
+from jobs.stage.layout import codes_file, pilot_file, places_file, shard_file, vocabulary_file
+from jobs.stage.stages import CODES
+from jobs.stage.step import Step
+from jobs.steps.annotate import VocabularyWriter, mark_sentences, publish_shard
+from jobs.steps.mine.patterns import BaselineCounter, RangeMiner, add_up_step, mine_step, unite_step
+from jobs.steps.mine.tables import RangeFinisher
+from jobs.steps.mine.workers import MineArgs, sentence_runs
+from jobs.steps.topk.merge import RangeMerger, merge_step
+from jobs.steps.topk.sentences import read_notes
+from ops.reducers.moments import Moments
+from ops.schema import activations_schema, schema
+from ops.sentences.local_copy import open_sentences
+from ops.shards import Shards
+from ops.storage.store import Store, View, shard_footer
+from ops.storage.tables import write_part
+from ops.topk import partial_file as topk_partial
+from ops.topk.neurons import Neurons
+
+SIZES = (250_000, 1_000_000, 4_000_000)
+SHARD, WORDS, PRINT = 25_000, 2_000_000, "f" * 64
+FILES, NEURONS, CANDIDATES, BINS = (205, 820), 512, 20, 280
+MINED, K, RUNS = 8, 100, 2
+SLOWER, DRIVER_MB = 0.15, 2_000
+MB = 1e6
+LAYOUT = activations_schema((MINED,))
+TAGS = ("DT", "JJ", "NN", "NN", "IN", "DT", "NN", "VBZ", "RB", "VBN", "NNS", ".")
+
+
+def measure(sizes: list[int], folder: str | None) -> int:
+    """Print every figure at each size, and return the exit status."""
+    with tempfile.TemporaryDirectory(prefix="atlas-bench-", dir=folder) as out:
+        os.environ["ATLAS_CACHE"] = f"{out}/cache"
+        published = alone(publish, out, max(sizes))
+        figures = {str(size): stages(out, size) for size in sizes}
+        merges = {str(files): merge(out, files) for files in FILES}
+    per_shard = published.pop("each")
+    first, last = (float(np.median(per_shard[part])) / SHARD for part in (slice(None, 4), slice(-4, None)))
+    small, large = figures[str(min(sizes))], figures[str(max(sizes))]
+    slower = {
+        name: round(large[name]["us_a_sentence"] / max(small[name]["us_a_sentence"], 1e-3) - 1, 3)
+        for name in ("copy", "count")
+    }
+    slower["publish"] = round(last / first - 1, 3)
+    few, many = (merges[str(files)]["ms_a_file"] for files in FILES)
+    slower["merge"] = round(many / few - 1, 3)
+    driver = max(large[name]["mb"] for name in ("select", "vocabulary"))
+    fine = all(value <= SLOWER for value in slower.values()) and driver <= DRIVER_MB
+    us = {"first_us_a_sentence": round(1e6 * first, 2), "last_us_a_sentence": round(1e6 * last, 2)}
+    result = {"bench": "scale", "stage": "all", "publish": {**published, **us}, "sizes": figures, "merge": merges}
+    print(json.dumps({**result, "slower": slower, "within": SLOWER, "steady": fine, "load": load()}))
+    return 0 if fine else 1
+
+
+def alone(do: Callable[..., dict[str, Any]], *args: Any) -> dict[str, Any]:
+    """Do it in a process of its own and return what it returns, with its seconds and its memory."""
+    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
+        return pool.submit(_watched, do, args).result()
+
+
+def _watched(do: Callable[..., dict[str, Any]], args: tuple[Any, ...]) -> dict[str, Any]:
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    started = time.process_time()
+    found = do(*args)
+    took, after = time.process_time() - started, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
+    own = int(status["RssAnon"].split()[0])
+    return {
+        "seconds": round(took, 2),
+        "mb": round((after - before) * 1024 / MB),
+        "own_mb": round(own * 1024 / MB),
+        **found,
+    }
+
+
+def publish(out: str, size: int) -> dict[str, Any]:
+    """Publish all shards as annotate's workers do; return the seconds of each, those of making the sentences apart."""
+    rng, each = np.random.default_rng(0), []
+    store, names = Store(out), pa.array([f"w{n}" for n in range(WORDS + 1)])
+    for shard in range(-(-size // SHARD)):
+        table = sentences(rng, shard, names)
+        started = time.process_time()
+        publish_shard(store, shard, table, PRINT)
+        each.append(time.process_time() - started)
+    return {"each": each, "seconds": round(sum(each), 2)}
+
+
+def sentences(rng: np.random.Generator, shard: int, names: pa.Array) -> pa.Table:
+    """Return a shard's rows of sentences/, of 8 to 24 words; every second one is in the baseline."""
+    ids = np.arange(shard * SHARD, (shard + 1) * SHARD)
+    lengths = rng.integers(8, 25, SHARD)
+    ends = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
+    words = names.take(pa.array(np.minimum(rng.zipf(1.2, ends[-1]), WORDS)))
+    tags = pa.array(TAGS).take(pa.array(np.arange(ends[-1]) % len(TAGS)))
+    trees = {n: _tree(n) for n in range(8, 25)}
+    columns = {
+        "sent_id": ids,
+        "text": pa.repeat("made up", SHARD),
+        "dataset": pa.repeat("made up", SHARD),
+        "doc_id": [f"d{i // 4}" for i in ids],
+        "meta": pa.StructArray.from_arrays([pa.array([f"t{i % 1000}" for i in ids])], ["topic"]),
+        "words": pa.ListArray.from_arrays(ends, words),
+        "tags": pa.ListArray.from_arrays(ends, tags),
+        "tree": [trees[n] for n in lengths.tolist()],
+        "is_baseline": ids % 2 == 0,
+        "is_winner": ids >= 0,
+    }
+    layout = schema("sentences", ["topic"])
+    return pa.table([pa.array(columns[name], type=layout.field(name).type) for name in layout.names], schema=layout)
+
+
+def _tree(words: int) -> str:
+    """Return a tree of so many words, a phrase to three of them."""
+    leaves = [f"({TAGS[i % len(TAGS)]} w)" for i in range(words)]
+    return f"(ROOT (S {' '.join(f'(NP {chr(32).join(leaves[i : i + 3])})' for i in range(0, words, 3))}))"
+
+
+def stages(out: str, size: int) -> dict[str, dict[str, Any]]:
+    """Return the figures of every part at one size; those of a worker's beginning have no figure a sentence."""
+    found = {part.__name__: alone(part, out, size) for part in (select, vocabulary, copy, hold, count)}
+    for own in found.values():
+        if of := own.pop("sentences"):
+            own["us_a_sentence"] = round(1e6 * own["seconds"] / of, 3)
+    return found
+
+
+def seen(out: str, size: int) -> Store:
+    """Return the run's folder as it is with so many sentences."""
+    shards = [codes_file(i).path for i in range(size // SHARD)]
+    return Store(out, View(files={CODES: (*shards, places_file().path, vocabulary_file().path)}))
+
+
+def select(out: str, size: int) -> dict[str, Any]:
+    """Mark a tenth of the sentences as the baseline and some as winners, as the driver does."""
+    store = Store(f"{out}/select-{size}")
+    ids = pa.array(np.arange(0, size, 97))
+    winners = {"layer": pa.repeat(1, len(ids)), "unit": pa.repeat(0, len(ids)), "pole": pa.repeat("top", len(ids))}
+    winners |= {"rank": pa.array(range(1, len(ids) + 1)), "activation": pa.repeat(0.0, len(ids)), "sent_id": ids}
+    for name, table in (("topk", pa.table(winners)), ("activations", pa.table([ids], names=["sent_id"]))):
+        layout = schema(name) if name == "topk" else table.schema
+        write_part(store, name, 0, layout, [table.cast(layout)], PRINT)
+    write_part(store, "unscored", 0, schema("unscored"), [], PRINT)
+    marks = mark_sentences(store, Shards(size, SHARD), False, size // 10, 0)
+    return {"sentences": size, "marked": int(np.count_nonzero(marks))}
+
+
+def vocabulary(out: str, size: int) -> dict[str, Any]:
+    """Put the names of all shards together, as the driver does."""
+    VocabularyWriter(Store(out), size // SHARD, PRINT)({}, None)
+    return {"sentences": size}
+
+
+def copy(out: str, size: int) -> dict[str, Any]:
+    """Make a machine's copy of the codes, as the first of its workers does."""
+    store = open_sentences(seen(out, size), CODES, _print(size))
+    return {"sentences": size, "words": len(store.names["word"]), "documents": store.documents}
+
+
+def hold(out: str, size: int) -> dict[str, Any]:
+    """Begin a mining worker."""
+    RangeMiner(mine_args(out, size))
+    return {"sentences": 0}
+
+
+def count(out: str, size: int) -> dict[str, Any]:
+    """Mine a few neurons, count their candidates over runs of sentences and write the tables; seconds are of counting."""
+    args, rng = mine_args(out, size), np.random.default_rng(1)
+    store = args.store
+    write_part(store, "activations", 0, LAYOUT, [], PRINT)
+    unit = np.repeat(np.arange(MINED), K)
+    rows = {"layer": np.ones(len(unit)), "unit": unit, "pole": ["top"] * len(unit), "rank": np.arange(len(unit))}
+    rows |= {"activation": np.zeros(len(unit)), "sent_id": rng.integers(0, size, len(unit))}
+    winners = pa.table({name: pa.array(values).cast(schema("topk").field(name).type) for name, values in rows.items()})
+    write_part(store, "topk", 0, schema("topk"), [winners], PRINT)
+    ranges: list[Item] = [{"range": 0, "first": 0, "stop": MINED}]
+    every = sentence_runs(size)
+    runs = [{**run, "run": i} for i, run in enumerate(every[:: max(len(every) // RUNS, 1)][:RUNS])]
+    for step in (mine_step(args, ranges), unite_step(args, ranges)):
+        step.worker(**step.args)(step.items[0], None)
+    counter = BaselineCounter(args)
+    counter(runs[0], None)
+    started = time.process_time()
+    counted = sum(counter(run, None)["sentences"] for run in runs)
+    took = time.process_time() - started
+    step = add_up_step(args, runs)
+    step.worker(**step.args)({}, None)
+    finisher = RangeFinisher(args)
+    started = time.process_time()
+    finisher(ranges[0], None)
+    return {"sentences": counted, "seconds": round(took, 2), "tables_s": round(time.process_time() - started, 2)}
+
+
+def mine_args(out: str, size: int) -> MineArgs:
+    """Return what a mining worker is made from; what it writes lies in a folder of this size."""
+    every = MineConfig.model_validate({"out": out}).model_dump(mode="json")
+    options = {name: every[name] for name in MINE_OPTIONS} | {"no_scores": True}
+    return MineArgs(Store(f"{out}/mine-{size}"), _print(size), PRINT, Neurons((MINED,)), 0, options)
+
+
+def _print(size: int) -> str:
+    return f"{size:064d}"
+
+
+def merge(out: str, files: int) -> dict[str, Any]:
+    """Merge so many partial files of some neurons, the ranges one at a time and together."""
+    folder = f"{out}/merge-{files}"
+    write_shards(Store(folder), files)
+    one, all_ = (alone(merge_ranges, folder, files, together) for together in (1, NEURONS))
+    noted = alone(note, folder, files)
+    return {
+        "ms_a_file": round(1e3 * all_["seconds"] / files, 2),
+        "ms_a_file_one_range_at_a_time": round(1e3 * one["seconds"] / files, 2),
+        "mb": all_["mb"],
+        "driver_ms_a_file": round(1e3 * noted["seconds"] / files, 2),
+    }
+
+
+def write_shards(store: Store, files: int) -> None:
+    """Write a pilot and the partial files of shards, all of them with the same content."""
+    rng = np.random.default_rng(0)
+    edges = pa.table(
+        {"edges": topk_partial.by_neuron(np.sort(rng.normal(size=(NEURONS, BINS - 1)).astype(np.float32)))}
+    )
+    pilot = shard_footer(PRINT, "pilot", NEURONS)
+    store.commit(pilot_file().path, lambda path: topk_partial.write_table(path, edges, pilot))
+    ends = np.arange(NEURONS + 1, dtype=np.int32) * CANDIDATES
+    values = rng.normal(size=NEURONS * CANDIDATES).astype(np.float32)
+    moments = Moments.of(torch.from_numpy(rng.normal(size=(CANDIDATES, NEURONS)).astype(np.float32)))
+    counts, none = rng.poisson(100_000 / BINS, (NEURONS, BINS)), np.zeros((NEURONS, 0), np.float32)
+    for shard in range(files):
+        ids = np.tile(np.arange(CANDIDATES), NEURONS) + shard * SHARD
+        column = tuple(pa.ListArray.from_arrays(ends, pa.array(c)) for c in (values, ids))
+        table = topk_partial.shard_table(dict.fromkeys(("top", "bottom"), column), moments, counts, none)  # type: ignore[arg-type]
+        notes = json.dumps({"unscored": {}, "sampled": []}).encode()
+        footer = {**shard_file("topk", shard).footer(PRINT, NEURONS), b"atlas.notes": notes}
+        store.commit(shard_file("topk", shard).path, partial(topk_partial.write_table, table=table, footer=footer))
+
+
+def merge_ranges(folder: str, files: int, together: int) -> dict[str, Any]:
+    """Merge as a worker does, some ranges of neurons at a time."""
+    merger = RangeMerger(Store(folder), Neurons((NEURONS,)), files, K, ("top", "bottom"), PRINT)
+    for item in merge_step(NEURONS, {}, together=together).items:
+        if row := merger(item, None)["damaged"]:
+            raise RuntimeError(f"damaged partial files: {row}")
+    return {}
+
+
+def note(folder: str, files: int) -> dict[str, Any]:
+    """Look whether all files are whole, and read what they say besides, as the driver does."""
+    items = [{"shard": i} for i in range(files)]
+    step = Step("look", items, lambda item: [shard_file("topk", item["shard"])], RangeMerger, {})
+    if step.missing(Store(folder), PRINT) or len(read_notes(Store(folder), files)) != files:
+        raise RuntimeError("a partial file is not whole")
+    return {}
