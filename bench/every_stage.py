@@ -193,7 +193,7 @@ def hold(out: str, size: int) -> dict[str, Any]:
 
 
 def count(out: str, size: int) -> dict[str, Any]:
-    """Mine a few neurons, count their candidates over runs of sentences and write the tables; seconds are of counting."""
+    """Mine a few neurons, count their candidates over runs of sentences, write the tables; seconds are of counting."""
     args, rng = mine_args(out, size), np.random.default_rng(1)
     store = args.store
     write_part(store, "activations", 0, LAYOUT, [], PRINT)

@@ -19,7 +19,7 @@ from ops.storage.store import Store
 
 FACTS, HASHES = "facts.json", "document.hash"
 LOWER = "lower"  # the words in lower case, beside the kinds by their numbers
-NAME_TYPES = (np.int64, np.uint8)
+NAME_TYPES: tuple[type[np.generic], ...] = (np.int64, np.uint8)
 _SHARDS = 3  # that are read side by side
 _BLOCK = 1 << 22  # numbers, or rows, that are worked on at once
 _NAMES = 1 << 16

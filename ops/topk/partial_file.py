@@ -101,7 +101,7 @@ def read_counts(table: pa.Table) -> npt.NDArray[np.integer]:
     size = int(table.schema.field(HISTOGRAM).metadata[_BYTES])
     kind = next(kind for kind in _COUNTS if np.dtype(kind).itemsize == size)
     bins = column.type.byte_width // size
-    found = np.frombuffer(column.buffers()[1], kind)
+    found: npt.NDArray[np.integer] = np.frombuffer(column.buffers()[1], kind)
     return found.reshape(-1, bins)[column.offset : column.offset + len(column)]
 
 
