@@ -49,11 +49,10 @@ def has_copy(fingerprint: str) -> bool:
 
 
 def drop_sentences(fingerprint: str) -> None:
-    """Remove this machine's copy of a run's store, and what is left of attempts at it."""
+    """Remove this machine's copy of a run's store, and what is left of attempts at it; what is not ours stays."""
     folder = _copy(fingerprint)
-    if not folder.parent.exists():
+    if not folder.parent.exists() or not _is_own(folder.parent):
         return
-    _check_private(folder.parent)
     with _alone(folder):
         _remove_attempts(folder)
         shutil.rmtree(folder, ignore_errors=True)
@@ -128,8 +127,12 @@ def _check_own(folder: Path) -> None:
     Raises:
         InputError: it is somebody else's, or no folder.
     """
-    found = folder.lstat()
-    if found.st_uid != os.getuid() or not stat.S_ISDIR(found.st_mode):
+    if not _is_own(folder):
         raise InputError(f"{folder}: is not a folder of yours; name another place for local copies by ATLAS_CACHE")
-    if found.st_mode & 0o077:
+    if folder.lstat().st_mode & 0o077:
         folder.chmod(0o700)
+
+
+def _is_own(folder: Path) -> bool:
+    found = folder.lstat()
+    return found.st_uid == os.getuid() and stat.S_ISDIR(found.st_mode)

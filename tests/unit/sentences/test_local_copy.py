@@ -53,6 +53,9 @@ def test_local_copies_lie_in_a_folder_that_is_the_user_s_alone(tmp_path: Path, m
     folder.symlink_to(tmp_path / "theirs")
     with pytest.raises(InputError, match=r"is not a folder of yours; name another place .* ATLAS_CACHE"):
         open_sentences(store, "codes", "a" * 64)
+    (tmp_path / "theirs" / "kept").touch()
+    drop_sentences("a" * 64)
+    assert (tmp_path / "theirs" / "kept").exists()
     folder.unlink()
     other = os.getuid() + 1
     (tmp_path / "theirs").rename(folder.with_name(f"neuron-atlas-{other}"))
