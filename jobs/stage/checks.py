@@ -3,7 +3,7 @@
 from typing import Any
 
 from jobs.engine.connect import has_gpus, on_cluster
-from jobs.stage.config import INGEST_ONLY, PRESETS, CorpusConfig, CorpusModelConfig
+from jobs.stage.config import INGEST_ONLY, PRESETS, CorpusConfig, CorpusModelConfig, CorpusPassConfig
 from jobs.stage.placement import on_gpus
 from jobs.stage.record import Run
 from ops.errors import InputError
@@ -41,7 +41,7 @@ def check_pass(config: CorpusModelConfig, record: Run) -> tuple[ModelFacts, Toke
         record.require("ingest")
     if config.device == "cuda" and not on_cluster() and not has_gpus():
         raise InputError("--device cuda: no GPU is to be seen here; use --device auto or cpu")
-    if config.dtype == TF32:
+    if isinstance(config, CorpusPassConfig) and config.dtype == TF32:
         check_dtype(config.dtype, "cuda" if on_gpus(config) else "cpu")
     facts = read_facts(config.model)
     return facts, Tokenizer(facts)

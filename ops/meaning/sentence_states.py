@@ -8,7 +8,7 @@ import numpy.typing as npt
 import torch
 
 from ops.model.activations import ScoreOptions, Scorer
-from ops.model.batches import length_batches, pad
+from ops.model.batches import batch_lengths, length_batches, pad
 from ops.model.check_states import needs_equal_lengths
 from ops.model.load import ModelFacts
 from ops.model.tokenizer import Tokenizer, Tokens
@@ -37,7 +37,7 @@ class SentenceReader:
         self.tokenizer, self.token_budget = tokenizer, token_budget
         self.layers, self.width = facts.layers, facts.width
         self.scorer = Scorer(facts, ScoreOptions(device=device, dtype=dtype, threads=threads or 1), tokenizer.pad_id)
-        self._alike = needs_equal_lengths(self.scorer, tokenizer)
+        self._lengths = batch_lengths(device, needs_equal_lengths(self.scorer, tokenizer))
 
     def read(self, tokens: list[Tokens], layers: list[int] | None = None) -> Floats:
         """Return the states of sentences, `[sentences, layers, width]` float32.
@@ -48,7 +48,7 @@ class SentenceReader:
         """
         wanted = layers or list(range(1, self.layers + 1))
         states = np.zeros((len(tokens), len(wanted), self.width), np.float32)
-        for rows in length_batches(_lengths(tokens), self.token_budget, self._alike):
+        for rows in length_batches(_lengths(tokens), self.token_budget, self._lengths):
             found = self.scorer.score([tokens[row] for row in rows])
             for place, layer in enumerate(wanted):
                 states[rows, place] = found[layer - 1].cpu().numpy()
