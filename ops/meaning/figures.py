@@ -66,6 +66,12 @@ def principal_plane(vectors: npt.NDArray[np.floating]) -> npt.NDArray[np.float64
     return np.asarray(flat * np.where(largest < 0, -1.0, 1.0))
 
 
+def fill_panel(plane: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Return points `[n, 2]` moved and stretched so that each axis runs from -1 to 1."""
+    low, high = plane.min(0), plane.max(0)
+    return np.asarray((2 * plane - low - high) / np.where(high > low, high - low, 1.0))
+
+
 @for_print
 def draw_pairs(shown: list[tuple[str, Pairs, Floats]], title: str) -> Figure:
     """Draw pairs in the plane of their words, an arrow from the first of each to the second, a panel a space."""
@@ -77,7 +83,7 @@ def draw_pairs(shown: list[tuple[str, Pairs, Floats]], title: str) -> Figure:
         panel.set_axis_off()
     for panel, (name, pairs, vectors) in zip(grid, shown, strict=False):
         plane = principal_plane(vectors.reshape(-1, vectors.shape[-1]))
-        plane /= np.abs(plane).max() or 1.0  # each space has a scale of its own
+        plane = fill_panel(plane)  # each space and axis has a scale of its own; what is parallel stays so
         for (first, second), (tail, head) in zip(pairs, plane.reshape(-1, 2, 2), strict=True):
             panel.annotate("", head, tail, arrowprops={"arrowstyle": "->", "color": COLOURS[0], "linewidth": 0.8})
             for word, point in ((first, tail), (second, head)):

@@ -3,7 +3,7 @@ from pathlib import Path
 import numpy as np
 
 from ops.meaning.analogies import Analogies
-from ops.meaning.figures import PAIRS, draw_accuracy, draw_all, draw_pairs, known_pairs, principal_plane
+from ops.meaning.figures import PAIRS, draw_accuracy, draw_all, draw_pairs, fill_panel, known_pairs, principal_plane
 from ops.meaning.offsets import Space, analogy_rows
 from ops.storage.store import Store
 
@@ -37,8 +37,8 @@ def test_arrows_lead_from_the_first_word_of_a_pair_to_the_second() -> None:
     pairs, vectors = known_pairs(space, "people", "keep")
     assert pairs == list(PAIRS["people"][:4])
     figure = draw_pairs([("counts", pairs, vectors)], "title")
-    plane = principal_plane(vectors.reshape(8, 5))
-    plane /= np.abs(plane).max()
+    plane = fill_panel(principal_plane(vectors.reshape(8, 5)))
+    np.testing.assert_allclose((plane.min(0), plane.max(0)), ([-1, -1], [1, 1]))
     notes = {t.get_text(): t.xy for t in figure.axes[0].texts if t.get_text()}
     for number, word in enumerate(space.words):
         np.testing.assert_allclose(notes[word], plane[number])
