@@ -89,13 +89,8 @@ def do(config: TopkConfig, record: "Run", facts: "ModelFacts", tokenizer: "Token
     from jobs.stage.layout import shard_file
     from jobs.stage.times import Times
     from jobs.steps.topk.merge import merge_ranges
-    from jobs.steps.topk.score import (
-        ScoreArgs,
-        needs_equal_lengths,
-        pilot_step,
-        read_widths,
-        score_shards,
-    )
+    from jobs.steps.topk.pilot import ScoreArgs, needs_equal_lengths, pilot_step, read_widths
+    from jobs.steps.topk.score import score_shards
     from jobs.steps.topk.sentences import account, read_notes, write_activations, write_unscored
     from ops.model.activations import ScoreOptions, Scorer
     from ops.sampling import ACTIVATIONS, draw

@@ -12,7 +12,8 @@ from jobs.stage.corpus_pass import CorpusPass
 from jobs.stage.dry_run import DryRun, Plan
 from jobs.stage.step import Step
 from jobs.steps.topk.merge import merge_step
-from jobs.steps.topk.score import ScoreArgs, ShardWorker, read_widths
+from jobs.steps.topk.pilot import ScoreArgs, read_widths
+from jobs.steps.topk.score import ShardWorker
 from ops.estimate.spread import spread
 from ops.estimate.timed_batches import TimedBatches
 from ops.estimate.topk_bytes import activations_bytes, neurons_bytes, winners_bytes

@@ -226,7 +226,8 @@ def test_a_decoder(source: Path, shared_ray: None, make_model: Make, tmp_path: P
 def test_reading_apart_as_with_gpus_gives_the_same_partial_files(small_run: tuple[Path, Path], tmp_path: Path) -> None:
     """With GPUs shards are read and tokenized on cores of their own: the same batches, so the same rows."""
     from jobs.stage.layout import shard_file
-    from jobs.steps.topk.score import ScoreArgs, ShardWorker, prepare_shard
+    from jobs.steps.topk.pilot import ScoreArgs
+    from jobs.steps.topk.score import ShardWorker, prepare_shard
     from ops.model.activations import ScoreOptions
     from ops.model.load import read_facts
     from ops.storage.store import Store

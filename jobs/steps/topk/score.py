@@ -1,88 +1,37 @@
-"""The steps of `topk` that score: a pilot sample fixes the histograms' edges, then shard after shard is scored."""
+"""The step of `topk` that scores shard after shard."""
 
 import json
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
-from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import torch
 
 from jobs.engine.item import Item
 from jobs.stage.corpus_pass import CorpusPass
 from jobs.stage.layout import pilot_file, shard_file
-from jobs.stage.step import Step
+from jobs.steps.topk.pilot import ScoreArgs, read_footer
 from jobs.steps.topk.thresholds import BoundPublisher, BoundReader
 from ops.corpus.read_shard import read_shard
-from ops.errors import InputError
-from ops.model.activations import ScoreOptions, Scorer
-from ops.model.batches import Lengths, batch_lengths, encode_batches
-from ops.model.check_states import check_layers, padding_leaks, spread_lengths
-from ops.model.load import ModelFacts
+from ops.model.activations import Scorer
+from ops.model.batches import encode_batches
 from ops.model.numerics import check_gpu, gpu_kind
 from ops.model.token_block import TokenBlock
 from ops.model.tokenizer import Tokenizer
-from ops.reducers.histogram import edges_from_pilot
-from ops.sampling import PILOT, draw, pilot_size
-from ops.shards import Ids, Shards
-from ops.storage.side_by_side import side_by_side
-from ops.storage.store import Store
+from ops.shards import Ids
 from ops.topk import partial_file as topk_partial
-from ops.topk.score_shard import Floats, ShardScorer, score_batch
+from ops.topk.score_shard import Floats, ShardScorer
 
 Batches = Iterator[tuple[Ids, TokenBlock]]
-
-
-@dataclass(frozen=True)
-class ScoreArgs:
-    """What every scoring worker is made from; whether padding leaks is known once the pilot is scored."""
-
-    store: Store
-    facts: ModelFacts
-    options: ScoreOptions
-    k: int
-    poles: tuple[str, ...]
-    token_budget: int
-    fingerprint: str
-    sharing: bool = True
-    leaks: bool = False
-
-    @property
-    def lengths(self) -> Lengths:
-        """Which lengths a batch may hold."""
-        return batch_lengths(self.options.device, self.leaks)
 
 
 def prepare_shard(item: Item, args: ScoreArgs) -> list[tuple[Ids, TokenBlock]]:
     """Read and tokenize one shard, batch by batch, on cores of its own (with GPUs)."""
     corpus = read_shard(args.store, item["shard"])
     return list(encode_batches(*corpus, Tokenizer(args.facts), args.token_budget, args.lengths))
-
-
-def pilot_step(job: CorpusPass, args: ScoreArgs, at_most: int) -> Step:
-    """Return the step that scores a sample of at most so many sentences and fixes the histograms' edges."""
-    item = {"sentences": job.shards.sentences, "size": job.shards.size, "seed": job.args.seed, "pilot": at_most}
-    outputs, holds = [pilot_file()], job.placement.holds
-    return Step("topk: pilot", [item], lambda _: outputs, PilotScorer, {"args": args}, holds=holds, actors=True)
-
-
-def read_widths(store: Store) -> tuple[int, ...]:
-    """Return the units of each layer, as the pilot found them."""
-    return tuple(_read_footer(store, b"atlas.widths"))
-
-
-def needs_equal_lengths(store: Store) -> bool:
-    """Tell whether padding changes what the model computes, as the pilot found."""
-    return bool(_read_footer(store, b"atlas.alike"))
-
-
-def _read_footer(store: Store, key: bytes) -> Any:
-    with store.parquet(pilot_file().path) as file:
-        return json.loads(file.schema_arrow.metadata.get(key, b"null"))
 
 
 def score_shards(job: CorpusPass, args: ScoreArgs, sampled: list[Ids]) -> list[Item]:
@@ -113,52 +62,6 @@ def score_shards(job: CorpusPass, args: ScoreArgs, sampled: list[Ids]) -> list[I
             beside.shutdown(cancel_futures=True)
 
 
-class PilotScorer:
-    """Scores the pilot and commits every neuron's histogram edges."""
-
-    def __init__(self, args: ScoreArgs) -> None:
-        self.args, self.store = args, args.store
-        self.tokenizer = Tokenizer(args.facts)
-        self.scorer = Scorer(args.facts, args.options, self.tokenizer.pad_id)
-
-    def __call__(self, item: Item, prepared: Any) -> Item:
-        """Score a seeded sample and fix the edges."""
-        shards = Shards(item["sentences"], item["size"])
-        ids = draw(shards.sentences, pilot_size(shards.sentences, item["pilot"]), item["seed"], PILOT)
-        some = [(i, rows) for i, rows in enumerate(shards.split(ids)) if len(rows)]
-        parts = list(side_by_side(lambda own: read_shard(self.store, *own), some))
-        sent_ids, n_tokens = (np.concatenate([p[column] for p in parts]) for column in (0, 2))
-        texts = [text for p in parts for text in p[1]]
-        leaks = self._check([texts[i] for i in spread_lengths(n_tokens.tolist())])
-        budget, lengths = self.args.token_budget, replace(self.args, leaks=leaks).lengths
-        blocks = []
-        for _, tokens in encode_batches(sent_ids, texts, n_tokens, self.tokenizer, budget, lengths):
-            values, finite, _ = score_batch(self.scorer, tokens)
-            blocks.append(values[finite].cpu())
-        pilot = torch.cat(blocks)
-        if not len(pilot):
-            raise InputError(
-                f"--model {self.args.facts.name}: gave no finite activation for any of {len(ids)} sentences; "
-                "try --dtype float32, or another model"
-            )
-        edges = edges_from_pilot(pilot)
-        table = pa.table({"edges": topk_partial.by_neuron(edges.numpy())})
-        footer = {
-            **pilot_file().footer(self.args.fingerprint, len(edges)),
-            b"atlas.widths": json.dumps(self.scorer.widths()).encode(),
-            b"atlas.alike": json.dumps(leaks).encode(),
-            b"atlas.gpu": json.dumps(gpu_kind()).encode(),
-        }
-        self.store.commit(pilot_file().path, lambda path: topk_partial.write_table(path, table, footer))
-        return {"sentences": len(ids)}
-
-    def _check(self, texts: list[str]) -> bool:
-        """Refuse a model whose states are not what they seem; tell whether it needs batches of equal length."""
-        tokens = self.tokenizer.encode(texts)
-        check_layers(self.scorer, tokens)
-        return padding_leaks(self.scorer, tokens)
-
-
 class ShardWorker:
     """Scores shards and commits each one's partial file."""
 
@@ -166,7 +69,7 @@ class ShardWorker:
         self.args, self.store = args, args.store
         self.tokenizer = Tokenizer(args.facts)
         if args.options.device == "cuda":
-            check_gpu(_read_footer(self.store, b"atlas.gpu"), gpu_kind())
+            check_gpu(read_footer(self.store, b"atlas.gpu"), gpu_kind())
         with self.store.parquet(pilot_file().path) as file:
             edges = topk_partial.read_matrix(file.read(), "edges")
         self.newer_bounds: Callable[[], tuple[Floats, Floats] | None] = lambda: None
