@@ -151,7 +151,8 @@ def measure_codes(
         # A class that is on one side alone can be found nowhere.
         both = np.intersect1d(given, asked)
         here, there = (np.flatnonzero(np.isin(side, both) & (side >= 0)) for side in (given, asked))
-        there = there[:MOST_QUERIES]
+        # Spread over all of them, for they stand in the order of the corpus.
+        there = there[np.linspace(0, len(there) - 1, min(len(there), MOST_QUERIES)).astype(np.int64)]
         if len(np.unique(given[here])) < 2 or not len(there):
             continue
         found = retrieved_classes(codes.given[here], codes.asked[there], given[here], neighbours)

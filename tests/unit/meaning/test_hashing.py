@@ -91,3 +91,14 @@ def test_rare_classes_and_sentences_without_one_are_left_out() -> None:
     assert found.classes == ["a", "b"]
     assert found.number[[0, 20, 45, 64]].tolist() == [1, 0, -1, -1]
     assert np.linalg.norm(at_length_1(np.array([[3, 4], [0, 0]], np.float32)), axis=1).tolist() == [1, 0]
+
+
+def test_of_many_held_out_sentences_those_asked_about_are_spread_over_the_corpus() -> None:
+    n = 6_000
+    number = (np.arange(n) >= n // 2).astype(np.int64)  # the first half of the corpus is of one class
+    tested = np.arange(n) % 2 == 1
+    states = RNG.normal(size=(n, 3)).astype(np.float32) + number[:, None]
+    labels = [labelled("half", [f"c{k}" for k in number])]
+    (row,) = measure_codes(Codes(states[~tested], states[tested], 0.0), tested, np.arange(n), labels, 10)
+    assert row["n"] == 2_000
+    assert row["chance"] == pytest.approx(0.5, abs=0.01)
