@@ -143,7 +143,7 @@ COMPARE_TABLES: dict[str, TableSpec] = {
             Column("n", INT64, "sentences that were read"),
             Column("moved", FLOAT32, _MOVED, True),
             Column("random", FLOAT32, "mean of the same of neurons drawn from its layer", True),
-            Column("random_high", FLOAT32, "highest of these", True),
+            Column("random_high", FLOAT64, "highest of these", True),
             Column("p_value", FLOAT32, "share of these, the neuron counted, that move others as much or more", True),
             Column("layer_b", INT16, "layer of the neuron that moves most; null in the last layer", True),
             Column("unit_b", INT32, "unit of the neuron that moves most", True),

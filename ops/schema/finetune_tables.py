@@ -22,7 +22,7 @@ FINETUNE_TABLES: dict[str, TableSpec] = {
         ("sent_id",),
     ),
     "finetune/epochs": TableSpec(
-        "an epoch",
+        "one epoch of the training",
         (
             Column("epoch", INT32, "epochs that are done, counted from 1"),
             Column("steps", INT64, "steps that are done, a batch each"),

@@ -195,6 +195,29 @@ def meaning_run(
     return out, model
 
 
+def translations_options(out: Path, model: Path) -> dict[str, Any]:
+    """Options of a run over forty sentences in two languages, the source of which lies beside it."""
+    more = {"parts": "sentences", "translation_column": "key", "shard_size": 50}
+    return meaning_options(out, out.parent / "two.jsonl", model, **more)
+
+
+@pytest.fixture(scope="session")
+def translations_run(
+    tmp_path_factory: pytest.TempPathFactory, texts: list[str], meaning_run: tuple[Path, Path]
+) -> Path:
+    """The part sentences of the job meaning on sentences and what stands for their translations: its run directory."""
+    out = tmp_path_factory.mktemp("translations") / "run"
+    rows = [
+        {"text": f"{text} {language}", "language": language, "doc_id": "book", "same": "x", "key": str(place)}
+        for language in ("en", "xx")
+        for place, text in enumerate(texts[:40])
+    ]
+    lines = "".join(json.dumps(row) + "\n" for row in rows)
+    (out.parent / "two.jsonl").write_text(lines, encoding="utf-8")
+    meaning.run(MeaningConfig.model_validate(translations_options(out, meaning_run[1])))
+    return out
+
+
 @pytest.fixture(scope="session")
 def labelled(tmp_path_factory: pytest.TempPathFactory, texts: list[str]) -> Path:
     """Documents of two sentences, in turn of topic a and b; a copy of the first but for the case; and unusable ones."""

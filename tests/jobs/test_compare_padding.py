@@ -32,7 +32,7 @@ def test_distances_are_those_of_sentences_alone(make_model: object, texts: list[
     commit(store, text_set_file(0), given, "f")
     args = ShiftArgs(store, "f", facts, against, ScoreOptions(), 10_000, Neurons((16, 16)), {}, 50, 0)
     distancer = Distancer(args)
-    assert distancer.alike
+    assert distancer.lengths == "equal"
     distancer({"block": 0, "text_set": 0, "first": 0, "stop": len(some)}, None)
     manhattan, squares = read_distances(store, distances_file(0, "distances"))
     networks = [AutoModel.from_pretrained(folder).eval() for folder in models]

@@ -25,7 +25,7 @@ from jobs.steps.show.word import read_word
 from ops.errors import InputError
 from ops.meaning.words import split_words
 from tests.conftest import ROOT
-from tests.jobs.conftest import meaning_options
+from tests.jobs.conftest import meaning_options, translations_options
 
 TABLES = (
     *("meaning/contexts", "meaning/words", "meaning/neighbours", "meaning/analogies", "meaning/confusion"),
@@ -160,25 +160,14 @@ def test_codes_of_every_size_are_measured_beside_whole_states_and_chance(whole: 
 
 
 def test_a_column_of_languages_gives_translations_and_one_class_is_refused(
-    tmp_path: Path, meaning_run: tuple[Path, Path], texts: list[str]
+    translations_run: Path, meaning_run: tuple[Path, Path]
 ) -> None:
-    source = tmp_path / "two.jsonl"
-    rows = [
-        {"text": f"{text} {language}", "language": language, "doc_id": "book", "same": "x"}
-        for language in ("en", "xx")
-        for text in texts[:40]
-    ]
-    for place, row in enumerate(rows):
-        row["key"] = str(place % 40)
-    source.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    more = {"parts": "sentences", "translation_column": "key", "shard_size": 50}
-    own = meaning_options(tmp_path / "run", source, meaning_run[1], **more)
-    meaning.run(MeaningConfig.model_validate(own))
-    table = pq.read_table(tmp_path / "run" / "meaning/translations").to_pylist()
+    table = pq.read_table(translations_run / "meaning/translations").to_pylist()
     assert {(r["language"], r["other"], r["n"]) for r in table} == {("en", "xx", 40), ("xx", "en", 40)}
     last = {r["space"]: r for r in table if r["language"] == "en"}
     assert last["layer:2"]["reciprocal_rank"] > 5 * last["layer:2"]["chance"]
     assert last["shuffled"]["low"] < last["shuffled"]["chance"] < last["shuffled"]["high"]
+    own = translations_options(translations_run, meaning_run[1])
     again = {**own, "parts": "hashing"}
     for label, named in (
         ("same", "all are alike.*'x'"),

@@ -34,9 +34,11 @@ def test_every_query_runs(
     compare_run: tuple[Path, Path],
     meaning_run: tuple[Path, Path],
     finetune_run: tuple[Path, Path],
+    translations_run: Path,
     query: str,
 ) -> None:
-    others = dict.fromkeys(("/scores/", "/token_activations/", "/peaks/"), small_run[0])
+    others = {"/translations/": translations_run}
+    others |= dict.fromkeys(("/scores/", "/token_activations/", "/peaks/"), small_run[0])
     others |= {"/mixing/": mixing_run[0], "/psi/": psi_run[0], "/positions/": positions_run[0]}
     others |= {"/compare/": compare_run[0], "/meaning/": meaning_run[0]}
     others |= {"/finetune/": finetune_run[0]}

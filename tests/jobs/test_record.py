@@ -58,6 +58,8 @@ def test_what_follows_from_what_is_followed_to_the_end() -> None:
         "meaning/counts",
         "meaning/offsets",
         "meaning/confusion",
+        "meaning/sentences",
+        "meaning/hashing",
         "finetune",
     ]
     assert stages_after("ingest") == ["topk", *after_topk, *beside, *compared, "report"]
