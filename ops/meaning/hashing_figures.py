@@ -93,7 +93,7 @@ def draw_plane(plane: Rows, classes: list[str | None], label: str, model: str) -
     shown = sorted(counts, key=lambda c: (-counts[c], c))[:MOST_COLOURS]
     for panel, method in zip(panels, methods, strict=True):
         own = [(r["x"], r["y"], c) for r, c in zip(plane, classes, strict=True) if r["method"] == method]
-        own = own[:: -(-len(own) // MOST_POINTS)]
+        own = own[:: max(-(-len(own) // MOST_POINTS), 1)]
         rest = np.array([(x, y) for x, y, c in own if c not in shown]).reshape(-1, 2)
         panel.scatter(rest[:, 0], rest[:, 1], s=2, color="0.85", linewidths=0)
         for value, colour in zip(sorted(shown), COLOURS, strict=False):
