@@ -90,16 +90,16 @@ def compare(
     config: MeaningConfig, record: "Run", facts: "ModelFacts", tokenizer: "Tokenizer", questions: "Analogies"
 ) -> None:
     """Write meaning/neighbours, meaning/analogies and the figures; the words are to have been counted."""
+    from jobs.stage.corpus_pass import begin_side_pass
     from jobs.stage.dry_run import DryRun
     from jobs.steps.meaning import offsets as steps
-    from jobs.steps.meaning.parts import begin_part
     from jobs.steps.meaning.spaces import publish
     from ops.storage.fingerprint import fingerprint
 
     identity = {name: getattr(config, name) for name in ("offset_words", "model_sample", "neighbours")}
     identity["analogies"] = fingerprint({"questions": questions.questions})
     group = steps.group_size(record, facts, config.offset_words)
-    job = begin_part(steps.OFFSETS, config, record, facts, tokenizer, identity, group)
+    job = begin_side_pass(steps.OFFSETS, config, record, facts, tokenizer, identity, group)
     if job is None:
         return
     args = steps.offset_args(job, config.offset_words, config.model_sample)
@@ -116,14 +116,15 @@ def confuse(
     config: MeaningConfig, record: "Run", facts: "ModelFacts", tokenizer: "Tokenizer", words: list[tuple[str, ...]]
 ) -> None:
     """Write meaning/confusion and its figure."""
+    from jobs.stage.corpus_pass import begin_side_pass
     from jobs.stage.dry_run import DryRun
     from jobs.steps.meaning import confusion as steps
     from jobs.steps.meaning import sets
-    from jobs.steps.meaning.parts import begin_part, say
+    from jobs.steps.meaning.parts import say
 
     named = ", ".join(" ".join(own) for own in words)
     numbers = {name: getattr(config, name) for name in ("window", "confusion_most", "confusion_states")}
-    job = begin_part(steps.CONFUSION, config, record, facts, tokenizer, {**numbers, "confusion": named})
+    job = begin_side_pass(steps.CONFUSION, config, record, facts, tokenizer, {**numbers, "confusion": named})
     if job is None:
         return
     args = steps.confusion_args(job, words, *numbers.values())
@@ -141,16 +142,17 @@ def confuse(
 
 def follow(config: MeaningConfig, record: "Run", facts: "ModelFacts", tokenizer: "Tokenizer") -> None:
     """Write meaning/sentences, meaning/masked_words, meaning/translations and their figures."""
+    from jobs.stage.corpus_pass import begin_side_pass
     from jobs.stage.dry_run import DryRun
     from jobs.steps.meaning import sentence_blocks as blocks
     from jobs.steps.meaning import sentences as steps
-    from jobs.steps.meaning.parts import begin_part, language_column, say
+    from jobs.steps.meaning.parts import language_column, say
     from jobs.steps.meaning.sentence_tables import publish
 
     language = language_column(record, config.language_column, config.translation_column)
     names = ("sentence_pairs", "masked_sentences", "mask_rate", "translation_column", "translations")
     identity = {"language_column": language, **{name: getattr(config, name) for name in names}}
-    job = begin_part(steps.SENTENCES, config, record, facts, tokenizer, identity)
+    job = begin_side_pass(steps.SENTENCES, config, record, facts, tokenizer, identity)
     if job is None:
         return
     args = steps.sentence_args(job, config, language)
@@ -169,10 +171,11 @@ def follow(config: MeaningConfig, record: "Run", facts: "ModelFacts", tokenizer:
 
 def compress(config: MeaningConfig, record: "Run", facts: "ModelFacts", tokenizer: "Tokenizer") -> None:
     """Write meaning/hashing, meaning/plane and their figures."""
+    from jobs.stage.corpus_pass import begin_side_pass
     from jobs.stage.dry_run import DryRun
     from jobs.steps.meaning import codes
     from jobs.steps.meaning import hashing as steps
-    from jobs.steps.meaning.parts import begin_part, check_layer, say
+    from jobs.steps.meaning.parts import check_layer, say
 
     layer = check_layer(config.hash_layer, facts)
     drawn = steps.draw_labelled(record, config)
@@ -181,7 +184,7 @@ def compress(config: MeaningConfig, record: "Run", facts: "ModelFacts", tokenize
         return
     names = ("hashed_sentences", "hash_neighbours", "epochs", "label")
     identity = {"hash_layer": layer, **{name: getattr(config, name) for name in names}}
-    job = begin_part(steps.HASHING, config, record, facts, tokenizer, identity)
+    job = begin_side_pass(steps.HASHING, config, record, facts, tokenizer, identity)
     if job is None:
         return
     args = steps.hash_args(job, config, layer)

@@ -49,7 +49,7 @@ def run(config: MixingConfig) -> None:
 def do(config: MixingConfig, record: "Run") -> None:
     """Do the stage, or what is missing of it, in an open run; first `ingest` where sources are named."""
     from jobs.stage.checks import check_pass
-    from jobs.stage.corpus_pass import begin_pass, describe
+    from jobs.stage.corpus_pass import begin_side_pass
     from jobs.stage.dry_run import DryRun
     from jobs.steps.mixing import MixingArgs, measure_step, publish
 
@@ -57,11 +57,9 @@ def do(config: MixingConfig, record: "Run") -> None:
     check(config, facts, tokenizer)
     ingest.do_where_named(config, record)
     identity = {"pack": config.pack, "mask_rate": config.mask_rate, "per_token": config.per_token}
-    job = begin_pass("mixing", config, record, facts, tokenizer, identity)
+    job = begin_side_pass("mixing", config, record, facts, tokenizer, identity)
     if job is None:
         return
-    # The run's own model is the one of `topk`; a side job may look at another with the same tokenizer.
-    job.stage.entry["model"] = describe(facts)
     args = MixingArgs(**vars(job.args), pack=config.pack, mask_rate=config.mask_rate, per_token=config.per_token)
     if isinstance(record, DryRun):
         from jobs.plans.mixing import plan_mixing

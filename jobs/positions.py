@@ -74,7 +74,7 @@ def run(config: PositionsConfig) -> None:
 def do(config: PositionsConfig, record: "Run") -> None:
     """Do the stage, or what is missing of it, in an open run; first `ingest` where sources are named."""
     from jobs.stage.checks import check_pass
-    from jobs.stage.corpus_pass import begin_pass, describe
+    from jobs.stage.corpus_pass import begin_side_pass
     from jobs.stage.dry_run import DryRun
     from jobs.steps.positions.labels import check_column, read_labels
     from jobs.steps.positions.measure import PositionsArgs, measure_step, pilot_step
@@ -89,11 +89,9 @@ def do(config: PositionsConfig, record: "Run") -> None:
     texts = read_labels(record, config.label, config.label_texts, config.seed)
     names = ("shift", "max_tokens", "start_token", "answer_column", "label", "label_texts")
     identity = {"variants": list(variants), **{name: getattr(config, name) for name in names}}
-    job = begin_pass("positions", config, record, facts, tokenizer, identity)
+    job = begin_side_pass("positions", config, record, facts, tokenizer, identity)
     if job is None:
         return
-    # The run's own model is the one of `topk`; a side job may look at another with the same tokenizer.
-    job.stage.entry["model"] = describe(facts)
     encoding = Encoding(config.max_tokens, config.start_token)
     args = PositionsArgs(
         **vars(job.args), variants=variants, shift=config.shift, encoding=encoding, answer_column=config.answer_column

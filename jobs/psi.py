@@ -149,14 +149,13 @@ def measure_vocabulary(
 
 def measure_corpus(config: PsiConfig, record: "Run", facts: "ModelFacts", tokenizer: "Tokenizer") -> None:
     """Write psi/contextual and the figure that sets it against the word embeddings."""
-    from jobs.stage.corpus_pass import begin_pass, describe
+    from jobs.stage.corpus_pass import begin_side_pass
     from jobs.stage.dry_run import DryRun
     from jobs.steps.psi import contextual as contextual
 
     group = config.group_size or contextual.default_group_size(record, facts)
-    job = begin_pass("psi/contextual", config, record, facts, tokenizer, {}, group)
+    job = begin_side_pass("psi/contextual", config, record, facts, tokenizer, {}, group)
     if job is not None:
-        job.stage.entry["model"] = describe(facts)
         if isinstance(record, DryRun):
             from jobs.plans.psi import plan_contextual
 

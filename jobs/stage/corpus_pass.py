@@ -166,6 +166,25 @@ def begin_pass(
     return CorpusPass(stage, corpus, shards, per_group, placement, args, config.prefetch)
 
 
+def begin_side_pass(
+    name: str,
+    config: CorpusPassConfig,
+    record: Run,
+    facts: ModelFacts,
+    tokenizer: Tokenizer,
+    identity: dict[str, Any],
+    per_group: int = 1,
+) -> CorpusPass | None:
+    """Begin a pass of a side job as `begin_pass` does, and record its model in the stage's entry.
+
+    The run's own model is the one of `topk`; a side job may look at another with the same tokenizer.
+    """
+    job = begin_pass(name, config, record, facts, tokenizer, identity, per_group)
+    if job is not None:
+        job.stage.entry["model"] = describe(facts)
+    return job
+
+
 def describe(facts: ModelFacts) -> dict[str, Any]:
     """Return what run.json says of a model."""
     return {

@@ -1,11 +1,8 @@
 """The parts of `meaning`: which are to be done, and what they need."""
 
 import sys
-from typing import Any
 
 from jobs.stage.checks import check_ingest_options, check_pass, check_sources
-from jobs.stage.config import CorpusPassConfig
-from jobs.stage.corpus_pass import CorpusPass, begin_pass, describe
 from jobs.stage.meaning_config import MeaningConfig
 from jobs.stage.record import Run
 from jobs.steps.positions.labels import check_column, has_corpus
@@ -89,22 +86,6 @@ def language_column(record: Run, column: str | None, translation: str | None) ->
         return column
     with record.store.parquet(part_name("corpus", 0)) as file:
         return "language" if "language" in meta_keys(file.schema_arrow) else None
-
-
-def begin_part(
-    name: str,
-    config: CorpusPassConfig,
-    record: Run,
-    facts: ModelFacts,
-    tokenizer: Tokenizer,
-    identity: dict[str, Any],
-    per_group: int = 1,
-) -> CorpusPass | None:
-    """Begin a part that reads the model as `begin_pass` does, and record the model."""
-    job = begin_pass(name, config, record, facts, tokenizer, identity, per_group)
-    if job is not None:
-        job.stage.entry["model"] = describe(facts)
-    return job
 
 
 def say(text: str) -> None:
