@@ -14,8 +14,8 @@ from ops.errors import InputError
 from ops.finetune.classifier import load_head, pooled
 from ops.model.activations import ScoreOptions, Scorer
 from ops.model.architectures import layer_list
-from ops.model.batches import batch_lengths, length_batches, pad
-from ops.model.check_states import needs_equal_lengths
+from ops.model.batches import length_batches, pad
+from ops.model.check_states import lengths_of_batches
 from ops.model.load import ModelFacts
 from ops.model.numerics import set_numerics
 from ops.model.pooling import Pooler
@@ -81,7 +81,7 @@ class Ablator:
         if self.layers is None or self.scorer.reader._layer_modules is None:
             raise InputError(f"--ablate: where the layers of a {facts.model_type} lie is not known; leave it out")
         self.model = model
-        lengths = batch_lengths(options.device, needs_equal_lengths(self.scorer, tokenizer))
+        lengths = lengths_of_batches(self.scorer, tokenizer)
         self.batches = [
             tokenizer.encode([texts[row] for row in rows]) for rows in length_batches(n_tokens, token_budget, lengths)
         ]

@@ -7,8 +7,8 @@ import numpy.typing as npt
 import torch
 
 from ops.model.activations import ScoreOptions, Scorer
-from ops.model.batches import batch_lengths, length_batches, pad
-from ops.model.check_states import needs_equal_lengths
+from ops.model.batches import length_batches, pad
+from ops.model.check_states import lengths_of_batches
 from ops.model.load import ModelFacts
 from ops.model.tokenizer import Tokenizer, Tokens
 
@@ -43,7 +43,7 @@ class BlankReader:
         self.mask = None if facts.decoder or tokenizer.mask_id is None else tokenizer.decode([tokenizer.mask_id])[0]
         scorer = Scorer(facts, ScoreOptions(device=device, dtype=dtype, threads=threads or 1), tokenizer.pad_id)
         self.reader = scorer.reader
-        self._lengths = batch_lengths(device, needs_equal_lengths(scorer, tokenizer))
+        self._lengths = lengths_of_batches(scorer, tokenizer)
 
     def blanks(self, texts: list[str], spans: list[tuple[int, int]]) -> list[Blank | None]:
         """Return each sentence with the characters of its span blanked; None where nothing is left to be read.

@@ -8,8 +8,8 @@ import numpy.typing as npt
 import torch
 
 from ops.model.activations import ScoreOptions, Scorer
-from ops.model.batches import batch_lengths, length_batches, pad
-from ops.model.check_states import needs_equal_lengths
+from ops.model.batches import length_batches, pad
+from ops.model.check_states import lengths_of_batches
 from ops.model.load import ModelFacts
 from ops.model.tokenizer import Tokenizer, Tokens
 
@@ -37,7 +37,7 @@ class SentenceReader:
         self.tokenizer, self.token_budget = tokenizer, token_budget
         self.layers, self.width = facts.layers, facts.width
         self.scorer = Scorer(facts, ScoreOptions(device=device, dtype=dtype, threads=threads or 1), tokenizer.pad_id)
-        self._lengths = batch_lengths(device, needs_equal_lengths(self.scorer, tokenizer))
+        self._lengths = lengths_of_batches(self.scorer, tokenizer)
 
     def read(self, tokens: list[Tokens], layers: list[int] | None = None) -> Floats:
         """Return the states of sentences, `[sentences, layers, width]` float32.

@@ -11,8 +11,8 @@ import torch
 from ops.meaning.contexts import Longs
 from ops.meaning.words import fold, word_spans
 from ops.model.activations import ScoreOptions, Scorer
-from ops.model.batches import batch_lengths, length_batches, pad
-from ops.model.check_states import needs_equal_lengths
+from ops.model.batches import length_batches, pad
+from ops.model.check_states import lengths_of_batches
 from ops.model.load import ModelFacts
 from ops.model.tokenizer import PlacedTokens, Tokenizer
 from ops.shards import Ids
@@ -93,7 +93,7 @@ class WordReader:
         self.layers, self.width, self.case = facts.layers, facts.width, case
         scorer = Scorer(facts, ScoreOptions(device=device, dtype=dtype, threads=threads or 1), tokenizer.pad_id)
         self.reader = scorer.reader
-        self._lengths = batch_lengths(device, needs_equal_lengths(scorer, tokenizer))
+        self._lengths = lengths_of_batches(scorer, tokenizer)
         self.numbers = {word: i for i, word in enumerate(words)}
 
     def empty(self) -> WordSums:

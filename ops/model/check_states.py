@@ -5,7 +5,7 @@ import torch
 
 from ops.errors import InputError, one_line
 from ops.model.activations import Scorer
-from ops.model.batches import pad
+from ops.model.batches import Lengths, batch_lengths, pad
 from ops.model.sites import SiteReader
 from ops.model.tokenizer import Tokenizer, Tokens
 
@@ -42,6 +42,11 @@ def needs_equal_lengths(scorer: Scorer, tokenizer: Tokenizer) -> bool:
     batch = tokenizer.encode([" ".join(words[:length]) for length in _LENGTHS])
     check_layers(scorer, batch)
     return padding_leaks(scorer, batch)
+
+
+def lengths_of_batches(scorer: Scorer, tokenizer: Tokenizer) -> Lengths:
+    """Return which lengths a batch of a model may hold where it runs; see `batch_lengths`."""
+    return batch_lengths(scorer.device.type, needs_equal_lengths(scorer, tokenizer))
 
 
 @torch.inference_mode()

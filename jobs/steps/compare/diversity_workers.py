@@ -16,8 +16,8 @@ from ops import sampling
 from ops.compare.diversity import curve_rows
 from ops.corpus.read_shard import read_shard
 from ops.model.activations import ScoreOptions, Scorer
-from ops.model.batches import batch_lengths, encode_batches
-from ops.model.check_states import needs_equal_lengths
+from ops.model.batches import encode_batches
+from ops.model.check_states import lengths_of_batches
 from ops.model.load import ModelFacts
 from ops.model.tokenizer import Tokenizer
 from ops.shards import Shards
@@ -89,7 +89,7 @@ class Embedder:
         self.args, self.store = args, args.store
         self.tokenizer = Tokenizer(args.facts)
         self.scorer = Scorer(args.facts, args.scoring, self.tokenizer.pad_id)
-        self.lengths = batch_lengths(args.scoring.device, needs_equal_lengths(self.scorer, self.tokenizer))
+        self.lengths = lengths_of_batches(self.scorer, self.tokenizer)
 
     def __call__(self, item: Item, prepared: Any) -> Item:
         """Embed those of one shard."""
