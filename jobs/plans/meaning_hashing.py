@@ -1,21 +1,18 @@
 """What the hashing of `meaning` would do."""
 
-import time
-
 from jobs.plans.corpus_pass import PassEstimate
+from jobs.plans.meaning_reading import time_sentences
 from jobs.plans.time import spread_seconds
 from jobs.stage.corpus_pass import CorpusPass
 from jobs.stage.dry_run import DryRun, Plan
 from jobs.steps.meaning.codes import codes_step
 from jobs.steps.meaning.hashing import HASHING, HashArgs, state_step
 from ops.errors import counted
-from ops.meaning.sentence_states import SentenceReader
 from ops.model.tokenizer import Tokenizer
 from ops.sampling import HASHED, draw
 
 ROW_BYTES, FIGURES_BYTES = 12, 400_000
 TRAINED_S = 4e-5  # seconds of one core for a sentence of 384 units in an epoch of one autoencoder (measured)
-TIMED = 200  # sentences
 
 
 def plan_hashing(record: DryRun, job: CorpusPass, args: HashArgs, tokenizer: Tokenizer, sentences: int) -> None:
@@ -33,17 +30,12 @@ def plan_hashing(record: DryRun, job: CorpusPass, args: HashArgs, tokenizer: Tok
     codes = codes_step(args)
     seconds, basis = None, [f"nothing timed: no device {args.device} is to be seen here"]
     if estimate.can_time:
-        reader = SentenceReader(args.facts, tokenizer, args.device, args.dtype, args.threads, args.token_budget)
-        tokens = tokenizer.encode(estimate.sample.texts[:: max(len(estimate.sample.texts) // TIMED, 1)])
-        reader.read(tokens[:8], [args.layer])
-        started = time.perf_counter()
-        reader.read(tokens, [args.layer])
-        taken = time.perf_counter() - started
+        taken, timed = time_sentences(args, tokenizer, estimate.sample.texts, [args.layer])
         share = estimate.sentences / max(job.shards.sentences, 1)
-        seconds = estimate.seconds(taken / len(tokens) * read * share)
+        seconds = estimate.seconds(taken / timed * read * share)
         trained = 2 * TRAINED_S * args.epochs * read * args.facts.width / 384
         seconds += spread_seconds(record, len(codes.items), job.stage.workers, trained * len(codes.items) / 2)
-        basis = [f"timed {counted(len(tokens), 'sentence')} in {taken:.1f} s on {args.device}"]
+        basis = [f"timed {counted(timed, 'sentence')} in {taken:.1f} s on {args.device}"]
     work = [
         f"read {counted(read, 'sentence')}, a uniform sample",
         f"make and measure {counted(len(codes.items), 'code')}",

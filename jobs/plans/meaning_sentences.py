@@ -1,10 +1,9 @@
 """What the sentences of `meaning` would do."""
 
-import time
-
 import numpy as np
 
 from jobs.plans.corpus_pass import PassEstimate
+from jobs.plans.meaning_reading import time_sentences
 from jobs.plans.time import spread_seconds
 from jobs.stage.corpus_pass import CorpusPass
 from jobs.stage.dry_run import DryRun, Plan
@@ -12,11 +11,9 @@ from jobs.steps.meaning.sentence_blocks import BLOCK
 from jobs.steps.meaning.sentences import SENTENCES, SentenceArgs, draw_step
 from ops.errors import counted
 from ops.meaning.next_sentences import find_pairs
-from ops.meaning.sentence_states import SentenceReader
 from ops.model.tokenizer import Tokenizer
 
 PAIR_BYTES, TEXT_BYTES, FIGURES_BYTES = 200, 120, 200_000
-TIMED = 200  # sentences
 
 
 def plan_sentences(record: DryRun, job: CorpusPass, args: SentenceArgs, tokenizer: Tokenizer) -> None:
@@ -37,15 +34,10 @@ def plan_sentences(record: DryRun, job: CorpusPass, args: SentenceArgs, tokenize
     read = 4 * pairs + masked
     seconds, basis = None, [f"nothing timed: no device {args.device} is to be seen here"]
     if estimate.can_time:
-        reader = SentenceReader(args.facts, tokenizer, args.device, args.dtype, args.threads, args.token_budget)
-        tokens = tokenizer.encode(some.texts[:: max(len(some.texts) // TIMED, 1)])
-        reader.read(tokens[:8])
-        started = time.perf_counter()
-        reader.read(tokens)
-        taken = time.perf_counter() - started
+        taken, timed = time_sentences(args, tokenizer, some.texts)
         blocks = -(-pairs // BLOCK) + -(-masked // BLOCK)
-        seconds = spread_seconds(record, blocks, job.placement.workers, taken / len(tokens) * read)
-        basis = [f"timed {counted(len(tokens), 'sentence')} in {taken:.1f} s on {args.device}"]
+        seconds = spread_seconds(record, blocks, job.placement.workers, taken / timed * read)
+        basis = [f"timed {counted(timed, 'sentence')} in {taken:.1f} s on {args.device}"]
     work = [
         estimate.work("look through"),
         f"read about {counted(read, 'sentence')}: {pairs:,} pairs, {masked:,} masked",
