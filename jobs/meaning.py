@@ -94,11 +94,9 @@ def compare(
     from jobs.stage.dry_run import DryRun
     from jobs.steps.meaning import offsets as steps
     from jobs.steps.meaning.spaces import publish
-    from ops.storage.fingerprint import fingerprint
 
-    identity = {name: getattr(config, name) for name in ("offset_words", "model_sample", "neighbours")}
-    identity["analogies"] = fingerprint({"questions": questions.questions})
     group = steps.group_size(record, facts, config.offset_words)
+    identity = steps.identity(config, questions)
     job = begin_side_pass(steps.OFFSETS, config, record, facts, tokenizer, identity, group)
     if job is None:
         return
@@ -122,12 +120,10 @@ def confuse(
     from jobs.steps.meaning import sets
     from jobs.steps.meaning.parts import say
 
-    named = ", ".join(" ".join(own) for own in words)
-    numbers = {name: getattr(config, name) for name in ("window", "confusion_most", "confusion_states")}
-    job = begin_side_pass(steps.CONFUSION, config, record, facts, tokenizer, {**numbers, "confusion": named})
+    job = begin_side_pass(steps.CONFUSION, config, record, facts, tokenizer, steps.identity(config, words))
     if job is None:
         return
-    args = steps.confusion_args(job, words, *numbers.values())
+    args = steps.confusion_args(job, config, words)
     if isinstance(record, DryRun):
         from jobs.plans.meaning_confusion import plan_confusion
 
@@ -150,9 +146,7 @@ def follow(config: MeaningConfig, record: "Run", facts: "ModelFacts", tokenizer:
     from jobs.steps.meaning.sentence_tables import publish
 
     language = language_column(record, config.language_column, config.translation_column)
-    names = ("sentence_pairs", "masked_sentences", "mask_rate", "translation_column", "translations")
-    identity = {"language_column": language, **{name: getattr(config, name) for name in names}}
-    job = begin_side_pass(steps.SENTENCES, config, record, facts, tokenizer, identity)
+    job = begin_side_pass(steps.SENTENCES, config, record, facts, tokenizer, steps.identity(config, language))
     if job is None:
         return
     args = steps.sentence_args(job, config, language)
@@ -182,9 +176,7 @@ def compress(config: MeaningConfig, record: "Run", facts: "ModelFacts", tokenize
     if len(drawn.sent_ids) and not drawn.labels:
         say("left out: hashing (no topic, category or dataset of two classes; --label names another column)")
         return
-    names = ("hashed_sentences", "hash_neighbours", "epochs", "label")
-    identity = {"hash_layer": layer, **{name: getattr(config, name) for name in names}}
-    job = begin_side_pass(steps.HASHING, config, record, facts, tokenizer, identity)
+    job = begin_side_pass(steps.HASHING, config, record, facts, tokenizer, steps.identity(config, layer))
     if job is None:
         return
     args = steps.hash_args(job, config, layer)

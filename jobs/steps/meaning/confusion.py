@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 from jobs.engine.item import Item
 from jobs.stage.corpus_pass import CorpusPass, PassArgs
 from jobs.stage.layout import shard_file
+from jobs.stage.meaning_config import MeaningConfig
 from jobs.stage.step import Step
 from ops.meaning.blank_states import BlankReader
 from ops.meaning.confusion import (
@@ -39,11 +40,23 @@ class ConfusionArgs(PassArgs):
     shards: int
 
 
-def confusion_args(job: CorpusPass, sets: list[tuple[str, ...]], window: int, most: int, stated: int) -> ConfusionArgs:
-    """Return what the workers are made from; the rest as `ConfusionArgs` has it."""
-    sentences, shards = job.shards.sentences, len(job.shards)
+def identity(config: MeaningConfig, sets: list[tuple[str, ...]]) -> dict[str, Any]:
+    """Return what the confusion sets depend on besides the corpus and the model."""
+    names = ("window", "confusion_most", "confusion_states")
+    named = ", ".join(" ".join(words) for words in sets)
+    return {**{name: getattr(config, name) for name in names}, "confusion": named}
+
+
+def confusion_args(job: CorpusPass, config: MeaningConfig, sets: list[tuple[str, ...]]) -> ConfusionArgs:
+    """Return what the workers are made from."""
     return ConfusionArgs(
-        **vars(job.args), sets=tuple(sets), window=window, most=most, stated=stated, sentences=sentences, shards=shards
+        **vars(job.args),
+        sets=tuple(sets),
+        window=config.window,
+        most=config.confusion_most,
+        stated=config.confusion_states,
+        sentences=job.shards.sentences,
+        shards=len(job.shards),
     )
 
 

@@ -50,6 +50,12 @@ class Drawn:
     labels: list[Labelled]
 
 
+def identity(config: MeaningConfig, layer: int) -> dict[str, Any]:
+    """Return what the codes depend on besides the corpus and the model."""
+    names = ("hashed_sentences", "hash_neighbours", "epochs", "label")
+    return {"hash_layer": layer, **{name: getattr(config, name) for name in names}}
+
+
 def draw_labelled(record: Run, config: MeaningConfig) -> Drawn:
     """Return a seeded uniform sample of sentences with their classes; none under a dry run without a corpus.
 

@@ -11,14 +11,17 @@ import pyarrow.parquet as pq
 from jobs.engine.item import Item
 from jobs.stage.corpus_pass import CorpusPass, PassArgs
 from jobs.stage.layout import shard_file
+from jobs.stage.meaning_config import MeaningConfig
 from jobs.stage.record import Run
 from jobs.stage.step import Step
 from ops import sampling
 from ops.corpus.read_shard import read_shard
+from ops.meaning.analogies import Analogies
 from ops.meaning.word_states import WordReader
 from ops.model.load import ModelFacts
 from ops.model.tokenizer import Tokenizer
 from ops.shards import Shards
+from ops.storage.fingerprint import fingerprint
 from ops.storage.tables import read_table
 
 OFFSETS = "meaning/offsets"
@@ -33,6 +36,13 @@ class OffsetArgs(PassArgs):
     case: str
     drawn: int
     sentences: int
+
+
+def identity(config: MeaningConfig, questions: Analogies) -> dict[str, Any]:
+    """Return what the offsets depend on besides the corpus, the model and the counts."""
+    names = ("offset_words", "model_sample", "neighbours")
+    asked = fingerprint({"questions": questions.questions})
+    return {**{name: getattr(config, name) for name in names}, "analogies": asked}
 
 
 def group_size(record: Run, facts: ModelFacts, most: int) -> int:

@@ -56,6 +56,12 @@ class SentenceArgs(PassArgs):
     shards: int
 
 
+def identity(config: MeaningConfig, language: str | None) -> dict[str, Any]:
+    """Return what the sentences depend on besides the corpus and the model."""
+    names = ("sentence_pairs", "masked_sentences", "mask_rate", "translation_column", "translations")
+    return {"language_column": language, **{name: getattr(config, name) for name in names}}
+
+
 def sentence_args(job: CorpusPass, config: MeaningConfig, language: str | None) -> SentenceArgs:
     """Return what the workers are made from; the model's heads are looked for in its weights."""
     heads = heads_of(job.args.facts)
