@@ -138,12 +138,17 @@ def from_keys(keys: pa.Array | pa.ChunkedArray) -> Sequences:
 
 
 def unite(tables: Iterable[pa.Table]) -> pa.Table:
-    """Return each distinct (kind, pattern) of candidates once, in the order of its first appearance."""
-    union = UNION_SCHEMA.empty_table()
+    """Return each distinct (kind, pattern) of candidates once, in an order that the same tables always give.
+
+    A table's rows wait until as many wait as the union has: with each table it would be gone through again otherwise.
+    """
+    union, waiting = UNION_SCHEMA.empty_table(), [UNION_SCHEMA.empty_table()]
     for table in tables:
-        union = (
-            pa.concat_tables([union, table.select(["kind", "key"]).cast(UNION_SCHEMA)])
-            .group_by(["kind", "key"], use_threads=False)
-            .aggregate([])
-        )
-    return union.cast(UNION_SCHEMA)
+        waiting.append(_distinct(table.select(["kind", "key"]).cast(UNION_SCHEMA)))
+        if sum(rows.num_rows for rows in waiting) > union.num_rows:
+            union, waiting = _distinct(pa.concat_tables([union, *waiting])), []
+    return _distinct(pa.concat_tables([union, *waiting]))
+
+
+def _distinct(rows: pa.Table) -> pa.Table:
+    return rows.group_by(["kind", "key"], use_threads=False).aggregate([]).cast(UNION_SCHEMA)
