@@ -5,7 +5,7 @@ import json
 import os
 import sys
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pyarrow as pa
@@ -21,7 +21,7 @@ PATIENCE_S = 30.0  # for the count of attempts, without which the work goes on
 
 
 class AttemptCounter:
-    """Counts how often work at each item was begun; lives as long as the driver."""
+    """Counts how often work at each item was begun and did not end; lives as long as the driver."""
 
     def __init__(self) -> None:
         self.begun: Counter[str] = Counter()
@@ -30,6 +30,10 @@ class AttemptCounter:
         """Count one more attempt, and return their number."""
         self.begun[name] += 1
         return self.begun[name]
+
+    def end(self, name: str) -> None:
+        """Count the last attempt no more: the item is done, though perhaps anew with its task if another ends that."""
+        self.begun[name] -= 1
 
 
 _counters: dict[str, Any] = {}
@@ -79,18 +83,21 @@ class ItemWorker:
         self.make, self.args, self.attempts, self.call = make, args, attempts, call
         self.worker: Worker | None = None
 
-    def __call__(self, batch: pa.Table) -> pa.Table:
-        """Do the one item of a batch."""
-        name, text, packed = (batch[column][0].as_py() for column in ("name", "item", "prepared"))
-        row = self._do(name, json.loads(text), cloudpickle.loads(packed) if packed else None)
-        rows = max(int(row.get("sentences", 1)), 1)
-        return pa.table({"row": pa.array([json.dumps(row), *[None] * (rows - 1)], pa.string())})
+    def __call__(self, batch: pa.Table) -> Iterator[pa.Table]:
+        """Do the items of a batch, one after another."""
+        for i in range(batch.num_rows):
+            name, text, packed = (batch[column][i].as_py() for column in ("name", "item", "prepared"))
+            row = self._do(name, json.loads(text), cloudpickle.loads(packed) if packed else None)
+            rows = max(int(row.get("sentences", 1)), 1)
+            yield pa.table({"row": pa.array([json.dumps(row), *[None] * (rows - 1)], pa.string())})
 
     def _do(self, name: str, item: Item, prepared: Any) -> Item:
         if self._attempt(name) > ATTEMPTS:
             return {"given_up": name}
         try:
-            return self._done(name, item, prepared)
+            row = self._done(name, item, prepared)
+            self.attempts.end.remote(f"{self.call}: {name}")
+            return row
         except InputError as error:
             return {"input_error": str(error)}
 

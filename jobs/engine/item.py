@@ -3,6 +3,7 @@
 from typing import Any, Protocol
 
 Item = dict[str, Any]
+NamedItem = tuple[str, Item]
 
 
 class Worker(Protocol):

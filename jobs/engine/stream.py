@@ -12,9 +12,9 @@ from ray.data import ActorPoolStrategy, DataContext, Dataset, TaskPoolStrategy
 from ray.exceptions import RayError, RayTaskError
 
 from jobs.engine.actor import ATTEMPTS, ItemWorker, attempt_counter, worker_of_process
-from jobs.engine.item import EngineError, Item, Worker
+from jobs.engine.item import EngineError, Item, NamedItem, Worker
 from jobs.engine.machines import MachineWait, Resources
-from jobs.engine.source import ItemSource
+from jobs.engine.source import ItemSource, share_out
 from jobs.engine.watch import GOES_ON, Watch
 from ops.errors import one_line
 
@@ -24,7 +24,7 @@ INIT_DEATHS = 5  # of actors in a row, before one is up
 
 
 def planned(
-    items: list[tuple[str, Item]],
+    items: list[NamedItem],
     make: Callable[..., Worker],
     args: Item,
     pool: ActorPoolStrategy | TaskPoolStrategy,
@@ -45,15 +45,17 @@ def planned(
         prepare: done by the source's tasks, on a core each, ahead of the actors.
     """
     set_context(DataContext.get_current())
-    source = ItemSource("Items" if prepare is None else "Shards", items, prepare)
     apart = prepare is not None or "num_gpus" in holds
     made_from = make, args, attempt_counter(), uuid.uuid4().hex
     reading: dict[str, Any] = {"num_cpus": READER_CPUS} if apart else dict(holds)
     work: dict[str, Any]
+    tasks = [[item] for item in items]
     if isinstance(pool, TaskPoolStrategy):
+        if not apart:
+            tasks = share_out(items, pool.size or len(items))
 
-        def do(batch: pa.Table) -> pa.Table:
-            return worker_of_process(*made_from)(batch)
+        def do(batch: pa.Table) -> Iterator[pa.Table]:
+            yield from worker_of_process(*made_from)(batch)
 
         do.__name__ = make.__name__
         work = {"fn": do}
@@ -61,7 +63,8 @@ def planned(
             reading["compute"] = pool
     else:
         work = {"fn": type(make.__name__, (ItemWorker,), {}), "fn_constructor_args": made_from}
-    dataset: Dataset = ray.data.read_datasource(source, override_num_blocks=len(items), **reading).map_batches(
+    source = ItemSource("Items" if prepare is None else "Shards", tasks, prepare)
+    dataset: Dataset = ray.data.read_datasource(source, override_num_blocks=len(tasks), **reading).map_batches(
         **work,
         batch_size=1 if apart else None,
         batch_format="pyarrow",

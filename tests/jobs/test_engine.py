@@ -14,6 +14,7 @@ import torch
 from jobs.engine.connect import connect
 from jobs.engine.fan_out import fan_out
 from jobs.engine.item import EngineError
+from jobs.engine.source import share_out
 from jobs.stage.open_record import check_out
 from ops.errors import InputError
 
@@ -48,6 +49,17 @@ def test_reading_apart_from_the_work(shared_ray: None) -> None:
     items = [{"n": n} for n in range(4)]
     found = list(fan_out(items, Square, {}, name="test", workers=2, cpus=0.5, prepare=tripled, actors=True))
     assert {f["n"]: f["prepared"] for f in found} == {0: 0, 1: 3, 2: 6, 3: 9}
+
+
+@pytest.mark.parametrize(("items", "workers"), [(0, 1), (1, 1), (9, 2), (36, 2), (36, 36), (820, 64)])
+def test_tasks_share_all_items_in_order_and_the_last_are_single(items: int, workers: int) -> None:
+    named = [(str(n), {"n": n}) for n in range(items)]
+    tasks = share_out(named, workers)
+    assert [item for task in tasks for item in task] == named
+    sizes = [len(task) for task in tasks]
+    assert sizes == sorted(sizes, reverse=True)
+    assert max(sizes, default=0) <= 4
+    assert sizes[-workers:] == [1] * min(workers, items)
 
 
 @pytest.mark.parametrize("prepare", [None, tripled])
@@ -100,9 +112,9 @@ class Mortal:
 def test_a_worker_that_dies_is_replaced_and_its_items_are_done_again(
     shared_ray: None, tmp_path: Path, actors: bool, prepare: Callable[[dict[str, Any]], int] | None
 ) -> None:
-    items, args = [{"n": n} for n in range(7)], {"folder": str(tmp_path), "deaths": 2}
+    items, args = [{"n": n} for n in range(13)], {"folder": str(tmp_path), "deaths": 2}
     found = list(fan_out(items, Mortal, args, name="test", workers=2, cpus=0.5, prepare=prepare, actors=actors))
-    assert sorted(f["n"] for f in found) == list(range(7))
+    assert sorted(f["n"] for f in found) == list(range(13))
     assert [f["prepared"] for f in found] == [3 * f["n"] if prepare else None for f in found]
     dead = {int(path.name) for path in tmp_path.iterdir()}
     assert len(dead) == 2
@@ -112,7 +124,7 @@ def test_a_worker_that_dies_is_replaced_and_its_items_are_done_again(
 @pytest.mark.parametrize("actors", [False, True])
 def test_work_that_kills_every_worker_is_given_up(shared_ray: None, tmp_path: Path, actors: bool) -> None:
     args = {"folder": str(tmp_path), "deaths": 9}
-    items, named = [{"n": n} for n in range(4)], {"name": "test", "name_item": lambda i: f"item {i['n']}"}
+    items, named = [{"n": n} for n in range(13)], {"name": "test", "name_item": lambda i: f"item {i['n']}"}
     with pytest.raises(EngineError, match="item 2: the work at it ended its worker's process 5 times"):
         list(fan_out(items, Mortal, args, workers=2, cpus=0.5, actors=actors, **named))
     assert len(list(tmp_path.iterdir())) == 5
