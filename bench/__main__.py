@@ -21,6 +21,7 @@ NAMES = (
     "end_to_end",
     "plain_script",
     "scale",
+    "storage",
     "tokens",
 )
 GPU = "gpu"  # not among `all`: it needs one

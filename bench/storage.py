@@ -1,0 +1,163 @@
+"""Requests of every stage of the main job to object storage, and how many of them are waited for one after another.
+
+    python -m bench storage
+
+A local S3 server stands behind one that counts requests and adds a wait to each. Real sentences in as many source files
+as there are shards, a small random BERT and two workers; each stage is a command of its own, at two numbers of shards,
+without the wait and with it. In the output of a stage, by numbers of shards: `requests` by method; `waited`, the
+longest chain of the driver's requests of which each began after the one before had its answer; `seconds`, without and
+with the wait; and of all three what a further shard adds. `one_by_one` names the files, of all shards, that one process
+asked for in such a chain though it held several of them; exit status 1 where the driver did, or a count is wrong.
+"""
+
+import argparse
+import json
+import os
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from pyarrow import fs
+from transformers import BertConfig
+
+from bench.running import job, load
+from bench.storage_server import CREDENTIALS, CountingProxy, Request, by_kind, chain, s3_server
+from bench.texts import draw
+from jobs.stage.open_record import RECORD
+from ops.model.random_model import save_random
+from ops.storage.lock import LOCK
+from ops.storage.store import Store
+
+SHARDS = (8, 32)
+SHARD = 40  # sentences
+WAIT_MS = 50
+STAGES = ("ingest", "topk", "annotate", "mine", "tokens")
+WORKERS = 2
+WORDS = range(6, 30)  # of a sentence
+BESIDE = 1.5  # requests that are under way at a time, on average, at the least
+MODEL: dict[str, Any] = {
+    "hidden_size": 12,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "intermediate_size": 20,
+    "max_position_embeddings": 128,
+}
+
+
+class Measured(NamedTuple):
+    """A stage's run: its seconds from start to end, the number of the driver's process, and all requests."""
+
+    seconds: float
+    driver: int
+    requests: list[Request]
+
+    def of_driver(self) -> list[Request]:
+        """Return the driver's own requests, those for the sign of life aside, which come beside the work."""
+        return [r for r in self.requests if r.of == self.driver and not r.path.endswith(f"/{LOCK}")]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="bench storage", description=str(__doc__).splitlines()[0])
+    parser.add_argument(
+        "--shards", type=int, nargs=2, default=list(SHARDS), help="numbers of shards, the smaller first"
+    )
+    parser.add_argument("--wait", type=float, default=WAIT_MS, help="milliseconds that are added to each request")
+    parser.add_argument("--stages", nargs="+", choices=STAGES, default=list(STAGES), help="run up to the last of these")
+    parser.add_argument("--json", action="store_true", help="accepted for all benchmarks; the output is JSON anyway")
+    options = parser.parse_args()
+    stages = STAGES[: max(map(STAGES.index, options.stages)) + 1]
+    few, many = options.shards
+    found: dict[str, dict[int, dict[float, Measured]]] = {stage: {few: {}, many: {}} for stage in stages}
+    right = True
+    with tempfile.TemporaryDirectory(prefix="atlas-bench-") as name, s3_server() as port, CountingProxy(port) as proxy:
+        os.environ |= CREDENTIALS | {"AWS_ENDPOINT_URL": proxy.address, "ATLAS_CACHE": f"{name}/cache"}
+        os.environ.pop("AWS_ENDPOINT_URL_S3", None)
+        save_random(Path(name) / "model", BertConfig(**MODEL))
+        for shards in (few, many):
+            for wait in (0.0, options.wait):
+                out = f"s3://bench/run-{shards}-{wait:g}"
+                put_sources(out, shards)
+                for stage in stages:
+                    found[stage][shards][wait] = run(stage, out, f"{name}/model", proxy, wait / 1e3)
+                counts = Store(out).read_json(RECORD)["stages"]["ingest"]["counts"]
+                right &= counts["shards"] == shards and counts["sentences"] == shards * SHARD
+    each = {stage: figures(found[stage], options.wait) for stage in options.stages}
+    one_by_one = {stage: own for stage in options.stages if (own := serial(found[stage][many][options.wait], many))}
+    result = {"bench": "storage", "shards": [few, many], "wait_ms": options.wait, "stages": each}
+    print(json.dumps({**result, "one_by_one": one_by_one, "counts_right": right, "load": load()}))
+    return 0 if right and not one_by_one else 1
+
+
+def put_sources(out: str, shards: int) -> None:
+    """Write a source file for each shard, each of a shard's sentences."""
+    texts = [text for text in draw(4 * shards * SHARD, seed=0) if len(text.split()) in WORDS]
+    system, root = fs.FileSystem.from_uri(f"{out}?allow_bucket_creation=true")
+    system.create_dir(root.partition("/")[0])
+    for shard in range(shards):
+        own = texts[shard * SHARD : (shard + 1) * SHARD]
+        with system.open_output_stream(f"{root}-sources/part-{shard:05d}.txt") as file:
+            file.write("".join(f"{text}\n" for text in own).encode())
+
+
+def run(stage: str, out: str, model: str, proxy: CountingProxy, wait: float) -> Measured:
+    """Run a stage as a user does, each of its requests delayed by so many seconds.
+
+    Raises:
+        SystemExit: it failed; its own status.
+    """
+    flags: dict[str, tuple[object, ...]] = {
+        "ingest": (
+            *("--corpus", f"docs={out}-sources/*.txt", "--split", "none"),
+            *("--shard-size", SHARD, "--model", model),
+        ),
+        "topk": ("--model", model, "--k", 5),
+    }
+    print(f"bench storage: {stage} --out {out}", file=sys.stderr, flush=True)
+    proxy.take()
+    proxy.wait, started = wait, time.monotonic()
+    process = job(stage, out, "--workers", WORKERS, *flags.get(stage, ()))
+    status = process.wait()
+    seconds, proxy.wait = time.monotonic() - started, 0.0
+    if status:
+        raise SystemExit(status)
+    return Measured(seconds, process.pid, proxy.take())
+
+
+def figures(found: dict[int, dict[float, Measured]], wait: float) -> dict[str, Any]:
+    """Return the figures of a stage by its numbers of shards, and how they grow."""
+    few, many = found
+    total = {shards: len(runs[wait].requests) for shards, runs in found.items()}
+    waited = {shards: chain(runs[wait].of_driver()) for shards, runs in found.items()}
+    added = {shards: runs[wait].seconds - runs[0.0].seconds for shards, runs in found.items()}
+    by_method = {n: dict(sorted(Counter(r.method for r in runs[wait].requests).items())) for n, runs in found.items()}
+    seconds = {n: [round(runs[w].seconds, 1) for w in (0.0, wait)] for n, runs in found.items()}
+
+    def slope(values: Mapping[int, float]) -> float:
+        return round((values[many] - values[few]) / (many - few), 3)
+
+    return {
+        "requests": by_method,
+        "requests_a_shard": slope(total),
+        "waited": waited,
+        "waited_a_shard": slope(waited),
+        "seconds": seconds,
+        "added_ms_a_shard": round(1e3 * slope(added)),
+    }
+
+
+def serial(found: Measured, shards: int) -> dict[str, dict[str, int]]:
+    """Return the kinds of files, one or more a shard, that the driver asked for one after another."""
+    kinds = {}
+    for (method, kind), own in by_kind(found.of_driver()).items():
+        waited = chain(own)
+        if len({request.path for request in own}) >= shards and len(own) < BESIDE * waited:
+            kinds[f"{method} {kind}"] = {"requests": len(own), "waited": waited}
+    return kinds
+
+
+if __name__ == "__main__":
+    sys.exit(main())
