@@ -7,7 +7,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from ops.corpus.near_duplicates import without_dropped
-from ops.storage.range_file import read_between, read_groups
+from ops.storage.range_file import read_between, read_each_between, read_groups, read_groups_of_each
+from ops.storage.side_by_side import side_by_side
 from ops.storage.store import Store
 
 
@@ -26,15 +27,14 @@ class FirstCopies:
 
     def between(self, first: int, last: int) -> pa.Table:
         """Return those whose positions lie from `first` to `last`, both included, by position."""
-        parts = (read_between(self.store, name, "position", first, last) for name in self.names)
+        parts = read_each_between(self.store, self.names, "position", first, last)
         return self._kept(pa.concat_tables(parts).sort_by("position"))
 
     def groups(self, *columns: str) -> Iterator[pa.Table]:
         """Return `position` and some other columns of all of them, a part at a time, the parts in no order."""
         read = list(dict.fromkeys(["position", "copies", *columns] if self.near else ["position", *columns]))
-        for name in self.names:
-            for group in read_groups(self.store, name, read):
-                yield self._kept(group)
+        for group in read_groups_of_each(self.store, self.names, read):
+            yield self._kept(group)
 
     def dropped(self) -> Iterator[npt.NDArray[np.int64]]:
         """Return the positions of those that are dropped as near-duplicates, a part at a time."""
@@ -45,11 +45,12 @@ class FirstCopies:
 
     def total(self) -> int:
         """Count them."""
-        found = 0
-        for name in self.names:
+
+        def rows(name: str) -> int:
             with self.store.parquet(name) as file:
-                found += file.metadata.num_rows
-        return found - sum(len(part) for part in self.dropped())
+                return int(file.metadata.num_rows)
+
+        return sum(side_by_side(rows, self.names)) - sum(len(part) for part in self.dropped())
 
     def _kept(self, table: pa.Table) -> pa.Table:
         if not self.near or not table.num_rows:

@@ -3,10 +3,12 @@
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from ops.storage.side_by_side import side_by_side
 from ops.storage.store import Store
 
 COUNTS = b"atlas.counts"
@@ -40,10 +42,13 @@ class Pieces:
             files: the path of each piece's file.
             sources: the number of each piece's source.
         """
-        found = []
-        for path in files:
+
+        def counts(path: str) -> dict[str, Any]:
             with store.parquet(path) as file:
-                found.append(json.loads(file.metadata.metadata[COUNTS]))
+                found: dict[str, Any] = json.loads(file.metadata.metadata[COUNTS])
+            return found
+
+        found = list(side_by_side(counts, files))
         rows, sentences, rejects, documents = (
             np.array([f[name] for f in found], np.int64) for name in ("rows", "sentences", "rejects", "documents")
         )

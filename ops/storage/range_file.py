@@ -1,6 +1,6 @@
 """Files of numbers that are read by ranges of one of their columns, or by the numbers of their rows."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from ops.storage.side_by_side import AHEAD, side_by_side
 from ops.storage.store import Store
 
 SEGMENT_ROWS = 1 << 20
@@ -82,6 +83,11 @@ def read_between(
     return table.filter(wanted).replace_schema_metadata(None)
 
 
+def read_each_between(store: Store, names: Iterable[str], column: str, first: int, last: int) -> Iterator[pa.Table]:
+    """Return of some files, in their order, what `read_between` does of each; they are read side by side."""
+    return side_by_side(lambda name: read_between(store, name, column, first, last), names)
+
+
 def _overlaps(column: Any, first: int, last: int) -> bool:
     found = column.statistics  # none in a group without rows
     return found is not None and bool(found.min <= last and found.max >= first)
@@ -95,6 +101,16 @@ def read_groups(store: Store, name: str, columns: list[str] | None = None) -> It
     with store.parquet(name) as file:
         for group in range(file.num_row_groups):
             yield file.read_row_group(group, columns=columns)
+
+
+def read_groups_of_each(store: Store, names: Iterable[str], columns: list[str] | None = None) -> Iterator[pa.Table]:
+    """Return the row groups of some files, in their order, one at a time; on object storage some files are ahead."""
+    if store.local:
+        for name in names:
+            yield from read_groups(store, name, columns)
+    else:
+        for groups in side_by_side(lambda name: list(read_groups(store, name, columns)), names, AHEAD):
+            yield from groups
 
 
 def group_starts(file: pq.ParquetFile) -> npt.NDArray[np.int64]:

@@ -10,8 +10,7 @@ import pyarrow.parquet as pq
 
 from ops.schema import SCHEMA_VERSION, group_rows
 from ops.storage.parquet_columns import dictionary_columns
-from ops.storage.range_file import read_groups
-from ops.storage.side_by_side import AHEAD, side_by_side
+from ops.storage.range_file import read_groups_of_each
 from ops.storage.store import Store
 
 COMPRESSION = "zstd"
@@ -81,13 +80,7 @@ def _writer(where: Any, schema: pa.Schema) -> pq.ParquetWriter:
 
 def read_parts(store: Store, table: str, columns: list[str] | None = None) -> Iterator[pa.Table]:
     """Return a table's row groups in the order of its parts, one at a time; on object storage some parts are ahead."""
-    names = store.table_files(table)
-    if store.local:
-        for name in names:
-            yield from read_groups(store, name, columns)
-    else:
-        for groups in side_by_side(lambda name: list(read_groups(store, name, columns)), names, AHEAD):
-            yield from groups
+    return read_groups_of_each(store, store.table_files(table), columns)
 
 
 def read_table(

@@ -14,7 +14,7 @@ from ops.corpus.exact_duplicates import earlier_sentences, first_copies, hash_ra
 from ops.corpus.first_copies import FirstCopies
 from ops.corpus.piece_counts import Pieces
 from ops.sampling import LIMIT, priorities
-from ops.storage.range_file import read_between, write_numbers
+from ops.storage.range_file import read_each_between, write_numbers
 from ops.storage.store import Store
 
 RANGE_FILES = ("texts", "documents")
@@ -88,8 +88,8 @@ class HashRange:
         between = hash_range(item["part"], item["parts"])
         columns = (number, "high", "low", *more)
         parts = []
-        for piece, first in enumerate(firsts[:-1]):
-            table = read_between(self.store, piece_file(piece, kind).path, "high", *between)
+        names = (piece_file(piece, kind).path for piece in range(len(firsts) - 1))
+        for first, table in zip(firsts, read_each_between(self.store, names, "high", *between), strict=False):
             own = [table[name].to_numpy() for name in columns]
             parts.append((own[0] + first, *own[1:]))
         whole = [np.concatenate(column) for column in zip(*parts, strict=True)]
