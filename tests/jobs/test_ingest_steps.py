@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from jobs.steps.ingest.deduplicate import first_copies_step, open_first_copies
+from jobs.steps.ingest.deduplicate import HashRange, first_copies_step, open_first_copies
 from jobs.steps.ingest.read import open_pieces, read_step
 from jobs.steps.ingest.write import corpus_tables_step, truncated
 from ops.corpus.numbering import number
@@ -16,6 +16,7 @@ from ops.sources.pieces import pieces
 from ops.sources.spec import parse_source
 from ops.storage.store import Store
 from tests.jobs.steps import do_in_reverse
+from tests.unit.paired_store import PairedStore
 
 WORDS = ["apple", "river", "window", "garden", "music", "paper", "yellow"]
 
@@ -98,3 +99,23 @@ def test_every_cut_gives_the_plain_result(tmp_path: Path, seed: int, limit: int 
         gone = [row for name in store.files("rejects") for row in pq.read_table(f"{out}/rejects/{name}").to_pylist()]
         assert [row["reason"] for row in gone] == reasons
     assert results[0] == results[1]
+
+
+def test_what_all_pieces_have_of_a_range_is_read_side_by_side(tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    for file in range(4):
+        (tmp_path / "in" / f"{file}.txt").write_text(f"the {file} of all words\nwords of every file\n")
+    plan = pieces(parse_source(f"{tmp_path}/in/*.txt"))
+    out, paired = str(tmp_path / "out"), PairedStore(str(tmp_path / "out"))
+    options = {"text_column": "text", "on_error": "fail", "split": "none"}
+    reading = {"store": Store(out), "fingerprint": "f", "facts": read_facts("sample"), "options": options}
+    do_in_reverse(read_step(plan, reading), out)
+    found = open_pieces(paired, [0] * 4)
+    assert found.sentences.tolist() == [2, 2, 2, 2]
+    copies = first_copies_step(found, None, {"store": paired, "fingerprint": "f"})
+    HashRange(**copies.args)(copies.items[0], None)
+    args = {"store": Store(out), "fingerprint": "f", "names": ["a"], "ranges": list(copies.items), "near": False}
+    numbering = number(found, open_first_copies(Store(out), list(copies.items), near=False), 1, None)
+    assert numbering.distinct.tolist() == [5]
+    do_in_reverse(corpus_tables_step(found, numbering, 3, args), out)
+    assert truncated(paired, 2, 1).tolist() == [0]

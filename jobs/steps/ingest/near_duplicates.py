@@ -18,7 +18,8 @@ from ops.corpus.minhash import PERMUTATIONS, MinHasher, band_hashes, banding, sh
 from ops.corpus.near_duplicates import candidate_pairs, distinct_pairs, places_of, similar_groups, similar_pairs
 from ops.corpus.piece_counts import Pieces
 from ops.shards import spans
-from ops.storage.range_file import SortedWriter, read_between, read_groups, take_rows, write_numbers
+from ops.storage.range_file import SortedWriter, read_each_between, read_groups_of_each, take_rows, write_numbers
+from ops.storage.side_by_side import AHEAD, side_by_side
 from ops.storage.store import Store
 
 RUN = 1 << 18  # positions
@@ -84,7 +85,7 @@ class RunSigner:
         self.bands, self.rows, self.signer = bands, rows, MinHasher(seed)
 
     def __call__(self, item: Item, prepared: Any) -> Item:
-        """Do one run; memory is that of its positions, of a row group's texts and of one segment of hashes."""
+        """Do one run; memory is that of its positions, of their texts in some pieces and of one segment of hashes."""
         names = {kind: signed_file(item["run"], kind).path for kind in SIGNED_FILES}
         self.store.commit_several(names, partial(self._write, item))
         return {}
@@ -108,11 +109,16 @@ class RunSigner:
             bands.finish(self._footer(item, "bands", len(found) * self.bands))
 
     def _texts(self, found: Numbers) -> Iterator[tuple[Numbers, list[str]]]:
-        for piece, here in self.pieces.split(found):
+        firsts = self.pieces.first_positions()
+
+        def read(piece: int, here: slice) -> list[tuple[Numbers, pa.Table]]:
             position = found[here]
             with self.store.parquet(piece_file(piece, "sentences").path) as file:
-                for own, table in take_rows(file, position - self.pieces.first_positions()[piece], ["text"]):
-                    yield position[own], table["text"].to_pylist()
+                return [(position[own], table) for own, table in take_rows(file, position - firsts[piece], ["text"])]
+
+        for parts in side_by_side(lambda piece: read(*piece), self.pieces.split(found), AHEAD):
+            for position, table in parts:
+                yield position, table["text"].to_pylist()
 
     def _footer(self, item: Item, kind: str, rows: int) -> dict[bytes, bytes]:
         return signed_file(item["run"], kind).footer(self.fingerprint, rows)
@@ -128,7 +134,7 @@ class BandRange:
         """Do one range."""
         between = hash_range(item["part"], item["parts"])
         files = [signed_file(run["run"], "bands").path for run in self.runs]
-        whole = pa.concat_tables(read_between(self.store, name, "hash", *between) for name in files)
+        whole = pa.concat_tables(read_each_between(self.store, files, "hash", *between))
         pairs = candidate_pairs(whole["hash"].to_numpy(), whole["position"].to_numpy())
         table = pa.table({"one": pairs[:, 0], "other": pairs[:, 1]})
         output = pairs_file(item["part"], item["parts"])
@@ -165,22 +171,23 @@ class NearFinder:
         return {}
 
     def _pairs(self) -> Numbers:
-        found = []
-        for part in self.parts:
+
+        def read(part: Item) -> Numbers:
             with self.store.parquet(pairs_file(part["part"], part["parts"]).path) as file:
                 own = file.read()
-            found.append(np.column_stack((own["one"].to_numpy(), own["other"].to_numpy())))
-        return distinct_pairs(np.concatenate(found))
+            return np.column_stack((own["one"].to_numpy(), own["other"].to_numpy()))
+
+        return distinct_pairs(np.concatenate(list(side_by_side(read, self.parts))))
 
     def _signatures(self, named: Numbers) -> npt.NDArray[np.uint8]:
         """Return the signatures of these ascending positions, `[positions, 128]`."""
         found = np.empty((len(named), PERMUTATIONS), np.uint8)
-        for run in self.runs:
-            for group in read_groups(self.store, signed_file(run["run"], "signatures").path):
-                at, here = places_of(group["position"].to_numpy(), named)
-                column = group["signature"].combine_chunks()
-                signed = np.frombuffer(column.buffers()[1], np.uint8).reshape(-1, PERMUTATIONS)
-                found[at] = signed[column.offset :][here]
+        files = (signed_file(run["run"], "signatures").path for run in self.runs)
+        for group in read_groups_of_each(self.store, files):
+            at, here = places_of(group["position"].to_numpy(), named)
+            column = group["signature"].combine_chunks()
+            signed = np.frombuffer(column.buffers()[1], np.uint8).reshape(-1, PERMUTATIONS)
+            found[at] = signed[column.offset :][here]
         return found
 
     def _copies(self, named: Numbers) -> Numbers:

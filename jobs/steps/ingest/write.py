@@ -17,7 +17,8 @@ from ops.corpus.numbering import Numbering, corpus_parts, corpus_rows, reject_pa
 from ops.corpus.piece_counts import Pieces
 from ops.sampling import in_sample
 from ops.schema import group_rows, schema
-from ops.storage.range_file import group_starts, read_between, read_groups, take_rows
+from ops.storage.range_file import group_starts, read_each_between, read_groups, take_rows
+from ops.storage.side_by_side import AHEAD, side_by_side
 from ops.storage.store import Store
 from ops.storage.tables import part_name, write_part
 
@@ -86,6 +87,7 @@ class TableWriter:
         self.texts = open_first_copies(self.store, ranges, near)
         self.documents = [distinct_file(item["part"], item["parts"], "documents").path for item in ranges]
         self.last, self.size, self.fingerprint = last, size, fingerprint
+        self.ahead = 1 if self.store.local else AHEAD  # pieces, or shards, at a time
         self.keys = sorted(pieces.all_keys())
         self.layout = schema("corpus", self.keys)
 
@@ -95,22 +97,27 @@ class TableWriter:
             found = item["rejects"]
             self._write("rejects", found["part"], found["rows"], self._rejects(found["pieces"]), {})
         if item["corpus"]:
-            self._write_shards(item["corpus"])
+            for _ in side_by_side(self._write_shard, self._cut(item["corpus"]), self.ahead):
+                pass
         return {"sentences": item["corpus"]["ids"][1] - item["corpus"]["ids"][0] if item["corpus"] else 0}
 
-    def _write_shards(self, corpus: Item) -> None:
+    def _cut(self, corpus: Item) -> Iterator[tuple[int, pa.Table]]:
+        """Return the number of each of an item's shards, and its sentences as `_sentences` returns them."""
         tables = self._sentences(corpus)
         rest = next(tables)
-        limit = group_rows("corpus")
         for part, rows in _shards(corpus, self.size):
             while rest.num_rows < rows:
                 rest = pa.concat_tables([rest, next(tables)])
-            shard, rest = rest.slice(0, rows), rest.slice(rows)
-            sources = shard["source"].to_numpy()[shard["cut"].to_numpy()]
-            cut = np.bincount(sources, minlength=len(self.datasets)).tolist()
-            named = shard.select(self.layout.names)
-            batches = (named.slice(at, limit) for at in range(0, rows, limit))
-            self._write("corpus", part, rows, batches, {TRUNCATED: json.dumps(cut).encode()})
+            yield part, rest.slice(0, rows)
+            rest = rest.slice(rows)
+
+    def _write_shard(self, own: tuple[int, pa.Table]) -> None:
+        part, shard = own
+        sources = shard["source"].to_numpy()[shard["cut"].to_numpy()]
+        cut = np.bincount(sources, minlength=len(self.datasets)).tolist()
+        named, limit = shard.select(self.layout.names), group_rows("corpus")
+        batches = (named.slice(at, limit) for at in range(0, shard.num_rows, limit))
+        self._write("corpus", part, shard.num_rows, batches, {TRUNCATED: json.dumps(cut).encode()})
 
     def _write(self, table: str, part: int, rows: int, batches: Iterator[pa.Table], extra: dict[bytes, bytes]) -> None:
         output = _part(table, part)
@@ -121,11 +128,20 @@ class TableWriter:
             raise RuntimeError(f"ingest: {output.path} got {written} rows, expected {rows}")
 
     def _rejects(self, pieces: list[int]) -> Iterator[pa.Table]:
-        for piece in range(*pieces):
-            dataset = self.datasets[self.pieces.sources[piece]]
-            for group in read_groups(self.store, piece_file(piece, "rejects").path):
-                names = pa.array([dataset] * group.num_rows, pa.string())
-                yield pa.table([names, group["doc_id"], group["text"], group["reason"]], names=schema("rejects").names)
+        def read(piece: int) -> list[pa.Table]:
+            names = [self.datasets[self.pieces.sources[piece]]]
+            return [
+                pa.table(
+                    [
+                        pa.array(names * group.num_rows, pa.string()),
+                        *group.select(["doc_id", "text", "reason"]).columns,
+                    ],
+                    names=schema("rejects").names,
+                )
+                for group in read_groups(self.store, piece_file(piece, "rejects").path)
+            ]
+
+        return (table for tables in side_by_side(read, range(*pieces), self.ahead) for table in tables)
 
     def _chosen(self, corpus: Item) -> tuple[Numbers, Numbers]:
         """Return the positions of an item's sentences, ascending, and how often each occurs."""
@@ -142,17 +158,22 @@ class TableWriter:
     def _sentences(self, corpus: Item) -> Iterator[pa.Table]:
         """Return an item's sentences with all columns of corpus/, and besides `cut` and the number of their source."""
         position, copies = self._chosen(corpus)
-        firsts, sent_id = self.pieces.first_positions(), corpus["ids"][0]
-        for piece, here in self.pieces.split(position):
-            place, count = position[here] - firsts[piece], copies[here]
+        firsts = self.pieces.first_positions()
+
+        def read(piece: int, here: slice) -> list[pa.Table]:
+            place, count, source = position[here] - firsts[piece], copies[here], int(self.pieces.sources[piece])
+            found = []
             with self.store.parquet(piece_file(piece, "sentences").path) as file:
                 earlier = self._earlier(file, piece, place)
                 for own, table in take_rows(file, place):
                     before = sentences_before(table["run"].to_numpy() + self.pieces.first_runs()[piece], *earlier)
-                    source = int(self.pieces.sources[piece])
-                    named = corpus_rows(table, self.datasets[source], sent_id, before, count[own], self.keys)
-                    yield named.append_column("source", pa.array([source] * len(named), pa.int64()))
-                    sent_id += table.num_rows
+                    first = corpus["ids"][0] + here.start + own.start
+                    named = corpus_rows(table, self.datasets[source], first, before, count[own], self.keys)
+                    found.append(named.append_column("source", pa.array([source] * len(named), pa.int64())))
+            return found
+
+        for tables in side_by_side(lambda piece: read(*piece), self.pieces.split(position), self.ahead):
+            yield from tables
 
     def _earlier(self, file: Any, piece: int, place: Numbers) -> tuple[Numbers, Numbers]:
         """Return, of the runs around these places, those whose documents began earlier, and how many sentences ago."""
@@ -162,7 +183,7 @@ class TableWriter:
         wanted = np.searchsorted(group_starts(file), place[[0, -1]], "right") - 1
         low, high = (file.metadata.row_group(group).column(column).statistics for group in wanted.tolist())
         between = (low.min + first_run, high.max + first_run)
-        whole = pa.concat_tables(read_between(self.store, name, "run", *between) for name in self.documents)
+        whole = pa.concat_tables(read_each_between(self.store, self.documents, "run", *between))
         run, before = whole["run"].to_numpy(), whole["before"].to_numpy()
         order = np.argsort(run)
         return run[order], before[order]
@@ -170,8 +191,9 @@ class TableWriter:
 
 def truncated(store: Store, shards: int, sources: int) -> Numbers:
     """Count the kept sentences of each source that are longer than the model's limit, from the shards' footers."""
-    found = np.zeros(sources, np.int64)
-    for shard in range(shards):
+
+    def of_shard(shard: int) -> Numbers:
         with store.parquet(part_name("corpus", shard)) as file:
-            found += np.array(json.loads(file.schema_arrow.metadata[TRUNCATED]), np.int64)
-    return found
+            return np.array(json.loads(file.schema_arrow.metadata[TRUNCATED]), np.int64)
+
+    return sum(side_by_side(of_shard, range(shards)), start=np.zeros(sources, np.int64))
