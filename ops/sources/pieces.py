@@ -23,6 +23,7 @@ from ops.sources.presets import PRESETS
 from ops.sources.rows import Broken, OnError, Row
 from ops.sources.spec import Source, compression
 from ops.sources.txt import read_txt
+from ops.storage.side_by_side import side_by_side
 from ops.storage.streams import file_size, open_stream
 
 _READERS = {"txt": read_txt, "csv": read_csv, "jsonl": read_jsonl}
@@ -95,9 +96,9 @@ def pieces(source: Source, range_bytes: int = RANGE_BYTES) -> list[Piece]:
     else:
         found = [Piece(source.dataset, source.kind, file, name, 0) for file, name in _named_files(source)]
     if source.kind == "parquet":
-        found = [part for piece in found for part in _row_group_pieces(piece)]
+        found = [part for parts in side_by_side(_row_group_pieces, found) for part in parts]
     elif source.kind in CUT_BY_LINES:
-        found = [part for piece in found for part in _line_pieces(piece, range_bytes)]
+        found = [part for parts in side_by_side(lambda one: _line_pieces(one, range_bytes), found) for part in parts]
     return [replace(piece, index=index) for index, piece in enumerate(found)]
 
 
@@ -153,17 +154,21 @@ def check_source(source: Source, text_column: str = "text") -> None:
         for stream in open_splits(source.hub, commit_of(source.hub)).values():
             check_columns(source.hub, column_types(source.hub, stream), text_column)
         return
-    for path, name in _named_files(source):
-        if source.kind == "parquet":
-            file, _ = open_parquet(path, text_column)
-            file.close()
-            continue
-        encoding = wide_encoding(read_head(path, _HEAD))
-        if encoding:
-            raise InputError(f"{path}: the text is {encoding}, expected UTF-8; convert it, as with iconv")
-        rows = _READERS[source.kind](path, text_column=text_column, on_error="reject", name=name)
-        for _ in islice(rows, _CHECKED_ROWS):
-            pass
+    for _ in side_by_side(lambda file: _check_file(source.kind, *file, text_column), _named_files(source)):
+        pass
+
+
+def _check_file(kind: str, path: str, name: str, text_column: str) -> None:
+    if kind == "parquet":
+        file, _ = open_parquet(path, text_column)
+        file.close()
+        return
+    encoding = wide_encoding(read_head(path, _HEAD))
+    if encoding:
+        raise InputError(f"{path}: the text is {encoding}, expected UTF-8; convert it, as with iconv")
+    rows = _READERS[kind](path, text_column=text_column, on_error="reject", name=name)
+    for _ in islice(rows, _CHECKED_ROWS):
+        pass
 
 
 def wide_encoding(head: bytes) -> str:

@@ -2,6 +2,7 @@ import gzip
 import json
 import os
 import pickle
+import threading
 from dataclasses import asdict, replace
 from itertools import pairwise
 from pathlib import Path
@@ -247,3 +248,19 @@ def test_a_key_that_is_missing_amid_a_file_is_no_missing_column(tmp_path: Path) 
     source = parse_source(_touch(tmp_path / "a.jsonl", b"".join(lines)))
     (whole,) = pieces(source)
     assert [row for part in pieces(source, 500) for row in read_piece(part)] == list(read_piece(whole))
+
+
+def test_files_are_looked_into_side_by_side(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in range(6):
+        _touch(tmp_path / f"{number}.txt", b"one line\n" * (number + 1))
+    source, pair = parse_source(f"{tmp_path}/*.txt"), threading.Barrier(2)
+    for name in ("read_head", "file_size"):
+        plain = getattr(read_source, name)
+
+        def in_pairs(*args: object, plain: object = plain) -> object:
+            pair.wait(20)
+            return plain(*args)  # type: ignore[operator]
+
+        monkeypatch.setattr(read_source, name, in_pairs)
+    check_source(source)
+    assert [piece.name for piece in pieces(source)] == [f"{number}.txt" for number in range(6)]
