@@ -10,7 +10,7 @@ from jobs.stage.step import Step
 from jobs.steps.tokens.read import TokensArgs
 from ops.mine.row_groups import row_groups
 from ops.schema import group_rows, schema
-from ops.storage.range_file import read_between
+from ops.storage.range_file import read_each_between
 from ops.storage.tables import write_part
 from ops.tokens.partial_file import token_rows
 from ops.tokens.peaks import peak_rows
@@ -49,7 +49,8 @@ class RangeWriter:
         """Write one range."""
         args, ends = self.args, (0, len(POLES) - 1)
         first, last = (set_number(n, pole) for n, pole in zip((item["first"], item["stop"] - 1), ends, strict=True))
-        found = [read_between(args.store, shard_file("tokens", i).path, "set", first, last) for i in self.piece_numbers]
+        names = (shard_file("tokens", piece).path for piece in self.piece_numbers)
+        found = read_each_between(args.store, names, "set", first, last)
         rows = pa.concat_tables(found).sort_by([("set", "ascending"), ("rank", "ascending")]).combine_chunks()
         peak = rows["peak"].to_numpy()
         peaks = peak_rows(args.neurons, rows["set"].to_numpy(), rows["words"], rows["tags"], peak)
