@@ -30,6 +30,8 @@ from ops.model.activations import ScoreOptions
 from ops.schema import schema
 from ops.sources.pieces import source_fingerprint
 from ops.sources.spec import Source
+from ops.storage.range_file import read_each
+from ops.storage.side_by_side import side_by_side
 from ops.storage.store import Store
 from ops.storage.tables import write_part
 
@@ -157,12 +159,10 @@ def merge(
     rows: list[dict[str, object]] = []
     total, count = np.zeros(len(args.neurons)), 0
     for number, name in enumerate(names):
-        parts = []
-        for item in blocks:
-            if item["text_set"] == number:
-                parts.append(read_distances(args.store, distances_file(item["block"], "distances")))
-                with args.store.parquet(distances_file(item["block"], "neurons").path) as file:
-                    total += file.read()["shift"].to_numpy()
+        own = [item["block"] for item in blocks if item["text_set"] == number]
+        parts = list(side_by_side(lambda block: read_distances(args.store, distances_file(block, "distances")), own))
+        for table in read_each(args.store, (distances_file(block, "neurons").path for block in own)):
+            total += table["shift"].to_numpy()
         found = np.concatenate(parts, 1)
         if not found.shape[1]:
             raise InputError(f"--text-set {name}: no sentence of it has finite activations in both models")

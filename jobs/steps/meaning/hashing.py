@@ -24,6 +24,7 @@ from ops.meaning.sentence_states import SentenceReader
 from ops.model.tokenizer import Tokenizer
 from ops.schema import meta_keys
 from ops.shards import Shards
+from ops.storage.range_file import read_each
 from ops.storage.tables import part_name
 
 HASHING = "meaning/hashing"
@@ -70,14 +71,12 @@ def draw_labelled(record: Run, config: MeaningConfig) -> Drawn:
     corpus = record.require("ingest")
     shards = Shards(corpus["counts"]["sentences"], corpus["config"]["shard_size"])
     drawn = sampling.draw(shards.sentences, config.hashed_sentences, config.seed, sampling.HASHED)
-    tables = []
-    for part, rows in enumerate(shards.split(drawn)):
-        if len(rows):
-            with record.store.parquet(part_name("corpus", part)) as file:
-                keys = meta_keys(file.schema_arrow)
-                columns = ["sent_id", "dataset", "doc_id", *(["meta"] if keys else [])]
-                table = file.read(columns=columns)
-            tables.append(table.take(pa.array(rows - shards.span(part)[0])))
+    with record.store.parquet(part_name("corpus", 0)) as file:
+        keys = meta_keys(file.schema_arrow)
+    columns = ["sent_id", "dataset", "doc_id", *(["meta"] if keys else [])]
+    places = {part: rows - shards.span(part)[0] for part, rows in enumerate(shards.split(drawn)) if len(rows)}
+    whole = read_each(record.store, (part_name("corpus", part) for part in places), columns)
+    tables = [table.take(pa.array(rows)) for table, rows in zip(whole, places.values(), strict=True)]
     datasets, names = ([v for t in tables for v in t[column].to_pylist()] for column in ("dataset", "doc_id"))
     values: dict[str, list[str | None]] = {"dataset": datasets}
     for key in keys:
@@ -184,8 +183,7 @@ def read_states(args: HashArgs) -> np.ndarray:
 
 
 def _states(args: HashArgs) -> Iterator[np.ndarray]:
-    for shard in range(args.shards):
-        with args.store.parquet(shard_file(HASHING, shard).path) as file:
-            column = file.read(columns=["state"])["state"]
-        for chunk in column.chunks:
+    names = (shard_file(HASHING, shard).path for shard in range(args.shards))
+    for table in read_each(args.store, names, ["state"]):
+        for chunk in table["state"].chunks:
             yield chunk.flatten().to_numpy().reshape(len(chunk), args.facts.width)

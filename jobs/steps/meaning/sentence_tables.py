@@ -19,6 +19,7 @@ from ops.meaning.translations import translation_rows
 from ops.model.heads import NEXT_SENTENCE
 from ops.model.tokenizer import Tokenizer
 from ops.schema import schema
+from ops.storage.range_file import read_each
 from ops.storage.tables import write_part
 
 MASKED_WORDS, TRANSLATIONS = "meaning/masked_words", "meaning/translations"
@@ -118,11 +119,8 @@ def _translations(args: SentenceArgs, step: Step, rows: pa.Table) -> list[dict[s
 
 def _blocks(args: SentenceArgs, step: Step, kind: str) -> pa.Table | None:
     """Return what was found of one kind, in the order of the chosen sentences; None where there was none to read."""
-    tables = []
-    for item in step.items:
-        if item["kind"] == kind:
-            with args.store.parquet(block_file(item).path) as file:
-                tables.append(file.read().replace_schema_metadata(None))
+    names = (block_file(item).path for item in step.items if item["kind"] == kind)
+    tables = [table.replace_schema_metadata(None) for table in read_each(args.store, names)]
     return pa.concat_tables(tables) if tables else None
 
 

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,9 +16,16 @@ from ops.meaning.vectors import Doubles, factorise, ppmi
 from ops.meaning.vocabulary import Vocabulary
 from ops.schema import group_rows, schema
 from ops.shards import spans
+from ops.storage.range_file import read_each
+from ops.storage.side_by_side import side_by_side
 from ops.storage.tables import write_part
 
 CONTEXTS, WORDS = "meaning/contexts", "meaning/words"
+
+
+def _read_sums(args: CountArgs, name: str) -> Longs:
+    with args.store.parquet(name) as file:
+        return np.array(json.loads(file.schema_arrow.metadata[SUMS]), np.int64)
 
 
 def publish(stage: Stage, args: CountArgs, vocabulary: Vocabulary, options: dict[str, Any]) -> None:
@@ -30,15 +38,13 @@ def publish(stage: Stage, args: CountArgs, vocabulary: Vocabulary, options: dict
     words, contexts = np.array(vocabulary.rows, object), np.array(vocabulary.columns, object)
     ranges = [range_file(item).path for item in merge_step(args, len(words)).items]
     sums = np.zeros(len(contexts), np.int64)
-    for name in ranges:
-        with args.store.parquet(name) as file:
-            sums += np.array(json.loads(file.schema_arrow.metadata[SUMS]), np.int64)
+    for own_sums in side_by_side(partial(_read_sums, args), ranges):
+        sums += own_sums
     parts: list[tuple[Longs, Longs, Doubles]] = []
 
     def tables() -> Iterator[pa.Table]:
-        for name in ranges:
-            with args.store.parquet(name) as file:
-                row, column, count = (c.to_numpy() for c in file.read().columns)
+        for table in read_each(args.store, ranges):
+            row, column, count = (c.to_numpy() for c in table.columns)
             own = np.bincount(row, count, len(words)).astype(np.int64)
             values = ppmi(count, row, column, own, sums, options["smoothing"])
             parts.append((row, column, values))

@@ -9,6 +9,7 @@ from ops.positions.labels import Labelled, check_labels
 from ops.sampling import LABELS, draw
 from ops.schema import meta_keys
 from ops.shards import Shards
+from ops.storage.range_file import read_each
 from ops.storage.tables import part_name
 
 
@@ -43,13 +44,12 @@ def read_labels(record: Run, column: str | None, size: int, seed: int) -> Labell
     corpus = record.require("ingest")
     shards = Shards(corpus["counts"]["sentences"], corpus["config"]["shard_size"])
     found = Labelled([], [], [])
-    for part, rows in enumerate(shards.split(draw(shards.sentences, size, seed, LABELS))):
-        if not len(rows):
-            continue
-        with record.store.parquet(part_name("corpus", part)) as file:
-            table = file.read(columns=["sent_id", "dataset", "doc_id", "meta"])
-        chosen = table.take(pa.array(rows - shards.span(part)[0]))
-        for row in chosen.to_pylist():
+    drawn = enumerate(shards.split(draw(shards.sentences, size, seed, LABELS)))
+    places = {part: rows - shards.span(part)[0] for part, rows in drawn if len(rows)}
+    names = (part_name("corpus", part) for part in places)
+    tables = read_each(record.store, names, ["sent_id", "dataset", "doc_id", "meta"])
+    for table, rows in zip(tables, places.values(), strict=True):
+        for row in table.take(pa.array(rows)).to_pylist():
             label = row["meta"][column]
             if label is not None:
                 found.sent_ids.append(row["sent_id"])

@@ -1,4 +1,4 @@
-"""What ingest reads of many files at once, on a store whose files open in pairs alone."""
+"""What is read of many files at once, on a store whose files open in pairs alone."""
 
 import json
 from pathlib import Path
@@ -10,7 +10,7 @@ import pytest
 
 from ops.corpus.first_copies import FirstCopies
 from ops.corpus.piece_counts import COUNTS, Pieces
-from ops.storage.range_file import read_each_between, read_groups_of_each, write_numbers
+from ops.storage.range_file import read_each, read_each_between, read_groups_of_each, write_numbers
 from ops.storage.store import Store
 from tests.unit.paired_store import PairedStore
 
@@ -39,6 +39,12 @@ def test_row_groups_of_several_files_come_in_order_and_ahead(folder: Path) -> No
     ahead = list(read_groups_of_each(PairedStore(str(folder)), NAMES, ["copies"]))
     plain = list(read_groups_of_each(Store(str(folder)), NAMES, ["copies"]))
     assert len(plain) == 3 * FILES
+    assert all(one.equals(other) for one, other in zip(ahead, plain, strict=True))
+
+
+def test_whole_files_come_in_order_and_ahead(folder: Path) -> None:
+    ahead = list(read_each(PairedStore(str(folder)), NAMES, ["priority"]))
+    plain = [pq.read_table(folder / name, columns=["priority"]) for name in NAMES]
     assert all(one.equals(other) for one, other in zip(ahead, plain, strict=True))
 
 
