@@ -23,8 +23,11 @@ _URI_WILDCARD = re.compile(r"[*\[]")  # a `?` starts the query of a URI
 
 
 # Google's storage is asked again for a quarter of an hour unless its URI says otherwise, and nothing is said meanwhile.
-_GOOGLE = ("gs://", "gcs://")
-_RETRY_S = 20
+# S3 takes a file of less than 10 MB in one request in the place of three.
+_OPTIONS = (
+    (("gs://", "gcs://"), "retry_limit_seconds", "20"),
+    (("s3://",), "allow_delayed_open", "true"),
+)
 
 
 def is_uri(path: str) -> bool:
@@ -45,17 +48,19 @@ def locate(path: str) -> tuple[fs.FileSystem, str]:
         return fs.LocalFileSystem(), os.path.abspath(os.path.expanduser(path))
     refuse_secrets(path, "the address")
     try:
-        system, inner = fs.FileSystem.from_uri(_with_bounded_retries(path))
+        system, inner = fs.FileSystem.from_uri(_with_options(path))
     except (OSError, ValueError, pa.ArrowException) as error:
         found = one_line(error)
         raise InputError(f"{path}: cannot be opened ({found}); give a path, or a URI as s3://BUCKET/KEY") from error
     return system, inner
 
 
-def _with_bounded_retries(uri: str) -> str:
-    if not uri.lower().startswith(_GOOGLE) or "retry_limit_seconds=" in uri:
-        return uri
-    return f"{uri}{'&' if '?' in uri else '?'}retry_limit_seconds={_RETRY_S}"
+def _with_options(uri: str) -> str:
+    """Return a URI with the options that are ours, unless it has them."""
+    for schemes, option, value in _OPTIONS:
+        if uri.lower().startswith(schemes) and f"{option}=" not in uri:
+            return f"{uri}{'&' if '?' in uri else '?'}{option}={value}"
+    return uri
 
 
 def open_stream(path: str) -> pa.NativeFile:

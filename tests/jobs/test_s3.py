@@ -116,6 +116,15 @@ def test_a_store_commits_lists_reads_and_deletes(bucket: str) -> None:
     assert store.entries() == ["run.json"]
 
 
+def test_a_small_file_is_one_request(s3: str, bucket: str) -> None:
+    import boto3
+
+    Store(f"{bucket}/run").commit("small", lambda path: Path(path).write_bytes(b"x" * 100) and None)
+    found = boto3.client("s3", endpoint_url=s3).head_object(Bucket=bucket.removeprefix("s3://"), Key="run/small")
+    # The name of an upload in parts ends with their number.
+    assert "-" not in found["ETag"]
+
+
 def test_a_write_that_fails_leaves_no_object(bucket: str) -> None:
     store = Store(f"{bucket}/run")
 
