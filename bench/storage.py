@@ -49,15 +49,14 @@ MODEL: dict[str, Any] = {
 
 
 class Measured(NamedTuple):
-    """A stage's run: its seconds from start to end, the number of the driver's process, and all requests."""
+    """A stage's run: its seconds from start to end, and all requests."""
 
     seconds: float
-    driver: int
     requests: list[Request]
 
     def of_driver(self) -> list[Request]:
         """Return the driver's own requests, those for the sign of life aside, which come beside the work."""
-        return [r for r in self.requests if r.of == self.driver and not r.path.endswith(f"/{LOCK}")]
+        return [r for r in self.requests if r.of_driver and not r.path.endswith(f"/{LOCK}")]
 
 
 def main() -> int:
@@ -120,11 +119,12 @@ def run(stage: str, out: str, model: str, proxy: CountingProxy, wait: float) -> 
     proxy.take()
     proxy.wait, started = wait, time.monotonic()
     process = job(stage, out, "--workers", WORKERS, *flags.get(stage, ()))
+    proxy.driver = process.pid
     status = process.wait()
     seconds, proxy.wait = time.monotonic() - started, 0.0
     if status:
         raise SystemExit(status)
-    return Measured(seconds, process.pid, proxy.take())
+    return Measured(seconds, proxy.take())
 
 
 def figures(found: dict[int, dict[float, Measured]], wait: float) -> dict[str, Any]:

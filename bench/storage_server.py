@@ -38,13 +38,13 @@ class Request(NamedTuple):
     Attributes:
         method: of HTTP; `LIST` for the listing of a folder.
         path: the bucket and the name in it, or what is listed.
-        of: the number of the process that asked, 0 where that is not known.
+        of_driver: whether the process asked whose number the proxy was given.
         began, ended: seconds of the monotonic clock, from its arrival to its answer, the wait included.
     """
 
     method: str
     path: str
-    of: int
+    of_driver: bool
     began: float
     ended: float
 
@@ -66,6 +66,7 @@ class CountingProxy(ThreadingHTTPServer):
 
     Attributes:
         wait: seconds that each request waits before it is passed on.
+        driver: the number of the process whose requests are told from others.
         requests: those that were answered.
     """
 
@@ -74,7 +75,7 @@ class CountingProxy(ThreadingHTTPServer):
 
     def __init__(self, port: int, wait: float = 0.0) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
-        self.port, self.wait = port, wait
+        self.port, self.wait, self.driver = port, wait, 0
         self.requests: list[Request] = []
 
     @property
@@ -106,7 +107,8 @@ class _Handler(BaseHTTPRequestHandler):
 
     def setup(self) -> None:
         super().setup()
-        self.of = process_behind(self.client_address[1], self.server.server_address[1])
+        ends = self.client_address[1], int(self.server.server_address[1])
+        self.of_driver = bool(self.server.driver) and has_connection(self.server.driver, *ends)
         self.beyond = http.client.HTTPConnection("127.0.0.1", self.server.port)
 
     def handle(self) -> None:
@@ -132,7 +134,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.beyond.endheaders(body)
         answer = self.beyond.getresponse()
         data = answer.read()
-        self.server.requests.append(_request(self.command, self.path, self.of, began))
+        self.server.requests.append(_request(self.command, self.path, self.of_driver, began))
         self.send_response_only(answer.status, answer.reason)
         sized = False
         for name, value in answer.getheaders():
@@ -158,31 +160,31 @@ class _Handler(BaseHTTPRequestHandler):
     do_GET = do_HEAD = do_PUT = do_POST = do_DELETE = pass_on
 
 
-def _request(method: str, target: str, of: int, began: float) -> Request:
+def _request(method: str, target: str, of_driver: bool, began: float) -> Request:
     parts = urlsplit(target)
     asked = parse_qs(parts.query, keep_blank_values=True)
     path = unquote(parts.path).strip("/")
     if "list-type" in asked:
         method, path = "LIST", f"{path}/{asked.get('prefix', [''])[0]}"
-    return Request(method, path, of, began, time.monotonic())
+    return Request(method, path, of_driver, began, time.monotonic())
 
 
-def process_behind(port: int, to: int) -> int:
-    """Return the number of the process whose end of a connection of this machine has a port, 0 where none is found.
+def has_connection(process: int, port: int, to: int) -> bool:
+    """Tell whether a connection between two ports of this machine's loopback begins in a process.
 
     Args:
-        port: the port of that end.
-        to: the port of the other end.
+        process: its number.
+        port: the port at its end.
+        to: the port at the other end.
     """
-    ends = re.compile(rf"0100007F:{port:04X} 0100007F:{to:04X}")
-    for line in Path("/proc/net/tcp").read_text().splitlines():
-        if ends.search(line):
-            wanted = f"socket:[{line.split()[9]}]"
-            for folder in Path("/proc").glob("[0-9]*/fd"):
-                with suppress(OSError):
-                    if any(os.readlink(file.path) == wanted for file in os.scandir(folder)):
-                        return int(folder.parent.name)
-    return 0
+    ends = f"0100007F:{port:04X} 0100007F:{to:04X}"
+    sockets = {f"socket:[{line.split()[9]}]" for line in Path("/proc/net/tcp").read_text().splitlines() if ends in line}
+    with suppress(OSError):
+        for file in os.scandir(f"/proc/{process}/fd"):
+            with suppress(OSError):
+                if os.readlink(file.path) in sockets:
+                    return True
+    return False
 
 
 def kind_of(path: str) -> str:
@@ -198,7 +200,7 @@ def chain(requests: list[Request]) -> int:
     """Return the most requests of which each began after the one before had its answer.
 
     >>> times = (0, 2), (1, 3), (2, 4), (3, 5)
-    >>> chain([Request("GET", "", 1, began, ended) for began, ended in times])
+    >>> chain([Request("GET", "", True, began, ended) for began, ended in times])
     2
     """
     found, free = 0, float("-inf")
