@@ -10,7 +10,7 @@ from typing import Any
 ROOT = Path(__file__).parent.parent
 
 
-def job(name: str, out: Path | str, *flags: object) -> "subprocess.Popen[bytes]":
+def job(name: str, out: Path, *flags: object) -> "subprocess.Popen[bytes]":
     """Start `python -m jobs.NAME --out OUT FLAGS` in the checkout, one thread for each process."""
     command = [sys.executable, "-m", f"jobs.{name}", "--out", str(out), *map(str, flags)]
     return subprocess.Popen(command, cwd=ROOT, env={**os.environ, "OMP_NUM_THREADS": "1"})

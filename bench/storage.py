@@ -3,30 +3,35 @@
     python -m bench storage
 
 A local S3 server stands behind one that counts requests and adds a wait to each. Real sentences in as many source files
-as there are shards, a small random BERT and two workers; each stage is a command of its own, at two numbers of shards,
-without the wait and with it. In the output of a stage, by numbers of shards: `requests` by method; `waited`, the
-longest chain of the driver's requests of which each began after the one before had its answer; `seconds`, without and
-with the wait; and of all three what a further shard adds. `one_by_one` names the files, of all shards, that one process
-asked for in such a chain though it held several of them; exit status 1 where the driver did, or a count is wrong.
+as there are shards, a small random BERT and two workers; the stages are done one after another, at two numbers of
+shards, without the wait and with it. In the output of a stage, by numbers of shards: `requests` by method; `waited`,
+the longest chain of the driver's requests of which each began after the one before had its answer; `seconds`, without
+and with the wait (those of the first stage with the start of Ray); and of all three what a further shard adds. A step
+of a single item, as all are that take so little, is done by the driver, so that the loops of workers show there too.
+`one_by_one` names files, of all shards, that the driver asked for one after another; exit status 1 where there are any,
+or a count is wrong.
 """
 
 import argparse
+import importlib
 import json
 import os
+import subprocess
 import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from pyarrow import fs
 from transformers import BertConfig
 
-from bench.running import job, load
+from bench.running import ROOT, load
 from bench.storage_server import CREDENTIALS, CountingProxy, Request, by_kind, chain, s3_server
 from bench.texts import draw
+from jobs.stage.command_line import main as main_of_job
 from jobs.stage.open_record import RECORD
 from ops.model.random_model import save_random
 from ops.storage.lock import LOCK
@@ -37,6 +42,8 @@ SHARD = 40  # sentences
 WAIT_MS = 50
 STAGES = ("ingest", "topk", "annotate", "mine", "tokens")
 WORKERS = 2
+MARK = "stage: "
+DRIVER = (sys.executable, "-c", "import sys; from bench.storage import drive; sys.exit(drive(*sys.argv[1:]))")
 WORDS = range(6, 30)  # of a sentence
 BESIDE = 1.5  # requests that are under way at a time, on average, at the least
 MODEL: dict[str, Any] = {
@@ -70,7 +77,8 @@ def main() -> int:
     options = parser.parse_args()
     stages = STAGES[: max(map(STAGES.index, options.stages)) + 1]
     few, many = options.shards
-    found: dict[str, dict[int, dict[float, Measured]]] = {stage: {few: {}, many: {}} for stage in stages}
+    # Under no name what came before the first stage.
+    found: dict[str, dict[int, dict[float, Measured]]] = {stage: {few: {}, many: {}} for stage in ("", *stages)}
     right = True
     with tempfile.TemporaryDirectory(prefix="atlas-bench-") as name, s3_server() as port, CountingProxy(port) as proxy:
         os.environ |= CREDENTIALS | {"AWS_ENDPOINT_URL": proxy.address, "ATLAS_CACHE": f"{name}/cache"}
@@ -80,8 +88,8 @@ def main() -> int:
             for wait in (0.0, options.wait):
                 out = f"s3://bench/run-{shards}-{wait:g}"
                 put_sources(out, shards)
-                for stage in stages:
-                    found[stage][shards][wait] = run(stage, out, f"{name}/model", proxy, wait / 1e3)
+                for stage, measured in run(out, f"{name}/model", stages, proxy, wait / 1e3).items():
+                    found[stage][shards][wait] = measured
                 counts = Store(out).read_json(RECORD)["stages"]["ingest"]["counts"]
                 right &= counts["shards"] == shards and counts["sentences"] == shards * SHARD
     each = {stage: figures(found[stage], options.wait) for stage in options.stages}
@@ -102,29 +110,44 @@ def put_sources(out: str, shards: int) -> None:
             file.write("".join(f"{text}\n" for text in own).encode())
 
 
-def run(stage: str, out: str, model: str, proxy: CountingProxy, wait: float) -> Measured:
-    """Run a stage as a user does, each of its requests delayed by so many seconds.
+def run(out: str, model: str, stages: Sequence[str], proxy: CountingProxy, wait: float) -> dict[str, Measured]:
+    """Run stages one after another in a process of its own, each of whose requests is delayed by so many seconds.
 
     Raises:
-        SystemExit: it failed; its own status.
+        SystemExit: one failed; its own status.
     """
-    flags: dict[str, tuple[object, ...]] = {
-        "ingest": (
-            *("--corpus", f"docs={out}-sources/*.txt", "--split", "none"),
-            *("--shard-size", SHARD, "--model", model),
-        ),
-        "topk": ("--model", model, "--k", 5),
-    }
-    print(f"bench storage: {stage} --out {out}", file=sys.stderr, flush=True)
+    print(f"bench storage: {out}, {wait:g} s added to each request", file=sys.stderr, flush=True)
+    found, stage, began = {}, "", 0.0
     proxy.take()
-    proxy.wait, started = wait, time.monotonic()
-    process = job(stage, out, "--workers", WORKERS, *flags.get(stage, ()))
-    proxy.driver = process.pid
-    status = process.wait()
-    seconds, proxy.wait = time.monotonic() - started, 0.0
-    if status:
-        raise SystemExit(status)
-    return Measured(seconds, proxy.take())
+    proxy.wait = wait
+    with subprocess.Popen([*DRIVER, out, model, *stages], cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
+        proxy.driver = process.pid
+        for line in process.stdout or ():
+            if line.startswith(MARK):
+                now = time.monotonic()
+                found[stage] = Measured(now - began, proxy.take())
+                stage, began = line.removeprefix(MARK).strip(), now
+    proxy.wait = 0.0
+    if process.returncode:
+        raise SystemExit(process.returncode)
+    return found
+
+
+def drive(out: str, model: str, *stages: str) -> int:
+    """Do stages as their commands do, say on stdout when each begins and when all are done, and return the status."""
+    flags = {
+        "ingest": ["--corpus", f"docs={out}-sources/*.txt", "--split", "none", "--shard-size", SHARD, "--model", model],
+        "topk": ["--model", model, "--k", 5],
+    }
+    for stage in stages:
+        print(f"{MARK}{stage}", flush=True)
+        module = importlib.import_module(f"jobs.{stage}")
+        config = getattr(module, f"{stage.capitalize()}Config")
+        argv = ["--out", out, "--workers", WORKERS, *flags.get(stage, [])]
+        if status := main_of_job(config, stage, "", module.run, [str(word) for word in argv]):
+            return status
+    print(MARK, flush=True)
+    return 0
 
 
 def figures(found: dict[int, dict[float, Measured]], wait: float) -> dict[str, Any]:
