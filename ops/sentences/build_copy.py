@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -9,12 +10,13 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 from ops.errors import InputError
 from ops.sentences.codes import LISTS, meta_kinds
 from ops.sentences.flat_files import FlatWriter, map_flat
 from ops.sentences.names import Names
-from ops.storage.side_by_side import side_by_side
+from ops.storage.side_by_side import AT_ONCE, side_by_side
 from ops.storage.store import Store
 
 FACTS, HASHES = "facts.json", "document.hash"
@@ -31,8 +33,8 @@ _MARKS = frozenset(".,:;!?'\"`()[]{}-_\u2010\u2011\u2012\u2013\u2014\u2015\u2018
 def build_copy(store: Store, codes: str, folder: Path) -> None:
     """Write the copy that `SentenceStore` reads into a folder that is there and empty.
 
-    Memory is that of the codes of three shards, of the places of the names of one, of four million numbers and of two
-    copies of the words' vocabulary.
+    Memory is that of the codes of three shards, of the places of the names of sixteen, of four million numbers and of
+    two copies of the words' vocabulary.
 
     Args:
         store: the run's folder.
@@ -51,8 +53,8 @@ def build_copy(store: Store, codes: str, folder: Path) -> None:
         kinds: list[str] = file.schema_arrow.names
         _copy_names(store, vocabulary, kinds, writer)
         _begin(writer, len(meta_kinds(kinds)))
-        shards = ((name, file.read_row_group(i)) for i, name in enumerate(files))
-        for table, place in side_by_side(lambda shard: (_read(store, shard[0]), shard[1]), shards, _SHARDS):
+        tables = side_by_side(partial(_read, store), files, _SHARDS)
+        for table, place in zip(tables, _places(file), strict=True):
             _add(table, {kind: _flat(place[kind]) for kind in kinds}, writer)
     documents = _number_documents(folder)
     _describe_words(folder, kinds.index("word"))
@@ -95,6 +97,13 @@ def _begin(writer: FlatWriter, keys: int) -> None:
         writer.add(name, none)
     for key in range(keys):
         writer.add(f"meta_{key}", none)
+
+
+def _places(file: pq.ParquetFile) -> Iterator[pa.Table]:
+    """Return the row of each shard, those of some shards by one request."""
+    for start in range(0, file.num_row_groups, AT_ONCE):
+        table = file.read_row_groups(list(range(start, min(start + AT_ONCE, file.num_row_groups))))
+        yield from (table.slice(row, 1) for row in range(table.num_rows))
 
 
 def _read(store: Store, name: str) -> pa.Table:

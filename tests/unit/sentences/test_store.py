@@ -104,3 +104,8 @@ def test_what_there_is_at_all(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sentence: Sentence, has: dict[str, bool]
 ) -> None:
     assert open_corpus(tmp_path, monkeypatch, [sentence]).has == has
+
+
+def test_many_shards_each_have_their_own_places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shards = [[Sentence([f"w{i}", f"w{40 - i}"])] * (i % 3) for i in range(40)]
+    check(open_corpus(tmp_path, monkeypatch, *shards), [s for own in shards for s in own])
