@@ -8,7 +8,7 @@ from jobs.stage.dry_run import DryRun, Plan
 from jobs.stage.stages import STAGES
 from jobs.stage.step import Stage
 from jobs.steps.mine.steps import mine_steps
-from jobs.steps.mine.workers import NEURONS_PER_RANGE, SENTENCES_PER_COUNT, MineArgs, layer_widths
+from jobs.steps.mine.workers import NEURONS_PER_RANGE, MineArgs, layer_widths, sentence_runs
 from ops.errors import counted
 from ops.shards import spans
 from ops.topk.neurons import Neurons
@@ -36,8 +36,7 @@ def plan_mine(record: DryRun, stage: Stage, seed: int, options: dict[str, Any], 
     sentences = annotate["counts"]["sentences"]
     args = MineArgs(stage.store, annotate["fingerprint"], stage.fingerprint, Neurons(widths), seed, options)
     ranges = [{"range": i} for i, _ in enumerate(spans(sum(widths), NEURONS_PER_RANGE))]
-    runs = [{"run": i} for i, _ in enumerate(spans(sentences, SENTENCES_PER_COUNT))]
-    steps = mine_steps(args, ranges, runs)
+    steps = mine_steps(args, ranges, sentence_runs(sentences))
     missing = {step.name: len(stage.missing(step)) for step in steps}
 
     mined = None

@@ -51,7 +51,7 @@ def baseline_table(
 ) -> pa.Table:
     """Return the counts over some of the baseline's rows, with the columns `what`, `key` and those of `PARTS`.
 
-    Tables over other rows have the same lines, so that those over disjoint rows are added up line by line.
+    Counts over other rows have the same lines, so that those over disjoint rows are added up line by line.
 
     Args:
         patterns: each kind's candidates as keys, and what counts how many sentences of given rows have each.
@@ -64,6 +64,21 @@ def baseline_table(
     keys = [none.take(pa.array(np.zeros(len(n), np.int8))) if key is None else key for _, key, n in columns[0]]
     counts = [pa.array(np.concatenate([counts for *_, counts in column])) for column in columns]
     return pa.table([what, pa.chunked_array(keys), *counts], names=["what", "key", *PARTS])
+
+
+def few_counts(
+    patterns: dict[str, tuple[pa.Array, Callable[[Longs], Longs]]], profiler: Profiler, parts: Sequence[Longs]
+) -> pa.Table:
+    """Return those lines of `baseline_table` that are not 0, with the columns `line` and those of `PARTS`.
+
+    There is a line for every word that any sentence has: most of them for words that some rows have not.
+
+    Args:
+        patterns, profiler, parts: as `baseline_table` takes them.
+    """
+    counts = [np.concatenate([own for *_, own in _lines(patterns, profiler, rows)]) for rows in parts]
+    found = np.flatnonzero(np.any(counts, 0))
+    return pa.table([pa.array(found), *(pa.array(own[found]) for own in counts)], names=["line", *PARTS])
 
 
 def _lines(
@@ -114,10 +129,12 @@ def _baseline(lines: dict[str, slice], count: Longs, index: dict[str, PatternInd
 
 
 def add_up(tables: Iterable[pa.Table]) -> pa.Table:
-    """Add up the counts of `baseline_table`s over parts of the baseline; each has the same rows in the same order."""
-    totals: list[Longs] = []
-    for table in tables:
-        counts = [table[part].to_numpy() for part in PARTS]
-        totals = [a + b for a, b in zip(totals, counts, strict=True)] if totals else counts
-        first = table
+    """Add up counts over parts of the baseline: a `baseline_table`, and then tables of `few_counts`."""
+    several = iter(tables)
+    first = next(several)
+    totals = [first[part].to_numpy().copy() for part in PARTS]
+    for table in several:
+        line = table["line"].to_numpy()
+        for total, part in zip(totals, PARTS, strict=True):
+            total[line] += table[part].to_numpy()
     return pa.table([first["what"], first["key"], *map(pa.array, totals)], names=first.column_names)

@@ -11,7 +11,7 @@ from jobs.engine.item import Item
 from jobs.stage.layout import Output, range_file, run_file, totals_file, union_file
 from jobs.stage.step import Step
 from jobs.steps.mine.workers import MineArgs, MiningWorker, commit
-from ops.mine.baseline_counts import add_up, baseline_table
+from ops.mine.baseline_counts import add_up, baseline_table, few_counts
 from ops.mine.candidates import from_keys, mine_candidates, unite
 from ops.mine.held_out_sets import HeldOutSets
 from ops.mine.properties import Profiler
@@ -113,6 +113,8 @@ class BaselineCounter(MiningWorker):
         """Count over one run of the store's rows and commit the counts."""
         rows = item["first"] + np.flatnonzero(self.sentences.baseline[item["first"] : item["stop"]])
         trains = self.trains[rows]
-        table = baseline_table(self.patterns, self.profiler, (rows[trains], rows[~trains]))
+        # The first run says what the lines are of.
+        count = few_counts if item["run"] else baseline_table
+        table = count(self.patterns, self.profiler, (rows[trains], rows[~trains]))
         commit(self.store, run_file(item["run"]), table, self.args.fingerprint)
         return {"sentences": len(rows)}

@@ -29,7 +29,7 @@ Longs = npt.NDArray[np.int64]
 MINED = ("winners", *SETS)
 
 NEURONS_PER_RANGE = 64
-SENTENCES_PER_COUNT = 50_000
+SENTENCES_PER_COUNT, RUNS, MOST_PER_COUNT = 50_000, 160, 200_000
 
 
 @dataclass(frozen=True)
@@ -70,11 +70,12 @@ def neuron_ranges(args: MineArgs) -> list[Item]:
 
 
 def sentence_runs(sentences: int) -> list[Item]:
-    """Return the runs of so many annotated sentences as items."""
-    return [
-        {"run": i, "first": first, "stop": stop}
-        for i, (first, stop) in enumerate(spans(sentences, SENTENCES_PER_COUNT))
-    ]
+    """Return the runs of so many annotated sentences as items.
+
+    Those of a large corpus are longer: each run costs some time for every word that any sentence has.
+    """
+    size = max(SENTENCES_PER_COUNT, min(sentences // RUNS, MOST_PER_COUNT))
+    return [{"run": i, "first": first, "stop": stop} for i, (first, stop) in enumerate(spans(sentences, size))]
 
 
 class MiningWorker:

@@ -2,9 +2,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
-from ops.mine.baseline_counts import Baseline, add_up, baseline_table, read_baselines
+from ops.mine.baseline_counts import PARTS, Baseline, add_up, baseline_table, few_counts, read_baselines
 from ops.mine.candidates import to_keys
 from ops.mine.properties import Profiler
 from ops.patterns.sequences import Sequences
@@ -50,12 +51,17 @@ def test_what_is_laid_out_is_read_back_whole_and_for_the_training_part(profiler:
     same(first, profiler, training)
 
 
-def test_runs_add_up_to_the_whole(profiler: Profiler) -> None:
+@pytest.mark.parametrize("order", [(0, 1, 2), (1, 2, 0)])
+def test_runs_add_up_to_the_whole(profiler: Profiler, order: tuple[int, ...]) -> None:
     none = np.zeros(0, np.int64)
     runs = [(np.arange(0, 7), np.arange(7, 11)), (none, none), (np.arange(11, 12), np.arange(12, 30))]
     patterns = {"word": (KEYS, counting(1, 0, 2))}
-    tables = [baseline_table(patterns, profiler, run) for run in runs]
-    assert all(t.select(["what", "key"]).equals(tables[0].select(["what", "key"])) for t in tables)
+    whole, few = ([count(patterns, profiler, runs[i]) for i in order] for count in (baseline_table, few_counts))
+    assert all(t.select(["what", "key"]).equals(whole[0].select(["what", "key"])) for t in whole)
+    for found, known in zip(few, whole, strict=True):
+        lines = np.flatnonzero(known["training"].to_numpy() + known["test"].to_numpy())
+        assert found.equals(pa.table({"line": lines, **{part: known[part].take(lines) for part in PARTS}}))
+    tables = [whole[0], *few[1:]]
     both, first = read_baselines(add_up(iter(tables)), profiler)
     assert both.counts["word"].tolist() == [30, 0, 60]
     same(both, profiler, np.arange(30))
