@@ -10,7 +10,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -22,6 +21,7 @@ from jobs.engine.item import Item, Worker
 from jobs.stage import step
 from jobs.stage.layout import shard_file
 from tests.conftest import ROOT
+from tests.jobs.processes import MOST_S, Process, committed, kill_when, start_job, wait_until
 from tests.jobs.scoring import SHARDS, assert_same, options, score
 
 Scored = tuple[Path, Path, Path]
@@ -139,16 +139,11 @@ def test_a_damaged_partial_file_is_named_and_done_again(
     assert (out / shard_file("topk", 4).path).stat().st_mtime_ns == intact
 
 
-def start(out: Path, scored: Scored, log: Path, **env: str) -> "subprocess.Popen[bytes]":
+def start(out: Path, scored: Scored, log: Path, **env: str) -> Process:
     given = options(out, scored[1], scored[2], keep_partials=True)
     file = out.with_suffix(".yaml")
     file.write_text(json.dumps(given))
-    # Ray writes to stdout what it sees of dead workers, whenever it likes.
-    with log.open("ab") as stream, log.with_suffix(".ray").open("ab") as own:
-        return subprocess.Popen(
-            [sys.executable, "-m", "jobs.topk", "--config", str(file)],
-            cwd=ROOT, env={**os.environ, **env}, stdout=own, stderr=stream, start_new_session=True,
-        )  # fmt: skip
+    return start_job("topk", log, "--config", file, **env)
 
 
 def broken_site(folder: Path, fault: str, at: int) -> dict[str, str]:
@@ -158,16 +153,8 @@ def broken_site(folder: Path, fault: str, at: int) -> dict[str, str]:
     return {"PYTHONPATH": path, "FAULT": fault, "FAULT_AT": str(at), "FAULT_COUNT": str(folder / "count")}
 
 
-def committed(out: Path) -> int:
-    return len(list((out / "_partials" / "topk").glob("shard-*.parquet")))
-
-
-def wait_until_committed(shards: int, process: "subprocess.Popen[bytes]", out: Path, log: Path) -> None:
-    deadline = time.monotonic() + 200
-    while committed(out) < shards:
-        assert process.poll() is None, log.read_text()
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+def shards_of(out: Path) -> int:
+    return len(committed(out / "_partials" / "topk", "shard-*"))
 
 
 @pytest.mark.faults
@@ -184,11 +171,11 @@ def test_a_worker_killed_around_its_commit(scored: Scored, tmp_path: Path, fault
 def test_a_scorer_killed_in_the_middle(scored: Scored, tmp_path: Path) -> None:
     out, log = tmp_path / "out", tmp_path / "log"
     process = start(out, scored, log, **broken_site(tmp_path, "none", 0))
-    wait_until_committed(3, process, out, log)
+    wait_until(lambda: shards_of(out) >= 3, process, log)
     victims = [pid for pid, name, _ in descendants(process.pid) if "MapBatches(ShardWorker)" in name]
     assert len(victims) == 2
     os.kill(victims[0], signal.SIGKILL)
-    assert committed(out) < SHARDS - 2, "the kill came too late to show anything"
+    assert shards_of(out) < SHARDS - 2, "the kill came too late to show anything"
     assert process.wait(timeout=240) == 0, log.read_text()
     assert_same(out, scored[0])
 
@@ -201,7 +188,7 @@ def test_a_full_disk_under_a_worker_and_then_room_again(scored: Scored, tmp_path
     last = log.read_text().strip().splitlines()[-1]
     assert last.startswith("error: no room left at ")
     assert "Traceback" not in log.read_text()
-    done = committed(out)
+    done = shards_of(out)
     assert 0 < done < SHARDS
     assert start(out, scored, log).wait(timeout=240) == 0, log.read_text()
     assert f"{done} of {SHARDS} shards were done before" in log.read_text()
@@ -215,11 +202,11 @@ def test_a_ray_that_is_gone_ends_the_job_and_the_same_command_goes_on(
 ) -> None:
     out, log = tmp_path / "out", tmp_path / "log"
     process = start(out, scored, log, **broken_site(tmp_path, "none", 0))
-    wait_until_committed(2, process, out, log)
+    wait_until(lambda: shards_of(out) >= 2, process, log)
     victims = [pid for pid, name, _ in descendants(process.pid) if killed in name]
     assert len(victims) == 1
     os.kill(victims[0], signal.SIGKILL)
-    done = committed(out)
+    done = shards_of(out)
     assert done < SHARDS - 2, "the kill came too late to show anything"
     assert process.wait(timeout=150) == 1, log.read_text()  # a minute, where the machine is not busy
     last = log.read_text().strip().splitlines()[-1]
@@ -280,27 +267,22 @@ def test_ingest_killed_in_the_middle(shared_ray: None, tmp_path: Path, at: str) 
         rows = [{"text": f"row {i % 90} of some text number {number % 4}", "doc_id": f"d{i % 7}"} for i in range(200)]
         (tmp_path / f"in{number}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
 
-    def run(out: Path, workers: int, env: dict[str, str]) -> "subprocess.Popen[bytes]":
+    def run(out: Path, workers: int, **env: str) -> Process:
         flags = [f"--corpus={tmp_path}/in*.jsonl", "--split=none", "--shard-size=50", f"--workers={workers}"]
-        with (tmp_path / "log").open("ab") as log:
-            return subprocess.Popen(
-                [sys.executable, "-m", "jobs.ingest", f"--out={out}", "--limit=250", *flags],
-                cwd=ROOT, env={**os.environ, **env}, stderr=log, start_new_session=True,
-            )  # fmt: skip
+        return start_job("ingest", log, f"--out={out}", "--limit=250", *flags, **env)
 
-    assert run(tmp_path / "whole", 1, {}).wait(timeout=200) == 0
+    log = tmp_path / "log"
+    assert run(tmp_path / "whole", 1).wait(timeout=MOST_S) == 0, log.read_text()
     out = tmp_path / "killed"
     fault, match = ("none", "piece") if at == "sentences" else ("killed before", "distinct")
     site = broken_site(tmp_path, fault, 1)
-    process = run(out, 2, {**site, "FAULT_MATCH": f"_partials/ingest/{match}"})
-    deadline = time.monotonic() + 200
-    while process.poll() is None and time.monotonic() < deadline:
-        if at == "sentences" and len(list(out.glob("_partials/ingest/*.sentences.parquet"))) >= 2:
-            os.killpg(process.pid, signal.SIGKILL)
-        time.sleep(0.02)
-    assert process.wait() == -signal.SIGKILL
+    process = run(out, 2, **site, FAULT_MATCH=f"_partials/ingest/{match}")
+    if at == "sentences":
+        read = out / "_partials/ingest"
+        kill_when(lambda: len(committed(read, "*.sentences.parquet")) >= 2, process, log)
+    assert process.wait(timeout=MOST_S) == -signal.SIGKILL
     assert not (out / "corpus").exists()
-    assert run(out, 1, {}).wait(timeout=200) == 0, (tmp_path / "log").read_text()
-    assert "of 6 pieces were done before" in (tmp_path / "log").read_text()
+    assert run(out, 1).wait(timeout=MOST_S) == 0, log.read_text()
+    assert "of 6 pieces were done before" in log.read_text()
     for table in ("corpus", "rejects"):
         assert pq.read_table(out / table).equals(pq.read_table(tmp_path / "whole" / table)), table

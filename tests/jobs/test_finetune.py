@@ -1,12 +1,7 @@
 """The job `finetune`: its split, its tables, the same model however it ran, and wrong calls; no Ray is started."""
 
 import json
-import os
 import shutil
-import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +18,8 @@ from jobs.steps.finetune.train import begin_training, documents_step, train_step
 from ops.errors import InputError
 from ops.model.load import read_facts
 from ops.schema import TABLES
-from tests.conftest import ROOT
 from tests.jobs.conftest import finetune_config as config
+from tests.jobs.processes import committed, kill_when, start_job
 
 WEIGHTS = "finetune/model/model.safetensors"
 
@@ -161,7 +156,7 @@ def test_a_dry_run_says_what_is_missing(
 @pytest.mark.faults
 def test_kill_9_and_go_on(finetune_run: tuple[Path, Path], labelled: Path, tmp_path: Path) -> None:
     tuned, model = finetune_run
-    out = tmp_path / "run"
+    out, log = tmp_path / "run", tmp_path / "log"
     shutil.copytree(tuned, out)
     shutil.rmtree(out / "finetune")
     record = json.loads((out / "run.json").read_text())
@@ -169,22 +164,15 @@ def test_kill_9_and_go_on(finetune_run: tuple[Path, Path], labelled: Path, tmp_p
     record["tables"] = {name: files for name, files in record["tables"].items() if not name.startswith("finetune")}
     (out / "run.json").write_text(json.dumps(record))
     flags = ["--label=topic", "--epochs=12", "--learning-rate=0.01", "--checkpoint-steps=3", f"--model={model}"]
-    command = [sys.executable, "-m", "jobs.finetune", "--out", str(out), "--workers=1", *flags]
     shutil.copytree(out, tmp_path / "whole")
-    job = subprocess.Popen(command, cwd=ROOT, start_new_session=True)
+    job = start_job("finetune", log, "--out", out, "--workers=1", *flags)
     folder = out / STAGES["finetune"].partials
-    deadline = time.monotonic() + 240
-    while len(list(folder.glob("run-*.parquet"))) < 3:
-        assert job.poll() is None
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-    os.killpg(job.pid, signal.SIGKILL)
-    job.wait()
-    done = {p.name: p.stat().st_mtime_ns for p in folder.glob("run-*.parquet")}
+    kill_when(lambda: len(committed(folder, "run-*")) >= 3, job, log)
+    done = committed(folder, "run-*")
     assert 3 <= len(done) < 24, "the kill came too late to show anything"
     assert 1 <= len(list(folder.glob("checkpoint-*.tar"))) <= 2
     finetune.run(config(out, None, model, keep_partials=True, epochs=12))
-    assert {p.name: p.stat().st_mtime_ns for p in folder.glob("run-*.parquet") if p.name in done} == done
+    assert committed(folder).items() >= done.items()
     finetune.run(config(tmp_path / "whole", None, model, epochs=12))
     assert (out / WEIGHTS).read_bytes() == (tmp_path / "whole" / WEIGHTS).read_bytes()
     assert read(out, "finetune/epochs") == read(tmp_path / "whole", "finetune/epochs")

@@ -1,12 +1,7 @@
 """The job `meaning`: counts that equal a recount, the same tables however it ran, and what `show` says of a word."""
 
 import json
-import os
 import shutil
-import signal
-import subprocess
-import sys
-import time
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -24,8 +19,8 @@ from jobs.stage.run_files import under
 from jobs.steps.show.word import read_word
 from ops.errors import InputError
 from ops.meaning.words import split_words
-from tests.conftest import ROOT
 from tests.jobs.conftest import meaning_options, translations_options
+from tests.jobs.processes import committed, kill_when, start_job
 
 TABLES = (
     *("meaning/contexts", "meaning/words", "meaning/neighbours", "meaning/analogies", "meaning/confusion"),
@@ -258,7 +253,7 @@ def test_documents_of_one_sentence_have_no_next_one(tmp_path: Path, meaning_run:
 
 @pytest.mark.faults
 def test_kill_9_and_go_on(tmp_path: Path, whole: Path, source: Path, meaning_run: tuple[Path, Path]) -> None:
-    out, model = tmp_path / "killed", meaning_run[1]
+    out, log, model = tmp_path / "killed", tmp_path / "log", meaning_run[1]
     config = again(out, source, whole, model)
     flags = [f"--{n.replace('_', '-')}={getattr(config, n)}" for n in config.model_fields_set - {"corpus"}]
     watched = {
@@ -269,20 +264,9 @@ def test_kill_9_and_go_on(tmp_path: Path, whole: Path, source: Path, meaning_run
         "hashing": "shard-*",
     }
     for part, names in watched.items():
-        with (tmp_path / "log").open("wb") as log:
-            job = subprocess.Popen(
-                [sys.executable, "-m", "jobs.meaning", "--corpus", source, *flags],
-                cwd=ROOT, stderr=log, start_new_session=True,
-            )  # fmt: skip
-        partials = out / "_partials" / "meaning" / part
-        deadline = time.monotonic() + 240
-        while len(list(partials.glob(names))) < 1 + (names == "shard-*"):
-            assert job.poll() is None, (tmp_path / "log").read_text()
-            assert time.monotonic() < deadline
-            time.sleep(0.02)
-        os.killpg(job.pid, signal.SIGKILL)
-        job.wait()
-        time.sleep(1)
+        partials, least = out / "_partials" / "meaning" / part, 1 + (names == "shard-*")
+        job = start_job("meaning", log, "--corpus", source, *flags)
+        kill_when(lambda p=partials, n=names, m=least: len(committed(p, n)) >= m, job, log)
         stages = json.loads((out / "run.json").read_text())["stages"]
         assert not stages[f"meaning/{part}"]["complete"], "the kill came too late to show anything"
     meaning.run(config)

@@ -1,12 +1,7 @@
 """The job `mixing`: the same tables however it ran, counts that add up, and wrong calls."""
 
 import json
-import os
 import shutil
-import signal
-import subprocess
-import sys
-import time
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
@@ -28,8 +23,8 @@ from ops.errors import InputError
 from ops.model.load import read_facts
 from ops.model.tokenizer import Tokenizer
 from ops.storage.store import Store
-from tests.conftest import ROOT
 from tests.jobs.conftest import mixing_config as config
+from tests.jobs.processes import committed, kill_when, start_job
 
 FLAGS = ("out", "model", "split", "shard_size", "workers", "token_budget")
 TABLES = ("mixing/ratios", "mixing/lengths", "mixing/norms", "mixing/tokens")
@@ -107,26 +102,15 @@ def test_one_worker_and_lost_partials_give_the_same_bits(
 
 @pytest.mark.faults
 def test_kill_9_and_go_on(tmp_path: Path, whole: Path, source: Path, model: Path) -> None:
-    out = tmp_path / "killed"
+    out, log = tmp_path / "killed", tmp_path / "log"
     flags = [f"--{n.replace('_', '-')}={v}" for n, v in config(out, source, model).model_dump().items() if n in FLAGS]
-    with (tmp_path / "log").open("wb") as log:
-        job = subprocess.Popen(
-            [sys.executable, "-m", "jobs.mixing", "--corpus", source, "--per-token", *flags],
-            cwd=ROOT, stderr=log, start_new_session=True,
-        )  # fmt: skip
+    job = start_job("mixing", log, "--corpus", source, "--per-token", *flags)
     folder = out / "_partials" / "mixing"
-    deadline = time.monotonic() + 240
-    while len(list(folder.glob("shard-*.parquet"))) < 3:
-        assert job.poll() is None, (tmp_path / "log").read_text()
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-    os.killpg(job.pid, signal.SIGKILL)
-    job.wait()
-    time.sleep(1)
-    done = {p.name: p.stat().st_mtime_ns for p in folder.glob("shard-*.parquet")}
+    kill_when(lambda: len(committed(folder, "shard-*")) >= 3, job, log)
+    done = committed(folder, "shard-*")
     assert 3 <= len(done) < 18, "the kill came too late to show anything"
     mixing.run(config(out, source, model, keep_partials=True))
-    assert {p.name: p.stat().st_mtime_ns for p in folder.glob("shard-*.parquet") if p.name in done} == done
+    assert committed(folder).items() >= done.items()
     assert same(out, whole)
 
 

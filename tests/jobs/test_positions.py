@@ -1,12 +1,7 @@
 """The job `positions`: the same tables however it ran, what a plain computation gives, and wrong calls."""
 
 import json
-import os
 import shutil
-import signal
-import subprocess
-import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -30,8 +25,8 @@ from ops.model.tokenizer import Tokenizer
 from ops.positions.encode import Encoding
 from ops.positions.variants import DECODER_DEFAULTS
 from ops.storage.store import Store
-from tests.conftest import ROOT
 from tests.jobs.conftest import positions_config as config
+from tests.jobs.processes import committed, kill_when, start_job
 
 FLAGS = ("out", "model", "split", "shard_size", "workers", "token_budget", "label", "limit")
 TABLES = tuple(
@@ -148,22 +143,13 @@ def test_kill_9_and_go_on(tmp_path: Path, whole: Path, source: Path, model: Path
     folder = out / "_partials" / "positions"
     # The first kill comes after the pilot, the second among the shards; the third start ends.
     for least in (1, 3):
-        with log.open("wb") as stream:
-            command = [sys.executable, "-m", "jobs.positions", "--corpus", source, "--keep-partials", *flags]
-            job = subprocess.Popen(command, cwd=ROOT, stderr=stream, start_new_session=True)
-        deadline = time.monotonic() + 240
-        while len(list(folder.glob("*.parquet"))) < least:
-            assert job.poll() is None, log.read_text()
-            assert time.monotonic() < deadline
-            time.sleep(0.01)
-        os.killpg(job.pid, signal.SIGKILL)
-        job.wait()
-        time.sleep(1)
-    done = {p.name: p.stat().st_mtime_ns for p in folder.glob("*.parquet")}
+        job = start_job("positions", log, "--corpus", source, "--keep-partials", *flags)
+        kill_when(lambda least=least: len(committed(folder)) >= least, job, log)
+    done = committed(folder)
     assert 3 <= len(done) < 9, "the kill came too late to show anything"
     assert not (out / "positions").exists()
     positions.run(config(out, source, model, keep_partials=True))
-    assert {p.name: p.stat().st_mtime_ns for p in folder.glob("*.parquet") if p.name in done} == done
+    assert committed(folder).items() >= done.items()
     assert same(out, whole)
 
 

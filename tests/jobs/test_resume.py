@@ -1,12 +1,7 @@
 """A run whose driver is killed and started again ends with the same rows, and does not redo what was finished."""
 
 import json
-import os
 import re
-import signal
-import subprocess
-import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,7 +12,7 @@ import pytest
 from jobs import run
 from ops.sources.docstrings.packages import read_pydocs
 from ops.sources.rows import Row
-from tests.conftest import ROOT
+from tests.jobs.processes import MOST_S, Process, committed, kill_when, start_job
 
 TABLES = (
     *("corpus", "rejects", "topk", "neurons", "activations", "unscored"),
@@ -36,43 +31,9 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
 OPTIONS = {"limit": 400, "k": 20, "shard_size": 40, "workers": 2, "keep_partials": True}
 
 
-def start(out: Path, source: Path, log: Path, model: str) -> "subprocess.Popen[bytes]":
-    """Start the main job in a process group of its own, as a user would in a terminal."""
+def start(out: Path, source: Path, log: Path, model: str) -> Process:
     flags = [f"--{name.replace('_', '-')}={value}" for name, value in OPTIONS.items() if value is not True]
-    with log.open("wb") as stream:
-        return subprocess.Popen(
-            [
-                sys.executable,
-                "-m",
-                "jobs.run",
-                "--out",
-                out,
-                "--corpus",
-                source,
-                "--keep-partials",
-                *flags,
-                f"--model={model}",
-            ],
-            cwd=ROOT,
-            stderr=stream,
-            start_new_session=True,
-        )
-
-
-def kill_when(process: "subprocess.Popen[bytes]", log: Path, there: Callable[[], bool]) -> None:
-    """Send kill -9 to a job as soon as something is there."""
-    deadline = time.monotonic() + 240
-    while not there():
-        assert process.poll() is None, log.read_text()
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-    os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
-    time.sleep(1)
-
-
-def committed(out: Path) -> dict[str, int]:
-    return {p.name: p.stat().st_mtime_ns for p in (out / "_partials" / "topk").glob("shard-*.parquet")}
+    return start_job("run", log, "--out", out, "--corpus", source, "--keep-partials", *flags, f"--model={model}")
 
 
 @pytest.mark.faults
@@ -86,19 +47,19 @@ def test_kill_9_and_go_on(
 
     out, log = tmp_path / "killed", tmp_path / "log"
     partials = out / "_partials"
-    kill_when(start(out, source, log, model), log, lambda: len(committed(out)) >= 3)
-    finished = committed(out)
+    scored, annotated, mined = (partials / stage for stage in ("topk", "annotate", "mine"))
+    kill_when(lambda: len(committed(scored, "shard-*")) >= 3, start(out, source, log, model), log)
+    finished = committed(scored, "shard-*")
     assert 3 <= len(finished) < 10, "the kill came too late to show anything"
     assert not (out / "topk").exists()
-    stray = partials / "topk" / ".shard-00099.parquet.attempt"
+    stray = scored / ".shard-00099.parquet.attempt"
     stray.write_bytes(b"PAR1 half a file")
     torn = sorted(finished)[0]
-    path = partials / "topk" / torn
+    path = scored / torn
     path.write_bytes(path.read_bytes()[:-40])
 
-    annotated = partials / "annotate"
-    kill_when(start(out, source, log, model), log, lambda: len(list(annotated.glob("shard-*.parquet"))) >= 2)
-    after = committed(out)
+    kill_when(lambda: len(committed(annotated, "shard-*")) >= 2, start(out, source, log, model), log)
+    after = committed(scored, "shard-*")
     assert len(after) == 10
     assert {n: t for n, t in after.items() if n in finished and n != torn} == {
         n: t for n, t in finished.items() if n != torn
@@ -110,10 +71,10 @@ def test_kill_9_and_go_on(
     assert stages(out)["topk"]["complete"] is True
     assert stages(out)["annotate"]["complete"] is False
 
-    kill_when(start(out, source, log, model), log, lambda: bool(list((partials / "mine").glob("range-*.parquet"))))
+    kill_when(lambda: bool(committed(mined, "range-*")), start(out, source, log, model), log)
     assert stages(out)["mine"]["complete"] is False
     last = start(out, source, log, model)
-    assert last.wait(timeout=240) == 0, log.read_text()
+    assert last.wait(timeout=MOST_S) == 0, log.read_text()
     assert "annotate: done before" in log.read_text()
     for table in TABLES:
         assert pq.read_table(tmp_path / "whole" / table).equals(pq.read_table(out / table)), table

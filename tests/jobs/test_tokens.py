@@ -1,12 +1,7 @@
 """The job `tokens`: what each token gives, the same tables however it ran, and wrong calls."""
 
 import json
-import os
 import shutil
-import signal
-import subprocess
-import sys
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -29,8 +24,8 @@ from ops.model.load import read_facts
 from ops.schema import schema
 from ops.shards import Shards
 from ops.topk.neurons import Neurons
-from tests.conftest import ROOT
 from tests.jobs.conftest import K
+from tests.jobs.processes import committed, kill_when, start_job
 
 TABLES = ("token_activations", "peaks")
 TOP = 20
@@ -212,22 +207,11 @@ def test_what_is_missing_or_another_is_named(
 
 @pytest.mark.faults
 def test_kill_9_and_go_on(small_run: tuple[Path, Path], tmp_path: Path) -> None:
-    out = tmp_path / "killed"
+    out, log = tmp_path / "killed", tmp_path / "log"
     shutil.copytree(small_run[0], out)
-    with (tmp_path / "log").open("wb") as log:
-        job = subprocess.Popen(
-            [sys.executable, "-m", "jobs.tokens", "--out", out, "--redo", "--workers", "2"],
-            cwd=ROOT, stderr=log, start_new_session=True,
-        )  # fmt: skip
+    job = start_job("tokens", log, "--out", out, "--redo", "--workers", 2)
     folder = out / "_partials" / "tokens"
-    deadline = time.monotonic() + 240
-    while not list(folder.glob("shard-*.parquet")):
-        assert job.poll() is None, (tmp_path / "log").read_text()
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-    os.killpg(job.pid, signal.SIGKILL)
-    job.wait()
-    time.sleep(1)
+    kill_when(lambda: bool(committed(folder, "shard-*")), job, log)
     assert same(out, small_run[0])
     tokens.run(TokensConfig(out=str(out), redo=True, workers=2))
     assert same(out, small_run[0])
