@@ -11,9 +11,8 @@ from ops.reducers.moments import Moments
 from ops.reducers.queued_moments import QueuedMoments
 from ops.reducers.queued_top_k import QueuedTopK
 from ops.reducers.top_k import EMPTY, TopK, decode_keys
+from tests.unit.reducers.streams import NEURONS, Stream, streams
 from tests.unit.waits import counted_waits
-
-NEURONS = 3
 
 
 def pairs(keys: torch.Tensor) -> list[set[tuple[float, int]]]:
@@ -24,21 +23,9 @@ def pairs(keys: torch.Tensor) -> list[set[tuple[float, int]]]:
     ]
 
 
-@st.composite
-def streams(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray, int, int | None, np.random.Generator]:
-    n = draw(st.sampled_from([0, 1, 5, 70, 300]))
-    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
-    levels = draw(st.sampled_from([1, 3, 50, 10**6]))
-    values = (rng.integers(-levels, levels + 1, (n, NEURONS)) / 7).astype(np.float32)
-    ids = rng.permutation(1000)[:n].astype(np.int64)
-    return values, ids, draw(st.sampled_from([1, 2, 7, 130, 400])), draw(st.sampled_from([None, 1, 500])), rng
-
-
 @given(streams(), st.integers(1, 8))
 @settings(max_examples=60)
-def test_any_batches_with_replays_have_the_winners_of_sorting(
-    stream: tuple[np.ndarray, np.ndarray, int, int | None, np.random.Generator], parts: int
-) -> None:
+def test_any_batches_with_replays_have_the_winners_of_sorting(stream: Stream, parts: int) -> None:
     values, ids, k, room, rng = stream
     expected, found = TopK(NEURONS, k), QueuedTopK(NEURONS, k, room=room)
     expected.update(torch.from_numpy(values), torch.from_numpy(ids))

@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ops.reducers.top_k import EMPTY, MAX_IDS, TopK, decode_keys, encode_keys
+from tests.unit.reducers.streams import NEURONS, Stream, streams
 
-NEURONS = 3
 FINITE = st.floats(width=32, allow_nan=False, allow_infinity=False)
 PAIRS = st.lists(st.tuples(FINITE, st.integers(0, MAX_IDS - 1)), min_size=1, max_size=30)
 
@@ -36,21 +36,9 @@ def reduced(values: np.ndarray, ids: np.ndarray, k: int, room: int | None = None
     return reducer
 
 
-@st.composite
-def corpora(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray, int, int | None, np.random.Generator]:
-    n = draw(st.sampled_from([0, 1, 5, 70, 300]))
-    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
-    levels = draw(st.sampled_from([1, 3, 50, 10**6]))
-    values = (rng.integers(-levels, levels + 1, (n, NEURONS)) / 7).astype(np.float32)
-    ids = rng.permutation(1000)[:n].astype(np.int64)
-    return values, ids, draw(st.sampled_from([1, 2, 7, 130, 400])), draw(st.sampled_from([None, 1, 500])), rng
-
-
-@given(corpora(), st.integers(1, 6))
+@given(streams(), st.integers(1, 6))
 @settings(max_examples=60)
-def test_any_split_order_and_replay_gives_what_sorting_gives(
-    corpus: tuple[np.ndarray, np.ndarray, int, int | None, np.random.Generator], parts: int
-) -> None:
+def test_any_split_order_and_replay_gives_what_sorting_gives(corpus: Stream, parts: int) -> None:
     values, ids, k, room, rng = corpus
     cuts = [0, *sorted(rng.integers(0, len(ids) + 1, parts - 1)), len(ids)]
     shards = [slice(a, b) for a, b in pairwise(cuts)]
@@ -65,10 +53,10 @@ def test_any_split_order_and_replay_gives_what_sorting_gives(
     assert winners(whole) == brute(values, ids, k)
 
 
-@given(corpora())
+@given(streams())
 @settings(max_examples=40)
 def test_merge_is_associative_commutative_and_idempotent(
-    corpus: tuple[np.ndarray, np.ndarray, int, int | None, np.random.Generator],
+    corpus: Stream,
 ) -> None:
     values, ids, k, room, _ = corpus
     third = len(ids) // 3
@@ -131,11 +119,9 @@ def test_wrong_input_is_refused() -> None:
             reducer.update(torch.zeros(1, 2), torch.tensor([bad]))
 
 
-@given(corpora(), st.floats(-1, 1))
+@given(streams(), st.floats(-1, 1))
 @settings(max_examples=40)
-def test_a_bound_that_k_sentences_reach_costs_no_winner(
-    corpus: tuple[np.ndarray, np.ndarray, int, int | None, np.random.Generator], looser: float
-) -> None:
+def test_a_bound_that_k_sentences_reach_costs_no_winner(corpus: Stream, looser: float) -> None:
     values, ids, k, room, rng = corpus
     if len(ids) < k:
         return
