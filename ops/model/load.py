@@ -39,7 +39,7 @@ class ModelFacts:
         position_limit: most tokens of a sentence, special ones included.
         vocabulary: rows of the table of token embeddings, 0 where there is no such table.
         decoder: whether a token sees only those before it.
-        fingerprint: sha256 of the configuration and the weights.
+        fingerprint: sha256 of the configuration and the weights; of the hub's files ID@REVISION.
     """
 
     name: str
@@ -55,11 +55,24 @@ class ModelFacts:
 
     @property
     def title(self) -> str:
-        """What figures call it: a hub id, or the name of its folder, of a fine-tuned one with the run's before it."""
-        if self.revision or self.name == SAMPLE:
-            return self.name
-        parts = Path(self.path).parts
-        return "/".join(parts[-3:]) if parts[-2:] == FINE_TUNED else parts[-1]
+        """What figures call it."""
+        return model_title(self.name, self.fingerprint)
+
+
+def model_title(name: str, fingerprint: str) -> str:
+    """Return what figures call a model: a hub id, or the name of its folder, of a fine-tuned one with the run's before.
+
+    Args:
+        name: what the user asked for.
+        fingerprint: as in `ModelFacts`; by it `models/small` is known for a folder or for a hub id.
+
+    >>> model_title("org/model", "org/model@0a1b"), model_title("./runs/news/finetune/model/", "9c1e")
+    ('org/model', 'news/finetune/model')
+    """
+    if name == SAMPLE or "@" in fingerprint:
+        return name
+    parts = Path(os.path.abspath(Path(name).expanduser())).parts
+    return "/".join(parts[-3:]) if parts[-2:] == FINE_TUNED else parts[-1]
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from jobs.stage.record import Run
 from jobs.stage.step import Stage, Step, begin
 from jobs.steps.mine.workers import layer_widths
 from ops.errors import InputError
-from ops.model.load import ModelFacts, read_facts
+from ops.model.load import ModelFacts, model_title, read_facts
 from ops.topk.neurons import Neurons
 
 
@@ -66,9 +66,9 @@ def neurons_of(record: Run) -> Neurons:
 
 
 def title_of(record: Run) -> str:
-    """Return what figures call the run's model: a hub id, or the name of its folder."""
-    name = str(record.require("topk")["config"]["model"])
-    return name if name.count("/") == 1 and name[0] not in "./~" else name.rstrip("/").rpartition("/")[2]
+    """Return what figures call the run's model."""
+    topk = record.require("topk")
+    return model_title(topk["config"]["model"], topk["identity"]["model"])
 
 
 def model_of(record: Run) -> ModelFacts:

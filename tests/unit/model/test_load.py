@@ -1,4 +1,6 @@
 import json
+import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,6 +19,7 @@ from transformers import (
 )
 
 from ops.errors import InputError
+from ops.model import load
 from ops.model.load import SAMPLE_SHA256, load_model, position_limit, read_facts
 
 TINY = {"hidden_size": 8, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 8, "vocab_size": 30}
@@ -65,6 +68,26 @@ def test_the_fingerprint_is_of_the_contents(folder: Path, tmp_path: Path) -> Non
     config.layer_norm_eps = 1e-3
     config.save_pretrained(moved)
     assert read_facts(str(moved)).fingerprint not in (other, first.fingerprint)
+
+
+def test_figures_call_a_model_by_its_hub_id_or_by_its_folder(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert read_facts("sample").title == "sample"
+    tuned = folder.parent / "news" / "finetune" / "model"
+    shutil.copytree(folder, tuned)
+    monkeypatch.chdir(folder.parent.parent)
+    # The third looks like a hub id.
+    titles = {str(folder): "tiny", f"{folder}/": "tiny", f"{folder.parent.name}/tiny": "tiny"}
+    titles |= {str(tuned): "news/finetune/model", f"{folder.parent.name}/news/finetune/model": "news/finetune/model"}
+    for name, title in titles.items():
+        facts = read_facts(name)
+        assert facts.title == title, name
+    monkeypatch.chdir(tuned)
+    assert read_facts(".").title == "news/finetune/model"
+    monkeypatch.chdir(folder)
+    assert (read_facts(".").title, read_facts("../tiny").title) == ("tiny", "tiny")
+    own = {"name": "org/model", "path": "org/model", "revision": "0a1b2c"}
+    hub = replace(facts, **own, fingerprint=load._fingerprint(**own))
+    assert hub.title == "org/model"
 
 
 def test_weights_are_read_once_for_a_fingerprint(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
