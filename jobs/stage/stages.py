@@ -83,7 +83,7 @@ STAGES: dict[str, StageFacts] = {
     "compare/groups": _compare("groups", GROUP_TABLES, ("topk", "mine")),
     "compare/neighbours": _compare("neighbours", ("neighbours", "nearest"), ("topk",)),
     "compare/shift": _compare("shift", ("shift", "shift_layers", "shift_neurons"), ("topk",)),
-    "compare/ablation": StageFacts(("compare/ablation",), ("topk", "annotate", "mine"), f"{PARTIALS}/compare/ablation"),
+    "compare/ablation": _compare("ablation", ("ablation",), ("topk", "annotate", "mine")),
     "report": StageFacts(
         ("report", "report/neurons", "report/side"), ("topk", "annotate", "mine"), f"{PARTIALS}/report"
     ),

@@ -18,6 +18,7 @@ from jobs.steps.compare.compared_run import PartWork, begin_part, model_of, neur
 from jobs.steps.mine.workers import commit
 from ops import sampling
 from ops.compare.ablation import TABLE, Ablator, Effect, ablation_table, choose_neurons, random_neurons
+from ops.compare.ablation_figures import draw_ablation
 from ops.compare.activation_vectors import sampled_sentences
 from ops.compare.scalar_properties import scalar_properties
 from ops.errors import InputError
@@ -32,7 +33,7 @@ from ops.storage.tables import read_parts, read_table, write_part
 from ops.topk.neurons import Neurons
 
 BLOCK = 4  # neurons that an item has
-SENTENCE_S, ROW_BYTES = 0.011, 60  # measured with the packaged model on one core
+SENTENCE_S, ROW_BYTES, FIGURE_BYTES = 0.011, 60, 200_000  # measured with the packaged model on one core
 COLUMNS = ("moved", "most", "most_moved", "output")
 
 
@@ -92,12 +93,17 @@ def ablation_part(config: CompareConfig, record: Run) -> PartWork | None:
         sentences = len(drawn_texts(args)[0])
         table = ablation_table(chosen, drawn, effects, neurons, sentences)
         write_part(stage.store, TABLE, 0, schema(TABLE), [table], stage.fingerprint)
+        random = [number for own in drawn.values() for number in own]
+        places = zip(*(of.tolist() for of in neurons.layer_and_unit(np.array(random, np.int64))), strict=True)
+        null = {place: effects[number] for place, number in zip(places, random, strict=True)}
+        figures = draw_ablation(stage.store, table, null, facts.title)
         counts = {"rows": table.num_rows, "neurons": len(numbers), "sentences": sentences}
-        stage.finish({**counts, "forward_passes": sentences * len(wanted), "figures": []})
+        stage.finish({**counts, "forward_passes": sentences * len(wanted), "figures": figures})
 
     each = BLOCK * config.ablate_sentences * SENTENCE_S
     more = [f"{len(numbers):,} neurons of {len(chosen):,} properties and {len(wanted) - len(numbers):,} random ones"]
-    return PartWork(stage, do, [(step, each)], ROW_BYTES * sum(map(len, chosen.values())), more)
+    kept = ROW_BYTES * sum(map(len, chosen.values())) + FIGURE_BYTES
+    return PartWork(stage, do, [(step, each)], kept, more)
 
 
 def ablation_step(args: AblationArgs, wanted: list[int], holds: dict[str, Any], workers: int | None) -> Step:

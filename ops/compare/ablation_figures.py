@@ -1,0 +1,97 @@
+"""The figure of `compare/ablation`: what neurons do to others, beside neurons drawn from the same layer."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pyarrow as pa
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
+
+from ops.compare.ablation import Effect
+from ops.figures import PAGE, for_print, save_figures, titled
+from ops.storage.store import Store
+
+FOLDER = "compare/figures/ablation"
+FIRST = 15  # neurons that are named
+Neuron = tuple[int, int]  # layer and unit
+Points = dict[Neuron, float]
+_KINDS = {"moved": "how far later layers' neurons move (sd)", "output": "how far the classifier's output moves"}
+_OWN, _RANDOM = "most of a property", "drawn from the same layer"
+
+
+def draw_ablation(store: Store, ablation: pa.Table, random: Mapping[Neuron, Effect], model: str = "") -> list[str]:
+    """Draw the figure and return the files' names, none where no neuron was set to its mean.
+
+    Args:
+        store: the run's folder.
+        ablation: the table.
+        random: what the neurons drawn from each layer do, by layer and unit: the null.
+        model: its name, for the title.
+    """
+    if not ablation.num_rows:
+        return []
+    return save_figures(store, FOLDER, {"effects": lambda: effects_figure(ablation, random, model)})
+
+
+@for_print
+def effects_figure(ablation: pa.Table, random: Mapping[Neuron, Effect], model: str = "") -> Figure:
+    """Draw neurons' effects beside the null: of all by layer, and of those first that exceed its mean most.
+
+    A row of panels for the neurons of later layers and, where there is a classifier, one for its output.
+    """
+    rows = ablation.to_pylist()
+    kinds = [kind for kind in _KINDS if any(row[kind] is not None for row in rows)]
+    figure = Figure(figsize=(PAGE, 0.8 + 2.6 * len(kinds)), layout="constrained")
+    panels = figure.subplots(len(kinds), 2, squeeze=False)
+    for (left, right), kind in zip(panels, kinds, strict=True):
+        own = {(row["layer"], row["unit"]): row[kind] for row in rows if row[kind] is not None}
+        drawn = {
+            neuron: getattr(effect, kind)
+            for neuron, effect in random.items()
+            if np.isfinite(getattr(effect, kind)) and any(layer == neuron[0] for layer, _ in own)
+        }
+        _by_layer(left, own, drawn)
+        _first(right, own, drawn)
+        left.set_ylabel(_KINDS[kind])
+        right.set_xlabel(_KINDS[kind])
+        every = [*own.values(), *drawn.values()]
+        if max(every) > 5 * min(every) > 0:
+            left.set_yscale("log")
+            right.set_xscale("log")
+            for axis in (left.yaxis, right.xaxis):
+                axis.set_major_locator(LogLocator(subs=(1, 2, 5) if max(every) < 100 * min(every) else (1,)))
+                axis.set_major_formatter("{x:g}")
+                axis.set_minor_formatter(NullFormatter())
+    panels[0, 0].set_title("all that were set to their mean")
+    panels[0, 1].set_title("first by their effect over the mean of those drawn")
+    panels[-1, 0].set_xlabel("layer")
+    figure.legend(*panels[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
+    figure.suptitle(titled("Neurons set to their mean: what they do to others", model))
+    return figure
+
+
+def _by_layer(panel: Axes, own: Points, drawn: Points) -> None:
+    for points, aside, look, label in ((own, -0.17, "C0o", _OWN), (drawn, 0.17, "C2x", _RANDOM)):
+        places = [layer + aside for layer, _ in points]
+        panel.plot(places, list(points.values()), look, markersize=3, alpha=0.7, label=label)
+    layers = {layer for layer, _ in own}
+    panel.set_xlim(min(layers) - 0.5, max(layers) + 0.5)
+    panel.xaxis.set_major_locator(MaxNLocator(integer=True))
+
+
+def _first(panel: Axes, own: Points, drawn: Points) -> None:
+    """Draw the neurons whose effects are largest over the mean of those drawn from their layer, a line each."""
+    nulls = {neuron: _others(neuron, drawn) for neuron in own}
+    named = sorted((n for n in own if nulls[n]), key=lambda n: (-own[n] / max(np.mean(nulls[n]), 1e-12), n))[:FIRST]
+    for place, neuron in enumerate(named):
+        panel.plot(nulls[neuron], [place] * len(nulls[neuron]), "C2x", markersize=3, alpha=0.7)
+        panel.plot([own[neuron]], [place], "C0o", markersize=4)
+    panel.set_yticks(range(len(named)), [f"{layer}:{unit}" for layer, unit in named])
+    panel.set_ylim(max(len(named), 1) - 0.5, -0.5)
+    panel.set_ylabel("neuron")
+
+
+def _others(neuron: Neuron, drawn: Points) -> Sequence[float]:
+    """Return the effects of the other neurons that were drawn from a neuron's layer."""
+    return [effect for other, effect in drawn.items() if other[0] == neuron[0] and other != neuron]

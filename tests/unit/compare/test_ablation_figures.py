@@ -1,0 +1,84 @@
+"""The figure of ablation: every neuron once, beside those drawn from its layer, itself not among them."""
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from ops.compare.ablation import Effect
+from ops.compare.ablation_figures import FIRST, draw_ablation, effects_figure
+from ops.figures import figure_files
+from ops.schema import schema
+from ops.storage.store import Store
+from tests.unit.figure_letters import check_inside, check_print
+
+NAN = float("nan")
+RNG = np.random.default_rng(0)
+
+
+def row(layer: int, unit: int, moved: float | None, output: float | None = None, of: str = "p") -> dict[str, object]:
+    return {"property": of, "rank": 1, "layer": layer, "unit": unit, "n": 5, "moved": moved, "output": output}
+
+
+def table(rows: list[dict[str, object]]) -> pa.Table:
+    layout = schema("compare/ablation")
+    return pa.Table.from_pylist(rows, pa.schema([field.with_nullable(True) for field in layout]))
+
+
+def effect(moved: float, output: float = NAN) -> Effect:
+    return Effect(moved, 0, 0.0, output)
+
+
+def test_a_neuron_is_drawn_once_beside_the_others_of_its_layer() -> None:
+    rows = [row(1, 3, 0.5, of="a"), row(1, 3, 0.5, of="b"), row(2, 4, 0.3), row(2, 5, 0.36)]
+    # 2:4 is among those drawn from its layer too; from layer 3 no neuron was set to its mean.
+    random = {(1, 0): effect(0.1), (1, 1): effect(0.3), (2, 4): effect(0.3), (2, 6): effect(0.02), (3, 0): effect(9.0)}
+    left, right = effects_figure(table(rows), random, "m").axes
+    np.testing.assert_allclose(np.asarray(left.lines[0].get_xydata()), [[0.83, 0.5], [1.83, 0.3], [1.83, 0.36]])
+    np.testing.assert_allclose(
+        np.asarray(left.lines[1].get_xydata()), [[1.17, 0.1], [1.17, 0.3], [2.17, 0.3], [2.17, 0.02]]
+    )
+    # 0.3 over 0.02; then 0.5 over 0.2, then 0.36 over 0.16.
+    assert [label.get_text() for label in right.get_yticklabels()] == ["2:4", "1:3", "2:5"]
+    drawn = [np.round(np.asarray(line.get_xydata()), 6).tolist() for line in right.lines]
+    assert drawn == [
+        [[0.02, 0]], [[0.3, 0]], [[0.1, 1], [0.3, 1]], [[0.5, 1]], [[0.3, 2], [0.02, 2]], [[0.36, 2]],
+    ]  # fmt: skip
+    assert left.get_yscale() == right.get_xscale() == "log"
+
+
+def test_a_classifier_s_output_has_panels_of_its_own_with_the_last_layer() -> None:
+    rows = [row(1, 3, 0.5, 0.25), row(2, 4, None, 0.125)]
+    random = {(1, 0): effect(0.0, 0.0), (2, 0): effect(NAN, 0.0625)}
+    panels = effects_figure(table(rows), random).axes
+    assert len(panels) == 4
+    assert [len(panels[i].lines[0].get_xydata()) for i in (0, 2)] == [1, 2]
+    # 1:3 first: those drawn from its layer do nothing at all. Where an effect is 0, no axis is logarithmic.
+    assert [label.get_text() for label in panels[3].get_yticklabels()] == ["1:3", "2:4"]
+    assert {panel.get_yscale() for panel in panels} == {"linear"}
+
+
+def test_the_first_are_named_and_of_none_there_is_no_figure(tmp_path: Path) -> None:
+    rows = [row(1, unit, float(unit)) for unit in range(1, 3 * FIRST)]
+    named = effects_figure(table(rows), {(1, 100): effect(1.0)}).axes[1].get_yticklabels()
+    assert [label.get_text() for label in named] == [f"1:{unit}" for unit in range(3 * FIRST - 1, 2 * FIRST - 1, -1)]
+    store = Store(str(tmp_path))
+    assert draw_ablation(store, table([]), {}) == []
+    name = "compare/figures/ablation/effects"
+    assert draw_ablation(store, table(rows), {(1, 100): effect(1.0)}) == figure_files(name)
+    assert (tmp_path / f"{name}.png").stat().st_size > 5_000
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e-4])
+@pytest.mark.parametrize("output", [True, False])
+def test_it_can_be_printed(scale: float, output: bool) -> None:
+    def drawn(layer: int) -> tuple[float, float]:
+        return scale ** float(RNG.random()), float(RNG.random()) if output else NAN
+
+    rows = [row(layer, 3000 + unit, *drawn(layer)) for layer in range(1, 25) for unit in range(4)]
+    rows = [{**r, "output": r["output"] if output else None} for r in rows]
+    random = {(layer, unit): effect(*drawn(layer)) for layer in range(1, 25) for unit in range(10)}
+    figure = effects_figure(table(rows), random, "some-model")
+    check_print(figure, "some-model")
+    check_inside(figure)
