@@ -37,7 +37,7 @@ def run(config: FinetuneConfig) -> None:
 
 def do(config: FinetuneConfig, record: "Run") -> None:
     """Do the stage, or what is missing of it, in an open run; first `ingest` where sources are named."""
-    from jobs.stage.checks import check_pass, require_corpus
+    from jobs.stage.checks import check_pass, check_source_column, require_corpus
     from jobs.stage.dry_run import DryRun
     from jobs.steps.finetune.documents import choose
     from jobs.steps.finetune.train import begin_training, documents_step, publish, train_step
@@ -45,6 +45,7 @@ def do(config: FinetuneConfig, record: "Run") -> None:
 
     facts, tokenizer = check_pass(config, record)
     check(config, facts)
+    check_source_column(config, "--label", config.label)
     ingest.do_where_named(config, record)
     require_corpus(config, tokenizer, record)
     check_column(record, "--label", config.label)

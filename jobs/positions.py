@@ -73,7 +73,7 @@ def run(config: PositionsConfig) -> None:
 
 def do(config: PositionsConfig, record: "Run") -> None:
     """Do the stage, or what is missing of it, in an open run; first `ingest` where sources are named."""
-    from jobs.stage.checks import check_pass
+    from jobs.stage.checks import check_pass, check_source_column
     from jobs.stage.corpus_pass import begin_side_pass
     from jobs.stage.dry_run import DryRun
     from jobs.steps.positions.labels import check_column, read_labels
@@ -83,8 +83,11 @@ def do(config: PositionsConfig, record: "Run") -> None:
 
     facts, tokenizer = check_pass(config, record)
     variants = check(config, facts)
+    columns = {"--label": config.label, "--answer-column": config.answer_column}
+    for flag, column in columns.items():
+        check_source_column(config, flag, column)
     ingest.do_where_named(config, record)
-    for flag, column in (("--label", config.label), ("--answer-column", config.answer_column)):
+    for flag, column in columns.items():
         check_column(record, flag, column)
     texts = read_labels(record, config.label, config.label_texts, config.seed)
     names = ("shift", "max_tokens", "start_token", "answer_column", "label", "label_texts")

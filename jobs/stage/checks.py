@@ -10,6 +10,7 @@ from ops.errors import InputError
 from ops.model.load import ModelFacts, read_facts
 from ops.model.numerics import TF32, check_dtype
 from ops.model.tokenizer import Tokenizer
+from ops.sources.meta_columns import missing_column
 from ops.sources.pieces import check_source
 from ops.sources.spec import READABLE, Source, parse_source
 
@@ -26,6 +27,25 @@ def check_sources(config: CorpusConfig) -> list[Source]:
     for source in sources:
         check_source(source, config.text_column)
     return sources
+
+
+def check_source_column(config: CorpusConfig, flag: str, column: str | None) -> None:
+    """Refuse a column of metadata that no source can have, as far as its files say before they are read.
+
+    Raises:
+        InputError: none can have it.
+    """
+    if column is None or not config.corpus:
+        return
+    there = missing_column([parse_source(spec) for spec in config.corpus], column, config.text_column)
+    if there is not None:
+        raise no_such_column(flag, column, there)
+
+
+def no_such_column(flag: str, column: str, there: list[str]) -> InputError:
+    """Return the error of a flag that names a column of metadata which the corpus has not, nor will have."""
+    beside = f"it has {', '.join(there)}" if there else "its sources have no column beside the text"
+    return InputError(f"{flag} {column}: the corpus has no such column; {beside}")
 
 
 def check_pass(config: CorpusModelConfig, record: Run) -> tuple[ModelFacts, Tokenizer]:

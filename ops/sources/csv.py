@@ -63,6 +63,15 @@ def read_csv(
         number += 1
 
 
+def read_header(path: str, text_column: str = "text") -> list[str]:
+    """Return the columns of a file.
+
+    Raises:
+        InputError: as `read_csv` does for the header.
+    """
+    return _header(path, csv.reader(_Lines(path), strict=True), text_column)
+
+
 class _Lines:
     """The lines of a file as text, and of the record under way where it lies and how it begins.
 

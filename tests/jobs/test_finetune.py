@@ -133,6 +133,10 @@ def test_wrong_calls_are_one_line_and_leave_the_run_alone(
             finetune.run(config(tuned, labelled, options.pop("model", model), **options))
         assert message in str(error.value), message
     assert (tuned / "run.json").read_bytes() == before
+    (tmp_path / "docs.csv").write_text("text,year\nA sentence of some words.,1999\n")
+    with pytest.raises(InputError, match="--label topic: the corpus has no such column; it has year"):
+        finetune.run(config(tmp_path / "new", tmp_path / "docs.csv", model))
+    assert not (tmp_path / "new" / "corpus").exists(), "the sources were read before"
     with pytest.raises(InputError, match=r"corpus/ is missing; give --corpus, or run python -m jobs\.ingest"):
         finetune.run(FinetuneConfig(out=str(tmp_path / "none"), label="topic", model=str(model)))
 

@@ -2,9 +2,9 @@
 
 import pyarrow as pa
 
+from jobs.stage.checks import no_such_column
 from jobs.stage.dry_run import DryRun
 from jobs.stage.record import Run
-from ops.errors import InputError
 from ops.positions.labels import Labelled, check_labels
 from ops.sampling import LABELS, draw
 from ops.schema import meta_keys
@@ -29,8 +29,7 @@ def check_column(record: Run, flag: str, column: str | None) -> None:
     with record.store.parquet(part_name("corpus", 0)) as file:
         keys = meta_keys(file.schema_arrow)
     if column not in keys:
-        there = f"it has {', '.join(keys)}" if keys else "its sources have no column beside the text"
-        raise InputError(f"{flag} {column}: the corpus has no such column; {there}")
+        raise no_such_column(flag, column, keys)
 
 
 def read_labels(record: Run, column: str | None, size: int, seed: int) -> Labelled | None:

@@ -19,6 +19,7 @@ from ops.sources.rows import Broken, Row, excerpt
 
 STANDARD_LIBRARY = "stdlib"
 PACKAGES = ("datasets", "numpy", "pyarrow", "ray", "spacy", "torch", "transformers")
+META = ("package", "module")
 # Pieces of what is large, so that no worker has the last one for itself.
 _PIECES = {STANDARD_LIBRARY: 3, "ray": 3, "torch": 5, "transformers": 2}
 # Where statements stand in a node, in the order of their lines.
@@ -86,7 +87,7 @@ def read_pydocs(piece: str) -> Iterator[Row | Broken]:
         module = _module(file)
         with open(os.path.join(root, file), "rb") as stream:
             source = stream.read()
-        meta = {"package": package, "module": module}
+        meta = dict(zip(META, (package, module), strict=True))
         try:
             with warnings.catch_warnings(), _uncollected():
                 warnings.simplefilter("ignore")

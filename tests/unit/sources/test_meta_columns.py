@@ -1,0 +1,64 @@
+"""The columns that a source can have are those that its rows have, known before they are read."""
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from ops.sources.meta_columns import missing_column
+from ops.sources.pieces import pieces, read_piece
+from ops.sources.rows import Row
+from ops.sources.spec import Source, parse_source
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "a.csv").write_text("doc_id,text,topic,\n1,One.,x,y\n", encoding="utf-8")
+    (tmp_path / "b.csv").write_text("text,year\nTwo.,1999\n", encoding="utf-8")
+    (tmp_path / "c.txt").write_text("Three.\n", encoding="utf-8")
+    (tmp_path / "d.jsonl").write_text('{"text": "Four."}\n{"text": "Five.", "late": 1}\n', encoding="utf-8")
+    rows = {"text": ["Six."], "doc_id": [b"6"], "list": [[1]], "bytes": [b"x"], "size": [7], "day": ["Monday"]}
+    pq.write_table(pa.table(rows), tmp_path / "e.parquet")
+    return tmp_path
+
+
+def keys_of_rows(source: Source, text_column: str = "text") -> set[str]:
+    rows = (row for piece in pieces(source) for row in read_piece(piece, text_column))
+    return {key for row in rows if isinstance(row, Row) for key in row.meta}
+
+
+@pytest.mark.parametrize("names", ["a.csv", "*.csv", "c.txt", "e.parquet"])
+def test_the_columns_that_there_are_are_those_of_the_rows(folder: Path, names: str) -> None:
+    source = parse_source(str(folder / names))
+    found = missing_column([source], "none")
+    assert found is not None
+    assert set(found) == keys_of_rows(source)
+    for column in found:
+        assert missing_column([source], column) is None
+    # What is text, a document or no scalar is no metadata.
+    for column in ("text", "doc_id", "list", "bytes"):
+        assert missing_column([source], column) == found
+
+
+def test_another_column_holds_the_text(folder: Path) -> None:
+    source = parse_source(str(folder / "e.parquet"))
+    assert missing_column([source], "day", "day") == ["text", "size"]
+    assert keys_of_rows(source, "day") == {"size", "text"}
+
+
+def test_one_source_that_has_it_or_may_have_it_is_enough(folder: Path) -> None:
+    names = ("a.csv", "c.txt", "e.parquet", "d.jsonl")
+    table, text, parquet, lines = (parse_source(str(folder / name)) for name in names)
+    assert missing_column([table, text, parquet], "none") == ["topic", "unnamed_3", "size", "day"]
+    assert missing_column([table, text, parquet], "size") is None
+    assert missing_column([text], "size") == []
+    # A key of a line is known once the line is read.
+    assert missing_column([table, lines], "late") is None
+    assert missing_column([parse_source("hf:some/set")], "none") is None
+
+
+def test_docstrings_have_what_their_rows_have() -> None:
+    (piece, *_) = pieces(parse_source("pydocs"))
+    row = next(row for row in read_piece(piece) if isinstance(row, Row))
+    assert missing_column([parse_source("pydocs")], "none") == list(row.meta)
