@@ -1,8 +1,4 @@
-"""What goes wrong on the way leaves the same rows: killed workers, lost nodes, full disks, damaged files.
-
-Faults are put into the production engine from outside: by signals, or by a sitecustomize.py on the PYTHONPATH of a
-run and of all its workers that changes what the system calls answer.
-"""
+"""What goes wrong on the way leaves the same rows: killed workers, lost nodes, full disks, damaged files."""
 
 import json
 import os
@@ -21,32 +17,11 @@ from jobs.engine.item import Item, Worker
 from jobs.stage import step
 from jobs.stage.layout import shard_file
 from tests.conftest import ROOT
+from tests.jobs.broken_site import broken_site
 from tests.jobs.processes import MOST_S, Process, committed, kill_when, start_job, wait_until
 from tests.jobs.scoring import SHARDS, assert_same, options, score
 
 Scored = tuple[Path, Path, Path]
-
-# Counts commits of shards' files over all processes of a run; the fault comes once, at the one that FAULT_AT names.
-SITE = """
-import errno, os, signal, time
-_replace = os.replace
-def replace(source, target, **options):
-    if os.environ.get("FAULT_MATCH", "_partials/topk/shard-") not in str(target):
-        return _replace(source, target, **options)
-    time.sleep(0.15)
-    with open(os.environ["FAULT_COUNT"], "ab") as counter:
-        counter.write(b".")
-        at = counter.tell()
-    fault = os.environ["FAULT"] if at == int(os.environ["FAULT_AT"]) else ""
-    if fault == "full":
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(target))
-    if fault == "killed before":
-        os.kill(os.getpid(), 9)
-    _replace(source, target, **options)
-    if fault == "killed after":
-        os.kill(os.getpid(), 9)
-os.replace = replace
-"""
 
 
 @pytest.fixture(scope="module")
@@ -146,13 +121,6 @@ def start(out: Path, scored: Scored, log: Path, **env: str) -> Process:
     return start_job("topk", log, "--config", file, **env)
 
 
-def broken_site(folder: Path, fault: str, at: int) -> dict[str, str]:
-    """Return the environment of a run whose `at`-th commit of a shard meets a fault."""
-    (folder / "sitecustomize.py").write_text(SITE)
-    path = os.pathsep.join([str(folder), os.environ.get("PYTHONPATH", "")]).rstrip(os.pathsep)
-    return {"PYTHONPATH": path, "FAULT": fault, "FAULT_AT": str(at), "FAULT_COUNT": str(folder / "count")}
-
-
 def shards_of(out: Path) -> int:
     return len(committed(out / "_partials" / "topk", "shard-*"))
 
@@ -170,7 +138,7 @@ def test_a_worker_killed_around_its_commit(scored: Scored, tmp_path: Path, fault
 @pytest.mark.faults
 def test_a_scorer_killed_in_the_middle(scored: Scored, tmp_path: Path) -> None:
     out, log = tmp_path / "out", tmp_path / "log"
-    process = start(out, scored, log, **broken_site(tmp_path, "none", 0))
+    process = start(out, scored, log, **broken_site(tmp_path))
     wait_until(lambda: shards_of(out) >= 3, process, log)
     victims = [pid for pid, name, _ in descendants(process.pid) if "MapBatches(ShardWorker)" in name]
     assert len(victims) == 2
@@ -201,7 +169,7 @@ def test_a_ray_that_is_gone_ends_the_job_and_the_same_command_goes_on(
     scored: Scored, tmp_path: Path, killed: str
 ) -> None:
     out, log = tmp_path / "out", tmp_path / "log"
-    process = start(out, scored, log, **broken_site(tmp_path, "none", 0))
+    process = start(out, scored, log, **broken_site(tmp_path))
     wait_until(lambda: shards_of(out) >= 2, process, log)
     victims = [pid for pid, name, _ in descendants(process.pid) if killed in name]
     assert len(victims) == 1
@@ -246,7 +214,7 @@ def test_a_node_removed_in_the_middle(scored: Scored, tmp_path: Path) -> None:
     out = tmp_path / "out"
     (tmp_path / "options.json").write_text(json.dumps(options(out, scored[1], scored[2])))
     (tmp_path / "nodes.py").write_text(NODES)
-    site = broken_site(tmp_path, "none", 0)
+    site = broken_site(tmp_path)
     site["PYTHONPATH"] += os.pathsep + str(ROOT)
     found = subprocess.run(
         [sys.executable, str(tmp_path / "nodes.py"), str(tmp_path / "options.json")],
@@ -274,9 +242,8 @@ def test_ingest_killed_in_the_middle(shared_ray: None, tmp_path: Path, at: str) 
     log = tmp_path / "log"
     assert run(tmp_path / "whole", 1).wait(timeout=MOST_S) == 0, log.read_text()
     out = tmp_path / "killed"
-    fault, match = ("none", "piece") if at == "sentences" else ("killed before", "distinct")
-    site = broken_site(tmp_path, fault, 1)
-    process = run(out, 2, **site, FAULT_MATCH=f"_partials/ingest/{match}")
+    fault, match = ("", "piece") if at == "sentences" else ("killed before", "distinct")
+    process = run(out, 2, **broken_site(tmp_path, fault, 1, f"_partials/ingest/{match}"))
     if at == "sentences":
         read = out / "_partials/ingest"
         kill_when(lambda: len(committed(read, "*.sentences.parquet")) >= 2, process, log)
