@@ -1,12 +1,6 @@
 """The job `compare`: what its tables say of a small run, the same however it ran, and wrong calls."""
 
-import json
-import os
 import shutil
-import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -22,25 +16,9 @@ from jobs.show import ShowConfig
 from jobs.stage.compare_config import CompareConfig
 from jobs.stage.record import Run
 from jobs.stage.stages import STAGES
-from jobs.steps.compare.ablation import AblationArgs, ablation_step
-from jobs.steps.compare.dimensions import RotationArgs, rotations_step
-from jobs.steps.compare.diversity import curves_step, draw_step, embed_step
-from jobs.steps.compare.diversity_workers import DiversityArgs, drawn_sentences
-from jobs.steps.compare.groups import GroupArgs, groups_step
-from jobs.steps.compare.neighbours import NeighbourArgs, nearest_step, neighbours_step
-from jobs.steps.compare.shift import distances_step, read_step, runs_step
-from jobs.steps.compare.shift_workers import ShiftArgs, blocks_of
 from ops.errors import InputError
-from ops.model.activations import ScoreOptions
-from ops.model.load import read_facts
 from ops.schema import TABLES
-from ops.shards import Shards
-from ops.sources.spec import parse_source
-from ops.storage.store import Store
-from ops.topk.neurons import Neurons
-from tests.conftest import ROOT
 from tests.jobs.conftest import compare_config as config
-from tests.jobs.steps import do_in_reverse
 
 PARTS = ("dimensions", "neighbours", "groups", "diversity", "shift", "ablation")
 MOVED = (1, 7)  # layer and unit
@@ -120,29 +98,6 @@ def test_the_tables_say_what_the_run_s_own_tables_say(compare_run: tuple[Path, P
     for layer, n, distinct in sizes.fetchall():
         winners = duckdb.sql(f"select count(*), count(distinct sent_id) from ({won}) where layer = {layer}").fetchall()
         assert [(n, distinct)] == winners
-
-
-def test_every_step_keeps_its_promises(small_run: tuple[Path, Path], source: Path, tmp_path: Path) -> None:
-    out = tmp_path / "run"
-    shutil.copytree(small_run[0], out)
-    store, neurons, facts = Store(str(out)), Neurons((12, 12)), read_facts(str(small_run[1]))
-    scoring = ScoreOptions("hidden", "cls")
-    do_in_reverse(rotations_step(RotationArgs(store, "f", neurons.widths, 0), 2), str(out))
-    near = NeighbourArgs(store, "f", neurons, 2, 360, 0)
-    do_in_reverse(neighbours_step(near), str(out))
-    do_in_reverse(nearest_step(near), str(out))
-    do_in_reverse(groups_step(GroupArgs(store, "f", neurons, 4, (2, 3), 40, 0)), str(out))
-    diverse = DiversityArgs(store, "f", facts, scoring, 256, Shards(360, 100), 2, (1, 3), 100, 0)
-    do_in_reverse(draw_step(diverse), str(out))
-    do_in_reverse(embed_step(diverse, drawn_sentences(store, 2), {}, 1), str(out))
-    do_in_reverse(curves_step(diverse), str(out))
-    reading = {"text_column": "text", "split": "none"}
-    shift = ShiftArgs(store, "f", facts, facts, scoring, 256, neurons, reading, 50, 0)
-    do_in_reverse(read_step(shift, ["docs"], [parse_source(str(source))]), str(out))
-    do_in_reverse(distances_step(shift, blocks_of([50]), 50, {}, 1), str(out))
-    do_in_reverse(runs_step(shift, store), str(out))
-    ablation = AblationArgs(store, "f", facts, ScoreOptions(), 256, neurons, 6, 0)
-    do_in_reverse(ablation_step(ablation, [0, 3, 5, 7, 9], {}, 1), str(out))
 
 
 def test_the_same_model_has_not_moved_at_all(compare_run: tuple[Path, Path]) -> None:
@@ -314,29 +269,3 @@ def test_a_dry_run_says_what_is_missing(
     assert not (small_run[0] / "compare").exists()
     compare.run(config(compare_run[0], dry_run=True, part=PARTS[:4]))
     assert capsys.readouterr().out.count("done before") == 4
-
-
-@pytest.mark.faults
-def test_kill_9_and_go_on(small_run: tuple[Path, Path], tmp_path: Path) -> None:
-    out = tmp_path / "run"
-    shutil.copytree(small_run[0], out)
-    options = config(out, part=("dimensions",), rotations=40)
-    flags = ["--rotations=40", "--part=dimensions", "--permutations=50", "--workers=2"]
-    job = subprocess.Popen(
-        [sys.executable, "-m", "jobs.compare", "--out", out, *flags], cwd=ROOT, start_new_session=True
-    )
-    folder = out / STAGES["compare/dimensions"].partials
-    deadline = time.monotonic() + 240
-    while len(list(folder.glob("run-*.parquet"))) < 3:
-        assert job.poll() is None
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-    os.killpg(job.pid, signal.SIGKILL)
-    job.wait()
-    time.sleep(1)
-    done = {p.name: p.stat().st_mtime_ns for p in folder.glob("run-*.parquet")}
-    assert 3 <= len(done) < 41, "the kill came too late to show anything"
-    compare.run(options.model_copy(update={"keep_partials": True}))
-    assert {p.name: p.stat().st_mtime_ns for p in folder.glob("run-*.parquet") if p.name in done} == done
-    assert json.loads((out / "run.json").read_text())["stages"]["compare/dimensions"]["complete"]
-    assert Store(str(out)).exists("compare/rotated")
