@@ -83,7 +83,9 @@ def _by_layer(panel: Axes, own: Points, drawn: Points) -> None:
 def _first(panel: Axes, own: Points, drawn: Points) -> None:
     """Draw the neurons whose effects are largest over the mean of those drawn from their layer, a line each."""
     nulls = {neuron: _others(neuron, drawn) for neuron in own}
-    named = sorted((n for n in own if nulls[n]), key=lambda n: (-own[n] / max(np.mean(nulls[n]), 1e-12), n))[:FIRST]
+    named = sorted((n for n in own if nulls[n]), key=lambda n: (-own[n] / max(float(np.mean(nulls[n])), 1e-12), n))[
+        :FIRST
+    ]
     for place, neuron in enumerate(named):
         panel.plot(nulls[neuron], [place] * len(nulls[neuron]), "C2x", markersize=3, alpha=0.7)
         panel.plot([own[neuron]], [place], "C0o", markersize=4)

@@ -22,7 +22,7 @@ WATCHED = {
     "groups": ("tables/compare/group_traits", "part-*", 1, 3),  # the last of a layer's files
     "diversity": ("", "shard-*", 2, 4),
     "shift": ("", "shard-*.distances.parquet", 1, 2),
-    "ablation": ("", "range-*", 1, 3),
+    "ablation": ("", "range-*", 1, 2),
 }
 
 
