@@ -19,7 +19,6 @@ from ops.meaning.word_states import WordSums, embedded
 from ops.model.load import ModelFacts, load_model
 from ops.model.tokenizer import Tokenizer
 from ops.schema import group_rows, schema
-from ops.storage.range_file import read_each
 from ops.storage.tables import write_part
 
 NEIGHBOURS, ANALOGIES = "meaning/neighbours", "meaning/analogies"
@@ -30,9 +29,11 @@ def publish(job: CorpusPass, args: OffsetArgs, tokenizer: Tokenizer, questions: 
     store, facts = job.stage.store, args.facts
     words, vectors = frequent_words(args)
     sums, read, lost = WordSums(len(words), facts.layers * facts.width), 0, 0
-    for table in read_each(store, (output.path for output in job.partials)):
-        notes = json.loads(table.schema.metadata[b"atlas.notes"])
-        sums.merge_table(table)
+    # One at a time: each may hold a gigabyte, and for that reason there are few.
+    for output in job.partials:
+        with store.parquet(output.path) as file:
+            notes = json.loads(file.schema_arrow.metadata[b"atlas.notes"])
+            sums.merge_table(file.read())
         read, lost = read + notes["read"], lost + len(notes["unscored"])
     if read != args.drawn:
         raise RuntimeError(f"meaning: {args.drawn} sentences were to be read, and {read} were")
