@@ -1,9 +1,11 @@
-"""Reading a shard of corpus/ for a pass of the model over it."""
+"""Reading a shard of corpus/ for a pass of the model over it, and some sentences of all shards."""
+
+from collections.abc import Iterator
 
 import pyarrow as pa
 
-from ops.shards import Ids
-from ops.storage.range_file import take_rows
+from ops.shards import Ids, Shards
+from ops.storage.range_file import read_each, take_rows
 from ops.storage.store import Store
 from ops.storage.tables import part_name
 
@@ -25,3 +27,10 @@ def read_shard(store: Store, shard: int, rows: Ids | None = None) -> tuple[Ids, 
             found = [some for _, some in take_rows(file, rows - first, _COLUMNS)]
             table = pa.concat_tables(found) if found else file.read_row_groups([], columns=_COLUMNS)
     return table["sent_id"].to_numpy(), table["text"].to_pylist(), table["n_tokens"].to_numpy()
+
+
+def read_rows(store: Store, shards: Shards, ids: Ids, columns: list[str]) -> Iterator[pa.Table]:
+    """Return some sentences of corpus/ (ascending ids), a table for each shard that holds any of them."""
+    places = {part: rows - shards.span(part)[0] for part, rows in enumerate(shards.split(ids)) if len(rows)}
+    tables = read_each(store, (part_name("corpus", part) for part in places), columns)
+    return (table.take(pa.array(rows)) for table, rows in zip(tables, places.values(), strict=True))

@@ -17,6 +17,7 @@ from jobs.stage.stages import STAGES
 from jobs.stage.step import Step
 from jobs.steps.positions.labels import check_column, has_corpus
 from ops import sampling
+from ops.corpus.read_shard import read_rows
 from ops.errors import InputError
 from ops.meaning.confusion import held_out
 from ops.meaning.hashing import LEAST_OF_CLASS, Labelled, labelled
@@ -74,9 +75,7 @@ def draw_labelled(record: Run, config: MeaningConfig) -> Drawn:
     with record.store.parquet(part_name("corpus", 0)) as file:
         keys = meta_keys(file.schema_arrow)
     columns = ["sent_id", "dataset", "doc_id", *(["meta"] if keys else [])]
-    places = {part: rows - shards.span(part)[0] for part, rows in enumerate(shards.split(drawn)) if len(rows)}
-    whole = read_each(record.store, (part_name("corpus", part) for part in places), columns)
-    tables = [table.take(pa.array(rows)) for table, rows in zip(whole, places.values(), strict=True)]
+    tables = list(read_rows(record.store, shards, drawn, columns))
     datasets, names = ([v for t in tables for v in t[column].to_pylist()] for column in ("dataset", "doc_id"))
     values: dict[str, list[str | None]] = {"dataset": datasets}
     for key in keys:

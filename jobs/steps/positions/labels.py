@@ -1,15 +1,13 @@
 """The texts of the label check of `positions`: drawn and read from corpus/ before anything heavy starts."""
 
-import pyarrow as pa
-
 from jobs.stage.checks import no_such_column
 from jobs.stage.dry_run import DryRun
 from jobs.stage.record import Run
+from ops.corpus.read_shard import read_rows
 from ops.positions.labels import Labelled, check_labels
 from ops.sampling import LABELS, draw
 from ops.schema import meta_keys
 from ops.shards import Shards
-from ops.storage.range_file import read_each
 from ops.storage.tables import part_name
 
 
@@ -43,12 +41,9 @@ def read_labels(record: Run, column: str | None, size: int, seed: int) -> Labell
     corpus = record.require("ingest")
     shards = Shards(corpus["counts"]["sentences"], corpus["config"]["shard_size"])
     found = Labelled([], [], [])
-    drawn = enumerate(shards.split(draw(shards.sentences, size, seed, LABELS)))
-    places = {part: rows - shards.span(part)[0] for part, rows in drawn if len(rows)}
-    names = (part_name("corpus", part) for part in places)
-    tables = read_each(record.store, names, ["sent_id", "dataset", "doc_id", "meta"])
-    for table, rows in zip(tables, places.values(), strict=True):
-        for row in table.take(pa.array(rows)).to_pylist():
+    drawn = draw(shards.sentences, size, seed, LABELS)
+    for table in read_rows(record.store, shards, drawn, ["sent_id", "dataset", "doc_id", "meta"]):
+        for row in table.to_pylist():
             label = row["meta"][column]
             if label is not None:
                 found.sent_ids.append(row["sent_id"])
