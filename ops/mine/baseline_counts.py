@@ -1,6 +1,6 @@
 """Counts over the baseline sample: of every candidate pattern and of every property's values."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -58,12 +58,16 @@ def baseline_table(
         profiler: counts the properties.
         parts: the rows of each of `PARTS`.
     """
-    columns = [_lines(patterns, profiler, rows) for rows in parts]
-    what = pa.chunked_array([pa.array([name] * len(counts), pa.string()) for name, _, counts in columns[0]])
+    runs = [list(_runs(patterns, profiler, rows)) for rows in parts]
+    what = pa.chunked_array([pa.array([run.what] * run.lines, pa.string()) for run in runs[0]])
     none = pa.array([b""])
-    keys = [none.take(pa.array(np.zeros(len(n), np.int8))) if key is None else key for _, key, n in columns[0]]
-    counts = [pa.array(np.concatenate([counts for *_, counts in column])) for column in columns]
-    return pa.table([what, pa.chunked_array(keys), *counts], names=["what", "key", *PARTS])
+    keys = [none.take(pa.array(np.zeros(run.lines, np.int8))) if run.keys is None else run.keys for run in runs[0]]
+    counts = []
+    for own in runs:
+        line, count = _not_zero(own)
+        counts.append(np.zeros(len(what), np.int64))
+        counts[-1][line] = count
+    return pa.table([what, pa.chunked_array(keys), *map(pa.array, counts)], names=["what", "key", *PARTS])
 
 
 def few_counts(
@@ -71,26 +75,65 @@ def few_counts(
 ) -> pa.Table:
     """Return those lines of `baseline_table` that are not 0, with the columns `line` and those of `PARTS`.
 
-    There is a line for every word that any sentence has: most of them for words that some rows have not.
+    There is a line for every word that any sentence has: most of them for words that some rows have not, and nothing
+    here takes a time that grows with those.
 
     Args:
         patterns, profiler, parts: as `baseline_table` takes them.
     """
-    counts = [np.concatenate([own for *_, own in _lines(patterns, profiler, rows)]) for rows in parts]
-    found = np.flatnonzero(np.any(counts, 0))
-    return pa.table([pa.array(found), *(pa.array(own[found]) for own in counts)], names=["line", *PARTS])
+    found = [_not_zero(_runs(patterns, profiler, rows)) for rows in parts]
+    every = np.unique(np.concatenate([line for line, _ in found]))
+    counts = []
+    for line, count in found:
+        counts.append(np.zeros(len(every), np.int64))
+        counts[-1][np.searchsorted(every, line)] = count
+    return pa.table([pa.array(every), *map(pa.array, counts)], names=["line", *PARTS])
 
 
-def _lines(
+@dataclass(frozen=True)
+class _Run:
+    """Lines that follow each other in a `baseline_table`.
+
+    Attributes:
+        what: the name that they all have.
+        keys: the key of each; None where they are known by their order.
+        lines: how many there are.
+        place, count: which of them are not 0, ascending, and their counts.
+    """
+
+    what: str
+    keys: pa.Array | None
+    lines: int
+    place: Longs
+    count: Longs
+
+    @classmethod
+    def of(cls, what: str, counts: Longs, keys: pa.Array | None = None) -> "_Run":
+        place = np.flatnonzero(counts)
+        return cls(what, keys, len(counts), place, counts[place])
+
+
+def _runs(
     patterns: dict[str, tuple[pa.Array, Callable[[Longs], Longs]]], profiler: Profiler, rows: Longs
-) -> list[tuple[str, pa.Array | None, Longs]]:
-    lines: list[tuple[str, pa.Array | None, Longs]] = [("sentences", None, np.array([len(rows)]))]
-    lines += [(f"pattern:{kind}", keys, count(rows)) for kind, (keys, count) in patterns.items()]
-    for number, values in enumerate(profiler.count(rows)):
-        lines += [(f"values:{number}", None, values.count), (f"n:{number}", None, np.array([values.n]))]
+) -> Iterator[_Run]:
+    yield _Run.of("sentences", np.array([len(rows)]))
+    for kind, (keys, count) in patterns.items():
+        yield _Run.of(f"pattern:{kind}", count(rows), keys)
+    for number, (own, found) in enumerate(zip(profiler.properties, profiler.count(rows), strict=True)):
+        yield _Run(f"values:{number}", None, len(own.values), found.value, found.count)
+        yield _Run.of(f"n:{number}", np.array([found.n]))
     for name, sums in profiler.sums(rows).items():
-        lines.append((f"sums:{name}", None, np.array([sums.n, sums.total, sums.squares])))
-    return lines
+        yield _Run.of(f"sums:{name}", np.array([sums.n, sums.total, sums.squares]))
+
+
+def _not_zero(runs: Iterable[_Run]) -> tuple[Longs, Longs]:
+    """Return which lines of all runs in turn are not 0, ascending, and their counts."""
+    lines, counts, first = [], [], 0
+    for run in runs:
+        lines.append(first + run.place)
+        counts.append(run.count)
+        first += run.lines
+    return np.concatenate(lines), np.concatenate(counts)
 
 
 def read_baselines(table: pa.Table, profiler: Profiler) -> tuple[Baseline, Baseline]:

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ops.mine.value_counts import ValueCounts, distinct_values
+from ops.mine.value_counts import FoundValues, distinct_values
 from ops.patterns.sequences import Sequences
 from ops.penn import TAG_CLASSES, tag_class
 from ops.reducers.integer_sums import Sums
@@ -176,14 +176,14 @@ class Profiler:
         """Return some rows of the sentences, as the properties look at them."""
         return Selection(self.view, rows, self._class_of)
 
-    def count(self, rows: Longs) -> list[ValueCounts]:
+    def count(self, rows: Longs) -> list[FoundValues]:
         """Count every property over these rows, in the order of `properties`."""
         selection = self.select(rows)
         counts = []
         for own in self.properties:
             codes = own.codes(selection)
             n = len(codes) if own.every_sentence else len(codes.items)
-            counts.append(ValueCounts(np.bincount(codes.items, minlength=len(own.values)), n))
+            counts.append(FoundValues.of(codes.items, len(own.values), n))
         return counts
 
     def sums(self, rows: Longs) -> dict[str, Sums]:

@@ -25,6 +25,31 @@ class ValueCounts:
 
 
 @dataclass(frozen=True)
+class FoundValues:
+    """The values of a property that occur.
+
+    Attributes:
+        value: they, ascending, `[found]`.
+        count: how often each occurs, `[found]`.
+        n: out of how many.
+    """
+
+    value: Counts
+    count: Counts
+    n: int
+
+    @classmethod
+    def of(cls, codes: Codes, n_values: int, n: int) -> "FoundValues":
+        """Count the codes, which are below `n_values`, in a time that does not grow with values that do not occur."""
+        if n_values > len(codes):
+            found, count = np.unique(codes, return_counts=True)
+            return cls(found.astype(np.int64), count, n)
+        every = np.bincount(codes, minlength=n_values)
+        value = np.flatnonzero(every)
+        return cls(value, every[value], n)
+
+
+@dataclass(frozen=True)
 class SetCounts:
     """How often values of a property occur in several sets, an entry for each that does.
 

@@ -72,7 +72,7 @@ def neuron_ranges(args: MineArgs) -> list[Item]:
 def sentence_runs(sentences: int) -> list[Item]:
     """Return the runs of so many annotated sentences as items.
 
-    Those of a large corpus are longer: each run costs some time for every word that any sentence has.
+    Those of a large corpus are longer: each run costs some time for every pattern that was mined.
     """
     size = max(SENTENCES_PER_COUNT, min(sentences // RUNS, MOST_PER_COUNT))
     return [{"run": i, "first": first, "stop": stop} for i, (first, stop) in enumerate(spans(sentences, size))]

@@ -4,7 +4,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ops.mine.properties import Profiler
+from ops.mine.properties import Profiler, Property
+from ops.mine.value_counts import FoundValues
 from ops.penn import PUNCTUATION_TAGS, tag_class
 from ops.sentences.mining_view import MiningView
 from tests.unit.small_corpus import PROPERTIES, Sentence, open_corpus, random_sentences
@@ -32,6 +33,11 @@ def recount(sentences: list[Sentence], name: str, lower: bool) -> tuple[Counter[
     return Counter(s.meta[key] for s in sentences if key in s.meta), sum(key in s.meta for s in sentences)
 
 
+def counted(property_: Property, found: FoundValues) -> dict[str, int]:
+    """Return the counts of the values that occur, by their names."""
+    return {property_.values[value]: n for value, n in zip(found.value.tolist(), found.count.tolist(), strict=True)}
+
+
 @pytest.mark.parametrize("lower", [False, True])
 @pytest.mark.parametrize("seed", [0, 1])
 def test_every_property_is_counted_as_by_hand(
@@ -46,8 +52,8 @@ def test_every_property_is_counted_as_by_hand(
     assert tuple(names) == PROPERTIES
     for property_, found in zip(profiler.properties, profiler.count(rows), strict=True):
         expected, n = recount(own, property_.name, lower)
-        values = dict(zip(property_.values, found.count.tolist(), strict=True))
-        assert {v: c for v, c in values.items() if c} == dict(expected)
+        assert found.value.tolist() == sorted(found.value.tolist())
+        assert counted(property_, found) == dict(expected)
         assert found.n == n
     verbs, nouns = ([sum(tag_class(t) == c for t in s.tags or []) for s in own] for c in ("verb", "noun"))
     numbers = {
@@ -64,7 +70,8 @@ def test_every_property_is_counted_as_by_hand(
 def test_without_tags_there_are_no_tag_properties(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     profiler = Profiler(MiningView(open_corpus(tmp_path, monkeypatch, [Sentence(["a", "b"], meta={"k": "v"})])))
     assert [p.name for p in profiler.properties] == ["dataset", "words_per_sentence", "punctuation", "k"]
-    assert [c.count.tolist() for c in profiler.count(np.array([0]))] == [[1], [0, 0, 1], [0, 0], [1]]
+    counts = profiler.count(np.array([0]))
+    assert [(c.value.tolist(), c.count.tolist()) for c in counts] == [([0], [1]), ([2], [1]), ([], []), ([0], [1])]
     assert all(own.is_feature for own in profiler.properties)
     assert list(profiler.sums(np.array([0]))) == ["words_per_sentence"]
     assert [c.n for c in profiler.count(np.zeros(0, np.int64))] == [0, 0, 0, 0]
@@ -93,6 +100,5 @@ def test_each_mark_counts_once_a_sentence_and_repeated_ones_are_their_own(
     profiler = Profiler(MiningView(open_corpus(tmp_path, monkeypatch, sentences), punctuation="keep"))
     counts = profiler.count(np.arange(4))
     (found,) = [(p, c) for p, c in zip(profiler.properties, counts, strict=True) if p.name == "punctuation"]
-    values = {v: n for v, n in zip(found[0].values, found[1].count.tolist(), strict=True) if n}
-    assert (values, found[1].n) == ({"!": 1, "!!": 1, "?": 1, "-": 1}, 4)
+    assert (counted(*found), found[1].n) == ({"!": 1, "!!": 1, "?": 1, "-": 1}, 4)
     assert found[0].is_feature

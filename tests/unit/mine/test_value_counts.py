@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ops.mine.value_counts import count_in_sets, distinct_values, occurrences_of
+from ops.mine.value_counts import FoundValues, count_in_sets, distinct_values, occurrences_of
 from ops.patterns.sequences import Sequences
 
 LISTS = st.lists(st.lists(st.integers(0, 5), max_size=6), min_size=1, max_size=8)
@@ -41,3 +41,11 @@ def test_each_value_once_and_where_it_is(lists):
     found = occurrences_of(once, wanted, 6)
     for value, first, stop in zip(wanted, found.offsets[:-1], found.offsets[1:], strict=True):
         assert found.sentences[first:stop].tolist() == [i for i, row in enumerate(lists) if value in row]
+
+
+@given(st.lists(st.integers(0, 5), max_size=12), st.integers(6, 40))
+def test_only_values_that_occur_are_listed_however_many_there_are(codes, n_values):
+    found = FoundValues.of(np.array(codes, np.int32), n_values, 99)
+    assert dict(zip(found.value.tolist(), found.count.tolist(), strict=True)) == Counter(codes)
+    assert found.value.tolist() == sorted(set(codes))
+    assert (found.value.dtype, found.n) == (np.dtype(np.int64), 99)
