@@ -23,7 +23,7 @@ def connect(cpus: int) -> None:
     # What goes wrong comes as an exception too; without this the driver warns at every step of what we asked for.
     os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")
     local = not on_cluster()
-    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    one_thread_a_worker()
     warnings.filterwarnings("ignore", module=r"ray\..*")
     import ray
 
@@ -46,6 +46,11 @@ def connect(cpus: int) -> None:
             if "timed out" not in str(error) or not local or attempt == 2:
                 raise
             ray.shutdown()
+
+
+def one_thread_a_worker() -> None:
+    """Keep tokenizers from starting a thread for each core: there is a worker for each, or one alone was asked for."""
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 
 
 @contextmanager

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
-from jobs.engine.connect import connect, on_cluster, stays_here
+from jobs.engine.connect import connect, on_cluster, one_thread_a_worker, stays_here
 from jobs.engine.item import Item, Worker
 from ops.errors import DiskFullError, InputError
 
@@ -57,6 +57,7 @@ def fan_out(
         return
     most = min(workers or len(items), len(items))
     if here or (not gpus and stays_here(len(items), workers)):
+        one_thread_a_worker()
         worker = make(**args)
 
         def work(item: Item) -> Item:

@@ -9,6 +9,7 @@ import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 from typing import cast
 from urllib.parse import quote
 
@@ -19,6 +20,9 @@ from ops.errors import InputError, one_line
 from ops.storage.secrets import refuse_secrets
 
 WILDCARD = re.compile(r"[*?\[]")
+# A URI of a file whose name means itself, without escapes: its folder, its name, its query.
+_IN_FOLDER = re.compile(r"(\w+://[^?#]*[^/?#])/([\w.=+~-]+)(\?[^#]*)?", re.ASCII)
+_VARIABLE = re.compile(r"AWS_|GOOGLE_|CLOUDSDK_|HADOOP_|(https?|all|no)_proxy$", re.IGNORECASE)
 _URI_WILDCARD = re.compile(r"[*\[]")  # a `?` starts the query of a URI
 
 
@@ -48,11 +52,30 @@ def locate(path: str) -> tuple[fs.FileSystem, str]:
         return fs.LocalFileSystem(), os.path.abspath(os.path.expanduser(path))
     refuse_secrets(path, "the address")
     try:
-        system, inner = fs.FileSystem.from_uri(_with_options(path))
+        if parts := _IN_FOLDER.fullmatch(path):
+            folder, name, query = parts.groups(default="")
+            system, inner = _open_folder(folder + query, _variables())
+            return system, f"{inner}/{name}"
+        return cast(tuple[fs.FileSystem, str], fs.FileSystem.from_uri(_with_options(path)))
     except (OSError, ValueError, pa.ArrowException) as error:
         found = one_line(error)
         raise InputError(f"{path}: cannot be opened ({found}); give a path, or a URI as s3://BUCKET/KEY") from error
-    return system, inner
+
+
+@lru_cache(maxsize=64)
+def _open_folder(uri: str, _: tuple[tuple[str, str], ...]) -> tuple[fs.FileSystem, str]:
+    """Return a folder's file system and its path there, once for all of its files.
+
+    Arrow keeps a request to S3 and the making of a file system from being under way at a time (26.0: each asks for the
+    list of all clients), so that files which each made their own were read one after another by any number of threads.
+    """
+    system, inner = fs.FileSystem.from_uri(_with_options(uri))
+    return system, inner.rstrip("/")
+
+
+def _variables() -> tuple[tuple[str, str], ...]:
+    """Return what the environment says of storage: endpoints, credentials, proxies."""
+    return tuple((name, value) for name, value in os.environ.items() if _VARIABLE.match(name))
 
 
 def _with_options(uri: str) -> str:

@@ -1,5 +1,6 @@
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
@@ -53,3 +54,25 @@ def test_google_s_storage_is_not_waited_for_longer_than_its_uri_says(uri: str, s
     system, path = locate(uri)
     assert path.startswith("b/x")
     assert f"seconds={seconds}" in repr(system.__reduce__())
+
+
+@pytest.mark.parametrize("name", ["a b.txt", "50%.txt", "x.txt", "#1.txt", "..txt"])
+def test_a_file_s_uri_leads_to_it_however_it_is_written(tmp_path: Path, name: str) -> None:
+    folder = tmp_path / "some folder"
+    folder.mkdir()
+    (folder / name).write_text(name)
+    system, path = locate(f"file://{quote(str(folder))}/{quote(name)}")
+    assert path == str(folder / name)
+    assert system.open_input_stream(path).read() == name.encode()
+
+
+def test_files_of_a_folder_share_its_file_system_until_the_environment_says_otherwise(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:1")
+    (first, one), (second, two) = locate("s3://bucket/folder/1.txt"), locate("s3://bucket/folder/2.txt")
+    assert (one, two) == ("bucket/folder/1.txt", "bucket/folder/2.txt")
+    assert first is second
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:2")
+    assert locate("s3://bucket/folder/1.txt")[0] is not first
+    assert locate("s3://bucket/folder/1.txt?region=eu-west-1")[0] is not first
