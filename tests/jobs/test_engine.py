@@ -171,9 +171,11 @@ def test_one_item_is_done_in_this_process() -> None:
     assert [(f["square"], f["pid"]) for f in found] == [(n * n, os.getpid()) for n in range(3)]
 
 
-def test_all_work_of_one_worker_is_done_in_this_process() -> None:
+def test_all_work_of_one_worker_is_done_in_this_process_and_by_one_core(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("TOKENIZERS_PARALLELISM", raising=False)
     found = list(fan_out([{"n": n} for n in range(3)], Square, {}, name="test", workers=1, prepare=tripled))
     assert [(f["square"], f["prepared"], f["pid"]) for f in found] == [(n * n, 3 * n, os.getpid()) for n in range(3)]
+    assert os.environ["TOKENIZERS_PARALLELISM"] == "false"
 
 
 def test_a_submitted_job_needs_a_full_path(monkeypatch: pytest.MonkeyPatch) -> None:
