@@ -1,5 +1,6 @@
 """The thresholds that workers share: when they are posted, what they follow from, whom they are for."""
 
+from collections import deque
 from itertools import pairwise
 from pathlib import Path
 
@@ -65,6 +66,18 @@ def test_what_is_posted_follows_from_the_shards_in_place(store: Store) -> None:
         else:
             assert found is None
     assert seen == 30
+
+
+def test_all_shards_that_wait_are_read_together(store: Store) -> None:
+    board, one_by_one = BoundPublisher(store, "print", K), BoundPublisher(store, "print", K)
+    waiting = deque(range(30))
+    board.add_all(waiting)
+    assert (len(waiting), board.posted) == (0, 30)
+    board.add_all(waiting)
+    for shard in reversed(range(30)):
+        one_by_one.add([shard])
+    for ours, expected in zip(board.shared.result(), one_by_one.shared.result(), strict=True):
+        np.testing.assert_array_equal(ours, expected)
 
 
 def test_bounds_of_another_run_are_none(store: Store) -> None:

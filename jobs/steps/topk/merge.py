@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import torch
 
 from jobs.engine.item import Item
@@ -99,7 +100,8 @@ class RangeMerger:
         sums = [RangeSums(own["stop"] - own["first"], self.k, self.poles) for own in ranges]
         damaged: dict[int, str] = {}
         read = partial(self._read, [own["part"] for own in ranges])
-        for shard, (tables, why) in enumerate(side_by_side(read, range(self.shards), AHEAD)):
+        opened = side_by_side(self._open, range(self.shards))
+        for shard, (tables, why) in enumerate(side_by_side(read, opened, AHEAD)):
             if why:
                 damaged[shard] = why
             for own, table in zip(sums, tables, strict=False):
@@ -112,13 +114,24 @@ class RangeMerger:
             self._write(own, found, own_edges)
         return {"damaged": {}}
 
-    def _read(self, parts: list[int], shard: int) -> tuple[list[pa.Table], str]:
-        """Return some parts of a shard's partial file, and what is wrong with it, if anything is."""
+    def _open(self, shard: int) -> pq.ParquetFile | str:
+        """Return a shard's partial file, or what is wrong with it."""
         try:
-            with self.store.parquet(shard_file("topk", shard).path) as file:
-                return [file.read_row_group(part, columns=MERGED_COLUMNS) for part in parts], ""
+            return self.store.parquet(shard_file("topk", shard).path)
+        except DAMAGE as error:
+            return one_line(error, 100)
+
+    def _read(self, parts: list[int], opened: pq.ParquetFile | str) -> tuple[list[pa.Table], str]:
+        """Return some parts of a shard's partial file, asked for at once, and what is wrong with it, if anything is."""
+        if isinstance(opened, str):
+            return [], opened
+        try:
+            with opened as file:
+                together = file.read_row_groups(parts, columns=MERGED_COLUMNS)
+                stops = np.cumsum([file.metadata.row_group(part).num_rows for part in parts]).tolist()
         except DAMAGE as error:
             return [], one_line(error, 100)
+        return [together.slice(first, stop - first) for first, stop in zip([0, *stops], stops, strict=False)], ""
 
     def _write(self, own: Item, found: "RangeSums", edges: np.ndarray) -> None:
         layer, unit = self.neurons.layer_and_unit(np.arange(own["first"], own["stop"]))

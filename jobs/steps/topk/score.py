@@ -2,6 +2,7 @@
 
 import json
 import time
+from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -50,12 +51,15 @@ def score_shards(job: CorpusPass, args: ScoreArgs, sampled: list[Ids]) -> list[I
         return job.do(replace(step, args={"args": replace(args, sharing=False)}), todo=todo)
     publisher = BoundPublisher(job.stage.store, args.fingerprint, args.k)
     with ThreadPoolExecutor(1) as beside:
-
-        def publish(row: Item) -> None:
-            beside.submit(publisher.add, [row["shard"]])
-
         # Bounds that come late cost size alone: no worker's row waits for them.
-        beside.submit(publisher.add, set(range(len(job.shards))) - {item["shard"] for item in todo})
+        waiting = deque(set(range(len(job.shards))) - {item["shard"] for item in todo})
+
+        def publish(row: Item | None = None) -> None:
+            if row is not None:
+                waiting.append(row["shard"])
+            beside.submit(publisher.add_all, waiting)
+
+        publish()
         try:
             return job.do(step, todo=todo, each=publish)
         finally:

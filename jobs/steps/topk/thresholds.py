@@ -1,6 +1,7 @@
 """Thresholds shared between the workers of `topk`: soft state, whose loss costs size and never a winner."""
 
-from collections.abc import Iterable
+from collections import deque
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -42,10 +43,14 @@ class BoundPublisher:
         with store.parquet(pilot_file().path) as file:
             self.shared = SharedBound(read_matrix(file.read(), "edges"), k)
 
-    def add(self, shards: Iterable[int]) -> None:
+    def add_all(self, waiting: deque[int]) -> None:
+        """Take the committed shards that are waiting and do with them what `add` does; there may be none any more."""
+        if shards := [waiting.popleft() for _ in range(len(waiting))]:
+            self.add(shards)
+
+    def add(self, shards: Sequence[int]) -> None:
         """Count some committed shards and post the new bounds if due; where that fails the workers do without."""
         try:
-            shards = list(shards)
             for shard, counts in zip(shards, side_by_side(self._read, shards, AHEAD), strict=True):
                 self.shared.update(shard, counts)
             if not is_due(len(self.shared.shards), self.posted):
