@@ -54,8 +54,8 @@ def distinct_file(part: int, parts: int, kind: str) -> Output:
     return _ingest_file(f"distinct-{kind}-{part:05d}-of-{parts:05d}")
 
 
-def signed_file(run: int, kind: str) -> Output:
-    """Return one of the files of a run of positions: `signatures` or `bands`."""
+def near_run_file(run: int, kind: str) -> Output:
+    """Return one of the files of a run of positions: `signatures`, `bands`, `later` or `similar`."""
     return _ingest_file(f"near-{kind}-{run:05d}")
 
 

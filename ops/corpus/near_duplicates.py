@@ -52,16 +52,17 @@ def similarity(one: Bytes, other: Bytes) -> npt.NDArray[np.float64]:
     return np.asarray((agreed - 1 / 256) / (1 - 1 / 256))
 
 
-def similar_pairs(signatures: Bytes, pairs: Numbers, threshold: float) -> npt.NDArray[np.bool_]:
+def similar_pairs(signatures: Bytes, place: Numbers, others: Bytes, threshold: float) -> npt.NDArray[np.bool_]:
     """Tell which pairs of texts are estimated to reach a similarity, `[pairs]` bool.
 
     Args:
-        signatures: short signatures, `[texts, 128]` uint8.
-        pairs: places in `signatures`, `[pairs, 2]`.
+        signatures: short signatures of texts, `[texts, 128]` uint8.
+        place: which of these is each pair's first text, `[pairs]`.
+        others: the short signature of each pair's other text, `[pairs, 128]`.
         threshold: the Jaccard similarity.
     """
-    steps = [pairs[at : at + _STEP] for at in range(0, len(pairs), _STEP)]
-    found = [similarity(signatures[p[:, 0]], signatures[p[:, 1]]) >= threshold for p in steps]
+    steps = [slice(at, at + _STEP) for at in range(0, len(place), _STEP)]
+    found = [similarity(signatures[place[own]], others[own]) >= threshold for own in steps]
     return np.concatenate([*found, np.zeros(0, bool)])
 
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from ops.storage.side_by_side import AHEAD, side_by_side
+from ops.storage.side_by_side import AHEAD, AT_ONCE, side_by_side
 from ops.storage.store import Store
 
 SEGMENT_ROWS = 1 << 20
@@ -83,9 +83,11 @@ def read_between(
     return table.filter(wanted).replace_schema_metadata(None)
 
 
-def read_each_between(store: Store, names: Iterable[str], column: str, first: int, last: int) -> Iterator[pa.Table]:
-    """Return of some files, in their order, what `read_between` does of each; they are read side by side."""
-    return side_by_side(lambda name: read_between(store, name, column, first, last), names)
+def read_each_between(
+    store: Store, names: Iterable[str], column: str, first: int, last: int, at_once: int = AT_ONCE
+) -> Iterator[pa.Table]:
+    """Return of some files, in their order, what `read_between` does of each; so many are read side by side."""
+    return side_by_side(lambda name: read_between(store, name, column, first, last), names, at_once)
 
 
 def _overlaps(column: Any, first: int, last: int) -> bool:

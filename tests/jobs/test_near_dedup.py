@@ -79,7 +79,7 @@ def steps(folder: Path, out: str, limit: int | None, threshold: float, small: bo
     do_in_reverse(copies, out)
     ranges = list(copies.items)
     near = near_duplicate_steps(found, ranges, threshold, 5, args, *([23, 150] if small else []))
-    assert [len(step.items) > 3 for step in near] == [small, small, False]
+    assert [len(step.items) > 3 for step in near] == [small, small, small, small, False]
     for step in near:
         do_in_reverse(step, out)
 

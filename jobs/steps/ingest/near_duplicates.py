@@ -1,4 +1,4 @@
-"""The step of `ingest` that --near-dedup adds: which distinct sentences are near-duplicates, and of which one."""
+"""What `ingest --near-dedup` adds: which distinct sentences are near-duplicates, and of which one."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -10,23 +10,21 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from jobs.engine.item import Item
-from jobs.stage.layout import Output, near_duplicates_file, pairs_file, piece_file, signed_file
+from jobs.stage.layout import Output, near_duplicates_file, near_run_file, pairs_file
 from jobs.stage.step import Step
 from jobs.steps.ingest.deduplicate import open_first_copies
-from ops.corpus.exact_duplicates import hash_range
-from ops.corpus.minhash import PERMUTATIONS, MinHasher, band_hashes, banding, short_signatures
-from ops.corpus.near_duplicates import candidate_pairs, distinct_pairs, places_of, similar_groups, similar_pairs
+from jobs.steps.ingest.near_candidates import SIGNATURES, BandRange, RunSigner, pair_outputs, signed_outputs
+from ops.corpus.minhash import PERMUTATIONS, banding
+from ops.corpus.near_duplicates import distinct_pairs, places_of, similar_groups, similar_pairs
 from ops.corpus.piece_counts import Pieces
 from ops.shards import spans
-from ops.storage.range_file import SortedWriter, read_each_between, read_groups_of_each, take_rows, write_numbers
-from ops.storage.side_by_side import AHEAD, side_by_side
+from ops.storage.range_file import GROUP_ROWS, read_each, read_each_between, write_numbers
+from ops.storage.side_by_side import AHEAD
 from ops.storage.store import Store
 
 RUN = 1 << 18  # positions
 PARTITION = 1 << 22  # hashes of bands
-SIGNED_FILES = ("signatures", "bands")
-SIGNATURES = pa.schema([("position", pa.int64()), ("signature", pa.binary(PERMUTATIONS))])
-BANDS = pa.schema([("hash", pa.uint64()), ("position", pa.int64())])
+PAIRS = pa.schema([("one", pa.int64()), ("other", pa.int64()), SIGNATURES.field("signature")])
 
 Numbers = npt.NDArray[np.int64]
 
@@ -40,7 +38,10 @@ def near_duplicate_steps(
     run: int = RUN,
     partition: int = PARTITION,
 ) -> list[Step]:
-    """Return the steps: signatures, pairs to compare, and the file that the later steps read.
+    """Return the steps: signatures, pairs to compare, their comparison, and the file that the later steps read.
+
+    A pair's sentences are of any two runs of positions, and no worker holds all signatures: each pair takes that of its
+    later sentence along to the run of the earlier one.
 
     Args:
         pieces: what was read.
@@ -56,139 +57,125 @@ def near_duplicate_steps(
     parts = max(-(-sentences * bands // partition), 1)
     partitions: list[Item] = [{"part": part, "parts": parts} for part in range(parts)]
     signing = {**args, "pieces": pieces, "ranges": ranges, "bands": bands, "rows": rows, "seed": seed}
-    comparing = {**args, "ranges": ranges, "runs": runs, "parts": partitions, "threshold": threshold}
+    comparing = {**args, "runs": runs, "threshold": threshold}
+    whole = [near_duplicates_file()]
     return [
         Step("ingest: signatures", runs, signed_outputs, RunSigner, signing, "runs"),
         Step("ingest: candidates", partitions, pair_outputs, BandRange, {**args, "runs": runs}, "ranges"),
-        Step("ingest: near-duplicates", [{}], lambda _: [near_duplicates_file()], NearFinder, comparing),
+        Step("ingest: later ones", runs, later_outputs, LaterSigner, {**args, "parts": partitions}, "runs"),
+        Step("ingest: comparison", runs, similar_outputs, PairComparer, comparing, "runs"),
+        Step("ingest: near-duplicates", [{}], lambda _: whole, NearFinder, {**args, "ranges": ranges, "runs": runs}),
     ]
 
 
-def signed_outputs(item: Item) -> list[Output]:
-    """Return the files of a run of positions."""
-    return [signed_file(item["run"], kind) for kind in SIGNED_FILES]
+def later_outputs(item: Item) -> list[Output]:
+    """Return the file of the pairs whose later sentence is of a run of positions."""
+    return [near_run_file(item["run"], "later")]
 
 
-def pair_outputs(item: Item) -> list[Output]:
-    """Return the file of a range of bands' hashes."""
-    return [pairs_file(item["part"], item["parts"])]
+def similar_outputs(item: Item) -> list[Output]:
+    """Return the file of the similar pairs whose earlier sentence is of a run of positions."""
+    return [near_run_file(item["run"], "similar")]
 
 
-class RunSigner:
-    """Commits for each run of positions the signatures of its distinct sentences and the hashes of their bands."""
+class LaterSigner:
+    """Commits for each run of positions the pairs whose later sentence is in it, each once, with that one's signature.
 
-    def __init__(
-        self, store: Store, pieces: Pieces, ranges: list[Item], bands: int, rows: int, seed: int, fingerprint: str
-    ) -> None:
-        self.store, self.pieces, self.fingerprint = store, pieces, fingerprint
-        self.texts = open_first_copies(self.store, ranges, near=False)
-        self.bands, self.rows, self.signer = bands, rows, MinHasher(seed)
+    `one`, the earlier sentence, `other`, `signature` of `other`, by `one`. Memory is that of the run's pairs, without
+    signatures: so many as their window allows.
+    """
+
+    def __init__(self, store: Store, parts: list[Item], fingerprint: str) -> None:
+        self.store, self.parts, self.fingerprint = store, parts, fingerprint
 
     def __call__(self, item: Item, prepared: Any) -> Item:
-        """Do one run; memory is that of its positions, of their texts in some pieces and of one segment of hashes."""
-        names = {kind: signed_file(item["run"], kind).path for kind in SIGNED_FILES}
-        self.store.commit_several(names, partial(self._write, item))
+        """Do one run."""
+        first, stop = item["positions"]
+        files = (pairs_file(part["part"], part["parts"]).path for part in self.parts)
+        found = pa.concat_tables(read_each_between(self.store, files, "other", first, stop - 1))
+        pairs = distinct_pairs(np.column_stack((found["one"].to_numpy(), found["other"].to_numpy())))
+        pairs = pairs[np.argsort(pairs[:, 0], kind="stable")]
+        (output,) = later_outputs(item)
+        self.store.commit(output.path, partial(self._write, item["run"], pairs, output))
         return {}
 
-    def _write(self, item: Item, paths: dict[str, str]) -> None:
-        first, stop = item["positions"]
-        found = self.texts.between(first, stop - 1)["position"].to_numpy()
-        with (
-            # Signatures are random bits: nothing is gained by compressing them.
-            pq.ParquetWriter(paths["signatures"], SIGNATURES, compression="none", use_dictionary=False) as signatures,
-            SortedWriter(paths["bands"], BANDS) as bands,
-        ):
-            for position, texts in self._texts(found):
-                signed = self.signer(texts)
-                low = pa.py_buffer(short_signatures(signed))
-                column = pa.Array.from_buffers(pa.binary(PERMUTATIONS), len(texts), [None, low])
-                signatures.write_table(pa.table([pa.array(position), column], schema=SIGNATURES))
-                hashes = band_hashes(signed, self.bands, self.rows)
-                bands.add(hashes.ravel(), np.repeat(position, self.bands))
-            signatures.add_key_value_metadata(self._footer(item, "signatures", len(found)))
-            bands.finish(self._footer(item, "bands", len(found) * self.bands))
-
-    def _texts(self, found: Numbers) -> Iterator[tuple[Numbers, list[str]]]:
-        firsts = self.pieces.first_positions()
-
-        def read(piece: int, here: slice) -> list[tuple[Numbers, pa.Table]]:
-            position = found[here]
-            with self.store.parquet(piece_file(piece, "sentences").path) as file:
-                return [(position[own], table) for own, table in take_rows(file, position - firsts[piece], ["text"])]
-
-        for parts in side_by_side(lambda piece: read(*piece), self.pieces.split(found), AHEAD):
-            for position, table in parts:
-                yield position, table["text"].to_pylist()
-
-    def _footer(self, item: Item, kind: str, rows: int) -> dict[bytes, bytes]:
-        return signed_file(item["run"], kind).footer(self.fingerprint, rows)
+    def _write(self, run: int, pairs: Numbers, output: Output, path: str) -> None:
+        position, signature = read_signatures(self.store, run)
+        # Signatures are random bits: nothing is gained by compressing them.
+        compression = {"one": "zstd", "other": "zstd", "signature": "none"}
+        with pq.ParquetWriter(path, PAIRS, compression=compression, use_dictionary=False) as writer:
+            for at in range(0, len(pairs), GROUP_ROWS):
+                one, other = pairs[at : at + GROUP_ROWS].T
+                signed = signature.take(pa.array(np.searchsorted(position, other)))
+                writer.write_table(pa.table([pa.array(one), pa.array(other), signed], schema=PAIRS))
+            writer.add_key_value_metadata(output.footer(self.fingerprint, len(pairs)))
 
 
-class BandRange:
-    """Commits for each range of hashes the pairs of sentences to compare, as `one` and `other`, the later one."""
+class PairComparer:
+    """Commits for each run of positions the pairs `one` and `other` that are similar and whose earlier one is in it."""
 
-    def __init__(self, store: Store, runs: list[Item], fingerprint: str) -> None:
-        self.store, self.runs, self.fingerprint = store, runs, fingerprint
+    def __init__(self, store: Store, runs: list[Item], threshold: float, fingerprint: str) -> None:
+        self.store, self.runs, self.threshold, self.fingerprint = store, runs, threshold, fingerprint
 
     def __call__(self, item: Item, prepared: Any) -> Item:
-        """Do one range."""
-        between = hash_range(item["part"], item["parts"])
-        files = [signed_file(run["run"], "bands").path for run in self.runs]
-        whole = pa.concat_tables(read_each_between(self.store, files, "hash", *between))
-        pairs = candidate_pairs(whole["hash"].to_numpy(), whole["position"].to_numpy())
-        table = pa.table({"one": pairs[:, 0], "other": pairs[:, 1]})
-        output = pairs_file(item["part"], item["parts"])
-        table = table.replace_schema_metadata(output.footer(self.fingerprint, len(pairs)))
+        """Do one run; memory is that of its signatures, and of its pairs out of a few other runs."""
+        position, column = read_signatures(self.store, item["run"])
+        signature = as_matrix(column)
+        found = [np.zeros((0, 2), np.int64)]
+        for pairs in self._pairs(*item["positions"]):
+            one, other = (pairs[name].to_numpy() for name in ("one", "other"))
+            later = as_matrix(pairs["signature"].combine_chunks())
+            similar = similar_pairs(signature, np.searchsorted(position, one), later, self.threshold)
+            found.append(np.column_stack((one[similar], other[similar])))
+        whole = np.concatenate(found)
+        (output,) = similar_outputs(item)
+        table = pa.table({"one": whole[:, 0], "other": whole[:, 1]})
+        table = table.replace_schema_metadata(output.footer(self.fingerprint, len(whole)))
         self.store.commit(output.path, partial(write_numbers, table))
         return {}
 
+    def _pairs(self, first: int, stop: int) -> Iterator[pa.Table]:
+        files = (near_run_file(run["run"], "later").path for run in self.runs)
+        # A sentence may be the earlier one of pairs without number: few files are ahead.
+        return read_each_between(self.store, files, "one", first, stop - 1, AHEAD)
+
+
+def read_signatures(store: Store, run: int) -> tuple[Numbers, pa.FixedSizeBinaryArray]:
+    """Return the positions of a run's distinct sentences, ascending, and their short signatures."""
+    with store.parquet(near_run_file(run, "signatures").path) as file:
+        table = file.read()
+    return table["position"].to_numpy(), table["signature"].combine_chunks()
+
+
+def as_matrix(signatures: pa.FixedSizeBinaryArray) -> npt.NDArray[np.uint8]:
+    """Return signatures as a matrix `[signatures, 128]` of the same memory."""
+    matrix = np.frombuffer(signatures.buffers()[1] or b"", np.uint8).reshape(-1, PERMUTATIONS)
+    return matrix[signatures.offset : signatures.offset + len(signatures)]
+
 
 class NearFinder:
-    """Compares the pairs and commits the groups of near-duplicates as `position`, `first` and `copies`, by position.
+    """Commits the groups of near-duplicates as `position`, `first` and `copies`, by position.
 
     `first` is the position that is kept, `copies` how often the texts of its group occur together. Memory grows with
-    the sentences that are to be compared with another: about 200 bytes for each, and 100 for each pair.
+    the sentences that are similar to another one: about 50 bytes for each, and 50 for each pair.
     """
 
-    def __init__(
-        self, store: Store, ranges: list[Item], runs: list[Item], parts: list[Item], threshold: float, fingerprint: str
-    ) -> None:
-        self.store, self.runs, self.parts = store, runs, parts
+    def __init__(self, store: Store, ranges: list[Item], runs: list[Item], fingerprint: str) -> None:
+        self.store, self.runs, self.fingerprint = store, runs, fingerprint
         self.texts = open_first_copies(self.store, ranges, near=False)
-        self.threshold, self.fingerprint = threshold, fingerprint
 
     def __call__(self, item: Item, prepared: Any) -> Item:
         """Do the whole."""
-        pairs = self._pairs()
+        files = (near_run_file(run["run"], "similar").path for run in self.runs)
+        similar = pa.concat_tables(table.replace_schema_metadata() for table in read_each(self.store, files))
+        pairs = distinct_pairs(np.column_stack((similar["one"].to_numpy(), similar["other"].to_numpy())))
         named = np.unique(pairs)
-        places = np.searchsorted(named, pairs)
-        places = places[similar_pairs(self._signatures(named), places, self.threshold)]
-        grouped, first, total = similar_groups(places, self._copies(named))
+        grouped, first, total = similar_groups(np.searchsorted(named, pairs), self._copies(named))
         table = pa.table({"position": named[grouped], "first": named[first], "copies": total})
         output = near_duplicates_file()
         table = table.replace_schema_metadata(output.footer(self.fingerprint, table.num_rows))
         self.store.commit(output.path, partial(write_numbers, table))
         return {}
-
-    def _pairs(self) -> Numbers:
-
-        def read(part: Item) -> Numbers:
-            with self.store.parquet(pairs_file(part["part"], part["parts"]).path) as file:
-                own = file.read()
-            return np.column_stack((own["one"].to_numpy(), own["other"].to_numpy()))
-
-        return distinct_pairs(np.concatenate(list(side_by_side(read, self.parts))))
-
-    def _signatures(self, named: Numbers) -> npt.NDArray[np.uint8]:
-        """Return the signatures of these ascending positions, `[positions, 128]`."""
-        found = np.empty((len(named), PERMUTATIONS), np.uint8)
-        files = (signed_file(run["run"], "signatures").path for run in self.runs)
-        for group in read_groups_of_each(self.store, files):
-            at, here = places_of(group["position"].to_numpy(), named)
-            column = group["signature"].combine_chunks()
-            signed = np.frombuffer(column.buffers()[1], np.uint8).reshape(-1, PERMUTATIONS)
-            found[at] = signed[column.offset :][here]
-        return found
 
     def _copies(self, named: Numbers) -> Numbers:
         """Return how often the texts of these ascending positions occur."""

@@ -62,11 +62,11 @@ def test_a_pair_is_similar_from_the_threshold_on() -> None:
     signatures = np.zeros((3, 128), np.uint8)
     signatures[1, :32] = 1
     signatures[2, :33] = 1
-    pairs = np.array([[0, 0], [0, 1], [0, 2], [1, 2]])
+    one, others = np.array([0, 0, 0, 1]), signatures[[0, 1, 2, 2]]
     exact = float(similarity(signatures[:1], signatures[1:2])[0])
-    assert similar_pairs(signatures, pairs, exact).tolist() == [True, True, False, True]
-    assert similar_pairs(signatures, pairs, 1.0).tolist() == [True, False, False, False]
-    assert similar_pairs(signatures, pairs[:0], 0.5).tolist() == []
+    assert similar_pairs(signatures, one, others, exact).tolist() == [True, True, False, True]
+    assert similar_pairs(signatures, one, others, 1.0).tolist() == [True, False, False, False]
+    assert similar_pairs(signatures, one[:0], others[:0], 0.5).tolist() == []
 
 
 @given(PAIRS, st.data())
