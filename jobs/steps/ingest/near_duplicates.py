@@ -62,7 +62,7 @@ def near_duplicate_steps(
     return [
         Step("ingest: signatures", runs, signed_outputs, RunSigner, signing, "runs"),
         Step("ingest: candidates", partitions, pair_outputs, BandRange, {**args, "runs": runs}, "ranges"),
-        Step("ingest: later ones", runs, later_outputs, LaterSigner, {**args, "parts": partitions}, "runs"),
+        Step("ingest: pairs", runs, later_outputs, LaterSigner, {**args, "parts": partitions}, "runs"),
         Step("ingest: comparison", runs, similar_outputs, PairComparer, comparing, "runs"),
         Step("ingest: near-duplicates", [{}], lambda _: whole, NearFinder, {**args, "ranges": ranges, "runs": runs}),
     ]
