@@ -78,9 +78,11 @@ class Sequences:
         """Return the sentences of these rows, in the order given (indices, or one bool a sentence)."""
         chosen = np.asarray(rows)
         chosen = np.flatnonzero(chosen) if chosen.dtype == bool else chosen.astype(np.int64)
-        lengths = self.lengths[chosen]
+        # Some rows of very many: nothing here looks at all of them.
+        starts = self.offsets[:-1][chosen]
+        lengths = self.offsets[1:][chosen] - starts
         offsets = np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)
-        source = np.repeat(self.offsets[:-1][chosen] - offsets[:-1], lengths) + np.arange(offsets[-1])
+        source = np.repeat(starts - offsets[:-1], lengths) + np.arange(offsets[-1])
         return type(self)(self.items[source], offsets)
 
     def where(self, keep: ArrayLike) -> Self:

@@ -1,3 +1,5 @@
+import tracemalloc
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -55,3 +57,14 @@ def test_patterns_follow_their_whole_line_of_parents():
 
 def test_without_patterns_there_are_no_sequences():
     assert Sequences.from_parents(np.zeros(0, np.int64), np.zeros(0, np.int64)).to_lists() == []
+
+
+def test_taking_a_few_looks_at_no_others() -> None:
+    many = Sequences(np.arange(1_000_000, dtype=np.int32), np.arange(1_000_001))
+    tracemalloc.start()
+    try:
+        assert many.take([7, 5]).to_lists() == [[7], [5]]
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 100_000
