@@ -24,7 +24,8 @@ class HeldOutSets:
 
     def __init__(self, store: SentenceStore, seed: int) -> None:
         self._seed, self._baseline = seed, np.flatnonzero(store.baseline)
-        self._dataset, self._lengths = np.asarray(store.dataset), store.lengths(np.arange(len(store.sent_id)))
+        lengths = store.lengths(np.arange(len(store.sent_id)))
+        self._matched = MatchedSets(self._baseline, np.asarray(store.dataset), lengths, seed)
 
     def draw(self, number: Longs, winners: Sequences) -> Sequences:
         """Return the rows of each of `SETS` for each neuron and pole, ascending in each.
@@ -37,7 +38,7 @@ class HeldOutSets:
         for own_number, first, stop in zip(number.tolist(), winners.offsets[:-1], winners.offsets[1:], strict=True):
             own = winners.items[first:stop]
             sets.append(own)
-            sets.append(matched_set(own, self._baseline, self._dataset, self._lengths, self._seed, own_number))
+            sets.append(self._matched.draw(own, own_number))
             sets.append(random_set(self._baseline, len(own), self._seed, own_number))
         rows = np.concatenate([np.zeros(0, np.int32), *sets]).astype(np.int32)
         return Sequences(rows, np.cumsum([0, *map(len, sets)], dtype=np.int64))
@@ -57,72 +58,112 @@ def random_set(baseline: Longs, size: int, seed: int, number: int) -> Longs:
     return np.sort(rng.choice(baseline, min(size, len(baseline)), replace=False))
 
 
-def matched_set(
-    winners: npt.NDArray[np.integer], baseline: Longs, dataset: Codes, lengths: Longs, seed: int, number: int
-) -> Longs:
-    """Draw, for each winner, a row of the baseline that is no winner, of the same dataset and the nearest length left.
-
-    A row of the same length is taken if there is one, else of the same bucket of 2, 4, 8 or 16 words, else of any
-    length in the dataset. A winner without any such row has none in the set, which may then be smaller.
+class MatchedSets:
+    """Draws, for rows, others of the baseline that are like them in dataset and length, in a time that grows with them.
 
     Args:
-        winners, baseline: rows, `[winners]` and `[baseline]`, each distinct and ascending.
+        baseline: rows, distinct and ascending.
         dataset: code of each row of the store, `[rows]`.
         lengths: words of each row of the store, `[rows]`.
-
-    Returns:
-        Ascending rows, at most `[winners]`.
+        seed: of all draws.
     """
-    rng = np.random.default_rng([seed, MATCHED, number])
-    free = rng.permutation(_without(baseline, winners))
-    own = rng.permutation(winners)
-    return np.sort(free[_nearest(dataset[own], lengths[own], dataset[free], lengths[free], _WIDTHS)])
+
+    def __init__(self, baseline: Longs, dataset: Codes, lengths: Longs, seed: int) -> None:
+        self._dataset, self._lengths, self._seed = dataset, lengths, seed
+        # A cell is a dataset and a length. A bucket of lengths is cells that follow each other.
+        self._per_dataset = int(lengths.max(initial=0)) + 1
+        cell = self._cells(baseline)
+        self._rows = baseline[np.argsort(cell, kind="stable")]
+        cells = (int(dataset.max(initial=-1)) + 1) * self._per_dataset
+        self._starts = np.concatenate(([0], np.cumsum(np.bincount(cell, minlength=cells))))
+        self._used = np.zeros(len(dataset), np.bool_)
+
+    def draw(self, winners: npt.NDArray[np.integer], number: int) -> Longs:
+        """Draw, for each winner, a row of the baseline that is no winner: of its dataset and the nearest length left.
+
+        A row of the same length is taken if there is one, else of the same bucket of 2, 4, 8 or 16 words, else of any
+        length in the dataset. A winner without any such row has none in the set, which may then be smaller.
+
+        Args:
+            winners: rows, `[winners]`, each distinct.
+            number: of the neuron and pole: no two share a draw.
+
+        Returns:
+            Ascending rows, at most `[winners]`.
+        """
+        random = np.random.default_rng([self._seed, MATCHED, number])
+        self._used[winners] = True
+        found = _draw_like(
+            self._cells(winners), self._rows, self._starts, self._per_dataset, self._used, random, _WIDTHS
+        )
+        self._used[winners] = self._used[found] = False
+        return np.sort(found)
+
+    def _cells(self, rows: npt.NDArray[np.integer]) -> Longs:
+        return np.asarray(self._dataset[rows].astype(np.int64) * self._per_dataset + self._lengths[rows])
 
 
 @compiled
-def _nearest(own_dataset: Codes, own_length: Longs, dataset: Codes, length: Longs, widths: Longs) -> Bools:
-    """Return which of the others are taken: for each width of a bucket in turn as many of each cell as can be.
+def _draw_like(
+    cells: Longs, rows: Longs, starts: Longs, per_dataset: int, used: Bools, random: np.random.Generator, widths: Longs
+) -> Longs:
+    """Return rows, marked in `used`, for each width of a bucket in turn as many of each bucket as can be.
 
-    A cell is a dataset and a bucket of lengths; in each the first come first.
+    Args:
+        cells: those that a row is wanted of, `[wanted]`.
+        rows, starts: cell i has the rows `rows[starts[i]:starts[i + 1]]`.
+        per_dataset: so many cells, one after the other, are of one dataset, for each length from 0.
+        used: rows that are not to be taken, `[rows of the store]`.
+        random: draws.
+        widths: of buckets, each a multiple of the one before.
     """
-    taken = np.zeros(dataset.size, np.bool_)
-    own_left, left = np.arange(own_dataset.size), np.arange(dataset.size)
-    longest, datasets = 0, 0
-    for row in range(own_dataset.size):
-        longest, datasets = max(longest, int(own_length[row])), max(datasets, int(own_dataset[row]) + 1)
-    for row in range(dataset.size):
-        longest, datasets = max(longest, int(length[row])), max(datasets, int(dataset[row]) + 1)
+    found = np.empty(cells.size, np.int64)
+    n = 0
+    left = cells
     for width in widths:
-        if own_left.size == 0 or left.size == 0:
-            break
-        buckets = longest // int(width) + 1
-        wanted, had = np.zeros(datasets * buckets, np.int32), np.zeros(datasets * buckets, np.int32)
-        for place in own_left:
-            wanted[own_dataset[place] * buckets + own_length[place] // width] += 1
-        for place in left:
-            had[dataset[place] * buckets + length[place] // width] += 1
-        for cell in range(wanted.size):
-            wanted[cell] = had[cell] = min(wanted[cell], had[cell])
-        own_kept = 0
-        for place in own_left:
-            cell = own_dataset[place] * buckets + own_length[place] // width
-            if wanted[cell] > 0:
-                wanted[cell] -= 1
-            else:
-                own_left[own_kept] = place
-                own_kept += 1
-        own_left = own_left[:own_kept]
-        kept = 0
-        for place in left:
-            cell = dataset[place] * buckets + length[place] // width
-            if had[cell] > 0:
-                had[cell] -= 1
-                taken[place] = True
-            else:
-                left[kept] = place
-                kept += 1
-        left = left[:kept]
-    return taken
+        first_cell = left // per_dataset * per_dataset + left % per_dataset // width * width
+        order = np.argsort(first_cell)
+        still = np.empty(left.size, np.int64)
+        n_still, at = 0, 0
+        while at < left.size:
+            first = first_cell[order[at]]
+            stop = at
+            while stop < left.size and first_cell[order[stop]] == first:
+                stop += 1
+            last = min(first + width, (first // per_dataset + 1) * per_dataset)
+            taken = _take(rows[starts[first] : starts[last]], stop - at, used, random, found[n:])
+            n += taken
+            for place in range(at + taken, stop):
+                still[n_still] = left[order[place]]
+                n_still += 1
+            at = stop
+        left = still[:n_still]
+    return found[:n]
+
+
+@compiled
+def _take(rows: Longs, wanted: int, used: Bools, random: np.random.Generator, found: Longs) -> int:
+    """Draw up to so many of the rows that are not used, all alike, into `found`; mark them, and return how many."""
+    n, tries = 0, 0
+    # Where most are free some tries are cheaper than a look at all.
+    while n < wanted and tries < 4 * wanted < rows.size:
+        row = rows[random.integers(0, rows.size)]
+        if not used[row]:
+            used[row] = True
+            found[n] = row
+            n += 1
+        tries += 1
+    if n == wanted:
+        return n
+    free = rows[~used[rows]]
+    while n < wanted and free.size:
+        place = random.integers(0, free.size)
+        used[free[place]] = True
+        found[n] = free[place]
+        free[place] = free[-1]
+        free = free[:-1]
+        n += 1
+    return n
 
 
 def draw_others(baseline: Longs, at_most: int, seed: int) -> Longs:

@@ -1,3 +1,5 @@
+import tracemalloc
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -6,10 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ops.mine.held_out_sets import (
-    MATCHED,
     HeldOutSets,
+    MatchedSets,
     draw_others,
-    matched_set,
     others_of,
     random_set,
     training_documents,
@@ -33,7 +34,9 @@ def test_a_matched_set_has_the_winners_datasets_and_nearest_lengths(n: int, seed
     lengths = rng.integers(1, 30, 200)
     baseline = np.sort(rng.choice(200, data.draw(st.integers(1, 200)), replace=False))
     winners = np.sort(rng.choice(200, n, replace=False))
-    found = matched_set(winners, baseline, dataset, lengths, seed, 5)
+    drawing = MatchedSets(baseline, dataset, lengths, seed)
+    found = drawing.draw(winners, 5)
+    assert found.tolist() == sorted(found.tolist())
     assert len(set(found.tolist())) == len(found) <= n
     assert set(found.tolist()) <= set(baseline.tolist()) - set(winners.tolist())
     free = np.setdiff1d(baseline, winners)
@@ -47,7 +50,8 @@ def test_a_matched_set_has_the_winners_datasets_and_nearest_lengths(n: int, seed
                 ((dataset[free] == code) & (lengths[free] == length)).sum(),
             )
             assert ((dataset[found] == code) & (lengths[found] == length)).sum() >= exact
-    assert np.array_equal(found, matched_set(winners, baseline, dataset, lengths, seed, 5))
+    drawing.draw(winners[::2], 6)
+    assert np.array_equal(found, drawing.draw(winners, 5))
 
 
 def test_a_random_set_is_uniform_over_the_baseline() -> None:
@@ -62,24 +66,64 @@ def test_a_random_set_is_uniform_over_the_baseline() -> None:
     assert np.array_equal(random_set(baseline, 50, 0, 1), baseline)
 
 
-def test_matching_takes_the_first_of_each_cell_width_by_width() -> None:
-    """Against the rule spelled out one winner at a time, with the same draws."""
+def buckets(dataset: np.ndarray, lengths: np.ndarray, rows: np.ndarray, width: int) -> Counter[tuple[int, int]]:
+    return Counter(zip(dataset[rows].tolist(), (lengths[rows] // width).tolist(), strict=True))
+
+
+@pytest.mark.parametrize("size", [80, 3_000])
+def test_matching_fills_each_bucket_width_by_width(size: int) -> None:
+    """As many as the rule gives that is spelled out one winner at a time; which of them is a matter of the draw."""
     for seed in range(30):
         rng = np.random.default_rng(seed)
-        dataset, lengths = rng.integers(0, 3, 80).astype(np.int32), rng.integers(1, 40, 80)
-        baseline, winners = (np.sort(rng.choice(80, n, replace=False)) for n in (50, 20))
-        draw = np.random.default_rng([seed, MATCHED, 7])
-        free = draw.permutation(np.setdiff1d(baseline, winners)).tolist()
-        left, found = draw.permutation(winners).tolist(), []
+        dataset, lengths = rng.integers(0, 3, size).astype(np.int32), rng.integers(1, 40, size)
+        baseline = np.sort(rng.choice(size, size // 2, replace=False))
+        # Some winners are of the few lengths that the baseline has little of.
+        lengths[baseline] = np.where(rng.random(size // 2) < 0.9, lengths[baseline] // 2, lengths[baseline])
+        winners = np.sort(rng.choice(size, 20, replace=False))
+        free, left, expected = np.setdiff1d(baseline, winners).tolist(), winners.tolist(), []
+        found = MatchedSets(baseline, dataset, lengths, seed).draw(winners, 7)
         for width in (1, 2, 4, 8, 16, 1 << 30):
             for winner in list(left):
                 cell = dataset[winner], lengths[winner] // width
                 fitting = [row for row in free if (dataset[row], lengths[row] // width) == cell]
                 if fitting:
-                    found.append(fitting[0])
+                    expected.append(fitting[0])
                     free.remove(fitting[0])
                     left.remove(winner)
-        assert matched_set(winners, baseline, dataset, lengths, seed, 7).tolist() == sorted(found)
+            # What was found in this width lies in the buckets of its winners; later ones may lie anywhere.
+            here, drawn = (buckets(dataset, lengths, np.array(r, int), width) for r in (expected, found))
+            assert not here - drawn
+        assert len(found) == len(expected)
+
+
+def test_all_rows_of_a_bucket_are_drawn_alike() -> None:
+    # Length 4: two free rows for three winners; the third takes one of the twelve of length 5, in the same bucket of 2.
+    lengths = np.array([4] * 5 + [5] * 12 + [20] * 600)
+    dataset, baseline, winners = np.zeros(617, np.int32), np.arange(3, 617), np.array([0, 1, 2, 17, 18])
+    drawing, counts, draws = MatchedSets(baseline, dataset, lengths, 3), np.zeros(617), 6_000
+    for number in range(draws):
+        rows = drawing.draw(winners, number)
+        assert len(rows) == 5
+        counts[rows] += 1
+    assert counts[3:5].tolist() == [draws, draws]
+    assert counts[[0, 1, 2, 17, 18]].sum() == 0
+    for own, each in ((counts[5:17], draws / 12), (counts[19:], 2 * draws / 598)):
+        # Chi-square: its mean is the degrees of freedom, its variance twice as much.
+        freedom = len(own) - 1
+        assert abs(((own - each) ** 2 / each).sum() - freedom) < 5 * np.sqrt(2 * freedom)
+
+
+def test_drawing_takes_no_longer_in_a_large_baseline() -> None:
+    """By what it looks at: the memory of a draw."""
+    lengths, peaks = np.arange(1_000_000) % 30, []
+    for size in (10_000, 1_000_000):
+        drawing = MatchedSets(np.arange(0, size, 2), np.zeros(size, np.int32), lengths[:size], 0)
+        drawing.draw(np.arange(1, 201), 0)
+        tracemalloc.start()
+        drawing.draw(np.arange(1, 201), 1)
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert peaks[1] < 2 * peaks[0]
 
 
 def test_each_winners_set_comes_with_a_matched_and_a_random_one(
@@ -90,7 +134,7 @@ def test_each_winners_set_comes_with_a_matched_and_a_random_one(
     winners = Sequences.from_lists([[0, 3, 9], [5, 6]])
     found = HeldOutSets(store, 4).draw(np.array([8, 11]), winners).to_lists()
     for number, own, drawn in ((8, [0, 3, 9], found[:3]), (11, [5, 6], found[3:])):
-        matched = matched_set(np.array(own), baseline, store.dataset, store.lengths(every), 4, number)
+        matched = MatchedSets(baseline, store.dataset, store.lengths(every), 4).draw(np.array(own), number)
         assert drawn == [own, matched.tolist(), random_set(baseline, len(own), 4, number).tolist()]
 
 
