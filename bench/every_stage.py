@@ -3,11 +3,11 @@
     python -m bench scale --stage all
 
 Made-up sentences (words by Zipf's law, so that the vocabulary grows too; four to a document) go through what production
-uses: annotate's publishing, the vocabulary, mining's copy and what a worker holds of it, counting, tables and scores of a few
-neurons, and the merge of up to 820 partial files. Each part runs in a process of its own: seconds are those of its
-processor time, `mb` its highest memory less what it had when it began, `own_mb` what of it is not mapped files. Exit
-status 1 where a part that is to be proportional takes more than 15 % longer a sentence at the largest size than at the
-smallest, or a part of the driver more than 2 GB.
+uses: annotate's publishing, the vocabulary, mining's copy and what a worker holds of it, counting, tables and scores of
+a few neurons, and the merge of up to 820 partial files. Each part runs in a process of its own: seconds are those of
+its processor time, `mb` its highest memory less what it had when it began, `own_mb` what of it is not mapped files.
+Exit status 1 where a part that is to be proportional takes more than 15 % longer a sentence at the largest size than at
+the smallest, or a part of the driver more than 2 GB.
 """
 
 import json
