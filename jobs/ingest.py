@@ -5,9 +5,9 @@
 
 Writes corpus/ (one file a shard) and rejects/. Ids depend on the sources, the seed and the options alone.
 
-What to expect (two cores, November 2026): 44 s for the packaged docstrings, most of it reading and tokenizing 64,000
-sentences to keep 5,000; 12,300 lines a second from JSONL that is split already (`python -m bench ingest`), at 500 MB a
-worker however long the corpus is.
+What to expect (two cores, November 2026): 25 s for the packaged docstrings, most of it Ray's start and the reading of
+64,000 sentences to keep 5,000; 12,300 to 36,900 lines a second from JSONL that is split already (`python -m bench
+ingest`), at 500 to 750 MB a worker however long the corpus is.
 """
 
 import sys
