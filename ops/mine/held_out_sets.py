@@ -1,5 +1,7 @@
 """Sets of sentences for the held-out areas: training and test documents, random sets and matched sets."""
 
+from collections.abc import Callable
+
 import numpy as np
 import numpy.typing as npt
 
@@ -24,8 +26,7 @@ class HeldOutSets:
 
     def __init__(self, store: SentenceStore, seed: int) -> None:
         self._seed, self._baseline = seed, np.flatnonzero(store.baseline)
-        lengths = store.lengths(np.arange(len(store.sent_id)))
-        self._matched = MatchedSets(self._baseline, np.asarray(store.dataset), lengths, seed)
+        self._matched = MatchedSets(self._baseline, np.asarray(store.dataset), store.lengths, store.longest, seed)
 
     def draw(self, number: Longs, winners: Sequences) -> Sequences:
         """Return the rows of each of `SETS` for each neuron and pole, ascending in each.
@@ -64,14 +65,17 @@ class MatchedSets:
     Args:
         baseline: rows, distinct and ascending.
         dataset: code of each row of the store, `[rows]`.
-        lengths: words of each row of the store, `[rows]`.
+        lengths: returns the words of rows of the store.
+        longest: words of the longest row of the store.
         seed: of all draws.
     """
 
-    def __init__(self, baseline: Longs, dataset: Codes, lengths: Longs, seed: int) -> None:
+    def __init__(
+        self, baseline: Longs, dataset: Codes, lengths: Callable[[Longs], Longs], longest: int, seed: int
+    ) -> None:
         self._dataset, self._lengths, self._seed = dataset, lengths, seed
         # A cell is a dataset and a length. A bucket of lengths is cells that follow each other.
-        self._per_dataset = int(lengths.max(initial=0)) + 1
+        self._per_dataset = longest + 1
         cell = self._cells(baseline)
         self._rows = baseline[np.argsort(cell, kind="stable")]
         cells = (int(dataset.max(initial=-1)) + 1) * self._per_dataset
@@ -100,7 +104,8 @@ class MatchedSets:
         return np.sort(found)
 
     def _cells(self, rows: npt.NDArray[np.integer]) -> Longs:
-        return np.asarray(self._dataset[rows].astype(np.int64) * self._per_dataset + self._lengths[rows])
+        codes = self._dataset[rows].astype(np.int64)
+        return np.asarray(codes * self._per_dataset + self._lengths(rows.astype(np.int64)))
 
 
 @compiled

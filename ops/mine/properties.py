@@ -148,10 +148,9 @@ class Profiler:
     def _properties(self) -> Iterator[Property]:
         """Return the table of properties: one more entry here is a new one, in profiles, baseline and areas alike."""
         store = self.view.store
-        longest = int(self.select(np.arange(len(store.sent_id))).lengths.max(initial=0))
         of_sentences = [
             one_value("dataset", store.names["dataset"], partial(Selection.take, column=store.dataset), False),
-            one_value("words_per_sentence", [str(n) for n in range(longest + 1)], lambda s: s.lengths, False),
+            one_value("words_per_sentence", [str(n) for n in range(store.longest + 1)], lambda s: s.lengths, False),
         ]
         of_tags = [
             of_tokens("tag", self.view.tag_names, lambda s: s.tags),

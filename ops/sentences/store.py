@@ -1,6 +1,7 @@
 """The annotated sentences as flat integer arrays on local disk, memory-mapped, so that many workers share one copy."""
 
 import json
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,10 @@ from ops.sentences.build_copy import FACTS, LOWER, NAME_TYPES, names_files
 from ops.sentences.codes import LISTS, NAME_KINDS, meta_kinds
 from ops.sentences.flat_files import map_flat
 from ops.sentences.names import Names
+from ops.shards import spans
 
 Longs = npt.NDArray[np.int64]
+_BLOCK = 1 << 20  # sentences
 
 
 class SentenceStore:
@@ -80,6 +83,13 @@ class SentenceStore:
         """Return the words of each of these rows, counted."""
         offsets = self._lists["words"][1]
         return np.asarray(offsets[rows + 1] - offsets[rows])
+
+    @cached_property
+    def longest(self) -> int:
+        """Words of the longest sentence."""
+        ends = self._lists["words"][1]
+        blocks = (np.diff(ends[first : stop + 1]) for first, stop in spans(len(ends) - 1, _BLOCK))
+        return max((int(block.max()) for block in blocks), default=0)
 
     @property
     def has(self) -> dict[str, bool]:

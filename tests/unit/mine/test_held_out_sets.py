@@ -34,7 +34,7 @@ def test_a_matched_set_has_the_winners_datasets_and_nearest_lengths(n: int, seed
     lengths = rng.integers(1, 30, 200)
     baseline = np.sort(rng.choice(200, data.draw(st.integers(1, 200)), replace=False))
     winners = np.sort(rng.choice(200, n, replace=False))
-    drawing = MatchedSets(baseline, dataset, lengths, seed)
+    drawing = MatchedSets(baseline, dataset, lengths.__getitem__, 40, seed)
     found = drawing.draw(winners, 5)
     assert found.tolist() == sorted(found.tolist())
     assert len(set(found.tolist())) == len(found) <= n
@@ -81,7 +81,7 @@ def test_matching_fills_each_bucket_width_by_width(size: int) -> None:
         lengths[baseline] = np.where(rng.random(size // 2) < 0.9, lengths[baseline] // 2, lengths[baseline])
         winners = np.sort(rng.choice(size, 20, replace=False))
         free, left, expected = np.setdiff1d(baseline, winners).tolist(), winners.tolist(), []
-        found = MatchedSets(baseline, dataset, lengths, seed).draw(winners, 7)
+        found = MatchedSets(baseline, dataset, lengths.__getitem__, 40, seed).draw(winners, 7)
         for width in (1, 2, 4, 8, 16, 1 << 30):
             for winner in list(left):
                 cell = dataset[winner], lengths[winner] // width
@@ -100,7 +100,7 @@ def test_all_rows_of_a_bucket_are_drawn_alike() -> None:
     # Length 4: two free rows for three winners; the third takes one of the twelve of length 5, in the same bucket of 2.
     lengths = np.array([4] * 5 + [5] * 12 + [20] * 600)
     dataset, baseline, winners = np.zeros(617, np.int32), np.arange(3, 617), np.array([0, 1, 2, 17, 18])
-    drawing, counts, draws = MatchedSets(baseline, dataset, lengths, 3), np.zeros(617), 6_000
+    drawing, counts, draws = MatchedSets(baseline, dataset, lengths.__getitem__, 20, 3), np.zeros(617), 6_000
     for number in range(draws):
         rows = drawing.draw(winners, number)
         assert len(rows) == 5
@@ -117,7 +117,7 @@ def test_drawing_takes_no_longer_in_a_large_baseline() -> None:
     """By what it looks at: the memory of a draw."""
     lengths, peaks = np.arange(1_000_000) % 30, []
     for size in (10_000, 1_000_000):
-        drawing = MatchedSets(np.arange(0, size, 2), np.zeros(size, np.int32), lengths[:size], 0)
+        drawing = MatchedSets(np.arange(0, size, 2), np.zeros(size, np.int32), lengths.__getitem__, 30, 0)
         drawing.draw(np.arange(1, 201), 0)
         tracemalloc.start()
         drawing.draw(np.arange(1, 201), 1)
@@ -130,11 +130,11 @@ def test_each_winners_set_comes_with_a_matched_and_a_random_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = open_corpus(tmp_path, monkeypatch, random_sentences(2, 40))
-    baseline, every = np.flatnonzero(store.baseline), np.arange(40)
+    baseline = np.flatnonzero(store.baseline)
     winners = Sequences.from_lists([[0, 3, 9], [5, 6]])
     found = HeldOutSets(store, 4).draw(np.array([8, 11]), winners).to_lists()
     for number, own, drawn in ((8, [0, 3, 9], found[:3]), (11, [5, 6], found[3:])):
-        matched = MatchedSets(baseline, store.dataset, store.lengths(every), 4).draw(np.array(own), number)
+        matched = MatchedSets(baseline, store.dataset, store.lengths, 30, 4).draw(np.array(own), number)
         assert drawn == [own, matched.tolist(), random_set(baseline, len(own), 4, number).tolist()]
 
 

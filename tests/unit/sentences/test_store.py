@@ -39,6 +39,7 @@ def check(store: SentenceStore, expected: list[Sentence]) -> None:
     assert [[words[c] for c in row] for row in store.words(rows).to_lists()] == [s.words for s in expected]
     assert [[tags[c] for c in row] for row in store.tags(rows).to_lists()] == [s.tags or [] for s in expected]
     assert store.lengths(rows).tolist() == [len(s.words) for s in expected]
+    assert store.longest == store.lengths(np.arange(len(store.sent_id))).max(initial=0)
     forest, labels = store.forest(rows), store.names["label"]
     for i, sentence in enumerate(expected):
         own = slice(int(forest.offsets[i]), int(forest.offsets[i + 1]))
