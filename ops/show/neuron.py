@@ -45,9 +45,11 @@ def lay_out_neuron(facts: dict[str, Any], rows: int | None, width: int) -> str:
         text = _around({"text": winner["text"], "spans": spans}, width - len(head) - len(source))
         lines.append(head + text + source)
     lines += _peaks(facts.get("peaks", []), rows or 3, width)
-    lines += _preferred(facts["prefers"], rows or 3, width)
+    winners = facts["n_winners"]
+    lines += _preferred(facts["prefers"], winners, rows or 3, width)
     if facts["avoids"]:
-        lines += _measured("They avoid", [{**row, "example": None} for row in facts["avoids"]][: rows or 4], width)
+        avoids = [{**row, "example": None} for row in facts["avoids"]]
+        lines += _measured("They avoid", avoids[: rows or 4], winners, width)
     if "patterns" in facts:
         lines += _everything(facts, rows or 10, width)
     return "\n".join(lines)
@@ -110,17 +112,20 @@ def _peaks(peaks: Rows, rows: int, width: int) -> list[str]:
     return lines
 
 
-def _preferred(prefers: dict[str, Rows], rows: int, width: int) -> list[str]:
+def _preferred(prefers: dict[str, Rows], winners: int, rows: int, width: int) -> list[str]:
     lines: list[str] = []
     for kind, title in _TITLES.items():
         own = prefers[kind][:rows]
         if own:
-            lines += _measured(f"They prefer: {title.lower()}" if not lines else title, own, width)
+            lines += _measured(f"They prefer: {title.lower()}" if not lines else title, own, winners, width)
     return lines or ["", "Nothing stands out (no pattern or value with q < 0.05 and lift > 1)"]
 
 
-def _measured(title: str, rows: Rows, width: int) -> list[str]:
-    """Return the lines of a list of patterns and values, with measures, and an example below where there is one."""
+def _measured(title: str, rows: Rows, winners: int, width: int) -> list[str]:
+    """Return the lines of a list of patterns and values, with measures, and an example below where there is one.
+
+    A key that few of the winners have says little, however large its share of these: they are counted beside it.
+    """
     titles = f"{'count':>8}{'share':>7}{'baseline':>10}  {'lift (95 %)':<22}{'q':>8}{'docs':>7}"
     room = max(width - len(titles) - 2, 16)
     lines = ["", f"{shorten(title, room + 2):<{room + 2}}{titles}"]
@@ -131,13 +136,17 @@ def _measured(title: str, rows: Rows, width: int) -> list[str]:
             else f"{', '.join([row['name'], *row.get('same_as', ())])}: {row['text']}"
         )
         lift = f"{_lift(row['lift'])} ({_lift(row['lift_low'])} to {_lift(row['lift_high'])})"
-        few = " *" if row["docs"] * 4 <= row["count"] else ""
+        n = row.get("n", winners)  # patterns are of all winners
+        marks = f" (of {n:,})" if n < winners else ""
+        marks += " *" if row["docs"] * 4 <= row["count"] else ""
         lines.append(
-            f"  {shorten(label, room - 2) + few:<{room}}{row['count']:>8,}{row['share']:>7.3f}"
+            f"  {shorten(label, room - max(len(marks), 2)) + marks:<{room}}{row['count']:>8,}{row['share']:>7.3f}"
             f"{number(row['baseline_share'], 10, 4)}  {lift:<22}{_q(row['q_value']):>8}{row['docs']:>7,}"
         )
         if row.get("example"):
             lines.append(f"      {_around(row['example'], width - 6)}")
+    if any(row.get("n", winners) < winners for row in rows):
+        lines.append("  (of N) so many winners have the key; shares are of these, the baseline's likewise")
     if any(row["docs"] * 4 <= row["count"] for row in rows):
         lines.append("  * most of these come from few documents")
     return lines

@@ -93,6 +93,16 @@ def test_what_is_preferred_and_avoided_stands_apart() -> None:
     ]
     assert line(lines, "topic: space *").split()[-1] == "3"
     assert line(lines, "* most of these").strip() == "* most of these come from few documents"
+    assert not any("(of" in text for text in lines)
+
+
+def test_a_key_that_few_winners_have_is_marked() -> None:
+    lines = shown(
+        prefers={"value": [listed("author", "shakespeare", count=8, n=20, docs=2), listed("topic", "space", n=100)]}
+    )
+    assert line(lines, "author").startswith("  author: shakespeare (of 20) *  ")
+    assert line(lines, "topic").startswith("  topic: space  ")
+    assert line(lines, "(of N)").strip().startswith("(of N) so many winners have the key")
 
 
 def test_an_example_stands_below_its_pattern_with_the_match_marked() -> None:
