@@ -19,6 +19,7 @@ from jobs.stage.layout import (
     distinct_file,
     labels_file,
     near_duplicates_file,
+    near_run_file,
     pairs_file,
     piece_file,
     pilot_file,
@@ -27,7 +28,6 @@ from jobs.stage.layout import (
     run_file,
     selected_path,
     shard_file,
-    signed_file,
     totals_file,
     union_file,
     vocabulary_file,
@@ -306,7 +306,7 @@ MODEL = [
 
 def test_every_file_that_a_stage_has_under_way_is_known_as_ours(monkeypatch: pytest.MonkeyPatch) -> None:
     outputs = [
-        piece_file(3, "sentences"), distinct_file(0, 4, "texts"), signed_file(2, "bands"), pairs_file(1, 3),
+        piece_file(3, "sentences"), distinct_file(0, 4, "texts"), near_run_file(2, "bands"), pairs_file(1, 3),
         near_duplicates_file(), pilot_file(), range_file(0), run_file(1), union_file(), totals_file(), labels_file(2),
         *(shard_file(stage, 7) for stage in STAGES), codes_file(4), places_file(),
         vocabulary_file(),
