@@ -1,8 +1,10 @@
 """A job whose cluster is gone ends: in the main thread where that listens, else with the process."""
 
+import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 
 import pytest
 
@@ -16,8 +18,16 @@ def test_as_long_as_the_cluster_answers_nothing_happens() -> None:
         time.sleep(0.5)
 
 
+@pytest.fixture
+def listening() -> Iterator[None]:
+    """The signal that ends a wait is heard, as it is not by what a script starts in the background."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 @pytest.mark.parametrize("answer", ["no machine", "an error"])
-def test_a_wait_ends_in_an_error(answer: str) -> None:
+def test_a_wait_ends_in_an_error(listening: None, answer: str) -> None:
     def is_up() -> bool:
         if answer == "an error":
             raise ConnectionError("no head")
