@@ -1,9 +1,8 @@
 """One shard's mixing: sequences through the model, each batch reduced to moments by token class and by length."""
 
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
-from functools import partial
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +15,7 @@ from ops.model.load import ModelFacts, load_model
 from ops.model.numerics import set_numerics
 from ops.model.tokenizer import Tokens
 from ops.reducers.moments import Moments
+from ops.storage.side_by_side import side_by_side
 
 Group = tuple[str, str]
 Batches = Iterator[tuple[npt.NDArray[np.int64], Sequence[Tokens]]]
@@ -91,57 +91,38 @@ def measure_shard(scorer: MixingScorer, classes: TokenClasses, batches: Batches,
         batches: ids of the sequences' first sentences, and their tokens, masked already.
         keep: whether every token's ratios are kept.
     """
-    result, stages = MixingResult(), sum(name in STAGES for name in scorer.names)
-    reduce = partial(_reduce, result, classes, stages if keep else None)
-    if not scorer.reduces_beside:
-        for first, batch in batches:
-            reduce(first, batch, *scorer.measure(batch))
-        return result
-    with ThreadPoolExecutor(1, initializer=torch.set_num_threads, initargs=(1,)) as beside:
-        under_way: Future[None] | None = None
-        for first, batch in batches:
-            measured = scorer.measure(batch)
-            if under_way is not None:
-                under_way.result()
-            under_way = beside.submit(reduce, first, batch, *measured)
-        if under_way is not None:
-            under_way.result()
+
+    def measure(own: tuple[npt.NDArray[np.int64], Sequence[Tokens]]) -> tuple[Any, ...]:
+        return *own, scorer.measure(own[1])
+
+    result = MixingResult()
+    stages = sum(name in STAGES for name in scorer.names)
+    measured = side_by_side(measure, batches, at_once=1) if scorer.reduces_beside else map(measure, batches)
+    for first, batch, (values, rows) in measured:
+        finite = torch.isfinite(values).all(2).all(1)
+        whole = torch.ones(len(batch), dtype=torch.bool).index_put((rows[~finite],), torch.tensor(False))
+        result.scored += int(whole.sum())
+        result.unscored += first[~whole.numpy()].tolist()
+        good = whole[rows]
+        values, owner = values[good], rows[good].numpy()
+        ids = np.concatenate([np.array(t.ids, np.int64) for t in batch])[good.numpy()]
+        added = np.concatenate([np.array(t.added, bool) for t in batch])[good.numpy()]
+        lengths = np.array([len(t.ids) for t in batch])
+        result.truncated += sum(t.cut for t in batch)
+        result.tokens += len(ids)
+        found = classes(ids, added)
+        flat = values.flatten(1)
+        _add(result, ("class", ALL), flat)
+        for number, name in enumerate(CLASSES):
+            _add(result, ("class", name), flat[torch.from_numpy(found == number)])
+        for length in np.unique(lengths[owner]).tolist():
+            _add(result, ("length", str(length)), flat[torch.from_numpy(lengths[owner] == length)])
+        result.masked += int((found == CLASSES.index("mask")).sum())
+        if keep:
+            ratios = values[..., :stages].numpy()
+            for row in np.flatnonzero(whole.numpy()).tolist():
+                result.kept[int(first[row])] = (batch[row].ids, ratios[owner == row])
     return result
-
-
-def _reduce(
-    result: MixingResult,
-    classes: TokenClasses,
-    kept: int | None,
-    first: npt.NDArray[np.int64],
-    batch: Sequence[Tokens],
-    values: torch.Tensor,
-    rows: torch.Tensor,
-) -> None:
-    """Add what `MixingScorer.measure` returns of a batch, and keep so many ratios of each token; None: none."""
-    finite = torch.isfinite(values).all(2).all(1)
-    whole = torch.ones(len(batch), dtype=torch.bool).index_put((rows[~finite],), torch.tensor(False))
-    result.scored += int(whole.sum())
-    result.unscored += first[~whole.numpy()].tolist()
-    good = whole[rows]
-    values, owner = values[good], rows[good].numpy()
-    ids = np.concatenate([np.array(t.ids, np.int64) for t in batch])[good.numpy()]
-    added = np.concatenate([np.array(t.added, bool) for t in batch])[good.numpy()]
-    lengths = np.array([len(t.ids) for t in batch])
-    result.truncated += sum(t.cut for t in batch)
-    result.tokens += len(ids)
-    found = classes(ids, added)
-    flat = values.flatten(1)
-    _add(result, ("class", ALL), flat)
-    for number, name in enumerate(CLASSES):
-        _add(result, ("class", name), flat[torch.from_numpy(found == number)])
-    for length in np.unique(lengths[owner]).tolist():
-        _add(result, ("length", str(length)), flat[torch.from_numpy(lengths[owner] == length)])
-    result.masked += int((found == CLASSES.index("mask")).sum())
-    if kept is not None:
-        ratios = values[..., :kept].numpy()
-        for row in np.flatnonzero(whole.numpy()).tolist():
-            result.kept[int(first[row])] = (batch[row].ids, ratios[owner == row])
 
 
 def _add(result: MixingResult, group: Group, values: torch.Tensor) -> None:

@@ -54,12 +54,11 @@ def score_shards(job: CorpusPass, args: ScoreArgs, sampled: list[Ids]) -> list[I
         # Bounds that come late cost size alone: no worker's row waits for them.
         waiting = deque(set(range(len(job.shards))) - {item["shard"] for item in todo})
 
-        def publish(row: Item | None = None) -> None:
-            if row is not None:
-                waiting.append(row["shard"])
+        def publish(row: Item) -> None:
+            waiting.append(row["shard"])
             beside.submit(publisher.add_all, waiting)
 
-        publish()
+        beside.submit(publisher.add_all, waiting)
         try:
             return job.do(step, todo=todo, each=publish)
         finally:
