@@ -24,7 +24,7 @@ import numpy as np
 import pyarrow as pa
 
 from bench.running import load
-from jobs.stage.record import Run
+from jobs.stage.run import Run
 from jobs.steps.pages.browse_pages import Pages
 from ops.schema import activations_schema, schema
 from ops.storage.store import Store

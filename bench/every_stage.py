@@ -31,8 +31,8 @@ from bench.running import load
 from jobs.engine.item import Item, Worker
 from jobs.mine import MINE_OPTIONS, MineConfig
 from jobs.stage.layout import codes_file, pilot_file, places_file, shard_file, vocabulary_file
+from jobs.stage.runner import Step
 from jobs.stage.stages import CODES
-from jobs.stage.step import Step
 from jobs.steps.annotate import VocabularyWriter, mark_sentences, publish_shard
 from jobs.steps.mine.patterns import BaselineCounter, RangeMiner, add_up_step, unite_step
 from jobs.steps.mine.tables import RangeFinisher

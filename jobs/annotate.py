@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 from pydantic import Field
 
 from jobs.stage.command_line import main
-from jobs.stage.config import StageConfig
+from jobs.stage.options import StageConfig
 
 if TYPE_CHECKING:
-    from jobs.stage.record import Run
+    from jobs.stage.run import Run
 
 
 class AnnotateConfig(StageConfig):
@@ -46,7 +46,7 @@ def run(config: AnnotateConfig) -> None:
 def do(config: AnnotateConfig, record: "Run") -> None:
     """Do the stage, or what is missing of it, in an open run."""
     from jobs.stage.dry_run import DryRun
-    from jobs.stage.step import begin
+    from jobs.stage.runner import begin
     from jobs.steps.annotate import annotate_step, read_counts, select_sentences, vocabulary_step
     from ops.sentences.pipeline import describe, load_pipeline
     from ops.shards import Shards

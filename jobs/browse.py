@@ -13,7 +13,7 @@ from typing import ClassVar
 from pydantic import Field
 
 from jobs.stage.command_line import main
-from jobs.stage.config import JobConfig
+from jobs.stage.options import JobConfig
 
 
 class BrowseConfig(JobConfig):

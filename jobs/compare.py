@@ -23,7 +23,7 @@ from jobs.stage.command_line import main
 from jobs.stage.compare_config import CompareConfig
 
 if TYPE_CHECKING:
-    from jobs.stage.record import Run
+    from jobs.stage.run import Run
 
 
 def run(config: CompareConfig) -> None:

@@ -14,7 +14,7 @@ from typing import Annotated, ClassVar
 from pydantic import BeforeValidator, Field
 
 from jobs.stage.command_line import main
-from jobs.stage.config import JobConfig, listed
+from jobs.stage.options import JobConfig, listed
 
 
 class ExportConfig(JobConfig):

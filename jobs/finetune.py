@@ -23,7 +23,7 @@ from jobs.stage.command_line import main
 from jobs.stage.finetune_config import FinetuneConfig
 
 if TYPE_CHECKING:
-    from jobs.stage.record import Run
+    from jobs.stage.run import Run
     from ops.model.load import ModelFacts
 
 

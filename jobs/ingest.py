@@ -14,10 +14,10 @@ import sys
 from typing import TYPE_CHECKING, ClassVar
 
 from jobs.stage.command_line import main
-from jobs.stage.config import CorpusConfig, part_of
+from jobs.stage.options import CorpusConfig, part_of
 
 if TYPE_CHECKING:
-    from jobs.stage.record import Run
+    from jobs.stage.run import Run
 
 
 class IngestConfig(CorpusConfig):
@@ -46,7 +46,7 @@ def do(config: IngestConfig, record: "Run") -> None:
 
     from jobs.stage.checks import check_sources
     from jobs.stage.dry_run import DryRun
-    from jobs.stage.step import begin
+    from jobs.stage.runner import begin
     from jobs.steps.ingest.deduplicate import first_copies_step, open_first_copies
     from jobs.steps.ingest.near_duplicates import near_duplicate_steps
     from jobs.steps.ingest.read import open_pieces, read_step

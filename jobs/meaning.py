@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 
 from jobs import ingest
 from jobs.stage.command_line import main
-from jobs.stage.config import INGEST_ONLY
 from jobs.stage.meaning_config import MeaningConfig
+from jobs.stage.options import INGEST_ONLY
 
 if TYPE_CHECKING:
-    from jobs.stage.record import Run
+    from jobs.stage.run import Run
     from ops.meaning.analogies import Analogies
     from ops.model.load import ModelFacts
     from ops.model.tokenizer import Tokenizer
@@ -61,7 +61,7 @@ def do(config: MeaningConfig, record: "Run") -> None:
 def count(config: MeaningConfig, record: "Run", context_words: int | list[str]) -> None:
     """Write meaning/contexts and meaning/words."""
     from jobs.stage.dry_run import DryRun
-    from jobs.stage.step import begin
+    from jobs.stage.runner import begin
     from jobs.steps.meaning import counts as steps
     from jobs.steps.meaning.tables import publish
     from ops.shards import Shards

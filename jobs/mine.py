@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 from pydantic import Field
 
 from jobs.stage.command_line import main
-from jobs.stage.config import StageConfig
+from jobs.stage.options import StageConfig
 
 if TYPE_CHECKING:
-    from jobs.stage.record import Run
+    from jobs.stage.run import Run
 
 
 class MineConfig(StageConfig):
@@ -76,7 +76,7 @@ def do(config: MineConfig, record: "Run") -> None:
     """Do the stage, or what is missing of it, in an open run."""
     from jobs.engine.everywhere import on_every_machine
     from jobs.stage.dry_run import DryRun
-    from jobs.stage.step import begin
+    from jobs.stage.runner import begin
     from jobs.steps.mine.steps import mine_steps
     from jobs.steps.mine.tables import count_rows, tables
     from jobs.steps.mine.workers import mine_args, neuron_ranges, sentence_runs

@@ -22,10 +22,10 @@ from pydantic import BeforeValidator, Field
 
 from jobs import ingest
 from jobs.stage.command_line import main
-from jobs.stage.config import CorpusPassConfig
+from jobs.stage.options import CorpusPassConfig
 
 if TYPE_CHECKING:
-    from jobs.stage.record import Run
+    from jobs.stage.run import Run
     from ops.model.load import ModelFacts
 
 

@@ -21,12 +21,12 @@ from pydantic import Field
 
 from jobs import ingest
 from jobs.stage.command_line import main
-from jobs.stage.config import INGEST_ONLY, CorpusPassConfig
+from jobs.stage.options import INGEST_ONLY, CorpusPassConfig
 
 if TYPE_CHECKING:
     from torch import nn
 
-    from jobs.stage.record import Run
+    from jobs.stage.run import Run
     from ops.model.load import ModelFacts
     from ops.model.tokenizer import Tokenizer
 
@@ -114,7 +114,7 @@ def measure_vocabulary(
     """Write the tables and figures of the word embeddings."""
     from jobs.stage.corpus_pass import describe
     from jobs.stage.dry_run import DryRun
-    from jobs.stage.step import begin
+    from jobs.stage.runner import begin
     from jobs.steps.psi.static import PsiArgs, clusters_step, layers_step, write_vocabulary
     from ops.model.head_projections import head_projections, word_embeddings
     from ops.psi.figures import draw_static

@@ -13,7 +13,7 @@ from typing import Annotated, ClassVar
 from pydantic import BeforeValidator, Field
 
 from jobs.stage.command_line import main
-from jobs.stage.config import JobConfig, listed
+from jobs.stage.options import JobConfig, listed
 
 
 class ReportConfig(JobConfig):
@@ -30,7 +30,7 @@ class ReportConfig(JobConfig):
 
 def run(config: ReportConfig) -> None:
     """Build the site and say where it is."""
-    from jobs.stage.record import Run
+    from jobs.stage.run import Run
     from jobs.steps.pages.report import build
 
     record = Run(config.out, create=False)

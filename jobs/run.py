@@ -19,7 +19,7 @@ from jobs.annotate import AnnotateConfig
 from jobs.ingest import IngestConfig
 from jobs.mine import MineConfig
 from jobs.stage.command_line import main
-from jobs.stage.config import part_of
+from jobs.stage.options import part_of
 from jobs.tokens import TokenOptions, TokensConfig
 from jobs.topk import TopkConfig
 

@@ -19,7 +19,7 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field
 
 from jobs.stage.command_line import main
-from jobs.stage.config import JobConfig
+from jobs.stage.options import JobConfig
 
 # What may be printed in place of a neuron.
 INSTEAD = {
@@ -48,7 +48,7 @@ class ShowConfig(JobConfig):
 
 def run(config: ShowConfig) -> None:
     """Print the neuron, or what stands in its place."""
-    from jobs.stage.record import Run
+    from jobs.stage.run import Run
     from jobs.steps.show.comparison import show_comparison
     from jobs.steps.show.neuron import read_neuron, show_head, show_positions
     from jobs.steps.show.word import read_word

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from pydantic import Field
 
 from jobs.stage.command_line import main
-from jobs.stage.config import ModelPassConfig
+from jobs.stage.options import ModelPassConfig
 
 if TYPE_CHECKING:
-    from jobs.stage.record import Run
+    from jobs.stage.run import Run
     from ops.model.load import ModelFacts
 
 
@@ -49,7 +49,7 @@ def do(config: TokensConfig, record: "Run") -> None:
     """Do the stage, or what is missing of it, in an open run."""
     from jobs.stage.dry_run import DryRun
     from jobs.stage.placement import choose_placement
-    from jobs.stage.step import begin
+    from jobs.stage.runner import begin
     from jobs.steps.tokens.read import TokensArgs, read_notes, read_step, select_step
     from jobs.steps.tokens.write import write_step
     from ops.model.activations import ScoreOptions

@@ -15,7 +15,7 @@ from io import StringIO
 from pathlib import Path
 from typing import Any
 
-from jobs.stage.config import PRESETS
+from jobs.stage.options import PRESETS
 
 PARAGRAPHS = 150
 # As small as a model can be, so that all of it is one piece of work and none waits for Ray.

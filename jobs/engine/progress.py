@@ -1,4 +1,4 @@
-"""How far a step has come: a live bar on a terminal, a line now and then in a log, and one line that stays."""
+"""How far a step has come: a live bar on a terminal or a line now and then in a log, and an entry of run.json."""
 
 import math
 import shutil
@@ -7,20 +7,25 @@ import threading
 import time
 from contextlib import nullcontext
 from types import TracebackType
+from typing import Any
 
 from tqdm import tqdm
 
-EVERY_S = 10.0  # between two lines of a log
+from ops.clock import utc_now
+
+EVERY_S = 10.0  # between two lines of a log, or two entries of run.json
 BAR = "{desc}: {n:,.0f} of {total:,.0f} {unit}{postfix} |{bar}| {elapsed}<{remaining}"
 
 
 class Progress:
     """Counts finished items and shows them, the rate and the time left; before the first one ends, that it waits.
 
+    The same counts make the entry of the step in run.json.
+
     Args:
         stage: name shown first.
         items: number of items in all.
-        unit: what an item is (`shards`).
+        unit: what an item is (`shards`); a step without one is counted and not shown.
         done: items that were finished before this start.
         work: what is counted inside the items (`sentences`), and how many there are in all, those of `done` included.
         every: seconds between two lines of a log.
@@ -38,7 +43,8 @@ class Progress:
         self.stage, self.items, self.unit, self.done, self.work = stage, items, unit, done, work
         self.earlier = done
         self.counted = 0
-        self.started = time.monotonic()
+        self.started = self.written = time.monotonic()
+        self.last: str | None = None  # when the last item was finished
         self.said = -math.inf  # when the last line of a log was
         self.every = every
         self.over = threading.Event()
@@ -46,6 +52,8 @@ class Progress:
         self.bar: tqdm | None = None
 
     def __enter__(self) -> "Progress":
+        if not self.unit:
+            return self
         if sys.stderr.isatty():
             size = shutil.get_terminal_size()  # a standard one where the terminal says none
             self.bar = tqdm(
@@ -60,6 +68,8 @@ class Progress:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if not self.unit:
+            return
         self.over.set()
         self.ticks.join()
         if self.bar is not None:
@@ -72,6 +82,9 @@ class Progress:
         """Count one more finished item that held `work` sentences, or whatever is counted."""
         self.done += 1
         self.counted += work
+        self.last = utc_now()
+        if not self.unit:
+            return
         if self.bar is not None:
             self.bar.set_postfix_str(self._rate().removeprefix(", "), refresh=False)
             self.bar.update()
@@ -79,6 +92,28 @@ class Progress:
             self.said = time.monotonic()
             left = self._seconds() / (self.done - self.earlier) * (self.items - self.done)
             say(f"{self._counts()}{self._rate()}, about {duration(left)} left")
+
+    def is_due(self) -> bool:
+        """Tell whether run.json is to be written, and take it as written: at the first item, then now and then."""
+        now = time.monotonic()
+        if self.done - self.earlier > 1 and now - self.written < self.every:
+            return False
+        self.written = now
+        return True
+
+    def entry(self) -> dict[str, Any]:
+        """Return the entry of run.json: `rate` is sentences a second, or items where no sentences are counted."""
+        unit = self.unit or "items"
+        counted = self.counted or self.done - self.earlier
+        return {
+            "step": self.stage,
+            "unit": unit,
+            "done": self.done,
+            "of": self.items,
+            "rate": round(counted / self._seconds(), 3),
+            "rate_of": "sentences" if self.counted else unit,
+            "last_commit": self.last,
+        }
 
     def _tick(self) -> None:
         # What takes long before its first item is done is not silent.

@@ -5,10 +5,9 @@ import time
 import numpy as np
 import pyarrow as pa
 
-from jobs.plans.corpus_pass import corpus_sample
-from jobs.plans.time import TIMED_S, by_workers, of_all, spread_seconds
 from jobs.stage.dry_run import DryRun, Plan
-from jobs.stage.step import Stage
+from jobs.stage.estimate import TIMED_S, by_workers, corpus_sample, of_all, spread_seconds
+from jobs.stage.runner import Stage
 from jobs.steps.annotate import SELECTED, annotate_step, mark_sentences
 from ops.errors import counted
 from ops.estimate.selection import expected_selected

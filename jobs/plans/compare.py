@@ -1,7 +1,7 @@
 """What a part of `compare` would do."""
 
-from jobs.plans.time import by_workers, of_all, spread_seconds
 from jobs.stage.dry_run import DryRun, Plan
+from jobs.stage.estimate import by_workers, of_all, spread_seconds
 from jobs.steps.compare.compared_run import PartWork
 
 

@@ -3,8 +3,8 @@
 import time
 from dataclasses import replace
 
-from jobs.plans.time import TIMED_S, by_workers, of_all
 from jobs.stage.dry_run import DryRun, Plan
+from jobs.stage.estimate import TIMED_S, by_workers, of_all
 from jobs.steps.finetune.documents import read_sentences
 from jobs.steps.finetune.files import TrainingArgs, losses_file, training_segments
 from jobs.steps.finetune.train import Training

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from jobs.plans.time import TIMED_S, by_workers, of_all, spread_seconds
-from jobs.stage.config import CorpusConfig
 from jobs.stage.dry_run import DryRun, Plan
-from jobs.stage.step import Stage, Step
+from jobs.stage.estimate import TIMED_S, by_workers, of_all, spread_seconds
+from jobs.stage.options import CorpusConfig
+from jobs.stage.runner import Stage, Step
 from ops.corpus.accounts import check_found
 from ops.corpus.meta import check_keys
 from ops.corpus.piece_counts import Pieces

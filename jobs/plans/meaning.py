@@ -4,11 +4,10 @@ import time
 
 import numpy as np
 
-from jobs.plans.corpus_pass import PassEstimate, corpus_sample
-from jobs.plans.time import by_workers, of_all, spread_seconds
 from jobs.stage.corpus_pass import CorpusPass
 from jobs.stage.dry_run import DryRun, Plan
-from jobs.stage.step import Stage
+from jobs.stage.estimate import PassEstimate, by_workers, corpus_sample, of_all, spread_seconds
+from jobs.stage.runner import Stage
 from jobs.steps.meaning.counts import COUNTS, CountArgs, contexts_step, words_step
 from jobs.steps.meaning.offsets import OFFSETS, OffsetArgs, read_step
 from ops.errors import counted

@@ -2,10 +2,9 @@
 
 import time
 
-from jobs.plans.corpus_pass import PassEstimate
-from jobs.plans.time import spread_seconds
 from jobs.stage.corpus_pass import CorpusPass
 from jobs.stage.dry_run import DryRun, Plan
+from jobs.stage.estimate import PassEstimate, spread_seconds
 from jobs.steps.meaning.confusion import CONFUSION, ConfusionArgs, find_step
 from jobs.steps.meaning.sets import sets_step
 from ops.errors import counted

@@ -1,10 +1,9 @@
 """What the hashing of `meaning` would do."""
 
-from jobs.plans.corpus_pass import PassEstimate
 from jobs.plans.meaning_reading import time_sentences
-from jobs.plans.time import spread_seconds
 from jobs.stage.corpus_pass import CorpusPass
 from jobs.stage.dry_run import DryRun, Plan
+from jobs.stage.estimate import PassEstimate, spread_seconds
 from jobs.steps.meaning.codes import codes_step
 from jobs.steps.meaning.hashing import HASHING, HashArgs, state_step
 from ops.errors import counted

@@ -2,11 +2,10 @@
 
 import numpy as np
 
-from jobs.plans.corpus_pass import PassEstimate
 from jobs.plans.meaning_reading import time_sentences
-from jobs.plans.time import spread_seconds
 from jobs.stage.corpus_pass import CorpusPass
 from jobs.stage.dry_run import DryRun, Plan
+from jobs.stage.estimate import PassEstimate, spread_seconds
 from jobs.steps.meaning.sentence_blocks import BLOCK
 from jobs.steps.meaning.sentences import SENTENCES, SentenceArgs, draw_step
 from ops.errors import counted

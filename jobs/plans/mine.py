@@ -3,10 +3,10 @@
 from typing import Any
 
 from jobs.plans.neurons import MinedNeurons, time_neurons
-from jobs.plans.time import by_workers, spread_seconds
 from jobs.stage.dry_run import DryRun, Plan
+from jobs.stage.estimate import by_workers, spread_seconds
+from jobs.stage.runner import Stage
 from jobs.stage.stages import STAGES
-from jobs.stage.step import Stage
 from jobs.steps.mine.steps import mine_steps
 from jobs.steps.mine.workers import NEURONS_PER_RANGE, MineArgs, layer_widths, sentence_runs
 from ops.errors import counted

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 from math import log2
 
 from jobs.stage.layout import range_file
+from jobs.stage.runner import Step
 from jobs.stage.stages import STAGES
-from jobs.stage.step import Step
 from jobs.steps.mine.steps import mine_steps
 from jobs.steps.mine.workers import MINED, MineArgs
 from ops.mine.candidates import unite

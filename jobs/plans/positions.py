@@ -2,9 +2,9 @@
 
 import time
 
-from jobs.plans.corpus_pass import PassEstimate
 from jobs.stage.corpus_pass import CorpusPass
 from jobs.stage.dry_run import DryRun, Plan
+from jobs.stage.estimate import PassEstimate
 from jobs.stage.stages import STAGES
 from jobs.steps.positions.measure import PositionsArgs, measure_step, pilot_size, pilot_step
 from ops.errors import counted

@@ -5,11 +5,10 @@ import time
 
 import numpy as np
 
-from jobs.plans.corpus_pass import PassEstimate
-from jobs.plans.time import by_workers, of_all, spread_seconds
 from jobs.stage.corpus_pass import CorpusPass, PassArgs
 from jobs.stage.dry_run import DryRun, Plan
-from jobs.stage.step import Stage
+from jobs.stage.estimate import PassEstimate, by_workers, of_all, spread_seconds
+from jobs.stage.runner import Stage
 from jobs.steps.psi.contextual import CONTEXTUAL, GroupReader, group_step
 from jobs.steps.psi.static import PsiArgs, clusters_step, layers_step
 from ops.errors import counted

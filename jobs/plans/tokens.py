@@ -3,12 +3,11 @@
 import numpy as np
 import torch
 
-from jobs.plans.corpus_pass import corpus_sample
-from jobs.plans.time import TIMED_S, by_workers, of_all, spread_seconds
 from jobs.stage.dry_run import DryRun, Plan
+from jobs.stage.estimate import TIMED_S, by_workers, corpus_sample, of_all, spread_seconds
 from jobs.stage.layout import wanted_file
 from jobs.stage.placement import Placement
-from jobs.stage.step import Stage
+from jobs.stage.runner import Stage
 from jobs.steps.tokens.read import TokensArgs, read_step
 from ops.errors import counted
 from ops.estimate.selection import expected_selected

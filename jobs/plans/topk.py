@@ -6,11 +6,10 @@ import time
 import numpy as np
 import torch
 
-from jobs.plans.corpus_pass import PassEstimate
-from jobs.plans.time import of_all
 from jobs.stage.corpus_pass import CorpusPass
 from jobs.stage.dry_run import DryRun, Plan
-from jobs.stage.step import Step
+from jobs.stage.estimate import PassEstimate, of_all
+from jobs.stage.runner import Step
 from jobs.steps.topk.merge import merge_step
 from jobs.steps.topk.pilot import ScoreArgs, read_widths
 from jobs.steps.topk.score import ShardWorker

@@ -3,9 +3,9 @@
 from typing import Any
 
 from jobs.engine.connect import has_gpus, on_cluster
-from jobs.stage.config import INGEST_ONLY, PRESETS, CorpusConfig, CorpusModelConfig, CorpusPassConfig
+from jobs.stage.options import INGEST_ONLY, PRESETS, CorpusConfig, CorpusModelConfig, CorpusPassConfig
 from jobs.stage.placement import on_gpus
-from jobs.stage.record import Run
+from jobs.stage.run import Run
 from ops.errors import InputError
 from ops.model.load import ModelFacts, read_facts
 from ops.model.numerics import TF32, check_dtype

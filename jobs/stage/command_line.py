@@ -3,17 +3,21 @@
 import os
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cache
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Generic
 
 import cyclopts
 from pydantic import BaseModel, ValidationError, create_model
 
 from jobs.engine.item import EngineError
-from jobs.stage.config import PRESETS, Config
+from jobs.stage.options import PRESETS, Config
 from jobs.stage.yaml_file import read_yaml
 from ops.errors import STOPPED, InputError, TerminatedError, disk_full, one_line, refused
 from ops.storage.secrets import refuse_secrets
+
+if TYPE_CHECKING:
+    from jobs.stage.run import Run
 
 # What pydantic says in terms of Python, by the kind of its complaint, for an option or for all.
 _PLAIN: dict[Any, str] = {
@@ -125,6 +129,39 @@ def _from_file(path: str, config: type[BaseModel], job: str) -> dict[str, Any]:
         raise InputError(f"--config {path}: {_explain(error, job, flags=False)}") from error
 
 
+@dataclass(frozen=True)
+class Job(Generic[Config]):
+    """A job: what `python -m jobs.NAME` runs.
+
+    Attributes:
+        name: its name, that of its folder.
+        options: its options.
+        run: does it.
+        about: the docstring of its module, whose first line the help begins with.
+    """
+
+    name: str
+    options: type[Config]
+    run: Callable[[Config], None]
+    about: str | None
+
+    def main(self, argv: list[str] | None = None) -> int:
+        """Run the job from its command line and return the exit status."""
+        return main(self.options, self.name, str(self.about).splitlines()[0], self.run, argv)
+
+
+def in_run(do: "Callable[[Config, Run], None]") -> Callable[[Config], None]:
+    """Return a function that opens the run that a job's options name, does the job in it, and releases it."""
+
+    def run(options: Config) -> None:
+        from jobs.stage.dry_run import open_run
+
+        with open_run(options) as record:  # type: ignore[arg-type]  # options of a stage
+            do(options, record)
+
+    return run
+
+
 def main(
     config: type[Config], job: str, about: str, run: Callable[[Config], None], argv: list[str] | None = None
 ) -> int:
@@ -169,7 +206,7 @@ def _run(run: Callable[[Config], None], config: Config) -> None:
         of_arrow = type(error).__module__.startswith("pyarrow")
         if isinstance(error, InputError) or not (of_arrow or (isinstance(error, OSError) and error.errno is None)):
             raise
-        from jobs.stage.damaged import damaged_table
+        from jobs.stage.run import damaged_table
 
         for place in filter(None, (getattr(config, name, None) for name in ("out", "against"))):
             if said := damaged_table(str(place)):

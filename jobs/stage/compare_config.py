@@ -4,7 +4,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field
 
-from jobs.stage.config import ArithmeticConfig, PlacementConfig, listed
+from jobs.stage.options import ArithmeticConfig, PlacementConfig, listed
 
 Count = Annotated[int, Field(ge=1)]
 Part = Literal["dimensions", "neighbours", "groups", "diversity", "shift", "ablation"]

@@ -8,11 +8,12 @@ from typing import Any
 from jobs.engine.fan_out import AHEAD
 from jobs.engine.item import Item, Worker
 from jobs.stage.checks import require_corpus
-from jobs.stage.config import INGEST_ONLY, CorpusPassConfig
-from jobs.stage.layout import Output, shard_file
+from jobs.stage.dry_run import DryRun, Plan
+from jobs.stage.files import Output, shard_file
+from jobs.stage.options import INGEST_ONLY, CorpusPassConfig
 from jobs.stage.placement import Placement, choose_placement
-from jobs.stage.record import Run
-from jobs.stage.step import Stage, Step, begin
+from jobs.stage.run import Run
+from jobs.stage.runner import Stage, StageSpec, Step, begin, run_stage
 from ops.errors import InputError, counted
 from ops.model.load import ModelFacts
 from ops.model.tokenizer import Tokenizer
@@ -74,7 +75,8 @@ class CorpusPass:
         """Return the step whose items are the shards, or groups of them, in the seeded order.
 
         An item is `{"shard": number, "span": (first, stop), "parts": [parts of corpus/]}`, where the span is that of
-        the sentence ids; the worker commits `shard_file(stage, number)` and returns a row that holds `sentences`.
+        the sentence ids; `prepare` is used where shards are read ahead of GPUs. The worker commits
+        `shard_file(stage, number)` and returns a row that holds `sentences`.
         """
         parts = -(-self.corpus["counts"]["sentences"] // self.corpus["config"]["shard_size"])
         items = [
@@ -94,7 +96,7 @@ class CorpusPass:
             args,
             "shards",
             ("sentences", self.shards.sentences),
-            prepare,
+            prepare if self.placement.reads_ahead else None,
             self.placement.holds,
             self.placement.workers,
             actors=True,
@@ -109,8 +111,8 @@ class CorpusPass:
             print(f"{self.stage.name}: {hint}", file=sys.stderr)
         return self.stage.do(step, each, todo)
 
-    def finish(self, scored: int, unscored: int, counts: dict[str, Any]) -> None:
-        """Record that all tables are in place.
+    def accounted(self, scored: int, unscored: int, counts: dict[str, Any]) -> dict[str, Any]:
+        """Return the counts of the stage, once every sentence is known to have been scored or not.
 
         Raises:
             InputError: not one sentence could be scored.
@@ -121,7 +123,70 @@ class CorpusPass:
             raise RuntimeError(f"{self.stage.name}: of {sentences} sentences {scored} were scored and {unscored} not")
         if not scored:
             raise InputError("--model: gave no finite value for any sentence; try --dtype float32, or another model")
-        self.stage.finish({"scored": scored, "unscored": unscored, **counts})
+        return {"scored": scored, "unscored": unscored, **counts}
+
+    def finish(self, scored: int, unscored: int, counts: dict[str, Any]) -> None:
+        """Finish the stage as jobs do that are not on `run_pass` yet."""
+        self.stage.finish(self.accounted(scored, unscored, counts))
+
+
+def run_pass(
+    name: str,
+    config: CorpusPassConfig,
+    record: Run,
+    facts: ModelFacts,
+    tokenizer: Tokenizer,
+    depends_on: dict[str, Any],
+    do: Callable[[CorpusPass], dict[str, Any]],
+    plan: Callable[[CorpusPass, DryRun], Plan],
+    per_group: int = 1,
+    model_of_the_run: bool = False,
+) -> Stage | None:
+    """Run a stage that is a pass of the model over the corpus, as `run_stage` does; the corpus must be there.
+
+    Args:
+        name: the stage.
+        config: the options.
+        record: the run.
+        facts, tokenizer: as `checks.check_pass` found them.
+        depends_on: the job's own options that its results depend on; model, placement, dtype and seed are added here.
+        do: does the pass, writes its tables and returns the counts; `CorpusPass.accounted` checks them.
+        plan: returns what the pass would do, for `--dry-run`.
+        per_group: shards that share one partial file (where a worker's state is large); the results depend on it.
+        model_of_the_run: whether the model becomes that of the whole run, as topk's does; otherwise it is recorded for
+            this stage, since a side job may look at another model with the same tokenizer.
+
+    Raises:
+        InputError: another tokenizer than the corpus's, or results of other options are there.
+    """
+    corpus = require_corpus(config, tokenizer, record)
+    placement = choose_placement(config)
+    depends_on = {**depends_on, "dtype": config.dtype, "seed": config.seed}
+    if per_group > 1:
+        depends_on["per_group"] = per_group
+    depends_on |= {"model": facts.fingerprint, **placement.identity}
+    options = {n: v for n, v in config.model_dump(mode="json").items() if n not in INGEST_ONLY}
+    options |= {"device": placement.device, "token_budget": placement.token_budget}
+    model = {"model": describe(facts)}
+
+    def begun(stage: Stage) -> CorpusPass:
+        args = PassArgs(
+            stage.store, facts, stage.fingerprint, placement.device, config.dtype, placement.threads,
+            placement.token_budget, config.seed,
+        )  # fmt: skip
+        return CorpusPass(stage, corpus, record.shards(per_group), per_group, placement, args, config.prefetch)
+
+    spec = StageSpec(
+        name,
+        depends_on,
+        lambda stage: do(begun(stage)),
+        lambda stage, dry_run: plan(begun(stage), dry_run),
+        ("scored", "sentences scored"),
+        options,
+        about={} if model_of_the_run else model,
+        of_the_run=model if model_of_the_run else {},
+    )
+    return run_stage(spec, config, record)
 
 
 def begin_pass(

@@ -1,13 +1,13 @@
 """`--dry-run`: a run whose stages are begun as ever and then say what they would do, with nothing touched."""
 
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from jobs.engine.progress import duration
-from jobs.stage.config import StageConfig
-from jobs.stage.record import Run
+from jobs.stage.options import StageConfig
+from jobs.stage.run import Run
 from jobs.stage.stages import STAGES, stages_after
 from ops.errors import InputError, visible
 from ops.storage.read_only import ReadOnlyStore
@@ -29,6 +29,7 @@ class Plan:
         passing: bytes besides while it is under way, at the most.
         basis: what the estimates rest on.
         tables: those that it would write; none given: all of the stage's.
+        counts: what run.json would hold of it, as far as later stages ask.
     """
 
     work: Sequence[str]
@@ -37,6 +38,7 @@ class Plan:
     passing: int = 0
     basis: Sequence[str] = ()
     tables: Sequence[str] | None = None
+    counts: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass
@@ -107,14 +109,13 @@ class DryRun(Run):
         entry = self.stage(name)
         return entry is not None and "expected" in entry
 
-    def plan(self, name: str, plan: Plan, counts: dict[str, Any]) -> None:
-        """Print what a stage would do, and take it for done.
+    @property
+    def has_corpus(self) -> bool:
+        """Whether corpus/ lies there to be read, and is not only to be made."""
+        return self.sample is None
 
-        Args:
-            name: the stage.
-            plan: what it says of itself.
-            counts: what run.json would hold of it, as far as the stages after it ask.
-        """
+    def plan(self, name: str, plan: Plan, counts: dict[str, Any] | None = None) -> None:
+        """Print what a stage would do, and take it for done."""
         lines = [name]
         if self._dropped:
             lines.append(f"  drop    what is there of {', '.join(self._dropped)}")
@@ -137,7 +138,7 @@ class DryRun(Run):
         if plan.seconds is None or plan.kept is None:
             total.unknown.append(name)
         entry = self.under_way(name)
-        entry.update(complete=True, expected=True, counts=counts)
+        entry.update(complete=True, expected=True, counts=dict(plan.counts if counts is None else counts))
 
     def print_total(self) -> None:
         """Print what all stages would take together, and the room that there is."""

@@ -4,7 +4,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import BeforeValidator, Field
 
-from jobs.stage.config import CorpusModelConfig, listed
+from jobs.stage.options import CorpusModelConfig, listed
 
 
 class FinetuneConfig(CorpusModelConfig):

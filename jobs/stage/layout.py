@@ -1,44 +1,9 @@
-"""Where everything of a run lies: the files that each stage's workers commit.
+"""The partial files of each job, until they lie in the jobs' own folders."""
 
-Published tables lie in folders of their own, `<table>/part-00000.parquet`.
-"""
-
-from dataclasses import dataclass
-
+from jobs.stage.files import Output, shard_file, table_part
 from jobs.stage.stages import CODES, STAGES
-from ops.storage.store import Store, is_whole, shard_footer
-from ops.storage.tables import part_name
 
-
-@dataclass(frozen=True)
-class Output:
-    """A file that the worker of an item commits.
-
-    Attributes:
-        path: below the run's folder.
-        name: what its footer says that it holds, so that a file is never taken for another.
-    """
-
-    path: str
-    name: str
-
-    def footer(self, fingerprint: str, rows: int) -> dict[bytes, bytes]:
-        """Return the footer entries by which `is_whole` knows the file."""
-        return shard_footer(fingerprint, self.name, rows)
-
-    def is_whole(self, store: Store, fingerprint: str) -> bool:
-        """Tell whether the file is in place, whole, and this stage's."""
-        return is_whole(store, self.path, fingerprint, self.name)
-
-
-def table_part(table: str, part: int, name: str) -> Output:
-    """Return a part of a published table; `name` says what it holds."""
-    return Output(part_name(table, part), name)
-
-
-def shard_file(stage: str, shard: int) -> Output:
-    """Return the partial file of a shard, or of a group of shards."""
-    return Output(f"{STAGES[stage].partials}/shard-{shard:05d}.parquet", f"shard-{shard}")
+__all__ = ["Output", "shard_file", "table_part"]
 
 
 # ingest

@@ -4,7 +4,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field
 
-from jobs.stage.config import CorpusPassConfig
+from jobs.stage.options import CorpusPassConfig
 
 
 def _text(value: object) -> object:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from jobs.engine.connect import gpu_pool_size, has_gpus, on_cluster, pool_size
-from jobs.stage.config import PlacementConfig
+from jobs.stage.options import PlacementConfig
 from ops.model.numerics import gpu_kind
 
 

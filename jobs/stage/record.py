@@ -1,155 +1,179 @@
-"""`run.json`: what was run with which options, on which inputs, how far each stage has come, and each table's files."""
+"""`run.json` as it lies on disk: reading it, the shape that every job takes for granted, and what made the results."""
 
+import importlib.metadata
+import os
+import platform
 import sys
-from functools import partial
+import tomllib
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Any
 
-from jobs.stage.held_run import HeldRun
-from jobs.stage.open_record import RECORD
-from jobs.stage.run_files import added, clear, view_of, written
-from jobs.stage.run_reader import Entry
-from jobs.stage.stages import PARTIALS, STAGES, stages_after, stages_read
-from jobs.stage.versions import versions
-from ops.clock import utc_now
-from ops.errors import InputError
-from ops.storage.fingerprint import differences, fingerprint
-from ops.storage.lock import check_holder
+import pyarrow as pa
+from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError, model_validator
+
+from jobs.stage.files import is_published
+from jobs.stage.stages import STAGES
+from ops.errors import InputError, one_line
+from ops.schema import SCHEMA_VERSION
+from ops.storage.lock import LOCK
 from ops.storage.store import Store
 
+RECORD = "run.json"
+TOOL = "neuron-atlas"
+LIBRARIES = ("ray", "torch", "transformers", "tokenizers", "datasets", "pyarrow", "numpy", "spacy", "prefixspan")
+RECENT_S = 600.0  # a stage that came further within so many seconds is taken to be at work
 
-class Run(HeldRun):
-    """A run that a job works on.
 
-    A stage's entry is that of its results once they are complete; while it is done again (`--redo`) what is under way
-    has an entry of its own in it, `redo`, and the results of before stay until the new ones are whole.
+def read_record(store: Store, create: bool) -> dict[str, Any] | None:
+    """Return what run.json says, None where there is none and the folder is new or empty; nothing is touched.
+
+    Args:
+        store: the run's folder.
+        create: whether the folder may be no run yet.
+
+    Raises:
+        InputError: it is not a run's, or one that this version does not read.
     """
+    out = store.uri
+    try:
+        if store.local and os.path.islink(store.root) and not os.path.exists(store.root):
+            raise InputError(f"--out {out}: is a link that leads nowhere; name another directory")
+        if store.is_file(""):
+            raise InputError(f"--out {out}: is a file; name a directory")
+        known = store.exists(RECORD)
+        if known and not store.is_file(RECORD):
+            raise InputError(f"--out {out}: its {RECORD} is a folder; name another directory")
+        record = store.read_json(RECORD) if known else None
+    except (OSError, pa.ArrowException) as error:
+        why = f"({one_line(error)}); check the address and what you may read"
+        raise InputError(f"--out {out}: cannot be looked into {why}") from error
+    if not known:
+        _check_new(store, create)
+        return None
+    if not isinstance(record, dict) or record.get("tool") != TOOL:
+        raise InputError(f"--out {out}: its {RECORD} is not one of ours; name another directory")
+    found = str(record.get("schema_version"))
+    if found != SCHEMA_VERSION:
+        raise InputError(
+            f"--out {out}: its tables are of schema {found}, made by another version of Neuron Atlas; "
+            f"this one reads and writes schema {SCHEMA_VERSION}: name another --out, and run again"
+        )
+    if place := damage(record):
+        raise InputError(f"--out {out}: its {RECORD} is damaged (at {place}); name another directory")
+    return record
 
-    def __init__(self, out: str, create: bool = True) -> None:
-        super().__init__(out, create)
-        self._begun: list[str] = []
 
-    def under_way(self, name: str) -> Entry:
-        """Return the entry of what is under way of a stage."""
-        entry: Entry = self.record["stages"][name]
-        at_work: Entry = entry.get("redo", entry)
-        return at_work
+def _check_new(store: Store, create: bool) -> None:
+    out = store.uri
+    if not create:
+        raise InputError(
+            f"--out {out}: there is no run here (no {RECORD}); make one with python -m jobs.run --out {out}"
+        )
+    try:
+        # A job that is killed before its first record leaves its lock, or the file by which it tried the folder.
+        foreign = [e for e in store.entries() if not e.startswith((".", "_probe-")) and e != LOCK]
+    except NotADirectoryError as error:
+        raise InputError(f"--out {out}: is a file; name a directory") from error
+    if foreign:
+        raise InputError(
+            f"--out {out}: holds other files ({', '.join(foreign[:3])}) and no {RECORD}; name a new or empty directory"
+        )
 
-    def begin(self, name: str, identity: Entry, config: Entry, redo: bool) -> str | None:
-        """Start or go on with a stage and return its fingerprint, None where it is complete.
 
-        Args:
-            name: the stage.
-            identity: all that its results depend on, by option or input, the fingerprints of the stages it reads aside.
-            config: the resolved options, for the record.
-            redo: do it anew, whatever is there of it; what is there stays until the new tables are complete.
+def check_out(out: str) -> None:
+    """Refuse a relative run directory in a submitted job, whose working directory goes away with it.
 
-        Raises:
-            InputError: the directory holds results of other options; every one that differs is named.
-        """
-        self.hold(name)
-        identity = {**identity, **{f"{s} stage": self.require(s)["fingerprint"] for s in stages_read(name)}}
-        own, entry = fingerprint(identity), self.stage(name)
-        at_work = entry if entry is None or not entry["complete"] else entry.get("redo")
-        goes_on = at_work is not None and at_work["fingerprint"] == own and bool(at_work.get("redone") or not redo)
-        if entry is not None and entry["complete"] and not redo and (not goes_on or entry["fingerprint"] == own):
-            self._check_same(name, entry, identity, config)
-            self.check_files(name)
-            return None
-        if entry is not None and not goes_on and not redo:
-            self._check_same(name, entry, identity, config)
-        self.check_files(*STAGES[name].reads, footers=True)
-        if at_work is None or not goes_on:
-            at_work = self._start_anew(name, redo)
-        at_work.update(fingerprint=own, identity=identity, config=config)
-        self.record["versions"] = versions()
-        self.save()
-        return own
+    Raises:
+        InputError: `out` is missing, or relative where the process runs as a Ray job.
+    """
+    if not out:
+        raise InputError("--out is missing: name the run directory, a path or a URI such as s3://bucket/run")
+    if "://" not in out and not os.path.isabs(out) and os.environ.get("RAY_JOB_CONFIG_JSON_ENV_VAR"):
+        raise InputError(
+            f"--out {out}: is relative, and a submitted job's working directory goes away; give a full path or URI"
+        )
 
-    def _start_anew(self, name: str, redo: bool) -> Entry:
-        """Return a new entry for a stage, at its place in the record; what was under way of it is gone."""
-        clear(self.store, name)
-        self._begun.append(name)
-        entry = self.stage(name)
-        new: Entry = {"complete": False, "started": utc_now(), "seconds": 0.0, **({"redone": True} if redo else {})}
-        if entry is not None and entry["complete"]:
-            entry["redo"] = new
-        else:
-            self.record["stages"][name] = new
-        return new
 
-    def _check_same(self, name: str, entry: Entry, identity: Entry, config: Entry) -> None:
-        if changes := differences(entry["identity"], identity, entry["config"], config):
-            raise InputError(
-                f"--out {self.store.uri}: {name} was run with other options: {changes}; "
-                f"name another --out, or --redo to replace these results"
-            )
+def _below_the_run(name: str) -> str:
+    """Refuse the name of a file that no job gives to one of a table: files are opened and removed by these."""
+    *folders, last = name.split("/")
+    if not folders or not all(folders) or {".", ".."} & {*folders} or not is_published(last):
+        raise ValueError("is no file of a table")
+    return name
 
-    def store_of(self, name: str) -> Store:
-        """Return the folder as a stage sees it that is under way."""
-        guard = partial(check_holder, token=self.lock.token) if self.lock is not None else None
-        return self.store.seen_by(view_of(name, self.record["tables"], guard))
 
-    def note(self, name: str, progress: Entry) -> None:
-        """Record how far a stage under way is."""
-        self.under_way(name)["progress"] = progress
-        self.save()
+def _is_stage(name: str) -> str:
+    if name not in STAGES:
+        raise ValueError("is no stage")
+    return name
 
-    def done_before(self, name: str, found: str) -> None:
-        """Say that a stage has nothing to do; `found` is what it did before."""
-        print(f"{name}: done before, {found}", file=sys.stderr)
 
-    def finish(self, name: str, counts: Entry, seconds: float, of_the_run: Entry | None = None) -> None:
-        """Put all of a stage's tables in place, and remove those that they replace or that followed from these.
+Name = Annotated[str, AfterValidator(_below_the_run)]
 
-        Args:
-            name: the stage.
-            counts, seconds: what it did, and how long that took.
-            of_the_run: what the record says besides, in entries of its own.
-        """
-        entry = dict(self.under_way(name))
-        entry.pop("progress", None)
-        entry.pop("redone", None)
-        entry.update(complete=True, finished=utc_now(), seconds=round(entry["seconds"] + seconds, 3), counts=counts)
-        tables = self.record["tables"]
-        gone = {
-            file["name"] for s in (name, *stages_after(name)) for t in STAGES[s].tables for file in tables.pop(t, [])
-        }
-        tables |= written(self.store, name, entry["fingerprint"])
-        for after in stages_after(name):
-            self.record["stages"].pop(after, None)
-        self.record["stages"][name] = entry
-        self.record |= of_the_run or {}
-        kept = {file["name"] for table in tables.values() for file in table}
-        self.record["publishing"] = {"stage": name, "remove": sorted(gone - kept)}
-        self._begun = [stage for stage in self._begun if stage != name]
-        self.save()
-        self.publish()
 
-    def add_files(self, name: str, table: str, names: list[str]) -> None:
-        """Record files that a finished stage's table gained, a figure say, and that lie in place."""
-        own = self.record["tables"].setdefault(table, [])
-        new = added(self.store, table, names, self.require(name)["fingerprint"])
-        own[:] = [file for file in own if file["name"] not in names] + new
-        self.save()
+class _Shape(BaseModel):
+    model_config = ConfigDict(strict=True, extra="allow")
 
-    def forget(self, name: str) -> None:
-        """Drop what is under way of a stage, as if it had not been begun; its results of before stay."""
-        entry = self.stage(name)
-        if entry is None:
-            return
-        clear(self.store, name)
-        if entry["complete"]:
-            entry.pop("redo", None)
-        else:
-            del self.record["stages"][name]
-        self._begun = [stage for stage in self._begun if stage != name]
-        if self.is_new and not self.record["stages"]:
-            self.store.delete(RECORD)
-            if not self.store.walk(PARTIALS):
-                self.store.delete(PARTIALS)
-        else:
-            self.save()
 
-    def forget_begun(self) -> None:
-        """Drop the stages that this job began and did not finish: their options were refused."""
-        for name in list(self._begun):
-            self.forget(name)
+class _File(_Shape):
+    name: Name
+    rows: int | None
+    bytes: int
+    fingerprint: str
+
+
+class _Stage(_Shape):
+    complete: bool
+    seconds: float
+    fingerprint: str
+    identity: dict[str, Any]
+    config: dict[str, Any]
+    counts: dict[str, Any] | None = None
+    progress: dict[str, Any] | None = None
+    redo: "_Stage | None" = None
+
+    @model_validator(mode="after")
+    def _counted(self) -> "_Stage":
+        if self.complete and self.counts is None:
+            raise ValueError("is complete without counts")
+        return self
+
+
+class _Publishing(_Shape):
+    stage: Annotated[str, AfterValidator(_is_stage)]
+    remove: list[Name]
+
+
+class _Record(_Shape):
+    stages: dict[Annotated[str, AfterValidator(_is_stage)], _Stage]
+    tables: dict[str, list[_File]]
+    publishing: _Publishing | None = None
+
+
+def damage(record: dict[str, Any]) -> str:
+    """Return where a record has another shape than jobs give it, empty where nowhere."""
+    try:
+        _Record.model_validate(record)
+    except ValidationError as error:
+        return ".".join(map(str, error.errors()[0]["loc"]))
+    return ""
+
+
+def how_far(progress: dict[str, Any]) -> str:
+    """Return in words how far a stage is, and where it is likely at work that one should wait for it."""
+    text = f"{progress['step']}: {progress['done']:,} of {progress['of']:,} {progress['unit']}"
+    if progress["last_commit"] is None:
+        return text
+    ago = (datetime.now(UTC) - datetime.fromisoformat(progress["last_commit"])).total_seconds()
+    if ago > RECENT_S:
+        return f"{text}, the last at {progress['last_commit']}"
+    return f"{text}, the last {max(ago, 0):.0f} s ago; a job is likely at it: wait for it"
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of this program, of Python and of the libraries whose results these are."""
+    # Installing it is not needed to run it from its checkout.
+    own = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    found = {TOOL: own["version"], **{name: importlib.metadata.version(name) for name in LIBRARIES}}
+    return {"python": platform.python_version(), "platform": sys.platform, "machine": platform.machine(), **found}

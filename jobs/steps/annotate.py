@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 from jobs.engine.item import Item
 from jobs.stage.layout import Output, codes_file, places_file, selected_path, shard_file, table_part, vocabulary_file
-from jobs.stage.step import Step
+from jobs.stage.runner import Step
 from ops.sampling import BASELINE, draw
 from ops.schema import group_rows, meta_keys, schema
 from ops.sentences.codes import coded, meta_kinds, name_kinds, sentence_table

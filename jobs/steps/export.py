@@ -10,9 +10,9 @@ from typing import Any
 
 from tqdm import tqdm
 
-from jobs.stage.record import Run
+from jobs.stage.record import TOOL
+from jobs.stage.run import Run
 from jobs.stage.stages import STAGES
-from jobs.stage.versions import TOOL
 from ops.errors import InputError
 from ops.export.card import write_card
 from ops.export.licences import source_terms, without_place

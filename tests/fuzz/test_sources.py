@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from jobs import ingest
 from jobs.engine.item import Item, Worker
 from jobs.ingest import IngestConfig
-from jobs.stage import step
+from jobs.stage import runner
 from jobs.stage.command_line import main
 
 ROWS = [
@@ -93,7 +93,7 @@ def no_ray(monkeypatch: pytest.MonkeyPatch) -> None:
         worker = make(**args)
         return (worker(item, None) for item in items)
 
-    monkeypatch.setattr(step, "fan_out", in_turn)
+    monkeypatch.setattr(runner, "fan_out", in_turn)
 
 
 def add_up(out: Path) -> None:

@@ -10,9 +10,10 @@ import pytest
 import torch
 from transformers import BertForPreTraining, GPT2Config
 
-from jobs import compare, finetune, meaning, mixing, positions, psi
+from jobs import compare, finetune, meaning, positions, psi
 from jobs import run as run_job
-from jobs.mixing import MixingConfig
+from jobs.mixing import job as mixing
+from jobs.mixing.job import MixingConfig
 from jobs.positions import PositionsConfig
 from jobs.psi import PsiConfig
 from jobs.run import RunConfig
@@ -89,7 +90,7 @@ def mixing_run(
     """The job mixing on a small random model by two workers: the run directory, partials kept, and the model."""
     model = make_model(small_bert)
     out = tmp_path_factory.mktemp("runs") / "mixing"
-    mixing.run(mixing_config(out, source, model, keep_partials=True))
+    mixing.JOB.run(mixing_config(out, source, model, keep_partials=True))
     return out, model
 
 

@@ -2,7 +2,7 @@
 
 from unittest.mock import patch
 
-from jobs.stage.step import Step
+from jobs.stage.runner import Step
 from ops.storage.store import Store
 
 

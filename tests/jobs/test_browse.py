@@ -16,7 +16,7 @@ from urllib.parse import quote
 import pyarrow.parquet as pq
 import pytest
 
-from jobs.stage.record import Run
+from jobs.stage.run import Run
 from jobs.steps.pages.browse import serve
 from jobs.steps.pages.browse_pages import Pages
 from ops.errors import InputError

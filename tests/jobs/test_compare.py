@@ -14,7 +14,7 @@ from transformers import AutoModel, AutoTokenizer
 from jobs import compare, show
 from jobs.show import ShowConfig
 from jobs.stage.compare_config import CompareConfig
-from jobs.stage.record import Run
+from jobs.stage.run import Run
 from jobs.stage.stages import STAGES
 from ops.errors import InputError
 from ops.schema import TABLES

@@ -10,7 +10,7 @@ import pytest
 
 from jobs import compare
 from jobs.stage.compare_config import CompareConfig
-from jobs.stage.record import Run
+from jobs.stage.run import Run
 from jobs.stage.stages import STAGES
 from tests.jobs.broken_site import broken_site
 from tests.jobs.processes import committed, kill_when, start_job

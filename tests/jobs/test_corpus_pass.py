@@ -12,11 +12,11 @@ from jobs import ingest
 from jobs.ingest import IngestConfig
 from jobs.stage import checks, corpus_pass, placement
 from jobs.stage.checks import check_pass
-from jobs.stage.config import CorpusPassConfig, part_of
 from jobs.stage.corpus_pass import CorpusPass, begin_pass
 from jobs.stage.layout import shard_file
+from jobs.stage.options import CorpusPassConfig, part_of
 from jobs.stage.placement import Placement, choose_placement
-from jobs.stage.record import Run
+from jobs.stage.run import Run
 from ops.errors import InputError
 from ops.storage.store import Store
 

@@ -11,9 +11,8 @@ import pytest
 
 from jobs.show import ShowConfig
 from jobs.stage.command_line import main
-from jobs.stage.open_record import RECORD
-from jobs.stage.record import Run
-from jobs.stage.run_reader import RunReader
+from jobs.stage.record import RECORD
+from jobs.stage.run import Run, RunReader
 from ops.errors import InputError
 from ops.storage import lock
 from ops.storage.tables import read_parts

@@ -10,18 +10,19 @@ from typing import Any
 
 import pytest
 
-from jobs import annotate, ingest, meaning, mine, mixing, positions, psi, run, tokens, topk
+from jobs import annotate, ingest, meaning, mine, positions, psi, run, tokens, topk
 from jobs.annotate import AnnotateConfig
 from jobs.engine.item import Item
 from jobs.ingest import IngestConfig
 from jobs.mine import MineConfig
-from jobs.mixing import MixingConfig
+from jobs.mixing import job as mixing
+from jobs.mixing.job import MixingConfig
 from jobs.positions import PositionsConfig
 from jobs.psi import PsiConfig
 from jobs.run import RunConfig
-from jobs.stage.config import INGEST_ONLY, StageConfig
 from jobs.stage.dry_run import size
 from jobs.stage.meaning_config import MeaningConfig
+from jobs.stage.options import INGEST_ONLY, StageConfig
 from jobs.stage.stages import STAGES
 from jobs.tokens import TokensConfig
 from jobs.topk import TopkConfig
@@ -66,9 +67,9 @@ class InProcess:
 @pytest.fixture
 def engine(monkeypatch: pytest.MonkeyPatch) -> InProcess:
     made = InProcess()
-    monkeypatch.setattr("jobs.stage.step.fan_out", made)
-    for place in ("ingest", "corpus_pass", "annotate", "tokens"):
-        monkeypatch.setattr(f"jobs.plans.{place}.TIMED_S", 0.1)
+    monkeypatch.setattr("jobs.stage.runner.fan_out", made)
+    for place in ("jobs.plans.ingest", "jobs.stage.estimate", "jobs.plans.annotate", "jobs.plans.tokens"):
+        monkeypatch.setattr(f"{place}.TIMED_S", 0.1)
     return made
 
 
@@ -92,16 +93,17 @@ def model(make_model: Callable[..., Path], small_bert: Any) -> Path:
 def do(tmp_path: Path, source: Path, model: Path) -> Callable[..., None]:
     """Run a job on the small source and model in `tmp_path / "run"`; options that it does not have are left out."""
 
-    def run_job(job: str, **options: Any) -> None:
+    def do_job(job: str, **options: Any) -> None:
         module, config = JOBS[job]
         values = {"out": str(tmp_path / "run"), "model": str(model), "corpus": (str(source),), "split": "none"}
         values |= {"shard_size": 40, "k": 20, "activation_sample": 30, "workers": 2, "clusters": 12, "cluster_seeds": 2}
         values |= {"min_count": 2, **options}
         if not values["corpus"]:
             values = {k: v for k, v in values.items() if k not in INGEST_ONLY}
-        module.run(config.model_validate({k: v for k, v in values.items() if k in config.model_fields}))
+        run_job = module.JOB.run if hasattr(module, "JOB") else module.run
+        run_job(config.model_validate({k: v for k, v in values.items() if k in config.model_fields}))
 
-    return run_job
+    return do_job
 
 
 def state(folder: Path) -> dict[str, tuple[int, bytes]]:

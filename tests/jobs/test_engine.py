@@ -15,7 +15,7 @@ from jobs.engine.connect import connect
 from jobs.engine.fan_out import fan_out
 from jobs.engine.item import EngineError
 from jobs.engine.source import share_out
-from jobs.stage.open_record import check_out
+from jobs.stage.record import check_out
 from ops.errors import InputError
 
 pytestmark = pytest.mark.usefixtures("actors")

@@ -14,7 +14,7 @@ import pytest
 
 from bench.memory import descendants
 from jobs.engine.item import Item, Worker
-from jobs.stage import step
+from jobs.stage import runner
 from jobs.stage.layout import shard_file
 from tests.conftest import ROOT
 from tests.jobs.broken_site import broken_site
@@ -64,7 +64,7 @@ def test_shared_thresholds_make_workers_hand_over_less(
     scored: Scored, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _, source, model = scored
-    monkeypatch.setattr(step, "fan_out", in_turns)
+    monkeypatch.setattr(runner, "fan_out", in_turns)
     alone = score(tmp_path / "alone", source, model, keep_partials=True, no_sharing=True)
     together = score(tmp_path / "together", source, model, keep_partials=True)
     assert_same(alone, scored[0])

@@ -11,7 +11,7 @@ from transformers import AutoModel
 
 from jobs import finetune
 from jobs.stage.finetune_config import FinetuneConfig
-from jobs.stage.record import Run
+from jobs.stage.run import Run
 from jobs.stage.stages import STAGES
 from jobs.steps.finetune.documents import choose
 from jobs.steps.finetune.train import begin_training, documents_step, train_step

@@ -13,9 +13,9 @@ import pytest
 from jobs import meaning
 from jobs.show import ShowConfig
 from jobs.show import run as show
+from jobs.stage.files import under
 from jobs.stage.meaning_config import MeaningConfig
-from jobs.stage.record import Run
-from jobs.stage.run_files import under
+from jobs.stage.run import Run
 from jobs.steps.show.word import read_word
 from ops.errors import InputError
 from ops.meaning.words import split_words

@@ -10,7 +10,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from jobs.stage.record import Run
+from jobs.stage.run import Run
 from ops.storage.lock import LOCK
 from tests.conftest import ROOT
 

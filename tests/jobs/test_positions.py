@@ -16,7 +16,7 @@ from jobs import positions, show
 from jobs.positions import PositionsConfig
 from jobs.show import ShowConfig
 from jobs.stage.layout import shard_file
-from jobs.stage.record import Run
+from jobs.stage.run import Run
 from jobs.steps.positions.measure import PositionsArgs, PositionsWorker, prepare_shard
 from ops.errors import InputError
 from ops.figures import figure_files

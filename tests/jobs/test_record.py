@@ -7,32 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
-from jobs.stage import record
-from jobs.stage.config import StageConfig
+from jobs.stage import run
 from jobs.stage.dry_run import open_run
-from jobs.stage.file_names import is_ours
-from jobs.stage.layout import (
-    bound_path,
-    codes_file,
-    distinct_file,
-    labels_file,
-    near_duplicates_file,
-    near_run_file,
-    pairs_file,
-    piece_file,
-    pilot_file,
-    places_file,
-    range_file,
-    run_file,
-    selected_path,
-    shard_file,
-    totals_file,
-    union_file,
-    vocabulary_file,
-)
-from jobs.stage.record import Run
+from jobs.stage.files import is_ours, is_published, partial_file, shard_file, write_partial
+from jobs.stage.options import StageConfig
+from jobs.stage.run import Run
 from jobs.stage.stages import STAGES, stages_after, stages_read
 from ops.errors import InputError
 from ops.storage import lock
@@ -212,7 +194,7 @@ def test_a_job_killed_while_it_puts_tables_in_place_is_finished_by_the_next(
 def test_a_table_that_is_not_as_it_was_written_is_named_with_what_makes_it_anew(
     tmp_path: Path, change: Callable[[Path], None], said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(record, "fingerprint", lambda identity: "f" * 64)
+    monkeypatch.setattr(run, "fingerprint", lambda identity: "f" * 64)
     do(tmp_path, "ingest")
     change(tmp_path / "corpus" / "part-00000.parquet")
     before = (tmp_path / "run.json").read_text()
@@ -299,34 +281,36 @@ MODEL = [
         *("config.json", "model.safetensors", "model-00001-of-00002.safetensors", "model.safetensors.index.json"),
         *("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json", "vocab.txt"),
         *("vocab.json", "merges.txt", "spiece.model", "tokenizer.model", "sentencepiece.bpe.model"),
-        *("classifier.safetensors", "classifier.json", "checkpoint-000000200.tar"),
+        *("classifier.safetensors", "classifier.json"),
     )
 ]
 
 
-def test_every_file_that_a_stage_has_under_way_is_known_as_ours(monkeypatch: pytest.MonkeyPatch) -> None:
-    outputs = [
-        piece_file(3, "sentences"), distinct_file(0, 4, "texts"), near_run_file(2, "bands"), pairs_file(1, 3),
-        near_duplicates_file(), pilot_file(), range_file(0), run_file(1), union_file(), totals_file(), labels_file(2),
-        *(shard_file(stage, 7) for stage in STAGES), codes_file(4), places_file(),
-        vocabulary_file(),
-    ]  # fmt: skip
-    paths = [*(output.path for output in outputs), bound_path(), selected_path()]
-    for path in [
-        *paths,
-        part_name("psi/tokens", 0),
-        "psi/figures/static_contextual.svg",
-        "report/neurons/11-309.html",
-        *MODEL,
-    ]:
-        name = path.rpartition("/")[2]
-        assert is_ours(name), path
-        assert is_ours(attempt_name(name)), path
-    assert not any(
-        map(
-            is_ours, ["notes.txt", "my.csv", "notes.json", "my.safetensors", "keep.me", "part.parquet.txt", "x.parquet"]
-        )
-    )
+def test_what_a_stage_has_under_way_is_known_as_ours_and_what_others_put_there_is_not(tmp_path: Path) -> None:
+    store = Store(str(tmp_path))
+    table = pa.table({"n": [1]})
+    for output in (shard_file("topk", 7), partial_file("mine", "union"), partial_file("meaning/counts", "vocabulary")):
+        write_partial(store, output, table, "f")
+        assert is_ours(store, output.path), output.path
+        assert is_ours(store, attempt_name(output.path)), output.path
+    for name in ("piece-00003.texts.parquet", "distinct-texts-00000-of-00004.parquet", "wanted.bin"):
+        assert is_ours(store, f"_partials/ingest/{name}"), name
+    for name in ("checkpoint-000000200.tar", "near-bands-00002.parquet", "codes-pca-2.parquet"):
+        assert is_ours(store, f"_partials/ingest/{name}"), name
+    foreign = ["notes.txt", "my.csv", "notes.json", "my.safetensors", "keep.me", "part.parquet.txt"]
+    assert not any(is_ours(store, f"_partials/topk/{name}") for name in foreign)
+    pq.write_table(table, tmp_path / "x.parquet")
+    (tmp_path / "y.parquet").write_text("no table")
+    assert not is_ours(store, "x.parquet")
+    assert not is_ours(store, "y.parquet")
+
+
+def test_the_files_of_tables_are_known_by_their_names() -> None:
+    named = [part_name("psi/tokens", 0), "psi/figures/static_contextual.svg", "report/neurons/11-309.html", *MODEL]
+    for path in [*named, "_store/shard-00004.parquet", "_store/vocabulary.parquet", "_store/vocabulary-places.parquet"]:
+        assert is_published(path.rpartition("/")[2]), path
+    foreign = ["notes.txt", "my.csv", "notes.json", "my.safetensors", "part.parquet.txt", "x.parquet", "wanted.bin"]
+    assert not any(map(is_published, foreign))
 
 
 def test_a_run_of_another_schema_is_refused_by_one_line(tmp_path: Path) -> None:

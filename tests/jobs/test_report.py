@@ -10,7 +10,7 @@ import pytest
 
 from jobs import report
 from jobs.report import ReportConfig
-from jobs.stage.record import Run
+from jobs.stage.run import Run
 from ops.errors import InputError
 
 

@@ -13,7 +13,7 @@ import pytest
 from pyarrow import fs
 
 from jobs import run as run_job
-from jobs.stage.record import Run
+from jobs.stage.run import Run
 from ops.errors import InputError
 from ops.sources.pieces import check_source, pieces, read_piece, source_fingerprint
 from ops.sources.rows import Row

@@ -13,9 +13,9 @@ from jobs.ingest import IngestConfig
 from jobs.psi import PsiConfig
 from jobs.show import ShowConfig
 from jobs.stage.command_line import main, parse
-from jobs.stage.config import Config
-from jobs.stage.record import Run
-from jobs.stage.run_files import check_tables
+from jobs.stage.files import check_tables
+from jobs.stage.options import Config
+from jobs.stage.run import Run
 from ops.corpus.accounts import account_lines
 from ops.errors import InputError
 from tests.conftest import ROOT

@@ -15,7 +15,7 @@ import torch
 from jobs import tokens
 from jobs.engine.item import Item
 from jobs.stage.layout import shard_file
-from jobs.stage.record import Run
+from jobs.stage.run import Run
 from jobs.steps.tokens.read import TokensArgs, TokenWorker, prepare_piece
 from jobs.tokens import TokensConfig
 from ops.errors import InputError
@@ -143,7 +143,7 @@ def test_a_stopped_job_goes_on_and_other_options_are_refused(
                 left[0] -= 1
             yield worker(item, None)
 
-    monkeypatch.setattr("jobs.stage.step.fan_out", few)
+    monkeypatch.setattr("jobs.stage.runner.fan_out", few)
     with pytest.raises(InputError, match=r"tokens was run with other options: top \(was 20, is 3\)"):
         tokens.run(TokensConfig(out=str(out), top=3))
     with pytest.raises(Stopped):

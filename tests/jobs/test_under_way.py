@@ -9,9 +9,9 @@ import pytest
 
 from jobs.engine.item import Item
 from jobs.stage.layout import shard_file
-from jobs.stage.record import Run
-from jobs.stage.step import Stage, Step
-from jobs.stage.under_way import how_far
+from jobs.stage.record import how_far
+from jobs.stage.run import Run
+from jobs.stage.runner import Stage, Step
 from ops.errors import InputError
 
 

@@ -12,8 +12,8 @@ from jobs.engine.item import Item
 from jobs.stage.compare_config import CompareConfig
 from jobs.stage.compare_files import ablation_file
 from jobs.stage.placement import choose_placement
-from jobs.stage.record import Run
-from jobs.stage.step import Step
+from jobs.stage.run import Run
+from jobs.stage.runner import Step
 from jobs.steps.compare.compared_run import PartWork, begin_part, model_of, neurons_of
 from jobs.steps.mine.workers import commit
 from ops import sampling

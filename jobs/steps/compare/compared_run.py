@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from jobs.stage.compare_config import CompareConfig
-from jobs.stage.record import Run
-from jobs.stage.step import Stage, Step, begin
+from jobs.stage.run import Run
+from jobs.stage.runner import Stage, Step, begin
 from jobs.steps.mine.workers import layer_widths
 from ops.errors import InputError
 from ops.model.load import ModelFacts, model_title, read_facts

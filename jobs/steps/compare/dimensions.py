@@ -9,8 +9,8 @@ import numpy.typing as npt
 from jobs.engine.item import Item
 from jobs.stage.compare_config import CompareConfig
 from jobs.stage.compare_files import rotation_file
-from jobs.stage.record import Run
-from jobs.stage.step import Stage, Step
+from jobs.stage.run import Run
+from jobs.stage.runner import Stage, Step
 from jobs.steps.compare.compared_run import PartWork, begin_part, figure_units, neurons_of, redraw, title_of
 from jobs.steps.mine.workers import commit
 from ops import sampling

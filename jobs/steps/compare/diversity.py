@@ -12,8 +12,8 @@ from jobs.stage.compare_files import curve_file, drawn_file
 from jobs.stage.corpus_pass import describe
 from jobs.stage.layout import Output, shard_file
 from jobs.stage.placement import choose_placement
-from jobs.stage.record import Run
-from jobs.stage.step import Stage, Step
+from jobs.stage.run import Run
+from jobs.stage.runner import Stage, Step
 from jobs.steps.compare.compared_run import PartWork, begin_part, model_of, neurons_of
 from jobs.steps.compare.diversity_workers import (
     PART,

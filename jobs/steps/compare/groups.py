@@ -11,8 +11,8 @@ import pyarrow.compute as pc
 from jobs.engine.item import Item
 from jobs.stage.compare_config import CompareConfig
 from jobs.stage.layout import Output, table_part
-from jobs.stage.record import Run
-from jobs.stage.step import Step
+from jobs.stage.run import Run
+from jobs.stage.runner import Step
 from jobs.steps.compare.compared_run import PartWork, begin_part, neurons_of, redraw, title_of
 from ops import sampling
 from ops.compare.activation_vectors import layer_activations, sampled_sentences, unit_vectors

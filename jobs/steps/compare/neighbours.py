@@ -10,8 +10,8 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 from jobs.engine.item import Item
 from jobs.stage.compare_config import CompareConfig
 from jobs.stage.layout import Output, table_part
-from jobs.stage.record import Run
-from jobs.stage.step import Stage, Step
+from jobs.stage.run import Run
+from jobs.stage.runner import Stage, Step
 from jobs.steps.compare.compared_run import PartWork, begin_part, neurons_of, title_of
 from ops import sampling
 from ops.compare.activation_vectors import layer_activations, sampled_sentences, unit_vectors

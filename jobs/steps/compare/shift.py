@@ -9,8 +9,8 @@ from jobs.stage.compare_config import CompareConfig
 from jobs.stage.compare_files import distances_file, runs_file, text_set_file
 from jobs.stage.corpus_pass import describe
 from jobs.stage.placement import Placement, choose_placement
-from jobs.stage.record import Run
-from jobs.stage.step import Stage, Step
+from jobs.stage.run import Run
+from jobs.stage.runner import Stage, Step
 from jobs.steps.compare.compared_run import PartWork, begin_part, model_of, neurons_of
 from jobs.steps.compare.shift_input import check_shift
 from jobs.steps.compare.shift_workers import (

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from jobs.stage.compare_config import CompareConfig
-from jobs.stage.record import Run
+from jobs.stage.run import Run
 from jobs.steps.compare.compared_run import model_of, neurons_of
 from ops.errors import InputError
 from ops.model.load import FINE_TUNED, ModelFacts, read_facts

@@ -8,7 +8,7 @@ import pyarrow as pa
 from jobs.engine.item import Item
 from jobs.stage.finetune_config import FinetuneConfig
 from jobs.stage.layout import Output
-from jobs.stage.record import Run
+from jobs.stage.run import Run
 from jobs.steps.finetune.files import TrainingArgs
 from jobs.steps.mine.workers import commit
 from jobs.steps.positions.labels import has_corpus

@@ -8,8 +8,8 @@ import pyarrow as pa
 from jobs.engine.connect import has_gpus
 from jobs.stage.corpus_pass import describe
 from jobs.stage.finetune_config import FinetuneConfig
-from jobs.stage.record import Run
-from jobs.stage.step import Stage, Step, begin
+from jobs.stage.run import Run
+from jobs.stage.runner import Stage, Step, begin
 from jobs.steps.finetune.documents import DocumentsWorker
 from jobs.steps.finetune.files import TrainingArgs, documents_file, losses_file, read_documents, training_segments
 from jobs.steps.finetune.worker import TrainingWorker

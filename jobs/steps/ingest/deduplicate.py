@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from jobs.engine.item import Item
 from jobs.stage.layout import Output, distinct_file, near_duplicates_file, piece_file
-from jobs.stage.step import Step
+from jobs.stage.runner import Step
 from ops.corpus.exact_duplicates import earlier_sentences, first_copies, hash_range
 from ops.corpus.first_copies import FirstCopies
 from ops.corpus.piece_counts import Pieces

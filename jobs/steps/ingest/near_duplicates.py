@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 
 from jobs.engine.item import Item
 from jobs.stage.layout import Output, near_duplicates_file, near_run_file, pairs_file
-from jobs.stage.step import Step
+from jobs.stage.runner import Step
 from jobs.steps.ingest.deduplicate import open_first_copies
 from jobs.steps.ingest.near_candidates import SIGNATURES, BandRange, RunSigner, pair_outputs, signed_outputs
 from ops.corpus.minhash import PERMUTATIONS, banding

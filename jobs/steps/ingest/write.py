@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from jobs.engine.item import Item
 from jobs.stage.layout import Output, distinct_file, piece_file, table_part
-from jobs.stage.step import Step
+from jobs.stage.runner import Step
 from jobs.steps.ingest.deduplicate import open_first_copies
 from ops.corpus.numbering import Numbering, corpus_parts, corpus_rows, reject_parts, sentences_before
 from ops.corpus.piece_counts import Pieces

@@ -10,8 +10,8 @@ import torch
 from jobs.engine.item import Item
 from jobs.stage.corpus_pass import CorpusPass
 from jobs.stage.layout import Output
+from jobs.stage.runner import Step
 from jobs.stage.stages import STAGES
-from jobs.stage.step import Step
 from jobs.steps.meaning.hashing import HASHING, Drawn, HashArgs, read_drawn, read_states
 from ops.errors import InputError
 from ops.meaning.autoencoder import autoencoder_codes

@@ -12,7 +12,7 @@ from jobs.engine.item import Item
 from jobs.stage.corpus_pass import CorpusPass, PassArgs
 from jobs.stage.layout import shard_file
 from jobs.stage.meaning_config import MeaningConfig
-from jobs.stage.step import Step
+from jobs.stage.runner import Step
 from ops.meaning.blank_states import BlankReader
 from ops.meaning.confusion import (
     Occurrence,

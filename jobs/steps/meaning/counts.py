@@ -16,8 +16,8 @@ import pyarrow.parquet as pq
 from jobs.engine.item import Item
 from jobs.stage.layout import Output, shard_file
 from jobs.stage.meaning_config import MeaningConfig
+from jobs.stage.runner import Step
 from jobs.stage.stages import STAGES
-from jobs.stage.step import Step
 from ops.corpus.read_shard import read_shard
 from ops.meaning.contexts import ContextCounter, Counts, add_up
 from ops.meaning.vocabulary import Vocabulary, add_counts, choose, count_words

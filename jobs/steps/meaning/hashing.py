@@ -12,9 +12,9 @@ from jobs.engine.item import Item
 from jobs.stage.corpus_pass import CorpusPass, PassArgs
 from jobs.stage.layout import Output, shard_file
 from jobs.stage.meaning_config import MeaningConfig
-from jobs.stage.record import Run
+from jobs.stage.run import Run
+from jobs.stage.runner import Step
 from jobs.stage.stages import STAGES
-from jobs.stage.step import Step
 from jobs.steps.positions.labels import check_column, has_corpus
 from ops import sampling
 from ops.corpus.read_shard import read_rows

@@ -12,8 +12,8 @@ from jobs.engine.item import Item
 from jobs.stage.corpus_pass import CorpusPass, PassArgs
 from jobs.stage.layout import shard_file
 from jobs.stage.meaning_config import MeaningConfig
-from jobs.stage.record import Run
-from jobs.stage.step import Step
+from jobs.stage.run import Run
+from jobs.stage.runner import Step
 from ops import sampling
 from ops.corpus.read_shard import read_shard
 from ops.meaning.analogies import Analogies

@@ -4,7 +4,7 @@ import sys
 
 from jobs.stage.checks import check_ingest_options, check_pass, check_sources
 from jobs.stage.meaning_config import MeaningConfig
-from jobs.stage.record import Run
+from jobs.stage.run import Run
 from jobs.steps.positions.labels import check_column, has_corpus
 from ops.errors import InputError, visible
 from ops.model.load import ModelFacts

@@ -10,8 +10,8 @@ import torch
 from jobs.engine.item import Item
 from jobs.stage.corpus_pass import CorpusPass
 from jobs.stage.layout import Output
+from jobs.stage.runner import Step
 from jobs.stage.stages import STAGES
-from jobs.stage.step import Step
 from jobs.steps.meaning.sentences import MASKED, PAIR, SENTENCES, TRANSLATION, SentenceArgs, chosen_file
 from ops.meaning.masked_words import mask
 from ops.meaning.sentence_states import SentenceReader, cosines, masked_ranks, next_scores, overlap, own_ids

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from jobs.stage.corpus_pass import CorpusPass
-from jobs.stage.step import Step
+from jobs.stage.runner import Step
 from jobs.steps.meaning.sentence_blocks import block_file
 from jobs.steps.meaning.sentences import MASKED, PAIR, SENTENCES, TRANSLATION, SentenceArgs
 from ops.errors import InputError

@@ -12,8 +12,8 @@ from jobs.engine.item import Item
 from jobs.stage.corpus_pass import CorpusPass, PassArgs
 from jobs.stage.layout import Output, shard_file
 from jobs.stage.meaning_config import MeaningConfig
+from jobs.stage.runner import Step
 from jobs.stage.stages import STAGES
-from jobs.stage.step import Step
 from ops import sampling
 from ops.hashing import text_hash
 from ops.meaning.next_sentences import find_pairs, other_documents

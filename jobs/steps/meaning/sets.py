@@ -11,8 +11,8 @@ import pyarrow.parquet as pq
 from jobs.engine.item import Item
 from jobs.stage.corpus_pass import CorpusPass
 from jobs.stage.layout import Output, shard_file
+from jobs.stage.runner import Step
 from jobs.stage.stages import STAGES
-from jobs.stage.step import Step
 from jobs.steps.meaning.confusion import CONFUSION, ConfusionArgs
 from ops.errors import InputError
 from ops.meaning.confusion import Examples, from_which_layer, measure_set

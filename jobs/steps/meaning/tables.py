@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import scipy.sparse as sp
 
-from jobs.stage.step import Stage
+from jobs.stage.runner import Stage
 from jobs.steps.meaning.counts import SUMS, CountArgs, merge_step, range_file
 from ops.meaning.contexts import Longs
 from ops.meaning.vectors import Doubles, factorise, ppmi

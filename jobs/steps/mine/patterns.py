@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 from jobs.engine.item import Item
 from jobs.stage.layout import Output, range_file, run_file, totals_file, union_file
-from jobs.stage.step import Step
+from jobs.stage.runner import Step
 from jobs.steps.mine.workers import MineArgs, MiningWorker, commit
 from ops.mine.baseline_counts import add_up, baseline_table, few_counts
 from ops.mine.candidates import from_keys, mine_candidates, unite

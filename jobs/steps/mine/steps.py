@@ -1,7 +1,7 @@
 """All steps of `mine`, in their order."""
 
 from jobs.engine.item import Item
-from jobs.stage.step import Step
+from jobs.stage.runner import Step
 from jobs.steps.mine import patterns as patterns
 from jobs.steps.mine.tables import tables_step
 from jobs.steps.mine.workers import MineArgs

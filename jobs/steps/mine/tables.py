@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from jobs.engine.item import Item
 from jobs.stage.layout import Output, range_file, table_part, totals_file
-from jobs.stage.step import Step
+from jobs.stage.runner import Step
 from jobs.steps.mine.workers import Longs, MineArgs, MiningWorker
 from ops.mine.baseline_counts import read_baselines
 from ops.mine.held_out_sets import SETS, HeldOutSets, draw_others, others_of

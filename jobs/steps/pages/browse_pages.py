@@ -5,9 +5,9 @@ import re
 from threading import BoundedSemaphore, Lock
 from typing import Any, NamedTuple
 
-from jobs.stage.open_record import RECORD
-from jobs.stage.run_files import check_tables
-from jobs.stage.run_reader import RunReader
+from jobs.stage.files import check_tables
+from jobs.stage.record import RECORD
+from jobs.stage.run import RunReader
 from jobs.steps.pages.report_side import figure_files, side_context, side_jobs
 from jobs.steps.pages.report_tables import Site
 from jobs.steps.show.neuron import READ

@@ -3,7 +3,7 @@
 import time
 from pathlib import Path
 
-from jobs.stage.record import Run
+from jobs.stage.run import Run
 from jobs.stage.stages import STAGES
 from jobs.steps.pages.report_side import side_context, side_jobs
 from jobs.steps.pages.report_tables import Site

@@ -5,7 +5,7 @@ from typing import Any
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
-from jobs.stage.run_reader import RunReader
+from jobs.stage.run import RunReader
 from jobs.steps.show.comparison import PARTS, lay_out_parts
 from ops.errors import visible
 from ops.report.side_pages import MOST_ROWS, SIDE_JOBS, ShownTable, shown

@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from jobs.stage.run_reader import RunReader
+from jobs.stage.run import RunReader
 from jobs.steps.mine.workers import layer_widths
 from jobs.steps.pages.report_side import drawings, side_jobs
 from jobs.steps.show.neuron import known, parse_pair

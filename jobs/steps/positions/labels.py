@@ -2,7 +2,7 @@
 
 from jobs.stage.checks import no_such_column
 from jobs.stage.dry_run import DryRun
-from jobs.stage.record import Run
+from jobs.stage.run import Run
 from ops.corpus.read_shard import read_rows
 from ops.positions.labels import Labelled, check_labels
 from ops.sampling import LABELS, draw

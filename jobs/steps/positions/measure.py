@@ -10,7 +10,7 @@ import pyarrow as pa
 from jobs.engine.item import Item
 from jobs.stage.corpus_pass import CorpusPass, PassArgs
 from jobs.stage.layout import pilot_file, shard_file
-from jobs.stage.step import Step
+from jobs.stage.runner import Step
 from ops.errors import InputError
 from ops.mixing.token_classes import TokenClasses
 from ops.model.batches import batch_lengths

@@ -11,8 +11,8 @@ import torch
 from jobs.engine.item import Item
 from jobs.stage.corpus_pass import CorpusPass, PassArgs
 from jobs.stage.layout import shard_file
-from jobs.stage.record import Run
-from jobs.stage.step import Step
+from jobs.stage.run import Run
+from jobs.stage.runner import Step
 from ops.corpus.read_shard import read_shard
 from ops.figures import figure_files
 from ops.model.batches import batch_lengths, encode_batches, pad

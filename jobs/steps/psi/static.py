@@ -11,7 +11,7 @@ from torch import nn
 
 from jobs.engine.item import Item
 from jobs.stage.layout import Output, labels_file, table_part
-from jobs.stage.step import Step
+from jobs.stage.runner import Step
 from ops import sampling
 from ops.model.head_projections import head_projections, word_embeddings
 from ops.model.load import ModelFacts, load_model

@@ -2,8 +2,7 @@
 
 from typing import Any
 
-from jobs.stage.record import Run
-from jobs.stage.run_reader import RunReader
+from jobs.stage.run import Run, RunReader
 from jobs.stage.stages import STAGES
 from ops.errors import InputError
 from ops.show.comparison import lay_out_comparison

@@ -4,7 +4,7 @@ from typing import Any
 
 import pyarrow.compute as pc
 
-from jobs.stage.record import Run
+from jobs.stage.run import Run
 from ops.errors import InputError, one_line
 from ops.show.examples import matched_words, spans_of_words
 from ops.show.head import lay_out_head

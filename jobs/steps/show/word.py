@@ -4,7 +4,7 @@ from typing import Any
 
 import pyarrow.compute as pc
 
-from jobs.stage.record import Run
+from jobs.stage.run import Run
 from ops.errors import InputError, one_line
 from ops.meaning.words import fold, split_words
 from ops.storage.tables import read_rows

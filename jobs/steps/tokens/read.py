@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from jobs.engine.item import Item
 from jobs.stage.layout import shard_file, wanted_file
 from jobs.stage.placement import Placement
-from jobs.stage.step import Step
+from jobs.stage.runner import Step
 from jobs.steps.mine.workers import layer_widths
 from ops.model.activations import ScoreOptions, Scorer
 from ops.model.batches import Lengths

@@ -6,7 +6,7 @@ import pyarrow as pa
 
 from jobs.engine.item import Item
 from jobs.stage.layout import Output, shard_file, table_part
-from jobs.stage.step import Step
+from jobs.stage.runner import Step
 from jobs.steps.tokens.read import TokensArgs
 from ops.mine.row_groups import row_groups
 from ops.schema import group_rows, schema

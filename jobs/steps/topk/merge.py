@@ -11,8 +11,8 @@ import torch
 from jobs.engine.item import Item
 from jobs.stage.corpus_pass import CorpusPass
 from jobs.stage.layout import Output, pilot_file, shard_file, table_part
+from jobs.stage.runner import Step
 from jobs.stage.stages import STAGES
-from jobs.stage.step import Step
 from jobs.steps.topk.sentences import DAMAGE, Notes
 from ops.errors import one_line
 from ops.reducers.moments import Moments

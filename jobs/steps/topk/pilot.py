@@ -11,7 +11,7 @@ import torch
 from jobs.engine.item import Item
 from jobs.stage.corpus_pass import CorpusPass
 from jobs.stage.layout import pilot_file
-from jobs.stage.step import Step
+from jobs.stage.runner import Step
 from ops.corpus.read_shard import read_shard
 from ops.errors import InputError
 from ops.model.activations import ScoreOptions, Scorer

@@ -1,12 +1,14 @@
-"""What a pass of the model over the corpus would do: its missing shards, and their time by some timed batches."""
+"""What steps and passes of the model would take, for `--dry-run`: from some items that are timed to all workers."""
+
+import math
 
 import numpy as np
 import torch
 
-from jobs.plans.time import TIMED_S, by_workers, of_all, spread_seconds
+from jobs.engine.connect import stays_here
 from jobs.stage.corpus_pass import CorpusPass
 from jobs.stage.dry_run import DryRun
-from jobs.stage.step import Step
+from jobs.stage.runner import Step
 from ops.errors import counted
 from ops.estimate.spread import spread
 from ops.estimate.timed_batches import Sentences, TimedBatches
@@ -16,6 +18,9 @@ from ops.shards import Ids
 from ops.storage.store import Store
 from ops.storage.tables import part_name
 
+TIMED_S = 2.0  # of a sample
+# Measured on two cores (docs/scale.md): from a job's begin to its first item, and further actors' and tasks' start.
+FIRST_START_S, ACTORS_START_S, TASKS_START_S = 10.6, 3.5, 0.2
 MOST_PARTS, MOST_ROWS = 4, 5_000  # of corpus/, and of a part
 
 
@@ -43,11 +48,11 @@ class PassEstimate:
     Args:
         record, job: the run and the pass.
         step: the one of the shards.
-        tokenizer: the model's.
     """
 
-    def __init__(self, record: DryRun, job: CorpusPass, step: Step, tokenizer: Tokenizer) -> None:
-        self.record, self.job, self.step, self.tokenizer = record, job, step, tokenizer
+    def __init__(self, record: DryRun, job: CorpusPass, step: Step, tokenizer: Tokenizer | None = None) -> None:
+        self.record, self.job, self.step = record, job, step
+        self.tokenizer = tokenizer or Tokenizer(job.args.facts)
         self.missing = job.stage.missing(step)
         self.sentences = sum(item["span"][1] - item["span"][0] for item in self.missing)
         self.sample = corpus_sample(record, -(-job.corpus["counts"]["sentences"] // job.corpus["config"]["shard_size"]))
@@ -86,3 +91,34 @@ class PassEstimate:
             f"timed {counted(timed.sentences, what)} {whose} in {timed.seconds:.1f} s {on}",
             by_workers(place.workers),
         ]
+
+
+def spread_seconds(record: DryRun, items: int, workers: int | None, worker_s: float, actors: bool = False) -> float:
+    """Return the seconds of a step whose missing items would take one worker `worker_s`, start included.
+
+    Args:
+        record: the run; it notes that Ray would be up after this.
+        items: those that are missing, of equal length.
+        workers: most workers; None, for as many as a cluster brings up, counts as one.
+        worker_s: seconds of work in all items.
+        actors: whether the step's workers are.
+    """
+    if not items:
+        return 0.0
+    if stays_here(items, workers):
+        return worker_s
+    start = FIRST_START_S if record.first_spread() else ACTORS_START_S if actors else TASKS_START_S
+    rounds = math.ceil(items / min(workers or 1, items))
+    return start + worker_s * rounds / items
+
+
+def by_workers(workers: int | None) -> str:
+    """Return the words for a number of workers."""
+    if workers is None:
+        return "the time of one worker; as many as the cluster brings up share it"
+    return f"{workers} worker{'s' if workers > 1 else ''}, start-up included (docs/scale.md)"
+
+
+def of_all(missing: int, everything: int, what: str) -> str:
+    """Return how many of all things are missing: `2 of 3 shards`."""
+    return f"{missing:,} of {counted(everything, what)}"

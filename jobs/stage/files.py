@@ -1,22 +1,173 @@
-"""The files of a run: those that its stages wrote are recorded, checked, put in place and removed, and no others."""
+"""Every file below a run's folder: its name, writing and reading it, and putting a finished stage's files in place."""
 
+import json
+import re
 import sys
-from collections.abc import Container, Iterable
+from collections.abc import Callable, Container, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 
-from jobs.stage.file_names import is_ours
 from jobs.stage.stages import STAGES, made_anew
 from ops.errors import InputError, visible
-from ops.storage.side_by_side import side_by_side
-from ops.storage.store import FINGERPRINT, Store, View
+from ops.schema import schema
+from ops.storage.side_by_side import AT_ONCE, side_by_side
+from ops.storage.store import FINGERPRINT, Store, View, is_whole, shard_footer
+from ops.storage.tables import part_name, write_part
 
-AT_ONCE = 16  # footers that are read side by side
 SHOWN = 3  # names in a message
 
 Tables = dict[str, list[dict[str, Any]]]
+
+NOTES = b"atlas.notes"  # what a partial file says besides its table, as JSON
+# A model's files, as transformers names them.
+_MODEL = r"config\.json|model[\w.-]*\.(safetensors|json)|classifier\.(safetensors|json)"
+_TOKENIZER = (
+    r"\w*token\w*(\.\w+)?\.(json|model)|(vocab|merges|spiece|sentencepiece\.bpe|unigram|bpe)\.(json|txt|model|codes)"
+)
+# What stages put into the folders of their tables: parts, the codes that mining reads, figures, pages, a model.
+_PUBLISHED = re.compile(
+    rf"(part|shard)-\d+\.parquet|vocabulary(-places)?\.parquet|[\w-]+\.(png|svg|pdf|html|css|js)|{_MODEL}|{_TOKENIZER}"
+)
+# What stages have under way: files with a number, bare bytes, and files that are not finished.
+_PARTIAL = re.compile(r"[a-z_]+(-[a-z_]+)*-\d+(-of-\d+)?([-.][a-z_]+)?\.(parquet|tar)|[a-z_]+\.bin|\..+\.[0-9a-f]{12}")
+
+
+def is_published(name: str) -> bool:
+    """Tell whether a file's name, without its folder, is one that a stage gives to a file of a table."""
+    return _PUBLISHED.fullmatch(name) is not None
+
+
+def is_ours(store: Store, path: str) -> bool:
+    """Tell whether a stage wrote a file that lies in its folder of partial files: by its name, or by its footer."""
+    name = path.rpartition("/")[2]
+    if is_published(name) or _PARTIAL.fullmatch(name):
+        return True
+    if not name.endswith(".parquet"):
+        return False
+    try:
+        with store.parquet(path) as file:
+            return FINGERPRINT in (file.metadata.metadata or {})
+    except (OSError, pa.ArrowException):
+        return False
+
+
+@dataclass(frozen=True)
+class Output:
+    """A file that the worker of an item commits.
+
+    Attributes:
+        path: below the run's folder.
+        name: what its footer says that it holds, so that a file is never taken for another.
+    """
+
+    path: str
+    name: str
+
+    def footer(self, fingerprint: str, rows: int) -> dict[bytes, bytes]:
+        """Return the footer entries by which `is_whole` knows the file."""
+        return shard_footer(fingerprint, self.name, rows)
+
+    def is_whole(self, store: Store, fingerprint: str) -> bool:
+        """Tell whether the file is in place, whole, and this stage's."""
+        return is_whole(store, self.path, fingerprint, self.name)
+
+
+@dataclass(frozen=True)
+class TablePart(Output):
+    """A part of a published table.
+
+    Attributes:
+        table: the table's name.
+        part: the part's number, from 0.
+    """
+
+    table: str
+    part: int
+
+    def write(self, store: Store, groups: Iterable[pa.Table], fingerprint: str, layout: pa.Schema | None = None) -> int:
+        """Commit the part, a row group for each table, and return its number of rows; `layout` if not the schema's."""
+        tables = list(groups)
+        rows = sum(table.num_rows for table in tables)
+        columns = schema(self.table) if layout is None else layout
+        return write_part(store, self.table, self.part, columns, tables, fingerprint, self.footer(fingerprint, rows))
+
+
+def table_part(table: str, part: int, name: str) -> TablePart:
+    """Return a part of a published table; `name` says what it holds."""
+    return TablePart(part_name(table, part), name, table, part)
+
+
+def partial_file(stage: str, name: str, number: int | None = None, digits: int = 5) -> Output:
+    """Return a partial file of a stage by what it holds, such as `vocabulary`, or `range` and its number."""
+    stem = name if number is None else f"{name}-{number:0{digits}d}"
+    return Output(f"{STAGES[stage].partials}/{stem}.parquet", name if number is None else f"{name}-{number}")
+
+
+def shard_file(stage: str, shard: int) -> Output:
+    """Return the partial file of a shard, or of a group of shards."""
+    return partial_file(stage, "shard", shard)
+
+
+def _write_compressed(table: pa.Table, path: str) -> None:
+    pq.write_table(table, path, compression="zstd")
+
+
+def write_partial(
+    store: Store,
+    output: Output,
+    table: pa.Table,
+    fingerprint: str,
+    notes: Any = None,
+    write: Callable[[pa.Table, str], None] = _write_compressed,
+) -> None:
+    """Commit a partial file.
+
+    Args:
+        store: the run's folder, as the stage sees it.
+        output: the file.
+        table: what it holds.
+        fingerprint: the stage's.
+        notes: what else it says, JSON-able; `read_notes` returns it.
+        write: writes a table, its footer included, to a local path.
+    """
+    footer = output.footer(fingerprint, table.num_rows)
+    if notes is not None:
+        footer[NOTES] = json.dumps(notes).encode()
+    described = table.replace_schema_metadata(footer)
+    store.commit(output.path, partial(write, described))
+
+
+def read_partial(store: Store, output: Output, columns: list[str] | None = None) -> pa.Table:
+    """Return the table of a partial file; `notes_of` finds in it what the file says besides."""
+    with store.parquet(output.path) as file:
+        return file.read(columns=columns)
+
+
+def read_partials(
+    store: Store, outputs: Iterable[Output], columns: list[str] | None = None, at_once: int = AT_ONCE
+) -> Iterator[pa.Table]:
+    """Return the tables of partial files in their order; memory is that of `at_once` of them."""
+    return side_by_side(lambda output: read_partial(store, output, columns), outputs, at_once)
+
+
+def notes_of(table: pa.Table) -> Any:
+    """Return what the partial file that a table was read from says besides."""
+    return json.loads((table.schema.metadata or {})[NOTES])
+
+
+def read_notes(store: Store, outputs: Iterable[Output]) -> list[Any]:
+    """Return what partial files say besides their tables, in their order."""
+
+    def of_file(output: Output) -> Any:
+        with store.parquet(output.path) as file:
+            return json.loads((file.schema_arrow.metadata or {})[NOTES])
+
+    return list(side_by_side(of_file, outputs))
 
 
 def under(stage: str) -> str:
@@ -46,7 +197,7 @@ def written(store: Store, stage: str, fingerprint: str) -> Tables:
         RuntimeError: one of them is of other options.
     """
     folder = under(stage)
-    found = {n: size for n, size in store.walk(folder).items() if "/." not in n and is_ours(n.rpartition("/")[2])}
+    found = {n: size for n, size in store.walk(folder).items() if "/." not in n and is_published(n.rpartition("/")[2])}
     with ThreadPoolExecutor(AT_ONCE) as threads:
         entries = list(threads.map(lambda name: _entry(store, name, folder, found[name], fingerprint), found))
     tables: Tables = {}
@@ -161,7 +312,7 @@ def clear(store: Store, stage: str) -> None:
     """Remove what a stage has under way; files of others are left and named."""
     folder = STAGES[stage].partials
     names = list(store.walk(folder))
-    foreign = [name for name in names if not is_ours(name.rpartition("/")[2])]
+    foreign = [name for name in names if not is_ours(store, name)]
     if not foreign:
         store.delete(folder)
         return

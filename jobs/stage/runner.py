@@ -1,4 +1,4 @@
-"""The one life cycle of a step and of a stage: what is not whole yet is spread over workers, shown and counted."""
+"""The one life cycle of a stage and of its steps: begun, what is missing done by workers, published, finished."""
 
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -9,11 +9,10 @@ from jobs.engine.connect import pool_size
 from jobs.engine.fan_out import AHEAD, fan_out
 from jobs.engine.item import Item, Worker
 from jobs.engine.progress import Progress
-from jobs.stage.config import StageConfig
-from jobs.stage.layout import Output
-from jobs.stage.record import Run
-from jobs.stage.run_files import clear
-from jobs.stage.under_way import UnderWay
+from jobs.stage.dry_run import DryRun, Plan
+from jobs.stage.files import Output, clear
+from jobs.stage.options import StageConfig
+from jobs.stage.run import Run
 from ops.storage.side_by_side import side_by_side
 from ops.storage.store import Store
 
@@ -63,17 +62,8 @@ class Step:
         done = side_by_side(lambda item: self.is_done(item, store, fingerprint), self.items)
         return [item for item, is_done in zip(self.items, done, strict=True) if not is_done]
 
-    def run(self, todo: list[Item], workers: int | None) -> Iterator[Item]:
-        """Do these items, show how far the step is, and return the row of each as it comes."""
-        if self.unit:
-            with Progress(self.name, len(self.items), self.unit, len(self.items) - len(todo), self.work) as progress:
-                for row in self._spread(todo, workers):
-                    progress.add(row.get("sentences", 0))
-                    yield row
-        else:
-            yield from self._spread(todo, workers)
-
-    def _spread(self, todo: list[Item], workers: int | None) -> Iterator[Item]:
+    def spread(self, todo: list[Item], workers: int | None) -> Iterator[Item]:
+        """Do these items and return the row of each as it comes."""
         return fan_out(
             todo,
             self.worker,
@@ -127,14 +117,15 @@ class Stage:
         """
         rows = []
         todo = self.missing(step) if todo is None else todo
-        progress = UnderWay(step.name, step.unit, len(step.items) - len(todo), len(step.items))
-        for row in step.run(todo, self.workers):
-            rows.append(row)
-            progress.add(row.get("sentences", 0))
-            if progress.is_due():
-                self.record.note(self.name, progress.entry())
-            if each is not None:
-                each(row)
+        done = len(step.items) - len(todo)
+        with Progress(step.name, len(step.items), step.unit, done, step.work) as progress:
+            for row in step.spread(todo, self.workers):
+                rows.append(row)
+                progress.add(row.get("sentences", 0))
+                if progress.is_due():
+                    self.record.note(self.name, progress.entry())
+                if each is not None:
+                    each(row)
         return rows
 
     def finish(self, counts: dict[str, Any], of_the_run: dict[str, Any] | None = None) -> None:
@@ -149,6 +140,57 @@ class Stage:
             clear(self.record.store, self.name)
 
 
+@dataclass(frozen=True)
+class StageSpec:
+    """What a job says of one of its stages; `stages.STAGES` has its tables and what it reads.
+
+    Attributes:
+        name: the stage.
+        depends_on: all that its results depend on, by option or input, apart from the stages that it reads.
+        do: does what is missing of its steps, writes the tables, and returns the counts for run.json.
+        plan: returns what it would do, for `--dry-run`.
+        counted: which of its counts is said where it was done before, and in what words.
+        options: the resolved options, for the record; without them the job's.
+        about: further entries of the stage in run.json, such as the model.
+        of_the_run: entries of run.json itself, once the stage is done.
+    """
+
+    name: str
+    depends_on: dict[str, Any]
+    do: "Callable[[Stage], dict[str, Any]]"
+    plan: "Callable[[Stage, DryRun], Plan]"
+    counted: tuple[str, str] = ("sentences", "sentences")
+    options: dict[str, Any] | None = None
+    about: dict[str, Any] = field(default_factory=dict)
+    of_the_run: dict[str, Any] = field(default_factory=dict)
+
+
+def run_stage(spec: StageSpec, options: StageConfig, record: Run) -> Stage | None:
+    """Begin a stage or go on with it, do what is missing of it and put its tables in place.
+
+    Under `--dry-run` the plan is printed instead, and the stage is then treated as complete.
+
+    Returns:
+        The stage; None where it was done before, which is said.
+
+    Raises:
+        InputError: a stage that it reads is missing, or the directory holds results of other options.
+    """
+    resolved = options.model_dump(mode="json") if spec.options is None else spec.options
+    fingerprint = record.begin(spec.name, spec.depends_on, resolved, options.redo)
+    if fingerprint is None:
+        count, what = spec.counted
+        record.done_before(spec.name, f"{record.require(spec.name)['counts'][count]:,} {what}")
+        return None
+    stage = Stage(spec.name, record, fingerprint, pool_size(options.workers), options.keep_partials)
+    stage.entry.update(spec.about)
+    if isinstance(record, DryRun):
+        record.plan(spec.name, spec.plan(stage, record))
+    else:
+        stage.finish(spec.do(stage), spec.of_the_run)
+    return stage
+
+
 def begin(
     name: str,
     config: StageConfig,
@@ -157,19 +199,7 @@ def begin(
     options: dict[str, Any],
     counted: tuple[str, str],
 ) -> Stage | None:
-    """Begin a stage or go on with it; return None, and say so, where it was done before.
-
-    Args:
-        name: the stage.
-        config: redo, workers and keep_partials are taken from it.
-        record: the run.
-        identity: all that the results depend on, the fingerprints of the stages it reads aside.
-        options: the resolved options, for the record.
-        counted: which of the stage's counts is said where it was done before, and in what words.
-
-    Raises:
-        InputError: a stage that it reads is missing, or the directory holds results of other options.
-    """
+    """Begin a stage as jobs do that are not on `run_stage` yet."""
     fingerprint = record.begin(name, identity, options, config.redo)
     if fingerprint is None:
         count, what = counted
