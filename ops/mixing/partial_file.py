@@ -1,60 +1,41 @@
-"""What one shard adds to the mixing tables: a row for each group of tokens, and notes in the footer."""
+"""What one shard adds to the mixing tables: a row for each group of tokens."""
 
-import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from ops.mixing.shard import Group, MixingResult
 from ops.reducers.moments import Moments
 from ops.schema import group_rows, schema
-from ops.storage.side_by_side import side_by_side
-from ops.storage.store import Store
 
 TOKENS = "mixing/tokens"
-NOTES = b"atlas.notes"
 _NUMBERS = ("mean", "m2", "m3", "m4", "min", "max")
 
 Totals = dict[Group, Moments]
 
 
-def write_partial(path: str, result: MixingResult, notes: dict[str, Any], footer: dict[bytes, bytes]) -> None:
-    """Write a shard's moments, a row a group."""
+def to_table(result: MixingResult) -> pa.Table:
+    """Return a shard's moments, a row a group."""
     groups = sorted(result.moments)
     found = [result.moments[g] for g in groups]
     columns = {"kind": [g[0] for g in groups], "key": [g[1] for g in groups], "n": [m.n for m in found]}
     lists = {name: pa.array([getattr(m, name) for m in found]) for name in _NUMBERS}
-    table = pa.table({**columns, **lists})
-    described = table.replace_schema_metadata({**footer, NOTES: json.dumps(notes).encode()})
-    pq.write_table(described, path, compression="zstd")
+    return pa.table({**columns, **lists})
 
 
-def rows_of(result: MixingResult) -> int:
-    """Return how many rows a shard's partial file has."""
-    return len(result.moments)
-
-
-def merge_partials(store: Store, names: Iterable[str]) -> tuple[Totals, list[dict[str, Any]]]:
-    """Join partial files in the order given, so that rounding is the same in every run; return totals and all notes."""
+def merge(tables: Iterable[pa.Table]) -> Totals:
+    """Join the tables of shards in the order given, so that rounding is the same in every run."""
     totals: Totals = {}
-    notes = []
-    for table in side_by_side(lambda name: _read(store, name), names):
-        notes.append(json.loads(table.schema.metadata[NOTES]))
+    for table in tables:
         lists = {column: table[column].to_pylist() for column in _NUMBERS}
         for i, group in enumerate(zip(table["kind"].to_pylist(), table["key"].to_pylist(), strict=True)):
             wide = [np.array(lists[c][i]) for c in _NUMBERS[:4]]
             ends = [np.array(lists[c][i], np.float32) for c in _NUMBERS[4:]]
             own = Moments(table["n"][i].as_py(), *wide, *ends)
             totals[group] = totals[group].merge(own) if group in totals else own
-    return totals, notes
-
-
-def _read(store: Store, name: str) -> pa.Table:
-    with store.parquet(name) as file:
-        return file.read()
+    return totals
 
 
 def token_rows(result: MixingResult, layers: int, strings: list[str]) -> Iterator[pa.Table]:

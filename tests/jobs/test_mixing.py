@@ -13,12 +13,11 @@ import pyarrow.parquet as pq
 import pytest
 from transformers import AlbertConfig, GPT2Config
 
-from jobs import mixing
-from jobs.mixing import MixingConfig
-from jobs.stage.layout import shard_file
-from jobs.stage.record import Run
-from jobs.stage.run_files import under
-from jobs.steps.mixing import MixingArgs, MixingWorker, prepare_shard
+from jobs.mixing import job as mixing
+from jobs.mixing.job import MixingConfig
+from jobs.mixing.measure import MixingArgs, MixingWorker, prepare_shard
+from jobs.stage.files import shard_file, under
+from jobs.stage.run import Run
 from ops.errors import InputError
 from ops.model.load import read_facts
 from ops.model.tokenizer import Tokenizer
@@ -79,7 +78,7 @@ def test_one_worker_and_lost_partials_give_the_same_bits(
     tmp_path: Path, whole: Path, source: Path, model: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "run"
-    mixing.run(config(out, source, model, workers=1, keep_partials=True))
+    mixing.JOB.run(config(out, source, model, workers=1, keep_partials=True))
     assert same(out, whole)
     partials = sorted((out / "_partials" / "mixing").glob("*.parquet"))
     for path in partials[::3]:
@@ -91,12 +90,12 @@ def test_one_worker_and_lost_partials_give_the_same_bits(
     # Until all tables are whole they lie there.
     shutil.move(out / "mixing", out / under("mixing") / "mixing")
     capsys.readouterr()
-    mixing.run(config(out, source, model))
+    mixing.JOB.run(config(out, source, model))
     left = len(partials) - len(partials[::3]) - 1
     assert f"{left} of {len(partials)} shards were done before" in capsys.readouterr().err
     assert same(out, whole)
     assert not (out / "_partials" / "mixing").exists()
-    mixing.run(config(out, source, model))
+    mixing.JOB.run(config(out, source, model))
     assert "mixing: done before, 360 sentences scored" in capsys.readouterr().err
 
 
@@ -109,14 +108,14 @@ def test_kill_9_and_go_on(tmp_path: Path, whole: Path, source: Path, model: Path
     kill_when(lambda: len(committed(folder, "shard-*")) >= 3, job, log)
     done = committed(folder, "shard-*")
     assert 3 <= len(done) < 18, "the kill came too late to show anything"
-    mixing.run(config(out, source, model, keep_partials=True))
+    mixing.JOB.run(config(out, source, model, keep_partials=True))
     assert committed(folder).items() >= done.items()
     assert same(out, whole)
 
 
 def test_packed_sequences(tmp_path: Path, source: Path, model: Path) -> None:
     out = tmp_path / "run"
-    mixing.run(config(out, source, model, pack=38, workers=1, shard_size=400))
+    mixing.JOB.run(config(out, source, model, pack=38, workers=1, shard_size=400))
     counts = Run(str(out)).require("mixing")["counts"]
     assert counts["scored"] == 360 > counts["sequences"]
     corpus = {r["sent_id"]: r for r in pq.read_table(out / "corpus").to_pylist()}
@@ -142,7 +141,7 @@ def test_a_decoder_has_two_stages(tmp_path: Path, source: Path, make_model: Call
     sizes = {"n_embd": 12, "n_layer": 2, "n_head": 2, "n_inner": 20, "n_positions": 40, "vocab_size": 30522}
     folder = make_model(GPT2Config(**sizes, bos_token_id=0, eos_token_id=0))
     out = tmp_path / "run"
-    mixing.run(config(out, source, folder, mask_rate=0, workers=1, shard_size=400))
+    mixing.JOB.run(config(out, source, folder, mask_rate=0, workers=1, shard_size=400))
     assert Run(str(out)).require("mixing")["counts"]["stages"] == ["attn", "attn_res"]
     tokens = pq.read_table(out / "mixing/tokens")
     assert tokens["attn_res_ln"].null_count == tokens.num_rows
@@ -156,13 +155,13 @@ def test_what_does_not_fit_is_refused(
 ) -> None:
     out = tmp_path / "run"
     with pytest.raises(InputError, match=r"--pack 41: .* takes 40 tokens at most"):
-        mixing.run(config(out, source, model, pack=41))
+        mixing.JOB.run(config(out, source, model, pack=41))
     sizes = {"hidden_size": 12, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 20}
     albert = make_model(AlbertConfig(vocab_size=30522, embedding_size=8, **sizes))
     with pytest.raises(
         InputError, match=f"--model {albert}: is an albert, whose attention modules are not known; give one of bert"
     ):
-        mixing.run(config(out, source, albert))
+        mixing.JOB.run(config(out, source, albert))
     assert not out.exists()
     facts = read_facts(str(model))
     unmasked: Any = SimpleNamespace(mask_id=None)
@@ -179,7 +178,7 @@ def test_other_options_are_refused_and_a_new_corpus_drops_the_stage(whole: Path,
     for change in ({"pack": 30}, {"mask_rate": 0.5}, {"per_token": False}, {"seed": 1}):
         (name,) = change
         with pytest.raises(InputError, match=rf"{name} \(was .*--redo"):
-            mixing.run(MixingConfig.model_validate({**own, **change}))
+            mixing.JOB.run(MixingConfig.model_validate({**own, **change}))
     anew = Run(str(out))
     anew.begin("ingest", {"another": "corpus"}, {}, redo=True)
     anew.finish("ingest", {}, 0.0)

@@ -8,14 +8,13 @@ import pytest
 import torch
 
 from ops.mixing.decomposition import quantities
-from ops.mixing.partial_file import merge_partials, rows_of, token_rows, write_partial
+from ops.mixing.partial_file import merge, to_table, token_rows
 from ops.mixing.shard import MixingResult, MixingScorer, measure_shard
 from ops.mixing.tables import length_rows, norm_rows, ratio_rows
 from ops.mixing.token_classes import TokenClasses
 from ops.model.load import read_facts
 from ops.model.tokenizer import Tokenizer, Tokens
 from ops.schema import TABLES, schema
-from ops.storage.store import Store, is_whole, shard_footer
 
 NAMES = quantities(True)
 LAYERS = 2
@@ -122,17 +121,9 @@ def test_on_a_gpu_values_are_reduced_while_the_next_batch_is_computed(
         measure(scorer, tokenizer, batches)
 
 
-def test_partials_merge_to_the_tables(
-    tmp_path: Path, scorer: MixingScorer, tokenizer: Tokenizer, sentences: list[Tokens]
-) -> None:
-    store = Store(str(tmp_path))
+def test_partials_merge_to_the_tables(scorer: MixingScorer, tokenizer: Tokenizer, sentences: list[Tokens]) -> None:
     results = [measure(scorer, tokenizer, [sentences[:2]]), measure(scorer, tokenizer, [sentences[2:]], 2)]
-    for i, result in enumerate(results):
-        footer = shard_footer("f", f"shard-{i}", rows_of(result))
-        store.commit(f"{i}.parquet", lambda path, r=result, f=footer, i=i: write_partial(path, r, {"i": i}, f))  # type: ignore[misc]
-        assert is_whole(store, f"{i}.parquet", "f", f"shard-{i}")
-    totals, notes = merge_partials(store, ["0.parquet", "1.parquet"])
-    assert notes == [{"i": 0}, {"i": 1}]
+    totals = merge(map(to_table, results))
     assert totals["class", "punct"].n == 4
     expected = results[0].moments["class", "all"].merge(results[1].moments["class", "all"])
     assert np.array_equal(totals["class", "all"].mean, expected.mean)
@@ -168,15 +159,10 @@ def test_the_rows_of_every_token(
 
 
 def test_a_shard_without_a_finite_value_adds_nothing(
-    tmp_path: Path, scorer: MixingScorer, tokenizer: Tokenizer, sentences: list[Tokens]
+    scorer: MixingScorer, tokenizer: Tokenizer, sentences: list[Tokens]
 ) -> None:
-    store = Store(str(tmp_path))
     results = [MixingResult(unscored=[7]), measure(scorer, tokenizer, [sentences[:2]])]
-    for i, result in enumerate(results):
-        footer = shard_footer("f", f"shard-{i}", rows_of(result))
-        store.commit(f"{i}.parquet", lambda path, r=result, f=footer: write_partial(path, r, {}, f))  # type: ignore[misc]
-        assert is_whole(store, f"{i}.parquet", "f", f"shard-{i}")
-    totals, _ = merge_partials(store, ["0.parquet", "1.parquet"])
+    totals = merge(map(to_table, results))
     assert totals.keys() == results[1].moments.keys()
     assert list(token_rows(results[0], LAYERS, [])) == []
     assert ratio_rows({}, LAYERS, NAMES).num_rows == 0

@@ -1,30 +1,40 @@
-"""The step of `mixing`: every shard is measured, and the shards together become the tables."""
+"""The stage `mixing`: every shard is measured, and the shards together become the tables and figures."""
 
+import time
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from jobs.engine.item import Item
+from jobs.mixing.job import MixingConfig
 from jobs.stage.corpus_pass import CorpusPass, PassArgs
-from jobs.stage.layout import shard_file
-from jobs.stage.step import Step
-from ops.mixing.decomposition import STAGES
+from jobs.stage.dry_run import DryRun, Plan
+from jobs.stage.estimate import PassEstimate
+from jobs.stage.files import read_notes, read_partials, shard_file, write_partial
+from jobs.stage.runner import Step
+from jobs.stage.stages import STAGES
+from ops.errors import counted
+from ops.estimate.timed_batches import Sentences, TimedBatches
+from ops.mixing.decomposition import STAGES as PLACES
 from ops.mixing.figures import draw_all
 from ops.mixing.pack import Packed, pack
-from ops.mixing.partial_file import TOKENS, merge_partials, rows_of, token_rows, write_partial
+from ops.mixing.partial_file import TOKENS, merge, to_table, token_rows
 from ops.mixing.shard import Batches, MixingScorer, measure_shard
 from ops.mixing.tables import length_rows, norm_rows, ratio_rows
-from ops.mixing.token_classes import TokenClasses
+from ops.mixing.token_classes import CLASSES, TokenClasses
 from ops.model.batches import batch_lengths, encode_batches
-from ops.model.load import ModelFacts
 from ops.model.mask_tokens import mask_tokens
 from ops.model.token_block import TokenBlock
 from ops.model.tokenizer import Tokenizer
 from ops.schema import schema
 from ops.storage.store import Store
-from ops.storage.tables import part_name, write_part
+from ops.storage.tables import part_name, stored_bytes, write_part
+
+ROW_BYTES, GROUP_BYTES = 20, 6 * 8  # of the tables; of a number of a group of tokens in a partial file
+FIGURES_BYTES = 500_000
 
 
 @dataclass(frozen=True)
@@ -36,10 +46,10 @@ class MixingArgs(PassArgs):
     per_token: bool
 
 
-def measure_step(job: CorpusPass, args: MixingArgs) -> Step:
+def measure_step(config: MixingConfig, job: CorpusPass) -> Step:
     """Return the step that measures the shards."""
-    prepare = partial(prepare_shard, args=args) if job.placement.reads_ahead else None
-    return job.shard_step(MixingWorker, {"args": args}, prepare)
+    args = MixingArgs(**vars(job.args), pack=config.pack, mask_rate=config.mask_rate, per_token=config.per_token)
+    return job.shard_step(MixingWorker, {"args": args}, partial(prepare_shard, args=args))
 
 
 def prepare_shard(item: Item, args: MixingArgs) -> tuple[dict[int, int], list[tuple[Any, Any]]]:
@@ -122,17 +132,16 @@ class MixingWorker:
             "truncated": result.truncated,
             "unscored": lost,
         }
-        output = shard_file("mixing", number)
-        footer = output.footer(args.fingerprint, rows_of(result))
-        self.store.commit(output.path, lambda path: write_partial(path, result, notes, footer))
+        write_partial(self.store, shard_file("mixing", number), to_table(result), args.fingerprint, notes)
         return {"sentences": stop - first}
 
 
-def publish(job: CorpusPass, facts: ModelFacts) -> None:
-    """Merge the shards in their order, write the tables, draw the figures from them, and record the counts."""
-    store = job.stage.store
-    totals, notes = merge_partials(store, [output.path for output in job.partials])
-    names = tuple(notes[0]["quantities"])
+def measure(config: MixingConfig, job: CorpusPass) -> dict[str, Any]:
+    """Measure the shards, merge them in their order, write the tables and the figures, and return the counts."""
+    job.do(measure_step(config, job))
+    store, facts = job.stage.store, job.args.facts
+    notes = read_notes(store, job.partials)
+    totals, names = merge(read_partials(store, job.partials)), tuple(notes[0]["quantities"])
     tables = {
         "mixing/ratios": ratio_rows(totals, facts.layers, names),
         "mixing/lengths": length_rows(totals, facts.layers, names),
@@ -144,5 +153,51 @@ def publish(job: CorpusPass, facts: ModelFacts) -> None:
         for name, table in tables.items():
             write_part(store, name, 0, schema(name), [table], job.stage.fingerprint)
         counts["figures"] = draw_all(store, tables, facts.title)
-    counts |= {"stages": [n for n in names if n in STAGES], "unscored_sequences": list(lost)[:100]}
-    job.finish(sum(note["scored"] for note in notes), sum(lost.values()), counts)
+    counts |= {"stages": [n for n in names if n in PLACES], "unscored_sequences": list(lost)[:100]}
+    return job.accounted(sum(note["scored"] for note in notes), sum(lost.values()), counts)
+
+
+def plan(config: MixingConfig, job: CorpusPass, record: DryRun) -> Plan:
+    """Return what the stage would do."""
+    step = measure_step(config, job)
+    estimate, args = PassEstimate(record, job, step), step.args["args"]
+    sample, tokenizer = estimate.sample, estimate.tokenizer
+    added = sum(tokenizer.encode(["a"])[0].added)
+    packed = pack(sample.sent_ids, sample.texts, sample.n_tokens, sample.documents, args.pack, added)
+    each = len(packed.texts) / len(sample.texts)
+    timed = row_bytes = None
+    if estimate.can_time:
+        columns = Sentences(packed.first, packed.texts, packed.n_tokens, [])
+        timed, row_bytes = time_mixing(estimate, args, columns)
+    groups = len(CLASSES) + len(np.unique(packed.n_tokens))
+    kept = args.facts.layers * len(PLACES) * groups * ROW_BYTES + FIGURES_BYTES
+    rows = round(int(packed.n_tokens.sum()) / len(sample.texts) * job.shards.sentences) * args.facts.layers
+    work = [estimate.work("measure")]
+    if args.pack:
+        work.append(f"as about {counted(round(each * estimate.sentences), 'sequence')} of at most {args.pack} tokens")
+    if args.per_token:
+        work.append(f"write about {counted(rows, 'row')} of mixing/tokens")
+        kept += round(rows * (row_bytes or 0))
+    seconds = None if timed is None else estimate.seconds(timed.seconds_for(round(each * estimate.sentences)))
+    partials = len(job.shards) * groups * args.facts.layers * (len(PLACES) + 4) * GROUP_BYTES
+    tables = [t for t in STAGES["mixing"].tables if args.per_token or t != "mixing/tokens"]
+    basis = estimate.basis(timed, "sentence" if not args.pack else "sequence")
+    unknown = args.per_token and row_bytes is None
+    counts = {"scored": job.shards.sentences}
+    return Plan(work, seconds, None if unknown else kept, partials, basis, tables, counts)
+
+
+def time_mixing(estimate: PassEstimate, args: MixingArgs, packed: Sentences) -> tuple[TimedBatches, float]:
+    """Measure some batches as a worker does; return them, and the bytes of a row of mixing/tokens if wanted."""
+    tokenizer = estimate.tokenizer
+    classes = TokenClasses(tokenizer)
+    scorer = MixingScorer(args.facts, args.device, args.dtype, args.threads, tokenizer.pad_id)
+    scorer.measure(tokenizer.encode(packed.texts[:8]))
+    batches = estimate.batches(packed)
+    started = time.perf_counter()
+    result = measure_shard(scorer, classes, masked(iter(batches), tokenizer, args), args.per_token)
+    batches.seconds = time.perf_counter() - started
+    if not result.kept:
+        return batches, 0.0
+    tables = list(token_rows(result, args.facts.layers, classes.strings))
+    return batches, sum(map(stored_bytes, tables)) / sum(table.num_rows for table in tables)

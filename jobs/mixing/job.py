@@ -13,17 +13,17 @@ mixing`), so about 3 core-minutes for 20,000 sentences; a worker holds 1.2 GB. T
 LayerNorm is 20 to 33 % by layer.
 """
 
-import sys
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import Field
 
 from jobs import ingest
-from jobs.stage.command_line import main
-from jobs.stage.config import CorpusPassConfig
+from jobs.stage.command_line import Job, in_run
+from jobs.stage.options import CorpusPassConfig
 
 if TYPE_CHECKING:
-    from jobs.stage.record import Run
+    from jobs.stage.run import Run
     from ops.model.load import ModelFacts
     from ops.model.tokenizer import Tokenizer
 
@@ -38,36 +38,17 @@ class MixingConfig(CorpusPassConfig):
     per_token: bool = Field(False, description="write every token's ratios too (mixing/tokens)")
 
 
-def run(config: MixingConfig) -> None:
-    """Do the stage, or what is missing of it; first `ingest` where sources are named."""
-    from jobs.stage.dry_run import open_run
-
-    with open_run(config) as record:
-        do(config, record)
-
-
 def do(config: MixingConfig, record: "Run") -> None:
-    """Do the stage, or what is missing of it, in an open run; first `ingest` where sources are named."""
+    """Do the stage, or what is missing of it; first `ingest` where sources are named."""
+    from jobs.mixing.measure import measure, plan
     from jobs.stage.checks import check_pass
-    from jobs.stage.corpus_pass import begin_side_pass
-    from jobs.stage.dry_run import DryRun
-    from jobs.steps.mixing import MixingArgs, measure_step, publish
+    from jobs.stage.corpus_pass import run_pass
 
     facts, tokenizer = check_pass(config, record)
     check(config, facts, tokenizer)
     ingest.do_where_named(config, record)
-    identity = {"pack": config.pack, "mask_rate": config.mask_rate, "per_token": config.per_token}
-    job = begin_side_pass("mixing", config, record, facts, tokenizer, identity)
-    if job is None:
-        return
-    args = MixingArgs(**vars(job.args), pack=config.pack, mask_rate=config.mask_rate, per_token=config.per_token)
-    if isinstance(record, DryRun):
-        from jobs.plans.mixing import plan_mixing
-
-        plan_mixing(record, job, args, tokenizer)
-        return
-    job.do(measure_step(job, args))
-    publish(job, facts)
+    depends_on = {"pack": config.pack, "mask_rate": config.mask_rate, "per_token": config.per_token}
+    run_pass("mixing", config, record, facts, tokenizer, depends_on, partial(measure, config), partial(plan, config))
 
 
 def check(config: MixingConfig, facts: "ModelFacts", tokenizer: "Tokenizer") -> None:
@@ -91,5 +72,4 @@ def check(config: MixingConfig, facts: "ModelFacts", tokenizer: "Tokenizer") -> 
         )
 
 
-if __name__ == "__main__":
-    sys.exit(main(MixingConfig, "mixing", str(__doc__).splitlines()[0], run))
+JOB = Job("mixing", MixingConfig, in_run(do), __doc__)
