@@ -38,6 +38,7 @@ from jobs.steps.mine.patterns import add_up_step, count_step, mine_step, unite_s
 from jobs.steps.mine.tables import tables, tables_step
 from jobs.steps.mine.workers import MineArgs, sentence_runs
 from ops.mine.candidates import unite
+from ops.mine.sentence_sets import spans_within
 from ops.patterns.sequences import Sequences
 from ops.schema import schema
 from ops.sentences.codes import sentence_table
@@ -53,12 +54,8 @@ SETS = sum(WIDTHS) * len(POLES)
 # For each K how many neurons are mined, in items of at most a range each.
 SAMPLES = {100: (64, 64), 1_000: (16, 16), 10_000: (4, 4)}
 PRINT = "f" * 64
-# How much is taken at once.
-CHUNKS = (
-    "ops.mine.candidates._MOST_MEMBERS",
-    "ops.mine.pattern_rows.MOST_CANDIDATES",
-    "ops.mine.score_sets._MOST_WANTED",
-)
+# Where sets are taken a few at a time.
+CHUNKED = ("sentence_sets", "pattern_rows", "score_sets")
 
 
 def main() -> int:
@@ -208,8 +205,10 @@ def is_equal(args: MineArgs, store: Store, ranges: list[Item]) -> bool:
     """Tell whether taking a set at a time gives the same candidates and tables as taking a range."""
     before = read_all(store, ranges)
     with ExitStack() as patches:
-        for name in CHUNKS:
-            patches.enter_context(patch(name, 1))
+        for name in CHUNKED:
+            patches.enter_context(
+                patch(f"ops.mine.{name}.spans_within", lambda offsets, most: spans_within(offsets, 1))
+            )
         for step in (mine_step(args, ranges), tables_step(args, ranges)):
             seconds(step, warm=False)
     return all(a.equals(b) for a, b in zip(before, read_all(store, ranges), strict=True))

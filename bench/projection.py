@@ -8,8 +8,10 @@ SENTENCES, TOKENS, NEURONS, POLES, K, SHARD = 82_000_000, 22, 9_216, 2, 10_000, 
 FLOP_PER_TOKEN = 170e6  # computed: two for each weight of twelve layers (85 million)
 PEAK_FLOPS, PEAK_SHARE = 989e12, 0.4  # an H100's data sheet, bfloat16 without sparsity; assumed share
 GPU_BYTES_PER_S = 3.35e12 * 0.5  # data sheet, and half of it assumed
-BYTES_PER_VALUE = 160  # assumed: what thresholds, float64 moments and histogram read and write on a GPU
-CORES_PER_GPU = 16  # assumed
+BYTES_PER_VALUE = 270  # computed: what the reducer's operators read and write on a GPU
+CORES, CORES_PER_GPU = 128, 16  # assumed: cores in all, and the least of them for each GPU
+PREFETCH = 4  # shards that a GPU has with it; assumed: no more are tokenized at a time
+UNSORTED = 1.25  # computed, at most: candidates of a GPU, which sorts less often, over those of `EMITTED`
 # Candidates of a neuron and pole in units of K, by workers, thresholds shared: `python -m bench sharing --workers N`.
 EMITTED = {1: 7.5, 8: 14.0, 64: 22.3}
 
@@ -55,12 +57,12 @@ def project(measured: Measured, emitted: dict[int, float] = EMITTED) -> dict[str
     """
     table: dict[str, Any] = {}
     for gpus, in_k in emitted.items():
-        cores = CORES_PER_GPU * gpus
+        cores = max(CORES, CORES_PER_GPU * gpus)
         pairs = in_k * K * NEURONS * POLES
         forward = SENTENCES * TOKENS * FLOP_PER_TOKEN / (PEAK_FLOPS * PEAK_SHARE) / gpus
         reduce = SENTENCES * NEURONS * BYTES_PER_VALUE / GPU_BYTES_PER_S / gpus
-        commit = pairs * measured.commit_s / gpus
-        tokenize = SENTENCES * TOKENS / measured.tokens_per_second / cores
+        commit = UNSORTED * pairs * measured.commit_s / gpus
+        tokenize = SENTENCES * TOKENS / measured.tokens_per_second / min(PREFETCH * gpus, cores)
         driver = measured.count_s * SENTENCES / SHARD + measured.bounds_s * posts() if gpus > 1 else 0.0
         merge = pairs * measured.merge_s / cores
         scoring = max(forward + reduce + commit, tokenize, driver)

@@ -19,7 +19,7 @@ MOST_AT_ONCE = 20_000  # distinct points; of more k-means sees some at a time
 STARTS = 3  # of k-means, of which the best is taken
 
 
-def squared_error(points: Floats, times: Longs, clusters: int, seed: int) -> float:
+def squared_error(points: Floats, times: Longs, clusters: int, seed: int, most_at_once: int = MOST_AT_ONCE) -> float:
     """Return the sum of squared distances of points to the centroids of k-means, each counted as often as it occurs.
 
     Args:
@@ -27,9 +27,10 @@ def squared_error(points: Floats, times: Longs, clusters: int, seed: int) -> flo
         times: how often each occurs, `[points]`.
         clusters: how many; 1 gives the spread around the mean.
         seed: of the starts.
+        most_at_once: points that k-means sees together; of more it sees some at a time.
     """
     options = {"n_clusters": clusters, "n_init": STARTS, "random_state": seed}
-    method = KMeans(**options) if len(points) <= MOST_AT_ONCE else MiniBatchKMeans(**options, batch_size=4_096)
+    method = KMeans(**options) if len(points) <= most_at_once else MiniBatchKMeans(**options, batch_size=4_096)
     with threadpool_limits(1), warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         method.fit(points, sample_weight=times.astype(np.float64))

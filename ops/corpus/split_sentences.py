@@ -25,11 +25,16 @@ class SentenceSplitter:
     tokenizer knows abbreviations. Unlike spaCy's own, a sentence begins with what opens it.
     Memory is bounded for a text of any length.
 
+    Args:
+        window: characters handed to spaCy at a time; a longer sentence is cut.
+        most_strings: strings that spaCy's vocabulary may keep before it is loaded again.
+
     >>> SentenceSplitter().split('Dr. Who left. "Why?" she asked.')
     ['Dr. Who left.', '"Why?"', 'she asked.']
     """
 
-    def __init__(self) -> None:
+    def __init__(self, window: int = _WINDOW, most_strings: int = _MAX_STRINGS) -> None:
+        self._window, self._most_strings = window, most_strings
         self._load()
         ends = re.escape("".join(Sentencizer.default_punct_chars))
         # A word that begins with a letter or digit and holds no end of sentence cannot shape a boundary.
@@ -50,7 +55,7 @@ class SentenceSplitter:
     def _paragraph(self, text: str) -> Iterator[str]:
         place = len(text) - len(text.lstrip())
         while place < len(text):
-            end = _window_end(text, place)
+            end = _window_end(text, place, self._window)
             starts = [place + start for start in self._starts(text[place:end])]
             if end < len(text) and len(starts) > 1:
                 end = starts.pop()  # its end is not in sight: it opens the next window
@@ -75,7 +80,7 @@ class SentenceSplitter:
                 places.append(match.start() + len(word) - _LONG_WORD)
         if parts in ([], ["a "]) or (parts[:-1] in ([], ["a "]) and _LAST_WORD.fullmatch(parts[-1])):
             return [0]  # nothing can end a sentence but the text's own end
-        if len(self._vocab.strings) > _MAX_STRINGS:
+        if len(self._vocab.strings) > self._most_strings:
             self._load()
         found = [span.start_char for span in self._sentencizer(self._tokenizer("".join(parts)[:-1])).sents]
         before = list(accumulate(map(len, parts), initial=0))
@@ -94,8 +99,8 @@ def _with_opening(text: str, start: int) -> int:
     return opening if opening and text[opening - 1].isspace() else start
 
 
-def _window_end(text: str, place: int) -> int:
-    end = place + _WINDOW
+def _window_end(text: str, place: int, window: int) -> int:
+    end = place + window
     if end >= len(text):
         return len(text)
     white = max(text.rfind(mark, place + 1, end) for mark in " \n\t\r")

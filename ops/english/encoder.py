@@ -43,10 +43,14 @@ def set_reader(model: Model[list[Doc], list[Vectors]], reader: Reader) -> None:
 class WordVectorCache:
     """The vectors of words met before, which do not depend on what stands around them.
 
-    It starts anew with another Reader, and where it would grow past CACHED_WORDS words.
+    It starts anew with another Reader, and where it would grow past its bound.
+
+    Args:
+        most_words: the bound, in distinct words.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, most_words: int = CACHED_WORDS) -> None:
+        self._most_words = most_words
         self._reader: Reader | None = None
         self._rows: dict[int, int] = {}
         self._vectors = torch.empty(0)
@@ -57,7 +61,7 @@ class WordVectorCache:
         keys = kinds.tolist()
         new = [key for key in keys if key not in self._rows] if reader is self._reader else keys
         if new:
-            if reader is not self._reader or len(self._rows) + len(new) > CACHED_WORDS:
+            if reader is not self._reader or len(self._rows) + len(new) > self._most_words:
                 self._reader, self._rows, self._vectors, new = reader, {}, torch.empty(0, reader.width), keys
             rows = torch.from_numpy(reader.inventory.rows([strings[key] for key in new]))
             self._vectors = torch.cat([self._vectors, reader.words(rows)])

@@ -65,6 +65,7 @@ def sample_source(
     seconds: float,
     text_column: str = "text",
     on_error: OnError = "fail",
+    most_rows: int = MOST_ROWS,
 ) -> SourceSample:
     """Read the beginnings of some pieces, spread over the source.
 
@@ -73,6 +74,7 @@ def sample_source(
         tokenizer, splitter: as `SentenceFilter` takes them.
         seconds: in all, about; at least one row of each of these pieces is read.
         text_column, on_error: as `read_piece` takes them.
+        most_rows: rows that are read of a piece.
 
     Raises:
         InputError: as the reader raises it.
@@ -82,7 +84,7 @@ def sample_source(
     extents = [piece_extent(piece) for piece in pieces]
     seen = 0.0
     for number in chosen:
-        begun = _Beginning(pieces[number], seconds / len(chosen), text_column, on_error)
+        begun = _Beginning(pieces[number], seconds / len(chosen), text_column, on_error, most_rows)
         sentence_filter = SentenceFilter(tokenizer, splitter)
         started = time.perf_counter()
         for block in sentence_filter.blocks(iter(begun)):
@@ -106,10 +108,11 @@ def sample_source(
 
 
 class _Beginning:
-    """The first rows of a piece, kept as they are handed on, until the time is up."""
+    """The first rows of a piece, kept as they are handed on, until the time is up or they are enough."""
 
-    def __init__(self, piece: Piece, seconds: float, text_column: str, on_error: OnError) -> None:
+    def __init__(self, piece: Piece, seconds: float, text_column: str, on_error: OnError, most_rows: int) -> None:
         self.piece, self.seconds, self.options = piece, seconds, (text_column, on_error)
+        self.most_rows = most_rows
         self.rows: list[Row | Broken] = []
         self.ended = False
 
@@ -118,6 +121,6 @@ class _Beginning:
         for row in read_piece(self.piece, *self.options):
             self.rows.append(row)
             yield row
-            if len(self.rows) >= MOST_ROWS or time.perf_counter() > until:
+            if len(self.rows) >= self.most_rows or time.perf_counter() > until:
                 return
         self.ended = True

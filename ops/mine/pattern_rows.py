@@ -17,7 +17,6 @@ from ops.statistics.false_discovery import q_values, selected_p_values
 Longs = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
-# Candidates whose measures are held at once.
 MOST_CANDIDATES = 200_000
 
 
@@ -29,6 +28,7 @@ def pattern_rows(
     min_count: int,
     productivity: float,
     max_patterns: int,
+    most_candidates: int = MOST_CANDIDATES,
 ) -> tuple[Longs, pa.Table]:
     """Return the patterns of sets of winners, by set, kind and rank: each row's set, and all but the neuron's columns.
 
@@ -40,12 +40,13 @@ def pattern_rows(
         baseline: the baseline's counts.
         sets: the sets.
         min_count, productivity, max_patterns: as the options of `mine`; 0 switches the last two off.
+        most_candidates: as `chunks` takes it.
     """
     owners: list[Longs] = [np.zeros(0, np.int64)]
     tables = []
     for kind in sorted(kinds, key=lambda kind: kind.name):
         rows = of_kind(candidates, kind.name, sets.number)
-        for first, stop, some in chunks(rows, sets.number):
+        for first, stop, some in chunks(rows, sets.number, most_candidates):
             part = Chosen(some, kind, baseline, sets.sizes[first:stop], sets.inside[first:stop])
             owner, table = part.rows(min_count, productivity, max_patterns)
             owners.append(owner + first)
@@ -55,10 +56,18 @@ def pattern_rows(
     return owner[order], pa.concat_tables(tables).take(order)
 
 
-def chunks(rows: pa.Table, number: Longs) -> Iterable[tuple[int, int, Candidates]]:
-    """Return the candidates of one kind for a few sets at a time: (first set, stop, theirs)."""
+def chunks(
+    rows: pa.Table, number: Longs, most_candidates: int = MOST_CANDIDATES
+) -> Iterable[tuple[int, int, Candidates]]:
+    """Return the candidates of one kind for a few sets at a time: (first set, stop, theirs).
+
+    Args:
+        rows: the candidates of that kind.
+        number: the sets' numbers.
+        most_candidates: candidates that are held at once; a set with more comes by itself.
+    """
     starts = np.searchsorted(rows["set"].to_numpy(), np.append(number, np.iinfo(np.int32).max))
-    for first, stop in spans_within(starts, MOST_CANDIDATES):
+    for first, stop in spans_within(starts, most_candidates):
         part = rows.slice(starts[first], starts[stop] - starts[first])
         yield first, stop, read_candidates(part, number[first:stop])
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from ops.mine.baseline_counts import Baseline
 from ops.mine.pattern_rows import measured_columns
-from ops.mine.properties import MAX_VALUES, Profiler, Property, Selection
+from ops.mine.properties import Profiler, Property, Selection
 from ops.mine.sentence_sets import SentenceSets
 from ops.mine.value_counts import ValueCounts, count_in_sets
 from ops.statistics.association import Measures, measures, place_in_group
@@ -16,6 +16,7 @@ from ops.statistics.false_discovery import q_values, selected_p_values
 
 Longs = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
+MAX_VALUES = 200
 
 
 @dataclass(frozen=True)
@@ -103,8 +104,18 @@ class Values:
         return Values(**columns, measured=Measures(**{n: column[keep] for n, column in vars(self.measured).items()}))
 
 
-def profile_rows(profiler: Profiler, baseline: Baseline, sets: SentenceSets, min_count: int) -> tuple[Longs, pa.Table]:
-    """Return the profiles of sets of winners, by set, property and rank: each row's set, and all other columns."""
+def profile_rows(
+    profiler: Profiler, baseline: Baseline, sets: SentenceSets, min_count: int, max_values: int = MAX_VALUES
+) -> tuple[Longs, pa.Table]:
+    """Return the profiles of sets of winners, by set, property and rank: each row's set, and all other columns.
+
+    Args:
+        profiler: knows the properties.
+        baseline: the baseline's counts.
+        sets: the sets.
+        min_count: winners that a value needs, of a property whose rare values are left out.
+        max_values: values that are kept of such a property in each set.
+    """
     selection = profiler.select(sets.rows)
     owners, tables = [], []
     for own, counts in sorted(zip(profiler.properties, baseline.values, strict=True), key=lambda p: p[0].name):
@@ -113,7 +124,7 @@ def profile_rows(profiler: Profiler, baseline: Baseline, sets: SentenceSets, min
         q = found.q_values(least)
         if own.rare_left_out:
             # Rates are over all values that enough winners have, before the cap.
-            q, found = q[found.rank < MAX_VALUES], found.where(found.rank < MAX_VALUES)
+            q, found = q[found.rank < max_values], found.where(found.rank < max_values)
         rows = len(found.value)
         owners.append(found.set_of)
         tables.append(

@@ -16,7 +16,6 @@ from ops.sentences.mining_view import MiningView
 
 Longs = npt.NDArray[np.int64]
 Codes = npt.NDArray[np.integer]
-MAX_VALUES = 200
 
 
 class Selection:

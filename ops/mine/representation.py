@@ -85,8 +85,9 @@ def represent(
     sets: SentenceSets,
     profiler: Profiler,
     least: int,
+    top: int = TOP,
 ) -> Representations:
-    """Pick the patterns and values that stand out: positive g2, the strongest 25 of each kind and property.
+    """Pick the patterns and values that stand out: positive g2, the strongest few of each kind and property.
 
     Args:
         candidates: the sets' mined patterns, rows of `ops.mine.candidates`.
@@ -95,19 +96,22 @@ def represent(
         sets: the sets' training sentences.
         profiler: knows the properties.
         least: sentences of a set that a value needs.
+        top: patterns of a kind, and values of a property, that are picked for each set.
     """
-    patterns = [strongest_patterns(candidates, kind, baseline, sets) for kind in kinds.values()]
-    return Representations([*patterns, *strongest_values(profiler, baseline, sets, least)])
+    patterns = [strongest_patterns(candidates, kind, baseline, sets, top) for kind in kinds.values()]
+    return Representations([*patterns, *strongest_values(profiler, baseline, sets, least, top)])
 
 
-def strongest_patterns(candidates: pa.Table, kind: PatternKind, baseline: Baseline, sets: SentenceSets) -> Features:
+def strongest_patterns(
+    candidates: pa.Table, kind: PatternKind, baseline: Baseline, sets: SentenceSets, top: int = TOP
+) -> Features:
     """Return the features that are patterns of one kind; their weights are added up by rank."""
     owners, patterns, weights = [np.zeros(0, np.int64)], [Sequences.from_lists([])], [np.zeros(0)]
     for first, stop, some in chunks(of_kind(candidates, kind.name, sets.number), sets.number):
         part = Chosen(some, kind, baseline, sets.sizes[first:stop], sets.inside[first:stop])
         g2 = part.measured.g2
         order = np.lexsort((-some.support, -g2, part.set_of))
-        order = order[(place_in_group(part.set_of[order]) < TOP) & (g2[order] > 0)]
+        order = order[(place_in_group(part.set_of[order]) < top) & (g2[order] > 0)]
         owners.append(part.set_of[order] + first)
         patterns.append(some.patterns.take(some.sets.items[order]))
         weights.append(np.log(part.measured.lift[order]))
@@ -120,14 +124,16 @@ def strongest_patterns(candidates: pa.Table, kind: PatternKind, baseline: Baseli
     return Features(Sequences(np.asarray(keys.indices), offsets), np.concatenate(weights), of_rows)
 
 
-def strongest_values(profiler: Profiler, baseline: Baseline, sets: SentenceSets, least: int) -> list[Features]:
+def strongest_values(
+    profiler: Profiler, baseline: Baseline, sets: SentenceSets, least: int, top: int = TOP
+) -> list[Features]:
     """Return the features that are values of properties, sort by sort; their weights are added up by value."""
     selection, features = profiler.select(sets.rows), []
     for own, counts in zip(profiler.properties, baseline.values, strict=True):
         if not own.is_feature:
             continue
         found = Values.count_out(own, selection, sets, counts, max(least, 1))
-        found = found.where((found.rank < TOP) & (found.measured.g2 > 0))
+        found = found.where((found.rank < top) & (found.measured.g2 > 0))
         order = np.lexsort((found.value, found.set_of))
         offsets = np.searchsorted(found.set_of, np.arange(len(sets) + 1))
 

@@ -8,20 +8,22 @@ from ops.mine.sentence_sets import spans_within
 from ops.patterns.sequences import Sequences
 from ops.statistics.auc import Area, area
 
-# Sentences, with repetitions, that are weighed at once.
 _MOST_WANTED = 1_000_000
 
 
-def score_sets(representations: Representations, held_out: Sequences, others: Sequences) -> list[Area]:
+def score_sets(
+    representations: Representations, held_out: Sequences, others: Sequences, most_wanted: int = _MOST_WANTED
+) -> list[Area]:
     """Return the area under the curve of each set.
 
     Args:
         representations: what was learnt of each set.
         held_out: rows of its sentences that were not learnt from, ascending.
         others: rows of what they are set apart from, ascending.
+        most_wanted: sentences, with repetitions, that are weighed at once.
     """
     areas: list[Area] = []
-    for first, stop in spans_within(held_out.offsets + others.offsets, _MOST_WANTED):
+    for first, stop in spans_within(held_out.offsets + others.offsets, most_wanted):
         own, other = (sets.take(np.arange(first, stop)) for sets in (held_out, others))
         wanted = _side_by_side(own, other)
         rows, places = np.unique(wanted.items, return_inverse=True)

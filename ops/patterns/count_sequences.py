@@ -12,35 +12,40 @@ from ops.patterns.sequences import Sequences
 CHUNK = 8192
 
 
-def count(sequences: Sequences, patterns: Sequences | SequenceTrie, max_gap: int | None = None) -> NDArray[np.int64]:
+def count(
+    sequences: Sequences, patterns: Sequences | SequenceTrie, max_gap: int | None = None, chunk: int = CHUNK
+) -> NDArray[np.int64]:
     """Return in how many sentences each pattern is a subsequence, `[n_patterns] int64`.
 
     `max_gap` is how many items may be skipped between neighbours of a pattern: 0 is contiguous, None or -1
-    no limit. Build the `SequenceTrie` once where many shards are counted.
+    no limit. Build the `SequenceTrie` once where many shards are counted. Of the sentences `chunk` are searched
+    at a time.
 
     >>> sentences = Sequences.from_lists([[0, 1, 2], [0, 2], [2, 0]])
     >>> patterns = Sequences.from_lists([[0], [0, 2]])
     >>> count(sentences, patterns).tolist(), count(sentences, patterns, max_gap=0).tolist()
     ([3, 2], [3, 1])
     """
-    return _run(sequences, patterns, max_gap, record=False)[0]
+    return _run(sequences, patterns, max_gap, chunk, record=False)[0]
 
 
-def occurrences(sequences: Sequences, patterns: Sequences | SequenceTrie, max_gap: int | None = None) -> Occurrences:
-    """Return which of the sentences contain each pattern, under the same rule as `count`."""
-    return Occurrences.gather(*_run(sequences, patterns, max_gap, record=True))
+def occurrences(
+    sequences: Sequences, patterns: Sequences | SequenceTrie, max_gap: int | None = None, chunk: int = CHUNK
+) -> Occurrences:
+    """Return which of the sentences contain each pattern, under the same rule and in the same chunks as `count`."""
+    return Occurrences.gather(*_run(sequences, patterns, max_gap, chunk, record=True))
 
 
 def _run(
-    sequences: Sequences, patterns: Sequences | SequenceTrie, max_gap: int | None, record: bool
+    sequences: Sequences, patterns: Sequences | SequenceTrie, max_gap: int | None, chunk: int, record: bool
 ) -> tuple[NDArray[np.int64], list[tuple[NDArray[np.int32], NDArray[np.int32]]], NDArray[np.int32]]:
     trie = patterns if isinstance(patterns, SequenceTrie) else SequenceTrie.build(patterns)
     gap = -1 if max_gap is None or max_gap < 0 else max_gap
     support = np.zeros(trie.label.size, np.int64)
     recorded = trie.is_end if record else np.zeros(trie.label.size, bool)
     pairs = []
-    for first in range(0, len(sequences), CHUNK):
-        offsets = sequences.offsets[first : first + CHUNK + 1]
+    for first in range(0, len(sequences), chunk):
+        offsets = sequences.offsets[first : first + chunk + 1]
         codes = trie.compact(sequences.items[offsets[0] : offsets[-1]])
         part = Sequences(codes, offsets - offsets[0])
         if gap < 0:

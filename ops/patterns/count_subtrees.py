@@ -17,34 +17,34 @@ Longs = NDArray[np.int64]
 CHUNK = 1024
 
 
-def count(forest: Forest, subtrees: Subtrees | SubtreeTrie) -> Longs:
+def count(forest: Forest, subtrees: Subtrees | SubtreeTrie, chunk: int = CHUNK) -> Longs:
     """Return how many trees contain each subtree, `[n_subtrees] int64`, by the rule of `mine_subtrees.mine`.
 
-    Build the `SubtreeTrie` once where many shards are counted.
+    Build the `SubtreeTrie` once where many shards are counted. Of the trees `chunk` are searched at a time.
 
     >>> from ops.patterns.forest import read_forest
     >>> forest, labels = read_forest(["(NP (NP (NN snow)) (PP (IN in) (NP (NN May))))", "(NP (NN ice))"])
     >>> count(forest, Subtrees.from_lists([[(0, labels.index("NP")), (1, labels.index("NN"))]])).tolist()
     [2]
     """
-    return _run(forest, subtrees, record=False)[0]
+    return _run(forest, subtrees, chunk, record=False)[0]
 
 
-def occurrences(forest: Forest, subtrees: Subtrees | SubtreeTrie) -> Occurrences:
-    """Return which of the trees contain each subtree, under the same rule as `count`."""
-    return Occurrences.gather(*_run(forest, subtrees, record=True))
+def occurrences(forest: Forest, subtrees: Subtrees | SubtreeTrie, chunk: int = CHUNK) -> Occurrences:
+    """Return which of the trees contain each subtree, under the same rule and in the same chunks as `count`."""
+    return Occurrences.gather(*_run(forest, subtrees, chunk, record=True))
 
 
 def _run(
-    forest: Forest, subtrees: Subtrees | SubtreeTrie, record: bool
+    forest: Forest, subtrees: Subtrees | SubtreeTrie, chunk: int, record: bool
 ) -> tuple[Longs, list[tuple[Codes, Codes]], Codes]:
     built = subtrees if isinstance(subtrees, SubtreeTrie) else SubtreeTrie.build(subtrees)
     trie = built.trie
     support = np.zeros(trie.label.size, np.int64)
     recorded = trie.is_end if record else np.zeros(trie.label.size, bool)
     pairs = []
-    for first in range(0, len(forest), CHUNK):
-        offsets = forest.offsets[first : first + CHUNK + 1]
+    for first in range(0, len(forest), chunk):
+        offsets = forest.offsets[first : first + chunk + 1]
         nodes = slice(offsets[0], offsets[-1])
         part = Forest(forest.label[nodes], forest.size[nodes], offsets - offsets[0])
         node, tree = _search(

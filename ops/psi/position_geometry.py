@@ -54,20 +54,22 @@ def cosine(a: Vectors, b: Vectors) -> float:
         return float(np.divide(wide[0] @ wide[1], np.linalg.norm(wide[0]) * np.linalg.norm(wide[1])))
 
 
-def cosine_histogram(a: Vectors, b: Vectors, bins: int) -> npt.NDArray[np.int64]:
+def cosine_histogram(a: Vectors, b: Vectors, bins: int, rows_per_block: int = ROWS_PER_BLOCK) -> npt.NDArray[np.int64]:
     """Count the cosines of all pairs of a row of `a` and one of `b`, zero rows left out, in equal bins from -1 to 1.
 
     Args:
         a: `[m, width]`.
         b: `[n, width]`.
+        bins: their number.
+        rows_per_block: rows of `a` that are multiplied by all of `b` at once.
 
     Returns:
         `[bins]`, whose sum is the number of pairs.
     """
     a, b = _unit(a), _unit(b)
     counts = np.zeros(bins, np.int64)
-    for start in range(0, len(a), ROWS_PER_BLOCK):
-        cosines = np.clip(a[start : start + ROWS_PER_BLOCK] @ b.T, -1, 1)
+    for start in range(0, len(a), rows_per_block):
+        cosines = np.clip(a[start : start + rows_per_block] @ b.T, -1, 1)
         counts += np.histogram(cosines, bins, (-1, 1))[0]
     return counts
 

@@ -36,23 +36,24 @@ def with_product(values: torch.Tensor) -> torch.Tensor:
 
 
 @torch.inference_mode()
-def static_psi(vectors: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
+def static_psi(vectors: torch.Tensor, weight: torch.Tensor, tokens_per_block: int = TOKENS_PER_BLOCK) -> torch.Tensor:
     """Return the psi of every vector in every head of one layer, by one matrix product for all heads of a block.
 
     Args:
         vectors: x, `[tokens, width]` float32: the word embeddings alone.
         weight: the layer's matrices, `[3, heads, d', width]` float32.
+        tokens_per_block: tokens whose vectors are projected at once.
 
     Returns:
         `[tokens, 4, heads]`, the columns of `VALUES`; NaN where x is zero.
     """
-    return torch.cat(list(_blocks(vectors, weight)))
+    return torch.cat(list(_blocks(vectors, weight, tokens_per_block)))
 
 
-def _blocks(vectors: torch.Tensor, weight: torch.Tensor) -> Iterator[torch.Tensor]:
+def _blocks(vectors: torch.Tensor, weight: torch.Tensor, tokens_per_block: int) -> Iterator[torch.Tensor]:
     width = weight.shape[-1]
     flat = weight.reshape(-1, width).T
-    for block in vectors.split(TOKENS_PER_BLOCK):
+    for block in vectors.split(tokens_per_block):
         projected = (block @ flat).view(len(block), *weight.shape[:3])
         yield with_product(psi(projected, block.norm(dim=-1).unsqueeze(-1), width))
 

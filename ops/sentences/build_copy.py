@@ -22,24 +22,29 @@ from ops.storage.store import Store
 FACTS, HASHES = "facts.json", "document.hash"
 LOWER = "lower"  # the words in lower case, beside the kinds by their numbers
 NAME_TYPES: tuple[type[np.generic], ...] = (np.int64, np.uint8)
-_SHARDS = 3  # that are read side by side
-_BLOCK = 1 << 22  # numbers, or rows, that are worked on at once
+_SHARDS = 3
+_BLOCK = 1 << 22
 _NAMES = 1 << 16
 
 # Without tags punctuation is known by the word alone: it has these marks and nothing else. Symbols such as % stay.
 _MARKS = frozenset(".,:;!?'\"`()[]{}-_\u2010\u2011\u2012\u2013\u2014\u2015\u2018\u2019\u201c\u201d\u2026\u00ab\u00bb")
 
 
-def build_copy(store: Store, codes: str, folder: Path) -> None:
+def build_copy(
+    store: Store, codes: str, folder: Path, shards: int = _SHARDS, block: int = _BLOCK, names: int = _NAMES
+) -> None:
     """Write the copy that `SentenceStore` reads into a folder that is there and empty.
 
-    Memory is that of the codes of three shards, of the places of the names of sixteen, of four million numbers and of
-    two copies of the words' vocabulary.
+    Memory is that of the codes of `shards`, of the places of the names of sixteen, of a block of numbers and of two
+    copies of the words' vocabulary.
 
     Args:
         store: the run's folder.
         codes: the folder below it that holds the shards' codes, `vocabulary.parquet` and `vocabulary-places.parquet`.
         folder: on this machine.
+        shards: shards that are read side by side.
+        block: documents' numbers that are worked on at once.
+        names: words that are worked on at once.
 
     Raises:
         InputError: the codes are those of an earlier version.
@@ -53,11 +58,11 @@ def build_copy(store: Store, codes: str, folder: Path) -> None:
         kinds: list[str] = file.schema_arrow.names
         _copy_names(store, vocabulary, kinds, writer)
         _begin(writer, len(meta_kinds(kinds)))
-        tables = side_by_side(partial(_read, store), files, _SHARDS)
+        tables = side_by_side(partial(_read, store), files, shards)
         for table, place in zip(tables, _places(file), strict=True):
             _add(table, {kind: _flat(place[kind]) for kind in kinds}, writer)
-    documents = _number_documents(folder)
-    _describe_words(folder, kinds.index("word"))
+    documents = _number_documents(folder, block)
+    _describe_words(folder, kinds.index("word"), names)
     (folder / FACTS).write_text(json.dumps({"kinds": kinds, "documents": documents}), encoding="utf-8")
 
 
@@ -139,24 +144,24 @@ def _add(table: pa.Table, places: dict[str, npt.NDArray[np.int32]], writer: Flat
         writer.add(f"meta_{number}", own)
 
 
-def _number_documents(folder: Path) -> int:
+def _number_documents(folder: Path, block: int) -> int:
     """Number the distinct documents from 0, in the order of their hashes, and return how many they are.
 
-    Hashes are uniform: they are gone through once for each range of them that holds four million sentences, and then
+    Hashes are uniform: they are gone through once for each range of them that holds a block of sentences, and then
     again to put the numbers down.
     """
     hashes = map_flat(folder / HASHES, np.int64)
     with open(folder / "document", "wb") as file:
         file.truncate(np.dtype(np.int32).itemsize * len(hashes))
     codes = map_flat(folder / "document", np.int32, change=True)
-    parts = -(-len(hashes) // _BLOCK)
+    parts = -(-len(hashes) // block)
     documents = 0
     for part in range(parts):
         first, last = (part * 2**64 // parts - 2**63, (part + 1) * 2**64 // parts - 2**63 - 1)
         distinct = np.zeros(0, np.int64)
-        for _, _, own in _between(hashes, first, last):
+        for _, _, own in _between(hashes, first, last, block):
             distinct = np.union1d(distinct, own)
-        for start, inside, own in _between(hashes, first, last):
+        for start, inside, own in _between(hashes, first, last, block):
             codes[start : start + len(inside)][inside] = documents + np.searchsorted(distinct, own)
         documents += len(distinct)
     (folder / HASHES).unlink()
@@ -164,29 +169,29 @@ def _number_documents(folder: Path) -> int:
 
 
 def _between(
-    numbers: npt.NDArray[np.int64], first: int, last: int
+    numbers: npt.NDArray[np.int64], first: int, last: int, block: int
 ) -> Iterator[tuple[int, npt.NDArray[np.bool_], npt.NDArray[np.int64]]]:
     """Return, block by block, where it begins, which of its numbers lie from `first` to `last`, and these."""
-    for start in range(0, len(numbers), _BLOCK):
-        block = numbers[start : start + _BLOCK]
-        inside = (block >= first) & (block <= last)
-        yield start, inside, block[inside]
+    for start in range(0, len(numbers), block):
+        some = numbers[start : start + block]
+        inside = (some >= first) & (some <= last)
+        yield start, inside, some[inside]
 
 
-def _describe_words(folder: Path, number: int) -> None:
+def _describe_words(folder: Path, number: int, names: int) -> None:
     """Write of each word whether it is punctuation by itself, and its lower case, as a code of a list of its own."""
     ends, text = (map_flat(folder / name, kind) for name, kind in zip(names_files(number), NAME_TYPES, strict=True))
     words = Names(ends, text)
     lower = [pa.array([], pa.large_string())]
     with FlatWriter(folder) as writer:
         writer.add("word_is_mark", np.zeros(0, bool))
-        for start in range(0, len(words), _NAMES):
-            some = words[start : start + _NAMES]
+        for start in range(0, len(words), names):
+            some = words[start : start + names]
             writer.add("word_is_mark", np.array([all(c in _MARKS for c in word) for word in some], bool))
             lower.append(pa.array([word.lower() for word in some], pa.large_string()))
         every = pa.concat_arrays(lower)
         distinct = every.unique()
         distinct = distinct.take(pc.array_sort_indices(distinct))
         writer.add("word_lower", pc.index_in(every, distinct).to_numpy(zero_copy_only=False).astype(np.int32))
-        for start in range(0, max(len(distinct), 1), _NAMES):
-            _add_names(writer, LOWER, distinct.slice(start, _NAMES))
+        for start in range(0, max(len(distinct), 1), names):
+            _add_names(writer, LOWER, distinct.slice(start, names))

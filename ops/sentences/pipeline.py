@@ -89,28 +89,32 @@ class Annotator:
     def __init__(self, name: str) -> None:
         self.pipeline = load_pipeline(name)
 
-    def annotate(self, texts: list[str]) -> list[Annotation]:
+    def annotate(self, texts: list[str], together_letters: int = TOGETHER_LETTERS) -> list[Annotation]:
         """Return each sentence's words, tags and tree, in order.
 
         Sentences of like length go through the pipeline together, so many that their scores fit in memory. Of one that
         is longer than `MOST_WORDS` or `MOST_LETTERS` the pieces' trees stand side by side under the one ROOT.
+
+        Args:
+            texts: the sentences.
+            together_letters: characters of the sentences that go together.
         """
         cut = [in_pieces(text) for text in texts]
         pieces = [piece for own in cut for piece in own]
         order = sorted(range(len(pieces)), key=lambda place: len(pieces[place]))
         found: dict[int, Annotation] = {}
-        for together in _batches(order, pieces):
+        for together in _batches(order, pieces, together_letters):
             docs = self.pipeline.pipe((pieces[place] for place in together), batch_size=TOGETHER)
             found |= zip(together, map(read_annotation, docs), strict=True)
         annotations = (found[place] for place in range(len(pieces)))
         return [join([next(annotations) for _ in own]) for own in cut]
 
 
-def _batches(order: list[int], texts: list[str]) -> Iterator[list[int]]:
+def _batches(order: list[int], texts: list[str], together_letters: int) -> Iterator[list[int]]:
     batch: list[int] = []
     letters = 0
     for place in order:
-        if batch and (len(batch) == TOGETHER or letters + len(texts[place]) > TOGETHER_LETTERS):
+        if batch and (len(batch) == TOGETHER or letters + len(texts[place]) > together_letters):
             yield batch
             batch, letters = [], 0
         batch.append(place)

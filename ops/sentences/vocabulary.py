@@ -9,13 +9,12 @@ import pyarrow.parquet as pq
 
 from ops.sentences.codes import NAMES_SCHEMA, names_of
 
-# Names that are put together at once, of several shards.
 _TOGETHER = 1 << 21
 _GROUP_ROWS = 1 << 17
 _COMPRESSION = "zstd"
 
 
-def vocabulary(parts: Iterable[pa.Table], kinds: list[str]) -> dict[str, pa.Array]:
+def vocabulary(parts: Iterable[pa.Table], kinds: list[str], together: int = _TOGETHER) -> dict[str, pa.Array]:
     """Return every name of each kind once, ascending, as `large_string`: a name's code is its place there.
 
     Memory is about twice that of the distinct names.
@@ -23,6 +22,7 @@ def vocabulary(parts: Iterable[pa.Table], kinds: list[str]) -> dict[str, pa.Arra
     Args:
         parts: the names of each shard, by `NAMES_SCHEMA`.
         kinds: the kinds.
+        together: names, of several shards, that are put together at once.
     """
     found: dict[str, list[pa.Array]] = {kind: [pa.array([], pa.large_string())] for kind in kinds}
     waiting = distinct = 0
@@ -30,35 +30,37 @@ def vocabulary(parts: Iterable[pa.Table], kinds: list[str]) -> dict[str, pa.Arra
         for kind in kinds:
             found[kind].append(names_of(part, kind).cast(pa.large_string()))
         waiting += part.num_rows
-        if waiting > max(_TOGETHER, distinct):
+        if waiting > max(together, distinct):
             found = {kind: [_distinct(own)] for kind, own in found.items()}
             waiting, distinct = 0, sum(len(own[0]) for own in found.values())
     whole = {kind: _distinct(own) for kind, own in found.items()}
     return {kind: own.take(pc.array_sort_indices(own)) for kind, own in whole.items()}
 
 
-def places(parts: Iterable[pa.Table], names: dict[str, pa.Array]) -> Iterator[pa.Table]:
+def places(parts: Iterable[pa.Table], names: dict[str, pa.Array], together: int = _TOGETHER) -> Iterator[pa.Table]:
     """Return, for each part in turn, a row with the place of each of its names among all, by kind a list of int32.
 
     Args:
-        parts: as in `vocabulary`.
+        parts, together: as in `vocabulary`.
         names: what it returned.
     """
     own: list[pa.Table] = []
     for part in parts:
         own.append(part)
-        if sum(table.num_rows for table in own) > _TOGETHER:
+        if sum(table.num_rows for table in own) > together:
             yield from _places(own, names)
             own.clear()
     yield from _places(own, names)
 
 
-def write_vocabulary(names: dict[str, pa.Array], path: str | Path, footer: dict[bytes, bytes]) -> None:
-    """Write all names to a local file, kind by kind, in groups that are read one at a time."""
+def write_vocabulary(
+    names: dict[str, pa.Array], path: str | Path, footer: dict[bytes, bytes], group_rows: int = _GROUP_ROWS
+) -> None:
+    """Write all names to a local file, kind by kind, in groups of `group_rows` that are read one at a time."""
     with pq.ParquetWriter(path, NAMES_SCHEMA.with_metadata(footer), compression=_COMPRESSION) as writer:
         for kind, own in names.items():
-            for start in range(0, len(own), _GROUP_ROWS):
-                some = own.slice(start, _GROUP_ROWS).cast(pa.string())
+            for start in range(0, len(own), group_rows):
+                some = own.slice(start, group_rows).cast(pa.string())
                 writer.write_table(pa.table([pa.repeat(kind, len(some)), some], schema=NAMES_SCHEMA))
 
 

@@ -14,11 +14,12 @@ class Growth:
 
     Args:
         file: the file, or what else a piece is read from.
+        least_characters: the least bound, in characters.
     """
 
-    def __init__(self, file: str) -> None:
+    def __init__(self, file: str, least_characters: int = LEAST_CHARACTERS) -> None:
         self.file = file
-        self.bound = max(MOST_GROWTH * file_size(file), LEAST_CHARACTERS) if compression(file) else None
+        self.bound = max(MOST_GROWTH * file_size(file), least_characters) if compression(file) else None
 
     def check(self, rows: int, characters: int, sentences: int) -> None:
         """Do nothing as long as a sentence was found, or little was read.

@@ -36,13 +36,14 @@ def read_head(path: str, size: int) -> bytes:
             return b""
 
 
-def read_lines(path: str, first: int = 0, stop: int | None = None) -> Iterator[bytes]:
+def read_lines(path: str, first: int = 0, stop: int | None = None, row_bytes: int = ROW_BYTES) -> Iterator[bytes]:
     """Return every line with its end, a byte-order mark at the start of the file taken off.
 
     Args:
         path: the file.
         first: byte at which to begin, a line's first; other than 0 only of a file that is not compressed.
         stop: byte before which the last line begins; None: the end.
+        row_bytes: bytes of the longest line that is not taken for damage.
 
     Raises:
         InputError: the file cannot be opened.
@@ -57,19 +58,19 @@ def read_lines(path: str, first: int = 0, stop: int | None = None) -> Iterator[b
         place, begins = first, not first
         while stop is None or place < stop:
             try:
-                line = stream.readline(ROW_BYTES + 1)
+                line = stream.readline(row_bytes + 1)
             except (EOFError, zlib.error, gzip.BadGzipFile, pa.ArrowInvalid) as error:
                 raise BrokenStream(one_line(error)) from error
             place += len(line)
             if begins:
                 line, begins = line.removeprefix(BOM), False
                 if not line:
-                    line = stream.readline(ROW_BYTES + 1)
+                    line = stream.readline(row_bytes + 1)
                     place += len(line)
             if not line:
                 return
-            if len(line) > ROW_BYTES:
-                raise BrokenStream(f"a line of more than {ROW_BYTES} bytes")
+            if len(line) > row_bytes:
+                raise BrokenStream(f"a line of more than {row_bytes} bytes")
             yield line
 
 

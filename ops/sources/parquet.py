@@ -14,9 +14,9 @@ from ops.sources.columns import require_columns
 from ops.sources.rows import Broken, OnError, Row, broken, printable
 from ops.storage.streams import ErrorRecordingStream, open_seekable
 
-_BATCH_BYTES = 1 << 24  # of decoded values, so that rows of 10 MB come one by one
+_BATCH_BYTES = 1 << 24  # so that rows of 10 MB come one by one
 _BATCH_ROWS = 8192
-_RUN_BYTES = 1 << 26  # of compressed values: what one worker reads at a time
+RUN_BYTES = 1 << 26
 _DAMAGE = (OSError, ValueError, MemoryError, pa.ArrowException)
 
 
@@ -33,8 +33,12 @@ def open_parquet(path: str, text_column: str) -> tuple[pq.ParquetFile, ErrorReco
     return file, stream
 
 
-def row_group_runs(path: str) -> list[tuple[int, int, int]]:
-    """Cut a file into runs of row groups of about 64 MB as stored, each as (start, stop, first row).
+def row_group_runs(path: str, run_bytes: int = RUN_BYTES) -> list[tuple[int, int, int]]:
+    """Cut a file into runs of row groups, each as (start, stop, first row).
+
+    Args:
+        path: the file.
+        run_bytes: compressed bytes from which a run is large enough: what one worker reads at a time.
 
     Raises:
         InputError: its footer cannot be read.
@@ -46,7 +50,7 @@ def row_group_runs(path: str) -> list[tuple[int, int, int]]:
             group = file.metadata.row_group(number)
             size += sum(group.column(place).total_compressed_size for place in range(group.num_columns))
             row += group.num_rows
-            if size >= _RUN_BYTES:
+            if size >= run_bytes:
                 runs.append((start, number + 1, first))
                 start, first, size = number + 1, row, 0
         if start < file.num_row_groups or not runs:
@@ -75,6 +79,7 @@ def read_parquet(
     first_group: int = 0,
     stop_group: int | None = None,
     first_row: int = 0,
+    batch_bytes: int = _BATCH_BYTES,
 ) -> Iterator[Row | Broken]:
     """Return the rows of a Parquet file; `doc_id` from its column, or `name:row` from 0; other scalars are metadata.
 
@@ -86,6 +91,7 @@ def read_parquet(
         first_group, stop_group: the row groups that are read, from the first to the one before `stop_group`; None
             for all that follow.
         first_row: number in the file of the first row of `first_group`.
+        batch_bytes: decoded bytes that are held at once, where a row has fewer.
 
     Raises:
         InputError: as `open_parquet` does; under `fail` for a damaged row group too.
@@ -99,7 +105,7 @@ def read_parquet(
             rows = file.metadata.row_group(group).num_rows
             done = 0
             try:
-                for batch in _batches(file, group, text_column):
+                for batch in _batches(file, group, text_column, batch_bytes):
                     for row in batch_rows(batch, text_column, name, first + done):
                         yield row
                         done += 1
@@ -131,10 +137,10 @@ def _open(path: str) -> tuple[pq.ParquetFile, ErrorRecordingStream]:
     return file, stream
 
 
-def _batches(file: pq.ParquetFile, group: int, text_column: str) -> Iterator[pa.RecordBatch]:
+def _batches(file: pq.ParquetFile, group: int, text_column: str, batch_bytes: int) -> Iterator[pa.RecordBatch]:
     info = file.metadata.row_group(group)
     columns = read_columns(file.schema_arrow, text_column)
     size = info.total_byte_size // max(1, info.num_rows)
-    rows = min(_BATCH_ROWS, max(1, _BATCH_BYTES // max(1, size)))
+    rows = min(_BATCH_ROWS, max(1, batch_bytes // max(1, size)))
     batches: Iterator[pa.RecordBatch] = file.iter_batches(rows, row_groups=[group], columns=columns, use_threads=False)
     return batches

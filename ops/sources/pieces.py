@@ -18,7 +18,7 @@ from ops.sources.hub import check_columns, column_types, read_hub
 from ops.sources.hub_spec import HubSpec, commit_of, open_splits
 from ops.sources.jsonl import read_jsonl
 from ops.sources.lines import read_head
-from ops.sources.parquet import open_parquet, read_parquet, row_group_runs
+from ops.sources.parquet import RUN_BYTES, open_parquet, read_parquet, row_group_runs
 from ops.sources.presets import PRESETS
 from ops.sources.rows import Broken, OnError, Row
 from ops.sources.spec import Source, compression
@@ -77,7 +77,7 @@ class Piece:
     documents: str = ""
 
 
-def pieces(source: Source, range_bytes: int = RANGE_BYTES) -> list[Piece]:
+def pieces(source: Source, range_bytes: int = RANGE_BYTES, run_bytes: int = RUN_BYTES) -> list[Piece]:
     """Return the pieces of a source in a fixed order.
 
     A piece of a file is named after it, or, for a glob, by its path below the folder that all files share.
@@ -85,6 +85,7 @@ def pieces(source: Source, range_bytes: int = RANGE_BYTES) -> list[Piece]:
     Args:
         source: what is read.
         range_bytes: of a file of lines that is not compressed, about so many bytes make a piece.
+        run_bytes: of a Parquet file, row groups of about so many compressed bytes make a piece.
 
     Raises:
         InputError: the footer of a Parquet file cannot be read, or the hub cannot be reached.
@@ -96,7 +97,7 @@ def pieces(source: Source, range_bytes: int = RANGE_BYTES) -> list[Piece]:
     else:
         found = [Piece(source.dataset, source.kind, file, name, 0) for file, name in _named_files(source)]
     if source.kind == "parquet":
-        found = [part for parts in side_by_side(_row_group_pieces, found) for part in parts]
+        found = [part for parts in side_by_side(lambda one: _row_group_pieces(one, run_bytes), found) for part in parts]
     elif source.kind in CUT_BY_LINES:
         found = [part for parts in side_by_side(lambda one: _line_pieces(one, range_bytes), found) for part in parts]
     return [replace(piece, index=index) for index, piece in enumerate(found)]
@@ -219,11 +220,16 @@ def _file_digest(path: str) -> str:
     return digest.hexdigest()
 
 
-def line_ranges(path: str, range_bytes: int) -> list[tuple[int, int | None, int]]:
+def line_ranges(path: str, range_bytes: int, block_bytes: int = _BLOCK) -> list[tuple[int, int | None, int]]:
     """Return ranges of about so many bytes of a file that is not compressed, cut behind line ends.
 
     A line's end is one whatever stands before it: neither plain text nor JSON Lines quotes it. (A cell of CSV may: amid
     such a file no place is safe before all that precedes it is read.)
+
+    Args:
+        path: the file.
+        range_bytes: bytes of a range, about.
+        block_bytes: bytes that are read at a time.
 
     Returns:
         Of each range the first byte, the byte after its last (None: the end of the file) and the lines before it.
@@ -233,7 +239,7 @@ def line_ranges(path: str, range_bytes: int) -> list[tuple[int, int | None, int]
     """
     cuts, lines, place = [(0, 0)], 0, 0
     with open_stream(path) as stream:
-        while block := stream.read(_BLOCK):
+        while block := stream.read(block_bytes):
             counted = 0
             while end := block.find(b"\n", max(cuts[-1][0] + range_bytes - 1 - place, 0)) + 1:
                 lines += block.count(b"\n", counted, end)
@@ -272,8 +278,8 @@ def _line_pieces(piece: Piece, range_bytes: int) -> list[Piece]:
     return [replace(piece, first_byte=first, stop_byte=stop, first_row=row) for first, stop, row in ranges]
 
 
-def _row_group_pieces(piece: Piece) -> list[Piece]:
-    runs = row_group_runs(piece.file)
+def _row_group_pieces(piece: Piece, run_bytes: int) -> list[Piece]:
+    runs = row_group_runs(piece.file, run_bytes)
     if len(runs) == 1:
         return [piece]
     return [replace(piece, first_group=first, stop_group=stop, first_row=row) for first, stop, row in runs]

@@ -27,16 +27,21 @@ class Lock:
     """Holds a run for one job of this process, with a sign of life every few seconds, until it is released.
 
     A holder on this machine is dead where its process is gone; one on another machine where its file has not changed
-    for `DEAD_S`, by this machine's clock: the clocks of the two are never compared.
+    for `dead_s`, by this machine's clock: the clocks of the two are never compared.
 
     Args:
         store: the run's folder, which is there.
         work: what it is held for, shown to others.
+
+    Attributes:
+        beat_s: seconds between two signs of life.
+        dead_s: seconds without a sign of life after which a holder on another machine is taken for dead.
     """
 
     def __init__(self, store: Store, work: str) -> None:
         self.store, self.token = store, uuid.uuid4().hex
         self._said = {"token": self.token, "work": work, "since": utc_now(), **_this_process()}
+        self.beat_s, self.dead_s = BEAT_S, DEAD_S
         self._beats = 0
         self._ended = threading.Event()
 
@@ -78,10 +83,10 @@ class Lock:
             InputError: it gave a sign of life.
         """
         who = f"process {held['pid']} on {held['host']}"
-        print(f"the run is held by {who}: looking for {DEAD_S:.0f} s whether it is alive", file=sys.stderr)
-        until = time.monotonic() + DEAD_S
+        print(f"the run is held by {who}: looking for {self.dead_s:.0f} s whether it is alive", file=sys.stderr)
+        until = time.monotonic() + self.dead_s
         while time.monotonic() < until:
-            time.sleep(min(1.0, DEAD_S / 10))
+            time.sleep(min(1.0, self.dead_s / 10))
             now = read_lock(self.store)
             if now is None or now["token"] != held["token"]:
                 return None
@@ -94,8 +99,8 @@ class Lock:
         self.store.write_json(LOCK, {**self._said, "beat": self._beats})
 
     def _keep(self) -> None:
-        while not self._ended.wait(BEAT_S):
-            # A beat that fails is tried again: `DEAD_S` is several of them.
+        while not self._ended.wait(self.beat_s):
+            # A beat that fails is tried again: `dead_s` is several of them.
             with contextlib.suppress(OSError, pa.ArrowException), _alone(self.store):
                 if self._ended.is_set():
                     return

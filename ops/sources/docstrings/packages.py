@@ -8,7 +8,7 @@ import os
 import sys
 import sysconfig
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
@@ -52,14 +52,14 @@ def pydocs_pieces() -> list[str]:
     return [f"{name}:{part}" for name in (STANDARD_LIBRARY, *PACKAGES) for part in range(_PIECES.get(name, 1))]
 
 
-def package_versions() -> dict[str, str]:
-    """Return the version of each package that is read.
+def package_versions(packages: tuple[str, ...] = PACKAGES) -> dict[str, str]:
+    """Return the version of Python, and of each of these packages.
 
     Raises:
         InputError: one of them is not installed.
     """
     versions = {STANDARD_LIBRARY: ".".join(map(str, sys.version_info[:3]))}
-    for package in PACKAGES:
+    for package in packages:
         _folder(package)
         try:
             versions[package] = version(package)
@@ -68,7 +68,7 @@ def package_versions() -> dict[str, str]:
     return versions
 
 
-def read_pydocs(piece: str) -> Iterator[Row | Broken]:
+def read_pydocs(piece: str, parts: Mapping[str, int] = _PIECES) -> Iterator[Row | Broken]:
     """Return the docstrings of one piece as prose, in the order of files and lines; modules are parsed, never run.
 
     `doc_id` is `module:qualified name`, metadata are package and module. Left out: tests, vendored copies,
@@ -77,12 +77,13 @@ def read_pydocs(piece: str) -> Iterator[Row | Broken]:
 
     Args:
         piece: one of `pydocs_pieces`.
+        parts: in how many pieces a package is read, where it is more than one.
 
     Raises:
         InputError: its package is not installed.
     """
     package = piece.partition(":")[0]
-    root, files = _files_of(piece)
+    root, files = _files_of(piece, parts)
     for file in files:
         module = _module(file)
         with open(os.path.join(root, file), "rb") as stream:
@@ -115,10 +116,10 @@ def module_bytes(piece: str, last: str | None = None) -> int:
     return sum(os.path.getsize(os.path.join(root, file)) for file in files[:stop])
 
 
-def _files_of(piece: str) -> tuple[str, list[str]]:
+def _files_of(piece: str, parts_of: Mapping[str, int] = _PIECES) -> tuple[str, list[str]]:
     """Return the folder of a piece's modules, and their files below it in the order in which they are read."""
     package, _, part = piece.partition(":")
-    number, parts = int(part), _PIECES.get(package, 1)
+    number, parts = int(part), parts_of.get(package, 1)
     if package != STANDARD_LIBRARY:
         root = os.path.dirname(_folder(package))
         files = list(_files(root, package))

@@ -4,7 +4,6 @@ import spacy
 import torch
 from spacy.tokens import Doc
 
-from ops.english import encoder
 from ops.english.encoder import WordVectorCache, english_reader, set_reader
 from tests.unit.english import small
 
@@ -31,9 +30,8 @@ def test_kinds_met_before_keep_their_vectors(vocab):
         assert torch.allclose(vectors(cache, reader, vocab, words), expected(reader, words), atol=1e-6)
 
 
-def test_a_full_cache_starts_anew(vocab, monkeypatch):
-    monkeypatch.setattr(encoder, "CACHED_WORDS", 3)
-    cache, reader = WordVectorCache(), small.network().reader
+def test_a_full_cache_starts_anew(vocab):
+    cache, reader = WordVectorCache(most_words=3), small.network().reader
     for words in (["a", "b"], ["b", "c", "d"], ["a", "b", "c", "d", "e"]):
         assert torch.allclose(vectors(cache, reader, vocab, words), expected(reader, words), atol=1e-6)
 

@@ -113,10 +113,9 @@ def test_a_small_source_is_read_whole(tmp_path: Path) -> None:
     assert sample.bytes > 0
 
 
-def test_the_beginnings_of_some_pieces_stand_for_the_source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(source_sample, "MOST_ROWS", 60)
+def test_the_beginnings_of_some_pieces_stand_for_the_source(tmp_path: Path) -> None:
     source = parse_source(lines(tmp_path, [f"{i}.jsonl" for i in range(9)], 400))
-    sample = sample_source(pieces(source), TOKENIZER, None, 100.0)
+    sample = sample_source(pieces(source), TOKENIZER, None, 100.0, most_rows=60)
     assert sample.rows == 60 * source_sample.MOST_PIECES
     assert sample.scaled(sample.sentences) == pytest.approx(3_600, rel=0.05)
     assert not sample.whole

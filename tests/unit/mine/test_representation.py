@@ -39,7 +39,7 @@ def sentences(planted: int, seed: int = 0) -> list[Sentence]:
 
 
 def built(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sets: list[np.ndarray], planted: int
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sets: list[np.ndarray], planted: int, top: int = 25
 ) -> tuple[Representations, MiningView]:
     text = MiningView(open_corpus(tmp_path, monkeypatch, sentences(planted)))
     kinds: dict[str, PatternKind] = {
@@ -55,7 +55,7 @@ def built(
         patterns[name] = (keys, kind.counter(from_keys(keys)))
     table = baseline_table(patterns, profiler, (np.arange(400), np.zeros(0, np.int64)))
     baseline = read_baselines(table, profiler)[0]
-    return represent(candidates, kinds, baseline, learnt, profiler, 3), text
+    return represent(candidates, kinds, baseline, learnt, profiler, 3, top), text
 
 
 def evidence(found: Representations, rows: np.ndarray) -> np.ndarray:
@@ -100,9 +100,8 @@ def test_the_planted_pattern_recognises_the_others_of_its_kind(tmp_path: Path, m
 def test_the_evidence_is_the_sum_of_the_weights_of_what_the_sentence_has(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ops.mine.representation.TOP", 100_000)
     sets = [np.arange(0, 100, 3), np.arange(200, 260), np.arange(10, 100, 2)]
-    found, text = built(tmp_path, monkeypatch, sets, 80)
+    found, text = built(tmp_path, monkeypatch, sets, 80, top=100_000)
     rows, wanted = np.array([1, 50, 99, 333]), [[0, 1, 2, 3], [3, 1], [2]]
     scores = found.evidence(0, rows, Sequences.from_lists(wanted)).tolist()
     corpus, place = sentences(80), 0
@@ -148,9 +147,8 @@ def test_sets_are_weighed_the_same_alone_and_beside_others(tmp_path: Path, monke
     sets = [np.arange(0, 100, 3), np.arange(200, 260), np.zeros(0, np.int64), np.arange(10, 100, 2)]
     found, _ = built(tmp_path, monkeypatch, sets, 80)
     held_out, others = ([np.arange(first + i, first + 40 + i).tolist() for i in range(4)] for first in (100, 300))
-    together = score_sets(found, Sequences.from_lists(held_out), Sequences.from_lists(others))
-    monkeypatch.setattr("ops.mine.score_sets._MOST_WANTED", 1)
-    assert score_sets(found, Sequences.from_lists(held_out), Sequences.from_lists(others)) == together
+    drawn = Sequences.from_lists(held_out), Sequences.from_lists(others)
+    assert score_sets(found, *drawn, most_wanted=1) == score_sets(found, *drawn)
     for i, own in enumerate(sets):
         alone, _ = built(tmp_path / str(i), monkeypatch, [own], 80)
         assert np.allclose(

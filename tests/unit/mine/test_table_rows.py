@@ -65,11 +65,11 @@ class Mined:
         rows = table.to_pylist()
         return [[row for row, own in zip(rows, owner, strict=True) if own == i] for i in range(len(self.sets))]
 
-    def patterns(self, productivity: float = 0, max_patterns: int = 0) -> list[list[dict[str, Any]]]:
-        found = pattern_rows(
-            self.candidates, self.kinds.values(), self.baseline, self.sets, FLOOR, productivity, max_patterns
-        )
-        return self.rows(found)
+    def patterns(
+        self, productivity: float = 0, max_patterns: int = 0, most_candidates: int = 200_000
+    ) -> list[list[dict[str, Any]]]:
+        options = FLOOR, productivity, max_patterns, most_candidates
+        return self.rows(pattern_rows(self.candidates, self.kinds.values(), self.baseline, self.sets, *options))
 
 
 def measured(a: int, n1: int, c: int, n2: int) -> dict[str, float | None]:
@@ -145,11 +145,8 @@ def mined(sentences: list[Sentence], tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 @pytest.mark.parametrize("most", [1, 200_000])
 @pytest.mark.parametrize("kind", ["word", "tag"])
-def test_patterns(
-    mined: Mined, sentences: list[Sentence], kind: str, most: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("ops.mine.pattern_rows.MOST_CANDIDATES", most)
-    for own, found in zip(winner_sets(sentences), mined.patterns(), strict=True):
+def test_patterns(mined: Mined, sentences: list[Sentence], kind: str, most: int) -> None:
+    for own, found in zip(winner_sets(sentences), mined.patterns(most_candidates=most), strict=True):
         winners, others = split(sentences, own)
         support: Counter[tuple[str, ...]] = Counter()
         documents: dict[tuple[str, ...], set[str]] = {}
@@ -243,12 +240,9 @@ def test_profiles(mined: Mined, sentences: list[Sentence]) -> None:
             assert [r["q_value"] for r in own] == expected
 
 
-def test_rates_of_a_profile_are_taken_before_its_cap(
-    mined: Mined, sentences: list[Sentence], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_rates_of_a_profile_are_taken_before_its_cap(mined: Mined) -> None:
     whole = mined.rows(profile_rows(mined.profiler, mined.baseline, mined.sets, FLOOR))
-    monkeypatch.setattr("ops.mine.profile_rows.MAX_VALUES", 1)
-    capped = mined.rows(profile_rows(mined.profiler, mined.baseline, mined.sets, FLOOR))
+    capped = mined.rows(profile_rows(mined.profiler, mined.baseline, mined.sets, FLOOR, max_values=1))
     cut = ("noun", "verb", "adjective", "punctuation", "author", "topic")
     assert any(r["property"] in cut and r["rank"] > 1 for r in whole[0])
     assert capped == [[r for r in rows if r["rank"] == 1 or r["property"] not in cut] for rows in whole]

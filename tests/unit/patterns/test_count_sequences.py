@@ -27,15 +27,10 @@ def contains(sentence: list[int], pattern: list[int], max_gap: int | None) -> bo
 @given(SENTENCES, PATTERNS, GAPS, st.sampled_from([1, 3, 100]))
 def test_count_and_occurrences_are_those_of_brute_force(sentences, patterns, max_gap, chunk):
     wanted = [[i for i, row in enumerate(sentences) if contains(row, pattern, max_gap)] for pattern in patterns]
-    before = count_sequences.CHUNK
-    count_sequences.CHUNK = chunk
-    try:
-        database, candidates = Sequences.from_lists(sentences), Sequences.from_lists(patterns)
-        assert count_sequences.count(database, candidates, max_gap).tolist() == [len(rows) for rows in wanted]
-        found = count_sequences.occurrences(database, SequenceTrie.build(candidates), max_gap)
-        assert [found.sentences[a:b].tolist() for a, b in zip(found.offsets, found.offsets[1:], strict=False)] == wanted
-    finally:
-        count_sequences.CHUNK = before
+    database, candidates = Sequences.from_lists(sentences), Sequences.from_lists(patterns)
+    assert count_sequences.count(database, candidates, max_gap, chunk).tolist() == [len(rows) for rows in wanted]
+    found = count_sequences.occurrences(database, SequenceTrie.build(candidates), max_gap, chunk)
+    assert [found.sentences[a:b].tolist() for a, b in zip(found.offsets, found.offsets[1:], strict=False)] == wanted
 
 
 def test_a_later_start_can_be_the_only_one_within_the_gap():

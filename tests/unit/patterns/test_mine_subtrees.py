@@ -98,16 +98,11 @@ def test_counts_and_occurrences_are_those_of_brute_force(trees, data, chunk):
     }
     six = {pattern: [i for i, tree in enumerate(trees) if pattern in brute_force([tree], 6)] for pattern in absent[2:3]}
     wanted = [{**single, **six}.get(p, [i for i, rows in enumerate(per_tree) if p in rows]) for p in chosen]
-    before = count_subtrees.CHUNK
-    count_subtrees.CHUNK = chunk
-    try:
-        forest, patterns = forest_of(trees), Subtrees.from_lists(chosen)
-        assert count_subtrees.count(forest, patterns).tolist() == [len(rows) for rows in wanted]
-        found = count_subtrees.occurrences(forest, SubtreeTrie.build(patterns))
-        pairs = [found.sentences[found.offsets[i] : found.offsets[i + 1]].tolist() for i in range(len(chosen))]
-        assert pairs == wanted
-    finally:
-        count_subtrees.CHUNK = before
+    forest, patterns = forest_of(trees), Subtrees.from_lists(chosen)
+    assert count_subtrees.count(forest, patterns, chunk).tolist() == [len(rows) for rows in wanted]
+    found = count_subtrees.occurrences(forest, SubtreeTrie.build(patterns), chunk)
+    pairs = [found.sentences[found.offsets[i] : found.offsets[i + 1]].tolist() for i in range(len(chosen))]
+    assert pairs == wanted
 
 
 def test_one_node_can_be_parent_and_grandparent_of_matches():

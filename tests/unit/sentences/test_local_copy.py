@@ -12,8 +12,9 @@ import pytest
 
 from ops.errors import InputError
 from ops.schema import SCHEMA_VERSION
-from ops.sentences import build_copy
+from ops.sentences.build_copy import build_copy
 from ops.sentences.local_copy import drop_sentences, open_sentences
+from ops.storage.store import Store
 from tests.conftest import ROOT
 from tests.unit.small_corpus import Sentence, open_corpus, random_sentences, write_store
 
@@ -102,11 +103,10 @@ def test_the_copy_s_memory_is_that_of_its_blocks(tmp_path: Path, monkeypatch: py
     """Blocks and batches of any size give the same arrays, byte for byte."""
     shards = [random_sentences(i, 30) for i in range(4)]
     whole = open_corpus(tmp_path / "a", monkeypatch, *shards)
-    for name, value in {"_BLOCK": 7, "_NAMES": 2, "_SHARDS": 1}.items():
-        monkeypatch.setattr(build_copy, name, value)
-    small = open_corpus(tmp_path / "b", monkeypatch, *shards)
+    (tmp_path / "small").mkdir()
+    build_copy(Store(str(tmp_path / "a" / "run")), "codes", tmp_path / "small", shards=1, block=7, names=2)
     files = {p.name: p.read_bytes() for p in whole._folder.iterdir()}
-    assert files == {p.name: p.read_bytes() for p in small._folder.iterdir()}
+    assert files == {p.name: p.read_bytes() for p in (tmp_path / "small").iterdir()}
     assert whole.documents == len({s.document for shard in shards for s in shard})
     assert np.array_equal(np.unique(whole.doc), np.arange(whole.documents))
 

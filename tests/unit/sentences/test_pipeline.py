@@ -8,7 +8,6 @@ from spacy.tokens import Doc, Span
 
 from ops import penn
 from ops.errors import InputError
-from ops.sentences import pipeline as pipeline_module
 from ops.sentences.pipeline import (
     MOST_LETTERS,
     MOST_WORDS,
@@ -198,9 +197,7 @@ def test_a_long_sentence_is_annotated_in_pieces_side_by_side() -> None:
     ]
 
 
-def test_how_many_go_together_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_how_many_go_together_changes_nothing() -> None:
     annotator = Annotator("english")
     texts = [long_text(5 + i % 40) for i in range(60)]
-    before = annotator.annotate(texts)
-    monkeypatch.setattr(pipeline_module, "TOGETHER_LETTERS", 300)
-    assert annotator.annotate(texts) == before
+    assert annotator.annotate(texts, together_letters=300) == annotator.annotate(texts)

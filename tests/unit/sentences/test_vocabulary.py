@@ -6,7 +6,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from ops.sentences import vocabulary as module
 from ops.sentences.codes import NAME_KINDS, coded, name_kinds, names_of
 from ops.sentences.vocabulary import places, vocabulary, write_places, write_vocabulary
 from tests.unit.small_corpus import random_sentences, to_table
@@ -23,11 +22,8 @@ def parts(of: int) -> list[pa.Table]:
 
 @pytest.mark.parametrize("together", [1 << 21, 10, 0])
 @pytest.mark.parametrize("of", [1, 7, 60])
-def test_the_vocabulary_is_sorted_and_the_same_for_any_split(
-    of: int, together: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(module, "_TOGETHER", together)
-    found = vocabulary(reversed(parts(of)), KINDS)
+def test_the_vocabulary_is_sorted_and_the_same_for_any_split(of: int, together: int) -> None:
+    found = vocabulary(reversed(parts(of)), KINDS, together)
     assert found["word"].to_pylist() == sorted({w for s in SENTENCES for w in s.words})
     assert found["tag"].to_pylist() == sorted({t for s in SENTENCES for t in s.tags or []})
     assert found["dataset"].to_pylist() == sorted({s.dataset for s in SENTENCES})
@@ -36,12 +32,9 @@ def test_the_vocabulary_is_sorted_and_the_same_for_any_split(
 
 
 @pytest.mark.parametrize("together", [1 << 21, 10, 0])
-def test_places_lead_from_a_shard_s_codes_to_the_names_of_all(
-    together: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setattr(module, "_TOGETHER", together)
-    every = vocabulary(parts(7), KINDS)
-    found = pa.concat_tables(places(parts(7), every))
+def test_places_lead_from_a_shard_s_codes_to_the_names_of_all(together: int, tmp_path: Path) -> None:
+    every = vocabulary(parts(7), KINDS, together)
+    found = pa.concat_tables(places(parts(7), every, together))
     assert found.num_rows == len(parts(7))
     for part, row in zip(parts(7), found.to_pylist(), strict=True):
         for kind in KINDS:
@@ -53,10 +46,9 @@ def test_places_lead_from_a_shard_s_codes_to_the_names_of_all(
         assert file.read_row_group(3).to_pylist() == found.slice(3, 1).to_pylist()
 
 
-def test_groups_of_the_vocabulary_s_file_hold_one_kind_each(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_GROUP_ROWS", 2)
+def test_groups_of_the_vocabulary_s_file_hold_one_kind_each(tmp_path: Path) -> None:
     every = vocabulary(parts(60), KINDS)
-    write_vocabulary(every, tmp_path / "v", {b"a": b"b"})
+    write_vocabulary(every, tmp_path / "v", {b"a": b"b"}, group_rows=2)
     with pq.ParquetFile(tmp_path / "v") as file:
         groups = [file.read_row_group(i) for i in range(file.num_row_groups)]
         assert file.metadata.metadata[b"a"] == b"b"

@@ -4,19 +4,17 @@ from pathlib import Path
 import pytest
 
 from ops.errors import InputError
-from ops.sources import growth
-from ops.sources.growth import Growth
+from ops.sources.growth import MOST_GROWTH, MOST_ROWS, Growth
 
 
-def test_a_compressed_file_of_nothing_ends_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(growth, "LEAST_CHARACTERS", 1_000)
+def test_a_compressed_file_of_nothing_ends_by_name(tmp_path: Path) -> None:
     path = tmp_path / "a.txt.gz"
     path.write_bytes(gzip.compress(b"a\n" * 100_000))
-    bound = growth.MOST_GROWTH * path.stat().st_size
-    found = Growth(str(path))
+    bound = MOST_GROWTH * path.stat().st_size
+    found = Growth(str(path), least_characters=1_000)
     found.check(9, bound, 0)
     found.check(1 << 40, 10 * bound, 1)
-    for rows, characters in ((9, bound + 1), (growth.MOST_ROWS + 1, 9)):
+    for rows, characters in ((9, bound + 1), (MOST_ROWS + 1, 9)):
         with pytest.raises(
             InputError, match=r"a\.txt\.gz: gave no sentence that can be used in .* at 50 times its size"
         ):

@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 
 from ops.errors import InputError
-from ops.storage import lock
 from ops.storage.lock import LOCK, Lock, LostRunError, check_holder, read_lock
 from ops.storage.store import Store, View
 
@@ -97,22 +96,22 @@ def test_of_many_jobs_at_once_one_holds_the_run(tmp_path: Path) -> None:
 
 
 def test_a_job_on_another_machine_is_dead_once_it_gives_no_sign(
-    store: Store, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    store: Store, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(lock, "DEAD_S", 1.0)
     on_another_machine(store)
-    with beating(store), pytest.raises(InputError, match="psi, process 12 on node-7, since 2026-01-02T03:04:05Z"):
-        Lock(store, "topk").take()
     own = Lock(store, "topk")
+    own.dead_s = 1.0
+    with beating(store), pytest.raises(InputError, match="psi, process 12 on node-7, since 2026-01-02T03:04:05Z"):
+        own.take()
     own.take()
     assert "held by process 12 on node-7: looking for 1 s whether it is alive" in capsys.readouterr().err
     assert (read_lock(store) or {})["token"] == own.token
     own.release()
 
 
-def test_signs_of_life_are_given_until_the_run_is_released(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lock, "BEAT_S", 0.05)
+def test_signs_of_life_are_given_until_the_run_is_released(store: Store) -> None:
     own = Lock(store, "topk")
+    own.beat_s = 0.05
     own.take()
     until = time.monotonic() + 20
     while (read_lock(store) or {})["beat"] < 3:

@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from ops.errors import InputError
-from ops.sources.docstrings import packages as pydocs
 from ops.sources.docstrings.packages import package_versions, pydocs_pieces, read_pydocs
 from ops.sources.rows import Broken, Row
 
@@ -68,11 +67,11 @@ def test_the_pieces_are_fixed() -> None:
     ]
 
 
-def test_the_pieces_of_a_package_are_the_whole_in_order(package: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_pieces_of_a_package_are_the_whole_in_order(package: Path) -> None:
     whole = list(read_pydocs(f"{package.name}:0"))
     for parts in (2, 3, 9):
-        monkeypatch.setitem(pydocs._PIECES, package.name, parts)
-        assert [row for part in range(parts) for row in read_pydocs(f"{package.name}:{part}")] == whole
+        found = (read_pydocs(f"{package.name}:{part}", {package.name: parts}) for part in range(parts))
+        assert [row for rows in found for row in rows] == whole
 
 
 def test_the_collector_is_as_it_was(package: Path) -> None:
@@ -81,15 +80,13 @@ def test_the_collector_is_as_it_was(package: Path) -> None:
     assert gc.isenabled()
 
 
-def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pydocs, "PACKAGES", ("no_such_package_at_all",))
+def test_a_missing_package_is_named() -> None:
     with pytest.raises(InputError, match="no_such_package_at_all is not installed"):
-        package_versions()
+        package_versions(("no_such_package_at_all",))
 
 
-def test_versions_name_python_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pydocs, "PACKAGES", ("numpy",))
-    versions = package_versions()
+def test_versions_name_python_first() -> None:
+    versions = package_versions(("numpy",))
     assert list(versions) == ["stdlib", "numpy"]
     assert versions["stdlib"] == ".".join(map(str, sys.version_info[:3]))
 
