@@ -1,6 +1,5 @@
 """The stage `mixing`: every shard is measured, and the shards together become the tables and figures."""
 
-import time
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -22,7 +21,7 @@ from ops.mixing.decomposition import STAGES as PLACES
 from ops.mixing.figures import draw_all
 from ops.mixing.pack import Packed, pack
 from ops.mixing.partial_file import TOKENS, merge, to_table, token_rows
-from ops.mixing.shard import Batches, MixingScorer, measure_shard
+from ops.mixing.shard import Batches, MixingResult, MixingScorer, measure_shard
 from ops.mixing.tables import length_rows, norm_rows, ratio_rows
 from ops.mixing.token_classes import CLASSES, TokenClasses
 from ops.model.batches import batch_lengths, encode_batches
@@ -189,15 +188,14 @@ def plan(config: MixingConfig, job: CorpusPass, record: DryRun) -> Plan:
 
 def time_mixing(estimate: PassEstimate, args: MixingArgs, packed: Sentences) -> tuple[TimedBatches, float]:
     """Measure some batches as a worker does; return them, and the bytes of a row of mixing/tokens if wanted."""
-    tokenizer = estimate.tokenizer
-    classes = TokenClasses(tokenizer)
+    tokenizer, classes = estimate.tokenizer, TokenClasses(estimate.tokenizer)
     scorer = MixingScorer(args.facts, args.device, args.dtype, args.threads, tokenizer.pad_id)
-    scorer.measure(tokenizer.encode(packed.texts[:8]))
-    batches = estimate.batches(packed)
-    started = time.perf_counter()
-    result = measure_shard(scorer, classes, masked(iter(batches), tokenizer, args), args.per_token)
-    batches.seconds = time.perf_counter() - started
-    if not result.kept:
-        return batches, 0.0
-    tables = list(token_rows(result, args.facts.layers, classes.strings))
-    return batches, sum(map(stored_bytes, tables)) / sum(table.num_rows for table in tables)
+    results: list[MixingResult] = []
+    timed = estimate.time(
+        lambda batches: results.append(
+            measure_shard(scorer, classes, masked(batches, tokenizer, args), args.per_token)
+        ),
+        packed,
+    )
+    tables = list(token_rows(results[-1], args.facts.layers, classes.strings)) if results[-1].kept else []
+    return timed, sum(map(stored_bytes, tables)) / max(sum(table.num_rows for table in tables), 1)

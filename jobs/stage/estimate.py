@@ -1,6 +1,8 @@
 """What steps and passes of the model would take, for `--dry-run`: from some items that are timed to all workers."""
 
 import math
+import time
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 import torch
@@ -13,12 +15,13 @@ from ops.errors import counted
 from ops.estimate.spread import spread
 from ops.estimate.timed_batches import Sentences, TimedBatches
 from ops.model.batches import batch_lengths
-from ops.model.tokenizer import Tokenizer
+from ops.model.tokenizer import Tokenizer, Tokens
 from ops.shards import Ids
 from ops.storage.store import Store
 from ops.storage.tables import part_name
 
 TIMED_S = 2.0  # of a sample
+WARM_UP = 8  # sentences that are read before the time counts
 # Measured on two cores (docs/scale.md): from a job's begin to its first item, and further actors' and tasks' start.
 FIRST_START_S, ACTORS_START_S, TASKS_START_S = 10.6, 3.5, 0.2
 MOST_PARTS, MOST_ROWS = 4, 5_000  # of corpus/, and of a part
@@ -69,6 +72,23 @@ class PassEstimate:
         columns = (own.sent_ids, own.texts, own.n_tokens)
         place = self.job.placement
         return TimedBatches(*columns, self.tokenizer, place.token_budget, TIMED_S, batch_lengths(place.device))
+
+    def time(
+        self, work: Callable[[Iterator[tuple[Ids, Sequence[Tokens]]]], object], texts: Sentences | None = None
+    ) -> TimedBatches:
+        """Return batches of the sample, or of texts made of it, that were timed on what a worker does with them.
+
+        Args:
+            work: does it with the batches that it is given; it is first called with some sentences that do not count.
+            texts: what to read in place of the sample.
+        """
+        own = self.sample if texts is None else texts
+        batches = self.batches(texts)
+        work(iter([(own.sent_ids[:WARM_UP], self.tokenizer.encode(own.texts[:WARM_UP]))]))
+        started = time.perf_counter()
+        work(iter(batches))
+        batches.seconds = time.perf_counter() - started
+        return batches
 
     def work(self, verb: str) -> str:
         """Return what would be done with the shards."""
