@@ -10,6 +10,7 @@ import numpy.typing as npt
 from ops.errors import InputError
 from ops.hashing import mix
 from ops.meaning.words import fold, word_spans
+from ops.sampling import CONFUSION_LABELS, CONFUSION_ORDER
 from ops.statistics.wilson import wilson
 
 Floats = npt.NDArray[np.float32]
@@ -90,7 +91,7 @@ def words_around(text: str, start: int, stop: int, window: int) -> list[str]:
 
 def priority(sent_id: Ints, start: Ints, seed: int) -> npt.NDArray[np.uint64]:
     """Return the seeded order in which occurrences are taken, `[occurrences]` uint64."""
-    salt = np.random.default_rng([seed, 0xC0F]).integers(0, 2**64, dtype=np.uint64)
+    salt = np.random.default_rng([seed, CONFUSION_ORDER]).integers(0, 2**64, dtype=np.uint64)
     return mix(mix(sent_id.astype(np.uint64) ^ salt) + start.astype(np.uint64))
 
 
@@ -144,7 +145,7 @@ def measure_set(name: str, examples: Examples, seed: int) -> list[dict[str, Any]
         own = train[:n]
         add("majority", n, np.full(len(truth), np.bincount(examples.label[own]).argmax()))
         add("words", n, answer(matrix[own], examples.label[own], matrix[tests]))
-    rng = np.random.default_rng([seed, 0x5F])
+    rng = np.random.default_rng([seed, CONFUSION_LABELS])
     shuffled = rng.permutation(examples.label[train])
     add("shuffled", sizes[-1], answer(matrix[train], shuffled, matrix[tests]), rng.permutation(truth))
     stated = train[examples.has_state[train]]
