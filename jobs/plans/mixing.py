@@ -11,7 +11,7 @@ from jobs.stage.stages import STAGES
 from jobs.steps.mixing import MixingArgs, masked, measure_step
 from ops.errors import counted
 from ops.estimate.timed_batches import Sentences, TimedBatches
-from ops.mixing.decomposition import STAGES as PLACES
+from ops.mixing.decomposition import LAYER_STAGES
 from ops.mixing.pack import pack
 from ops.mixing.partial_file import token_rows
 from ops.mixing.shard import MixingScorer, measure_shard
@@ -41,7 +41,7 @@ def plan_mixing(record: DryRun, job: CorpusPass, args: MixingArgs, tokenizer: To
         columns = Sentences(packed.first, packed.texts, packed.n_tokens, [])
         timed, row_bytes = time_mixing(estimate, args, columns)
     groups = len(CLASSES) + len(np.unique(packed.n_tokens))
-    kept = args.facts.layers * len(PLACES) * groups * ROW_BYTES + FIGURES_BYTES
+    kept = args.facts.layers * len(LAYER_STAGES) * groups * ROW_BYTES + FIGURES_BYTES
     rows = round(int(packed.n_tokens.sum()) / len(sample.texts) * job.shards.sentences) * args.facts.layers
     work = [estimate.work("measure")]
     if args.pack:
@@ -50,7 +50,7 @@ def plan_mixing(record: DryRun, job: CorpusPass, args: MixingArgs, tokenizer: To
         work.append(f"write about {counted(rows, 'row')} of mixing/tokens")
         kept += round(rows * (row_bytes or 0))
     seconds = None if timed is None else estimate.seconds(timed.seconds_for(round(each * estimate.sentences)))
-    partials = len(job.shards) * groups * args.facts.layers * (len(PLACES) + 4) * GROUP_BYTES
+    partials = len(job.shards) * groups * args.facts.layers * (len(LAYER_STAGES) + 4) * GROUP_BYTES
     tables = [t for t in STAGES["mixing"].tables if args.per_token or t != "mixing/tokens"]
     basis = estimate.basis(timed, "sentence" if not args.pack else "sequence")
     unknown = args.per_token and row_bytes is None

@@ -10,10 +10,9 @@ import pyarrow as pa
 from jobs.stage.file_names import is_ours
 from jobs.stage.stages import STAGES, made_anew
 from ops.errors import InputError, visible
-from ops.storage.side_by_side import side_by_side
+from ops.storage.side_by_side import SMALL_FILES_AT_ONCE, side_by_side
 from ops.storage.store import FINGERPRINT, Store, View
 
-AT_ONCE = 16  # footers that are read side by side
 SHOWN = 3  # names in a message
 
 Tables = dict[str, list[dict[str, Any]]]
@@ -47,7 +46,7 @@ def written(store: Store, stage: str, fingerprint: str) -> Tables:
     """
     folder = under(stage)
     found = {n: size for n, size in store.walk(folder).items() if "/." not in n and is_ours(n.rpartition("/")[2])}
-    with ThreadPoolExecutor(AT_ONCE) as threads:
+    with ThreadPoolExecutor(SMALL_FILES_AT_ONCE) as threads:
         entries = list(threads.map(lambda name: _entry(store, name, folder, found[name], fingerprint), found))
     tables: Tables = {}
     for table in STAGES[stage].tables:
@@ -106,7 +105,7 @@ def check_tables(store: Store, stage: str, tables: Tables, footers: bool, only: 
             if wrong:
                 break
         if footers and not wrong:
-            with ThreadPoolExecutor(AT_ONCE) as threads:
+            with ThreadPoolExecutor(SMALL_FILES_AT_ONCE) as threads:
                 wrong = next(filter(None, threads.map(lambda file: _other(store, file), recorded.values())), "")
         if wrong:
             raise InputError(made_anew(store.uri, stage, table, wrong))

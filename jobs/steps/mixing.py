@@ -10,7 +10,7 @@ from jobs.engine.item import Item
 from jobs.stage.corpus_pass import CorpusPass, PassArgs
 from jobs.stage.layout import shard_file
 from jobs.stage.step import Step
-from ops.mixing.decomposition import STAGES
+from ops.mixing.decomposition import LAYER_STAGES
 from ops.mixing.figures import draw_all
 from ops.mixing.pack import Packed, pack
 from ops.mixing.partial_file import TOKENS, merge_partials, rows_of, token_rows, write_partial
@@ -144,5 +144,5 @@ def publish(job: CorpusPass, facts: ModelFacts) -> None:
         for name, table in tables.items():
             write_part(store, name, 0, schema(name), [table], job.stage.fingerprint)
         counts["figures"] = draw_all(store, tables, facts.title)
-    counts |= {"stages": [n for n in names if n in STAGES], "unscored_sequences": list(lost)[:100]}
+    counts |= {"stages": [n for n in names if n in LAYER_STAGES], "unscored_sequences": list(lost)[:100]}
     job.finish(sum(note["scored"] for note in notes), sum(lost.values()), counts)

@@ -19,7 +19,7 @@ from ops.errors import InputError, counted
 from ops.meaning.confusion import Examples, from_which_layer, measure_set
 from ops.meaning.confusion_figure import draw_confusion
 from ops.schema import schema
-from ops.storage.side_by_side import AHEAD, side_by_side
+from ops.storage.side_by_side import LARGE_FILES_AT_ONCE, side_by_side
 from ops.storage.tables import write_part
 
 
@@ -49,7 +49,7 @@ class SetMeasurer:
                 table = file.read()
             return table.filter(pc.equal(table["set"], number)).replace_schema_metadata(None)
 
-        parts = list(side_by_side(own, range(args.shards), AHEAD))
+        parts = list(side_by_side(own, range(args.shards), LARGE_FILES_AT_ONCE))
         # By their seeded order; the shards come in theirs, so that of equal ones the first stays first.
         table = pa.concat_tables(parts).combine_chunks()
         table = table.take(pa.array(np.argsort(table["order"].to_numpy(), kind="stable")))
