@@ -18,6 +18,8 @@ from pydantic import Field
 from jobs import ingest
 from jobs.stage.command_line import main
 from jobs.stage.options import CorpusPassConfig
+from ops.model.pooling import POOLS, check_pool
+from ops.model.sites import SITES
 
 if TYPE_CHECKING:
     from jobs.stage.run import Run
@@ -35,10 +37,12 @@ class TopkConfig(CorpusPassConfig):
 
     k: int = Field(100, ge=1, description="sentences kept for each neuron and pole")
     poles: Literal["top", "bottom", "both"] = Field("both", description="highest activations, lowest, or both")
-    site: Literal["hidden", "mlp", "attention"] = Field(
+    site: Literal[SITES] = Field(  # type: ignore[valid-type]
         "hidden", description="hidden states, after the activation function, or after the attention's output matrix"
     )
-    pool: Literal["mean", "max", "cls", "last"] = Field("mean", description="how a sentence's tokens become one value")
+    pool: Literal[POOLS] = Field(  # type: ignore[valid-type]
+        "mean", description="how a sentence's tokens become one value"
+    )
     special_tokens: Literal["include", "exclude"] = Field(
         "include", description="whether the tokens that the tokenizer added count"
     )
@@ -64,7 +68,6 @@ def prepare(config: TopkConfig, record: "Run") -> "tuple[ModelFacts, Tokenizer]"
         InputError: something is missing or does not fit.
     """
     from jobs.stage.checks import check_pass
-    from ops.model.pooling import check_pool
 
     facts, tokenizer = check_pass(config, record)
     check_pool(config.pool, config.special_tokens, config.model, facts.decoder, tokenizer.has_cls)

@@ -17,7 +17,7 @@ from jobs.stage.runner import Step
 from jobs.stage.stages import STAGES
 from ops.errors import counted
 from ops.estimate.timed_batches import Sentences, TimedBatches
-from ops.mixing.decomposition import STAGES as PLACES
+from ops.mixing.decomposition import LAYER_STAGES
 from ops.mixing.figures import draw_all
 from ops.mixing.pack import Packed, pack
 from ops.mixing.partial_file import TOKENS, merge, to_table, token_rows
@@ -152,7 +152,7 @@ def measure(config: MixingConfig, job: CorpusPass) -> dict[str, Any]:
         for name, table in tables.items():
             write_part(store, name, 0, schema(name), [table], job.stage.fingerprint)
         counts["figures"] = draw_all(store, tables, facts.title)
-    counts |= {"stages": [n for n in names if n in PLACES], "unscored_sequences": list(lost)[:100]}
+    counts |= {"stages": [n for n in names if n in LAYER_STAGES], "unscored_sequences": list(lost)[:100]}
     return job.accounted(sum(note["scored"] for note in notes), sum(lost.values()), counts)
 
 
@@ -169,7 +169,7 @@ def plan(config: MixingConfig, job: CorpusPass, record: DryRun) -> Plan:
         columns = Sentences(packed.first, packed.texts, packed.n_tokens, [])
         timed, row_bytes = time_mixing(estimate, args, columns)
     groups = len(CLASSES) + len(np.unique(packed.n_tokens))
-    kept = args.facts.layers * len(PLACES) * groups * ROW_BYTES + FIGURES_BYTES
+    kept = args.facts.layers * len(LAYER_STAGES) * groups * ROW_BYTES + FIGURES_BYTES
     rows = round(int(packed.n_tokens.sum()) / len(sample.texts) * job.shards.sentences) * args.facts.layers
     work = [estimate.work("measure")]
     if args.pack:
@@ -178,7 +178,7 @@ def plan(config: MixingConfig, job: CorpusPass, record: DryRun) -> Plan:
         work.append(f"write about {counted(rows, 'row')} of mixing/tokens")
         kept += round(rows * (row_bytes or 0))
     seconds = None if timed is None else estimate.seconds(timed.seconds_for(round(each * estimate.sentences)))
-    partials = len(job.shards) * groups * args.facts.layers * (len(PLACES) + 4) * GROUP_BYTES
+    partials = len(job.shards) * groups * args.facts.layers * (len(LAYER_STAGES) + 4) * GROUP_BYTES
     tables = [t for t in STAGES["mixing"].tables if args.per_token or t != "mixing/tokens"]
     basis = estimate.basis(timed, "sentence" if not args.pack else "sequence")
     unknown = args.per_token and row_bytes is None

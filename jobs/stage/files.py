@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 from jobs.stage.stages import STAGES, made_anew
 from ops.errors import InputError, visible
 from ops.schema import schema
-from ops.storage.side_by_side import AT_ONCE, side_by_side
+from ops.storage.side_by_side import SMALL_FILES_AT_ONCE, side_by_side
 from ops.storage.store import FINGERPRINT, Store, View, is_whole, shard_footer
 from ops.storage.tables import part_name, write_part
 
@@ -149,7 +149,7 @@ def read_partial(store: Store, output: Output, columns: list[str] | None = None)
 
 
 def read_partials(
-    store: Store, outputs: Iterable[Output], columns: list[str] | None = None, at_once: int = AT_ONCE
+    store: Store, outputs: Iterable[Output], columns: list[str] | None = None, at_once: int = SMALL_FILES_AT_ONCE
 ) -> Iterator[pa.Table]:
     """Return the tables of partial files in their order; memory is that of `at_once` of them."""
     return side_by_side(lambda output: read_partial(store, output, columns), outputs, at_once)
@@ -198,7 +198,7 @@ def written(store: Store, stage: str, fingerprint: str) -> Tables:
     """
     folder = under(stage)
     found = {n: size for n, size in store.walk(folder).items() if "/." not in n and is_published(n.rpartition("/")[2])}
-    with ThreadPoolExecutor(AT_ONCE) as threads:
+    with ThreadPoolExecutor(SMALL_FILES_AT_ONCE) as threads:
         entries = list(threads.map(lambda name: _entry(store, name, folder, found[name], fingerprint), found))
     tables: Tables = {}
     for table in STAGES[stage].tables:
@@ -257,7 +257,7 @@ def check_tables(store: Store, stage: str, tables: Tables, footers: bool, only: 
             if wrong:
                 break
         if footers and not wrong:
-            with ThreadPoolExecutor(AT_ONCE) as threads:
+            with ThreadPoolExecutor(SMALL_FILES_AT_ONCE) as threads:
                 wrong = next(filter(None, threads.map(lambda file: _other(store, file), recorded.values())), "")
         if wrong:
             raise InputError(made_anew(store.uri, stage, table, wrong))

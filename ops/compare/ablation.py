@@ -1,6 +1,6 @@
 """What neurons do to others: each is set to its mean at every token, and the sentences are read again."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,14 +11,12 @@ import torch
 from torch import nn
 
 from ops.errors import InputError
-from ops.finetune.classifier import load_head, pooled
+from ops.finetune.classifier import load_head
 from ops.model.activations import ScoreOptions, Scorer
-from ops.model.architectures import layer_list
-from ops.model.batches import length_batches, pad
+from ops.model.batches import length_batches
 from ops.model.check_states import lengths_of_batches
 from ops.model.load import ModelFacts
 from ops.model.numerics import set_numerics
-from ops.model.pooling import Pooler
 from ops.model.tokenizer import Tokenizer
 from ops.sampling import RANDOM_NEURONS
 from ops.schema import schema
@@ -76,11 +74,9 @@ class Ablator:
         tokenizer = Tokenizer(facts)
         self.scorer = Scorer(facts, options, tokenizer.pad_id)
         self.neurons, self.mean, self.std, self.head = neurons, mean, std, load_head(facts)
-        model = self.scorer.reader.model
-        self.layers = layer_list(model, facts.layers)
-        if self.layers is None or self.scorer.reader._layer_modules is None:
+        self.model, self.layers = self.scorer.reader.model, self.scorer.reader.layer_modules
+        if self.layers is None:
             raise InputError(f"--ablate: where the layers of a {facts.model_type} lie is not known; leave it out")
-        self.model = model
         lengths = lengths_of_batches(self.scorer, tokenizer)
         self.batches = [
             tokenizer.encode([texts[row] for row in rows]) for rows in length_batches(n_tokens, token_budget, lengths)
@@ -120,23 +116,12 @@ class Ablator:
     @torch.inference_mode()
     def _read(self, place: int) -> tuple[Floats, Floats | None]:
         """Return all activations of a batch, `[sentences, neurons]`, and the classifier's probabilities."""
-        batch, scorer = self.batches[place], self.scorer
-        ids, real, added = pad(batch, scorer.pad_id, scorer.device)
-        pooler = Pooler(scorer.options.pool, real & ~added if scorer.options.special_tokens == "exclude" else real)
-        inputs = {"input_ids": ids, "attention_mask": real.long()}
-        kept: list[torch.Tensor] = []
-
-        def take_last(states: torch.Tensor) -> torch.Tensor:
-            if self.head is not None:
-                kept.append(pooled(states.float(), inputs["attention_mask"], self.head[2]))
-            return pooler(states)
-
-        takes: list[Callable[[torch.Tensor], torch.Tensor]] = [pooler] * (len(self.neurons.widths) - 1)
-        found = scorer.reader.read_each(inputs, [*takes, take_last])
-        values = np.concatenate([layer.cpu().numpy() for layer in found], 1).astype(np.float64)
+        found = self.scorer.score(self.batches[place], None if self.head is None else self.head[2])
+        layers = len(self.neurons.widths)
+        values = np.concatenate([layer.cpu().numpy() for layer in found[:layers]], 1).astype(np.float64)
         if self.head is None:
             return values, None
-        return values, self.head[0](kept[-1]).double().softmax(1).cpu().numpy()
+        return values, self.head[0](found[layers]).double().softmax(1).cpu().numpy()
 
 
 def _setting(unit: int, value: float) -> Any:

@@ -10,6 +10,7 @@ from torch import nn
 
 from ops.errors import InputError
 from ops.model.load import ModelFacts, load_model, loading_options, quiet_transformers
+from ops.model.pooling import Pooler
 from ops.model.tokenizer import Tokenizer
 
 WEIGHTS, NAMES = "classifier.safetensors", "classifier.json"
@@ -28,7 +29,7 @@ class Classifier(nn.Module):
 
     def __init__(self, encoder: nn.Module, width: int, labels: int, dropout: float, uses_cls: bool) -> None:
         super().__init__()
-        self.encoder, self.uses_cls = encoder, uses_cls
+        self.encoder, self.uses_cls, self.pool = encoder, uses_cls, pool_of(uses_cls)
         self.dropout, self.linear = nn.Dropout(dropout), nn.Linear(width, labels)
 
     def forward(
@@ -36,18 +37,17 @@ class Classifier(nn.Module):
     ) -> dict[str, torch.Tensor]:
         """Return `logits`, `[documents, labels]`, and with `labels`, `[documents]` int64, the mean cross-entropy."""
         states = self.encoder(input_ids=input_ids, attention_mask=attention_mask).last_hidden_state
-        logits = self.linear(self.dropout(pooled(states, attention_mask, self.uses_cls)))
+        # Queued: so it is torch that computes the mean, and gradients pass.
+        pooler = Pooler(self.pool, attention_mask.bool(), whole=False, queued=True)
+        logits = self.linear(self.dropout(pooler(states)))
         if labels is None:
             return {"logits": logits}
         return {"loss": nn.functional.cross_entropy(logits, labels), "logits": logits}
 
 
-def pooled(states: torch.Tensor, attention_mask: torch.Tensor, uses_cls: bool) -> torch.Tensor:
-    """Return of states `[documents, tokens, units]` the first token's, or the mean over real tokens."""
-    if uses_cls:
-        return states[:, 0]
-    real = attention_mask[..., None].to(states.dtype)
-    return (states * real).sum(1) / real.sum(1)
+def pool_of(uses_cls: bool) -> str:
+    """Return the pooling by which a classifier reads a model."""
+    return "cls" if uses_cls else "mean"
 
 
 def new_classifier(facts: ModelFacts, tokenizer: Tokenizer, labels: int, dropout: float, seed: int) -> Classifier:
@@ -70,8 +70,8 @@ def save_classifier(model: Classifier, facts: ModelFacts, names: list[str], fold
     (folder / NAMES).write_text(text + "\n", encoding="utf-8")
 
 
-def load_head(facts: ModelFacts) -> tuple[nn.Linear, list[str], bool] | None:
-    """Return a saved classifier's linear layer, its labels and whether it reads [CLS]; None where a model has none.
+def load_head(facts: ModelFacts) -> tuple[nn.Linear, list[str], str] | None:
+    """Return a saved classifier's linear layer, its labels and how it pools; None where a model has none.
 
     Raises:
         InputError: its files do not fit each other or the model.
@@ -88,4 +88,4 @@ def load_head(facts: ModelFacts) -> tuple[nn.Linear, list[str], bool] | None:
         )
     linear = nn.Linear(facts.width, len(told["labels"]))
     linear.load_state_dict(tensors)
-    return linear.eval().requires_grad_(False), list(told["labels"]), bool(told["uses_cls"])
+    return linear.eval().requires_grad_(False), list(told["labels"]), pool_of(bool(told["uses_cls"]))

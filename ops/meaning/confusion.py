@@ -10,6 +10,7 @@ import numpy.typing as npt
 from ops.errors import InputError
 from ops.hashing import mix
 from ops.meaning.words import fold, word_spans
+from ops.sampling import CONFUSION_LABELS, CONFUSION_ORDER
 from ops.statistics.wilson import wilson
 
 Floats = npt.NDArray[np.float32]
@@ -90,7 +91,7 @@ def words_around(text: str, start: int, stop: int, window: int) -> list[str]:
 
 def priority(sent_id: Ints, start: Ints, seed: int) -> npt.NDArray[np.uint64]:
     """Return the seeded order in which occurrences are taken, `[occurrences]` uint64."""
-    salt = np.random.default_rng([seed, 0xC0F]).integers(0, 2**64, dtype=np.uint64)
+    salt = np.random.default_rng([seed, CONFUSION_ORDER]).integers(0, 2**64, dtype=np.uint64)
     return mix(mix(sent_id.astype(np.uint64) ^ salt) + start.astype(np.uint64))
 
 
@@ -118,19 +119,29 @@ class Examples(NamedTuple):
     has_state: npt.NDArray[np.bool_]
 
 
-def measure_set(name: str, examples: Examples, seed: int) -> list[dict[str, Any]]:
-    """Return the rows of `meaning/confusion` of a set; none where it has too few examples, or words of one kind alone.
+def measure_set(name: str, examples: Examples, seed: int) -> tuple[list[dict[str, Any]], int]:
+    """Return the rows of `meaning/confusion` of a set, and how many of its classifiers did not converge.
+
+    There are no rows where a set has too few examples, or words of one kind alone.
 
     All classifiers are tested on the same occurrences: those of held-out documents that have states. `majority`
     answers with the most frequent word; `words` and `layer:N` are logistic regressions; `shuffled` is `words` with
-    the labels in a random order, those trained on and those tested on: the control.
+    the labels in a random order, those trained on and those tested on: the control. One that did not converge is a
+    weaker classifier, and no error.
     """
     tests = np.flatnonzero(examples.tested & examples.has_state)[:MOST_TESTED]
     train = np.flatnonzero(~examples.tested)
     if len(train) < LEAST_TRAINED or len(tests) < LEAST_TESTED or len(np.unique(examples.label[train])) < 2:
-        return []
+        return [], 0
     truth = examples.label[tests]
     rows: list[dict[str, Any]] = []
+    not_converged = 0
+
+    def trained(given: Any, labels: Ints, asked: Any) -> Ints:
+        nonlocal not_converged
+        answers, converged = answer(given, labels, asked)
+        not_converged += not converged
+        return answers
 
     def add(features: str, n: int, answers: Ints, truth: Ints = truth) -> None:
         correct = int((answers == truth).sum())
@@ -143,21 +154,21 @@ def measure_set(name: str, examples: Examples, seed: int) -> list[dict[str, Any]
     for n in sizes:
         own = train[:n]
         add("majority", n, np.full(len(truth), np.bincount(examples.label[own]).argmax()))
-        add("words", n, answer(matrix[own], examples.label[own], matrix[tests]))
-    rng = np.random.default_rng([seed, 0x5F])
+        add("words", n, trained(matrix[own], examples.label[own], matrix[tests]))
+    rng = np.random.default_rng([seed, CONFUSION_LABELS])
     shuffled = rng.permutation(examples.label[train])
-    add("shuffled", sizes[-1], answer(matrix[train], shuffled, matrix[tests]), rng.permutation(truth))
+    add("shuffled", sizes[-1], trained(matrix[train], shuffled, matrix[tests]), rng.permutation(truth))
     stated = train[examples.has_state[train]]
     place = np.cumsum(examples.has_state) - 1
     if len(stated) < LEAST_TRAINED:
-        return rows
+        return rows, not_converged
     for layer in range(examples.states.shape[1]):
         states = examples.states[:, layer]
         for n in sizes_of(len(stated)):
             own = stated[:n]
             given, asked = standardised(states[place[own]], states[place[tests]])
-            add(f"layer:{layer + 1}", n, answer(given, examples.label[own], asked))
-    return rows
+            add(f"layer:{layer + 1}", n, trained(given, examples.label[own], asked))
+    return rows, not_converged
 
 
 def sizes_of(there: int) -> list[int]:
@@ -183,25 +194,33 @@ def standardised(given: Floats, asked: Floats) -> tuple[Floats, Floats]:
     return (given - mean) / std, (asked - mean) / std
 
 
-def answer(given: Any, labels: Ints, asked: Any) -> Ints:
-    """Return what a logistic regression trained on examples answers, `[asked]`; one label alone is the answer."""
+def answer(given: Any, labels: Ints, asked: Any) -> tuple[Ints, bool]:
+    """Return what a logistic regression trained on examples answers, `[asked]`, and whether its training converged.
+
+    Where the examples have one label alone, it is the answer. Other warnings of scikit-learn than that of convergence
+    are passed on.
+    """
+    from sklearn.exceptions import ConvergenceWarning
     from sklearn.linear_model import LogisticRegression
     from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
     if len(np.unique(labels)) < 2:
-        return np.full(asked.shape[0], labels[0])
-    with threadpool_limits(1), warnings.catch_warnings():
-        # A descent that ends before it has converged is a weaker classifier, and no error.
-        warnings.simplefilter("ignore")
+        return np.full(asked.shape[0], labels[0]), True
+    with threadpool_limits(1), warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", ConvergenceWarning)
         model = LogisticRegression(C=0.1, max_iter=100, tol=1e-3)
-        return np.asarray(model.fit(given, labels).predict(asked))
+        answers = np.asarray(model.fit(given, labels).predict(asked))
+    others = [warning for warning in caught if not issubclass(warning.category, ConvergenceWarning)]
+    for warning in others:
+        warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
+    return answers, len(others) == len(caught)
 
 
 def from_which_layer(rows: list[dict[str, Any]], layers: int, alike: bool = False) -> int | None:
     """Return the first layer from which on every layer's state beats the words; None: no layer.
 
     Args:
-        rows: of one set, as `measure_set` returns them.
+        rows: of one set, as `measure_set` returns them first.
         layers: of the model.
         alike: compare at the largest number of examples that words and states were both trained on; else each by all
             it has, of which the words have more.

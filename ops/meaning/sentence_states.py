@@ -7,10 +7,8 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from ops.model.activations import ScoreOptions, Scorer
+from ops.meaning.model_reader import ModelReader, lengths_of
 from ops.model.batches import length_batches, pad
-from ops.model.check_states import lengths_of_batches
-from ops.model.load import ModelFacts
 from ops.model.tokenizer import Tokenizer, Tokens
 
 Floats = npt.NDArray[np.float32]
@@ -18,26 +16,8 @@ Ints = npt.NDArray[np.int64]
 _LOGITS_BUDGET = 512  # tokens of a batch whose logits over the vocabulary are held at once
 
 
-class SentenceReader:
-    """A model that reads sentences, each state the mean over its tokens, special ones included.
-
-    Sets how torch computes in this process (`ops.model.numerics`).
-
-    Args:
-        facts, tokenizer: the model.
-        device, dtype, threads, token_budget: where and how it computes, and the tokens of a batch.
-
-    Raises:
-        InputError: the model cannot be loaded, or what is read of it is not what it computes.
-    """
-
-    def __init__(
-        self, facts: ModelFacts, tokenizer: Tokenizer, device: str, dtype: str, threads: int | None, token_budget: int
-    ) -> None:
-        self.tokenizer, self.token_budget = tokenizer, token_budget
-        self.layers, self.width = facts.layers, facts.width
-        self.scorer = Scorer(facts, ScoreOptions(device=device, dtype=dtype, threads=threads or 1), tokenizer.pad_id)
-        self._lengths = lengths_of_batches(self.scorer, tokenizer)
+class SentenceReader(ModelReader):
+    """Reads sentences, each state the mean over its tokens, special ones included."""
 
     def read(self, tokens: list[Tokens], layers: list[int] | None = None) -> Floats:
         """Return the states of sentences, `[sentences, layers, width]` float32.
@@ -48,7 +28,7 @@ class SentenceReader:
         """
         wanted = layers or list(range(1, self.layers + 1))
         states = np.zeros((len(tokens), len(wanted), self.width), np.float32)
-        for rows in length_batches(_lengths(tokens), self.token_budget, self._lengths):
+        for rows in self.batches(tokens):
             found = self.scorer.score([tokens[row] for row in rows])
             for place, layer in enumerate(wanted):
                 states[rows, place] = found[layer - 1].cpu().numpy()
@@ -74,7 +54,7 @@ def next_scores(
     device = next(model.parameters()).device
     pairs = tokenizer.encode_pairs(first, second)
     scores = np.zeros(len(pairs), np.float32)
-    for rows in length_batches(_lengths([tokens for tokens, _ in pairs]), budget):
+    for rows in length_batches(lengths_of([tokens for tokens, _ in pairs]), budget):
         ids, real, _ = pad([pairs[row][0] for row in rows], tokenizer.pad_id, device)
         types = torch.zeros_like(ids)
         for at, row in enumerate(rows):
@@ -101,7 +81,7 @@ def masked_ranks(model: torch.nn.Module, masked: list[Masked], pad_id: int, budg
     owner = np.repeat(np.arange(len(masked)), [len(m.places) for m in masked])
     ranks, probability = np.zeros(len(owner), np.int64), np.zeros(len(owner), np.float32)
     starts = np.searchsorted(owner, np.arange(len(masked)))
-    for rows in length_batches(_lengths([m.tokens for m in masked]), min(budget, _LOGITS_BUDGET)):
+    for rows in length_batches(lengths_of([m.tokens for m in masked]), min(budget, _LOGITS_BUDGET)):
         ids, real, _ = pad([masked[row].tokens for row in rows], pad_id, device)
         logits = model(input_ids=ids, attention_mask=real.long()).logits
         for at, row in enumerate(rows):
@@ -135,7 +115,3 @@ def overlap(first: list[int], second: list[int]) -> float:
 def own_ids(tokens: Tokens) -> list[int]:
     """Return the ids of a sentence without the tokens that the tokenizer added."""
     return [number for number, added in zip(tokens.ids, tokens.added, strict=True) if not added]
-
-
-def _lengths(tokens: list[Tokens]) -> Ints:
-    return np.array([len(t.ids) for t in tokens], np.int64)

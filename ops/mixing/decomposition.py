@@ -10,14 +10,14 @@ from torch import nn
 from ops.mixing.attention_with_own_share import use_own_share
 from ops.model.attention_modules import AttentionModules, attention_modules
 
-STAGES = ("attn", "attn_res", "attn_res_ln")
+LAYER_STAGES = ("attn", "attn_res", "attn_res_ln")
 NORMS = ("attn_mixing", "attn_preserving", "residual", "residual_ln")
 
 
 def quantities(normalised: bool) -> tuple[str, ...]:
     """Return the names of what is measured: ratios by stage, then norms; without those after LN for pre-LN models."""
     after_norm = ("attn_res_ln", "residual_ln")
-    return tuple(name for name in (*STAGES, *NORMS) if normalised or name not in after_norm)
+    return tuple(name for name in (*LAYER_STAGES, *NORMS) if normalised or name not in after_norm)
 
 
 @dataclass(frozen=True)

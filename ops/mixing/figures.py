@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter
 
 from ops.figures import LETTERS, PAGE, distinct_lines, for_print, label_outer, save_figures, titled
-from ops.mixing.decomposition import STAGES
+from ops.mixing.decomposition import LAYER_STAGES
 from ops.storage.store import Store
 
 FOLDER = "mixing/figures"
@@ -42,7 +42,7 @@ def draw_all(store: Store, tables: dict[str, pa.Table], model: str) -> list[str]
 @for_print
 def draw_ratios(ratios: pa.Table, model: str) -> Figure:
     """Draw the mean mixing ratio by layer and token class, a heat map a stage (as their Figures 2 and 6)."""
-    stages, classes = _present(ratios, "stage", STAGES), _present(ratios, "token_class", CLASS_TITLES)
+    stages, classes = _present(ratios, "stage", LAYER_STAGES), _present(ratios, "token_class", CLASS_TITLES)
     layers = _layers(ratios)
     figure = Figure(figsize=(PAGE, 1.5 + 0.17 * len(layers)), layout="constrained")
     panels = figure.subplots(1, len(stages), sharey=True, squeeze=False)[0]
@@ -72,7 +72,7 @@ def draw_lengths(lengths: pa.Table, model: str) -> Figure:
 
     One logarithmic scale for all stages: attention alone mixes many times what it does with the residual.
     """
-    stages = _present(lengths, "stage", STAGES)
+    stages = _present(lengths, "stage", LAYER_STAGES)
     layers = _layers(lengths)
     figure = Figure(figsize=(PAGE, 3.0), layout="constrained")
     panels = figure.subplots(1, len(stages), sharey=True, squeeze=False)[0]

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from ops.mixing.decomposition import STAGES, MixingReader, Parts, quantities
+from ops.mixing.decomposition import LAYER_STAGES, MixingReader, Parts, quantities
 from ops.mixing.token_classes import ALL, CLASSES, TokenClasses
 from ops.model.batches import pad
 from ops.model.load import ModelFacts, load_model
@@ -96,7 +96,7 @@ def measure_shard(scorer: MixingScorer, classes: TokenClasses, batches: Batches,
         return *own, scorer.measure(own[1])
 
     result = MixingResult()
-    stages = sum(name in STAGES for name in scorer.names)
+    stages = sum(name in LAYER_STAGES for name in scorer.names)
     measured = side_by_side(measure, batches, at_once=1) if scorer.reduces_beside else map(measure, batches)
     for first, batch, (values, rows) in measured:
         finite = torch.isfinite(values).all(2).all(1)

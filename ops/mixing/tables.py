@@ -4,24 +4,24 @@ from typing import Any
 
 import pyarrow as pa
 
-from ops.mixing.decomposition import STAGES
+from ops.mixing.decomposition import LAYER_STAGES
 from ops.mixing.partial_file import Totals
 from ops.schema import TABLES, schema
 
 
 def ratio_rows(totals: Totals, layers: int, names: tuple[str, ...]) -> pa.Table:
     """Return `mixing/ratios`: a layer, stage and token class; a class that no token has, has no row."""
-    return _rows("mixing/ratios", totals, layers, names, "class", [n for n in names if n in STAGES])
+    return _rows("mixing/ratios", totals, layers, names, "class", [n for n in names if n in LAYER_STAGES])
 
 
 def length_rows(totals: Totals, layers: int, names: tuple[str, ...]) -> pa.Table:
     """Return `mixing/lengths`: a layer, stage and length of the sequences."""
-    return _rows("mixing/lengths", totals, layers, names, "length", [n for n in names if n in STAGES])
+    return _rows("mixing/lengths", totals, layers, names, "length", [n for n in names if n in LAYER_STAGES])
 
 
 def norm_rows(totals: Totals, layers: int, names: tuple[str, ...]) -> pa.Table:
     """Return `mixing/norms`: a layer, quantity and token class."""
-    return _rows("mixing/norms", totals, layers, names, "class", [n for n in names if n not in STAGES])
+    return _rows("mixing/norms", totals, layers, names, "class", [n for n in names if n not in LAYER_STAGES])
 
 
 def _rows(table: str, totals: Totals, layers: int, names: tuple[str, ...], kind: str, wanted: list[str]) -> pa.Table:

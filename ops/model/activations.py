@@ -57,8 +57,13 @@ class Scorer:
         self.reader = SiteReader(model, facts.layers, options.site)
 
     @torch.inference_mode()
-    def score(self, batch: Sequence[Tokens]) -> list[torch.Tensor]:
-        """Return each layer's pooled activations `[sentences, units]` float32, on the model's device."""
+    def score(self, batch: Sequence[Tokens], last_pool: str | None = None) -> list[torch.Tensor]:
+        """Return each layer's pooled activations `[sentences, units]` float32, on the model's device.
+
+        Args:
+            batch: the sentences.
+            last_pool: return after these the last layer's states pooled this way too, over all tokens of a sentence.
+        """
         block = TokenBlock.of(batch)
         ids, real, added = pad(block, self.pad_id, self.device)
         excludes = self.options.special_tokens == "exclude"
@@ -66,7 +71,16 @@ class Scorer:
         whole = block.of_one_length and not (excludes and block.added.any())
         with batch_without_padding(block.of_one_length):
             pooler = Pooler(self.options.pool, counted, whole, self.options.never_waits)
-            return self.reader.read({"input_ids": ids, "attention_mask": real.long()}, pooler)
+            inputs = {"input_ids": ids, "attention_mask": real.long()}
+            if last_pool is None:
+                return self.reader.read(inputs, pooler)
+            last, found = Pooler(last_pool, real, block.of_one_length, queued=True), []
+
+            def take_last(states: torch.Tensor) -> torch.Tensor:
+                found.append(last(states))
+                return pooler(states)
+
+            return [*self.reader.read_each(inputs, [*[pooler] * (self.reader.layers - 1), take_last]), *found]
 
     @torch.inference_mode()
     def read_tokens(self, batch: Sequence[Tokens], takes: Sequence[Take]) -> list[torch.Tensor]:

@@ -1,11 +1,16 @@
-"""From a vector per token to one vector per sentence."""
+"""From a vector per token to one vector per sentence.
 
-import numpy as np
-import numpy.typing as npt
-import torch
+torch is imported only where states are pooled: the command line reads `POOLS` for the choices of `--pool`.
+"""
 
-from ops.compiled import compiled
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from ops.errors import InputError
+
+if TYPE_CHECKING:
+    import torch
 
 POOLS = ("mean", "max", "cls", "last")
 
@@ -47,6 +52,8 @@ class Pooler:
     """
 
     def __init__(self, pool: str, counted: torch.Tensor, whole: bool | None = None, queued: bool | None = None) -> None:
+        import torch
+
         self.pool = pool
         self.counted = counted
         self.whole = bool(counted.all()) if whole is None else whole
@@ -56,39 +63,27 @@ class Pooler:
         self.last = torch.where(counted, place, -1).amax(1)
 
     def __call__(self, states: torch.Tensor) -> torch.Tensor:
-        """Return `states`, `[sentences, tokens, units]` of any float type, pooled to `[sentences, units]` float32.
+        """Return `states`, `[sentences, tokens, units]`, pooled to `[sentences, units]`.
+
+        float64 stays float64; every other float type is pooled in float32.
 
         Raises:
             ValueError: they are of other tokens than those that count, as where a model pads further by itself.
         """
+        import torch
+
         if states.dim() != 3 or states.shape[:2] != self.counted.shape:
             raise ValueError(f"states {tuple(states.shape)} for {tuple(self.counted.shape)} tokens")
+        wide = torch.float64 if states.dtype == torch.float64 else torch.float32
         if self.pool == "cls":
-            return states[:, 0].float()
+            return states[:, 0].to(wide)
         if self.pool == "last":
-            return states[torch.arange(len(states), device=states.device), self.last].float()
-        states = states.float()
+            return states[torch.arange(len(states), device=states.device), self.last].to(wide)
+        states = states.to(wide)
         if self.pool == "max":
             return (states if self.whole else states.masked_fill(~self.counted[..., None], -torch.inf)).amax(1)
         if not self.queued:
-            return torch.from_numpy(_mean(states.contiguous().numpy(), self.counted.numpy()))
+            from ops.model.mean_of_counted import mean_of_counted
+
+            return torch.from_numpy(mean_of_counted(states.contiguous().numpy(), self.counted.numpy()))
         return (states if self.whole else states.masked_fill(~self.counted[..., None], 0.0)).sum(1) / self.tokens
-
-
-@compiled
-def _mean(states: npt.NDArray[np.float32], counted: npt.NDArray[np.bool_]) -> npt.NDArray[np.float32]:
-    # Reads what counts once and copies nothing; torch's way, which copies, took twice as long.
-    sentences, tokens, units = states.shape
-    means = np.empty((sentences, units), np.float32)
-    total = np.empty(units, np.float64)
-    for sentence in range(sentences):
-        total[:] = 0.0
-        n = 0
-        for token in range(tokens):
-            if counted[sentence, token]:
-                n += 1
-                for unit in range(units):
-                    total[unit] += states[sentence, token, unit]
-        for unit in range(units):
-            means[sentence, unit] = total[unit] / n if n else np.nan
-    return means

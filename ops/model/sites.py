@@ -1,13 +1,18 @@
-"""Where in each layer a neuron's activation is read: hooks that take the states while the forward pass runs."""
+"""Where in each layer a neuron's activation is read: hooks that take the states while the forward pass runs.
+
+torch is imported only where a model is read: the command line reads `SITES` for the choices of `--site`.
+"""
+
+from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
-
-import torch
-from torch import nn
+from typing import TYPE_CHECKING, Any
 
 from ops.errors import InputError, with_article
-from ops.model.architectures import layer_list
+
+if TYPE_CHECKING:
+    import torch
+    from torch import nn
 
 SITES = ("hidden", "mlp", "attention")
 
@@ -39,7 +44,7 @@ _FEED_FORWARD_OUTPUT = (
     "fc2",
 )
 
-Take = Callable[[torch.Tensor], torch.Tensor]
+Take = Callable[["torch.Tensor"], "torch.Tensor"]
 
 _WITHOUT_HOOKS = ("albert", "flaubert", "squeezebert", "xlm", "xlnet")
 
@@ -52,10 +57,13 @@ class SiteReader:
     feed-forward's second matrix (in a gated layer, the product with the gate). `attention`: after the output
     projection W_O, before residual and normalisation.
 
+    Attributes:
+        layer_modules: the layers, from the first to the last; None where hooks on them would not do.
+
     Args:
         model: a model as `AutoModel` loads it.
         layers: number of its layers.
-        site: `hidden`, `mlp` or `attention`.
+        site: one of `SITES`.
 
     Raises:
         InputError: where that site is in the architecture is not known.
@@ -63,11 +71,11 @@ class SiteReader:
 
     def __init__(self, model: nn.Module, layers: int, site: str) -> None:
         self.model, self.layers, self.site = model, layers, site
-        self._layer_modules = _find_layers(model, layers)
+        self.layer_modules = _find_layers(model, layers)
         if site != "hidden":
-            if self._layer_modules is None:
+            if self.layer_modules is None:
                 raise InputError(_unknown(model, site, "its layers do not stand in one list"))
-            self._site_modules = [_find_module(model, layer, site) for layer in self._layer_modules]
+            self._site_modules = [_find_module(model, layer, site) for layer in self.layer_modules]
 
     def read(self, inputs: dict[str, torch.Tensor], take: Take) -> list[torch.Tensor]:
         """Run the model and return `take(states)` for each layer, the states being `[sentences, tokens, units]`.
@@ -80,7 +88,7 @@ class SiteReader:
         """Do what `read` does with a `take` of its own for each layer."""
         shape = inputs["input_ids"].shape
         takes = [_cut(take, shape[1]) for take in takes]
-        if self.site == "hidden" and self._layer_modules is None:
+        if self.site == "hidden" and self.layer_modules is None:
             states = self.model(**inputs, output_hidden_states=True).hidden_states
             # A model that returns more states than it has layers is refused by who compares them (check_layers).
             return [takes[min(i, self.layers - 1)](s) for i, s in enumerate(states[1:])]
@@ -88,7 +96,7 @@ class SiteReader:
         handles = []
         try:
             if self.site == "hidden":
-                for i, layer in enumerate((self._layer_modules or [])[:-1]):
+                for i, layer in enumerate((self.layer_modules or [])[:-1]):
                     handles.append(layer.register_forward_hook(_output_hook(found, i, takes[i])))
             elif self.site == "attention":
                 for i, module in enumerate(self._site_modules):
@@ -136,6 +144,8 @@ def _find_layers(model: nn.Module, layers: int) -> list[nn.Module] | None:
     ALBERT runs one shared layer again and again; inside XLNet tokens come before sentences, and inside SqueezeBERT
     after units; what stands in XLM's and FlauBERT's lists are parts of layers.
     """
+    from ops.model.architectures import layer_list
+
     if getattr(getattr(model, "config", None), "model_type", "") in _WITHOUT_HOOKS:
         return None
     return layer_list(model, layers)

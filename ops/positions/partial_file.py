@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 from ops.positions.shard import Means, PositionsResult
 from ops.positions.sums import Totals
 from ops.reducers.token_moments import TokenMoments
-from ops.storage.side_by_side import AHEAD, side_by_side
+from ops.storage.side_by_side import LARGE_FILES_AT_ONCE, side_by_side
 from ops.storage.store import Store
 
 NOTES = b"atlas.notes"
@@ -70,7 +70,7 @@ def write_partial(path: str, table: pa.Table, notes: dict[str, Any], footer: dic
 def merge_partials(store: Store, names: Iterable[str]) -> tuple[Totals, Features, list[dict[str, Any]]]:
     """Join partial files in the order given, so that rounding is the same in every run; return all notes too."""
     totals, features, notes = Totals(), Features({}, {}), []
-    for table in side_by_side(lambda name: _read(store, name), names, AHEAD):
+    for table in side_by_side(lambda name: _read(store, name), names, LARGE_FILES_AT_ONCE):
         notes.append(json.loads(table.schema.metadata[NOTES]))
         totals = totals.merge(read_totals(table, features))
     return totals, features, notes

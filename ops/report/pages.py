@@ -7,6 +7,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from ops.errors import visible
+from ops.show.text import lift, q_value
 
 FOLDER = Path(__file__).parent / "templates"
 ASSETS = ("atlas.css", "atlas.js")
@@ -67,20 +68,6 @@ def share(value: float | None) -> str:
     if value is None:
         return "-"
     return f"{100 * value:.2f} %" if 0 < value < 0.01 else f"{100 * value:.1f} %"
-
-
-def lift(value: float | None) -> str:
-    """Return how many times, with about three digits."""
-    if value is None:
-        return "-"
-    return f"{value:.2f}" if value < 10 else f"{value:.1f}" if value < 100 else f"{value:,.0f}"
-
-
-def q_value(value: float | None) -> str:
-    """Return a false discovery rate; a very small one as a power of ten."""
-    if value is None:
-        return "-"
-    return f"{value:.3f}" if value >= 0.001 else "<1e-99" if value < 1e-99 else f"{value:.0e}"
 
 
 def tint(value: float | None, scale: float) -> str:

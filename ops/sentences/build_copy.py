@@ -16,10 +16,11 @@ from ops.errors import InputError
 from ops.sentences.codes import LISTS, meta_kinds
 from ops.sentences.flat_files import FlatWriter, map_flat
 from ops.sentences.names import Names
-from ops.storage.side_by_side import AT_ONCE, side_by_side
+from ops.storage.side_by_side import side_by_side
 from ops.storage.store import Store
 
 FACTS, HASHES = "facts.json", "document.hash"
+SHARDS_PER_REQUEST = 16  # whose row groups are read together
 LOWER = "lower"  # the words in lower case, beside the kinds by their numbers
 NAME_TYPES: tuple[type[np.generic], ...] = (np.int64, np.uint8)
 _SHARDS = 3
@@ -106,8 +107,8 @@ def _begin(writer: FlatWriter, keys: int) -> None:
 
 def _places(file: pq.ParquetFile) -> Iterator[pa.Table]:
     """Return the row of each shard, those of some shards by one request."""
-    for start in range(0, file.num_row_groups, AT_ONCE):
-        table = file.read_row_groups(list(range(start, min(start + AT_ONCE, file.num_row_groups))))
+    for start in range(0, file.num_row_groups, SHARDS_PER_REQUEST):
+        table = file.read_row_groups(list(range(start, min(start + SHARDS_PER_REQUEST, file.num_row_groups))))
         yield from (table.slice(row, 1) for row in range(table.num_rows))
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from ops.errors import counted
 from ops.show.examples import mark
-from ops.show.text import activation, number, shorten
+from ops.show.text import activation, lift, number, q_value, shorten
 
 Rows = list[dict[str, Any]]
 
@@ -135,13 +135,13 @@ def _measured(title: str, rows: Rows, winners: int, width: int) -> list[str]:
             if row["name"] in _PATTERNS
             else f"{', '.join([row['name'], *row.get('same_as', ())])}: {row['text']}"
         )
-        lift = f"{_lift(row['lift'])} ({_lift(row['lift_low'])} to {_lift(row['lift_high'])})"
+        measured = f"{lift(row['lift'])} ({lift(row['lift_low'])} to {lift(row['lift_high'])})"
         n = row.get("n", winners)  # patterns are of all winners
         marks = f" (of {n:,})" if n < winners else ""
         marks += " *" if row["docs"] * 4 <= row["count"] else ""
         lines.append(
             f"  {shorten(label, room - max(len(marks), 2)) + marks:<{room}}{row['count']:>8,}{row['share']:>7.3f}"
-            f"{number(row['baseline_share'], 10, 4)}  {lift:<22}{_q(row['q_value']):>8}{row['docs']:>7,}"
+            f"{number(row['baseline_share'], 10, 4)}  {measured:<22}{q_value(row['q_value']):>8}{row['docs']:>7,}"
         )
         if row.get("example"):
             lines.append(f"      {_around(row['example'], width - 6)}")
@@ -159,16 +159,6 @@ def _around(example: dict[str, Any], width: int) -> str:
         begin = max(spans[0][0] - width // 3, 0)
         text, spans = "..." + text[begin:], [(a - begin + 3, b - begin + 3) for a, b in spans]
     return shorten(mark(text, spans), width)
-
-
-def _lift(value: float) -> str:
-    return f"{value:.2f}" if value < 10 else f"{value:.1f}" if value < 100 else f"{value:,.0f}"
-
-
-def _q(value: float | None) -> str:
-    if value is None:
-        return "-"
-    return f"{value:.3f}" if value >= 0.001 else "<1e-99" if value < 1e-99 else f"{value:.0e}"
 
 
 def _everything(facts: dict[str, Any], rows: int, width: int) -> list[str]:
@@ -200,6 +190,6 @@ def _table(title: str, rows: Rows, name: str, count: str, width: int) -> list[st
         lines.append(
             f"  {shorten(row[name], room):<{room}}{row[count]:>8,}{row['share']:>8.3f}"
             f"{number(row['baseline_share'], 10, 4)}{number(row['lift'], 8, 2)}{number(row['g2'], 10, 1)}"
-            f"{_q(row['q_value']):>8}{row['docs']:>7,}"
+            f"{q_value(row['q_value']):>8}{row['docs']:>7,}"
         )
     return lines

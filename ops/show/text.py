@@ -1,4 +1,4 @@
-"""Numbers and strings in columns of a fixed width, words in lines."""
+"""Numbers and strings in columns of a fixed width, words in lines; how a lift and a q value are written."""
 
 import textwrap
 
@@ -6,6 +6,20 @@ import textwrap
 def number(value: float | None, width: int, digits: int) -> str:
     """Return a number in so many characters, or a dash for null."""
     return f"{'-':>{width}}" if value is None else f"{value:>{width}.{digits}f}"
+
+
+def lift(value: float | None) -> str:
+    """Return how many times, with about three digits."""
+    if value is None:
+        return "-"
+    return f"{value:.2f}" if value < 10 else f"{value:.1f}" if value < 100 else f"{value:,.0f}"
+
+
+def q_value(value: float | None) -> str:
+    """Return a false discovery rate; a very small one as a power of ten."""
+    if value is None:
+        return "-"
+    return f"{value:.3f}" if value >= 0.001 else "<1e-99" if value < 1e-99 else f"{value:.0e}"
 
 
 def activation(value: float) -> str:

@@ -11,9 +11,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
+from ops.storage.side_by_side import LARGE_FILES_AT_ONCE
 from ops.storage.store import Store
-
-AT_ONCE = 4  # row groups, or footers, that are read side by side
 
 
 @dataclass(frozen=True)
@@ -85,7 +84,7 @@ class OpenTables:
             return rows
 
         touched = np.unique(index.file[until > before]).tolist()
-        with ThreadPoolExecutor(AT_ONCE) as threads:
+        with ThreadPoolExecutor(LARGE_FILES_AT_ONCE) as threads:
             return [row for rows in threads.map(read, touched) for row in rows]
 
     def _index(self, table: str, key: str) -> KeyIndex:
@@ -108,7 +107,7 @@ def _index(store: Store, table: str, key: str) -> KeyIndex:
             ]
         return np.array(rows, np.int64).reshape(-1, 4)
 
-    with ThreadPoolExecutor(AT_ONCE) as threads:
+    with ThreadPoolExecutor(LARGE_FILES_AT_ONCE) as threads:
         parts = list(threads.map(of_file, range(len(files))))
     first, last, file, group = np.concatenate([*parts, np.zeros((0, 4), np.int64)]).T
     return KeyIndex(first, last, file.astype(np.int32), group.astype(np.int32))

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from ops.storage.side_by_side import AHEAD, AT_ONCE, side_by_side
+from ops.storage.side_by_side import LARGE_FILES_AT_ONCE, SMALL_FILES_AT_ONCE, side_by_side
 from ops.storage.store import Store
 
 SEGMENT_ROWS = 1 << 20
@@ -84,7 +84,7 @@ def read_between(
 
 
 def read_each_between(
-    store: Store, names: Iterable[str], column: str, first: int, last: int, at_once: int = AT_ONCE
+    store: Store, names: Iterable[str], column: str, first: int, last: int, at_once: int = SMALL_FILES_AT_ONCE
 ) -> Iterator[pa.Table]:
     """Return of some files, in their order, what `read_between` does of each; so many are read side by side."""
     return side_by_side(lambda name: read_between(store, name, column, first, last), names, at_once)
@@ -102,7 +102,7 @@ def read_each(store: Store, names: Iterable[str], columns: list[str] | None = No
         with store.parquet(name) as file:
             return file.read(columns=columns)
 
-    return side_by_side(read, names, AHEAD)
+    return side_by_side(read, names, LARGE_FILES_AT_ONCE)
 
 
 def read_groups(store: Store, name: str, columns: list[str] | None = None) -> Iterator[pa.Table]:
@@ -121,7 +121,7 @@ def read_groups_of_each(store: Store, names: Iterable[str], columns: list[str] |
         for name in names:
             yield from read_groups(store, name, columns)
     else:
-        for groups in side_by_side(lambda name: list(read_groups(store, name, columns)), names, AHEAD):
+        for groups in side_by_side(lambda name: list(read_groups(store, name, columns)), names, LARGE_FILES_AT_ONCE):
             yield from groups
 
 

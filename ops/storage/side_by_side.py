@@ -6,14 +6,16 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import islice
 from typing import TypeVar
 
-AT_ONCE = 16  # small files, or footers, that are read side by side
-AHEAD = 4  # large files that are
+# Of a run's files, how many are read side by side: small ones or footers; large ones or some of their row groups.
+SMALL_FILES_AT_ONCE, LARGE_FILES_AT_ONCE = 16, 4
 
 One = TypeVar("One")
 Found = TypeVar("Found")
 
 
-def side_by_side(do: Callable[[One], Found], items: Iterable[One], at_once: int = AT_ONCE) -> Iterator[Found]:
+def side_by_side(
+    do: Callable[[One], Found], items: Iterable[One], at_once: int = SMALL_FILES_AT_ONCE
+) -> Iterator[Found]:
     """Return what `do` returns for each item, in their order; memory is that of `at_once` results.
 
     Args:

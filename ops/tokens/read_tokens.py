@@ -10,6 +10,7 @@ import torch
 
 from ops.model.activations import Scorer
 from ops.model.batches import Lengths, length_batches
+from ops.model.pooling import Pooler
 from ops.model.tokenizer import PlacedTokens
 from ops.tokens.winners import Winners
 
@@ -80,7 +81,9 @@ def read_tokens(
         counted = _padded([1 - np.array(t.added, bool) for t in batch], 0, found.shape[1])[row].astype(bool)
         if scorer.options.special_tokens == "include":
             counted = real
-        pooled[own] = pool_tokens(found, counted, scorer.options.pool)
+        # One unit, in float64.
+        pooler = Pooler(scorer.options.pool, torch.from_numpy(counted), queued=True)
+        pooled[own] = pooler(torch.from_numpy(found).double()[..., None])[:, 0].numpy()
         word = _padded([words[i] for i in rows], -1, found.shape[1])[row]
         height = found * winners.sign[own][:, None]
         of_words = np.where(word >= 0, height, -np.inf)
@@ -88,17 +91,6 @@ def read_tokens(
         peak[own] = word[np.arange(len(own)), highest]
         beside += int((np.where(real, height, -np.inf).max(1) > of_words.max(1)).sum())
     return TokenActivations(offsets, values, peak, beside, np.abs(pooled - winners.activation))
-
-
-def pool_tokens(values: Floats, counted: npt.NDArray[np.bool_], pool: str) -> npt.NDArray[np.float64]:
-    """Return tokens' values `[winners, tokens]` pooled over those that count, as `ops.model.pooling` does it."""
-    wide = values.astype(np.float64)
-    if pool == "mean":
-        return np.asarray(np.where(counted, wide, 0.0).sum(1) / counted.sum(1))
-    if pool == "max":
-        return np.asarray(np.where(counted, wide, -np.inf).max(1))
-    place = np.zeros(len(wide), np.int64) if pool == "cls" else counted.shape[1] - 1 - counted[:, ::-1].argmax(1)
-    return np.asarray(wide[np.arange(len(wide)), place])
 
 
 def beyond(difference: npt.NDArray[np.float64], activation: Floats) -> npt.NDArray[np.bool_]:

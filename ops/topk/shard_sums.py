@@ -15,7 +15,7 @@ from ops.reducers.queued_moments import QueuedMoments
 from ops.reducers.top_k import MAX_IDS, TopK
 from ops.shards import Ids
 
-BLOCK = 256  # sentences
+SENTENCES_PER_BLOCK = 256  # that are taken in together
 
 
 @dataclass
@@ -156,7 +156,7 @@ class _Blocks:
     def add(self, ids: Ids, values: torch.Tensor) -> Iterator[tuple[Ids, torch.Tensor]]:
         self.ids.append(ids)
         self.values.append(values)
-        if sum(map(len, self.ids)) >= BLOCK:
+        if sum(map(len, self.ids)) >= SENTENCES_PER_BLOCK:
             yield from self.rest()
 
     def rest(self) -> Iterator[tuple[Ids, torch.Tensor]]:

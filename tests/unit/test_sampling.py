@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ops import sampling
 from ops.sampling import (
     ACTIVATIONS,
     BASELINE,
@@ -35,6 +36,12 @@ def test_draws_of_one_seed_have_nothing_to_do_with_each_other() -> None:
     assert len({tuple(draw(1000, 20, 0, p).tolist()) for p in purposes}) == 5
     assert draw(1000, 20, 0, LIMIT).tolist() == draw(1000, 20, 0, LIMIT).tolist()
     assert draw(1000, 20, 0, LIMIT).tolist() != draw(1000, 20, 1, LIMIT).tolist()
+
+
+def test_no_two_purposes_share_a_number() -> None:
+    purposes = {name: n for name, n in vars(sampling).items() if name[0] != "_" and isinstance(n, int)}
+    assert {"BASELINE", "CONFUSION_ORDER"} <= set(purposes)
+    assert len(set(purposes.values())) == len(purposes)
 
 
 def test_a_draw_is_uniform() -> None:

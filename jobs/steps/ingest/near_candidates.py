@@ -17,7 +17,7 @@ from ops.corpus.minhash import PERMUTATIONS, MinHasher, band_hashes, short_signa
 from ops.corpus.near_duplicates import candidate_pairs
 from ops.corpus.piece_counts import Pieces
 from ops.storage.range_file import SortedWriter, read_each_between, take_rows, write_numbers
-from ops.storage.side_by_side import AHEAD, side_by_side
+from ops.storage.side_by_side import LARGE_FILES_AT_ONCE, side_by_side
 from ops.storage.store import Store
 
 SIGNED_FILES = ("signatures", "bands")
@@ -79,7 +79,7 @@ class RunSigner:
             with self.store.parquet(piece_file(piece, "sentences").path) as file:
                 return [(position[own], table) for own, table in take_rows(file, position - firsts[piece], ["text"])]
 
-        for parts in side_by_side(lambda piece: read(*piece), self.pieces.split(found), AHEAD):
+        for parts in side_by_side(lambda piece: read(*piece), self.pieces.split(found), LARGE_FILES_AT_ONCE):
             for position, table in parts:
                 yield position, table["text"].to_pylist()
 

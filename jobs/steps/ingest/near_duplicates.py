@@ -19,7 +19,7 @@ from ops.corpus.near_duplicates import distinct_pairs, places_of, similar_groups
 from ops.corpus.piece_counts import Pieces
 from ops.shards import spans
 from ops.storage.range_file import GROUP_ROWS, read_each, read_each_between, write_numbers
-from ops.storage.side_by_side import AHEAD
+from ops.storage.side_by_side import LARGE_FILES_AT_ONCE
 from ops.storage.store import Store
 
 RUN = 1 << 18  # positions
@@ -137,7 +137,7 @@ class PairComparer:
     def _pairs(self, first: int, stop: int) -> Iterator[pa.Table]:
         files = (near_run_file(run["run"], "later").path for run in self.runs)
         # A sentence may be the earlier one of pairs without number: few files are ahead.
-        return read_each_between(self.store, files, "one", first, stop - 1, AHEAD)
+        return read_each_between(self.store, files, "one", first, stop - 1, LARGE_FILES_AT_ONCE)
 
 
 def read_signatures(store: Store, run: int) -> tuple[Numbers, pa.FixedSizeBinaryArray]:

@@ -18,7 +18,7 @@ from ops.corpus.piece_counts import Pieces
 from ops.sampling import in_sample
 from ops.schema import group_rows, schema
 from ops.storage.range_file import group_starts, read_each_between, read_groups, take_rows
-from ops.storage.side_by_side import AHEAD, side_by_side
+from ops.storage.side_by_side import LARGE_FILES_AT_ONCE, side_by_side
 from ops.storage.store import Store
 from ops.storage.tables import part_name, write_part
 
@@ -87,7 +87,7 @@ class TableWriter:
         self.texts = open_first_copies(self.store, ranges, near)
         self.documents = [distinct_file(item["part"], item["parts"], "documents").path for item in ranges]
         self.last, self.size, self.fingerprint = last, size, fingerprint
-        self.ahead = 1 if self.store.local else AHEAD  # pieces, or shards, at a time
+        self.ahead = 1 if self.store.local else LARGE_FILES_AT_ONCE  # pieces, or shards, at a time
         self.keys = sorted(pieces.all_keys())
         self.layout = schema("corpus", self.keys)
 

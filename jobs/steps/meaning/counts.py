@@ -24,7 +24,7 @@ from ops.meaning.vocabulary import Vocabulary, add_counts, choose, count_words
 from ops.shards import Shards, spans
 from ops.storage.fingerprint import fingerprint
 from ops.storage.range_file import read_between, write_numbers
-from ops.storage.side_by_side import AHEAD, side_by_side
+from ops.storage.side_by_side import LARGE_FILES_AT_ONCE, side_by_side
 from ops.storage.store import Store
 
 COUNTS = "meaning/counts"
@@ -135,7 +135,7 @@ class RangeMerger:
         """Add up one range and commit it, the sums of its context words in the footer."""
         first, stop = (row * self.columns for row in item["span"])
         shards = range(len(self.args.shards))
-        found = add_up(side_by_side(lambda shard: self._shard(shard, first, stop - 1), shards, AHEAD))
+        found = add_up(side_by_side(lambda shard: self._shard(shard, first, stop - 1), shards, LARGE_FILES_AT_ONCE))
         row, column = np.divmod(found.key, self.columns)
         sums = np.zeros(self.columns, np.int64)
         np.add.at(sums, column, found.total)
@@ -170,7 +170,7 @@ def _words(store: Store, shards: int) -> Iterator[pa.Table]:
         with store.parquet(words_file(shard).path) as file:
             return file.read()
 
-    return side_by_side(read, range(shards), AHEAD)
+    return side_by_side(read, range(shards), LARGE_FILES_AT_ONCE)
 
 
 def read_vocabulary(store: Store) -> Vocabulary:

@@ -1,6 +1,7 @@
 """The confusion sets of `meaning`: every set's classifiers are trained and tested, and their outcomes published."""
 
 import json
+import sys
 from typing import Any
 
 import numpy as np
@@ -14,11 +15,11 @@ from jobs.stage.layout import Output, shard_file
 from jobs.stage.runner import Step
 from jobs.stage.stages import STAGES
 from jobs.steps.meaning.confusion import CONFUSION, ConfusionArgs
-from ops.errors import InputError
+from ops.errors import InputError, counted
 from ops.meaning.confusion import Examples, from_which_layer, measure_set
 from ops.meaning.confusion_figure import draw_confusion
 from ops.schema import schema
-from ops.storage.side_by_side import AHEAD, side_by_side
+from ops.storage.side_by_side import LARGE_FILES_AT_ONCE, side_by_side
 from ops.storage.tables import write_part
 
 
@@ -48,7 +49,7 @@ class SetMeasurer:
                 table = file.read()
             return table.filter(pc.equal(table["set"], number)).replace_schema_metadata(None)
 
-        parts = list(side_by_side(own, range(args.shards), AHEAD))
+        parts = list(side_by_side(own, range(args.shards), LARGE_FILES_AT_ONCE))
         # By their seeded order; the shards come in theirs, so that of equal ones the first stays first.
         table = pa.concat_tables(parts).combine_chunks()
         table = table.take(pa.array(np.argsort(table["order"].to_numpy(), kind="stable")))
@@ -58,10 +59,11 @@ class SetMeasurer:
             table["label"].to_numpy(), table["tested"].to_numpy(), table["words"].to_pylist(),
             states.reshape(-1, args.facts.layers, args.facts.width), has_state,
         )  # fmt: skip
-        rows = measure_set(" ".join(args.sets[number]), examples, args.seed)
+        rows, not_converged = measure_set(" ".join(args.sets[number]), examples, args.seed)
         output = set_file(number)
         found = pa.Table.from_pylist(rows, schema(CONFUSION))
-        described = found.replace_schema_metadata(output.footer(args.fingerprint, len(rows)))
+        notes = {b"atlas.notes": json.dumps({"not_converged": not_converged}).encode()}
+        described = found.replace_schema_metadata(output.footer(args.fingerprint, len(rows)) | notes)
         self.store.commit(output.path, lambda path: pq.write_table(described, path, compression="zstd"))
         return {"set": number}
 
@@ -77,9 +79,11 @@ def publish(job: CorpusPass, args: ConfusionArgs, asked: bool) -> list[str]:
         InputError: they were, and none of them has examples of two words in enough documents.
     """
     store, names = job.stage.store, [" ".join(words) for words in args.sets]
-    tables = []
+    tables, not_converged = [], 0
     for item in sets_step(args).items:
         with store.parquet(set_file(item["set"]).path) as file:
+            # A file of an earlier version has no notes.
+            not_converged += json.loads(file.schema_arrow.metadata.get(b"atlas.notes", b"{}")).get("not_converged", 0)
             tables.append(file.read().replace_schema_metadata(None))
     table = pa.concat_tables(tables).cast(schema(CONFUSION))
     rows = table.to_pylist()
@@ -97,6 +101,9 @@ def publish(job: CorpusPass, args: ConfusionArgs, asked: bool) -> list[str]:
             f"--confusion: {names[0]!r} occurs {found[0]} times: too few, of one of its words alone, or in too few "
             "documents to train and to test on; name other sets, or leave the part out by --parts"
         )
+    if not_converged:
+        few = f"{counted(not_converged, 'classifier')} of the confusion sets did not converge"
+        print(f"meaning: {few}; with more steps they might be right more often", file=sys.stderr)
     ordered = table.sort_by([(column, "ascending") for column in ("set", "features", "n")])
     write_part(store, CONFUSION, 0, schema(CONFUSION), [ordered], args.fingerprint)
     own = {name: [r for r in rows if r["set"] == name] for name in names}
@@ -105,7 +112,7 @@ def publish(job: CorpusPass, args: ConfusionArgs, asked: bool) -> list[str]:
         "sentences": args.sentences, "scored": args.sentences, "found": dict(zip(names, found, strict=True)),
         "left_out": left_out, "state_beats_words_from": layers,
         "state_beats_words_from_at_equal_n": alike,
-        "not_finite": sum(note["not_finite"] for note in notes),
+        "not_finite": sum(note["not_finite"] for note in notes), "not_converged": not_converged,
         "figures": draw_confusion(store, rows, args.facts.title) if rows else [],
     }  # fmt: skip
     job.stage.finish(counts)

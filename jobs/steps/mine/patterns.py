@@ -15,7 +15,7 @@ from ops.mine.baseline_counts import add_up, baseline_table, few_counts
 from ops.mine.candidates import from_keys, mine_candidates, unite
 from ops.mine.held_out_sets import HeldOutSets
 from ops.mine.properties import Profiler
-from ops.storage.side_by_side import AHEAD, side_by_side
+from ops.storage.side_by_side import LARGE_FILES_AT_ONCE, side_by_side
 from ops.storage.store import Store
 
 
@@ -68,7 +68,7 @@ class Joiner:
 
     def __call__(self, item: Item, prepared: Any) -> Item:
         """Do it."""
-        table = self.join(side_by_side(self._read, self.files, AHEAD))
+        table = self.join(side_by_side(self._read, self.files, LARGE_FILES_AT_ONCE))
         commit(self.store, self.output, table, self.fingerprint)
         return {}
 

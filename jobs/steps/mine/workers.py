@@ -22,6 +22,7 @@ from ops.shards import spans
 from ops.storage.store import Store
 from ops.storage.tables import part_name
 from ops.topk.neurons import POLES, Neurons, part_of, set_number
+from ops.topk.neurons import layer_widths as layer_widths
 
 Longs = npt.NDArray[np.int64]
 
@@ -53,12 +54,6 @@ def mine_args(store: Store, annotate: str, fingerprint: str, seed: int, options:
         seed, options: as chosen.
     """
     return MineArgs(store, annotate, fingerprint, Neurons(layer_widths(store)), seed, options)
-
-
-def layer_widths(store: Store) -> tuple[int, ...]:
-    """Return the units of each layer, from `activations/`."""
-    with store.parquet(part_name("activations", 0)) as file:
-        return tuple(field.type.list_size for field in file.schema_arrow if field.name.startswith("layer_"))
 
 
 def neuron_ranges(args: MineArgs) -> list[Item]:

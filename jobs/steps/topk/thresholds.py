@@ -12,7 +12,7 @@ from jobs.engine.progress import say
 from jobs.stage.layout import bound_path, pilot_file, shard_file
 from ops.errors import one_line
 from ops.reducers.thresholds import Floats, SharedBound
-from ops.storage.side_by_side import AHEAD, side_by_side
+from ops.storage.side_by_side import LARGE_FILES_AT_ONCE, side_by_side
 from ops.storage.store import FINGERPRINT, Store
 from ops.topk.partial_file import HISTOGRAM, read_counts, read_matrix
 
@@ -51,7 +51,7 @@ class BoundPublisher:
     def add(self, shards: Sequence[int]) -> None:
         """Count some committed shards and post the new bounds if due; where that fails the workers do without."""
         try:
-            for shard, counts in zip(shards, side_by_side(self._read, shards, AHEAD), strict=True):
+            for shard, counts in zip(shards, side_by_side(self._read, shards, LARGE_FILES_AT_ONCE), strict=True):
                 self.shared.update(shard, counts)
             if not is_due(len(self.shared.shards), self.posted):
                 return

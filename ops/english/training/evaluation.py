@@ -11,7 +11,7 @@ from ops.english.training.raw import raw_text
 from ops.english.training.treebank import Sentence, sentence_of_tree
 from ops.penn import ROOT, Tree, read
 
-AT_ONCE = 256
+DOCS_PER_BATCH = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ def evaluate(nlp: Language, sentences: Sequence[Sentence], *, raw: bool = False)
         nlp.make_doc(raw_text(sentence.words, sentence.tags)) if raw else Doc(nlp.vocab, words=sentence.words)
         for sentence in sentences
     )
-    parsed = [sentence_of_doc(doc) for doc in nlp.pipe(docs, batch_size=AT_ONCE)]
+    parsed = [sentence_of_doc(doc) for doc in nlp.pipe(docs, batch_size=DOCS_PER_BATCH)]
     return compare(sentences, parsed)
 
 

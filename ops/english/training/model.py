@@ -15,7 +15,7 @@ from ops.english.training.treebank import Sentence
 from ops.english.viterbi import CHANGES, DEPTHS
 from ops.english.words import Inventory
 
-AT_ONCE = 128
+SENTENCES_PER_BATCH = 128
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +60,8 @@ class JointNetwork(nn.Module):
         self.eval()
         order = sorted(range(len(sentences)), key=lambda place: len(sentences[place].words))
         parsed: dict[int, Sentence] = {}
-        for first in range(0, len(order), AT_ONCE):
-            chosen = order[first : first + AT_ONCE]
+        for first in range(0, len(order), SENTENCES_PER_BATCH):
+            chosen = order[first : first + SENTENCES_PER_BATCH]
             batch = batcher.batch([sentences[place] for place in chosen])
             tag_scores, scores = self(batch)
             names = [self.labels.tags[code] for code in tag_scores.argmax(1).tolist()]

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ import torch
 from transformers import BertConfig
 
 from ops.errors import InputError
-from ops.finetune.classifier import WEIGHTS, Classifier, load_head, new_classifier, pooled, save_classifier
+from ops.finetune.classifier import WEIGHTS, Classifier, load_head, new_classifier, save_classifier
 from ops.finetune.training import ClassifierTraining, Example, TrainingOptions, segments
 from ops.model.load import ModelFacts, read_facts
 from ops.model.tokenizer import Tokenizer
@@ -67,8 +68,15 @@ def test_scores_are_those_of_the_linear_layer_on_the_first_token(facts: ModelFac
 
 def test_without_cls_the_mean_of_the_real_tokens_is_read() -> None:
     states = torch.arange(12.0).reshape(1, 3, 4)
-    assert torch.equal(pooled(states, torch.tensor([[1, 1, 0]]), False), states[:, :2].mean(1))
-    assert torch.equal(pooled(states, torch.tensor([[1, 1, 0]]), True), states[:, 0])
+
+    class Encoder(torch.nn.Module):
+        def forward(self, **_: torch.Tensor) -> SimpleNamespace:
+            return SimpleNamespace(last_hidden_state=states)
+
+    for uses_cls, expected in ((False, states[:, :2].mean(1)), (True, states[:, 0])):
+        model = Classifier(Encoder(), 4, 2, 0.0, uses_cls)
+        found = model(torch.zeros(1, 3, dtype=torch.long), torch.tensor([[1, 1, 0]]))["logits"]
+        assert torch.equal(found, model.linear(expected))
 
 
 def test_what_is_saved_is_a_model_with_the_same_tokenizer_and_its_classifier_beside_it(
@@ -81,7 +89,7 @@ def test_what_is_saved_is_a_model_with_the_same_tokenizer_and_its_classifier_bes
     assert Tokenizer(saved).fingerprint == Tokenizer(facts).fingerprint
     head = load_head(saved)
     assert head is not None
-    assert head[1:] == (["money", "animals"], True)
+    assert head[1:] == (["money", "animals"], "cls")
     assert torch.equal(head[0].weight, model.linear.weight)
     assert load_head(facts) is None
     other = new_classifier(facts, Tokenizer(facts), 3, 0.5, 0)

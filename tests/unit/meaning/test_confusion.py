@@ -1,8 +1,11 @@
+import warnings
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LogisticRegression
 
 from ops.errors import InputError
 from ops.meaning.confusion import (
@@ -43,7 +46,7 @@ def by_features(rows: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
 
 
 def test_classifiers_learn_what_is_there_and_the_shuffled_one_nothing() -> None:
-    rows = measure_set("a b", examples(), 0)
+    rows, _ = measure_set("a b", examples(), 0)
     last = by_features(rows)
     assert last["words"]["accuracy"] > 0.8
     assert last["layer:2"]["accuracy"] > 0.97 < last["layer:3"]["accuracy"]
@@ -58,14 +61,14 @@ def test_the_shuffled_control_is_at_chance() -> None:
     """Of two words as frequent as each other any answers that know nothing are right half the time."""
     held = []
     for seed in range(5):
-        rows = by_features(measure_set("a b", examples(400, layers=1, told=0.95, share=0.5), seed))
+        rows = by_features(measure_set("a b", examples(400, layers=1, told=0.95, share=0.5), seed)[0])
         held.append(rows["shuffled"]["low"] < 0.5 < rows["shuffled"]["high"])
         assert rows["words"]["low"] > 0.7
     assert sum(held) >= 4
 
 
 def test_accuracy_grows_with_the_examples_and_all_are_tested_on_the_same() -> None:
-    rows = measure_set("a b", examples(2_500, told=1.0, states=1_000), 0)
+    rows, _ = measure_set("a b", examples(2_500, told=1.0, states=1_000), 0)
     assert len({row["n_test"] for row in rows}) == 1
     words = [(r["n"], r["accuracy"]) for r in rows if r["features"] == "words"]
     assert [n for n, _ in words][:3] == [100, 300, 1_000]
@@ -75,9 +78,26 @@ def test_accuracy_grows_with_the_examples_and_all_are_tested_on_the_same() -> No
 
 
 def test_too_few_examples_and_one_word_alone_give_no_rows() -> None:
-    assert measure_set("a b", examples(30), 0) == []
+    assert measure_set("a b", examples(30), 0) == ([], 0)
     alone = examples(900)._replace(label=np.zeros(900, np.int64))
-    assert measure_set("a b", alone, 0) == []
+    assert measure_set("a b", alone, 0) == ([], 0)
+
+
+@pytest.mark.parametrize(("category", "counted"), [(ConvergenceWarning, True), (FutureWarning, False)])
+def test_classifiers_that_do_not_converge_are_counted_and_other_warnings_pass(
+    category: type[Warning], counted: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fit = LogisticRegression.fit
+
+    def warning_fit(self: LogisticRegression, *given: Any) -> LogisticRegression:
+        warnings.warn("as planned", category, stacklevel=2)
+        return fit(self, *given)
+
+    monkeypatch.setattr(LogisticRegression, "fit", warning_fit)
+    shown = warnings.catch_warnings() if counted else pytest.warns(category, match="as planned")
+    with shown:
+        rows, not_converged = measure_set("a b", examples(), 0)
+    assert not_converged == (sum(row["features"] != "majority" for row in rows) if counted else 0)
 
 
 def test_no_layer_beats_words_where_the_last_does_not() -> None:
@@ -126,7 +146,7 @@ def test_the_default_sets_are_sets() -> None:
 
 
 def test_the_figure_shows_every_set_and_is_the_same_each_time(tmp_path: Path) -> None:
-    rows = measure_set("a b", examples(300), 0) + measure_set("c d", examples(300), 1)
+    rows = measure_set("a b", examples(300), 0)[0] + measure_set("c d", examples(300), 1)[0]
     for folder in "ab":
         names = draw_confusion(Store(str(tmp_path / folder)), rows, "m")
     assert names == [f"meaning/confusion_figures/confusion_accuracy.{kind}" for kind in ("png", "pdf", "svg")]

@@ -17,7 +17,7 @@ from transformers import (
 )
 
 from ops.errors import InputError
-from ops.mixing.decomposition import NORMS, STAGES, MixingReader, Parts, quantities
+from ops.mixing.decomposition import LAYER_STAGES, NORMS, MixingReader, Parts, quantities
 from ops.mixing.reference import DirectMixing
 
 LAYERS = 3
@@ -68,7 +68,7 @@ def test_the_direct_implementation_gives_the_same(kind: str) -> None:
     expected = DirectMixing(model, kind, LAYERS).read(INPUTS)
     found = MixingReader(model, kind, LAYERS).read(INPUTS, Parts.measure)
     names = quantities(True)
-    assert names == (*STAGES, *NORMS)
+    assert names == (*LAYER_STAGES, *NORMS)
     for ours, theirs in zip(found, expected, strict=True):
         assert ours.shape == (3, 7, 7)
         torch.testing.assert_close(ours[REAL.bool()], theirs[REAL.bool()], rtol=1e-4, atol=1e-5)

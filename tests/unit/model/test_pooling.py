@@ -51,6 +51,14 @@ def test_half_precision_is_pooled_in_float32(pool: str) -> None:
     assert found.tolist() == [[1.0]]
 
 
+@pytest.mark.parametrize("pool", POOLS)
+def test_double_precision_stays(pool: str) -> None:
+    states = torch.full((1, 2, 1), 1.0 + 2.0**-40, dtype=torch.float64)
+    found = Pooler(pool, torch.ones(1, 2, dtype=torch.bool))(states)
+    assert found.dtype == torch.float64
+    assert found.tolist() == [[1.0 + 2.0**-40]]
+
+
 def test_all_values_negative_leave_the_padding_out_of_the_maximum() -> None:
     states = torch.tensor([[[-3.0], [-2.0], [0.0]]])
     assert Pooler("max", torch.tensor([[True, True, False]]))(states).tolist() == [[-2.0]]

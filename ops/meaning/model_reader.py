@@ -1,0 +1,43 @@
+"""What reads a model's states has in common: the model, its tokenizer, and its batches."""
+
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+import numpy.typing as npt
+
+from ops.model.activations import ScoreOptions, Scorer
+from ops.model.batches import length_batches
+from ops.model.check_states import lengths_of_batches
+from ops.model.load import ModelFacts
+from ops.model.tokenizer import Tokenizer, Tokens
+
+
+class ModelReader:
+    """A model that reads sentences in batches.
+
+    Sets how torch computes in this process (`ops.model.numerics`).
+
+    Args:
+        facts, tokenizer: the model.
+        device, dtype, threads, token_budget: where and how it computes, and the tokens of a batch.
+
+    Raises:
+        InputError: the model cannot be loaded, or what is read of it is not what it computes.
+    """
+
+    def __init__(
+        self, facts: ModelFacts, tokenizer: Tokenizer, device: str, dtype: str, threads: int | None, token_budget: int
+    ) -> None:
+        self.tokenizer, self.token_budget, self.decoder = tokenizer, token_budget, facts.decoder
+        self.layers, self.width = facts.layers, facts.width
+        self.scorer = Scorer(facts, ScoreOptions(device=device, dtype=dtype, threads=threads or 1), tokenizer.pad_id)
+        self._lengths = lengths_of_batches(self.scorer, tokenizer)
+
+    def batches(self, tokens: Iterable[Tokens]) -> Iterator[npt.NDArray[np.int64]]:
+        """Return the rows of each batch of sentences."""
+        return length_batches(lengths_of(tokens), self.token_budget, self._lengths)
+
+
+def lengths_of(tokens: Iterable[Tokens]) -> npt.NDArray[np.int64]:
+    """Return how many tokens each sentence has, `[sentences]`."""
+    return np.array([len(t.ids) for t in tokens], np.int64)
