@@ -9,12 +9,12 @@ from itertools import islice
 import pyarrow as pa
 
 from ops.sources.docstrings.packages import module_bytes
+from ops.sources.file_names import compression
 from ops.sources.hub_spec import HubSpec, open_splits
 from ops.sources.lines import read_lines
 from ops.sources.parquet import count_rows
 from ops.sources.pieces import Piece
 from ops.sources.rows import Broken, Row
-from ops.sources.spec import compression
 from ops.storage.streams import file_size, open_stream
 
 _BLOCK = 1 << 20  # bytes

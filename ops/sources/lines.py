@@ -11,8 +11,8 @@ from typing import IO, Any, cast
 import pyarrow as pa
 
 from ops.errors import one_line
+from ops.sources.file_names import compression
 from ops.sources.rows import ROW_BYTES
-from ops.sources.spec import compression
 from ops.storage.streams import ErrorRecordingStream, open_seekable, open_stream
 
 BOM = b"\xef\xbb\xbf"

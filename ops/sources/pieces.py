@@ -14,6 +14,7 @@ from urllib.parse import unquote
 from ops.errors import InputError
 from ops.sources.csv import read_csv
 from ops.sources.docstrings.packages import package_versions, pydocs_pieces, read_pydocs
+from ops.sources.file_names import compression
 from ops.sources.hub import check_columns, column_types, read_hub
 from ops.sources.hub_spec import HubSpec, commit_of, open_splits
 from ops.sources.jsonl import read_jsonl
@@ -21,7 +22,7 @@ from ops.sources.lines import read_head
 from ops.sources.parquet import open_parquet, read_parquet, row_group_runs
 from ops.sources.presets import PRESETS
 from ops.sources.rows import Broken, OnError, Row
-from ops.sources.spec import Source, compression
+from ops.sources.spec import Source
 from ops.sources.txt import read_txt
 from ops.storage.side_by_side import side_by_side
 from ops.storage.streams import file_size, open_stream

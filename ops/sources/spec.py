@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from pyarrow.fs import FileType
 
 from ops.errors import InputError
+from ops.sources.file_names import compression, stem, suffix, without_query
 from ops.sources.hub_spec import HubSpec, parse_hub
 from ops.storage.streams import WILDCARD, expand_glob, file_type, is_uri
 
 KIND_OF_SUFFIX = {".txt": "txt", ".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet"}
-COMPRESSIONS = (".gz", ".zst")
 READABLE = "pydocs, a preset, hf:ORG/NAME, or a file or glob of .txt .csv .jsonl .ndjson (also .gz .zst) .parquet"
 
 
@@ -59,20 +59,6 @@ def parse_source(spec: str) -> Source:
     return Source(spec, name or _dataset(path, files), kinds[0], tuple(files))
 
 
-def stem(path: str) -> str:
-    """Return a file's name without folders, query, compression and format suffix."""
-    name = os.path.basename(_without_query(path))
-    for suffix in COMPRESSIONS:
-        name = name.removesuffix(suffix) or name
-    return os.path.splitext(name)[0] or name
-
-
-def compression(path: str) -> str | None:
-    """Return `gzip` or `zstd` where a file's suffix says so, else None."""
-    plain = _without_query(path).lower()
-    return "gzip" if plain.endswith(".gz") else "zstd" if plain.endswith(".zst") else None
-
-
 def _split_name(spec: str) -> tuple[str | None, str]:
     name, equals, rest = spec.partition("=")
     if not equals or is_uri(name) or "/" in name or os.sep in name:
@@ -91,7 +77,7 @@ def _exists(path: str) -> bool:
 def _files(spec: str, path: str) -> list[str]:
     if not is_uri(path):
         path = os.path.abspath(os.path.expanduser(path))
-    wild = WILDCARD.search(_without_query(path))
+    wild = WILDCARD.search(without_query(path))
     if wild and not _exists(path):
         files = expand_glob(path)
         if not files:
@@ -109,17 +95,10 @@ def _files(spec: str, path: str) -> list[str]:
     return [path]
 
 
-def _without_query(path: str) -> str:
-    return path.partition("?")[0] if is_uri(path) else path
-
-
 def _kind(spec: str, file: str) -> str:
-    plain = _without_query(file).lower()
-    for suffix in COMPRESSIONS:
-        plain = plain.removesuffix(suffix)
-    kind = KIND_OF_SUFFIX.get(os.path.splitext(plain)[1])
+    kind = KIND_OF_SUFFIX.get(suffix(file))
     if kind is None or (kind == "parquet" and compression(file)):
-        found = os.path.basename(_without_query(file))
+        found = os.path.basename(without_query(file))
         raise InputError(f"--corpus {spec}: {found} has a suffix of no known kind; expected {READABLE}")
     return kind
 
@@ -128,5 +107,5 @@ def _dataset(path: str, files: list[str]) -> str:
     if len(files) == 1:
         return stem(files[0])
     words = re.sub(r"\[[^\]]*\]|[*?]", "", stem(path)).strip("-_. ")
-    folder = os.path.basename(os.path.dirname(_without_query(path)))
+    folder = os.path.basename(os.path.dirname(without_query(path)))
     return words or (folder if folder and not WILDCARD.search(folder) else "corpus")
