@@ -4,28 +4,19 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass
 
 from pyarrow.fs import FileType
 
 from ops.errors import InputError
+from ops.sources.docstrings.packages import PYDOCS
 from ops.sources.file_names import compression, stem, suffix, without_query
-from ops.sources.hub_spec import HubSpec, parse_hub
+from ops.sources.formats import FORMATS, suffixes
+from ops.sources.hub_format import HUB
+from ops.sources.hub_spec import parse_hub
+from ops.sources.source_format import Source
 from ops.storage.streams import WILDCARD, expand_glob, file_type, is_uri
 
-KIND_OF_SUFFIX = {".txt": "txt", ".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet"}
-READABLE = "pydocs, a preset, hf:ORG/NAME, or a file or glob of .txt .csv .jsonl .ndjson (also .gz .zst) .parquet"
-
-
-@dataclass(frozen=True)
-class Source:
-    """One source of sentences: its dataset name, its kind (`pydocs hub txt csv jsonl parquet`), its files or hub."""
-
-    spec: str
-    dataset: str
-    kind: str
-    files: tuple[str, ...]
-    hub: HubSpec | None = None
+READABLE = f"pydocs, a preset, hf:ORG/NAME, or a file or glob of {suffixes()}"
 
 
 def parse_source(spec: str) -> Source:
@@ -46,10 +37,10 @@ def parse_source(spec: str) -> Source:
         raise InputError(f"--corpus {spec!r}: a NUL character in the path; check it")
     name, path = _split_name(spec)
     if path == "pydocs":
-        return Source(spec, name or "pydocs", "pydocs", ())
+        return Source(spec, name or PYDOCS.kind, PYDOCS.kind, ())
     hub = parse_hub(spec, path)
     if hub is not None:
-        return Source(spec, name or hub.name, "hub", (), hub)
+        return Source(spec, name or hub.name, HUB.kind, (), hub)
     if not path:
         raise InputError(f"--corpus {spec!r}: no file is named; expected {READABLE}")
     files = _files(spec, path)
@@ -96,11 +87,11 @@ def _files(spec: str, path: str) -> list[str]:
 
 
 def _kind(spec: str, file: str) -> str:
-    kind = KIND_OF_SUFFIX.get(suffix(file))
-    if kind is None or (kind == "parquet" and compression(file)):
-        found = os.path.basename(without_query(file))
-        raise InputError(f"--corpus {spec}: {found} has a suffix of no known kind; expected {READABLE}")
-    return kind
+    found = next((one for one in FORMATS if suffix(file) in one.suffixes), None)
+    if found is None or (compression(file) and not found.compressible):
+        name = os.path.basename(without_query(file))
+        raise InputError(f"--corpus {spec}: {name} has a suffix of no known kind; expected {READABLE}")
+    return found.kind
 
 
 def _dataset(path: str, files: list[str]) -> str:

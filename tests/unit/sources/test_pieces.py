@@ -12,11 +12,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from ops.errors import InputError
-from ops.sources import pieces as read_source
+from ops.sources import text_format
 from ops.sources.docstrings import packages as pydocs
-from ops.sources.extent import piece_extent
-from ops.sources.pieces import Piece, check_source, named_apart, pieces, read_piece, source_fingerprint
+from ops.sources.pieces import check_source, named_apart, piece_extent, pieces, read_piece, source_fingerprint
 from ops.sources.rows import Row
+from ops.sources.source_format import Piece
 from ops.sources.spec import parse_source
 
 
@@ -65,7 +65,7 @@ def test_a_large_parquet_file_gives_several_pieces(tmp_path: Path, monkeypatch: 
     parts = pieces(source)
     assert len(parts) > 3
     assert [part.index for part in parts] == list(range(len(parts)))
-    assert [part.first_group for part in parts[1:]] == [part.stop_group for part in parts[:-1]]
+    assert [part.part["first_group"] for part in parts[1:]] == [part.part["stop_group"] for part in parts[:-1]]
     assert all(Piece(**json.loads(json.dumps(asdict(part)))) == part for part in parts)
     assert [row for part in parts for row in read_piece(part)] == rows
     assert rows[0] == Row("text 0", "a.parquet:0", {})
@@ -86,7 +86,7 @@ def test_pydocs_has_a_piece_a_package(monkeypatch: pytest.MonkeyPatch) -> None:
     found = pieces(parse_source("d=pydocs"))
     assert [piece.file for piece in found] == pydocs.pydocs_pieces()
     assert {piece.dataset for piece in found} == {"d"}
-    monkeypatch.setattr(read_source, "read_pydocs", lambda piece: iter([Row(piece, "", {})]))
+    monkeypatch.setattr(pydocs, "read_pydocs", lambda piece: iter([Row(piece, "", {})]))
     assert list(read_piece(found[0])) == [Row("stdlib:0", "", {})]
 
 
@@ -136,10 +136,10 @@ def test_the_fingerprint_is_one_of_names_and_bytes(tmp_path: Path) -> None:
 
 def test_the_fingerprint_of_pydocs_is_one_of_versions(monkeypatch: pytest.MonkeyPatch) -> None:
     source = parse_source("pydocs")
-    monkeypatch.setattr(read_source, "package_versions", lambda: {"stdlib": "3.11.7"})
+    monkeypatch.setattr(pydocs, "package_versions", lambda: {"stdlib": "3.11.7"})
     first = source_fingerprint(source)
     assert first == source_fingerprint(parse_source("x=pydocs"))
-    monkeypatch.setattr(read_source, "package_versions", lambda: {"stdlib": "3.11.8"})
+    monkeypatch.setattr(pydocs, "package_versions", lambda: {"stdlib": "3.11.8"})
     assert source_fingerprint(source) != first
 
 
@@ -217,7 +217,7 @@ def test_ranges_of_lines_give_the_rows_of_the_file(tmp_path: Path, suffix: str, 
         parts = pieces(source, size)
         assert [part.index for part in parts] == list(range(len(parts)))
         assert 1 < len(parts) <= len(content) // size + 1
-        spans = [(part.first_byte, part.stop_byte) for part in parts]
+        spans = [(part.part["first_byte"], part.part["stop_byte"]) for part in parts]
         assert (spans[0][0], spans[-1][1]) == (0, None)
         assert all(stop == first for (_, stop), (first, _) in pairwise(spans))
         assert all(content[first - 1 : first] == b"\n" for first, _ in spans[1:])
@@ -228,7 +228,7 @@ def test_ranges_of_lines_give_the_rows_of_the_file(tmp_path: Path, suffix: str, 
 
 
 def test_ranges_by_a_uri_and_longer_lines_than_a_block(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(read_source, "_BLOCK", 8)
+    monkeypatch.setattr(text_format, "_BLOCK", 8)
     path = Path(_touch(tmp_path / "a b.txt", b"".join(b"%d" % i * (i % 30) + b"\n" for i in range(60))))
     source = parse_source(path.as_uri())
     rows = list(read_piece(pieces(source)[0]))
@@ -255,12 +255,12 @@ def test_files_are_looked_into_side_by_side(tmp_path: Path, monkeypatch: pytest.
         _touch(tmp_path / f"{number}.txt", b"one line\n" * (number + 1))
     source, pair = parse_source(f"{tmp_path}/*.txt"), threading.Barrier(2)
     for name in ("read_head", "file_size"):
-        plain = getattr(read_source, name)
+        plain = getattr(text_format, name)
 
         def in_pairs(*args: object, plain: object = plain) -> object:
             pair.wait(20)
             return plain(*args)  # type: ignore[operator]
 
-        monkeypatch.setattr(read_source, name, in_pairs)
+        monkeypatch.setattr(text_format, name, in_pairs)
     check_source(source)
     assert [piece.name for piece in pieces(source)] == [f"{number}.txt" for number in range(6)]
