@@ -1,4 +1,4 @@
-"""Every format of sources. A new one is a file that defines its record, and a place in this tuple."""
+"""Every format of sources: to add one, write a file that defines its record, and put that into `FORMATS`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FORMATS: tuple[SourceFormat, ...] = (PYDOCS, HUB, TXT, CSV, JSONL, PARQUET)
 
 def format_of(kind: str) -> SourceFormat:
     """Return the format of a source or a piece by its kind."""
-    return next(one for one in FORMATS if one.kind == kind)
+    return {one.kind: one for one in FORMATS}[kind]
 
 
 def suffixes() -> str:

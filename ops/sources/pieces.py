@@ -1,6 +1,6 @@
 """A source as pieces, each read by one worker; its checks, its fingerprint, its columns and its length.
 
-What differs from one format to another is asked of its record (`source_format.py`).
+Everything that differs between formats is in their records (`source_format.py`).
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def source_fingerprint(source: Source) -> str:
 
 
 def piece_extent(piece: Piece) -> float | None:
-    """Return how long a piece is: rows of Parquet and of the hub, else bytes; None where the hub does not say.
+    """Return how long a piece is, in rows or bytes as its format has it; None where nothing tells before it is read.
 
     Raises:
         InputError: the piece cannot be opened.
