@@ -17,9 +17,8 @@ from ops.errors import counted
 from ops.estimate.source_sample import SourceSample, sample_source
 from ops.estimate.timed_batches import Sentences
 from ops.model.tokenizer import Tokenizer
-from ops.sources.extent import TOLD_BY
-from ops.sources.pieces import Piece
-from ops.sources.spec import Source
+from ops.sources.formats import format_of
+from ops.sources.source_format import Piece, Source
 
 ASSUMED = 1_000_000  # sentences, where the sources do not tell
 HASH_BYTES = 40  # of a sentence, in the partial files beside its text
@@ -66,7 +65,7 @@ def plan_ingest(
     work[-1] += f" (--limit of {counted(usable, 'sentence')})" if config.limit and kept < usable else ""
     work.append(f"write {counted(shards, 'shard')} of {counted(config.shard_size, 'sentence')}")
     read_s = seconds * len(missing) / len(step.items)
-    told = sorted({TOLD_BY[s.kind] for s, sample in zip(sources, samples, strict=True) if not sample.whole})
+    told = sorted({format_of(s.kind).told_by for s, sample in zip(sources, samples, strict=True) if not sample.whole})
     read = f"read {counted(sum(s.rows for s in samples), 'row')} in {sum(s.seconds for s in samples):.1f} s"
     basis = [f"{read}, {'that is all of them' if not told else f'and {chr(32).join([*told])} for the rest'}"]
     if not _exact(samples):

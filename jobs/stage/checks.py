@@ -10,9 +10,9 @@ from ops.errors import InputError
 from ops.model.load import ModelFacts, read_facts
 from ops.model.numerics import TF32, check_dtype
 from ops.model.tokenizer import Tokenizer
-from ops.sources.meta_columns import missing_column
-from ops.sources.pieces import check_source
-from ops.sources.spec import READABLE, Source, parse_source
+from ops.sources.pieces import check_source, missing_column
+from ops.sources.source_format import Source
+from ops.sources.spec import READABLE, parse_source
 
 
 def check_sources(config: CorpusConfig) -> list[Source]:

@@ -7,6 +7,7 @@ from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator
 
+from ops.sources.formats import suffixes
 from ops.sources.presets import PRESETS as CORPORA
 
 PAPER: dict[str, Any] = {
@@ -104,7 +105,7 @@ class CorpusConfig(StageConfig):
     corpus: Annotated[tuple[str, ...], BeforeValidator(listed)] = Field(
         (),
         description=f"pydocs, a preset ({' '.join(CORPORA)}), hf:ORG/NAME[:CONFIG][:SPLIT], or a path, glob or URI "
-        "of .txt .csv .jsonl .parquet; NAME= in front; repeatable",
+        f"of {suffixes()}; NAME= in front; repeatable",
     )
     text_column: str = Field("text", description="column that holds the text")
     split: Literal["sentences", "none"] = Field(

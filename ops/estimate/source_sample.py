@@ -11,9 +11,9 @@ from ops.corpus.meta import check_keys
 from ops.corpus.sentences import SentenceFilter, Splitter
 from ops.estimate.spread import spread
 from ops.model.tokenizer import Tokenizer
-from ops.sources.extent import extent_of, piece_extent
-from ops.sources.pieces import Piece, read_piece
+from ops.sources.pieces import extent_of, piece_extent, read_piece
 from ops.sources.rows import Broken, OnError, Row
+from ops.sources.source_format import Piece
 from ops.storage.tables import stored_bytes
 
 MOST_PIECES = 6

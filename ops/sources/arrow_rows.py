@@ -11,6 +11,7 @@ from pyarrow import types
 from ops.errors import InputError
 from ops.sources.rows import Broken, Row, printable, scalar_text, to_row
 
+DAMAGE = (OSError, ValueError, MemoryError, pa.ArrowException)  # what pyarrow raises where the stored bytes are wrong
 _OFFSET = re.compile(r"([+-]\d\d)(\d\d)$")
 
 

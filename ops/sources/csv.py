@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import csv
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from ops.errors import InputError, one_line
 from ops.sources.columns import require_columns
 from ops.sources.lines import BrokenStream, decode_line, read_lines
 from ops.sources.rows import EXCERPT, ROW_BYTES, Broken, OnError, Row, broken, is_valid, printable, to_row
+from ops.sources.text_format import TextFormat
 
 
 def read_csv(
@@ -63,15 +64,6 @@ def read_csv(
         number += 1
 
 
-def read_header(path: str, text_column: str = "text") -> list[str]:
-    """Return the columns of a file.
-
-    Raises:
-        InputError: as `read_csv` does for the header.
-    """
-    return _header(path, csv.reader(_Lines(path), strict=True), text_column)
-
-
 class _Lines:
     """The lines of a file as text, and of the record under way where it lies and how it begins.
 
@@ -120,3 +112,20 @@ def _row(header: list[str], cells: list[str], text_column: str, doc_id: str) -> 
     values = {column: cell for column, cell in zip(header, cells, strict=True) if cell}
     text = values.pop(text_column, None)
     return to_row(text, values.pop("doc_id", doc_id), values)
+
+
+class _Csv(TextFormat):
+    def file_columns(self, path: str, text_column: str) -> list[str]:
+        return _header(path, csv.reader(_Lines(path), strict=True), text_column)
+
+    def lines_of(self, rows: Sequence[Row | Broken]) -> int:
+        """Return the lines of the header and of the rows, whose quoted values may hold several."""
+        return 1 + len(rows) + sum(_inner_lines(row) for row in rows)
+
+
+def _inner_lines(row: Row | Broken) -> int:
+    values = (row.text, *row.meta.values()) if isinstance(row, Row) else (row.text,)
+    return sum(value.count("\n") for value in values)
+
+
+CSV = _Csv(kind="csv", suffixes=(".csv",), reader=read_csv)

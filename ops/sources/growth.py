@@ -1,7 +1,7 @@
 """Compressed files that hold next to nothing: they would be unpacked for hours, and all of it be rejected."""
 
 from ops.errors import InputError
-from ops.sources.spec import compression
+from ops.sources.file_names import compression
 from ops.storage.streams import file_size
 
 MOST_GROWTH = 50  # times a compressed file's size; text grows 2 to 20 times

@@ -10,6 +10,7 @@ from ops.errors import one_line
 from ops.sources.columns import require_columns
 from ops.sources.lines import BrokenStream, decode_line, read_lines
 from ops.sources.rows import Broken, OnError, Row, broken, printable, scalar_text, to_row
+from ops.sources.text_format import TextFormat
 
 _OBJECTS_WITHOUT_TEXT = 100  # so many before the column counts as missing: a null is often left out
 
@@ -74,3 +75,6 @@ def _row(record: dict[str, object], text_column: str, doc_id: str) -> Row | Brok
         doc_id if own is None else own,
         {key: value for key, value in values.items() if value is not None},
     )
+
+
+JSONL = TextFormat(kind="jsonl", suffixes=(".jsonl", ".ndjson"), reader=read_jsonl, in_ranges=True)

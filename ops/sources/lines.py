@@ -6,14 +6,15 @@ import gzip
 import io
 import zlib
 from collections.abc import Iterator
-from typing import IO, Any, cast
-
-import pyarrow as pa
+from typing import IO, TYPE_CHECKING, Any, cast
 
 from ops.errors import one_line
+from ops.sources.file_names import compression
 from ops.sources.rows import ROW_BYTES
-from ops.sources.spec import compression
 from ops.storage.streams import ErrorRecordingStream, open_seekable, open_stream
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 BOM = b"\xef\xbb\xbf"
 _BLOCK = 1 << 18  # bytes
@@ -29,6 +30,8 @@ def read_head(path: str, size: int) -> bytes:
     Raises:
         InputError: the file cannot be opened.
     """
+    import pyarrow as pa
+
     with open_stream(path) as raw:
         try:
             return _decompressed(raw, compression(path)).read(size)
@@ -50,6 +53,8 @@ def read_lines(path: str, first: int = 0, stop: int | None = None, row_bytes: in
         BrokenStream: the file is damaged; raised after the last whole line before the damage.
         OSError: the storage's own error, which is no fault of the file.
     """
+    import pyarrow as pa
+
     raw = open_seekable(path) if first else open_stream(path)
     with raw:
         if first:
@@ -91,6 +96,8 @@ class _ZstdStream(io.RawIOBase):
     """The content of zstd frames, as far as they can be decompressed."""
 
     def __init__(self, raw: pa.NativeFile) -> None:
+        import pyarrow as pa
+
         self.storage = ErrorRecordingStream(raw)
         self.stream = pa.CompressedInputStream(pa.PythonFile(self.storage, "r"), "zstd")
 

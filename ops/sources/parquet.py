@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-
-import pyarrow as pa
-import pyarrow.parquet as pq
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from ops.errors import InputError, one_line
-from ops.sources.arrow_rows import batch_rows, read_columns, require_text
 from ops.sources.columns import require_columns
+from ops.sources.file_format import FileFormat
 from ops.sources.rows import Broken, OnError, Row, broken, printable
+from ops.sources.source_format import Part, Piece
 from ops.storage.streams import ErrorRecordingStream, open_seekable
 
-_BATCH_BYTES = 1 << 24  # so that rows of 10 MB come one by one
+if TYPE_CHECKING:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+_BATCH_BYTES = 1 << 24  # of decoded values, so that rows of 10 MB come one by one
 _BATCH_ROWS = 8192
-RUN_BYTES = 1 << 26
-_DAMAGE = (OSError, ValueError, MemoryError, pa.ArrowException)
+RUN_BYTES = 1 << 26  # of compressed values: what one worker reads at a time
 
 
 def open_parquet(path: str, text_column: str) -> tuple[pq.ParquetFile, ErrorRecordingStream]:
@@ -26,6 +29,8 @@ def open_parquet(path: str, text_column: str) -> tuple[pq.ParquetFile, ErrorReco
     Raises:
         InputError: its footer cannot be read, or it has no column of text by that name.
     """
+    from ops.sources.arrow_rows import require_text
+
     file, stream = _open(path)
     schema = file.schema_arrow
     require_columns(path, [printable(column) for column in schema.names], text_column)
@@ -97,6 +102,10 @@ def read_parquet(
         InputError: as `open_parquet` does; under `fail` for a damaged row group too.
         OSError: the storage's own error, which is no fault of the file.
     """
+    import pyarrow as pa
+
+    from ops.sources.arrow_rows import DAMAGE, batch_rows
+
     name = name or os.path.basename(path)
     file, stream = open_parquet(path, text_column)
     with file:
@@ -111,7 +120,7 @@ def read_parquet(
                         done += 1
                 if done != rows:
                     raise pa.ArrowInvalid(f"{done} rows, the footer says {rows}")
-            except _DAMAGE as error:
+            except DAMAGE as error:
                 stream.reraise()
                 place = f"row group {group} (rows {first} to {first + rows - 1})"
                 for number in range(first + done, first + rows):
@@ -120,6 +129,11 @@ def read_parquet(
 
 
 def _open(path: str) -> tuple[pq.ParquetFile, ErrorRecordingStream]:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    from ops.sources.arrow_rows import DAMAGE
+
     stream = ErrorRecordingStream(open_seekable(path))
     if stream.raw.size() == 0:
         raise InputError(f"{path}: the file is empty; expected a Parquet file")
@@ -127,7 +141,7 @@ def _open(path: str) -> tuple[pq.ParquetFile, ErrorRecordingStream]:
         file = pq.ParquetFile(pa.PythonFile(stream, "r"), page_checksum_verification=True)
         counts = [file.metadata.row_group(i).num_rows for i in range(file.num_row_groups)]
         file.schema_arrow  # noqa: B018 (a damaged schema shows only here)
-    except _DAMAGE as error:
+    except DAMAGE as error:
         stream.reraise()
         raise InputError(
             f"{path}: not a whole Parquet file ({one_line(error)}); if it is truncated, copy it again"
@@ -138,9 +152,42 @@ def _open(path: str) -> tuple[pq.ParquetFile, ErrorRecordingStream]:
 
 
 def _batches(file: pq.ParquetFile, group: int, text_column: str, batch_bytes: int) -> Iterator[pa.RecordBatch]:
+    from ops.sources.arrow_rows import read_columns
+
     info = file.metadata.row_group(group)
     columns = read_columns(file.schema_arrow, text_column)
     size = info.total_byte_size // max(1, info.num_rows)
     rows = min(_BATCH_ROWS, max(1, batch_bytes // max(1, size)))
     batches: Iterator[pa.RecordBatch] = file.iter_batches(rows, row_groups=[group], columns=columns, use_threads=False)
     return batches
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Parquet(FileFormat):
+    run_bytes: int = RUN_BYTES
+
+    def check_file(self, path: str, text_column: str) -> None:
+        file, _ = open_parquet(path, text_column)
+        file.close()
+
+    def file_columns(self, path: str, text_column: str) -> list[str]:
+        from ops.sources.arrow_rows import read_columns
+
+        file, _ = open_parquet(path, text_column)
+        with file:
+            return read_columns(file.schema_arrow, text_column)
+
+    def split_file(self, path: str, range_bytes: int) -> list[Part]:
+        runs = row_group_runs(path, self.run_bytes)
+        if len(runs) == 1:
+            return [{}]
+        return [{"first_group": first, "stop_group": stop, "first_row": row} for first, stop, row in runs]
+
+    def extent(self, piece: Piece) -> float:
+        return float(count_rows(piece.file, piece.part.get("first_group", 0), piece.part.get("stop_group")))
+
+    def extent_of(self, piece: Piece, rows: Sequence[Row | Broken]) -> float:
+        return float(len(rows))
+
+
+PARQUET = _Parquet(kind="parquet", suffixes=(".parquet",), reader=read_parquet, told_by="footers")

@@ -4,28 +4,19 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass
 
 from pyarrow.fs import FileType
 
 from ops.errors import InputError
-from ops.sources.hub_spec import HubSpec, parse_hub
+from ops.sources.docstrings.packages import PYDOCS
+from ops.sources.file_names import compression, stem, suffix, without_query
+from ops.sources.formats import FORMATS, suffixes
+from ops.sources.hub_format import HUB
+from ops.sources.hub_spec import parse_hub
+from ops.sources.source_format import Source
 from ops.storage.streams import WILDCARD, expand_glob, file_type, is_uri
 
-KIND_OF_SUFFIX = {".txt": "txt", ".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet"}
-COMPRESSIONS = (".gz", ".zst")
-READABLE = "pydocs, a preset, hf:ORG/NAME, or a file or glob of .txt .csv .jsonl .ndjson (also .gz .zst) .parquet"
-
-
-@dataclass(frozen=True)
-class Source:
-    """One source of sentences: its dataset name, its kind (`pydocs hub txt csv jsonl parquet`), its files or hub."""
-
-    spec: str
-    dataset: str
-    kind: str
-    files: tuple[str, ...]
-    hub: HubSpec | None = None
+READABLE = f"pydocs, a preset, hf:ORG/NAME, or a file or glob of {suffixes()}"
 
 
 def parse_source(spec: str) -> Source:
@@ -46,10 +37,10 @@ def parse_source(spec: str) -> Source:
         raise InputError(f"--corpus {spec!r}: a NUL character in the path; check it")
     name, path = _split_name(spec)
     if path == "pydocs":
-        return Source(spec, name or "pydocs", "pydocs", ())
+        return Source(spec, name or PYDOCS.kind, PYDOCS.kind, ())
     hub = parse_hub(spec, path)
     if hub is not None:
-        return Source(spec, name or hub.name, "hub", (), hub)
+        return Source(spec, name or hub.name, HUB.kind, (), hub)
     if not path:
         raise InputError(f"--corpus {spec!r}: no file is named; expected {READABLE}")
     files = _files(spec, path)
@@ -57,20 +48,6 @@ def parse_source(spec: str) -> Source:
     if len(kinds) > 1:
         raise InputError(f"--corpus {spec}: files of several kinds ({', '.join(kinds)}); give each its own --corpus")
     return Source(spec, name or _dataset(path, files), kinds[0], tuple(files))
-
-
-def stem(path: str) -> str:
-    """Return a file's name without folders, query, compression and format suffix."""
-    name = os.path.basename(_without_query(path))
-    for suffix in COMPRESSIONS:
-        name = name.removesuffix(suffix) or name
-    return os.path.splitext(name)[0] or name
-
-
-def compression(path: str) -> str | None:
-    """Return `gzip` or `zstd` where a file's suffix says so, else None."""
-    plain = _without_query(path).lower()
-    return "gzip" if plain.endswith(".gz") else "zstd" if plain.endswith(".zst") else None
 
 
 def _split_name(spec: str) -> tuple[str | None, str]:
@@ -91,7 +68,7 @@ def _exists(path: str) -> bool:
 def _files(spec: str, path: str) -> list[str]:
     if not is_uri(path):
         path = os.path.abspath(os.path.expanduser(path))
-    wild = WILDCARD.search(_without_query(path))
+    wild = WILDCARD.search(without_query(path))
     if wild and not _exists(path):
         files = expand_glob(path)
         if not files:
@@ -109,24 +86,17 @@ def _files(spec: str, path: str) -> list[str]:
     return [path]
 
 
-def _without_query(path: str) -> str:
-    return path.partition("?")[0] if is_uri(path) else path
-
-
 def _kind(spec: str, file: str) -> str:
-    plain = _without_query(file).lower()
-    for suffix in COMPRESSIONS:
-        plain = plain.removesuffix(suffix)
-    kind = KIND_OF_SUFFIX.get(os.path.splitext(plain)[1])
-    if kind is None or (kind == "parquet" and compression(file)):
-        found = os.path.basename(_without_query(file))
-        raise InputError(f"--corpus {spec}: {found} has a suffix of no known kind; expected {READABLE}")
-    return kind
+    found = next((one for one in FORMATS if suffix(file) in one.suffixes), None)
+    if found is None or (compression(file) and not found.compressible):
+        name = os.path.basename(without_query(file))
+        raise InputError(f"--corpus {spec}: {name} has a suffix of no known kind; expected {READABLE}")
+    return found.kind
 
 
 def _dataset(path: str, files: list[str]) -> str:
     if len(files) == 1:
         return stem(files[0])
     words = re.sub(r"\[[^\]]*\]|[*?]", "", stem(path)).strip("-_. ")
-    folder = os.path.basename(os.path.dirname(_without_query(path)))
+    folder = os.path.basename(os.path.dirname(without_query(path)))
     return words or (folder if folder and not WILDCARD.search(folder) else "corpus")

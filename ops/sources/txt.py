@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from ops.sources.lines import BrokenStream, decode_line, read_lines
 from ops.sources.rows import Broken, OnError, Row, broken, to_row
+from ops.sources.text_format import TextFormat
 
 
 def read_txt(
@@ -34,3 +35,11 @@ def read_txt(
             number += 1
     except BrokenStream as error:
         yield broken(path, f"after line {number}", str(error), f"{name}:{number}", "", on_error)
+
+
+class _Txt(TextFormat):
+    def file_columns(self, path: str, text_column: str) -> list[str]:
+        return []
+
+
+TXT = _Txt(kind="txt", suffixes=(".txt",), reader=read_txt, in_ranges=True)

@@ -1,4 +1,7 @@
-"""Find a local path, or any URI that `pyarrow.fs` knows, and open it for reading bytes."""
+"""Find a local path, or any URI that `pyarrow.fs` knows, and open it for reading bytes.
+
+pyarrow is imported once a file is asked for: the formats of sources are listed by `--help`, and read through this file.
+"""
 
 from __future__ import annotations
 
@@ -10,14 +13,15 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import lru_cache
-from typing import cast
+from typing import TYPE_CHECKING, cast
 from urllib.parse import quote
-
-import pyarrow as pa
-from pyarrow import fs
 
 from ops.errors import InputError, one_line
 from ops.storage.secrets import refuse_secrets
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyarrow import fs
 
 WILDCARD = re.compile(r"[*?\[]")
 # A URI of a file whose name means itself, without escapes: its folder, its name, its query.
@@ -48,6 +52,9 @@ def locate(path: str) -> tuple[fs.FileSystem, str]:
     Raises:
         InputError: the scheme is unknown, its storage cannot be opened, or credentials are part of the URI.
     """
+    import pyarrow as pa
+    from pyarrow import fs
+
     if not is_uri(path):
         return fs.LocalFileSystem(), os.path.abspath(os.path.expanduser(path))
     refuse_secrets(path, "the address")
@@ -69,6 +76,8 @@ def _open_folder(uri: str, _: tuple[tuple[str, str], ...]) -> tuple[fs.FileSyste
     Arrow keeps a request to S3 and the making of a file system from being under way at a time (26.0: each asks for the
     list of all clients), so that files which each made their own were read one after another by any number of threads.
     """
+    from pyarrow import fs
+
     system, inner = fs.FileSystem.from_uri(_with_options(uri))
     return system, inner.rstrip("/")
 
@@ -141,6 +150,8 @@ def expand_glob(pattern: str) -> list[str]:
     if not is_uri(pattern):
         found = glob.glob(os.path.abspath(os.path.expanduser(pattern)), recursive=True)
         return sorted(path for path in found if os.path.isfile(path))
+    from pyarrow import fs
+
     base, mark, query = pattern.partition("?")
     wild = _URI_WILDCARD.search(base)
     if wild is None:
@@ -207,6 +218,8 @@ def _matches(names: list[str], parts: list[str]) -> bool:
 @contextmanager
 def _naming(path: str) -> Iterator[None]:
     """Turn the storage's errors into an `InputError` that names the path."""
+    import pyarrow as pa
+
     try:
         yield
     except FileNotFoundError as error:

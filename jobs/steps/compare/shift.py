@@ -29,7 +29,7 @@ from ops.errors import InputError
 from ops.model.activations import ScoreOptions
 from ops.schema import schema
 from ops.sources.pieces import source_fingerprint
-from ops.sources.spec import Source
+from ops.sources.source_format import Source
 from ops.storage.range_file import read_each
 from ops.storage.side_by_side import side_by_side
 from ops.storage.store import Store

@@ -8,7 +8,8 @@ from jobs.steps.compare.compared_run import model_of, neurons_of
 from ops.errors import InputError
 from ops.model.load import FINE_TUNED, ModelFacts, read_facts
 from ops.sources.pieces import check_source
-from ops.sources.spec import Source, parse_source
+from ops.sources.source_format import Source
+from ops.sources.spec import parse_source
 from ops.storage.store import Store
 from ops.topk.neurons import Neurons
 

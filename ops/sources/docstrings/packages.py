@@ -8,14 +8,15 @@ import os
 import sys
 import sysconfig
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 
 from ops.errors import InputError
 from ops.sources.docstrings.prose import docstring_prose
-from ops.sources.rows import Broken, Row, excerpt
+from ops.sources.rows import Broken, OnError, Row, excerpt
+from ops.sources.source_format import Part, Piece, Source, SourceFormat
 
 STANDARD_LIBRARY = "stdlib"
 PACKAGES = ("datasets", "numpy", "pyarrow", "ray", "spacy", "torch", "transformers")
@@ -185,3 +186,31 @@ def _folder(package: str) -> str:
 
 def _missing(package: str) -> str:
     return f"--corpus pydocs: {package} is not installed; install the dependencies, or name another corpus"
+
+
+class _Pydocs(SourceFormat):
+    def check(self, source: Source, text_column: str) -> None:
+        package_versions()
+
+    def identity(self, source: Source) -> list[str]:
+        return [f"{package} {version}" for package, version in package_versions().items()]
+
+    def columns(self, source: Source, text_column: str) -> list[list[str]]:
+        return [list(META)]
+
+    def split(self, source: Source, range_bytes: int) -> list[tuple[str, str, Part]]:
+        return [(package, package, {}) for package in pydocs_pieces()]
+
+    def read(self, piece: Piece, text_column: str, on_error: OnError) -> Iterator[Row | Broken]:
+        return read_pydocs(piece.file)
+
+    def extent(self, piece: Piece) -> float:
+        return float(module_bytes(piece.file))
+
+    def extent_of(self, piece: Piece, rows: Sequence[Row | Broken]) -> float:
+        """Return the bytes of the modules up to that of the last row."""
+        last = next((row.meta["module"] for row in reversed(rows) if isinstance(row, Row)), None)
+        return float(module_bytes(piece.file, last)) if last else 0.0
+
+
+PYDOCS = _Pydocs(kind="pydocs", told_by="sizes of modules")

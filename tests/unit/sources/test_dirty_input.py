@@ -14,8 +14,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from ops.errors import InputError
-from ops.sources.pieces import Piece, check_source, pieces, read_piece
+from ops.sources.pieces import check_source, pieces, read_piece
 from ops.sources.rows import Broken, OnError, Row
+from ops.sources.source_format import Piece
 from ops.sources.spec import parse_source
 
 TEXTS = [f"Sentence {number} {random.Random(number).randbytes(40).hex()}." for number in range(3000)]

@@ -10,9 +10,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from ops.sources.extent import TOLD_BY, extent_of, piece_extent
-from ops.sources.pieces import Piece, pieces, read_piece
-from ops.sources.spec import KIND_OF_SUFFIX, parse_source
+from ops.sources.pieces import extent_of, piece_extent, pieces, read_piece
+from ops.sources.source_format import Piece
+from ops.sources.spec import parse_source
 
 TEXTS = [f"Line {i} has {'some ' * (i % 7)}words." for i in range(400)]
 FORMATS = [".txt", ".csv", ".jsonl", ".parquet", ".txt.gz", ".jsonl.zst"]
@@ -50,8 +50,8 @@ def test_a_quarter_of_the_rows_is_a_quarter_of_the_piece(tmp_path: Path, suffix:
 def test_only_the_piece_s_own_row_groups_count(tmp_path: Path) -> None:
     pq.write_table(pa.table({"text": TEXTS}), tmp_path / "a.parquet", row_group_size=100)
     path = str(tmp_path / "a.parquet")
-    assert piece_extent(Piece("a", "parquet", path, "a", 0, 1, 3)) == 200
-    assert piece_extent(Piece("a", "parquet", path, "a", 0, 3)) == 100
+    assert piece_extent(Piece("a", "parquet", path, "a", 0, {"first_group": 1, "stop_group": 3})) == 200
+    assert piece_extent(Piece("a", "parquet", path, "a", 0, {"first_group": 3, "stop_group": None})) == 100
 
 
 def test_modules_up_to_the_last_row_s() -> None:
@@ -61,7 +61,3 @@ def test_modules_up_to_the_last_row_s() -> None:
     assert whole is not None
     assert 0 < half < extent_of(piece, rows) <= whole
     assert extent_of(piece, []) == 0
-
-
-def test_of_every_kind_it_is_known_what_tells_its_length() -> None:
-    assert set(TOLD_BY) == {"pydocs", "hub", *KIND_OF_SUFFIX.values()}

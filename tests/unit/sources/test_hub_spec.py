@@ -126,7 +126,7 @@ for spec in sys.argv[1:]:
         source = parse_source(spec)
         check_source(source)
         rows = [row for piece in pieces(source) for row in read_piece(piece)]
-        found[spec] = [pieces(source)[0].revision, len(pieces(source)), source_fingerprint(source), rows]
+        found[spec] = [pieces(source)[0].part["revision"], len(pieces(source)), source_fingerprint(source), rows]
     except InputError as error:
         found[spec] = str(error)
 print(json.dumps(found))

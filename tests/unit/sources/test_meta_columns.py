@@ -6,10 +6,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from ops.sources.meta_columns import missing_column
-from ops.sources.pieces import pieces, read_piece
+from ops.sources.pieces import missing_column, pieces, read_piece
 from ops.sources.rows import Row
-from ops.sources.spec import Source, parse_source
+from ops.sources.source_format import Source
+from ops.sources.spec import parse_source
 
 
 @pytest.fixture

@@ -12,20 +12,22 @@ import pyarrow.parquet as pq
 import pytest
 
 from ops.errors import InputError
-from ops.sources import pieces as read_source
+from ops.sources import text_format
 from ops.sources.docstrings import packages as pydocs
-from ops.sources.extent import piece_extent
+from ops.sources.parquet import PARQUET
 from ops.sources.pieces import (
-    Piece,
+    RANGE_BYTES,
     check_source,
-    line_ranges,
     named_apart,
+    piece_extent,
     pieces,
     read_piece,
     source_fingerprint,
 )
 from ops.sources.rows import Row
+from ops.sources.source_format import Piece
 from ops.sources.spec import parse_source
+from ops.sources.text_format import line_ranges
 
 
 def _touch(path: Path, content: bytes = b"text\na\n") -> str:
@@ -69,10 +71,12 @@ def test_a_large_parquet_file_gives_several_pieces(tmp_path: Path) -> None:
     source = parse_source(str(path))
     (whole,) = pieces(source)
     rows = list(read_piece(whole))
-    parts = pieces(source, run_bytes=pq.read_metadata(path).row_group(0).total_byte_size * 3)
+    small = replace(PARQUET, run_bytes=pq.read_metadata(path).row_group(0).total_byte_size * 3)
+    found = small.split(source, RANGE_BYTES)
+    parts = [Piece("a", "parquet", file, name, index, part) for index, (file, name, part) in enumerate(found)]
     assert len(parts) > 3
     assert [part.index for part in parts] == list(range(len(parts)))
-    assert [part.first_group for part in parts[1:]] == [part.stop_group for part in parts[:-1]]
+    assert [part.part["first_group"] for part in parts[1:]] == [part.part["stop_group"] for part in parts[:-1]]
     assert all(Piece(**json.loads(json.dumps(asdict(part)))) == part for part in parts)
     assert [row for part in parts for row in read_piece(part)] == rows
     assert rows[0] == Row("text 0", "a.parquet:0", {})
@@ -90,7 +94,7 @@ def test_pydocs_has_a_piece_a_package(monkeypatch: pytest.MonkeyPatch) -> None:
     found = pieces(parse_source("d=pydocs"))
     assert [piece.file for piece in found] == pydocs.pydocs_pieces()
     assert {piece.dataset for piece in found} == {"d"}
-    monkeypatch.setattr(read_source, "read_pydocs", lambda piece: iter([Row(piece, "", {})]))
+    monkeypatch.setattr(pydocs, "read_pydocs", lambda piece: iter([Row(piece, "", {})]))
     assert list(read_piece(found[0])) == [Row("stdlib:0", "", {})]
 
 
@@ -140,10 +144,10 @@ def test_the_fingerprint_is_one_of_names_and_bytes(tmp_path: Path) -> None:
 
 def test_the_fingerprint_of_pydocs_is_one_of_versions(monkeypatch: pytest.MonkeyPatch) -> None:
     source = parse_source("pydocs")
-    monkeypatch.setattr(read_source, "package_versions", lambda: {"stdlib": "3.11.7"})
+    monkeypatch.setattr(pydocs, "package_versions", lambda: {"stdlib": "3.11.7"})
     first = source_fingerprint(source)
     assert first == source_fingerprint(parse_source("x=pydocs"))
-    monkeypatch.setattr(read_source, "package_versions", lambda: {"stdlib": "3.11.8"})
+    monkeypatch.setattr(pydocs, "package_versions", lambda: {"stdlib": "3.11.8"})
     assert source_fingerprint(source) != first
 
 
@@ -221,7 +225,7 @@ def test_ranges_of_lines_give_the_rows_of_the_file(tmp_path: Path, suffix: str, 
         parts = pieces(source, size)
         assert [part.index for part in parts] == list(range(len(parts)))
         assert 1 < len(parts) <= len(content) // size + 1
-        spans = [(part.first_byte, part.stop_byte) for part in parts]
+        spans = [(part.part["first_byte"], part.part["stop_byte"]) for part in parts]
         assert (spans[0][0], spans[-1][1]) == (0, None)
         assert all(stop == first for (_, stop), (first, _) in pairwise(spans))
         assert all(content[first - 1 : first] == b"\n" for first, _ in spans[1:])
@@ -259,12 +263,12 @@ def test_files_are_looked_into_side_by_side(tmp_path: Path, monkeypatch: pytest.
         _touch(tmp_path / f"{number}.txt", b"one line\n" * (number + 1))
     source, pair = parse_source(f"{tmp_path}/*.txt"), threading.Barrier(2)
     for name in ("read_head", "file_size"):
-        plain = getattr(read_source, name)
+        plain = getattr(text_format, name)
 
         def in_pairs(*args: object, plain: object = plain) -> object:
             pair.wait(20)
             return plain(*args)  # type: ignore[operator]
 
-        monkeypatch.setattr(read_source, name, in_pairs)
+        monkeypatch.setattr(text_format, name, in_pairs)
     check_source(source)
     assert [piece.name for piece in pieces(source)] == [f"{number}.txt" for number in range(6)]

@@ -11,14 +11,15 @@ import pyarrow.parquet as pq
 import pytest
 
 from ops.errors import InputError
+from ops.sources import hub_format
 from ops.sources import hub_spec as hub
-from ops.sources import pieces as read_source
 from ops.sources.hub import column_types
 from ops.sources.hub_spec import HubSpec, parse_hub
-from ops.sources.pieces import Piece, check_source, pieces, read_piece, source_fingerprint
+from ops.sources.pieces import check_source, pieces, read_piece, source_fingerprint
 from ops.sources.presets import PRESETS
 from ops.sources.rows import Broken, Row
-from ops.sources.spec import Source, parse_source
+from ops.sources.source_format import Piece, Source
+from ops.sources.spec import parse_source
 
 COMMIT = "0" * 40
 StandIn = Callable[..., Source]
@@ -45,7 +46,7 @@ def _articles(**columns: Any) -> pa.Table:
 @pytest.fixture
 def stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> StandIn:
     """Write a dataset's files into a folder and return the source that reads them in place of the hub's."""
-    monkeypatch.setattr(read_source, "commit_of", lambda spec: COMMIT)
+    monkeypatch.setattr(hub_format, "commit_of", lambda spec: COMMIT)
 
     def make(spec: str, **files: pa.Table | str) -> Source:
         hub.open_splits.cache_clear()
@@ -76,7 +77,7 @@ def test_bookcorpus_has_text_alone(stand_in: StandIn) -> None:
     table = pa.table({"text": ["she closed the door .", "he said nothing ."]})
     source = stand_in("bookcorpus", plain_text__train__0000=table, plain_text__train__0001=table.slice(1))
     assert source.dataset == "bookcorpus"
-    assert [(piece.name, piece.shard, piece.shards) for piece in pieces(source)] == [
+    assert [(piece.name, piece.part["shard"], piece.part["shards"]) for piece in pieces(source)] == [
         ("bookcorpus:train:0", 0, 2),
         ("bookcorpus:train:1", 1, 2),
     ]
@@ -266,7 +267,7 @@ configs:
 
 
 def test_the_fingerprint_is_one_of_commit_and_mapping(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(read_source, "commit_of", lambda spec: COMMIT)
+    monkeypatch.setattr(hub_format, "commit_of", lambda spec: COMMIT)
     first = source_fingerprint(parse_source("imdb"))
     assert first == source_fingerprint(parse_source("other=imdb"))
     assert first != source_fingerprint(parse_source("hf:stanfordnlp/imdb"))
@@ -274,7 +275,7 @@ def test_the_fingerprint_is_one_of_commit_and_mapping(monkeypatch: pytest.Monkey
     with monkeypatch.context() as patch:
         patch.setitem(PRESETS, "imdb", changed)
         assert source_fingerprint(parse_source("imdb")) != first
-    monkeypatch.setattr(read_source, "commit_of", lambda spec: "1" * 40)
+    monkeypatch.setattr(hub_format, "commit_of", lambda spec: "1" * 40)
     assert source_fingerprint(parse_source("imdb")) != first
 
 

@@ -3,7 +3,8 @@ from pathlib import Path
 import pytest
 
 from ops.errors import InputError
-from ops.sources.spec import Source, parse_source
+from ops.sources.source_format import Source
+from ops.sources.spec import parse_source
 
 
 def _touch(path: Path, content: str = "text\na\n") -> str:

@@ -1,0 +1,97 @@
+"""What the formats of files have in common: one file after another, each with a name, its bytes and its pieces."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import takewhile
+from urllib.parse import unquote
+
+from ops.sources.rows import Broken, OnError, Row
+from ops.sources.source_format import Part, Piece, Source, SourceFormat
+from ops.storage.side_by_side import side_by_side
+from ops.storage.streams import open_stream
+
+_BLOCK = 1 << 20  # bytes
+_HASHED_AT_A_TIME = 8  # files
+Reader = Callable[..., Iterator[Row | Broken]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class FileFormat(SourceFormat):
+    """A format of files.
+
+    Attributes:
+        reader: returns the rows of a file; takes its path, the keywords `text_column`, `on_error` and `name`, and as
+            further keywords what the part of a piece holds.
+    """
+
+    reader: Reader
+
+    @abstractmethod
+    def check_file(self, path: str, text_column: str) -> None:
+        """Refuse a file that cannot be read, by its beginning or its footer."""
+
+    def file_columns(self, path: str, text_column: str) -> list[str] | None:
+        """Return the columns of a file, that of the text included; None where each row may have others."""
+        return None
+
+    def split_file(self, path: str, range_bytes: int) -> list[Part]:
+        """Return the parts of a file that one worker reads each; an empty one is all of it."""
+        return [{}]
+
+    def check(self, source: Source, text_column: str) -> None:
+        """Refuse a source one of whose files cannot be read."""
+        for _ in side_by_side(lambda path: self.check_file(path, text_column), source.files):
+            pass
+
+    def identity(self, source: Source) -> Iterator[str]:
+        """Return the digest and the name of each file."""
+        names = named_files(source.files)
+        with ThreadPoolExecutor(_HASHED_AT_A_TIME) as pool:
+            for content, name in zip(pool.map(_file_digest, source.files), names, strict=True):
+                yield f"{content} {name}"
+
+    def columns(self, source: Source, text_column: str) -> Iterator[list[str] | None]:
+        """Return the columns of each file other than the text and `doc_id`."""
+        for path in source.files:
+            columns = self.file_columns(path, text_column)
+            yield None if columns is None else [name for name in columns if name not in (text_column, "doc_id")]
+
+    def split(self, source: Source, range_bytes: int) -> Iterator[tuple[str, str, Part]]:
+        """Return the parts of each file."""
+        parts_of_files = side_by_side(lambda path: self.split_file(path, range_bytes), source.files)
+        for path, name, parts in zip(source.files, named_files(source.files), parts_of_files, strict=True):
+            yield from ((path, name, part) for part in parts)
+
+    def read(self, piece: Piece, text_column: str, on_error: OnError) -> Iterator[Row | Broken]:
+        """Return the rows of a file, or of a part of it."""
+        return self.reader(piece.file, text_column=text_column, on_error=on_error, name=piece.name, **piece.part)
+
+
+def named_files(files: Sequence[str]) -> list[str]:
+    """Return the name of each file below the folder that all of them share.
+
+    >>> named_files(["/in/a/1.txt", "/in/b/1.txt"])
+    ['a/1.txt', 'b/1.txt']
+    """
+    paths = [file.replace(os.sep, "/").split("/") for file in files]
+    steps = zip(*(path[:-1] for path in paths), strict=False)
+    shared = sum(1 for _ in takewhile(lambda names: len(set(names)) == 1, steps))
+    return [_file_name("/".join(path[shared:]), file) for file, path in zip(files, paths, strict=True)]
+
+
+def _file_name(name: str, file: str) -> str:
+    return unquote(name.partition("?")[0]) if "://" in file else name
+
+
+def _file_digest(path: str) -> str:
+    digest = hashlib.sha256()
+    with open_stream(path) as stream:
+        while block := stream.read(_BLOCK):
+            digest.update(block)
+    return digest.hexdigest()

@@ -1,0 +1,30 @@
+"""Every format of sources: to add one, write a file that defines its record, and put that into `FORMATS`."""
+
+from __future__ import annotations
+
+from ops.sources.csv import CSV
+from ops.sources.docstrings.packages import PYDOCS
+from ops.sources.file_names import COMPRESSIONS
+from ops.sources.hub_format import HUB
+from ops.sources.jsonl import JSONL
+from ops.sources.parquet import PARQUET
+from ops.sources.source_format import SourceFormat
+from ops.sources.txt import TXT
+
+FORMATS: tuple[SourceFormat, ...] = (PYDOCS, HUB, TXT, CSV, JSONL, PARQUET)
+
+
+def format_of(kind: str) -> SourceFormat:
+    """Return the format of a source or a piece by its kind."""
+    return {one.kind: one for one in FORMATS}[kind]
+
+
+def suffixes() -> str:
+    """Return the suffixes of all files that can be read, in words.
+
+    >>> suffixes()
+    '.txt .csv .jsonl .ndjson (also .gz .zst) .parquet'
+    """
+    compressible = [suffix for one in FORMATS if one.compressible for suffix in one.suffixes]
+    others = [suffix for one in FORMATS if not one.compressible for suffix in one.suffixes]
+    return " ".join([*compressible, f"(also {' '.join(COMPRESSIONS)})", *others])

@@ -1,0 +1,137 @@
+"""What the formats of text have in common: an encoding, compression, and lines at whose ends a file may be cut."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+from ops.errors import InputError
+from ops.sources.file_format import FileFormat
+from ops.sources.file_names import compression
+from ops.sources.lines import read_head, read_lines
+from ops.sources.rows import Broken, Row
+from ops.sources.source_format import Part, Piece
+from ops.storage.streams import file_size, open_stream
+
+_CHECKED_ROWS = 200
+_MARKS = (
+    ((b"\xff\xfe\0\0", b"\0\0\xfe\xff"), "UTF-32"),
+    ((b"\xff\xfe", b"\xfe\xff"), "UTF-16"),
+)
+_HEAD = 4_096  # bytes in which an encoding shows
+_BLOCK = 1 << 20  # bytes
+
+
+@dataclass(frozen=True, kw_only=True)
+class TextFormat(FileFormat):
+    """A format of text files, which may be compressed; their length is told in bytes.
+
+    Attributes:
+        in_ranges: whether a row is a line whatever stands in it, so that large files are read in ranges; the reader
+            then takes `first_byte`, `stop_byte` and `first_row`.
+    """
+
+    told_by: str = "sizes of files"
+    compressible: bool = True
+    in_ranges: bool = False
+
+    def lines_of(self, rows: Sequence[Row | Broken]) -> int:
+        """Return how many lines the first rows of a file take up."""
+        return len(rows)
+
+    def check_file(self, path: str, text_column: str) -> None:
+        """Refuse a file whose encoding has several bytes a letter, or whose first rows the reader refuses."""
+        encoding = wide_encoding(read_head(path, _HEAD))
+        if encoding:
+            raise InputError(f"{path}: the text is {encoding}, expected UTF-8; convert it, as with iconv")
+        for _ in islice(self.reader(path, text_column=text_column, on_error="reject"), _CHECKED_ROWS):
+            pass
+
+    def split_file(self, path: str, range_bytes: int) -> list[Part]:
+        """Cut a large file that is not compressed into ranges of lines."""
+        if not self.in_ranges or compression(path) or file_size(path) < 2 * range_bytes:
+            return [{}]
+        ranges = line_ranges(path, range_bytes)
+        return [{"first_byte": first, "stop_byte": stop, "first_row": row} for first, stop, row in ranges]
+
+    def extent(self, piece: Piece) -> float:
+        """Return a piece's bytes, decompressed."""
+        first, stop = piece.part.get("first_byte", 0), piece.part.get("stop_byte")
+        return float(stop - first) if stop is not None else (file_size(piece.file) - first) * _expansion(piece.file)
+
+    def extent_of(self, piece: Piece, rows: Sequence[Row | Broken]) -> float:
+        """Return the bytes of the lines that rows take up."""
+        lines = read_lines(piece.file, piece.part.get("first_byte", 0))
+        return float(sum(map(len, islice(lines, self.lines_of(rows)))))
+
+
+def wide_encoding(head: bytes) -> str:
+    """Return the name of an encoding of several bytes a letter that a text's beginning shows, empty where none does.
+
+    >>> wide_encoding("Grüße".encode("utf-16")), wide_encoding(b"plain")
+    ('UTF-16', '')
+    """
+    for marks, name in _MARKS:
+        if head.startswith(marks):
+            return name
+    # Without a mark: most letters of most languages have a byte of zero then, and no text has otherwise.
+    zeros = head.count(0) / max(len(head), 1)
+    return "UTF-32" if zeros > 0.6 else "UTF-16" if zeros > 0.2 else ""
+
+
+def line_ranges(path: str, range_bytes: int, block_bytes: int = _BLOCK) -> list[tuple[int, int | None, int]]:
+    """Return ranges of about so many bytes of a file that is not compressed, cut behind line ends.
+
+    A line's end is one whatever stands before it: neither plain text nor JSON Lines quotes it. (A cell of CSV may: amid
+    such a file no place is safe before all that precedes it is read.)
+
+    Args:
+        path: the file.
+        range_bytes: bytes of a range, about.
+        block_bytes: bytes that are read at a time.
+
+    Returns:
+        Of each range the first byte, the byte after its last (None: the end of the file) and the lines before it.
+
+    Raises:
+        InputError: the file cannot be opened.
+    """
+    cuts, lines, place = [(0, 0)], 0, 0
+    with open_stream(path) as stream:
+        while block := stream.read(block_bytes):
+            counted = 0
+            while end := block.find(b"\n", max(cuts[-1][0] + range_bytes - 1 - place, 0)) + 1:
+                lines += block.count(b"\n", counted, end)
+                cuts.append((place + end, lines))
+                counted = end
+            lines += block.count(b"\n", counted)
+            place += len(block)
+    if len(cuts) > 1 and cuts[-1][0] == place:
+        cuts.pop()
+    stops = [first for first, _ in cuts[1:]]
+    return [(first, stop, row) for (first, row), stop in zip(cuts, [*stops, None], strict=True)]
+
+
+def _expansion(path: str) -> float:
+    """Return the bytes that a byte of a file stands for, by its beginning: 1 where it is not compressed."""
+    import pyarrow as pa
+
+    method = compression(path)
+    if method is None:
+        return 1.0
+    with open_stream(path) as stream:
+        block = stream.read(_BLOCK)
+    if method == "gzip":
+        whole = zlib.decompressobj(wbits=31)
+        length = len(whole.decompress(block))
+        return length / max(len(block) - len(whole.unused_data), 1)
+    length = 0
+    with pa.CompressedInputStream(pa.BufferReader(block), "zstd") as stream:
+        try:
+            while found := stream.read(_BLOCK):
+                length += len(found)
+        except OSError:
+            pass  # the block ends amid a frame
+    return length / max(len(block), 1)

@@ -1,0 +1,45 @@
+"""What holds for the records of all formats together."""
+
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from ops.sources import formats, spec
+from ops.sources.formats import FORMATS, format_of, suffixes
+from ops.sources.pieces import check_source, missing_column, piece_extent, pieces, read_piece, source_fingerprint
+from ops.sources.spec import parse_source
+from ops.sources.text_format import TextFormat
+from ops.sources.txt import read_txt
+from tests.conftest import ROOT
+
+
+def test_a_kind_and_a_suffix_belong_to_one_format() -> None:
+    assert [format_of(one.kind) for one in FORMATS] == list(FORMATS)
+    named = Counter(suffix for one in FORMATS for suffix in one.suffixes)
+    assert set(named.values()) == {1}
+    assert all(suffix.startswith(".") and suffix == suffix.lower() for suffix in named)
+    assert all(one.told_by for one in FORMATS)
+
+
+def test_a_new_format_needs_nothing_but_its_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    new = TextFormat(kind="lines", suffixes=(".lines",), reader=read_txt)
+    for place in (formats, spec):
+        monkeypatch.setattr(place, "FORMATS", (*FORMATS, new))
+    (tmp_path / "a.lines").write_text("One.\nTwo.\n")
+    source = parse_source(str(tmp_path / "a.lines"))
+    check_source(source)
+    (piece,) = pieces(source)
+    assert [(row.text, row.doc_id) for row in read_piece(piece)] == [("One.", "a.lines:0"), ("Two.", "a.lines:1")]
+    assert piece_extent(piece) == 10
+    assert missing_column([source], "topic") is None
+    assert source_fingerprint(source) != source_fingerprint(parse_source("pydocs"))
+    assert ".lines" in suffixes()
+
+
+def test_listing_the_formats_imports_nothing_heavy() -> None:
+    program = "import sys; from ops.sources.formats import FORMATS; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert not {"numpy", "pyarrow", "datasets", "huggingface_hub"} & set(loaded.stdout.split())
