@@ -28,12 +28,13 @@ import pyarrow as pa
 import torch
 
 from bench.running import load
+from jobs.annotate.annotate import VocabularyWriter, codes_file, publish_shard
 from jobs.engine.item import Item, Worker
 from jobs.mine import MINE_OPTIONS, MineConfig
-from jobs.stage.layout import codes_file, pilot_file, places_file, shard_file, vocabulary_file
+from jobs.stage.files import shard_file
+from jobs.stage.layout import pilot_file
 from jobs.stage.runner import Step
 from jobs.stage.stages import CODES
-from jobs.steps.annotate import VocabularyWriter, mark_sentences, publish_shard
 from jobs.steps.mine.patterns import BaselineCounter, RangeMiner, add_up_step, unite_step
 from jobs.steps.mine.tables import RangeFinisher
 from jobs.steps.mine.workers import MineArgs, sentence_runs
@@ -42,6 +43,7 @@ from jobs.steps.topk.sentences import read_notes
 from ops.reducers.moments import Moments
 from ops.schema import activations_schema, schema
 from ops.sentences.local_copy import open_sentences
+from ops.sentences.selection import mark_sentences
 from ops.shards import Shards
 from ops.storage.store import Store, View, shard_footer
 from ops.storage.tables import write_part
@@ -161,8 +163,10 @@ def stages(out: str, size: int) -> dict[str, dict[str, Any]]:
 
 def seen(out: str, size: int) -> Store:
     """Return the run's folder as it is with so many sentences."""
-    shards = [codes_file(i).path for i in range(size // SHARD)]
-    return Store(out, View(files={CODES: (*shards, places_file().path, vocabulary_file().path)}))
+    shards = [codes_file("shard", i).path for i in range(size // SHARD)]
+    return Store(
+        out, View(files={CODES: (*shards, codes_file("vocabulary-places").path, codes_file("vocabulary").path)})
+    )
 
 
 def select(out: str, size: int) -> dict[str, Any]:

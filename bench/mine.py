@@ -28,12 +28,12 @@ import pyarrow.parquet as pq
 
 from bench.running import load
 from bench.texts import draw
+from jobs.annotate.annotate import publish_shard, vocabulary_step
 from jobs.engine.item import Item
 from jobs.mine import MINE_OPTIONS, MineConfig
 from jobs.stage.layout import range_file
 from jobs.stage.runner import Step
 from jobs.stage.stages import CODES
-from jobs.steps.annotate import publish_shard, vocabulary_step
 from jobs.steps.mine.patterns import add_up_step, count_step, mine_step, unite_step
 from jobs.steps.mine.tables import tables, tables_step
 from jobs.steps.mine.workers import MineArgs, sentence_runs

@@ -18,7 +18,7 @@ docs/compare.md has the shifts, beside those of shuffled labels and of another s
 import sys
 from typing import TYPE_CHECKING
 
-from jobs import ingest
+from jobs.ingest import job as ingest
 from jobs.stage.command_line import main
 from jobs.stage.finetune_config import FinetuneConfig
 

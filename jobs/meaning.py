@@ -11,7 +11,7 @@ docs/meaning.md. With --corpus it ingests first. python -m jobs.show --out runs/
 import sys
 from typing import TYPE_CHECKING
 
-from jobs import ingest
+from jobs.ingest import job as ingest
 from jobs.stage.command_line import main
 from jobs.stage.meaning_config import MeaningConfig
 from jobs.stage.options import INGEST_ONLY

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from pydantic import BeforeValidator, Field
 
-from jobs import ingest
+from jobs.ingest import job as ingest
 from jobs.stage.command_line import main
 from jobs.stage.options import CorpusPassConfig
 

@@ -14,9 +14,11 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from jobs import annotate, ingest, mine, tokens, topk
-from jobs.annotate import AnnotateConfig
-from jobs.ingest import IngestConfig
+from jobs import mine, tokens, topk
+from jobs.annotate import job as annotate
+from jobs.annotate.job import AnnotateConfig
+from jobs.ingest import job as ingest
+from jobs.ingest.job import IngestConfig
 from jobs.mine import MineConfig
 from jobs.stage.command_line import main
 from jobs.stage.options import part_of

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pydantic import Field
 
-from jobs import ingest
+from jobs.ingest import job as ingest
 from jobs.stage.command_line import main
 from jobs.stage.options import CorpusPassConfig
 from ops.model.pooling import POOLS, check_pool
@@ -150,7 +150,8 @@ def do(config: TopkConfig, record: "Run", facts: "ModelFacts", tokenizer: "Token
     counts |= {"neurons": len(neurons), "layers": len(neurons.widths), "seconds": times.result()}
     counts |= {"equal_lengths": args.leaks}
     print(f"topk: {times}", file=sys.stderr)
-    job.stage.finish(counts, {"model": describe(facts)})
+    job.stage.of_the_run["model"] = describe(facts)
+    job.stage.finish(counts)
 
 
 if __name__ == "__main__":

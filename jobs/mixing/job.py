@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import Field
 
-from jobs import ingest
+from jobs.ingest import job as ingest
 from jobs.stage.command_line import Job, in_run
 from jobs.stage.options import CorpusPassConfig
 

@@ -124,6 +124,7 @@ def write_partial(
     fingerprint: str,
     notes: Any = None,
     write: Callable[[pa.Table, str], None] = _write_compressed,
+    extra: dict[bytes, bytes] | None = None,
 ) -> None:
     """Commit a partial file.
 
@@ -134,8 +135,9 @@ def write_partial(
         fingerprint: the stage's.
         notes: what else it says, JSON-able; `read_notes` returns it.
         write: writes a table, its footer included, to a local path.
+        extra: further footer entries.
     """
-    footer = output.footer(fingerprint, table.num_rows)
+    footer = {**output.footer(fingerprint, table.num_rows), **(extra or {})}
     if notes is not None:
         footer[NOTES] = json.dumps(notes).encode()
     described = table.replace_schema_metadata(footer)

@@ -1,41 +1,9 @@
 """The partial files of each job, until they lie in the jobs' own folders."""
 
 from jobs.stage.files import Output, shard_file, table_part
-from jobs.stage.stages import CODES, STAGES
+from jobs.stage.stages import STAGES
 
 __all__ = ["Output", "shard_file", "table_part"]
-
-
-# ingest
-
-
-def piece_file(piece: int, kind: str) -> Output:
-    """Return one of the files that a piece of a source is read into."""
-    return Output(f"{STAGES['ingest'].partials}/piece-{piece:05d}.{kind}.parquet", f"piece-{piece}-{kind}")
-
-
-def distinct_file(part: int, parts: int, kind: str) -> Output:
-    """Return one of the files of a range of hashes: `texts` or `documents`."""
-    return _ingest_file(f"distinct-{kind}-{part:05d}-of-{parts:05d}")
-
-
-def near_run_file(run: int, kind: str) -> Output:
-    """Return one of the files of a run of positions: `signatures`, `bands`, `later` or `similar`."""
-    return _ingest_file(f"near-{kind}-{run:05d}")
-
-
-def pairs_file(part: int, parts: int) -> Output:
-    """Return the file of the pairs of sentences that share a range of bands' hashes."""
-    return _ingest_file(f"near-pairs-{part:05d}-of-{parts:05d}")
-
-
-def near_duplicates_file() -> Output:
-    """Return the file that says of near-duplicates which one is kept."""
-    return _ingest_file("near")
-
-
-def _ingest_file(name: str) -> Output:
-    return Output(f"{STAGES['ingest'].partials}/{name}.parquet", name)
 
 
 # topk
@@ -49,29 +17,6 @@ def pilot_file(stage: str = "topk") -> Output:
 def bound_path() -> str:
     """Return the path of the bounds that workers share; it is soft state, and no output of any item."""
     return f"{STAGES['topk'].partials}/bound.parquet"
-
-
-# annotate
-
-
-def selected_path() -> str:
-    """Return the path of the marks of all sentences, a byte each, that say which are to be annotated."""
-    return f"{STAGES['annotate'].partials}/wanted.bin"
-
-
-def codes_file(shard: int) -> Output:
-    """Return the file of a shard's codes, which mining reads."""
-    return Output(f"{CODES}/shard-{shard:05d}.parquet", f"shard-{shard}")
-
-
-def vocabulary_file() -> Output:
-    """Return the file of the names of all codes."""
-    return Output(f"{CODES}/vocabulary.parquet", "vocabulary")
-
-
-def places_file() -> Output:
-    """Return the file of what each shard's codes are among all names."""
-    return Output(f"{CODES}/vocabulary-places.parquet", "vocabulary-places")
 
 
 # mine

@@ -87,6 +87,7 @@ class Stage:
         record, store: the run, and its folder as this stage sees it.
         workers: most workers of a step; None for as many as a cluster brings up.
         begun: when, by the monotonic clock.
+        of_the_run: entries of run.json itself, once the stage is done.
     """
 
     def __init__(self, name: str, record: Run, fingerprint: str, workers: int | None, keep_partials: bool) -> None:
@@ -94,6 +95,7 @@ class Stage:
         self.record, self.store = record, record.store_of(name)
         self.workers, self.keep_partials = workers, keep_partials
         self.begun = time.monotonic()
+        self.of_the_run: dict[str, Any] = {}
 
     @property
     def entry(self) -> dict[str, Any]:
@@ -128,14 +130,9 @@ class Stage:
                     each(row)
         return rows
 
-    def finish(self, counts: dict[str, Any], of_the_run: dict[str, Any] | None = None) -> None:
-        """Put all tables in place, and drop what was under way unless it is to be kept.
-
-        Args:
-            counts: what was done, for the stage's entry in run.json.
-            of_the_run: what run.json says besides, in entries of its own.
-        """
-        self.record.finish(self.name, counts, time.monotonic() - self.begun, of_the_run)
+    def finish(self, counts: dict[str, Any]) -> None:
+        """Put all tables in place with these counts, and drop what was under way unless it is to be kept."""
+        self.record.finish(self.name, counts, time.monotonic() - self.begun, self.of_the_run)
         if not self.keep_partials:
             clear(self.record.store, self.name)
 
@@ -184,10 +181,11 @@ def run_stage(spec: StageSpec, options: StageConfig, record: Run) -> Stage | Non
         return None
     stage = Stage(spec.name, record, fingerprint, pool_size(options.workers), options.keep_partials)
     stage.entry.update(spec.about)
+    stage.of_the_run |= spec.of_the_run
     if isinstance(record, DryRun):
         record.plan(spec.name, spec.plan(stage, record))
     else:
-        stage.finish(spec.do(stage), spec.of_the_run)
+        stage.finish(spec.do(stage))
     return stage
 
 

@@ -5,11 +5,15 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
 import pyarrow as pa
 
+from ops.corpus.accounts import check_found
 from ops.corpus.meta import check_keys
+from ops.corpus.piece_counts import Pieces
 from ops.corpus.sentences import SentenceFilter, Splitter
 from ops.estimate.spread import spread
+from ops.estimate.timed_batches import Sentences
 from ops.model.tokenizer import Tokenizer
 from ops.sources.pieces import extent_of, piece_extent, read_piece
 from ops.sources.rows import Broken, OnError, Row
@@ -124,3 +128,32 @@ class _Beginning:
             if len(self.rows) >= self.most_rows or time.perf_counter() > until:
                 return
         self.ended = True
+
+
+def check_samples(specs: Sequence[str], samples: Sequence[SourceSample]) -> None:
+    """Refuse a source that was read to its end and gave no sentence, as ingest itself does.
+
+    Args:
+        specs: what `--corpus` names.
+        samples: what was read of each.
+
+    Raises:
+        InputError: there is one.
+    """
+    whole = [i for i, sample in enumerate(samples) if sample.whole]
+    rows, sentences, rejects = (
+        np.array([getattr(samples[i], name) for i in whole], np.int64) for name in ("rows", "sentences", "rejects")
+    )
+    reasons = [dict(samples[i].reasons) for i in whole]
+    pieces = Pieces(np.arange(len(whole)), rows, sentences, rejects, np.zeros(len(whole), np.int64), reasons, [])
+    check_found([specs[i] for i in whole], pieces)
+
+
+def sampled_sentences(samples: Sequence[SourceSample], datasets: Sequence[str]) -> Sentences:
+    """Return the sentences that were read of all sources, as the corpus would have them."""
+    tables = [pa.concat_tables(sample.tables) for sample in samples]
+    texts = [text for table in tables for text in table["text"].to_pylist()]
+    tokens = np.concatenate([table["n_tokens"].to_numpy().astype(np.int64) for table in tables])
+    pairs = zip(datasets, tables, strict=True)
+    documents = [(dataset, doc_id) for dataset, table in pairs for doc_id in table["doc_id"].to_pylist()]
+    return Sentences(np.arange(len(texts)), texts, tokens, documents)

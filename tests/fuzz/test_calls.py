@@ -9,8 +9,8 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from jobs.annotate import AnnotateConfig
-from jobs.ingest import IngestConfig
+from jobs.annotate.job import AnnotateConfig
+from jobs.ingest.job import IngestConfig
 from jobs.mine import MineConfig
 from jobs.mixing.job import MixingConfig
 from jobs.positions import PositionsConfig

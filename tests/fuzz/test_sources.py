@@ -15,9 +15,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from jobs import ingest
 from jobs.engine.item import Item, Worker
-from jobs.ingest import IngestConfig
+from jobs.ingest import job as ingest
+from jobs.ingest.job import IngestConfig
 from jobs.stage import runner
 from jobs.stage.command_line import main
 
@@ -144,7 +144,7 @@ def test_a_damaged_source(
     ]
     told = io.StringIO()
     with contextlib.redirect_stderr(told):
-        status = main(IngestConfig, "ingest", "About.", ingest.run, argv)
+        status = main(IngestConfig, "ingest", "About.", ingest.JOB.run, argv)
     assert status in (0, 2), told.getvalue()
     if status == 0:
         add_up(folder / "run")

@@ -14,7 +14,7 @@ import pytest
 
 from jobs import topk
 from jobs.__main__ import main as list_jobs
-from jobs.ingest import IngestConfig
+from jobs.ingest.job import IngestConfig
 from jobs.run import RunConfig
 from jobs.stage.command_line import main, parse
 from jobs.steps.show.neuron import parse_pair

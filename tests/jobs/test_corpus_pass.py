@@ -8,8 +8,8 @@ import pyarrow.parquet as pq
 import pytest
 from ray.data import ActorPoolStrategy
 
-from jobs import ingest
-from jobs.ingest import IngestConfig
+from jobs.ingest import job as ingest
+from jobs.ingest.job import IngestConfig
 from jobs.stage import checks, corpus_pass, placement
 from jobs.stage.checks import check_pass
 from jobs.stage.corpus_pass import CorpusPass, begin_pass
@@ -49,7 +49,7 @@ def config(tmp_path: Path) -> CorpusPassConfig:
 
 def start(config: CorpusPassConfig, per_group: int = 1, **identity: Any) -> CorpusPass | None:
     facts, tokenizer = check_pass(config, Run(config.out))
-    ingest.run(part_of(config, IngestConfig, redo=False))
+    ingest.JOB.run(part_of(config, IngestConfig, redo=False))
     return begin_pass(STAGE, config, Run(config.out), facts, tokenizer, identity, per_group)
 
 
@@ -76,7 +76,7 @@ def test_only_what_is_missing_is_done(shared_ray: None, config: CorpusPassConfig
 
 
 def test_groups_of_shards_share_a_partial_file(config: CorpusPassConfig, capsys: pytest.CaptureFixture[str]) -> None:
-    ingest.run(part_of(config, IngestConfig))
+    ingest.JOB.run(part_of(config, IngestConfig))
     job = start(config, per_group=5)
     assert job is not None
     assert len(job.shards) == 1

@@ -10,10 +10,12 @@ from typing import Any
 
 import pytest
 
-from jobs import annotate, ingest, meaning, mine, positions, psi, run, tokens, topk
-from jobs.annotate import AnnotateConfig
+from jobs import meaning, mine, positions, psi, run, tokens, topk
+from jobs.annotate import job as annotate
+from jobs.annotate.job import AnnotateConfig
 from jobs.engine.item import Item
-from jobs.ingest import IngestConfig
+from jobs.ingest import job as ingest
+from jobs.ingest.job import IngestConfig
 from jobs.mine import MineConfig
 from jobs.mixing import job as mixing
 from jobs.mixing.job import MixingConfig
@@ -68,7 +70,7 @@ class InProcess:
 def engine(monkeypatch: pytest.MonkeyPatch) -> InProcess:
     made = InProcess()
     monkeypatch.setattr("jobs.stage.runner.fan_out", made)
-    for place in ("jobs.plans.ingest", "jobs.stage.estimate", "jobs.plans.annotate", "jobs.plans.tokens"):
+    for place in ("jobs.ingest.plan", "jobs.stage.estimate", "jobs.annotate.annotate", "jobs.plans.tokens"):
         monkeypatch.setattr(f"{place}.TIMED_S", 0.1)
     return made
 

@@ -7,9 +7,9 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from jobs.steps.ingest.deduplicate import HashRange, first_copies_step, open_first_copies
-from jobs.steps.ingest.read import open_pieces, read_step
-from jobs.steps.ingest.write import corpus_tables_step, truncated
+from jobs.ingest.deduplicate import HashRange, first_copies_step, open_first_copies
+from jobs.ingest.read import open_pieces, read_step
+from jobs.ingest.write import corpus_tables_step, truncated
 from ops.corpus.numbering import number
 from ops.model.load import read_facts
 from ops.sources.pieces import pieces

@@ -9,13 +9,12 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from jobs import ingest
-from jobs.ingest import IngestConfig
-from jobs.stage.layout import near_duplicates_file
-from jobs.steps.ingest.deduplicate import first_copies_step, open_first_copies
-from jobs.steps.ingest.near_duplicates import near_duplicate_steps
-from jobs.steps.ingest.read import open_pieces, read_step
-from jobs.steps.ingest.write import corpus_tables_step
+from jobs.ingest import job as ingest
+from jobs.ingest.deduplicate import NEAR_DUPLICATES, first_copies_step, open_first_copies
+from jobs.ingest.job import IngestConfig
+from jobs.ingest.near_duplicates import near_duplicate_steps
+from jobs.ingest.read import open_pieces, read_step
+from jobs.ingest.write import corpus_tables_step
 from ops.corpus.minhash import fold
 from ops.corpus.numbering import number
 from ops.errors import InputError
@@ -121,7 +120,7 @@ def test_small_cuts_change_nothing_where_similarity_is_a_matter_of_degree(tmp_pa
     assert one == other
     assert sum(row["n_copies"] for row in one[0]) == 240
     assert 30 < sum(one[1]) < 225
-    near = pq.read_table(tmp_path / "outTrue" / near_duplicates_file().path).to_pydict()
+    near = pq.read_table(tmp_path / "outTrue" / NEAR_DUPLICATES.path).to_pydict()
     kept = dict(zip(near["position"], near["first"], strict=True))
     assert near["position"] == sorted(kept)
     assert all(first <= position and kept[first] == first for position, first in kept.items())
@@ -138,7 +137,7 @@ def test_the_job_accounts_for_them(
     (tmp_path / "in").mkdir()
     files = write_sources(tmp_path / "in", 3)
     expected, near = reference(files)
-    ingest.run(config(tmp_path / "a", tmp_path / "in", near_dedup=0.9))
+    ingest.JOB.run(config(tmp_path / "a", tmp_path / "in", near_dedup=0.9))
     record = json.loads((tmp_path / "a" / "run.json").read_text())["stages"]["ingest"]
     assert record["identity"]["near_dedup"] == 0.9
     accounts = record["counts"]["sources"]
@@ -152,13 +151,13 @@ def test_the_job_accounts_for_them(
 
     # Small runs and partitions, so that there is something to spread over two workers.
     small = partial(near_duplicate_steps, run=40, partition=400)
-    monkeypatch.setattr("jobs.steps.ingest.near_duplicates.near_duplicate_steps", small)
-    ingest.run(config(tmp_path / "b", tmp_path / "in", near_dedup=0.9, workers=2))
+    monkeypatch.setattr("jobs.ingest.near_duplicates.near_duplicate_steps", small)
+    ingest.JOB.run(config(tmp_path / "b", tmp_path / "in", near_dedup=0.9, workers=2))
     assert pq.read_table(tmp_path / "a" / "corpus").equals(pq.read_table(tmp_path / "b" / "corpus"))
 
     with pytest.raises(InputError, match="near_dedup"):
-        ingest.run(config(tmp_path / "a", tmp_path / "in", near_dedup=0.8))
-    ingest.run(config(tmp_path / "c", tmp_path / "in"))
+        ingest.JOB.run(config(tmp_path / "a", tmp_path / "in", near_dedup=0.8))
+    ingest.JOB.run(config(tmp_path / "c", tmp_path / "in"))
     assert "nearly" not in capsys.readouterr().err.rpartition("first copies")[2]
     plain = json.loads((tmp_path / "c" / "run.json").read_text())["stages"]["ingest"]
     assert plain["identity"]["near_dedup"] is None

@@ -6,8 +6,8 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from jobs import ingest
-from jobs.ingest import IngestConfig
+from jobs.ingest import job as ingest
+from jobs.ingest.job import IngestConfig
 from jobs.stage.command_line import main
 from tests.fuzz.test_sources import no_ray
 
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.usefixtures("no_ray")
 
 def call(out: Path, source: Path, *options: str) -> int:
     argv = ["--out", str(out), "--corpus", str(source), "--split", "none", "--workers", "1", *options]
-    return main(IngestConfig, "ingest", "", ingest.run, argv)
+    return main(IngestConfig, "ingest", "", ingest.JOB.run, argv)
 
 
 def contents(out: Path) -> dict[str, bytes]:

@@ -13,8 +13,10 @@ import pyarrow.parquet as pq
 import pytest
 import torch
 
-from jobs import annotate, ingest, mine, topk
+from jobs import mine, topk
 from jobs import run as run_job
+from jobs.annotate import job as annotate
+from jobs.ingest import job as ingest
 from jobs.topk import TopkConfig
 from ops.errors import InputError
 from ops.storage.tables import part_name
@@ -42,7 +44,7 @@ def one_shard(
     out = tmp_path_factory.mktemp("runs") / "one"
     names = ingest.IngestConfig.model_fields
     options = config(out, source, model=str(small_run[1]), shard_size=1000)
-    ingest.run(ingest.IngestConfig.model_validate({n: getattr(options, n) for n in names}))
+    ingest.JOB.run(ingest.IngestConfig.model_validate({n: getattr(options, n) for n in names}))
     return out, small_run[1]
 
 
@@ -57,10 +59,10 @@ def test_another_number_of_workers_gives_the_same_rows(
 def test_annotated_shards_of_several_row_groups_give_the_same_rows(
     small_run: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("jobs.steps.annotate.group_rows", lambda table: 30)
+    monkeypatch.setattr("jobs.annotate.annotate.group_rows", lambda table: 30)
     shutil.copytree(small_run[0], tmp_path / "j")
     given = {"out": str(tmp_path / "j"), "workers": 1}
-    annotate.run(annotate.AnnotateConfig.model_validate({**given, "redo": True, "keep_partials": True}))
+    annotate.JOB.run(annotate.AnnotateConfig.model_validate({**given, "redo": True, "keep_partials": True}))
     with pq.ParquetFile(tmp_path / "j" / part_name("sentences", 0)) as file:
         assert file.num_row_groups == 4
     mine.run(mine.MineConfig.model_validate(given))

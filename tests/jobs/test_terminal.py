@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from jobs import show
-from jobs.ingest import IngestConfig
+from jobs.ingest.job import IngestConfig
 from jobs.psi import PsiConfig
 from jobs.show import ShowConfig
 from jobs.stage.command_line import main, parse
@@ -25,7 +25,7 @@ ESCAPE = "a\x1b]0;mine\x07 \u202eb"
 
 PROGRAM = """
 import sys
-from jobs.ingest import IngestConfig
+from jobs.ingest.job import IngestConfig
 from jobs.stage.command_line import main
 def run(config):
     while True:

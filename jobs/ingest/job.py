@@ -11,27 +11,22 @@ ingest`), at 500 to 750 MB a worker however long the corpus is.
 """
 
 import sys
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from jobs.stage.command_line import main
+from jobs.stage.command_line import Job, in_run
 from jobs.stage.options import CorpusConfig, part_of
 
 if TYPE_CHECKING:
     from jobs.stage.run import Run
+    from jobs.stage.runner import Stage
+    from ops.model.load import ModelFacts
+    from ops.sources.source_format import Piece, Source
 
 
 class IngestConfig(CorpusConfig):
     """Options of `ingest`."""
 
     required: ClassVar[tuple[str, ...]] = ("out", "corpus")
-
-
-def run(config: IngestConfig) -> None:
-    """Do the stage, or what is missing of it."""
-    from jobs.stage.dry_run import open_run
-
-    with open_run(config) as record:
-        do(config, record)
 
 
 def do_where_named(config: CorpusConfig, record: "Run") -> None:
@@ -41,78 +36,83 @@ def do_where_named(config: CorpusConfig, record: "Run") -> None:
 
 
 def do(config: IngestConfig, record: "Run") -> None:
-    """Do the stage, or what is missing of it, in an open run."""
+    """Do the stage, or what is missing of it."""
     from dataclasses import replace
 
+    from jobs.ingest.plan import plan_ingest
     from jobs.stage.checks import check_sources
-    from jobs.stage.dry_run import DryRun
-    from jobs.stage.runner import begin
-    from jobs.steps.ingest.deduplicate import first_copies_step, open_first_copies
-    from jobs.steps.ingest.near_duplicates import near_duplicate_steps
-    from jobs.steps.ingest.read import open_pieces, read_step
-    from jobs.steps.ingest.write import corpus_tables_step, truncated
-    from ops.corpus.accounts import account, account_lines, check_found
-    from ops.corpus.meta import check_keys
-    from ops.corpus.numbering import number
-    from ops.errors import InputError
+    from jobs.stage.runner import StageSpec, run_stage
     from ops.model.load import read_facts
     from ops.model.tokenizer import Tokenizer
     from ops.sources.pieces import named_apart, pieces, source_fingerprint
 
     sources = check_sources(config)
     facts = read_facts(config.model)
-    tokenizer = Tokenizer(facts)
     names = ("text_column", "split", "limit", "near_dedup", "shard_size", "on_error", "seed")
-    identity = {
+    depends_on = {
         "corpus": [f"{s.dataset}:{s.kind}:{source_fingerprint(s)}" for s in sources],
-        "tokenizer": tokenizer.fingerprint,
+        "tokenizer": Tokenizer(facts).fingerprint,
         **{name: getattr(config, name) for name in names},
     }
-    counted = ("sentences", "sentences")
-    stage = begin("ingest", config, record, identity, config.model_dump(mode="json"), counted)
-    if stage is None:
-        return
-    datasets = [s.dataset for s in sources]
-    own = named_apart(datasets)
-    plan = [(i, replace(p, documents=own[i])) for i, source in enumerate(sources) for p in pieces(source)]
-    near = config.near_dedup is not None
-    args = {"store": stage.store, "fingerprint": stage.fingerprint}
+    own = named_apart([s.dataset for s in sources])
 
+    def plan() -> "list[tuple[int, Piece]]":
+        return [(i, replace(p, documents=own[i])) for i, source in enumerate(sources) for p in pieces(source)]
+
+    spec = StageSpec(
+        "ingest",
+        depends_on,
+        lambda stage: write_corpus(config, stage, facts, sources, plan()),
+        lambda stage, dry_run: plan_ingest(config, stage, dry_run, facts, sources, plan()),
+    )
+    run_stage(spec, config, record)
+
+
+def write_corpus(
+    config: IngestConfig, stage: "Stage", facts: "ModelFacts", sources: "list[Source]", plan: "list[tuple[int, Piece]]"
+) -> dict[str, Any]:
+    """Read the pieces of all sources, drop copies, number what is left, write corpus/ and rejects/; return the counts.
+
+    Raises:
+        InputError: a source is broken or empty; nothing of what was read so far stays.
+    """
+    from jobs.ingest.deduplicate import first_copies_step, open_first_copies
+    from jobs.ingest.near_duplicates import near_duplicate_steps
+    from jobs.ingest.read import open_pieces, read_step
+    from jobs.ingest.write import corpus_tables_step, truncated
+    from ops.corpus.accounts import account, account_lines, check_found
+    from ops.corpus.meta import check_keys
+    from ops.corpus.numbering import number
+    from ops.errors import InputError
+
+    store, args = stage.store, {"store": stage.store, "fingerprint": stage.fingerprint}
     options = {"text_column": config.text_column, "on_error": config.on_error, "split": config.split}
-    reading = read_step([piece for _, piece in plan], {**args, "facts": facts, "options": options})
-    if isinstance(record, DryRun):
-        from jobs.plans.ingest import plan_ingest
-
-        plan_ingest(record, stage, config, sources, plan, reading, tokenizer)
-        return
     try:
-        stage.do(reading)
-        found = open_pieces(stage.store, [source for source, _ in plan])
+        stage.do(read_step([piece for _, piece in plan], {**args, "facts": facts, "options": options}))
+        found = open_pieces(store, [source for source, _ in plan])
         check_found(config.corpus, found)
         check_keys(found.all_keys(), f"--corpus {' '.join(config.corpus)}")
     except InputError:
         # The user will change a source or an option: what was read so far belongs to neither.
-        record.forget("ingest")
+        stage.record.forget("ingest")
         raise
-
     copies = first_copies_step(found, config.seed if config.limit else None, args)
     stage.do(copies)
-    ranges = list(copies.items)
+    ranges, near = list(copies.items), config.near_dedup is not None
     if config.near_dedup is not None:
         for step in near_duplicate_steps(found, ranges, config.near_dedup, config.seed, args):
             stage.do(step)
-    numbering = number(found, open_first_copies(stage.store, ranges, near), len(sources), config.limit)
+    numbering = number(found, open_first_copies(store, ranges, near), len(sources), config.limit)
+    datasets = [source.dataset for source in sources]
     writing = {**args, "names": datasets, "ranges": ranges, "near": near}
     stage.do(corpus_tables_step(found, numbering, config.shard_size, writing))
 
     total = int(numbering.before[-1])
     shards = -(-total // config.shard_size)
-    cut = truncated(stage.store, shards, len(sources))
-    accounts = account(config.corpus, datasets, found, numbering, cut, near)
-    corpus = {"fingerprint": stage.fingerprint, "sentences": total}
-    stage.finish({"sentences": total, "shards": shards, "sources": accounts}, {"corpus": corpus})
+    accounts = account(config.corpus, datasets, found, numbering, truncated(store, shards, len(sources)), near)
     print("\n".join(account_lines(accounts)), file=sys.stderr)
+    stage.of_the_run["corpus"] = {"fingerprint": stage.fingerprint, "sentences": total}
+    return {"sentences": total, "shards": shards, "sources": accounts}
 
 
-if __name__ == "__main__":
-    sys.exit(main(IngestConfig, "ingest", str(__doc__).splitlines()[0], run))
+JOB = Job("ingest", IngestConfig, in_run(do), __doc__)

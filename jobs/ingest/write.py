@@ -10,9 +10,10 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from jobs.engine.item import Item
-from jobs.stage.layout import Output, distinct_file, piece_file, table_part
+from jobs.ingest.deduplicate import distinct_file, open_first_copies
+from jobs.ingest.read import piece_file
+from jobs.stage.files import Output, table_part
 from jobs.stage.runner import Step
-from jobs.steps.ingest.deduplicate import open_first_copies
 from ops.corpus.numbering import Numbering, corpus_parts, corpus_rows, reject_parts, sentences_before
 from ops.corpus.piece_counts import Pieces
 from ops.sampling import in_sample
@@ -85,7 +86,7 @@ class TableWriter:
     ) -> None:
         self.store, self.pieces, self.datasets = store, pieces, names
         self.texts = open_first_copies(self.store, ranges, near)
-        self.documents = [distinct_file(item["part"], item["parts"], "documents").path for item in ranges]
+        self.documents = [distinct_file(item, "documents").path for item in ranges]
         self.last, self.size, self.fingerprint = last, size, fingerprint
         self.ahead = 1 if self.store.local else LARGE_FILES_AT_ONCE  # pieces, or shards, at a time
         self.keys = sorted(pieces.all_keys())

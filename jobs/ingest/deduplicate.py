@@ -1,6 +1,5 @@
 """The second step of `ingest`: by ranges of hashes, the first copy of every text and where documents went on."""
 
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -8,7 +7,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from jobs.engine.item import Item
-from jobs.stage.layout import Output, distinct_file, near_duplicates_file, piece_file
+from jobs.ingest.read import piece_file
+from jobs.stage.files import Output, partial_file, write_partial
 from jobs.stage.runner import Step
 from ops.corpus.exact_duplicates import earlier_sentences, first_copies, hash_range
 from ops.corpus.first_copies import FirstCopies
@@ -19,6 +19,12 @@ from ops.storage.store import Store
 
 RANGE_FILES = ("texts", "documents")
 PARTITION = 1 << 21  # hashes
+NEAR_DUPLICATES = partial_file("ingest", "near")  # which of near-duplicates are kept, where that was asked for
+
+
+def distinct_file(item: Item, kind: str) -> Output:
+    """Return one of the files of a range of hashes: `texts` or `documents`."""
+    return partial_file("ingest", f"distinct-{kind}-{item['part']:05d}-of-{item['parts']:05d}")
 
 
 def first_copies_step(pieces: Pieces, seed: int | None, args: Item, partition: int = PARTITION) -> Step:
@@ -38,13 +44,13 @@ def first_copies_step(pieces: Pieces, seed: int | None, args: Item, partition: i
 
 def range_outputs(item: Item) -> list[Output]:
     """Return the files of a range of hashes."""
-    return [distinct_file(item["part"], item["parts"], kind) for kind in RANGE_FILES]
+    return [distinct_file(item, kind) for kind in RANGE_FILES]
 
 
 def open_first_copies(store: Store, ranges: list[Item], near: bool) -> FirstCopies:
     """Open what the ranges of hashes found; with `near`, without the near-duplicates that are dropped."""
-    names = [distinct_file(item["part"], item["parts"], "texts").path for item in ranges]
-    return FirstCopies(store, names, near_duplicates_file().path if near else None)
+    names = [distinct_file(item, "texts").path for item in ranges]
+    return FirstCopies(store, names, NEAR_DUPLICATES.path if near else None)
 
 
 class HashRange:
@@ -61,10 +67,8 @@ class HashRange:
     def __call__(self, item: Item, prepared: Any) -> Item:
         """Do one range."""
         for kind, find in (("texts", self._texts), ("documents", self._documents)):
-            table = pa.table(find(item))
-            output = distinct_file(item["part"], item["parts"], kind)
-            table = table.replace_schema_metadata(output.footer(self.fingerprint, table.num_rows))
-            self.store.commit(output.path, partial(write_numbers, table))
+            output = distinct_file(item, kind)
+            write_partial(self.store, output, pa.table(find(item)), self.fingerprint, write=write_numbers)
         return {}
 
     def _texts(self, item: Item) -> dict[str, npt.NDArray[Any]]:

@@ -8,8 +8,9 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from jobs.engine.item import Item
-from jobs.stage.layout import Output, piece_file
+from jobs.stage.files import Output
 from jobs.stage.runner import Step
+from jobs.stage.stages import STAGES
 from ops.corpus.exact_duplicates import DOCUMENT_HASHES, TEXT_HASHES
 from ops.corpus.meta import check_keys
 from ops.corpus.piece_counts import COUNTS, Pieces
@@ -25,6 +26,11 @@ from ops.storage.store import Store
 
 # In the order of their commit.
 PIECE_FILES = ("documents", "texts", "rejects", "sentences")
+
+
+def piece_file(piece: int, kind: str) -> Output:
+    """Return one of the files that a piece of a source is read into."""
+    return Output(f"{STAGES['ingest'].partials}/piece-{piece:05d}.{kind}.parquet", f"piece-{piece}-{kind}")
 
 
 def read_step(plan: list[Piece], args: Item) -> Step:

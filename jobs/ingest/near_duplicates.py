@@ -1,0 +1,257 @@
+"""What `ingest --near-dedup` adds: which distinct sentences are near-duplicates, and of which one."""
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from jobs.engine.item import Item
+from jobs.ingest.deduplicate import NEAR_DUPLICATES, open_first_copies
+from jobs.ingest.read import piece_file
+from jobs.stage.files import Output, partial_file, read_partial, read_partials, write_partial
+from jobs.stage.runner import Step
+from ops.corpus.exact_duplicates import hash_range
+from ops.corpus.minhash import PERMUTATIONS, MinHasher, band_hashes, banding, short_signatures
+from ops.corpus.near_duplicates import candidate_pairs, distinct_pairs, places_of, similar_groups, similar_pairs
+from ops.corpus.piece_counts import Pieces
+from ops.shards import spans
+from ops.storage.range_file import GROUP_ROWS, SortedWriter, read_each_between, take_rows, write_numbers
+from ops.storage.side_by_side import LARGE_FILES_AT_ONCE, side_by_side
+from ops.storage.store import Store
+
+RUN = 1 << 18  # positions
+PARTITION = 1 << 22  # hashes of bands
+SIGNATURES = pa.schema([("position", pa.int64()), ("signature", pa.binary(PERMUTATIONS))])
+BANDS = pa.schema([("hash", pa.uint64()), ("position", pa.int64())])
+PAIRS = pa.schema([("one", pa.int64()), ("other", pa.int64()), SIGNATURES.field("signature")])
+
+Numbers = npt.NDArray[np.int64]
+
+
+def run_file(item: Item, kind: str) -> Output:
+    """Return one of the files of a run of positions.
+
+    They are the `signatures` of its distinct sentences and the hashes of their `bands`; of the pairs to compare `later`
+    has those whose later sentence is in the run, and `similar` the similar ones whose earlier sentence is in it.
+    """
+    return partial_file("ingest", f"near-{kind}-{item['run']:05d}")
+
+
+def pairs_file(item: Item) -> Output:
+    """Return the file of the pairs of sentences that share a range of bands' hashes."""
+    return partial_file("ingest", f"near-pairs-{item['part']:05d}-of-{item['parts']:05d}")
+
+
+def near_duplicate_steps(
+    pieces: Pieces,
+    ranges: list[Item],
+    threshold: float,
+    seed: int,
+    args: Item,
+    run: int = RUN,
+    partition: int = PARTITION,
+) -> list[Step]:
+    """Return the steps: signatures, pairs to compare, their comparison, and the file that the later steps read.
+
+    A pair's sentences are of any two runs of positions, and no worker holds all signatures: each pair takes that of its
+    later sentence along to the run of the earlier one.
+
+    Args:
+        pieces: what was read.
+        ranges: the items of the step that found the first copies.
+        threshold: least similarity (Jaccard) of near-duplicates.
+        seed: that of the signatures.
+        args: the run's folder and the stage's fingerprint.
+        run, partition: positions of a run, and hashes of bands of a range, about.
+    """
+    sentences = int(pieces.sentences.sum())
+    bands, rows = banding(threshold)
+    runs: list[Item] = [{"run": i, "positions": list(span)} for i, span in enumerate(spans(sentences, run))]
+    parts = max(-(-sentences * bands // partition), 1)
+    partitions: list[Item] = [{"part": part, "parts": parts} for part in range(parts)]
+    signing = {**args, "pieces": pieces, "ranges": ranges, "bands": bands, "rows": rows, "seed": seed}
+    signed = {**args, "runs": runs}
+    comparing = {**signed, "threshold": threshold}
+
+    def files(*kinds: str) -> Callable[[Item], list[Output]]:
+        return lambda item: [run_file(item, kind) for kind in kinds]
+
+    return [
+        Step("ingest: signatures", runs, files("signatures", "bands"), RunSigner, signing, "runs"),
+        Step("ingest: candidates", partitions, lambda item: [pairs_file(item)], BandRange, signed, "ranges"),
+        Step("ingest: pairs", runs, files("later"), LaterSigner, {**args, "parts": partitions}, "runs"),
+        Step("ingest: comparison", runs, files("similar"), PairComparer, comparing, "runs"),
+        Step("ingest: near-duplicates", [{}], lambda _: [NEAR_DUPLICATES], NearFinder, {**signed, "ranges": ranges}),
+    ]
+
+
+class RunSigner:
+    """Commits for each run of positions the signatures of its distinct sentences and the hashes of their bands."""
+
+    def __init__(
+        self, store: Store, pieces: Pieces, ranges: list[Item], bands: int, rows: int, seed: int, fingerprint: str
+    ) -> None:
+        self.store, self.pieces, self.fingerprint = store, pieces, fingerprint
+        self.texts = open_first_copies(self.store, ranges, near=False)
+        self.bands, self.rows, self.signer = bands, rows, MinHasher(seed)
+
+    def __call__(self, item: Item, prepared: Any) -> Item:
+        """Do one run; memory is that of its positions, of their texts in some pieces and of one segment of hashes."""
+        names = {kind: run_file(item, kind).path for kind in ("signatures", "bands")}
+        self.store.commit_several(names, partial(self._write, item))
+        return {}
+
+    def _write(self, item: Item, paths: dict[str, str]) -> None:
+        first, stop = item["positions"]
+        found = self.texts.between(first, stop - 1)["position"].to_numpy()
+        with (
+            # Signatures are random bits: nothing is gained by compressing them.
+            pq.ParquetWriter(paths["signatures"], SIGNATURES, compression="none", use_dictionary=False) as signatures,
+            SortedWriter(paths["bands"], BANDS) as bands,
+        ):
+            for position, texts in self._texts(found):
+                signed = self.signer(texts)
+                low = pa.py_buffer(short_signatures(signed))
+                column = pa.Array.from_buffers(pa.binary(PERMUTATIONS), len(texts), [None, low])
+                signatures.write_table(pa.table([pa.array(position), column], schema=SIGNATURES))
+                hashes = band_hashes(signed, self.bands, self.rows)
+                bands.add(hashes.ravel(), np.repeat(position, self.bands))
+            signatures.add_key_value_metadata(self._footer(item, "signatures", len(found)))
+            bands.finish(self._footer(item, "bands", len(found) * self.bands))
+
+    def _texts(self, found: Numbers) -> Iterator[tuple[Numbers, list[str]]]:
+        firsts = self.pieces.first_positions()
+
+        def read(piece: int, here: slice) -> list[tuple[Numbers, pa.Table]]:
+            position = found[here]
+            with self.store.parquet(piece_file(piece, "sentences").path) as file:
+                return [(position[own], table) for own, table in take_rows(file, position - firsts[piece], ["text"])]
+
+        for parts in side_by_side(lambda piece: read(*piece), self.pieces.split(found), LARGE_FILES_AT_ONCE):
+            for position, table in parts:
+                yield position, table["text"].to_pylist()
+
+    def _footer(self, item: Item, kind: str, rows: int) -> dict[bytes, bytes]:
+        return run_file(item, kind).footer(self.fingerprint, rows)
+
+
+class BandRange:
+    """Commits for each range of hashes the pairs of sentences to compare, as `one` and `other`, the later one."""
+
+    def __init__(self, store: Store, runs: list[Item], fingerprint: str) -> None:
+        self.store, self.runs, self.fingerprint = store, runs, fingerprint
+
+    def __call__(self, item: Item, prepared: Any) -> Item:
+        """Do one range."""
+        between = hash_range(item["part"], item["parts"])
+        files = [run_file(run, "bands").path for run in self.runs]
+        whole = pa.concat_tables(read_each_between(self.store, files, "hash", *between))
+        pairs = candidate_pairs(whole["hash"].to_numpy(), whole["position"].to_numpy())
+        table = pa.table({"one": pairs[:, 0], "other": pairs[:, 1]})
+        write_partial(self.store, pairs_file(item), table, self.fingerprint, write=write_numbers)
+        return {}
+
+
+class LaterSigner:
+    """Commits for each run of positions the pairs whose later sentence is in it, each once, with that one's signature.
+
+    `one`, the earlier sentence, `other`, `signature` of `other`, by `one`. Memory is that of the run's pairs, without
+    signatures: so many as their window allows.
+    """
+
+    def __init__(self, store: Store, parts: list[Item], fingerprint: str) -> None:
+        self.store, self.parts, self.fingerprint = store, parts, fingerprint
+
+    def __call__(self, item: Item, prepared: Any) -> Item:
+        """Do one run."""
+        first, stop = item["positions"]
+        files = (pairs_file(part).path for part in self.parts)
+        found = pa.concat_tables(read_each_between(self.store, files, "other", first, stop - 1))
+        pairs = distinct_pairs(np.column_stack((found["one"].to_numpy(), found["other"].to_numpy())))
+        pairs = pairs[np.argsort(pairs[:, 0], kind="stable")]
+        self.store.commit(run_file(item, "later").path, partial(self._write, item, pairs))
+        return {}
+
+    def _write(self, item: Item, pairs: Numbers, path: str) -> None:
+        position, signature = read_signatures(self.store, item)
+        # Signatures are random bits: nothing is gained by compressing them.
+        compression = {"one": "zstd", "other": "zstd", "signature": "none"}
+        with pq.ParquetWriter(path, PAIRS, compression=compression, use_dictionary=False) as writer:
+            for at in range(0, len(pairs), GROUP_ROWS):
+                one, other = pairs[at : at + GROUP_ROWS].T
+                signed = signature.take(pa.array(np.searchsorted(position, other)))
+                writer.write_table(pa.table([pa.array(one), pa.array(other), signed], schema=PAIRS))
+            writer.add_key_value_metadata(run_file(item, "later").footer(self.fingerprint, len(pairs)))
+
+
+class PairComparer:
+    """Commits for each run of positions the pairs `one` and `other` that are similar and whose earlier one is in it."""
+
+    def __init__(self, store: Store, runs: list[Item], threshold: float, fingerprint: str) -> None:
+        self.store, self.runs, self.threshold, self.fingerprint = store, runs, threshold, fingerprint
+
+    def __call__(self, item: Item, prepared: Any) -> Item:
+        """Do one run; memory is that of its signatures, and of its pairs out of a few other runs."""
+        position, column = read_signatures(self.store, item)
+        signature = as_matrix(column)
+        found = [np.zeros((0, 2), np.int64)]
+        for pairs in self._pairs(*item["positions"]):
+            one, other = (pairs[name].to_numpy() for name in ("one", "other"))
+            later = as_matrix(pairs["signature"].combine_chunks())
+            similar = similar_pairs(signature, np.searchsorted(position, one), later, self.threshold)
+            found.append(np.column_stack((one[similar], other[similar])))
+        whole = np.concatenate(found)
+        table = pa.table({"one": whole[:, 0], "other": whole[:, 1]})
+        write_partial(self.store, run_file(item, "similar"), table, self.fingerprint, write=write_numbers)
+        return {}
+
+    def _pairs(self, first: int, stop: int) -> Iterator[pa.Table]:
+        files = (run_file(run, "later").path for run in self.runs)
+        # A sentence may be the earlier one of pairs without number: few files are ahead.
+        return read_each_between(self.store, files, "one", first, stop - 1, LARGE_FILES_AT_ONCE)
+
+
+def read_signatures(store: Store, item: Item) -> tuple[Numbers, pa.FixedSizeBinaryArray]:
+    """Return the positions of a run's distinct sentences, ascending, and their short signatures."""
+    table = read_partial(store, run_file(item, "signatures"))
+    return table["position"].to_numpy(), table["signature"].combine_chunks()
+
+
+def as_matrix(signatures: pa.FixedSizeBinaryArray) -> npt.NDArray[np.uint8]:
+    """Return signatures as a matrix `[signatures, 128]` of the same memory."""
+    matrix = np.frombuffer(signatures.buffers()[1] or b"", np.uint8).reshape(-1, PERMUTATIONS)
+    return matrix[signatures.offset : signatures.offset + len(signatures)]
+
+
+class NearFinder:
+    """Commits the groups of near-duplicates as `position`, `first` and `copies`, by position.
+
+    `first` is the position that is kept, `copies` how often the texts of its group occur together. Memory grows with
+    the sentences that are similar to another one: about 50 bytes for each, and 50 for each pair.
+    """
+
+    def __init__(self, store: Store, ranges: list[Item], runs: list[Item], fingerprint: str) -> None:
+        self.store, self.runs, self.fingerprint = store, runs, fingerprint
+        self.texts = open_first_copies(self.store, ranges, near=False)
+
+    def __call__(self, item: Item, prepared: Any) -> Item:
+        """Do the whole."""
+        similar = pa.concat_tables(read_partials(self.store, [run_file(run, "similar") for run in self.runs]))
+        pairs = distinct_pairs(np.column_stack((similar["one"].to_numpy(), similar["other"].to_numpy())))
+        named = np.unique(pairs)
+        grouped, first, total = similar_groups(np.searchsorted(named, pairs), self._copies(named))
+        table = pa.table({"position": named[grouped], "first": named[first], "copies": total})
+        write_partial(self.store, NEAR_DUPLICATES, table, self.fingerprint, write=write_numbers)
+        return {}
+
+    def _copies(self, named: Numbers) -> Numbers:
+        """Return how often the texts of these ascending positions occur."""
+        found = np.zeros(len(named), np.int64)
+        for group in self.texts.groups("copies"):
+            at, here = places_of(group["position"].to_numpy(), named)
+            found[at] = group["copies"].to_numpy()[here]
+        return found

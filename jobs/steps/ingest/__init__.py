@@ -1,1 +1,0 @@
-"""The steps of `ingest`: items, files and workers."""
