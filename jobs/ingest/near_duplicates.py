@@ -1,13 +1,11 @@
 """What `ingest --near-dedup` adds: which distinct sentences are near-duplicates, and of which one."""
 
 from collections.abc import Callable, Iterator
-from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from jobs.engine.item import Item
 from jobs.ingest.deduplicate import NEAR_DUPLICATES, open_first_copies
@@ -15,19 +13,17 @@ from jobs.ingest.read import piece_file
 from jobs.stage.files import Output, partial_file, read_partial, read_partials, write_partial
 from jobs.stage.runner import Step
 from ops.corpus.exact_duplicates import hash_range
-from ops.corpus.minhash import PERMUTATIONS, MinHasher, band_hashes, banding, short_signatures
+from ops.corpus.minhash import MinHasher, banding
 from ops.corpus.near_duplicates import candidate_pairs, distinct_pairs, places_of, similar_groups, similar_pairs
+from ops.corpus.near_files import as_matrix, write_pairs, write_signatures
 from ops.corpus.piece_counts import Pieces
 from ops.shards import spans
-from ops.storage.range_file import GROUP_ROWS, SortedWriter, read_each_between, take_rows, write_numbers
+from ops.storage.range_file import read_each_between, take_rows, write_numbers
 from ops.storage.side_by_side import LARGE_FILES_AT_ONCE, side_by_side
 from ops.storage.store import Store
 
 RUN = 1 << 18  # positions
 PARTITION = 1 << 22  # hashes of bands
-SIGNATURES = pa.schema([("position", pa.int64()), ("signature", pa.binary(PERMUTATIONS))])
-BANDS = pa.schema([("hash", pa.uint64()), ("position", pa.int64())])
-PAIRS = pa.schema([("one", pa.int64()), ("other", pa.int64()), SIGNATURES.field("signature")])
 
 Numbers = npt.NDArray[np.int64]
 
@@ -97,31 +93,21 @@ class RunSigner:
     ) -> None:
         self.store, self.pieces, self.fingerprint = store, pieces, fingerprint
         self.texts = open_first_copies(self.store, ranges, near=False)
-        self.bands, self.rows, self.signer = bands, rows, MinHasher(seed)
+        self.banding, self.signer = (bands, rows), MinHasher(seed)
 
     def __call__(self, item: Item, prepared: Any) -> Item:
         """Do one run; memory is that of its positions, of their texts in some pieces and of one segment of hashes."""
-        names = {kind: run_file(item, kind).path for kind in ("signatures", "bands")}
-        self.store.commit_several(names, partial(self._write, item))
-        return {}
-
-    def _write(self, item: Item, paths: dict[str, str]) -> None:
         first, stop = item["positions"]
         found = self.texts.between(first, stop - 1)["position"].to_numpy()
-        with (
-            # Signatures are random bits: nothing is gained by compressing them.
-            pq.ParquetWriter(paths["signatures"], SIGNATURES, compression="none", use_dictionary=False) as signatures,
-            SortedWriter(paths["bands"], BANDS) as bands,
-        ):
-            for position, texts in self._texts(found):
-                signed = self.signer(texts)
-                low = pa.py_buffer(short_signatures(signed))
-                column = pa.Array.from_buffers(pa.binary(PERMUTATIONS), len(texts), [None, low])
-                signatures.write_table(pa.table([pa.array(position), column], schema=SIGNATURES))
-                hashes = band_hashes(signed, self.bands, self.rows)
-                bands.add(hashes.ravel(), np.repeat(position, self.bands))
-            signatures.add_key_value_metadata(self._footer(item, "signatures", len(found)))
-            bands.finish(self._footer(item, "bands", len(found) * self.bands))
+
+        def footer(kind: str, rows: int) -> dict[bytes, bytes]:
+            return run_file(item, kind).footer(self.fingerprint, rows)
+
+        def write(paths: dict[str, str]) -> None:
+            write_signatures(paths, self._texts(found), self.signer, self.banding, footer)
+
+        self.store.commit_several({kind: run_file(item, kind).path for kind in ("signatures", "bands")}, write)
+        return {}
 
     def _texts(self, found: Numbers) -> Iterator[tuple[Numbers, list[str]]]:
         firsts = self.pieces.first_positions()
@@ -134,9 +120,6 @@ class RunSigner:
         for parts in side_by_side(lambda piece: read(*piece), self.pieces.split(found), LARGE_FILES_AT_ONCE):
             for position, table in parts:
                 yield position, table["text"].to_pylist()
-
-    def _footer(self, item: Item, kind: str, rows: int) -> dict[bytes, bytes]:
-        return run_file(item, kind).footer(self.fingerprint, rows)
 
 
 class BandRange:
@@ -173,19 +156,10 @@ class LaterSigner:
         found = pa.concat_tables(read_each_between(self.store, files, "other", first, stop - 1))
         pairs = distinct_pairs(np.column_stack((found["one"].to_numpy(), found["other"].to_numpy())))
         pairs = pairs[np.argsort(pairs[:, 0], kind="stable")]
-        self.store.commit(run_file(item, "later").path, partial(self._write, item, pairs))
+        output, signed = run_file(item, "later"), read_signatures(self.store, item)
+        footer = output.footer(self.fingerprint, len(pairs))
+        self.store.commit(output.path, lambda path: write_pairs(path, pairs, *signed, footer))
         return {}
-
-    def _write(self, item: Item, pairs: Numbers, path: str) -> None:
-        position, signature = read_signatures(self.store, item)
-        # Signatures are random bits: nothing is gained by compressing them.
-        compression = {"one": "zstd", "other": "zstd", "signature": "none"}
-        with pq.ParquetWriter(path, PAIRS, compression=compression, use_dictionary=False) as writer:
-            for at in range(0, len(pairs), GROUP_ROWS):
-                one, other = pairs[at : at + GROUP_ROWS].T
-                signed = signature.take(pa.array(np.searchsorted(position, other)))
-                writer.write_table(pa.table([pa.array(one), pa.array(other), signed], schema=PAIRS))
-            writer.add_key_value_metadata(run_file(item, "later").footer(self.fingerprint, len(pairs)))
 
 
 class PairComparer:
@@ -219,12 +193,6 @@ def read_signatures(store: Store, item: Item) -> tuple[Numbers, pa.FixedSizeBina
     """Return the positions of a run's distinct sentences, ascending, and their short signatures."""
     table = read_partial(store, run_file(item, "signatures"))
     return table["position"].to_numpy(), table["signature"].combine_chunks()
-
-
-def as_matrix(signatures: pa.FixedSizeBinaryArray) -> npt.NDArray[np.uint8]:
-    """Return signatures as a matrix `[signatures, 128]` of the same memory."""
-    matrix = np.frombuffer(signatures.buffers()[1] or b"", np.uint8).reshape(-1, PERMUTATIONS)
-    return matrix[signatures.offset : signatures.offset + len(signatures)]
 
 
 class NearFinder:
