@@ -5,7 +5,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from jobs.engine.item import Item
 from jobs.mixing.job import MixingConfig
@@ -19,18 +18,15 @@ from ops.errors import counted
 from ops.estimate.timed_batches import Sentences, TimedBatches
 from ops.mixing.decomposition import LAYER_STAGES
 from ops.mixing.figures import draw_all
-from ops.mixing.pack import Packed, pack
+from ops.mixing.pack import pack
 from ops.mixing.partial_file import TOKENS, merge, to_table, token_rows
-from ops.mixing.shard import Batches, MixingResult, MixingScorer, measure_shard
+from ops.mixing.sequences import SequenceReader
+from ops.mixing.shard import MixingResult, MixingScorer, measure_shard
 from ops.mixing.tables import length_rows, norm_rows, ratio_rows
 from ops.mixing.token_classes import CLASSES, TokenClasses
-from ops.model.batches import batch_lengths, encode_batches
-from ops.model.mask_tokens import mask_tokens
-from ops.model.token_block import TokenBlock
 from ops.model.tokenizer import Tokenizer
 from ops.schema import schema
-from ops.storage.store import Store
-from ops.storage.tables import part_name, stored_bytes, write_part
+from ops.storage.tables import stored_bytes, write_part
 
 ROW_BYTES, GROUP_BYTES = 20, 6 * 8  # of the tables; of a number of a group of tokens in a partial file
 FIGURES_BYTES = 500_000
@@ -51,46 +47,16 @@ def measure_step(config: MixingConfig, job: CorpusPass) -> Step:
     return job.shard_step(MixingWorker, {"args": args}, partial(prepare_shard, args=args))
 
 
+def sequence_reader(args: MixingArgs, tokenizer: Tokenizer) -> SequenceReader:
+    """Return what reads the sequences of these options."""
+    return SequenceReader(tokenizer, args.device, args.token_budget, args.pack, args.mask_rate, args.seed)
+
+
 def prepare_shard(item: Item, args: MixingArgs) -> tuple[dict[int, int], list[tuple[Any, Any]]]:
     """Read, pack, tokenize and mask one shard on cores of its own (with GPUs)."""
-    tokenizer = Tokenizer(args.facts)
-    packed = read_packed(args.store, item["parts"], args.pack, tokenizer)
-    return packed.sentences_per_sequence(), list(sequences(packed, tokenizer, args))
-
-
-def read_packed(store: Store, parts: list[int], limit: int, tokenizer: Tokenizer) -> Packed:
-    """Read the sentences of a shard and pack them; a sequence never crosses a shard."""
-    columns = ["sent_id", "text", "n_tokens", "dataset", "doc_id"]
-    tables = []
-    for part in parts:
-        with store.parquet(part_name("corpus", part)) as file:
-            tables.append(file.read(columns=columns))
-    table = pa.concat_tables(tables)
-    documents = list(zip(table["dataset"].to_pylist(), table["doc_id"].to_pylist(), strict=True))
-    added = sum(tokenizer.encode(["a"])[0].added)
-    sent_ids, n_tokens = table["sent_id"].to_numpy(), table["n_tokens"].to_numpy()
-    return pack(sent_ids, table["text"].to_pylist(), n_tokens, documents, limit, added)
-
-
-def sequences(packed: Packed, tokenizer: Tokenizer, args: MixingArgs) -> Batches:
-    """Return the batches of a shard, masked."""
-    lengths = batch_lengths(args.device)
-    batches = encode_batches(packed.first, packed.texts, packed.n_tokens, tokenizer, args.token_budget, lengths)
-    return masked(batches, tokenizer, args)
-
-
-def masked(batches: Batches, tokenizer: Tokenizer, args: MixingArgs) -> Batches:
-    """Return batches with some of their tokens replaced by the mask token."""
-    special = (tokenizer.cls_id, tokenizer.sep_id, tokenizer.mask_id, tokenizer.pad_id)
-    spared = frozenset(i for i in special if i is not None) - {tokenizer.unknown_id}
-    for first, batch in batches:
-        if args.mask_rate and tokenizer.mask_id is not None:
-            rate, mask, seed = args.mask_rate, tokenizer.mask_id, args.seed
-            batch = [
-                mask_tokens(tokens, rate, mask, spared, seed, sent_id, args.pack > 0)
-                for tokens, sent_id in zip(batch, first.tolist(), strict=True)
-            ]
-        yield first, TokenBlock.of(batch)
+    reader = sequence_reader(args, Tokenizer(args.facts))
+    packed = reader.read(args.store, item["parts"])
+    return packed.sentences_per_sequence(), list(reader.batches(packed))
 
 
 class MixingWorker:
@@ -98,16 +64,16 @@ class MixingWorker:
 
     def __init__(self, args: MixingArgs) -> None:
         self.args, self.store = args, args.store
-        self.tokenizer = Tokenizer(args.facts)
-        self.classes = TokenClasses(self.tokenizer)
-        self.scorer = MixingScorer(args.facts, args.device, args.dtype, args.threads, self.tokenizer.pad_id)
+        tokenizer = Tokenizer(args.facts)
+        self.classes, self.reader = TokenClasses(tokenizer), sequence_reader(args, tokenizer)
+        self.scorer = MixingScorer(args.facts, args.device, args.dtype, args.threads, tokenizer.pad_id)
 
     def __call__(self, item: Item, prepared: Any) -> Item:
         """Measure one shard."""
         args, number = self.args, item["shard"]
         if prepared is None:
-            packed = read_packed(self.store, item["parts"], args.pack, self.tokenizer)
-            sentences, batches = packed.sentences_per_sequence(), sequences(packed, self.tokenizer, args)
+            packed = self.reader.read(self.store, item["parts"])
+            sentences, batches = packed.sentences_per_sequence(), self.reader.batches(packed)
         else:
             sentences, batches = prepared[0], iter(prepared[1])
         result = measure_shard(self.scorer, self.classes, batches, args.per_token)
@@ -189,12 +155,11 @@ def plan(config: MixingConfig, job: CorpusPass, record: DryRun) -> Plan:
 def time_mixing(estimate: PassEstimate, args: MixingArgs, packed: Sentences) -> tuple[TimedBatches, float]:
     """Measure some batches as a worker does; return them, and the bytes of a row of mixing/tokens if wanted."""
     tokenizer, classes = estimate.tokenizer, TokenClasses(estimate.tokenizer)
+    reader = sequence_reader(args, tokenizer)
     scorer = MixingScorer(args.facts, args.device, args.dtype, args.threads, tokenizer.pad_id)
     results: list[MixingResult] = []
     timed = estimate.time(
-        lambda batches: results.append(
-            measure_shard(scorer, classes, masked(batches, tokenizer, args), args.per_token)
-        ),
+        lambda batches: results.append(measure_shard(scorer, classes, reader.masked(batches), args.per_token)),
         packed,
     )
     tables = list(token_rows(results[-1], args.facts.layers, classes.strings)) if results[-1].kept else []
