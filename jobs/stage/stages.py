@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 PARTIALS = "_partials"
 CODES = "_store"
-GROUP_TABLES = ("groups", "joint_groups", "sentence_groups", "group_quality", "group_traits")
 
 
 @dataclass(frozen=True)
@@ -25,69 +24,47 @@ class StageFacts:
     partials: str
 
 
-def _compare(part: str, tables: tuple[str, ...], reads: tuple[str, ...]) -> StageFacts:
-    names = [f"compare/{table}" for table in (*tables, f"figures/{part}")]
-    return StageFacts(tuple(names), reads, f"{PARTIALS}/compare/{part}")
+def _stage(name: str, tables: str, reads: str = "ingest", partials: str = "") -> tuple[str, StageFacts]:
+    return name, StageFacts(tuple(tables.split()), tuple(reads.split()), f"{PARTIALS}/{partials or name}")
+
+
+def _side(name: str, tables: str, reads: str = "ingest", partials: str = "") -> tuple[str, StageFacts]:
+    """Return a stage whose tables lie in one folder, that of its job."""
+    job = name.partition("/")[0]
+    return _stage(name, " ".join(f"{job}/{table}" for table in tables.split()), reads, partials)
 
 
 # In the order of the picture. A stage `job/part` is a part of a job that is done or left out by itself.
-STAGES: dict[str, StageFacts] = {
-    "ingest": StageFacts(("corpus", "rejects"), (), f"{PARTIALS}/ingest"),
-    "topk": StageFacts(("topk", "neurons", "activations", "unscored"), ("ingest",), f"{PARTIALS}/topk"),
-    "annotate": StageFacts(("sentences", CODES), ("ingest", "topk"), f"{PARTIALS}/annotate"),
-    "mine": StageFacts(("patterns", "profiles", "means", "scores"), ("topk", "annotate"), f"{PARTIALS}/mine"),
-    "tokens": StageFacts(("token_activations", "peaks"), ("topk", "annotate"), f"{PARTIALS}/tokens"),
-    "psi": StageFacts(
-        ("psi/vocabulary", "psi/tokens", "psi/clusters", "psi/agreement", "psi/figures"),
-        (),
-        f"{PARTIALS}/psi/vocabulary",
-    ),
-    "psi/contextual": StageFacts(("psi/contextual",), ("ingest",), f"{PARTIALS}/psi/contextual"),
-    "mixing": StageFacts(
-        ("mixing/ratios", "mixing/lengths", "mixing/norms", "mixing/tokens", "mixing/figures"),
-        ("ingest",),
-        f"{PARTIALS}/mixing",
-    ),
-    "positions": StageFacts(
-        (
-            *("positions/similarity", "positions/by_class", "positions/by_position", "positions/norms"),
-            *("positions/perplexity", "positions/perplexity_by_position", "positions/labels", "positions/figures"),
+STAGES: dict[str, StageFacts] = dict(
+    (
+        _stage("ingest", "corpus rejects", reads=""),
+        _stage("topk", "topk neurons activations unscored"),
+        _stage("annotate", f"sentences {CODES}", "ingest topk"),
+        _stage("mine", "patterns profiles means scores", "topk annotate"),
+        _stage("tokens", "token_activations peaks", "topk annotate"),
+        _side("psi", "vocabulary tokens clusters agreement figures", reads="", partials="psi/vocabulary"),
+        _side("psi/contextual", "contextual"),
+        _side("mixing", "ratios lengths norms tokens figures"),
+        _side("positions", "similarity by_class by_position norms perplexity perplexity_by_position labels figures"),
+        _side("meaning/counts", "contexts words"),
+        _side("meaning/offsets", "neighbours analogies figures", "ingest meaning/counts"),
+        _side("meaning/confusion", "confusion confusion_figures"),
+        _side("meaning/sentences", "sentences masked_words translations sentences_figures"),
+        _side("meaning/hashing", "hashing plane hashing_figures"),
+        _side("finetune", "train test epochs labels model figures"),
+        _side("compare/dimensions", "dimensions rotated figures/dimensions", "topk annotate mine"),
+        _side("compare/diversity", "diversity figures/diversity", "ingest topk"),
+        _side(
+            "compare/groups",
+            "groups joint_groups sentence_groups group_quality group_traits figures/groups",
+            "topk mine",
         ),
-        ("ingest",),
-        f"{PARTIALS}/positions",
-    ),
-    "meaning/counts": StageFacts(("meaning/contexts", "meaning/words"), ("ingest",), f"{PARTIALS}/meaning/counts"),
-    "meaning/offsets": StageFacts(
-        ("meaning/neighbours", "meaning/analogies", "meaning/figures"),
-        ("ingest", "meaning/counts"),
-        f"{PARTIALS}/meaning/offsets",
-    ),
-    "meaning/confusion": StageFacts(
-        ("meaning/confusion", "meaning/confusion_figures"), ("ingest",), f"{PARTIALS}/meaning/confusion"
-    ),
-    "meaning/sentences": StageFacts(
-        ("meaning/sentences", "meaning/masked_words", "meaning/translations", "meaning/sentences_figures"),
-        ("ingest",),
-        f"{PARTIALS}/meaning/sentences",
-    ),
-    "meaning/hashing": StageFacts(
-        ("meaning/hashing", "meaning/plane", "meaning/hashing_figures"), ("ingest",), f"{PARTIALS}/meaning/hashing"
-    ),
-    "finetune": StageFacts(
-        tuple(f"finetune/{table}" for table in ("train", "test", "epochs", "labels", "model", "figures")),
-        ("ingest",),
-        f"{PARTIALS}/finetune",
-    ),
-    "compare/dimensions": _compare("dimensions", ("dimensions", "rotated"), ("topk", "annotate", "mine")),
-    "compare/diversity": _compare("diversity", ("diversity",), ("ingest", "topk")),
-    "compare/groups": _compare("groups", GROUP_TABLES, ("topk", "mine")),
-    "compare/neighbours": _compare("neighbours", ("neighbours", "nearest"), ("topk",)),
-    "compare/shift": _compare("shift", ("shift", "shift_layers", "shift_neurons"), ("topk",)),
-    "compare/ablation": _compare("ablation", ("ablation",), ("topk", "annotate", "mine")),
-    "report": StageFacts(
-        ("report", "report/neurons", "report/side"), ("topk", "annotate", "mine"), f"{PARTIALS}/report"
-    ),
-}
+        _side("compare/neighbours", "neighbours nearest figures/neighbours", "topk"),
+        _side("compare/shift", "shift shift_layers shift_neurons figures/shift", "topk"),
+        _side("compare/ablation", "ablation figures/ablation", "topk annotate mine"),
+        _stage("report", "report report/neurons report/side", "topk annotate mine"),
+    )
+)
 
 
 def made_anew(out: str, stage: str, table: str, wrong: str) -> str:

@@ -1,18 +1,12 @@
 """Every table: its columns with types and meanings, what may be null, and its sort order."""
 
 from collections.abc import Iterable
+from importlib import import_module
+from pkgutil import iter_modules
 
 import pyarrow as pa
 
 from ops.schema.columns import STRING, Column, TableSpec
-from ops.schema.compare_tables import COMPARE_TABLES
-from ops.schema.finetune_tables import FINETUNE_TABLES
-from ops.schema.main_tables import MAIN_TABLES
-from ops.schema.meaning_tables import MEANING_TABLES
-from ops.schema.mixing_tables import MIXING_TABLES
-from ops.schema.positions_tables import POSITIONS_TABLES
-from ops.schema.psi_tables import PSI_TABLES
-from ops.schema.token_tables import TOKEN_TABLES
 
 __all__ = [
     "SCHEMA_VERSION",
@@ -26,15 +20,12 @@ __all__ = [
 ]
 
 SCHEMA_VERSION = "4"
-TABLES = {
-    **MAIN_TABLES,
-    **TOKEN_TABLES,
-    **MIXING_TABLES,
-    **PSI_TABLES,
-    **POSITIONS_TABLES,
-    **COMPARE_TABLES,
-    **MEANING_TABLES,
-    **FINETUNE_TABLES,
+# Each file of this folder whose name ends in `_tables` describes those of a job.
+TABLES: dict[str, TableSpec] = {
+    name: spec
+    for module in iter_modules(__path__)
+    if module.name.endswith("_tables")
+    for name, spec in import_module(f"{__name__}.{module.name}").TABLES.items()
 }
 
 

@@ -27,7 +27,7 @@ _INTERVALS = tuple(
 
 _MOVED = "how far later layers' neurons move, in their standard deviations, mean; null in the last layer"
 
-COMPARE_TABLES: dict[str, TableSpec] = {
+TABLES: dict[str, TableSpec] = {
     "compare/dimensions": TableSpec(
         "a scalar property and a pair of layers",
         (

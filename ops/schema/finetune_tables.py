@@ -10,7 +10,7 @@ _SENTENCE = (
     Column("label", STRING, "the document's label, as the corpus has it"),
 )
 
-FINETUNE_TABLES: dict[str, TableSpec] = {
+TABLES: dict[str, TableSpec] = {
     "finetune/train": TableSpec(
         "a sentence of a document that the model was trained on",
         (*_SENTENCE, Column("trained_as", STRING, "label in training: another's under `--shuffle-labels`")),

@@ -25,7 +25,7 @@ _SENTENCE = (
     Column("meta", META, "what the source says of the document: a string for each key of the run's sources, or null"),
 )
 
-MAIN_TABLES: dict[str, TableSpec] = {
+TABLES: dict[str, TableSpec] = {
     "corpus": TableSpec(
         "a sentence",
         (

@@ -7,7 +7,7 @@ from ops.schema.columns import BOOL, FLOAT32, FLOAT64, INT32, INT64, STRING, Col
 _WORD = Column("word", STRING, "word, in lower case with `--word-case lower`")
 _SPACE = Column("space", STRING, "`counts`, `embedding` (the model's token table), `layer:1`, ...")
 
-MEANING_TABLES: dict[str, TableSpec] = {
+TABLES: dict[str, TableSpec] = {
     "meaning/contexts": TableSpec(
         "a word and a context word that stands near it",
         (

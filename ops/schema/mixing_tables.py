@@ -12,7 +12,7 @@ _MEAN_RATIO = (
     Column("std", FLOAT32, "their standard deviation (ddof 0)"),
 )
 
-MIXING_TABLES: dict[str, TableSpec] = {
+TABLES: dict[str, TableSpec] = {
     "mixing/ratios": TableSpec(
         "a layer, stage and token class",
         (LAYER, _STAGE, _CLASS, *_MEAN_RATIO),

@@ -20,7 +20,7 @@ _COSINES = (
 )
 _SAME = Column("reference", STRING, "`default` or `default_centred`, as in positions/similarity")
 
-POSITIONS_TABLES: dict[str, TableSpec] = {
+TABLES: dict[str, TableSpec] = {
     "positions/similarity": TableSpec(
         "a layer, variant and what its states are compared with",
         (

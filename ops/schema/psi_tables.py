@@ -6,7 +6,7 @@ _HEAD = (LAYER, Column("head", INT16, "attention head within the layer, counted 
 _PSI = {"q": "the query", "k": "the key", "v": "the value", "qkv": "the three, their product"}
 _MOMENT = {"mean": "mean", "std": "standard deviation (ddof 0)"}
 
-PSI_TABLES: dict[str, TableSpec] = {
+TABLES: dict[str, TableSpec] = {
     "psi/vocabulary": TableSpec(
         "a token of the vocabulary",
         (

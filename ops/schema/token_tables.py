@@ -4,7 +4,7 @@ import pyarrow as pa
 
 from ops.schema.columns import FLOAT32, INT32, INT64, NEURON, POLE, STRING, STRINGS, Column, TableSpec
 
-TOKEN_TABLES: dict[str, TableSpec] = {
+TABLES: dict[str, TableSpec] = {
     "token_activations": TableSpec(
         "one of a neuron's first winners, token by token",
         (
