@@ -7,6 +7,9 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from ops.storage.store import Store
+from ops.storage.tables import part_name
+
 # In the order in which tables that are sorted by pole have them.
 POLES = ("bottom", "top")
 
@@ -37,6 +40,12 @@ class Neurons:
 
     def _starts(self) -> npt.NDArray[np.int64]:
         return np.cumsum([0, *self.widths[:-1]])
+
+
+def layer_widths(store: Store) -> tuple[int, ...]:
+    """Return the units of each layer of a run, from `activations/`."""
+    with store.parquet(part_name("activations", 0)) as file:
+        return tuple(field.type.list_size for field in file.schema_arrow if field.name.startswith("layer_"))
 
 
 def set_number(neuron: Numbers, pole: Numbers) -> Numbers:
