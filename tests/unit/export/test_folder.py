@@ -46,7 +46,10 @@ def test_the_provenance_has_tables_with_rows_and_no_place() -> None:
     file = {"name": "topk/part-00000.parquet", "rows": 2, "bytes": 5, "fingerprint": "f"}
     stage = {"started": "a", "finished": "b", "seconds": 1.0, "fingerprint": "f", "counts": {}, "config": {"out": "/x"}}
     run = {
-        "tool": "neuron-atlas", "schema_version": "1", "versions": {}, "model": {"name": "/home/me/model"},
+        "tool": "neuron-atlas",
+        "schema_version": "1",
+        "versions": {},
+        "model": {"name": "/home/me/model"},
         "stages": {"topk": {**stage, "identity": {"corpus": "/home/me/a.csv"}}},
         "tables": {"topk": [file, file], "psi/figures": [file]},
     }
