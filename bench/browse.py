@@ -24,8 +24,8 @@ import numpy as np
 import pyarrow as pa
 
 from bench.running import load
+from jobs.browse.server import OpenRun
 from jobs.stage.run import Run
-from jobs.steps.pages.browse_pages import Pages
 from ops.schema import activations_schema, schema
 from ops.storage.store import Store
 from ops.storage.tables import write_part
@@ -58,7 +58,7 @@ def main() -> int:
         if not (out / "run.json").is_file():
             write_run(str(out), neurons, options.winners, options.sentences, options.seed)
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        pages = Pages(str(out), LISTED, 30.0)
+        pages = OpenRun(str(out), LISTED, 30.0).pages
         pages.neuron("1-0")
         rng = np.random.default_rng(options.seed + 1)
         seconds, own, sizes, whole = [], [], [], 0

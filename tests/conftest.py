@@ -166,11 +166,12 @@ def call() -> Callable[..., subprocess.CompletedProcess[str]]:
     def run(job: str, *args: object) -> subprocess.CompletedProcess[str]:
         from jobs.stage.command_line import main
 
-        module = importlib.import_module(f"jobs.{job}")
+        is_folder = (ROOT / "jobs" / job / "job.py").is_file()
+        module = importlib.import_module(f"jobs.{job}.job" if is_folder else f"jobs.{job}")
         config = getattr(module, f"{job.capitalize()}Config")
         said, told = io.StringIO(), io.StringIO()
         with contextlib.redirect_stdout(said), contextlib.redirect_stderr(told):
-            status = main(config, job, "", module.run, [str(arg) for arg in args])
+            status = main(config, job, "", module.JOB.run if is_folder else module.run, [str(arg) for arg in args])
         return subprocess.CompletedProcess([job], status, said.getvalue(), told.getvalue())
 
     return run

@@ -1,5 +1,6 @@
 """Whose the sentences are: the terms of the sources that have a name here, and what to do about the others."""
 
+import re
 from typing import Any
 
 from ops.errors import InputError
@@ -17,6 +18,18 @@ TERMS = {
     "reuters": "research only (Reuters Ltd., Carnegie Group)",
     "gutenberg": "public domain in the USA",
 }
+
+_NAME = re.compile(r"[a-z0-9][a-z0-9.+-]{0,40}")
+
+
+def check_licence(name: str) -> None:
+    """Refuse what cannot be a licence's name on the hub.
+
+    Raises:
+        InputError: it is none.
+    """
+    if not _NAME.fullmatch(name):
+        raise InputError(f"--license {name}: is no name of a licence as the hub has them, such as cc-by-4.0")
 
 
 def source_terms(sources: list[dict[str, Any]], given: dict[str, str]) -> list[dict[str, str]]:

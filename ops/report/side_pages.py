@@ -1,12 +1,19 @@
-"""What the page of a side job shows: what was measured, and the tables that say it shortest."""
+"""What the page of a side job shows: what was measured, its figures, and the tables that say it shortest."""
 
 from dataclasses import dataclass
 from typing import Any
 
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+
+from ops.errors import visible
 from ops.schema import TABLES
+from ops.show.comparison import lay_out_comparison, read_findings
+from ops.storage.store import Store
 
 Row = dict[str, Any]
 MOST_ROWS = 200  # of a table on a page
+FINDINGS_ROWS, FINDINGS_WIDTH = 8, 120
 
 
 @dataclass(frozen=True)
@@ -200,6 +207,48 @@ SIDE_JOBS = {
         ),
     ),
 }  # fmt: skip
+
+
+def side_jobs(run: Row) -> list[str]:
+    """Return the side jobs that a run has results of, in the order of their pages; `run` is what run.json holds."""
+    complete = {name.partition("/")[0] for name, entry in run["stages"].items() if entry["complete"]}
+    return [job for job in SIDE_JOBS if job in complete]
+
+
+def figure_files(run: Row) -> dict[str, list[str]]:
+    """Return the SVG and PNG files of the figures of each side job that has any, by their paths in the run."""
+    named = [f["name"] for files in run["tables"].values() for f in files]
+    found = {
+        job: [n for n in named if n.startswith(f"{job}/") and n.endswith((".svg", ".png"))] for job in side_jobs(run)
+    }
+    return {job: names for job, names in found.items() if names}
+
+
+def drawings(run: Row, job: str) -> list[str]:
+    """Return a side job's figures as SVG."""
+    return [name for name in figure_files(run).get(job, []) if name.endswith(".svg")]
+
+
+def side_context(store: Store, run: Row, job: str) -> Row:
+    """Return what the template of a side job's page takes, but for what all pages share."""
+    side, findings = SIDE_JOBS[job], ""
+    if job == "compare":
+        found = lay_out_comparison(read_findings(store, run["tables"]), FINDINGS_ROWS, FINDINGS_WIDTH)
+        findings = "\n".join(visible(line) for line in found.split("\n"))
+    return {
+        "side": side,
+        "figures": drawings(run, job),
+        "findings": findings,
+        "tables": [_read(store, table) for table in side.tables if run["tables"].get(table.table)],
+    }
+
+
+def _read(store: Store, table: ShownTable) -> Row:
+    files = [store.path(name) for name in store.table_files(table.table)]
+    opened = ds.dataset(files, filesystem=store.filesystem, format="parquet")
+    where = pc.field(table.up_to[0]) <= table.up_to[1] if table.up_to else None
+    rows = opened.head(MOST_ROWS, filter=where, columns=list(table.columns)).to_pylist()
+    return shown(table, rows, opened.count_rows(filter=where))
 
 
 def shown(table: ShownTable, rows: list[Row], total: int) -> Row:

@@ -1,11 +1,19 @@
-"""The main findings of `compare` in words, each with the null that it stands beside."""
+"""The main findings of `compare`, read and in words, each with the null that it stands beside."""
 
+from collections.abc import Container
 from typing import Any
 
 from ops.show.text import number, shorten, wrap
+from ops.storage.store import Store
+from ops.storage.tables import read_table
 
 Rows = list[dict[str, Any]]
 
+# The tables that the findings are told from.
+_READ = (
+    "compare/rotated", "compare/dimensions", "compare/nearest", "compare/group_quality", "compare/group_traits",
+    "compare/diversity", "compare/shift_layers", "compare/shift_neurons", "compare/ablation",
+)  # fmt: skip
 _SHOWN = (
     "neurons:mean",
     "neurons:std",
@@ -14,6 +22,14 @@ _SHOWN = (
     "means:verbs_per_sentence:top",
     "means:nouns_per_sentence:top",
 )
+
+
+def read_findings(store: Store, tables: Container[str]) -> dict[str, Rows]:
+    """Return the rows of those tables that tell the findings, by table, as far as the run has these."""
+    found: dict[str, Rows] = {table: read_table(store, table).to_pylist() for table in _READ if table in tables}
+    if "compare/shift_neurons" in found:
+        found["compare/shift_neurons"].sort(key=lambda row: -row["shift"])
+    return found
 
 
 def lay_out_comparison(found: dict[str, Rows], rows: int, width: int) -> str:

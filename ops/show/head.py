@@ -1,10 +1,36 @@
-"""One attention head as text, laid out like Table 2 of Maeda 2024."""
+"""One attention head: its rows of the tables, and as text, laid out like Table 2 of Maeda 2024."""
 
 from typing import Any
 
+import pyarrow.compute as pc
+
 from ops.show.text import number, shorten
+from ops.storage.store import Store
+from ops.storage.tables import read_rows
 
 Rows = list[dict[str, Any]]
+LEAST = 10  # occurrences of a token whose mean psi is shown
+
+
+def read_head(store: Store, layer: int, head: int, rows: int, has_contextual: bool) -> tuple[Rows, Rows]:
+    """Return a head's rows of `psi/clusters`, and its tokens of highest mean psi_qkv over the corpus.
+
+    Args:
+        store: the run's folder.
+        layer, head: layer from 1, head from 0.
+        rows: most tokens; those that occur rarely are left out.
+        has_contextual: a corpus was read; without one there are no tokens.
+    """
+    here = (pc.field("layer") == layer) & (pc.field("head") == head)
+    clusters = read_rows(store, "psi/clusters", here)
+    if not has_contextual:
+        return clusters, []
+    columns = ["token_id", "n", "psi_qkv_mean", "psi_qkv_std"]
+    found = read_rows(store, "psi/contextual", here & (pc.field("n") >= LEAST), columns)
+    best = sorted(found, key=lambda t: (-t["psi_qkv_mean"], t["token_id"]))[:rows]
+    wanted = pc.field("token_id").isin([t["token_id"] for t in best])
+    names = {n["token_id"]: n["token"] for n in read_rows(store, "psi/vocabulary", wanted, ["token_id", "token"])}
+    return clusters, [{**t, "token": names[t["token_id"]]} for t in best]
 
 
 def lay_out_head(layer: int, head: int, clusters: Rows, contextual: Rows, rows: int, width: int) -> str:

@@ -33,7 +33,7 @@ def lay_out_neuron(facts: dict[str, Any], rows: int | None, width: int) -> str:
     """Return one neuron and pole as text, a screen of it where no number of rows is given.
 
     Args:
-        facts: what `jobs.steps.show.neuron` reads; with `patterns` and `profiles` these are listed too.
+        facts: what `ops.show.neuron_facts` reads; with `patterns` and `profiles` these are listed too.
         rows: lines of each list.
         width: characters of a line.
     """

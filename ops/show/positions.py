@@ -1,12 +1,23 @@
-"""What positions do in a model as text: the main table of `jobs.positions`."""
+"""What positions do in a model: the rows of `positions`, and its main table as text."""
 
 from typing import Any
 
 from ops.show.text import number
+from ops.storage.store import Store
+from ops.storage.tables import read_table
 
 Rows = list[dict[str, Any]]
 COLUMNS = ("default", "default_centred", "random_pair", "random_pair_centred", "gaussian")
 HEADINGS = ("default", "centred", "random", "centred", "gaussian")
+
+
+def read_positions(store: Store) -> tuple[Rows, Rows, Rows]:
+    """Return the rows of `positions/similarity`, `positions/perplexity` and `positions/labels`, none where not made."""
+    similarity, perplexity, labels = (
+        read_table(store, name).to_pylist() if store.table_files(name) else []
+        for name in ("positions/similarity", "positions/perplexity", "positions/labels")
+    )
+    return similarity, perplexity, labels
 
 
 def lay_out_positions(similarity: Rows, perplexity: Rows, labels: Rows, order: list[str]) -> str:

@@ -1,18 +1,67 @@
-"""One word as text: how often it occurs, what stands near it, and its neighbours in every space."""
+"""One word, read and as text: how often it occurs, what stands near it, and its neighbours in every space."""
 
 from typing import Any
 
+import pyarrow.compute as pc
+
+from ops.errors import InputError, one_line
+from ops.meaning.words import fold, split_words
 from ops.show.text import shorten
+from ops.storage.store import Store
+from ops.storage.tables import read_rows
 
 Rows = list[dict[str, Any]]
+
+
+def read_word(store: Store, options: dict[str, Any], spaces: list[str], word: str, rows: int) -> dict[str, Any]:
+    """Return what is known of a word.
+
+    Args:
+        store: the run's folder.
+        options: those with which `meaning` counted the words.
+        spaces: those in which the words were compared, in their order; none where they were not.
+        word: the word, folded as the run folded its words.
+        rows: contexts, and neighbours of each space.
+
+    Returns:
+        `word`, `count`, `n_contexts`; `contexts`, the highest PPMI first; `neighbours` by space, the nearest first.
+
+    Raises:
+        InputError: the word is not among those that were counted.
+    """
+    folded = fold(word, options["word_case"])
+    here = pc.field("word") == folded
+    found = read_rows(store, "meaning/words", here, ["word", "count"])
+    if not found:
+        shown = one_line(word, 60)
+        if split_words(folded) != [folded]:
+            raise InputError(f"--word {shown}: is not one word; name one, without punctuation")
+        cased = read_rows(store, "meaning/words", pc.utf8_lower(pc.field("word")) == folded.lower(), ["word", "count"])
+        other = f"; there is {max(cased, key=lambda c: c['count'])['word']}" if cased else ""
+        least = options["min_count"]
+        raise InputError(
+            f"--word {shown}: does not occur {least} times in the corpus (--min-count of jobs.meaning){other}"
+            if least > 1
+            else f"--word {shown}: does not occur in the corpus{other}"
+        )
+    contexts = read_rows(store, "meaning/contexts", here, ["context", "count", "ppmi"])
+    n_contexts = len(contexts)
+    contexts.sort(key=lambda c: (-c["ppmi"], -c["count"], c["context"]))
+    neighbours: dict[str, list[dict[str, Any]]] = {}
+    if spaces:
+        near = read_rows(store, "meaning/neighbours", here & (pc.field("rank") <= rows))
+        for space in spaces:
+            own = [{n: row[n] for n in ("rank", "other", "cosine", "inner")} for row in near if row["space"] == space]
+            if own:
+                neighbours[space] = sorted(own, key=lambda row: row["rank"])
+    return {**found[0], "n_contexts": n_contexts, "contexts": contexts[:rows], "neighbours": neighbours}
 
 
 def lay_out_word(facts: dict[str, Any], rows: int, width: int) -> str:
     """Return a word as text.
 
     Args:
-        facts: `word`, `count`, `dimensions`; `contexts`, its rows of `meaning/contexts`, the highest PPMI first;
-            `neighbours`, by space its rows of `meaning/neighbours`, the nearest first.
+        facts: what `read_word` returns.
         rows: lines of each list.
         width: characters of a line.
     """

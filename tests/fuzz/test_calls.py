@@ -15,9 +15,9 @@ from jobs.mine import MineConfig
 from jobs.mixing.job import MixingConfig
 from jobs.positions import PositionsConfig
 from jobs.psi import PsiConfig
-from jobs.report import ReportConfig
+from jobs.report.job import ReportConfig
 from jobs.run import RunConfig
-from jobs.show import ShowConfig
+from jobs.show.job import ShowConfig
 from jobs.stage.command_line import main
 from jobs.stage.compare_config import CompareConfig
 from jobs.stage.finetune_config import FinetuneConfig

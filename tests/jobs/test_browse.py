@@ -16,9 +16,8 @@ from urllib.parse import quote
 import pyarrow.parquet as pq
 import pytest
 
+from jobs.browse.server import OpenRun, serve
 from jobs.stage.run import Run
-from jobs.steps.pages.browse import serve
-from jobs.steps.pages.browse_pages import Pages
 from ops.errors import InputError
 from tests.conftest import ROOT
 from tests.unit.report.browser import NEEDS, browse
@@ -174,13 +173,13 @@ def test_a_browser_shows_overview_neuron_and_search_without_a_word_on_the_consol
 
 def test_a_run_that_is_made_anew_is_served_as_it_is(out: Path, tmp_path: Path) -> None:
     shutil.copytree(out, tmp_path / "run")
-    pages = Pages(str(tmp_path / "run"), 5, 10)
-    assert not pages.is_stale()
+    opened = OpenRun(str(tmp_path / "run"), 5, 10)
+    assert not opened.is_stale()
     anew = Run(str(tmp_path / "run"))
     anew.begin("mine", {"another": "mine"}, {"no_scores": True}, redo=True)
     anew.finish("mine", {}, 0.0)
     anew.release()
-    assert pages.is_stale()
+    assert opened.is_stale()
 
 
 def test_wrong_calls_are_one_line(out: Path, tmp_path: Path) -> None:

@@ -11,8 +11,9 @@ import pytest
 import torch
 from transformers import AutoModel, AutoTokenizer
 
-from jobs import compare, show
-from jobs.show import ShowConfig
+from jobs import compare
+from jobs.show import job as show
+from jobs.show.job import ShowConfig
 from jobs.stage.compare_config import CompareConfig
 from jobs.stage.run import Run
 from jobs.stage.stages import STAGES
@@ -210,7 +211,7 @@ def test_what_was_found_is_printed_with_its_nulls_on_a_narrow_terminal(
 ) -> None:
     out, _ = compare_run
     monkeypatch.setenv("COLUMNS", "80")
-    show.run(ShowConfig.model_validate({"out": str(out), "compare": True}))
+    show.JOB.run(ShowConfig.model_validate({"out": str(out), "compare": True}))
     said = capsys.readouterr().out
     assert "..." not in said
     assert max(map(len, said.splitlines())) <= 80
@@ -227,7 +228,7 @@ def test_what_was_found_is_printed_with_its_nulls_on_a_narrow_terminal(
         assert words in said, words
     assert "docs" in said
     with pytest.raises(InputError, match="--compare with --neuron"):
-        show.run(ShowConfig.model_validate({"out": str(out), "compare": True, "neuron": "1:1"}))
+        show.JOB.run(ShowConfig.model_validate({"out": str(out), "compare": True, "neuron": "1:1"}))
 
 
 def test_wrong_calls_are_one_line_and_leave_the_run_alone(
@@ -253,7 +254,7 @@ def test_wrong_calls_are_one_line_and_leave_the_run_alone(
         assert message in str(error.value), message
     assert (out / "run.json").read_bytes() == before
     with pytest.raises(InputError, match="nothing was compared yet"):
-        show.run(ShowConfig.model_validate({"out": str(small_run[0]), "compare": True}))
+        show.JOB.run(ShowConfig.model_validate({"out": str(small_run[0]), "compare": True}))
     with pytest.raises(InputError, match=r"topk/ is missing; run python -m jobs\.topk"):
         compare.run(CompareConfig.model_validate({"out": str(tmp_path / "none")}))
 

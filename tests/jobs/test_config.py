@@ -17,7 +17,6 @@ from jobs.__main__ import main as list_jobs
 from jobs.ingest.job import IngestConfig
 from jobs.run import RunConfig
 from jobs.stage.command_line import main, parse
-from jobs.steps.show.neuron import parse_pair
 from ops.errors import InputError
 from tests.conftest import ROOT
 
@@ -135,9 +134,9 @@ def test_help_lists_options_by_stage_in_the_order_of_the_picture(command: Callab
 
 def test_nothing_heavy_is_imported_to_print_options() -> None:
     heavy = {"numpy", "pyarrow", "torch", "ray", "spacy", "transformers", "numba"}
-    jobs = "run, ingest, topk, annotate, mine, tokens, psi, mixing, positions, meaning, compare"
-    jobs += ", show, report, browse, export, train_english"
-    program = f"import sys; from jobs import {jobs}; print(*sys.modules)"
+    files = [*ROOT.glob("jobs/[!_]*.py"), *ROOT.glob("jobs/*/job.py")]
+    jobs = ", ".join(".".join(file.relative_to(ROOT).with_suffix("").parts) for file in files)
+    program = f"import sys; import {jobs}; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
     assert not heavy & set(loaded.stdout.split())
 
@@ -197,15 +196,6 @@ def test_a_job_s_name_without_its_dot_is_told(capsys: pytest.CaptureFixture[str]
     assert list_jobs(["topk"]) == 2
     assert "error: python -m jobs topk: write python -m jobs.topk, with a dot" in capsys.readouterr().err
     assert list_jobs([]) == 0
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [("", "--neuron is missing: name LAYER"), ("3", "expected LAYER"), ("1:" + "9" * 40, "no model is so large")],
-)
-def test_what_is_no_neuron_is_told(text: str, said: str) -> None:
-    with pytest.raises(InputError, match=said):
-        parse_pair("--neuron", text, "LAYER:UNIT, such as 3:17")
 
 
 @pytest.mark.parametrize(("number", "statuses"), [(signal.SIGINT, (-signal.SIGINT, 130)), (signal.SIGTERM, (143,))])

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from jobs.show import ShowConfig
+from jobs.show.job import ShowConfig
 from jobs.stage.command_line import main
 from jobs.stage.record import RECORD
 from jobs.stage.run import Run, RunReader

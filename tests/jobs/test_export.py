@@ -15,10 +15,10 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 
-from jobs import export
-from jobs.export import ExportConfig
-from jobs.steps import export as steps
+from jobs.export import job as export
+from jobs.export.job import ExportConfig
 from ops.errors import InputError
+from ops.export import folder as dataset_folder
 from ops.export.card import query
 from tests.conftest import ROOT
 from tests.jobs.hub_server import TOKEN, Hub
@@ -31,7 +31,7 @@ def config(run: Path, to: Path, **more: object) -> ExportConfig:
 @pytest.fixture(scope="module")
 def folder(small_run: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
     to = tmp_path_factory.mktemp("export") / "folder"
-    export.run(config(small_run[0], to, license="cc0-1.0", source_license="docs=CC0-1.0"))
+    export.JOB.run(config(small_run[0], to, license="cc0-1.0", source_license="docs=CC0-1.0"))
     return to
 
 
@@ -80,10 +80,10 @@ def test_again_changes_nothing_and_a_killed_one_goes_on(
     folder: Path, small_run: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = files(folder)
-    export.run(config(small_run[0], folder, license="cc0-1.0", source_license="docs=CC0-1.0"))
+    export.JOB.run(config(small_run[0], folder, license="cc0-1.0", source_license="docs=CC0-1.0"))
     assert files(folder) == before
     to, copied = tmp_path / "to", list[str]()
-    real = steps._copy
+    real = dataset_folder.copy_file
 
     def fails(store: object, name: str, *rest: object) -> None:
         if len(copied) == 5:
@@ -91,15 +91,15 @@ def test_again_changes_nothing_and_a_killed_one_goes_on(
         copied.append(name)
         real(store, name, *rest)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(steps, "_copy", fails)
+    monkeypatch.setattr(dataset_folder, "copy_file", fails)
     options = {"license": "cc0-1.0", "source_license": "docs=CC0-1.0"}
     with pytest.raises(KeyboardInterrupt):
-        export.run(config(small_run[0], to, **options))
+        export.JOB.run(config(small_run[0], to, **options))
     assert not to.exists()
     kept = {p: p.stat().st_mtime_ns for p in tmp_path.rglob("*.parquet")}
     assert len(kept) == 5
-    monkeypatch.setattr(steps, "_copy", real)
-    export.run(config(small_run[0], to, **options))
+    monkeypatch.setattr(dataset_folder, "copy_file", real)
+    export.JOB.run(config(small_run[0], to, **options))
     assert files(to) == before
     under = tmp_path / ".to.under-way"
     assert {to / p.relative_to(under): t for p, t in kept.items()}.items() <= {
@@ -130,7 +130,7 @@ def test_wrong_calls_are_refused_and_change_nothing(
     ]
     for case, said in cases:
         with pytest.raises(InputError, match=said):
-            export.run(case)
+            export.JOB.run(case)
     assert sorted(p.name for p in tmp_path.iterdir()) == ["other"]
     assert files(tmp_path / "other") == {"mine.txt": b"kept"}
     copy = tmp_path / "copy"
@@ -139,7 +139,7 @@ def test_wrong_calls_are_refused_and_change_nothing(
     record["tables"]["topk"][0]["fingerprint"] = "0" * 64
     (copy / "run.json").write_text(json.dumps(record))
     with pytest.raises(InputError, match="holds an export of other tables"):
-        export.run(config(copy, folder))
+        export.JOB.run(config(copy, folder))
 
 
 @pytest.fixture

@@ -11,12 +11,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from jobs import meaning
-from jobs.show import ShowConfig
-from jobs.show import run as show
+from jobs.show import job as show
+from jobs.show.job import ShowConfig
+from jobs.show.read import word_facts
 from jobs.stage.files import under
 from jobs.stage.meaning_config import MeaningConfig
 from jobs.stage.run import Run
-from jobs.steps.show.word import read_word
 from ops.errors import InputError
 from ops.meaning.words import split_words
 from tests.jobs.conftest import meaning_options, translations_options
@@ -210,21 +210,21 @@ def test_show_prints_a_word(whole: Path, capsys: pytest.CaptureFixture[str]) -> 
     contexts = [r for r in pq.read_table(whole / "meaning/contexts").to_pylist() if r["ppmi"] > 0]
     word = max(contexts, key=lambda r: r["count"])["word"]
     own = sorted((r for r in contexts if r["word"] == word), key=lambda r: -r["ppmi"])
-    facts = read_word(Run(str(whole), create=False), word.upper(), 3)
+    facts = word_facts(Run(str(whole), create=False), word.upper(), 3)
     assert facts["word"] == word
     assert [c["ppmi"] for c in facts["contexts"]] == [c["ppmi"] for c in own[:3]]
     assert list(facts["neighbours"]) == SPACES
-    show(ShowConfig(out=str(whole), word=word, rows=2))
+    show.JOB.run(ShowConfig(out=str(whole), word=word, rows=2))
     said = capsys.readouterr().out
     assert said.startswith(f"{word}: {facts['count']:,} occurrences")
     assert said.count("nearest in ") == len(SPACES)
-    show(ShowConfig(out=str(whole), word=word, format="json"))
+    show.JOB.run(ShowConfig(out=str(whole), word=word, format="json"))
     assert json.loads(capsys.readouterr().out)["count"] == facts["count"]
     for wrong, named in (("zzzz", "does not occur 2 times"), ("a b", "is not one word")):
         with pytest.raises(InputError, match=named):
-            show(ShowConfig(out=str(whole), word=wrong))
+            show.JOB.run(ShowConfig(out=str(whole), word=wrong))
     with pytest.raises(InputError, match="--word with --neuron"):
-        show(ShowConfig(out=str(whole), word=word, neuron="1:1"))
+        show.JOB.run(ShowConfig(out=str(whole), word=word, neuron="1:1"))
 
 
 def test_what_the_corpus_does_not_have_is_told_and_nothing_is_lost(

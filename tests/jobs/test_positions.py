@@ -12,9 +12,10 @@ import pytest
 import torch
 from transformers import AutoModel, LlamaConfig
 
-from jobs import positions, show
+from jobs import positions
 from jobs.positions import PositionsConfig
-from jobs.show import ShowConfig
+from jobs.show import job as show
+from jobs.show.job import ShowConfig
 from jobs.stage.layout import shard_file
 from jobs.stage.run import Run
 from jobs.steps.positions.measure import PositionsArgs, PositionsWorker, prepare_shard
@@ -102,7 +103,7 @@ def test_tables_and_counts_add_up(whole: Path) -> None:
 
 
 def test_show_prints_the_main_table(whole: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    show.run(ShowConfig(out=str(whole), positions=True))
+    show.JOB.run(ShowConfig(out=str(whole), positions=True))
     said = capsys.readouterr().out
     assert "none_multiplicative_linear_raw" in said
     (row,) = duckdb.sql(
@@ -113,7 +114,7 @@ def test_show_prints_the_main_table(whole: Path, capsys: pytest.CaptureFixture[s
     assert line[2] == f"{row[0]:.4f}"
     assert "accuracy of a linear classifier of topic" in said
     with pytest.raises(InputError, match="--positions with --neuron: --positions prints a table of variants"):
-        show.run(ShowConfig(out=str(whole), positions=True, neuron="1:0"))
+        show.JOB.run(ShowConfig(out=str(whole), positions=True, neuron="1:0"))
 
 
 def test_lost_partials_and_one_worker_give_the_same_bits(

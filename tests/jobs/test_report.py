@@ -8,8 +8,8 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from jobs import report
-from jobs.report import ReportConfig
+from jobs.report import job as report
+from jobs.report.job import ReportConfig
 from jobs.stage.run import Run
 from ops.errors import InputError
 
@@ -18,7 +18,7 @@ from ops.errors import InputError
 def out(small_run: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("runs") / "copy"
     shutil.copytree(small_run[0], folder)
-    report.run(ReportConfig(out=str(folder), best=3, neurons=("2:7", "1:0"), winners=25))
+    report.JOB.run(ReportConfig(out=str(folder), best=3, neurons=("2:7", "1:0"), winners=25))
     return folder
 
 
@@ -59,7 +59,7 @@ def test_it_is_made_anew_and_goes_with_what_it_shows(
     copy = tmp_path / "copy"
     shutil.copytree(out, copy)
     (copy / "report" / "mine.txt").write_text("kept")
-    report.run(ReportConfig(out=str(copy), best=1))
+    report.JOB.run(ReportConfig(out=str(copy), best=1))
     assert f"{copy}/report/index.html: an overview and 1 neurons" in capsys.readouterr().out
     assert len(list((copy / "report" / "neurons").iterdir())) == 1
     anew = Run(str(copy))
@@ -71,7 +71,7 @@ def test_it_is_made_anew_and_goes_with_what_it_shows(
 
 def test_what_is_missing_is_named(out: Path, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"there is no run here"):
-        report.run(ReportConfig(out=str(tmp_path / "none")))
+        report.JOB.run(ReportConfig(out=str(tmp_path / "none")))
     with pytest.raises(InputError, match=r"--neurons 3:0: there is no such neuron; layers run from 1 to 2"):
-        report.run(ReportConfig(out=str(out), neurons=("3:0",)))
+        report.JOB.run(ReportConfig(out=str(out), neurons=("3:0",)))
     assert (out / "report" / "index.html").is_file(), "a wrong call changes nothing"

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from jobs import show
 from jobs.ingest.job import IngestConfig
 from jobs.psi import PsiConfig
-from jobs.show import ShowConfig
+from jobs.show import job as show
+from jobs.show.job import ShowConfig
 from jobs.stage.command_line import main, parse
 from jobs.stage.files import check_tables
 from jobs.stage.options import Config
@@ -89,7 +89,7 @@ def test_names_of_data_sets_and_files_are_printed_as_no_control(
 )
 def test_what_no_job_could_do_is_refused(config: type[Config], argv: list[str], said: str, tmp_path: Path) -> None:
     def run(given: Config) -> None:
-        show.run(given) if isinstance(given, ShowConfig) else None
+        show.JOB.run(given) if isinstance(given, ShowConfig) else None
 
     do(tmp_path, "ingest")
     told = io.StringIO()
@@ -104,4 +104,4 @@ def test_show_of_a_file_says_that_it_is_one(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("mine")
     config = parse(ShowConfig, "show", "", ["--out", str(tmp_path / "notes.txt"), "--neuron", "1:2"])
     with pytest.raises(InputError, match=r"notes\.txt: is a file; name a directory"):
-        show.run(config)
+        show.JOB.run(config)

@@ -4,8 +4,8 @@ import pytest
 import spacy
 from pydantic import ValidationError
 
-from jobs.stage.train_english_config import TrainEnglishConfig
-from jobs.steps.train_english import train
+from jobs.train_english.job import TrainEnglishConfig
+from jobs.train_english.train import train
 from ops.errors import InputError
 from tests.unit.english.small import LINES
 

@@ -1,17 +1,42 @@
 """A narrower network out of a trained one, and what it then learns from that one's scores."""
 
 from collections.abc import Sequence
+from pathlib import Path
 
+import spacy
 import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
+from ops.english.training.assemble import disassemble
 from ops.english.training.batches import Batch
 from ops.english.training.model import Architecture, JointNetwork
+from ops.errors import InputError
 
 RIDGE = 1e-4
 WAYS = ("", "_reverse")
 WEIGHTS = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
+
+
+def load_teacher(folder: Path, sizes: Architecture) -> JointNetwork:
+    """Return the network of the pipeline in a folder, out of which one of these sizes is to be made.
+
+    Raises:
+        InputError: there is none, or a network of these sizes cannot be taken from it.
+    """
+    if not (folder / "config.cfg").is_file():
+        raise InputError(f"--teacher {folder}: holds no spaCy pipeline (no config.cfg); name another folder")
+    network = disassemble(spacy.load(folder))
+    reader = network.reader
+    for name in ("width", "layers", "windows"):
+        found, wanted = getattr(reader, name), getattr(sizes, name)
+        if found != wanted:
+            raise InputError(f"--teacher {folder}: its {name} is {found}, expected {wanted} as --{name} has it")
+    if reader.hidden < sizes.hidden:
+        raise InputError(
+            f"--teacher {folder}: its hidden size is {reader.hidden}, expected {sizes.hidden} or more; lower --hidden"
+        )
+    return network
 
 
 def soft_loss(

@@ -1,7 +1,8 @@
 """How well a pipeline tags and parses test sentences, with their own tokens or from raw text."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from spacy.language import Language
 from spacy.tokens import Doc
@@ -34,6 +35,19 @@ class Scores:
             agreed = self.brackets
             row |= {"precision": agreed.precision, "recall": agreed.recall, "f1": agreed.f1}
         return {name: round(value, 2) for name, value in row.items()}
+
+
+def score(
+    nlp: Language, tests: Mapping[str, Sequence[Sentence]], progress: Callable[[str], None] = print
+) -> dict[str, Any]:
+    """Return the scores of a pipeline on each test file, with gold tokens and from raw text; each is told as a line."""
+    scores: dict[str, Any] = {}
+    for name, sentences in tests.items():
+        scores[name] = {"gold_tokens": evaluate(nlp, sentences).row()}
+        scores[name]["raw_text"] = evaluate(nlp, sentences, raw=True).row()
+        for tokens, row in scores[name].items():
+            progress(f"{name} {tokens}: " + ", ".join(f"{figure} {value:.2f}" for figure, value in row.items()))
+    return scores
 
 
 def evaluate(nlp: Language, sentences: Sequence[Sentence], *, raw: bool = False) -> Scores:

@@ -1,15 +1,20 @@
 """Passes over the training sentences: steps of AdamW, with an average of the weights kept beside."""
 
-from collections.abc import Iterator, Mapping, Sequence
+import json
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from random import Random
+from typing import Any
 
 import torch
 from torch import nn
 
 from ops.english.training.batches import Batch, Batcher
 from ops.english.training.distillation import soft_loss
+from ops.english.training.evaluation import compare
 from ops.english.training.losses import loss
+from ops.english.training.mixture import Mixture
 from ops.english.training.model import JointNetwork
 from ops.english.training.treebank import Sentence
 
@@ -115,3 +120,39 @@ class Trainer:
             held = weight.clone()
             weight.copy_(average)
             average.copy_(held)
+
+
+def run_passes(
+    trainer: Trainer,
+    mixture: Mixture,
+    batcher: Batcher,
+    passes: int,
+    own_trees: bool,
+    dev: Mapping[str, Sequence[Sentence]],
+    random: Random,
+    progress: Callable[[str], None] = print,
+) -> list[dict[str, Any]]:
+    """Do all passes and return of each its number, seconds, loss, and the scores on the development files.
+
+    Args:
+        trainer, mixture, batcher: what is trained, on what, in which batches.
+        passes: how many.
+        own_trees: let the network parse the tagged sentences after half the passes, and every fourth pass from then on.
+        dev: the development sentences, by name of file.
+        random: decides order, draws and variation.
+        progress: gets a line after each pass.
+    """
+    curve = []
+    began = time.process_time()
+    for number in range(1, passes + 1):
+        after_half = number - passes // 2
+        if own_trees and (after_half == 1 or (after_half > 1 and number % 4 == 0)):
+            with trainer.averaged() as averaged:
+                mixture.parse(averaged, batcher)
+        mean_loss = trainer.run(mixture.draw(random), random)
+        with trainer.averaged() as averaged:
+            scores = {name: compare(gold, averaged.parse(gold, batcher)).row() for name, gold in dev.items()}
+        seconds = round(time.process_time() - began)
+        curve.append({"pass": number, "cpu_seconds": seconds, "loss": round(mean_loss, 3), **scores})
+        progress(json.dumps(curve[-1]))
+    return curve

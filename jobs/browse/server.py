@@ -4,6 +4,7 @@ import socket
 from collections.abc import Awaitable, Callable
 from ipaddress import ip_address
 from threading import Lock
+from typing import Any
 
 import pyarrow as pa
 import uvicorn
@@ -13,8 +14,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from jobs.steps.pages.browse_pages import Page, Pages
+from jobs.stage.files import check_tables
+from jobs.stage.record import RECORD
+from jobs.stage.run import RunReader
 from ops.errors import InputError, one_line
+from ops.report.served_pages import Page, Pages
+from ops.show.neuron_facts import TABLES_READ
 
 # Nothing but its own style and script; what the pages colour by themselves is the width of a bar.
 HEADERS = {
@@ -30,18 +35,56 @@ THREADS = 4
 Answer = tuple[Page | None, int]
 
 
+class OpenRun:
+    """A run that was opened for its pages: its tables are those that run.json named then.
+
+    Args:
+        out: the run's folder.
+        winners: listed of each pole.
+        seconds: that a search may take.
+
+    Raises:
+        InputError: tables are missing.
+    """
+
+    def __init__(self, out: str, winners: int, seconds: float) -> None:
+        self.reader = reader = RunReader(out, create=False)
+        self._written = self._last_written()
+        always = ("topk", "annotate", "mine")
+        for stage in (*always, "ingest"):
+            reader.require(stage)
+        for stage in (*always, *(s for s in ("tokens", "compare/neighbours") if reader.complete(s))):
+            check_tables(reader.store, stage, reader.record["tables"], False, TABLES_READ if stage in always else None)
+        self.pages = Pages(reader.store, reader.record, winners, seconds)
+
+    def is_stale(self) -> bool:
+        """Tell whether the run was changed since it was opened."""
+        return bool(self._last_written() != self._written)
+
+    def _last_written(self) -> Any:
+        store = self.reader.store
+        info = store.filesystem.get_file_info(store.path(RECORD))
+        return info.mtime_ns, info.size
+
+
 class Browser:
     """Answers requests from the run as it is; where it was made anew, its tables are opened again.
 
     Args:
-        out, winners, seconds: as `Pages` takes them.
+        out, winners, seconds: as `OpenRun` takes them.
         names: of the machine, by which alone it may be called; empty for any.
     """
 
     def __init__(self, out: str, winners: int, seconds: float, names: frozenset[str]) -> None:
-        self.pages, self.names = Pages(out, winners, seconds), names
+        self._opening = out, winners, seconds
+        self._run, self.names = OpenRun(*self._opening), names
         self._lock = Lock()
         self._limit: CapacityLimiter | None = None
+
+    @property
+    def pages(self) -> Pages:
+        """The pages of the run as it was opened last."""
+        return self._run.pages
 
     def current(self) -> Pages:
         """Return the pages of the run as it is now.
@@ -50,9 +93,9 @@ class Browser:
             InputError: it is no longer whole.
         """
         with self._lock:
-            if self.pages.is_stale():
-                self.pages = Pages(self.pages.out, self.pages.winners, self.pages.seconds)
-            return self.pages
+            if self._run.is_stale():
+                self._run = OpenRun(*self._opening)
+            return self._run.pages
 
     def answer(self, request: Request) -> Answer:
         """Return what is sent and its status; a page of None is one that is not there."""

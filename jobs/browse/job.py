@@ -7,12 +7,11 @@ Prints its address once it answers (in seconds; the first overview of a large ru
 Reads the tables that run.json names, also when they are made anew meanwhile, and writes nothing. Starts no Ray.
 """
 
-import sys
 from typing import ClassVar
 
 from pydantic import Field
 
-from jobs.stage.command_line import main
+from jobs.stage.command_line import Job
 from jobs.stage.options import JobConfig
 
 
@@ -31,10 +30,9 @@ class BrowseConfig(JobConfig):
 
 def run(config: BrowseConfig) -> None:
     """Serve until Ctrl-C."""
-    from jobs.steps.pages.browse import serve
+    from jobs.browse.server import serve
 
     serve(config.out, config.host, config.port, config.winners, config.seconds)
 
 
-if __name__ == "__main__":
-    sys.exit(main(BrowseConfig, "browse", str(__doc__).splitlines()[0], run))
+JOB = Job("browse", BrowseConfig, run, __doc__)

@@ -18,7 +18,7 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
-from jobs.stage.command_line import main
+from jobs.stage.command_line import Job
 from jobs.stage.options import JobConfig
 
 # What may be printed in place of a neuron.
@@ -48,34 +48,26 @@ class ShowConfig(JobConfig):
 
 def run(config: ShowConfig) -> None:
     """Print the neuron, or what stands in its place."""
+    from jobs.show.read import comparison_text, head_text, neuron_facts, positions_text, word_facts
     from jobs.stage.run import Run
-    from jobs.steps.show.comparison import show_comparison
-    from jobs.steps.show.neuron import read_neuron, show_head, show_positions
-    from jobs.steps.show.word import read_word
     from ops.show.neuron import lay_out_neuron
     from ops.show.word import lay_out_word
 
     width = max(shutil.get_terminal_size((110, 24)).columns, 60)
     record = Run(config.out, create=False)
-    what = _what(config)
+    what, rows = _what(config), config.rows or 5
     if what == "psi":
-        _print(show_head(record, config.psi, config.rows or 10, width))
+        _print(head_text(record, config.psi, config.rows or 10, width))
     elif what == "positions":
-        _print(show_positions(record))
+        _print(positions_text(record))
     elif what == "compare":
-        _print(show_comparison(record, config.rows or 5, width))
+        _print(comparison_text(record, rows, width))
+    elif what == "word":
+        facts = word_facts(record, config.word, rows)
+        _print_json(facts) if config.format == "json" else _print(lay_out_word(facts, rows, width))
     else:
-        rows = config.rows or 5
-        if what == "word":
-            facts = read_word(record, config.word, rows)
-        else:
-            facts = read_neuron(record, config.neuron, config.pole, rows, config.all)
-        if config.format == "json":
-            _print_json(facts)
-        elif what == "word":
-            _print(lay_out_word(facts, rows, width))
-        else:
-            _print(lay_out_neuron(facts, config.rows, width))
+        facts = neuron_facts(record, config.neuron, config.pole, rows, config.all)
+        _print_json(facts) if config.format == "json" else _print(lay_out_neuron(facts, config.rows, width))
 
 
 def _what(config: ShowConfig) -> str:
@@ -113,5 +105,4 @@ def _print(text: str) -> None:
     print("\n".join(visible(line) for line in text.split("\n")))
 
 
-if __name__ == "__main__":
-    sys.exit(main(ShowConfig, "show", str(__doc__).splitlines()[0], run))
+JOB = Job("show", ShowConfig, run, __doc__)

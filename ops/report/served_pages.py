@@ -1,21 +1,18 @@
-"""The pages that `browse` serves, made from the tables that run.json names at the time."""
+"""The pages of a run that are made when somebody asks for them, every neuron's and those of a search among them."""
 
 import mimetypes
 import re
 from threading import BoundedSemaphore, Lock
 from typing import Any, NamedTuple
 
-from jobs.stage.files import check_tables
-from jobs.stage.record import RECORD
-from jobs.stage.run import RunReader
-from jobs.steps.pages.report_side import figure_files, side_context, side_jobs
-from jobs.steps.pages.report_tables import Site
-from jobs.steps.show.neuron import READ
 from ops.errors import InputError
 from ops.report.overview import most_worth
 from ops.report.pages import ASSETS, FOLDER, render
 from ops.report.search import KINDS, MOST, MOST_SENTENCES, Query, Searcher, parse_query
+from ops.report.side_pages import figure_files, side_context, side_jobs
+from ops.report.site import Site
 from ops.schema import meta_keys
+from ops.storage.store import Store
 
 BEST = 50  # neurons that the overview lists
 AT_ONCE = 2  # pages that are made side by side: a page takes some 100 MB while it is made
@@ -34,31 +31,22 @@ class Pages:
     """The pages of a run as its tables are now.
 
     Args:
-        out: the run's folder.
+        store: the run's folder.
+        run: what run.json holds; its stages ingest, topk, annotate and mine are complete.
         winners: listed of each pole.
         seconds: that a search may take.
-
-    Raises:
-        InputError: tables are missing.
     """
 
-    def __init__(self, out: str, winners: int, seconds: float) -> None:
-        self.record = RunReader(out, create=False)
-        self.written = _written(self.record)
-        stages = ["topk", "annotate", "mine", *(s for s in ("tokens", "compare/neighbours") if self.record.complete(s))]
-        for stage in stages:
-            self.record.require(stage)
-            only = READ if stage in ("topk", "annotate", "mine") else None
-            check_tables(self.record.store, stage, self.record.record["tables"], False, only)
-        self.out, self.winners, self.seconds = out, winners, seconds
-        self.site = Site(self.record)
+    def __init__(self, store: Store, run: dict[str, Any], winners: int, seconds: float) -> None:
+        self.store, self.run, self.winners, self.seconds = store, run, winners, seconds
+        self.site = Site(store, run)
         self.searcher = self._searcher()
-        self.figures = {name for names in figure_files(self.record).values() for name in names}
+        self.figures = {name for names in figure_files(run).values() for name in names}
         self.properties = ["dataset", *meta_keys(self.site.tables.dataset("sentences").schema)]
         self.shared = {
-            "model": self.record.record["model"],
-            "written": self.record.require("mine")["finished"],
-            "fingerprint": self.record.require("topk")["fingerprint"],
+            "model": run["model"],
+            "written": run["stages"]["mine"]["finished"],
+            "fingerprint": run["stages"]["topk"]["fingerprint"],
             "served": True,
         }
         self._room, self._lock = BoundedSemaphore(AT_ONCE), Lock()
@@ -68,10 +56,6 @@ class Pages:
         names = [*SEARCHED, *(["peaks"] if self.site.has_tokens else [])]
         names += [] if self.site.options["no_scores"] else ["scores"]
         return Searcher({name: self.site.tables.dataset(name) for name in names}, self.seconds)
-
-    def is_stale(self) -> bool:
-        """Tell whether the run was changed since its tables were opened."""
-        return bool(_written(self.record) != self.written)
 
     def overview(self) -> Page:
         """Return the overview, which is made once."""
@@ -104,10 +88,11 @@ class Pages:
 
     def side(self, job: str) -> Page | None:
         """Return the page of a side job, None where it has not run."""
-        if job not in side_jobs(self.record):
+        if job not in side_jobs(self.run):
             return None
         with self._room:
-            return Page(render("side.html", {**self.shared, **side_context(self.record, job), "root": "../"}))
+            context = side_context(self.store, self.run, job)
+            return Page(render("side.html", {**self.shared, **context, "root": "../"}))
 
     def search(self, given: dict[str, str]) -> tuple[Page, bool]:
         """Return the page of a search, and whether it could be answered as it was asked."""
@@ -136,13 +121,6 @@ class Pages:
         if name in ASSETS:
             return Page((FOLDER / name).read_bytes(), kind)
         if name in self.figures:
-            store = self.record.store
-            with store.filesystem.open_input_stream(store.path(name), compression=None) as stream:
+            with self.store.filesystem.open_input_stream(self.store.path(name), compression=None) as stream:
                 return Page(stream.read(), kind)
         return None
-
-
-def _written(record: RunReader) -> Any:
-    store = record.store
-    info = store.filesystem.get_file_info(store.path(RECORD))
-    return info.mtime_ns, info.size

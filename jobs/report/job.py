@@ -7,12 +7,11 @@ Writes report/: open report/index.html from disk, in any browser; nothing is loa
 Token shading and peaks are there where jobs.tokens has run, figures where side jobs have. Starts no Ray.
 """
 
-import sys
 from typing import Annotated, ClassVar
 
 from pydantic import BeforeValidator, Field
 
-from jobs.stage.command_line import main
+from jobs.stage.command_line import Job
 from jobs.stage.options import JobConfig, listed
 
 
@@ -30,8 +29,8 @@ class ReportConfig(JobConfig):
 
 def run(config: ReportConfig) -> None:
     """Build the site and say where it is."""
+    from jobs.report.build import build
     from jobs.stage.run import Run
-    from jobs.steps.pages.report import build
 
     record = Run(config.out, create=False)
     try:
@@ -42,5 +41,4 @@ def run(config: ReportConfig) -> None:
     print(f"{index}: an overview and {pages} neurons; open it in a browser")
 
 
-if __name__ == "__main__":
-    sys.exit(main(ReportConfig, "report", str(__doc__).splitlines()[0], run))
+JOB = Job("report", ReportConfig, run, __doc__)

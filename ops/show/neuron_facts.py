@@ -1,33 +1,42 @@
-"""What `show` prints, read from the tables of a finished run: one neuron, one attention head, or positions."""
+"""What is known of one neuron, read from the tables of a finished run."""
 
 from typing import Any
 
 import pyarrow.compute as pc
 
-from jobs.stage.run import Run
 from ops.errors import InputError, one_line
 from ops.show.examples import matched_words, spans_of_words
-from ops.show.head import lay_out_head
 from ops.show.peaks import peak_word
-from ops.show.positions import lay_out_positions
 from ops.show.strongest import KINDS, avoided, preferred
 from ops.storage.store import Store
 from ops.storage.tables import read_rows
 
-READ = ("topk", "neurons", "sentences", "patterns", "profiles", "means", "scores")
-LEAST = 10  # occurrences of a token whose mean psi is shown
+# The tables that are read of the stages that every run has.
+TABLES_READ = ("topk", "neurons", "sentences", "patterns", "profiles", "means", "scores")
+NEURON = "LAYER:UNIT, such as 3:17 (layers from 1, units from 0)"  # as a flag names one
 MOST_DIGITS = 9  # of a layer, a unit or a head
 LOOKED_AT = 500  # winners among which an example of a pattern is looked for
 
 
-def read_neuron(record: Run, which: str, pole: str, rows: int, everything: bool) -> dict[str, Any]:
-    """Return what is known of the neuron LAYER:UNIT of a run at a pole.
+def read_neuron(
+    store: Store,
+    options: dict[str, Any],
+    layer: int,
+    unit: int,
+    pole: str,
+    rows: int,
+    everything: bool = False,
+    has_tokens: bool = False,
+) -> dict[str, Any]:
+    """Return what is known of a neuron of a run at a pole.
 
     Args:
-        record: the run.
-        which, pole: the neuron, `top` or `bottom`.
+        store: the run's folder.
+        options: those of `mine`.
+        layer, unit, pole: the neuron, `top` or `bottom`.
         rows: winners, and examples of each kind of pattern.
         everything: return `patterns` and `profiles` too.
+        has_tokens: `tokens` has run.
 
     Returns:
         `layer`, `unit`, `pole`, `n_winners`; `neuron`, its row of neurons/ without the histogram; `score`, that of
@@ -37,18 +46,12 @@ def read_neuron(record: Run, which: str, pole: str, rows: int, everything: bool)
         former with an `example`: `sent_id`, `rank`, `text`, and the `spans` of its characters that match.
 
     Raises:
-        InputError: the tables are missing, or there is no such neuron.
+        InputError: there is no such neuron, or the run kept only the other pole.
     """
-    layer, unit = parse_pair("--neuron", which, "LAYER:UNIT, such as 3:17 (layers from 1, units from 0)")
-    stages = ("topk", "annotate", "mine")
-    for stage in stages:
-        record.require(stage)
-    record.check_files(*stages, only=READ)
-    store, options = record.store, record.require("mine")["config"]
     here = (pc.field("layer") == layer) & (pc.field("unit") == unit)
     neuron = read_rows(store, "neurons", here)
     if not neuron:
-        raise InputError(f"--neuron {which}: there is no such neuron; {known(store)}")
+        raise InputError(f"--neuron {layer}:{unit}: there is no such neuron; {known(store)}")
     own = here & (pc.field("pole") == pole)
     winners = read_rows(store, "topk", own)
     if not winners:
@@ -64,7 +67,7 @@ def read_neuron(record: Run, which: str, pole: str, rows: int, everything: bool)
     for kind in KINDS:
         for row in prefers[kind][:rows]:
             row["example"] = example(row, sentences, options)
-    peaks, peak_of = read_peaks(record, own, sentences)
+    peaks, peak_of = read_peaks(store, own, sentences) if has_tokens else ([], {})
     datasets = [p for p in profiles if p["property"] == "dataset"]
     facts = {
         "layer": layer,
@@ -88,17 +91,14 @@ def read_neuron(record: Run, which: str, pole: str, rows: int, everything: bool)
 
 
 def read_peaks(
-    record: Run, own: pc.Expression, sentences: list[dict[str, Any]]
+    store: Store, own: pc.Expression, sentences: list[dict[str, Any]]
 ) -> tuple[list[dict[str, Any]], dict[int, dict[str, Any] | None]]:
-    """Return a neuron and pole's rows of peaks/, and the peak of each winner by rank; nothing where there are none."""
-    if not record.complete("tokens"):
-        return [], {}
-    record.check_files("tokens")
+    """Return a neuron and pole's rows of peaks/, and the peak of each of these winners by rank."""
     by_rank = {sentence["rank"]: sentence for sentence in sentences}
     columns = ["rank", "pole", "starts", "ends", "activations"]
-    tokens = read_rows(record.store, "token_activations", own, columns)
+    tokens = read_rows(store, "token_activations", own, columns)
     peak_of = {t["rank"]: peak_word(t, by_rank[t["rank"]]) for t in tokens if t["rank"] in by_rank}
-    return read_rows(record.store, "peaks", own), peak_of
+    return read_rows(store, "peaks", own), peak_of
 
 
 def example(pattern: dict[str, Any], sentences: list[dict[str, Any]], options: dict[str, Any]) -> dict[str, Any] | None:
@@ -116,56 +116,6 @@ def known(store: Store) -> str:
     rows = read_rows(store, "neurons", pc.scalar(True), ["layer", "unit"])
     layers = sorted({r["layer"] for r in rows})
     return f"layers run from 1 to {layers[-1]}, units from 0 to {max(r['unit'] for r in rows)}"
-
-
-def show_head(record: Run, which: str, rows: int, width: int) -> str:
-    """Lay out the head LAYER:HEAD.
-
-    Raises:
-        InputError: the tables are missing, or there is no such head.
-    """
-    layer, head = parse_pair("--psi", which, "LAYER:HEAD, such as 4:2 (layers from 1, heads from 0)")
-    counts = record.require("psi")["counts"]
-    record.check_files("psi", *(["psi/contextual"] if record.complete("psi/contextual") else []))
-    if not (1 <= layer <= counts["layers"] and head < counts["heads"]):
-        raise InputError(
-            f"--psi {which}: there is no such head; layers run from 1 to {counts['layers']}, "
-            f"heads from 0 to {counts['heads'] - 1}"
-        )
-    store = record.store
-    here = (pc.field("layer") == layer) & (pc.field("head") == head)
-    clusters = read_rows(store, "psi/clusters", here)
-    contextual = read_contextual(store, here, rows) if record.complete("psi/contextual") else []
-    return lay_out_head(layer, head, clusters, contextual, rows, width)
-
-
-def show_positions(record: Run) -> str:
-    """Lay out the tables of `positions`.
-
-    Raises:
-        InputError: they are missing.
-    """
-    from ops.positions.variants import VARIANTS  # torch with it, which nothing else that is shown needs
-
-    record.require("positions")
-    record.check_files("positions")
-    similarity, perplexity, labels = (
-        read_rows(record.store, name, pc.scalar(True)) if record.store.table_files(name) else []
-        for name in ("positions/similarity", "positions/perplexity", "positions/labels")
-    )
-    return lay_out_positions(similarity, perplexity, labels, list(VARIANTS))
-
-
-def read_contextual(store: Store, here: pc.Expression, rows: int) -> list[dict[str, Any]]:
-    """Return the head's tokens of highest mean psi_qkv among those that occur often enough, with their strings."""
-    columns = ["token_id", "n", "psi_qkv_mean", "psi_qkv_std"]
-    found = read_rows(store, "psi/contextual", here & (pc.field("n") >= LEAST), columns)
-    best = sorted(found, key=lambda t: (-t["psi_qkv_mean"], t["token_id"]))[:rows]
-    names = read_rows(
-        store, "psi/vocabulary", pc.field("token_id").isin([t["token_id"] for t in best]), ["token_id", "token"]
-    )
-    tokens = {n["token_id"]: n["token"] for n in names}
-    return [{**t, "token": tokens[t["token_id"]]} for t in best]
 
 
 def parse_pair(flag: str, text: str, expected: str) -> tuple[int, int]:

@@ -1,5 +1,6 @@
-"""What the pages of a run are made from: its tables, read by chosen neurons."""
+"""The pages of a run, made from its tables: an overview, chosen neurons, and its side jobs."""
 
+from collections.abc import Iterator
 from functools import lru_cache, reduce
 from operator import or_
 from typing import Any
@@ -9,16 +10,16 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from jobs.stage.run import RunReader
-from jobs.steps.mine.workers import layer_widths
-from jobs.steps.pages.report_side import drawings, side_jobs
-from jobs.steps.show.neuron import known, parse_pair
 from ops.errors import InputError
 from ops.report.neuron_page import neuron_context
 from ops.report.overview import map_data
+from ops.report.pages import ASSETS, FOLDER, render
 from ops.report.quantiles import quantile_samples
-from ops.report.side_pages import SIDE_JOBS
+from ops.report.side_pages import SIDE_JOBS, drawings, side_context, side_jobs
+from ops.show.neuron_facts import NEURON, known, parse_pair
 from ops.storage.open_tables import OpenTables
+from ops.storage.store import Store
+from ops.topk.neurons import layer_widths
 
 Row = dict[str, Any]
 Pair = tuple[int, int]
@@ -28,26 +29,32 @@ SENTENCE = ["sent_id", "text", "dataset", "doc_id", "words", "tags", "tree"]
 MOST_SAID = 4  # words of a neuron in a row of the overview
 MOST_DRAWN = 2  # figures of a side job that the overview shows
 NEAREST = 12  # neurons near one that its page lists
+TOGETHER = 64  # neurons whose rows are read at once
 LAYERS_KEPT = 2  # whose activation sample is kept for the next page, some 30 MB each of a model of 768 units
 
 
 class Site:
     """What the pages are made from.
 
-    Attributes:
+    Args:
         store: the run's folder.
+        run: what run.json holds; its stages ingest, topk, annotate and mine are complete.
+
+    Attributes:
         tables: its tables, opened once.
         widths: units of each layer.
+        options: those of `mine`.
         scores: the rows of scores/, none where they were left out.
     """
 
-    def __init__(self, record: RunReader) -> None:
-        self.record, self.store = record, record.store
-        self.tables = OpenTables(record.store)
-        self.widths = layer_widths(self.store)
-        self.options = record.require("mine")["config"]
-        self.has_tokens = record.complete("tokens")
-        self.has_nearest = record.complete("compare/neighbours")
+    def __init__(self, store: Store, run: Row) -> None:
+        self.store, self.run = store, run
+        self.tables = OpenTables(store)
+        self.widths = layer_widths(store)
+        self.options: Row = run["stages"]["mine"]["config"]
+        self.complete = {name: entry for name, entry in run["stages"].items() if entry["complete"]}
+        self.has_tokens = "tokens" in self.complete
+        self.has_nearest = "compare/neighbours" in self.complete
         self.scores = self._read("scores", None, not self.options["no_scores"])
         self._sample = lru_cache(LAYERS_KEPT)(self._sample_of)
 
@@ -75,15 +82,14 @@ class Site:
         Raises:
             InputError: it is not one of the run's.
         """
-        layer, unit = parse_pair("--neurons", which, "LAYER:UNIT, such as 3:17 (layers from 1, units from 0)")
+        layer, unit = parse_pair("--neurons", which, NEURON)
         if not (1 <= layer <= len(self.widths) and unit < self.widths[layer - 1]):
             raise InputError(f"--neurons {which}: there is no such neuron; {known(self.store)}")
         return layer, unit
 
     def overview(self, worth: list[Row], chosen: list[Pair]) -> Row:
         """Return what the overview's template takes, but for what all pages share."""
-        record, first = self.record, pc.field("rank") == 1
-        named = pc.field("property")
+        first, named = pc.field("rank") == 1, pc.field("property")
         neuron, pole = ["layer", "unit"], ["layer", "unit", "pole"]
         tables = {
             "neurons": self._read("neurons", None, columns=[*neuron, "skew"]),
@@ -94,25 +100,24 @@ class Site:
             ),
             "peaks": self._read("peaks", first & (named == "peak_word"), self.has_tokens, [*pole, "value"]),
         }
-        topk = record.require("topk")
+        topk = self.complete["topk"]
         poles = ["top", "bottom"] if topk["identity"]["poles"] == "both" else [topk["identity"]["poles"]]
         drawn = map_data(tables, self.widths, poles)
-        complete = {name: entry for name, entry in record.record["stages"].items() if entry["complete"]}
         return {
             "map": {**drawn, "pages": [f"{layer}-{unit}" for layer, unit in chosen], "every": False},
             "all_pages": False,
             "best": self._described(worth),
             "pages": chosen,
             "sides": [
-                {"job": job, "title": SIDE_JOBS[job].title, "figures": drawings(record, job)[:MOST_DRAWN]}
-                for job in side_jobs(record)
+                {"job": job, "title": SIDE_JOBS[job].title, "figures": drawings(self.run, job)[:MOST_DRAWN]}
+                for job in side_jobs(self.run)
             ],
             "n_neurons": sum(self.widths),
             "sentences": topk["counts"]["scored"],
             "k": f"{topk['identity']['k']:,}",
             "options": topk["identity"],
-            "sources": record.require("ingest")["counts"]["sources"],
-            "stages": {name: entry for name, entry in complete.items() if name != "report"},
+            "sources": self.complete["ingest"]["counts"]["sources"],
+            "stages": {name: entry for name, entry in self.complete.items() if name != "report"},
         }
 
     def _described(self, worth: list[Row]) -> list[Row]:
@@ -179,6 +184,30 @@ class Site:
         table = self._read("activations", None, columns=["sent_id", column]).combine_chunks()
         values = np.asarray(pc.list_flatten(table[column])).reshape(table.num_rows, self.widths[layer - 1])
         return table["sent_id"].to_numpy(), values
+
+    def pages(self, worth: list[Row], chosen: list[Pair], winners: int, shared: Row) -> Iterator[tuple[str, str]]:
+        """Yield the files of a static site, each as its name and its text.
+
+        Args:
+            worth: the scores of the neurons that the overview lists.
+            chosen: the neurons that get pages, in their order.
+            winners: listed of each pole.
+            shared: what the templates of all pages take.
+        """
+        yield "index.html", render("overview.html", {**shared, **self.overview(worth, chosen), "root": ""})
+        for name in ASSETS:
+            yield name, (FOLDER / name).read_text(encoding="utf-8")
+        for first in range(0, len(chosen), TOGETHER):
+            for place, page in enumerate(self.neurons(chosen[first : first + TOGETHER], winners), first):
+                around = {
+                    "before": chosen[place - 1] if place else None,
+                    "after": chosen[place + 1] if place + 1 < len(chosen) else None,
+                }
+                context = {**shared, **page, "root": "../", "pages": chosen, "neighbours": around}
+                yield f"neurons/{page['layer']}-{page['unit']}.html", render("neuron.html", context)
+        for job in side_jobs(self.run):
+            context = {**shared, **side_context(self.store, self.run, job), "root": "../"}
+            yield f"side/{job}.html", render("side.html", context)
 
 
 def _any_of(chosen: list[Pair]) -> pc.Expression:

@@ -1,0 +1,58 @@
+"""Building the site: what it is made from is looked for, and its pages become the files of the stage `report`."""
+
+import time
+from pathlib import Path
+
+from jobs.stage.run import Run
+from jobs.stage.stages import STAGES
+from ops.clock import utc_now
+from ops.report.overview import most_worth
+from ops.report.side_pages import SIDE_JOBS
+from ops.report.site import Site
+from ops.show.neuron_facts import TABLES_READ
+from ops.storage.store import Store
+
+
+def build(record: Run, best: int, named: tuple[str, ...], winners: int) -> int:
+    """Build the site in `report/` and return for how many neurons there are pages.
+
+    Args:
+        record: the run.
+        best: neurons that get a page for their score.
+        named: others, as LAYER:UNIT.
+        winners: listed of each pole.
+
+    Raises:
+        InputError: tables are missing, or there is no such neuron.
+    """
+    began = time.monotonic()
+    stages = STAGES["report"].reads
+    for stage in (*stages, "ingest"):
+        record.require(stage)
+    record.check_files(*stages, only=TABLES_READ)
+    more = [name for name in STAGES if name.partition("/")[0] in ("tokens", *SIDE_JOBS) and record.complete(name)]
+    record.check_files(*more)
+    site = Site(record.store, record.record)
+    worth = most_worth(site.scores.to_pylist(), best)
+    chosen = site.choose(worth, best, named)
+    options = {"best": best, "neurons": list(named), "winners": winners}
+    if record.begin("report", {}, options, redo=True) is None:
+        raise RuntimeError("report: is made anew each time")
+    store = record.store_of("report")
+    shared = {
+        "model": record.record["model"],
+        "written": utc_now(),
+        "fingerprint": record.require("topk")["fingerprint"],
+        "served": False,
+    }
+    for name, text in site.pages(worth, chosen, winners, shared):
+        _write(store, f"report/{name}", text)
+    record.finish("report", {"neurons": len(chosen)}, time.monotonic() - began)
+    return len(chosen)
+
+
+def _write(store: Store, name: str, text: str) -> None:
+    def write(path: str) -> None:
+        Path(path).write_text(text, encoding="utf-8")
+
+    store.commit(name, write)

@@ -1,0 +1,95 @@
+"""What `show` prints of a run, once the stages that it is read from are known to be complete and in place."""
+
+from typing import Any
+
+from jobs.stage.run import Run
+from jobs.stage.stages import STAGES
+from ops.errors import InputError
+from ops.show.comparison import lay_out_comparison, read_findings
+from ops.show.head import lay_out_head, read_head
+from ops.show.neuron_facts import NEURON, TABLES_READ, parse_pair, read_neuron
+from ops.show.positions import lay_out_positions, read_positions
+from ops.show.word import read_word
+
+HEAD = "LAYER:HEAD, such as 4:2 (layers from 1, heads from 0)"
+
+
+def neuron_facts(record: Run, which: str, pole: str, rows: int, everything: bool) -> dict[str, Any]:
+    """Return what is known of the neuron LAYER:UNIT at a pole (see `read_neuron`).
+
+    Raises:
+        InputError: the tables are missing, or there is no such neuron.
+    """
+    layer, unit = parse_pair("--neuron", which, NEURON)
+    stages = ("topk", "annotate", "mine")
+    for stage in stages:
+        record.require(stage)
+    record.check_files(*stages, only=TABLES_READ)
+    has_tokens = record.complete("tokens")
+    record.check_files(*(["tokens"] if has_tokens else []))
+    options = record.require("mine")["config"]
+    return read_neuron(record.store, options, layer, unit, pole, rows, everything, has_tokens)
+
+
+def word_facts(record: Run, word: str, rows: int) -> dict[str, Any]:
+    """Return what is known of a word (see `read_word`).
+
+    Raises:
+        InputError: the tables are missing, or the word is not among those that were counted.
+    """
+    counted = record.require("meaning/counts")
+    compared = record.stage("meaning/offsets") if record.complete("meaning/offsets") else None
+    record.check_files("meaning/counts", *(["meaning/offsets"] if compared else []))
+    spaces = compared["counts"]["spaces"] if compared else []
+    return read_word(record.store, counted["config"], spaces, word, rows)
+
+
+def head_text(record: Run, which: str, rows: int, width: int) -> str:
+    """Lay out the head LAYER:HEAD.
+
+    Raises:
+        InputError: the tables are missing, or there is no such head.
+    """
+    layer, head = parse_pair("--psi", which, HEAD)
+    counts = record.require("psi")["counts"]
+    has_contextual = record.complete("psi/contextual")
+    record.check_files("psi", *(["psi/contextual"] if has_contextual else []))
+    if not (1 <= layer <= counts["layers"] and head < counts["heads"]):
+        raise InputError(
+            f"--psi {which}: there is no such head; layers run from 1 to {counts['layers']}, "
+            f"heads from 0 to {counts['heads'] - 1}"
+        )
+    clusters, contextual = read_head(record.store, layer, head, rows, has_contextual)
+    return lay_out_head(layer, head, clusters, contextual, rows, width)
+
+
+def positions_text(record: Run) -> str:
+    """Lay out the tables of `positions`.
+
+    Raises:
+        InputError: they are missing.
+    """
+    from ops.positions.variants import VARIANTS  # torch with it, which nothing else that is shown needs
+
+    record.require("positions")
+    record.check_files("positions")
+    return lay_out_positions(*read_positions(record.store), list(VARIANTS))
+
+
+def comparison_text(record: Run, rows: int, width: int) -> str:
+    """Lay out what was compared, and name the parts of `compare` that were not.
+
+    Raises:
+        InputError: nothing was.
+    """
+    parts = [name for name in STAGES if name.startswith("compare/")]
+    done = [part for part in parts if record.complete(part)]
+    if not done:
+        raise InputError(
+            f"--out {record.store.uri}: nothing was compared yet; "
+            f"run python -m jobs.compare --out {record.store.uri} first"
+        )
+    record.check_files(*done)
+    text = lay_out_comparison(read_findings(record.store, record.record["tables"]), rows, width)
+    missing = [part.partition("/")[2] for part in parts if part not in done]
+    return text + (f"\n\nNot compared: {', '.join(missing)}" if missing else "")

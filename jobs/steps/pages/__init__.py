@@ -1,1 +1,0 @@
-"""The pages of a run: written as a site by `report`, served by `browse`."""

@@ -1,0 +1,129 @@
+"""Training the English pipeline by the options of `train_english`, writing it, and scoring it."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import spacy
+import torch
+
+from jobs.train_english.job import TrainEnglishConfig
+from ops.english import FOLDER
+from ops.english.training.assemble import assemble
+from ops.english.training.batches import Batcher, collect_labels
+from ops.english.training.distillation import load_teacher, narrowed
+from ops.english.training.evaluation import score
+from ops.english.training.mixture import Mixture
+from ops.english.training.model import Architecture, JointNetwork
+from ops.english.training.training import Trainer, run_passes
+from ops.english.training.treebank import Sentence, read_tags, read_trees
+from ops.english.words import collect_inventory
+from ops.errors import InputError
+
+MINIMUM = {"word": 2, "suffix2": 4, "suffix3": 4, "prefix3": 5, "shape": 6, "character": 8}
+
+# Sentences of either kind that the units of a teacher's BiLSTM are measured on.
+MEASURED = 1000
+
+RECORD = "training.json"
+
+META = {
+    "lang": "en",
+    "name": "atlas_english",
+    "version": "1.1.0",
+    "description": "Penn tags and constituency trees on a CPU",
+    "license": "CC BY-SA 4.0",
+}
+
+
+def train(config: TrainEnglishConfig, progress: Callable[[str], None] = print) -> dict[str, Any]:
+    """Train a pipeline, write it to `config.out` and return its scores on the test files.
+
+    Raises:
+        InputError: a file is missing, or the network cannot be taken from the teacher that is named.
+    """
+    if not config.train_trees:
+        raise InputError("--train-trees: no file given, expected at least one; name files of trees to train on")
+    if config.out is None:
+        raise InputError("--out is missing: name the folder that the trained pipeline goes to")
+    trees = [sentence for path in config.train_trees for sentence in read_trees(path)]
+    capped = [sentence for path in config.capped_trees for sentence in read_trees(path)]
+    tagged = [sentence for path in config.train_tags for sentence in read_tags(path)]
+    dev, tests = _read(config.dev_trees, config.dev_tags), _read(config.test_trees, config.test_tags)
+
+    torch.manual_seed(config.seed)
+    random = Random(config.seed)
+    mixture = Mixture(
+        trees,
+        capped,
+        tagged,
+        capped_sentences=config.capped_sentences,
+        variation=config.variation,
+        own_trees=config.own_trees,
+    )
+    counts = mixture.counts()
+    inventory = collect_inventory(counts, MINIMUM)
+    labels = collect_labels([*trees, *capped], tagged)
+    sizes = Architecture(config.width, config.hidden, config.layers, config.windows, config.dropout)
+    teacher = None if config.teacher is None else load_teacher(config.teacher, sizes)
+    if teacher is not None:
+        inventory, labels = teacher.reader.inventory, teacher.labels
+    batcher = Batcher(inventory, labels, config.batch_words)
+    if teacher is None:
+        network = JointNetwork(inventory, labels, sizes)
+    else:
+        sample = random.sample(trees, min(MEASURED, len(trees))) + random.sample(tagged, min(MEASURED, len(tagged)))
+        network = narrowed(teacher, sizes, list(batcher.batches(sample, random)))
+    trainer = Trainer(
+        network,
+        batcher,
+        counts,
+        steps=config.passes * -(-mixture.words() // config.batch_words),
+        rate=config.rate,
+        sequence_weight=config.sequence_weight,
+        unknown=config.unknown,
+        teacher=teacher,
+    )
+    weights = sum(weight.numel() for weight in network.parameters())
+    progress(f"{mixture.words()} words a pass, {config.passes} passes; {weights} weights")
+
+    own_trees = bool(config.own_trees and tagged)
+    curve = run_passes(trainer, mixture, batcher, config.passes, own_trees, dev, random, progress)
+
+    with trainer.averaged() as averaged:
+        assemble(averaged.eval(), META | {"sources": list(config.sources)}).to_disk(config.out)
+    scores = score(spacy.load(config.out), tests, progress)
+    nlp = spacy.load(config.out)  # the one that was scored has the tests' words in its vocabulary
+    nlp.meta["performance"] = scores
+    nlp.to_disk(config.out)
+    record: dict[str, Any] = {"config": _named(config), "curve": curve}
+    if config.teacher is not None and (config.teacher / RECORD).is_file():
+        record["teacher"] = json.loads((config.teacher / RECORD).read_text(encoding="utf-8"))
+    (config.out / RECORD).write_text(json.dumps(record, indent=1), encoding="utf-8")
+    return scores
+
+
+def score_shipped(config: TrainEnglishConfig) -> None:
+    """Score the pipeline in `config.out`, or the shipped one.
+
+    Raises:
+        InputError: there is none.
+    """
+    folder = config.out or FOLDER
+    if not (folder / "config.cfg").is_file():
+        raise InputError(f"--out {folder}: holds no spaCy pipeline (no config.cfg); name one, or leave it out")
+    score(spacy.load(folder), _read(config.test_trees, config.test_tags))
+
+
+def _read(trees: tuple[Path, ...], tags: tuple[Path, ...]) -> dict[str, list[Sentence]]:
+    """Return the sentences of files of trees and of files of tags, by name of file."""
+    return {path.name: read_trees(path) for path in trees} | {path.name: read_tags(path) for path in tags}
+
+
+def _named(config: TrainEnglishConfig) -> dict[str, Any]:
+    """The config with the names of files instead of their paths."""
+    settings = config.model_dump(mode="json", exclude={"out", "evaluate_only", "sources", "teacher"})
+    paths = {name: value for name, value in config if name.endswith(("_trees", "_tags")) and isinstance(value, tuple)}
+    return settings | {name: [path.name for path in value] for name, value in paths.items()}

@@ -1,0 +1,17 @@
+import pytest
+
+from ops.errors import InputError
+from ops.show.neuron_facts import NEURON, parse_pair
+
+
+def test_a_neuron_is_two_whole_numbers() -> None:
+    assert parse_pair("--neuron", "3:17", NEURON) == (3, 17)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [("", "--neuron is missing: name LAYER"), ("3", "expected LAYER"), ("1:" + "9" * 40, "no model is so large")],
+)
+def test_what_is_no_neuron_is_told(text: str, said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        parse_pair("--neuron", text, NEURON)
