@@ -6,7 +6,7 @@ from jobs.stage.corpus_pass import CorpusPass
 from jobs.stage.dry_run import DryRun, Plan
 from jobs.stage.estimate import PassEstimate
 from jobs.stage.stages import STAGES
-from jobs.steps.positions.measure import PositionsArgs, measure_step, pilot_size, pilot_step
+from jobs.steps.positions.measure import PositionsArgs, measure_step, pilot_step
 from ops.errors import counted
 from ops.estimate.timed_batches import TimedBatches
 from ops.mixing.token_classes import CLASSES, TokenClasses
@@ -14,9 +14,10 @@ from ops.model.numerics import set_numerics
 from ops.model.tokenizer import Tokenizer
 from ops.positions.compare import EDGES, REFERENCES
 from ops.positions.labels import Labelled
+from ops.positions.pilot import mean_states, pilot_size
 from ops.positions.position_table import DECODERS
 from ops.positions.reader import VariantReader
-from ops.positions.shard import PositionsScorer, mean_states
+from ops.positions.shard import PositionsScorer
 from ops.positions.variants import DEFAULT
 
 ROW_BYTES, VALUE_BYTES = 30, 16  # of the tables; of a number of a group in a partial file

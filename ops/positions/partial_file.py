@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ops.positions.shard import Means, PositionsResult
+from ops.positions.shard import PositionsResult
 from ops.positions.sums import Totals
 from ops.reducers.token_moments import TokenMoments
 from ops.storage.side_by_side import AHEAD, side_by_side
@@ -105,22 +105,3 @@ def read_totals(table: pa.Table, features: Features) -> Totals:
         for key, rows in moments.items()
     }
     return Totals(joined, {key: np.array(bins, np.int64) for key, bins in counts.items()})
-
-
-def pilot_table(means: Means, norms: npt.NDArray[np.float32]) -> pa.Table:
-    """Return the pilot's rows: each layer's mean state by variant, and the norms of the position embeddings."""
-    rows = [(name, i, layer) for name, mean in means.items() for i, layer in enumerate(mean, 1)]
-    rows.append(("", 0, norms))
-    names = ("variant", "layer", "values")
-    types = (pa.string(), pa.int32(), pa.list_(pa.float32()))
-    columns = [pa.array(column, kind) for column, kind in zip(zip(*rows, strict=True), types, strict=True)]
-    return pa.table(dict(zip(names, columns, strict=True)))
-
-
-def read_pilot(table: pa.Table) -> tuple[Means, npt.NDArray[np.float32]]:
-    """Return what `pilot_table` laid out."""
-    layers: dict[str, list[npt.NDArray[np.float32]]] = {}
-    for row in table.to_pylist():
-        layers.setdefault(row["variant"], []).append(np.array(row["values"], np.float32))
-    norms = layers.pop("")[0]
-    return {name: np.stack(found) for name, found in layers.items()}, norms

@@ -17,14 +17,13 @@ from ops.model.batches import batch_lengths
 from ops.model.numerics import set_numerics
 from ops.positions.encode import Encoder, Encoding, with_answers
 from ops.positions.labels import Labelled
-from ops.positions.partial_file import pilot_table, read_pilot, to_table, write_partial
+from ops.positions.partial_file import to_table, write_partial
+from ops.positions.pilot import mean_states, pilot_size, pilot_table, read_pilot
 from ops.positions.reader import VariantReader
-from ops.positions.shard import Batches, PositionsScorer, mean_states
+from ops.positions.shard import Batches, PositionsScorer
 from ops.sampling import PILOT, draw
 from ops.shards import Ids, Shards
 from ops.storage.tables import part_name
-
-PILOT_SHARE, LEAST, MOST = 50, 64, 2_048  # the pilot is a fiftieth of the corpus within these
 
 
 @dataclass(frozen=True)
@@ -35,11 +34,6 @@ class PositionsArgs(PassArgs):
     shift: int
     encoding: Encoding
     answer_column: str | None
-
-
-def pilot_size(sentences: int) -> int:
-    """Return the number of texts whose mean states are taken for all."""
-    return min(sentences, max(LEAST, min(MOST, sentences // PILOT_SHARE)))
 
 
 def pilot_step(job: CorpusPass, args: PositionsArgs) -> Step:

@@ -10,7 +10,8 @@ from jobs.stage.layout import pilot_file
 from jobs.steps.positions.measure import PositionsArgs
 from ops.positions.figures import draw_all
 from ops.positions.labels import Labelled, label_rows
-from ops.positions.partial_file import NOTES, merge_partials, read_pilot
+from ops.positions.partial_file import NOTES, merge_partials
+from ops.positions.pilot import read_pilot
 from ops.positions.tables import (
     class_rows,
     norm_rows,
