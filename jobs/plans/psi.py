@@ -78,11 +78,12 @@ def time_contextual(estimate: PassEstimate, args: PassArgs) -> TimedBatches:
     reader = GroupReader(args)
     sums = TokenSums(reader.vocabulary, reader.columns, reader.device)
     sample = estimate.sample
-    reader.add(sample.sent_ids[:8], estimate.tokenizer.encode(sample.texts[:8]), sums)
+    pad_id = estimate.tokenizer.pad_id
+    reader.reader.add(sample.sent_ids[:8], estimate.tokenizer.encode(sample.texts[:8]), pad_id, sums)
     batches = estimate.batches()
     started = time.perf_counter()
     for ids, tokens in batches:
-        reader.add(ids, tokens, sums)
+        reader.reader.add(ids, tokens, pad_id, sums)
     batches.seconds = time.perf_counter() - started
     return batches
 

@@ -11,6 +11,7 @@ from ops.psi.psi import VALUES
 from ops.psi.token_types import cluster_types, token_type, vocabulary_mark
 from ops.psi.vocabulary_clusters import Labels, centroids, distances, examples
 from ops.reducers.token_moments import TokenMoments
+from ops.schema import schema
 
 Floats = npt.NDArray[np.floating]
 EXAMPLES = 10
@@ -43,6 +44,13 @@ def vocabulary_rows(
             "supercluster": superclusters[labels],
         }
     )
+
+
+def agreement_rows(found: list[tuple[int, int, float]]) -> pa.Table:
+    """Return the rows of `psi/agreement`; `found`: as `agreements` returns them."""
+    names = schema("psi/agreement").names
+    rows = [dict(zip(names, pair, strict=True)) for pair in found]
+    return pa.Table.from_pylist(rows, schema("psi/agreement"))
 
 
 def token_rows(layer: int, values: Floats) -> Iterator[pa.Table]:

@@ -1,7 +1,7 @@
 """The step of the contextual part of `psi`: the model reads groups of shards, whose moments become psi/contextual."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
@@ -15,12 +15,12 @@ from jobs.stage.run import Run
 from jobs.stage.runner import Step
 from ops.corpus.read_shard import read_shard
 from ops.figures import figure_files
-from ops.model.batches import batch_lengths, encode_batches, pad
+from ops.model.batches import batch_lengths, encode_batches
 from ops.model.head_projections import head_projections, word_embeddings
 from ops.model.load import ModelFacts, load_model
 from ops.model.numerics import set_numerics
 from ops.model.token_block import TokenBlock
-from ops.model.tokenizer import Tokenizer, Tokens
+from ops.model.tokenizer import Tokenizer
 from ops.psi.contextual import ContextualPsi
 from ops.psi.figures import draw_contextual
 from ops.psi.psi import VALUES
@@ -81,7 +81,7 @@ class GroupReader:
         for place, part in enumerate(item["parts"]):
             batches = shard_batches(self.args, part, self.tokenizer) if prepared is None else prepared[place]
             for ids, tokens in batches:
-                unscored += self.add(ids, tokens, sums)
+                unscored += self.reader.add(ids, tokens, self.tokenizer.pad_id, sums)
         moments = sums.result()
         table, number = moments.to_table(), item["shard"]
         sentences = item["span"][1] - item["span"][0]
@@ -94,22 +94,6 @@ class GroupReader:
         described = table.replace_schema_metadata(footer)
         self.store.commit(output.path, lambda path: pq.write_table(described, path, compression="zstd"))
         return {"shard": number, "sentences": sentences}
-
-    @torch.inference_mode()
-    def add(self, sent_ids: Ids, tokens: Sequence[Tokens], sums: TokenSums) -> list[int]:
-        """Add one batch and return the sentences left out, for a value of theirs is not finite."""
-        ids, real, _ = pad(tokens, self.tokenizer.pad_id, self.device)
-        values = self.reader.read({"input_ids": ids, "attention_mask": real.long()}, real).flatten(1)
-        ids = ids[real]
-        finite = torch.isfinite(values).all(1)
-        if bool(finite.all()):
-            sums.update(ids, values)
-            return []
-        sentence = torch.nonzero(real)[:, 0]
-        good = torch.ones(len(tokens), dtype=torch.bool, device=self.device)
-        good[sentence[~finite]] = False
-        sums.update(ids[good[sentence]], values[good[sentence]])
-        return [int(i) for i in sent_ids[~good.cpu().numpy()]]
 
 
 def read_group(store: Store, number: int) -> tuple[TokenMoments, dict[str, Any]]:

@@ -17,8 +17,8 @@ from ops.model.head_projections import head_projections, word_embeddings
 from ops.model.load import ModelFacts, load_model
 from ops.model.tokenizer import Tokenizer
 from ops.psi.psi import random_direction, static_psi
-from ops.psi.tables import cluster_rows, token_rows, vocabulary_rows
-from ops.psi.vocabulary_clusters import SUPERCLUSTERS, Labels, agreements, centroids, k_means
+from ops.psi.tables import agreement_rows, cluster_rows, token_rows, vocabulary_rows
+from ops.psi.vocabulary_clusters import Labels, agreements, centroids, k_means, superclusters
 from ops.schema import schema
 from ops.storage.store import Store
 from ops.storage.tables import read_parts, write_part
@@ -61,19 +61,16 @@ def write_vocabulary(store: Store, args: PsiArgs, runs: int, tokenizer: Tokenize
     labellings = [read_labels(store, run) for run in range(runs)]
     vectors = word_embeddings(model, args.facts).numpy()
     centres = centroids(vectors, labellings[0])
-    rng = np.random.default_rng([args.seed, sampling.SUPERCLUSTERS])
-    superclusters = k_means(centres, min(SUPERCLUSTERS, len(centres)), rng)
+    of_centres = superclusters(centres, args.seed)
     names = tokenizer.decode(list(range(len(vectors))))
-    vocabulary = vocabulary_rows(names, tokenizer.special, vectors, labellings[0], superclusters)
+    vocabulary = vocabulary_rows(names, tokenizer.special, vectors, labellings[0], of_centres)
     write_part(store, "psi/vocabulary", 0, schema("psi/vocabulary"), [vocabulary], args.fingerprint)
     found = agreements(labellings)
-    columns = dict(zip(schema("psi/agreement").names, zip(*found, strict=True), strict=True)) if found else {}
-    agreement = [pa.table(columns, schema=schema("psi/agreement"))] if found else []
-    write_part(store, "psi/agreement", 0, schema("psi/agreement"), agreement, args.fingerprint)
+    write_part(store, "psi/agreement", 0, schema("psi/agreement"), [agreement_rows(found)], args.fingerprint)
     return {
         "tokens": len(vectors),
         "clusters": len(centres),
-        "superclusters": int(superclusters.max()) + 1,
+        "superclusters": int(of_centres.max()) + 1,
         "rand_index": round(float(np.mean([f[2] for f in found])), 4) if found else None,
     }
 

@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from ops.psi.tables import EXAMPLES, cluster_rows, contextual_rows, token_rows, vocabulary_rows
+from ops.psi.tables import EXAMPLES, agreement_rows, cluster_rows, contextual_rows, token_rows, vocabulary_rows
 from ops.reducers.token_moments import TokenMoments
 from ops.schema import schema
 
@@ -47,6 +47,13 @@ def test_the_vocabulary(vectors: np.ndarray, vocabulary: pa.Table) -> None:
     np.testing.assert_allclose(
         vocabulary["distance"][2].as_py(), np.linalg.norm(vectors[2] - vectors[3]) / 2, rtol=1e-6
     )
+
+
+def test_agreement_of_every_two_runs_or_of_none() -> None:
+    found = agreement_rows([(0, 1, 0.5), (0, 2, 0.25)])
+    assert found.schema.equals(schema("psi/agreement"))
+    assert [tuple(row.values()) for row in found.to_pylist()] == [(0, 1, 0.5), (0, 2, 0.25)]
+    assert agreement_rows([]).num_rows == 0
 
 
 def test_tokens_head_by_head(values: np.ndarray) -> None:
