@@ -14,7 +14,7 @@ from jobs.ingest import IngestConfig
 from jobs.mine import MineConfig
 from jobs.mixing.job import MixingConfig
 from jobs.positions import PositionsConfig
-from jobs.psi import PsiConfig
+from jobs.psi.job import PsiConfig
 from jobs.report import ReportConfig
 from jobs.run import RunConfig
 from jobs.show import ShowConfig

@@ -10,12 +10,13 @@ import pytest
 import torch
 from transformers import BertForPreTraining, GPT2Config
 
-from jobs import compare, finetune, meaning, positions, psi
+from jobs import compare, finetune, meaning, positions
 from jobs import run as run_job
 from jobs.mixing import job as mixing
 from jobs.mixing.job import MixingConfig
 from jobs.positions import PositionsConfig
-from jobs.psi import PsiConfig
+from jobs.psi import job as psi
+from jobs.psi.job import PsiConfig
 from jobs.run import RunConfig
 from jobs.stage.compare_config import CompareConfig
 from jobs.stage.finetune_config import FinetuneConfig
@@ -111,7 +112,7 @@ def psi_run(
     model = make_model(small_bert)
     out = tmp_path_factory.mktemp("runs") / "psi"
     more = {"corpus": (str(source),), "workers": 2, "keep_partials": True}
-    psi.run(PsiConfig.model_validate(psi_options(out, model, **more)))
+    psi.JOB.run(PsiConfig.model_validate(psi_options(out, model, **more)))
     return out, model
 
 

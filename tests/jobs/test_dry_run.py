@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from jobs import annotate, ingest, meaning, mine, positions, psi, run, tokens, topk
+from jobs import annotate, ingest, meaning, mine, positions, run, tokens, topk
 from jobs.annotate import AnnotateConfig
 from jobs.engine.item import Item
 from jobs.ingest import IngestConfig
@@ -18,7 +18,8 @@ from jobs.mine import MineConfig
 from jobs.mixing import job as mixing
 from jobs.mixing.job import MixingConfig
 from jobs.positions import PositionsConfig
-from jobs.psi import PsiConfig
+from jobs.psi import job as psi
+from jobs.psi.job import PsiConfig
 from jobs.run import RunConfig
 from jobs.stage.dry_run import size
 from jobs.stage.meaning_config import MeaningConfig

@@ -10,7 +10,7 @@ import pytest
 
 from jobs import show
 from jobs.ingest import IngestConfig
-from jobs.psi import PsiConfig
+from jobs.psi.job import PsiConfig
 from jobs.show import ShowConfig
 from jobs.stage.command_line import main, parse
 from jobs.stage.files import check_tables
