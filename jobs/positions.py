@@ -73,10 +73,10 @@ def run(config: PositionsConfig) -> None:
 
 def do(config: PositionsConfig, record: "Run") -> None:
     """Do the stage, or what is missing of it, in an open run; first `ingest` where sources are named."""
-    from jobs.stage.checks import check_pass, check_source_column
+    from jobs.stage.checks import check_column, check_pass, check_source_column
     from jobs.stage.corpus_pass import begin_side_pass
     from jobs.stage.dry_run import DryRun
-    from jobs.steps.positions.labels import check_column, read_labels
+    from jobs.steps.positions.labels import read_labels
     from jobs.steps.positions.measure import PositionsArgs, measure_step, pilot_step
     from jobs.steps.positions.publish import publish
     from ops.positions.encode import Encoding

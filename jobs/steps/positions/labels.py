@@ -1,33 +1,10 @@
 """The texts of the label check of `positions`: drawn and read from corpus/ before anything heavy starts."""
 
-from jobs.stage.checks import no_such_column
-from jobs.stage.dry_run import DryRun
 from jobs.stage.run import Run
 from ops.corpus.read_shard import read_rows
 from ops.positions.labels import Labelled, check_labels
 from ops.sampling import LABELS, draw
-from ops.schema import meta_keys
 from ops.shards import Shards
-from ops.storage.tables import part_name
-
-
-def has_corpus(record: Run) -> bool:
-    """Tell whether corpus/ lies there to be read; under a dry run it may not be made yet."""
-    return not isinstance(record, DryRun) or record.sample is None
-
-
-def check_column(record: Run, flag: str, column: str | None) -> None:
-    """Refuse a column that corpus/ does not have.
-
-    Raises:
-        InputError: it has none of that name.
-    """
-    if column is None or not has_corpus(record):
-        return
-    with record.store.parquet(part_name("corpus", 0)) as file:
-        keys = meta_keys(file.schema_arrow)
-    if column not in keys:
-        raise no_such_column(flag, column, keys)
 
 
 def read_labels(record: Run, column: str | None, size: int, seed: int) -> Labelled | None:
@@ -36,7 +13,7 @@ def read_labels(record: Run, column: str | None, size: int, seed: int) -> Labell
     Raises:
         InputError: no classifier can be fitted to them.
     """
-    if column is None or not has_corpus(record):
+    if column is None or not record.has_corpus:
         return None
     corpus = record.require("ingest")
     shards = Shards(corpus["counts"]["sentences"], corpus["config"]["shard_size"])
