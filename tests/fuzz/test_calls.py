@@ -13,7 +13,7 @@ from jobs.annotate import AnnotateConfig
 from jobs.ingest import IngestConfig
 from jobs.mine import MineConfig
 from jobs.mixing.job import MixingConfig
-from jobs.positions import PositionsConfig
+from jobs.positions.job import PositionsConfig
 from jobs.psi.job import PsiConfig
 from jobs.report import ReportConfig
 from jobs.run import RunConfig

@@ -10,11 +10,12 @@ import pytest
 import torch
 from transformers import BertForPreTraining, GPT2Config
 
-from jobs import compare, finetune, meaning, positions
+from jobs import compare, finetune, meaning
 from jobs import run as run_job
 from jobs.mixing import job as mixing
 from jobs.mixing.job import MixingConfig
-from jobs.positions import PositionsConfig
+from jobs.positions import job as positions
+from jobs.positions.job import PositionsConfig
 from jobs.psi import job as psi
 from jobs.psi.job import PsiConfig
 from jobs.run import RunConfig
@@ -141,7 +142,7 @@ def positions_run(
     """The job positions on a small random decoder by two workers: its run directory, partials kept, and the model."""
     model = make_model(small_gpt2)
     out = tmp_path_factory.mktemp("runs") / "positions"
-    positions.run(positions_config(out, source, model, keep_partials=True))
+    positions.JOB.run(positions_config(out, source, model, keep_partials=True))
     return out, model
 
 

@@ -10,14 +10,15 @@ from typing import Any
 
 import pytest
 
-from jobs import annotate, ingest, meaning, mine, positions, run, tokens, topk
+from jobs import annotate, ingest, meaning, mine, run, tokens, topk
 from jobs.annotate import AnnotateConfig
 from jobs.engine.item import Item
 from jobs.ingest import IngestConfig
 from jobs.mine import MineConfig
 from jobs.mixing import job as mixing
 from jobs.mixing.job import MixingConfig
-from jobs.positions import PositionsConfig
+from jobs.positions import job as positions
+from jobs.positions.job import PositionsConfig
 from jobs.psi import job as psi
 from jobs.psi.job import PsiConfig
 from jobs.run import RunConfig

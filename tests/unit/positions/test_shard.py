@@ -16,7 +16,7 @@ from ops.mixing.token_classes import CLASSES, TokenClasses
 from ops.model.load import ModelFacts
 from ops.model.tokenizer import Tokens
 from ops.positions.labels import Labelled, label_rows
-from ops.positions.partial_file import Features, read_totals, to_table
+from ops.positions.partial_file import Features, merge, to_table
 from ops.positions.pilot import mean_states
 from ops.positions.reader import Batch, VariantReader
 from ops.positions.shard import PositionsResult, PositionsScorer
@@ -83,11 +83,8 @@ def measure(
     reader, _ = known
     means, _ = mean_states(reader, VARIANTS, iter(batches(5, 1)[0]), 0, "cpu")
     scorer = PositionsScorer(reader, classes(), VARIANTS, means, 0, LIMIT, "cpu")
-    totals, features, results = Totals(), Features({}, {}), []
-    for shard in batches(size, shards):
-        results.append(scorer.measure_shard(iter(shard), {3, 5}))
-        totals = totals.merge(read_totals(to_table(results[-1]), features))
-    return totals, features, results
+    results = [scorer.measure_shard(iter(shard), {3, 5}) for shard in batches(size, shards)]
+    return *merge(map(to_table, results)), results
 
 
 def plain(known: tuple[VariantReader, ModelFacts], variant: str) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
