@@ -20,13 +20,13 @@ import torch
 
 from bench.passes import Inputs, add_options, interleaved, padded, ratio, read_plainly
 from bench.texts import draw
-from jobs.steps.positions.measure import PILOT_SHARE
 from ops.mixing.token_classes import TokenClasses
 from ops.model.load import ModelFacts, load_model, read_facts
 from ops.positions.encode import Encoder, Encoding
+from ops.positions.pilot import PILOT_SHARE, mean_states
 from ops.positions.position_table import DECODERS, find_table
 from ops.positions.reader import VariantReader
-from ops.positions.shard import PositionsResult, PositionsScorer, mean_states
+from ops.positions.shard import PositionsResult, PositionsScorer
 from ops.positions.sums import CLASS, all_groups
 from ops.positions.variants import choose_variants
 

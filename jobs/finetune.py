@@ -37,11 +37,10 @@ def run(config: FinetuneConfig) -> None:
 
 def do(config: FinetuneConfig, record: "Run") -> None:
     """Do the stage, or what is missing of it, in an open run; first `ingest` where sources are named."""
-    from jobs.stage.checks import check_pass, check_source_column, require_corpus
+    from jobs.stage.checks import check_column, check_pass, check_source_column, require_corpus
     from jobs.stage.dry_run import DryRun
     from jobs.steps.finetune.documents import choose
     from jobs.steps.finetune.train import begin_training, documents_step, publish, train_step
-    from jobs.steps.positions.labels import check_column
 
     facts, tokenizer = check_pass(config, record)
     check(config, facts)

@@ -10,9 +10,11 @@ from ops.errors import InputError
 from ops.model.load import ModelFacts, read_facts
 from ops.model.numerics import TF32, check_dtype
 from ops.model.tokenizer import Tokenizer
+from ops.schema import meta_keys
 from ops.sources.pieces import check_source, missing_column
 from ops.sources.source_format import Source
 from ops.sources.spec import READABLE, parse_source
+from ops.storage.tables import part_name
 
 
 def check_sources(config: CorpusConfig) -> list[Source]:
@@ -40,6 +42,20 @@ def check_source_column(config: CorpusConfig, flag: str, column: str | None) -> 
     there = missing_column([parse_source(spec) for spec in config.corpus], column, config.text_column)
     if there is not None:
         raise no_such_column(flag, column, there)
+
+
+def check_column(record: Run, flag: str, column: str | None) -> None:
+    """Refuse a column that corpus/ does not have.
+
+    Raises:
+        InputError: it has none of that name.
+    """
+    if column is None or not record.has_corpus:
+        return
+    with record.store.parquet(part_name("corpus", 0)) as file:
+        keys = meta_keys(file.schema_arrow)
+    if column not in keys:
+        raise no_such_column(flag, column, keys)
 
 
 def no_such_column(flag: str, column: str, there: list[str]) -> InputError:

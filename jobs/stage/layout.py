@@ -52,11 +52,3 @@ def _mine_file(stem: str, name: str) -> Output:
 def wanted_file() -> Output:
     """Return the file of the first winners of every neuron, by sentence."""
     return Output(f"{STAGES['tokens'].partials}/wanted.parquet", "wanted")
-
-
-# psi
-
-
-def labels_file(run: int) -> Output:
-    """Return the file of the clusters of one run of k-means."""
-    return Output(f"{STAGES['psi'].partials}/run-{run:03d}.parquet", f"run-{run}")

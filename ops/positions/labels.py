@@ -1,11 +1,12 @@
 """What a linear classifier reads out of a model's features, with and without positions: texts of other documents."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 from scipy.sparse import csr_matrix
 
 from ops.errors import InputError, counted
@@ -27,6 +28,19 @@ class Labelled:
     sent_ids: list[int]
     labels: list[str]
     documents: list[str]
+
+    @classmethod
+    def of(cls, tables: Iterable[pa.Table], column: str) -> "Labelled":
+        """Return the rows of corpus/ whose metadata have a value in this column."""
+        found = cls([], [], [])
+        for table in tables:
+            for row in table.to_pylist():
+                label = row["meta"][column]
+                if label is not None:
+                    found.sent_ids.append(row["sent_id"])
+                    found.labels.append(label)
+                    found.documents.append(f"{row['dataset']}\x1f{row['doc_id']}")
+        return found
 
 
 def check_labels(name: str, found: Labelled, seed: int) -> None:

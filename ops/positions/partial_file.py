@@ -1,21 +1,16 @@
 """What one shard adds to the positions tables: a row for each group of values and each text of the label check."""
 
-import json
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.parquet as pq
 
-from ops.positions.shard import Means, PositionsResult
+from ops.positions.shard import PositionsResult
 from ops.positions.sums import Totals
 from ops.reducers.token_moments import TokenMoments
-from ops.storage.side_by_side import LARGE_FILES_AT_ONCE, side_by_side
-from ops.storage.store import Store
 
-NOTES = b"atlas.notes"
 _HISTOGRAM, _FEATURE = "histogram/", "feature"
 _SCHEMA = pa.schema(
     [
@@ -61,24 +56,12 @@ def to_table(result: PositionsResult) -> pa.Table:
     return pa.Table.from_pylist(rows, _SCHEMA)
 
 
-def write_partial(path: str, table: pa.Table, notes: dict[str, Any], footer: dict[bytes, bytes]) -> None:
-    """Write a shard's rows, with what is counted besides in the footer."""
-    described = table.replace_schema_metadata({**footer, NOTES: json.dumps(notes).encode()})
-    pq.write_table(described, path, compression="zstd")
-
-
-def merge_partials(store: Store, names: Iterable[str]) -> tuple[Totals, Features, list[dict[str, Any]]]:
-    """Join partial files in the order given, so that rounding is the same in every run; return all notes too."""
-    totals, features, notes = Totals(), Features({}, {}), []
-    for table in side_by_side(lambda name: _read(store, name), names, LARGE_FILES_AT_ONCE):
-        notes.append(json.loads(table.schema.metadata[NOTES]))
+def merge(tables: Iterable[pa.Table]) -> tuple[Totals, Features]:
+    """Join the tables of shards in the order given, so that rounding is the same in every run."""
+    totals, features = Totals(), Features({}, {})
+    for table in tables:
         totals = totals.merge(read_totals(table, features))
-    return totals, features, notes
-
-
-def _read(store: Store, name: str) -> pa.Table:
-    with store.parquet(name) as file:
-        return file.read()
+    return totals, features
 
 
 def read_totals(table: pa.Table, features: Features) -> Totals:
@@ -105,22 +88,3 @@ def read_totals(table: pa.Table, features: Features) -> Totals:
         for key, rows in moments.items()
     }
     return Totals(joined, {key: np.array(bins, np.int64) for key, bins in counts.items()})
-
-
-def pilot_table(means: Means, norms: npt.NDArray[np.float32]) -> pa.Table:
-    """Return the pilot's rows: each layer's mean state by variant, and the norms of the position embeddings."""
-    rows = [(name, i, layer) for name, mean in means.items() for i, layer in enumerate(mean, 1)]
-    rows.append(("", 0, norms))
-    names = ("variant", "layer", "values")
-    types = (pa.string(), pa.int32(), pa.list_(pa.float32()))
-    columns = [pa.array(column, kind) for column, kind in zip(zip(*rows, strict=True), types, strict=True)]
-    return pa.table(dict(zip(names, columns, strict=True)))
-
-
-def read_pilot(table: pa.Table) -> tuple[Means, npt.NDArray[np.float32]]:
-    """Return what `pilot_table` laid out."""
-    layers: dict[str, list[npt.NDArray[np.float32]]] = {}
-    for row in table.to_pylist():
-        layers.setdefault(row["variant"], []).append(np.array(row["values"], np.float32))
-    norms = layers.pop("")[0]
-    return {name: np.stack(found) for name, found in layers.items()}, norms

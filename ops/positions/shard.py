@@ -184,36 +184,3 @@ def _ids_and_added(
     ids: torch.Tensor, real: torch.Tensor, added: torch.Tensor
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
     return ids[real].cpu().numpy(), added[real].cpu().numpy()
-
-
-def mean_states(
-    reader: VariantReader, variants: tuple[str, ...], batches: Batches, pad_id: int, device: str
-) -> tuple[Means, int]:
-    """Return each layer's mean state under every variant and `default`, `[layers, width]`, and of how many texts.
-
-    Texts with a state that is not finite, and those that a variant has no positions for, are left out.
-
-    Args:
-        reader: the model.
-        variants: beside `default`.
-        batches: the texts.
-        pad_id: token that fills up.
-        device: the model's.
-    """
-    sums: dict[str, torch.Tensor] = {}
-    counts = dict.fromkeys((DEFAULT, *variants), 0)
-    scored = 0
-    for sent_ids, batch in batches:
-        ids, real, _ = pad(batch, pad_id, torch.device(device))
-        texts = Batch.of(sent_ids, ids, real)
-        for name in counts:
-            states = reader.read(texts, name)
-            stacked = torch.stack(states.layers)
-            good = states.measured.clone()
-            good[texts.owner[~torch.isfinite(stacked).all(2).all(0)]] = False
-            there = good[texts.owner]
-            total = stacked[:, there].double().sum(1)
-            sums[name] = sums[name] + total if name in sums else total
-            counts[name] += int(there.sum())
-            scored += int(good.sum()) if name == DEFAULT else 0
-    return {name: (sums[name] / max(n, 1)).float().cpu().numpy() for name, n in counts.items()}, scored

@@ -20,6 +20,18 @@ Rows = list[dict[str, Any]]
 _MOST_LOSS = 88.0  # whose exp a float32 still holds
 
 
+def corpus_tables(totals: Totals, facts: ModelFacts, norms: npt.NDArray[np.float32], seed: int) -> dict[str, pa.Table]:
+    """Return every table that the merged totals give, by name; those of perplexities have no rows for an encoder."""
+    return {
+        "positions/similarity": similarity_rows(totals, facts, seed),
+        "positions/by_class": class_rows(totals, facts),
+        "positions/by_position": position_rows(totals, facts),
+        "positions/perplexity": perplexity_rows(totals, facts),
+        "positions/perplexity_by_position": perplexity_position_rows(totals, facts),
+        "positions/norms": norm_rows(totals, facts, norms),
+    }
+
+
 def similarity_rows(totals: Totals, facts: ModelFacts, seed: int) -> pa.Table:
     """Return `positions/similarity`: every layer and variant with each thing that it is compared with.
 

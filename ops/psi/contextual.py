@@ -1,12 +1,17 @@
 """The psi of every token in every head over real text, read from the forward pass while it runs (Maeda 2024)."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 from torch import nn
 
+from ops.model.batches import pad
 from ops.model.head_projections import PROJECTIONS, LayerProjections
+from ops.model.tokenizer import Tokens
 from ops.psi.psi import VALUES, psi
+from ops.reducers.token_moments import TokenSums
+from ops.shards import Ids
 
 
 class ContextualPsi:
@@ -47,6 +52,30 @@ class ContextualPsi:
                 handle.remove()
         torch.prod(values[:, :, : len(PROJECTIONS)], 2, out=values[:, :, len(PROJECTIONS)])
         return values
+
+    @torch.inference_mode()
+    def add(self, sent_ids: Ids, tokens: Sequence[Tokens], pad_id: int, sums: TokenSums) -> list[int]:
+        """Add psi of a batch's tokens to sums, and return the sentences left out, for a value of theirs is not finite.
+
+        Args:
+            sent_ids: the sentences' ids, `[sentences]`.
+            tokens: each one's tokens.
+            pad_id: token that fills up.
+            sums: of layers * 4 * heads columns, on the model's device.
+        """
+        device = sums.count.device
+        ids, real, _ = pad(tokens, pad_id, device)
+        values = self.read({"input_ids": ids, "attention_mask": real.long()}, real).flatten(1)
+        ids = ids[real]
+        finite = torch.isfinite(values).all(1)
+        if bool(finite.all()):
+            sums.update(ids, values)
+            return []
+        sentence = torch.nonzero(real)[:, 0]
+        good = torch.ones(len(tokens), dtype=torch.bool, device=device)
+        good[sentence[~finite]] = False
+        sums.update(ids[good[sentence]], values[good[sentence]])
+        return [int(i) for i in sent_ids[~good.cpu().numpy()]]
 
     def _hook(
         self, layer: int, which: slice, values: torch.Tensor, real: torch.Tensor, norm: list[torch.Tensor]

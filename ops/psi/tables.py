@@ -1,6 +1,7 @@
 """The rows of the psi tables, a table for each row group."""
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -9,8 +10,9 @@ import pyarrow as pa
 from ops.psi.clusters import cluster_psi
 from ops.psi.psi import VALUES
 from ops.psi.token_types import cluster_types, token_type, vocabulary_mark
-from ops.psi.vocabulary_clusters import Labels, centroids, distances, examples
+from ops.psi.vocabulary_clusters import Labels, agreements, centroids, distances, examples, superclusters
 from ops.reducers.token_moments import TokenMoments
+from ops.schema import schema
 
 Floats = npt.NDArray[np.floating]
 EXAMPLES = 10
@@ -43,6 +45,37 @@ def vocabulary_rows(
             "supercluster": superclusters[labels],
         }
     )
+
+
+def vocabulary_tables(
+    tokens: Sequence[str | None], special: Sequence[str], vectors: Floats, labellings: list[Labels], seed: int
+) -> tuple[dict[str, pa.Table], dict[str, Any]]:
+    """Return `psi/vocabulary` by the first of some clusterings, `psi/agreement` of all of them, and their counts.
+
+    Args:
+        tokens, special, vectors: as `vocabulary_rows` takes them.
+        labellings: the cluster of each token by each run of k-means.
+        seed: of the superclusters.
+    """
+    centres, agreed = centroids(vectors, labellings[0]), agreements(labellings)
+    of_centres = superclusters(centres, seed)
+    tables = {
+        "psi/vocabulary": vocabulary_rows(tokens, special, vectors, labellings[0], of_centres),
+        "psi/agreement": agreement_rows(agreed),
+    }
+    return tables, {
+        "tokens": len(vectors),
+        "clusters": len(centres),
+        "superclusters": int(of_centres.max()) + 1,
+        "rand_index": round(float(np.mean([found[2] for found in agreed])), 4) if agreed else None,
+    }
+
+
+def agreement_rows(found: list[tuple[int, int, float]]) -> pa.Table:
+    """Return the rows of `psi/agreement`; `found`: as `agreements` returns them."""
+    names = schema("psi/agreement").names
+    rows = [dict(zip(names, pair, strict=True)) for pair in found]
+    return pa.Table.from_pylist(rows, schema("psi/agreement"))
 
 
 def token_rows(layer: int, values: Floats) -> Iterator[pa.Table]:

@@ -10,6 +10,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
+from ops import sampling
+
 Labels = npt.NDArray[np.int32]
 Floats = npt.NDArray[np.float64]
 
@@ -36,6 +38,12 @@ def k_means(vectors: npt.NDArray[np.floating], clusters: int, rng: np.random.Gen
     place = np.empty(len(first), np.int32)
     place[np.argsort(first)] = np.arange(len(first), dtype=np.int32)
     return place[inverse]
+
+
+def superclusters(centres: Floats, seed: int) -> Labels:
+    """Return the cluster of each cluster's centroid, `[clusters]`: seven at most, by k-means again."""
+    rng = np.random.default_rng([seed, sampling.SUPERCLUSTERS])
+    return k_means(centres, min(SUPERCLUSTERS, len(centres)), rng)
 
 
 def centroids(vectors: npt.NDArray[np.floating], labels: Labels) -> Floats:

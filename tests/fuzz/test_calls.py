@@ -13,8 +13,8 @@ from jobs.annotate.job import AnnotateConfig
 from jobs.ingest.job import IngestConfig
 from jobs.mine import MineConfig
 from jobs.mixing.job import MixingConfig
-from jobs.positions import PositionsConfig
-from jobs.psi import PsiConfig
+from jobs.positions.job import PositionsConfig
+from jobs.psi.job import PsiConfig
 from jobs.report.job import ReportConfig
 from jobs.run import RunConfig
 from jobs.show.job import ShowConfig

@@ -10,12 +10,14 @@ import pytest
 import torch
 from transformers import BertForPreTraining, GPT2Config
 
-from jobs import compare, finetune, meaning, positions, psi
+from jobs import compare, finetune, meaning
 from jobs import run as run_job
 from jobs.mixing import job as mixing
 from jobs.mixing.job import MixingConfig
-from jobs.positions import PositionsConfig
-from jobs.psi import PsiConfig
+from jobs.positions import job as positions
+from jobs.positions.job import PositionsConfig
+from jobs.psi import job as psi
+from jobs.psi.job import PsiConfig
 from jobs.run import RunConfig
 from jobs.stage.compare_config import CompareConfig
 from jobs.stage.finetune_config import FinetuneConfig
@@ -111,7 +113,7 @@ def psi_run(
     model = make_model(small_bert)
     out = tmp_path_factory.mktemp("runs") / "psi"
     more = {"corpus": (str(source),), "workers": 2, "keep_partials": True}
-    psi.run(PsiConfig.model_validate(psi_options(out, model, **more)))
+    psi.JOB.run(PsiConfig.model_validate(psi_options(out, model, **more)))
     return out, model
 
 
@@ -140,7 +142,7 @@ def positions_run(
     """The job positions on a small random decoder by two workers: its run directory, partials kept, and the model."""
     model = make_model(small_gpt2)
     out = tmp_path_factory.mktemp("runs") / "positions"
-    positions.run(positions_config(out, source, model, keep_partials=True))
+    positions.JOB.run(positions_config(out, source, model, keep_partials=True))
     return out, model
 
 

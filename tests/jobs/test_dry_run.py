@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from jobs import meaning, mine, positions, psi, run, tokens, topk
+from jobs import meaning, mine, run, tokens, topk
 from jobs.annotate import job as annotate
 from jobs.annotate.job import AnnotateConfig
 from jobs.engine.item import Item
@@ -19,8 +19,10 @@ from jobs.ingest.job import IngestConfig
 from jobs.mine import MineConfig
 from jobs.mixing import job as mixing
 from jobs.mixing.job import MixingConfig
-from jobs.positions import PositionsConfig
-from jobs.psi import PsiConfig
+from jobs.positions import job as positions
+from jobs.positions.job import PositionsConfig
+from jobs.psi import job as psi
+from jobs.psi.job import PsiConfig
 from jobs.run import RunConfig
 from jobs.stage.dry_run import size
 from jobs.stage.meaning_config import MeaningConfig

@@ -12,13 +12,13 @@ import pytest
 import torch
 from transformers import AutoModel, LlamaConfig
 
-from jobs import positions
-from jobs.positions import PositionsConfig
+from jobs.positions import job as positions
+from jobs.positions.job import PositionsConfig
+from jobs.positions.measure import PositionsArgs, PositionsWorker, prepare_shard
 from jobs.show import job as show
 from jobs.show.job import ShowConfig
-from jobs.stage.layout import shard_file
+from jobs.stage.files import shard_file
 from jobs.stage.run import Run
-from jobs.steps.positions.measure import PositionsArgs, PositionsWorker, prepare_shard
 from ops.errors import InputError
 from ops.figures import figure_files
 from ops.model.load import read_facts
@@ -128,7 +128,7 @@ def test_lost_partials_and_one_worker_give_the_same_bits(
     partials[1].write_bytes(partials[1].read_bytes()[:-30])
     unfinished(out)
     shutil.rmtree(out / "positions")
-    positions.run(config(out, source, model, workers=1))
+    positions.JOB.run(config(out, source, model, workers=1))
     left = len(partials) - len(partials[::2]) - 1
     said = capsys.readouterr().err
     assert f"{left} of {len(partials)} shards were done before" in said
@@ -149,7 +149,7 @@ def test_kill_9_and_go_on(tmp_path: Path, whole: Path, source: Path, model: Path
     done = committed(folder)
     assert 3 <= len(done) < 9, "the kill came too late to show anything"
     assert not (out / "positions").exists()
-    positions.run(config(out, source, model, keep_partials=True))
+    positions.JOB.run(config(out, source, model, keep_partials=True))
     assert committed(folder).items() >= done.items()
     assert same(out, whole)
 
@@ -162,7 +162,7 @@ def test_an_encoder_equals_a_plain_computation(
     odd.write_text("".join(json.dumps({"text": t, "mood": "good"}) + "\n" for t in rows), encoding="utf-8")
     options = {"variants": "none,constant", "label": None, "shard_size": 400, "workers": 1, "answer_column": "topic"}
     sources = (str(source), str(odd))
-    positions.run(config(out, source, folder, **options, corpus=sources, limit=None))
+    positions.JOB.run(config(out, source, folder, **options, corpus=sources, limit=None))
     entry = Run(str(out)).require("positions")
     corpus = pq.read_table(out / "corpus").to_pylist()
     # Of the odd texts those of one token and of unknown ones alone are named, the long one is cut.
@@ -170,7 +170,7 @@ def test_an_encoder_equals_a_plain_computation(
     assert (rejected["Hm"], rejected[rows[1]]) == ("too_short", "unknown_tokens")
     assert next(row["n_tokens"] for row in corpus if row["meta"]["mood"]) == 40
     with pytest.raises(InputError, match="--label mood: all 2 texts of the sample are 'good'; a classifier needs two"):
-        positions.run(config(out, source, folder, **{**options, "label": "mood"}, corpus=sources, limit=None))
+        positions.JOB.run(config(out, source, folder, **{**options, "label": "mood"}, corpus=sources, limit=None))
     facts = read_facts(str(folder))
     encoded = Tokenizer(facts).encode([" ".join(filter(None, (r["text"], r["meta"]["topic"]))) for r in corpus])
     assert entry["counts"]["truncated"] == sum(t.cut for t in encoded) > 0
@@ -220,16 +220,16 @@ def test_what_does_not_fit_is_refused(
     for change in ({"variants": "none"}, {"shift": 3}, {"max_tokens": 12}, {"answer_column": "n"}, {"seed": 1}):
         (name,) = change
         with pytest.raises(InputError, match=rf"{name} \(was .*--redo"):
-            positions.run(PositionsConfig.model_validate({**own, "label": "topic", **change}))
+            positions.JOB.run(PositionsConfig.model_validate({**own, "label": "topic", **change}))
     with pytest.raises(InputError, match="--label mood: the corpus has no such column; it has n, topic"):
-        positions.run(PositionsConfig.model_validate({**own, "label": "mood"}))
+        positions.JOB.run(PositionsConfig.model_validate({**own, "label": "mood"}))
     with pytest.raises(InputError, match="--answer-column reply: the corpus has no such column"):
-        positions.run(PositionsConfig.model_validate({**own, "answer_column": "reply"}))
+        positions.JOB.run(PositionsConfig.model_validate({**own, "answer_column": "reply"}))
     out = tmp_path / "run"
     with pytest.raises(InputError, match=r"--max-tokens 41: .* takes 40 tokens at most"):
-        positions.run(config(out, source, model, max_tokens=41))
+        positions.JOB.run(config(out, source, model, max_tokens=41))
     sizes = {"hidden_size": 12, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 20}
     llama = make_model(LlamaConfig(vocab_size=30522, **sizes))
     with pytest.raises(InputError, match=f"--model {llama}: is a llama, which is not known to add learned position"):
-        positions.run(config(out, source, llama))
+        positions.JOB.run(config(out, source, llama))
     assert not out.exists()

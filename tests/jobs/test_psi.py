@@ -14,11 +14,11 @@ import pyarrow.parquet as pq
 import pytest
 import torch
 
-from jobs import psi
-from jobs.psi import PsiConfig
+from jobs.psi import job as psi
+from jobs.psi.contextual import GroupReader, fitting_group_size, prepare_group
+from jobs.psi.job import PsiConfig
 from jobs.stage.corpus_pass import PassArgs
-from jobs.stage.layout import shard_file
-from jobs.steps.psi.contextual import GroupReader, fitting_group_size, prepare_group
+from jobs.stage.files import shard_file
 from ops.errors import InputError
 from ops.model.head_projections import head_projections, word_embeddings
 from ops.model.load import load_model, read_facts
@@ -123,7 +123,7 @@ def test_every_figure_as_png_pdf_and_svg(whole: Path) -> None:
 
 def test_one_worker_gives_the_same(whole: Path, tmp_path: Path, model: Path, source: Path) -> None:
     more = {"corpus": (str(source),), "workers": 1}
-    psi.run(PsiConfig.model_validate(options(tmp_path / "one", model, **more)))
+    psi.JOB.run(PsiConfig.model_validate(options(tmp_path / "one", model, **more)))
     for table in TABLES:
         assert read(tmp_path / "one", table).equals(read(whole, table)), table
     assert not (tmp_path / "one/_partials/psi").exists() or not list(
@@ -154,12 +154,12 @@ def test_static_first_and_the_corpus_later_by_groups_of_shards(
     shared_ray: None, tmp_path: Path, model: Path, source: Path, whole: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "run"
-    psi.run(PsiConfig(out=str(out), model=str(model), clusters=12, cluster_seeds=2, workers=1))
+    psi.JOB.run(PsiConfig(out=str(out), model=str(model), clusters=12, cluster_seeds=2, workers=1))
     assert "there is no corpus/ and no --corpus" in capsys.readouterr().err
     assert not (out / "psi/contextual").exists()
     assert not (out / "psi/figures/static_contextual.svg").exists()
     times = {p: p.stat().st_mtime_ns for p in out.rglob("psi/**/*.parquet")}
-    psi.run(PsiConfig.model_validate(options(out, model, corpus=(str(source),), group_size=4, workers=1)))
+    psi.JOB.run(PsiConfig.model_validate(options(out, model, corpus=(str(source),), group_size=4, workers=1)))
     assert "psi: done before, 30,522 tokens" in capsys.readouterr().err
     assert {p: p.stat().st_mtime_ns for p in times} == times
     ours, theirs = (read(run, "psi/contextual") for run in (out, whole))
@@ -168,7 +168,7 @@ def test_static_first_and_the_corpus_later_by_groups_of_shards(
         np.testing.assert_allclose(ours[name], theirs[name], rtol=1e-6, atol=1e-6)
     assert (out / "psi/figures/static_contextual.svg").exists()
     with pytest.raises(InputError, match=r"clusters \(was 12, is 13\)"):
-        psi.run(PsiConfig.model_validate(options(out, model, corpus=(str(source),), clusters=13)))
+        psi.JOB.run(PsiConfig.model_validate(options(out, model, corpus=(str(source),), clusters=13)))
 
 
 @pytest.mark.faults
@@ -203,7 +203,7 @@ def test_wrong_calls(tmp_path: Path, make_model: Callable[..., Path], model: Pat
         given = options(tmp_path / "run", model, corpus=(str(source),)) | more
         config = PsiConfig.model_validate({n: v for n, v in given.items() if v is not None})
         with pytest.raises(InputError, match=match):
-            psi.run(config)
+            psi.JOB.run(config)
         assert not (tmp_path / "run" / "corpus").exists()
 
     refused("--clusters 40000: .* has a vocabulary of 30522 tokens", clusters=40_000)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from jobs.ingest.job import IngestConfig
-from jobs.psi import PsiConfig
+from jobs.psi.job import PsiConfig
 from jobs.show import job as show
 from jobs.show.job import ShowConfig
 from jobs.stage.command_line import main, parse

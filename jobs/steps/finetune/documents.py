@@ -11,7 +11,6 @@ from jobs.stage.layout import Output
 from jobs.stage.run import Run
 from jobs.steps.finetune.files import TrainingArgs
 from jobs.steps.mine.workers import commit
-from jobs.steps.positions.labels import has_corpus
 from ops.errors import InputError
 from ops.finetune.documents import (
     TEST,
@@ -35,7 +34,7 @@ def choose(config: FinetuneConfig, record: Run) -> Choice | None:
     Raises:
         InputError: their labels are nothing that a classifier could learn.
     """
-    if not has_corpus(record):
+    if not record.has_corpus:
         return None
     found = LabelledDocuments()
     for table in read_parts(record.store, "corpus", ["dataset", "doc_id", "meta"]):

@@ -9,13 +9,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from jobs.engine.item import Item
+from jobs.stage.checks import check_column
 from jobs.stage.corpus_pass import CorpusPass, PassArgs
 from jobs.stage.layout import Output, shard_file
 from jobs.stage.meaning_config import MeaningConfig
 from jobs.stage.run import Run
 from jobs.stage.runner import Step
 from jobs.stage.stages import STAGES
-from jobs.steps.positions.labels import check_column, has_corpus
 from ops import sampling
 from ops.corpus.read_shard import read_rows
 from ops.errors import InputError
@@ -66,7 +66,7 @@ def draw_labelled(record: Run, config: MeaningConfig) -> Drawn:
     """
     if config.label != "dataset":
         check_column(record, "--label", config.label)
-    if not has_corpus(record):
+    if not record.has_corpus:
         none = np.zeros(0, np.int64)
         return Drawn(none, none, none.astype(bool), [])
     corpus = record.require("ingest")

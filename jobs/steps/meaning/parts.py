@@ -2,10 +2,9 @@
 
 import sys
 
-from jobs.stage.checks import check_ingest_options, check_pass, check_sources
+from jobs.stage.checks import check_column, check_ingest_options, check_pass, check_sources
 from jobs.stage.meaning_config import MeaningConfig
 from jobs.stage.run import Run
-from jobs.steps.positions.labels import check_column, has_corpus
 from ops.errors import InputError, visible
 from ops.model.load import ModelFacts
 from ops.model.tokenizer import Tokenizer
@@ -82,7 +81,7 @@ def language_column(record: Run, column: str | None, translation: str | None) ->
     """
     check_column(record, "--language-column", column)
     check_column(record, "--translation-column", translation)
-    if column is not None or not has_corpus(record):
+    if column is not None or not record.has_corpus:
         return column
     with record.store.parquet(part_name("corpus", 0)) as file:
         return "language" if "language" in meta_keys(file.schema_arrow) else None

@@ -1,6 +1,7 @@
 """Labels that no classifier can be fitted to are refused in a line; documents are never split."""
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from ops.errors import InputError
@@ -23,6 +24,15 @@ def labelled(labels: list[str], per_document: int = 1) -> Labelled:
 def test_labels_of_no_use_are_refused(found: Labelled, message: str) -> None:
     with pytest.raises(InputError, match=f"--label mood: .*{message}"):
         check_labels("mood", found, 0)
+
+
+def test_rows_without_a_label_take_no_part() -> None:
+    rows = [
+        {"sent_id": i, "dataset": "d", "doc_id": str(i // 2), "meta": {"mood": m}} for i, m in enumerate(["a", "b"])
+    ]
+    rows.append({"sent_id": 2, "dataset": "d", "doc_id": "1", "meta": {"mood": None}})
+    found = Labelled.of([pa.Table.from_pylist(rows[:1]), pa.Table.from_pylist(rows[1:])], "mood")
+    assert found == Labelled([0, 1], ["a", "b"], ["d\x1f0", "d\x1f0"])
 
 
 def test_a_document_is_on_one_side() -> None:

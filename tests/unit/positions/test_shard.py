@@ -16,9 +16,10 @@ from ops.mixing.token_classes import CLASSES, TokenClasses
 from ops.model.load import ModelFacts
 from ops.model.tokenizer import Tokens
 from ops.positions.labels import Labelled, label_rows
-from ops.positions.partial_file import Features, pilot_table, read_pilot, read_totals, to_table
+from ops.positions.partial_file import Features, merge, to_table
+from ops.positions.pilot import mean_states
 from ops.positions.reader import Batch, VariantReader
-from ops.positions.shard import PositionsResult, PositionsScorer, mean_states
+from ops.positions.shard import PositionsResult, PositionsScorer
 from ops.positions.sums import CLASS, Totals, all_groups
 from ops.positions.tables import (
     class_rows,
@@ -82,11 +83,8 @@ def measure(
     reader, _ = known
     means, _ = mean_states(reader, VARIANTS, iter(batches(5, 1)[0]), 0, "cpu")
     scorer = PositionsScorer(reader, classes(), VARIANTS, means, 0, LIMIT, "cpu")
-    totals, features, results = Totals(), Features({}, {}), []
-    for shard in batches(size, shards):
-        results.append(scorer.measure_shard(iter(shard), {3, 5}))
-        totals = totals.merge(read_totals(to_table(results[-1]), features))
-    return totals, features, results
+    results = [scorer.measure_shard(iter(shard), {3, 5}) for shard in batches(size, shards)]
+    return *merge(map(to_table, results)), results
 
 
 def plain(known: tuple[VariantReader, ModelFacts], variant: str) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
@@ -237,13 +235,6 @@ def test_texts_that_are_not_finite_are_named_and_left_out(known: tuple[VariantRe
     left = sum(len(t.ids) for i, t in enumerate(texts()) if i not in lost)
     assert all_groups(totals.moments[CLASS, "none"]).count[0] == left > 0
     assert np.isfinite(totals.moments[CLASS, "none"].mean).all()
-
-
-def test_the_pilot_is_read_back() -> None:
-    means = {"default": np.arange(6, dtype=np.float32).reshape(2, 3), "none": np.ones((2, 3), np.float32)}
-    found, norms = read_pilot(pilot_table(means, np.arange(4, dtype=np.float32)))
-    assert norms.tolist() == [0, 1, 2, 3]
-    assert all(np.array_equal(found[name], mean) for name, mean in means.items())
 
 
 def test_a_bag_of_tokens_finds_what_the_words_say() -> None:

@@ -1,8 +1,11 @@
+import numpy as np
 import pytest
 import torch
 
 from ops.model.head_projections import head_projections
+from ops.model.tokenizer import Tokens
 from ops.psi.contextual import ContextualPsi
+from ops.reducers.token_moments import TokenSums
 from tests.unit.small_models import CONFIGS, HEADS, LAYERS, VOCABULARY, WIDTH, make
 
 SIZE = WIDTH // HEADS
@@ -65,3 +68,25 @@ def test_the_model_is_left_as_it_was() -> None:
     with pytest.raises(IndexError):
         reader.read({"input_ids": ids + VOCABULARY, "attention_mask": real.long()}, real)
     assert not any(module._forward_hooks for module in model.modules())
+
+
+def test_sentences_with_a_value_that_is_not_finite_are_named_and_left_out() -> None:
+    model, known = make("bert")
+    words = model.get_input_embeddings().weight  # type: ignore[operator]
+    ids, real = batch()
+    tokens = [Tokens(row[own].tolist(), [0] * int(own.sum()), False) for row, own in zip(ids, real, strict=True)]
+    lost = int(ids[2, 0])
+    before = words.data[lost].clone()
+    reader = ContextualPsi(model, head_projections(model, known))
+    numbers = np.array([10, 11, 12])
+    unscored, counts = [], []
+    for value in (before, torch.full_like(before, torch.nan)):
+        words.data[lost] = value
+        sums = TokenSums(VOCABULARY, LAYERS * 4 * HEADS)
+        unscored.append(reader.add(numbers, tokens, 1, sums))
+        counts.append(int(sums.count.sum()))
+    words.data[lost] = before
+    spared = [i for i, own in enumerate(tokens) if lost not in own.ids]
+    assert unscored == [[], [10 + i for i in range(len(tokens)) if i not in spared]]
+    assert counts == [sum(LENGTHS), sum(LENGTHS[i] for i in spared)]
+    assert 0 < counts[1] < counts[0]

@@ -4,7 +4,15 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from ops.psi.tables import EXAMPLES, cluster_rows, contextual_rows, token_rows, vocabulary_rows
+from ops.psi.tables import (
+    EXAMPLES,
+    agreement_rows,
+    cluster_rows,
+    contextual_rows,
+    token_rows,
+    vocabulary_rows,
+    vocabulary_tables,
+)
 from ops.reducers.token_moments import TokenMoments
 from ops.schema import schema
 
@@ -47,6 +55,22 @@ def test_the_vocabulary(vectors: np.ndarray, vocabulary: pa.Table) -> None:
     np.testing.assert_allclose(
         vocabulary["distance"][2].as_py(), np.linalg.norm(vectors[2] - vectors[3]) / 2, rtol=1e-6
     )
+
+
+def test_agreement_of_every_two_runs_or_of_none() -> None:
+    found = agreement_rows([(0, 1, 0.5), (0, 2, 0.25)])
+    assert found.schema.equals(schema("psi/agreement"))
+    assert [tuple(row.values()) for row in found.to_pylist()] == [(0, 1, 0.5), (0, 2, 0.25)]
+    assert agreement_rows([]).num_rows == 0
+
+
+def test_the_first_clustering_is_that_of_the_vocabulary(vectors: np.ndarray) -> None:
+    other = np.array([0, 1, 1, 1, 2, 3, 3, 0, 2, 4], np.int32)
+    tables, counts = vocabulary_tables(TOKENS, ["[PAD]", "[CLS]"], vectors, [LABELS, other], 0)
+    assert tables["psi/vocabulary"]["cluster"].to_pylist() == LABELS.tolist()
+    (row,) = tables["psi/agreement"].to_pylist()
+    assert counts == {"tokens": 10, "clusters": 5, "superclusters": 5, "rand_index": round(row["rand_index"], 4)}
+    assert vocabulary_tables(TOKENS, [], vectors, [LABELS], 0)[1]["rand_index"] is None
 
 
 def test_tokens_head_by_head(values: np.ndarray) -> None:

@@ -1,7 +1,15 @@
 import numpy as np
 import pytest
 
-from ops.psi.vocabulary_clusters import agreements, centroids, default_clusters, distances, examples, k_means
+from ops.psi.vocabulary_clusters import (
+    agreements,
+    centroids,
+    default_clusters,
+    distances,
+    examples,
+    k_means,
+    superclusters,
+)
 
 
 def blobs(seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -51,3 +59,11 @@ def test_the_paper_s_proportion() -> None:
     assert default_clusters(30_522) == 1_000
     assert default_clusters(50_257) == 1_647
     assert default_clusters(5) == 1
+
+
+def test_superclusters_are_seven_at_most() -> None:
+    centres = np.random.default_rng(0).normal(size=(40, 4))
+    found = superclusters(centres, 0)
+    assert set(found.tolist()) == set(range(7))
+    assert np.array_equal(found, superclusters(centres, 0))
+    assert superclusters(centres[:3], 0).tolist() == [0, 1, 2]

@@ -15,13 +15,13 @@ last layer 0.7702. Decoder, GPT-2 on the 817 questions of TruthfulQA: perplexity
 linear mask).
 """
 
-import sys
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from pydantic import BeforeValidator, Field
 
 from jobs.ingest import job as ingest
-from jobs.stage.command_line import main
+from jobs.stage.command_line import Job, in_run
 from jobs.stage.options import CorpusPassConfig
 
 if TYPE_CHECKING:
@@ -63,23 +63,11 @@ class PositionsConfig(CorpusPassConfig):
     label_texts: int = Field(10_000, ge=10, description="texts drawn for the classifier")
 
 
-def run(config: PositionsConfig) -> None:
-    """Do the stage, or what is missing of it; first `ingest` where sources are named."""
-    from jobs.stage.dry_run import open_run
-
-    with open_run(config) as record:
-        do(config, record)
-
-
 def do(config: PositionsConfig, record: "Run") -> None:
-    """Do the stage, or what is missing of it, in an open run; first `ingest` where sources are named."""
-    from jobs.stage.checks import check_pass, check_source_column
-    from jobs.stage.corpus_pass import begin_side_pass
-    from jobs.stage.dry_run import DryRun
-    from jobs.steps.positions.labels import check_column, read_labels
-    from jobs.steps.positions.measure import PositionsArgs, measure_step, pilot_step
-    from jobs.steps.positions.publish import publish
-    from ops.positions.encode import Encoding
+    """Do the stage, or what is missing of it; first `ingest` where sources are named."""
+    from jobs.positions.measure import measure, plan, read_labels
+    from jobs.stage.checks import check_column, check_pass, check_source_column
+    from jobs.stage.corpus_pass import run_pass
 
     facts, tokenizer = check_pass(config, record)
     variants = check(config, facts)
@@ -89,24 +77,11 @@ def do(config: PositionsConfig, record: "Run") -> None:
     ingest.do_where_named(config, record)
     for flag, column in columns.items():
         check_column(record, flag, column)
-    texts = read_labels(record, config.label, config.label_texts, config.seed)
+    texts = read_labels(config, record)
     names = ("shift", "max_tokens", "start_token", "answer_column", "label", "label_texts")
-    identity = {"variants": list(variants), **{name: getattr(config, name) for name in names}}
-    job = begin_side_pass("positions", config, record, facts, tokenizer, identity)
-    if job is None:
-        return
-    encoding = Encoding(config.max_tokens, config.start_token)
-    args = PositionsArgs(
-        **vars(job.args), variants=variants, shift=config.shift, encoding=encoding, answer_column=config.answer_column
-    )
-    if isinstance(record, DryRun):
-        from jobs.plans.positions import plan_positions
-
-        plan_positions(record, job, args, tokenizer, texts)
-        return
-    job.stage.do(pilot_step(job, args))
-    job.do(measure_step(job, args, texts))
-    publish(job, args, config.label, texts)
+    depends_on = {"variants": list(variants), **{name: getattr(config, name) for name in names}}
+    given = (config, variants, texts)
+    run_pass("positions", config, record, facts, tokenizer, depends_on, partial(measure, *given), partial(plan, *given))
 
 
 def check(config: PositionsConfig, facts: "ModelFacts") -> tuple[str, ...]:
@@ -136,5 +111,4 @@ def check(config: PositionsConfig, facts: "ModelFacts") -> tuple[str, ...]:
     return variants
 
 
-if __name__ == "__main__":
-    sys.exit(main(PositionsConfig, "positions", str(__doc__).splitlines()[0], run))
+JOB = Job("positions", PositionsConfig, in_run(do), __doc__)

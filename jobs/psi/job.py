@@ -15,13 +15,14 @@ vocabulary, layer, head and value, and twice that more while it commits; the dri
 """
 
 import sys
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import Field
 
 from jobs.ingest import job as ingest
-from jobs.stage.command_line import main
-from jobs.stage.options import INGEST_ONLY, CorpusPassConfig
+from jobs.stage.command_line import Job, in_run
+from jobs.stage.options import CorpusPassConfig
 
 if TYPE_CHECKING:
     from torch import nn
@@ -50,25 +51,27 @@ class PsiConfig(CorpusPassConfig):
     )
 
 
-def run(config: PsiConfig) -> None:
-    """Measure the word embeddings, and the corpus where there is one; only what is missing of it."""
-    from jobs.stage.dry_run import open_run
-
-    with open_run(config) as record:
-        do(config, record)
-
-
 def do(config: PsiConfig, record: "Run") -> None:
-    """Do what is missing, in an open run."""
+    """Measure the word embeddings, and the corpus where there is one; only what is missing of it."""
+    from jobs.psi.contextual import default_group_size, draw_figure, measure_corpus, plan_corpus
+    from jobs.psi.vocabulary import vocabulary_stage
+    from jobs.stage.corpus_pass import run_pass
+    from jobs.stage.runner import run_stage
+
     contextual = not config.static_only and (bool(config.corpus) or record.complete("ingest"))
     facts, tokenizer, model = prepare(config, record, contextual)
-    measure_vocabulary(config, record, facts, tokenizer, model)
+    run_stage(vocabulary_stage(config, facts, tokenizer, model), config, record)
     if not contextual:
         why = "--static-only" if config.static_only else "there is no corpus/ and no --corpus"
         print(f"psi: {why}: the word embeddings alone were measured, psi/contextual is left out", file=sys.stderr)
         return
     ingest.do_where_named(config, record)
-    measure_corpus(config, record, facts, tokenizer)
+    heads = record.require("psi")["counts"]["heads"]
+    group = config.group_size or default_group_size(record, facts)
+    measure = partial(measure_corpus, heads)
+    run_pass("psi/contextual", config, record, facts, tokenizer, {}, measure, plan_corpus, group)
+    if not config.dry_run:
+        draw_figure(record, facts)
 
 
 def prepare(config: PsiConfig, record: "Run", contextual: bool) -> "tuple[ModelFacts, Tokenizer, nn.Module]":
@@ -108,64 +111,4 @@ def prepare(config: PsiConfig, record: "Run", contextual: bool) -> "tuple[ModelF
     return facts, tokenizer, model
 
 
-def measure_vocabulary(
-    config: PsiConfig, record: "Run", facts: "ModelFacts", tokenizer: "Tokenizer", model: "nn.Module"
-) -> None:
-    """Write the tables and figures of the word embeddings."""
-    from jobs.stage.corpus_pass import describe
-    from jobs.stage.dry_run import DryRun
-    from jobs.stage.runner import begin
-    from jobs.steps.psi.static import PsiArgs, clusters_step, layers_step, write_vocabulary
-    from ops.model.head_projections import head_projections, word_embeddings
-    from ops.psi.figures import draw_static
-    from ops.psi.vocabulary_clusters import default_clusters
-
-    clusters = config.clusters or default_clusters(len(word_embeddings(model, facts)))
-    identity = {
-        "clusters": clusters,
-        "cluster_seeds": config.cluster_seeds,
-        "model": facts.fingerprint,
-        "tokenizer": tokenizer.fingerprint,
-        "seed": config.seed,
-    }
-    options = {n: v for n, v in config.model_dump(mode="json").items() if n not in INGEST_ONLY}
-    stage = begin("psi", config, record, identity, {**options, "clusters": clusters}, ("tokens", "tokens"))
-    if stage is None:
-        return
-    stage.entry["model"] = describe(facts)
-    args = PsiArgs(stage.store, facts, stage.fingerprint, clusters, config.seed)
-    if isinstance(record, DryRun):
-        from jobs.plans.psi import plan_vocabulary
-
-        tokens, heads = len(word_embeddings(model, facts)), head_projections(model, facts)[0].heads
-        plan_vocabulary(record, stage, args, config.cluster_seeds, tokens, heads)
-        return
-    stage.do(clusters_step(args, config.cluster_seeds))
-    counts = write_vocabulary(stage.store, args, config.cluster_seeds, tokenizer, model)
-    stage.do(layers_step(args))
-    draw_static(stage.store, model, facts)
-    stage.finish({**counts, "layers": facts.layers, "heads": head_projections(model, facts)[0].heads})
-
-
-def measure_corpus(config: PsiConfig, record: "Run", facts: "ModelFacts", tokenizer: "Tokenizer") -> None:
-    """Write psi/contextual and the figure that sets it against the word embeddings."""
-    from jobs.stage.corpus_pass import begin_side_pass
-    from jobs.stage.dry_run import DryRun
-    from jobs.steps.psi import contextual as contextual
-
-    group = config.group_size or contextual.default_group_size(record, facts)
-    job = begin_side_pass("psi/contextual", config, record, facts, tokenizer, {}, group)
-    if job is not None:
-        if isinstance(record, DryRun):
-            from jobs.plans.psi import plan_contextual
-
-            plan_contextual(record, job, tokenizer)
-            return
-        job.do(contextual.group_step(job))
-        contextual.publish(job, facts.layers, record.require("psi")["counts"]["heads"])
-    if not config.dry_run:
-        contextual.draw_figure(record, facts.layers, facts.title)
-
-
-if __name__ == "__main__":
-    sys.exit(main(PsiConfig, "psi", str(__doc__).splitlines()[0], run))
+JOB = Job("psi", PsiConfig, in_run(do), __doc__)

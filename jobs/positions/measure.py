@@ -1,0 +1,238 @@
+"""The stage `positions`: a pilot finds the mean states, and the shards that are measured become the tables."""
+
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from jobs.engine.item import Item
+from jobs.positions.job import PositionsConfig
+from jobs.stage.corpus_pass import CorpusPass, PassArgs
+from jobs.stage.dry_run import DryRun, Plan
+from jobs.stage.estimate import PassEstimate
+from jobs.stage.files import partial_file, read_notes, read_partial, read_partials, shard_file, write_partial
+from jobs.stage.run import Run
+from jobs.stage.runner import Step
+from jobs.stage.stages import STAGES
+from ops.corpus.read_shard import read_rows
+from ops.errors import InputError, counted
+from ops.mixing.token_classes import CLASSES, TokenClasses
+from ops.model.batches import batch_lengths
+from ops.model.numerics import set_numerics
+from ops.model.tokenizer import Tokenizer
+from ops.positions.compare import EDGES, REFERENCES
+from ops.positions.encode import Encoder, Encoding, with_answers
+from ops.positions.figures import draw_all
+from ops.positions.labels import Labelled, check_labels, label_rows
+from ops.positions.partial_file import merge, to_table
+from ops.positions.pilot import mean_states, pilot_size, pilot_table, read_pilot
+from ops.positions.position_table import DECODERS
+from ops.positions.reader import VariantReader
+from ops.positions.shard import Batches, Means, PositionsScorer
+from ops.positions.tables import corpus_tables
+from ops.positions.variants import DEFAULT
+from ops.sampling import LABELS, PILOT, draw
+from ops.schema import schema
+from ops.shards import Ids, Shards
+from ops.storage.side_by_side import LARGE_FILES_AT_ONCE
+from ops.storage.tables import part_name, write_part
+
+PILOT_FILE = partial_file("positions", "pilot")
+ROW_BYTES, VALUE_BYTES = 30, 16  # of the tables; of a number of a group in a partial file
+FIGURES_BYTES = 500_000
+
+
+@dataclass(frozen=True)
+class PositionsArgs(PassArgs):
+    """What every worker is made from."""
+
+    variants: tuple[str, ...]
+    shift: int
+    encoding: Encoding
+    answer_column: str | None
+
+    def reader(self) -> VariantReader:
+        """Return the model, on its device."""
+        set_numerics(self.device, self.threads, self.dtype)
+        return VariantReader(self.facts, self.device, self.dtype, self.shift, self.seed)
+
+    def scorer(self, tokenizer: Tokenizer, limit: int, means: Means) -> PositionsScorer:
+        """Return what measures texts of at most so many tokens, given each variant's mean states."""
+        classes, pad_id = TokenClasses(tokenizer), tokenizer.pad_id
+        return PositionsScorer(self.reader(), classes, self.variants, means, pad_id, limit, self.device)
+
+
+def read_labels(config: PositionsConfig, record: Run) -> Labelled | None:
+    """Return the texts of a seeded uniform sample that have a label; None where none is asked for.
+
+    Raises:
+        InputError: no classifier can be fitted to them.
+    """
+    if config.label is None or not record.has_corpus:
+        return None
+    shards = record.shards()
+    drawn = draw(shards.sentences, config.label_texts, config.seed, LABELS)
+    rows = read_rows(record.store, shards, drawn, ["sent_id", "dataset", "doc_id", "meta"])
+    found = Labelled.of(rows, config.label)
+    check_labels(config.label, found, config.seed)
+    return found
+
+
+def steps(
+    config: PositionsConfig, variants: tuple[str, ...], texts: Labelled | None, job: CorpusPass
+) -> tuple[Step, Step]:
+    """Return the step of the pilot, which finds each layer's mean state under every variant, and that of the shards.
+
+    Args:
+        config, job: the options and the pass.
+        variants: those to measure.
+        texts: those of the label check, in the order of their ids; None without one.
+    """
+    encoding = Encoding(config.max_tokens, config.start_token)
+    args = PositionsArgs(
+        **vars(job.args), variants=variants, shift=config.shift, encoding=encoding, answer_column=config.answer_column
+    )
+    made, holds = {"args": args}, job.placement.holds
+    item = {"sentences": job.shards.sentences, "size": job.shards.size}
+    pilot = Step("positions: pilot", [item], lambda _: [PILOT_FILE], PilotReader, made, holds=holds, actors=True)
+    shards = job.shard_step(PositionsWorker, made, partial(prepare_shard, args=args))
+    sampled = job.shards.split(np.array(texts.sent_ids if texts else [], np.int64))
+    items = [{**item, "sample": sampled[item["shard"]].tolist()} for item in shards.items]
+    return pilot, replace(shards, items=items)
+
+
+def prepare_shard(item: Item, args: PositionsArgs) -> list[Any]:
+    """Read and tokenize one shard on cores of its own (with GPUs)."""
+    return list(batches(args, Encoder(args.facts, args.encoding), item["parts"]))
+
+
+def batches(args: PositionsArgs, encoder: Encoder, parts: list[int], rows: Ids | None = None) -> Batches:
+    """Return the batches of some parts of corpus/, or of those of one part's sentences whose ids are given."""
+    meta = [] if args.answer_column is None else ["meta"]
+    tables = []
+    for part in parts:
+        with args.store.parquet(part_name("corpus", part)) as file:
+            tables.append(file.read(columns=["sent_id", "text", *meta]))
+    table = pa.concat_tables(tables)
+    if rows is not None:
+        table = table.filter(pa.array(np.isin(table["sent_id"].to_numpy(), rows)))
+    texts = table["text"].to_pylist()
+    if args.answer_column is not None:
+        texts = with_answers(texts, [row[args.answer_column] for row in table["meta"].to_pylist()])
+    return encoder.batches(table["sent_id"].to_numpy(), texts, args.token_budget, batch_lengths(args.device))
+
+
+class PilotReader:
+    """Finds the mean states and commits them, with the norms of the position embeddings."""
+
+    def __init__(self, args: PositionsArgs) -> None:
+        self.args, self.reader, self.encoder = args, args.reader(), Encoder(args.facts, args.encoding)
+
+    def __call__(self, item: Item, prepared: Any) -> Item:
+        """Read the sample."""
+        args, shards = self.args, Shards(item["sentences"], item["size"])
+        ids = draw(shards.sentences, pilot_size(shards.sentences), args.seed, PILOT)
+        parts = [(i, rows) for i, rows in enumerate(shards.split(ids)) if len(rows)]
+        texts = (batch for i, rows in parts for batch in batches(args, self.encoder, [i], rows))
+        pad_id = self.encoder.tokenizer.pad_id
+        means, scored = mean_states(self.reader, args.variants, texts, pad_id, args.device)
+        if not scored:
+            raise InputError(
+                f"--model {args.facts.name}: gave no finite state for any of {len(ids)} texts; "
+                "try --dtype float32, or another model"
+            )
+        table = pilot_table(means, self.reader.positions.norms().numpy())
+        write_partial(args.store, PILOT_FILE, table, args.fingerprint, {"texts": scored})
+        return {"sentences": len(ids)}
+
+
+class PositionsWorker:
+    """Measures shard after shard and commits each one's partial file."""
+
+    def __init__(self, args: PositionsArgs) -> None:
+        self.args, self.encoder = args, Encoder(args.facts, args.encoding)
+        means, _ = read_pilot(read_partial(args.store, PILOT_FILE))
+        self.scorer = args.scorer(self.encoder.tokenizer, self.encoder.limit, means)
+
+    def __call__(self, item: Item, prepared: Any) -> Item:
+        """Measure one shard."""
+        args, (first, stop) = self.args, item["span"]
+        own = batches(args, self.encoder, item["parts"]) if prepared is None else iter(prepared)
+        result = self.scorer.measure_shard(own, item["sample"])
+        if result.scored + len(result.unscored) != stop - first:
+            raise RuntimeError(
+                f"positions: shard {item['shard']} holds {stop - first} sentences, "
+                f"{result.scored} were measured and {len(result.unscored)} not"
+            )
+        names = ("scored", "unscored", "truncated", "tokens", "beyond", "unpredicted")
+        notes = {name: getattr(result, name) for name in names}
+        write_partial(args.store, shard_file("positions", item["shard"]), to_table(result), args.fingerprint, notes)
+        return {"sentences": stop - first}
+
+
+def measure(
+    config: PositionsConfig, variants: tuple[str, ...], texts: Labelled | None, job: CorpusPass
+) -> dict[str, Any]:
+    """Do the pilot, measure the shards, merge them in their order, write the tables and figures; return the counts."""
+    pilot_step, shards_step = steps(config, variants, texts, job)
+    job.stage.do(pilot_step)
+    job.do(shards_step)
+    store, facts = job.stage.store, job.args.facts
+    totals, features = merge(read_partials(store, job.partials, at_once=LARGE_FILES_AT_ONCE))
+    pilot, *notes = read_notes(store, [PILOT_FILE, *job.partials])
+    lost = sorted(i for note in notes for i in note["unscored"])
+    scored = sum(note["scored"] for note in notes)
+    counts: dict[str, Any] = {n: sum(note[n] for note in notes) for n in ("tokens", "truncated", "unpredicted")}
+    counts |= {"variants": list(variants), "pilot_texts": pilot["texts"], "unscored_texts": lost[:100]}
+    counts["without_a_position"] = {v: n for v in variants if (n := sum(note["beyond"][v] for note in notes))}
+    if scored:
+        _, norms = read_pilot(read_partial(store, PILOT_FILE))
+        tables = corpus_tables(totals, facts, norms, config.seed)
+        if config.label is not None and texts is not None:
+            rows = label_rows(facts.name, config.label, texts, features, config.seed)
+            tables["positions/labels"] = pa.Table.from_pylist(rows, schema("positions/labels"))
+        for name, table in tables.items():
+            # An encoder predicts nothing: it has no tables of perplexities, rather than empty ones.
+            if table.num_rows or "perplexity" not in name:
+                write_part(store, name, 0, schema(name), [table], job.stage.fingerprint)
+        counts["figures"] = draw_all(store, tables, facts.title)
+    return job.accounted(scored, len(lost), counts)
+
+
+def plan(
+    config: PositionsConfig, variants: tuple[str, ...], texts: Labelled | None, job: CorpusPass, record: DryRun
+) -> Plan:
+    """Return what the stage would do; there are no texts of the label check where there is no corpus yet."""
+    pilot_step, shards_step = steps(config, variants, texts, job)
+    estimate, facts = PassEstimate(record, job, shards_step), job.args.facts
+    timed = None
+    if estimate.can_time:
+        # What the means are makes no difference to the time.
+        means = dict.fromkeys((DEFAULT, *variants), np.zeros((facts.layers, facts.width), np.float32))
+        args: PositionsArgs = shards_step.args["args"]
+        scorer = args.scorer(estimate.tokenizer, facts.position_limit, means)
+        timed = estimate.time(scorer.measure_shard)
+    passes = 1 + len(variants)
+    pilot = pilot_size(job.shards.sentences) if job.stage.missing(pilot_step) else 0
+    places = min(int(estimate.sample.n_tokens.max(initial=1)), config.max_tokens or facts.position_limit)
+    groups = facts.layers * len(variants) * 2 * (places + len(CLASSES))
+    histograms = facts.layers * passes * len(REFERENCES) * (len(EDGES) + 1)
+    work = [estimate.work("measure"), f"each {passes} times: {', '.join((DEFAULT, *variants))}"]
+    if pilot:
+        work.insert(0, f"take the mean states of a pilot of {counted(pilot, 'sentence')}")
+    if texts is not None:
+        work.append(f"classify {counted(len(texts.labels), 'text')} by {counted(len(set(texts.labels)), 'label')}")
+    left_out = [] if facts.model_type in DECODERS else ["positions/perplexity", "positions/perplexity_by_position"]
+    left_out += [] if config.label is not None else ["positions/labels"]
+    features = 0 if texts is None else len(texts.labels) * passes * facts.width * 4
+    return Plan(
+        work,
+        None if timed is None else estimate.seconds(timed.seconds_for(estimate.sentences + pilot)),
+        groups * ROW_BYTES + histograms * 2 + FIGURES_BYTES,
+        len(job.shards) * (groups * VALUE_BYTES + histograms * 2) + features,
+        estimate.basis(timed),
+        [table for table in STAGES["positions"].tables if table not in left_out],
+        {"scored": job.shards.sentences},
+    )

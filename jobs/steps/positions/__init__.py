@@ -1,1 +1,0 @@
-"""The steps of `positions`: items, files and workers."""

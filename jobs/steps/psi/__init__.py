@@ -1,1 +1,0 @@
-"""The steps of `psi`: items, files and workers."""

@@ -1,0 +1,70 @@
+"""The pilot of `positions`: each layer's mean state under every variant, by a seeded sample of texts."""
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import torch
+
+from ops.model.batches import pad
+from ops.positions.reader import Batch, VariantReader
+from ops.positions.shard import Batches, Means
+from ops.positions.variants import DEFAULT
+
+PILOT_SHARE, LEAST, MOST = 50, 64, 2_048  # the pilot is a fiftieth of the corpus within these
+
+
+def pilot_size(sentences: int) -> int:
+    """Return the number of texts whose mean states are taken for all."""
+    return min(sentences, max(LEAST, min(MOST, sentences // PILOT_SHARE)))
+
+
+def mean_states(
+    reader: VariantReader, variants: tuple[str, ...], batches: Batches, pad_id: int, device: str
+) -> tuple[Means, int]:
+    """Return each layer's mean state under every variant and `default`, `[layers, width]`, and of how many texts.
+
+    Texts with a state that is not finite, and those that a variant has no positions for, are left out.
+
+    Args:
+        reader: the model.
+        variants: beside `default`.
+        batches: the texts.
+        pad_id: token that fills up.
+        device: the model's.
+    """
+    sums: dict[str, torch.Tensor] = {}
+    counts = dict.fromkeys((DEFAULT, *variants), 0)
+    scored = 0
+    for sent_ids, batch in batches:
+        ids, real, _ = pad(batch, pad_id, torch.device(device))
+        texts = Batch.of(sent_ids, ids, real)
+        for name in counts:
+            states = reader.read(texts, name)
+            stacked = torch.stack(states.layers)
+            good = states.measured.clone()
+            good[texts.owner[~torch.isfinite(stacked).all(2).all(0)]] = False
+            there = good[texts.owner]
+            total = stacked[:, there].double().sum(1)
+            sums[name] = sums[name] + total if name in sums else total
+            counts[name] += int(there.sum())
+            scored += int(good.sum()) if name == DEFAULT else 0
+    return {name: (sums[name] / max(n, 1)).float().cpu().numpy() for name, n in counts.items()}, scored
+
+
+def pilot_table(means: Means, norms: npt.NDArray[np.float32]) -> pa.Table:
+    """Return the pilot's rows: each layer's mean state by variant, and the norms of the position embeddings."""
+    rows = [(name, i, layer) for name, mean in means.items() for i, layer in enumerate(mean, 1)]
+    rows.append(("", 0, norms))
+    names = ("variant", "layer", "values")
+    types = (pa.string(), pa.int32(), pa.list_(pa.float32()))
+    columns = [pa.array(column, kind) for column, kind in zip(zip(*rows, strict=True), types, strict=True)]
+    return pa.table(dict(zip(names, columns, strict=True)))
+
+
+def read_pilot(table: pa.Table) -> tuple[Means, npt.NDArray[np.float32]]:
+    """Return what `pilot_table` laid out."""
+    layers: dict[str, list[npt.NDArray[np.float32]]] = {}
+    for row in table.to_pylist():
+        layers.setdefault(row["variant"], []).append(np.array(row["values"], np.float32))
+    norms = layers.pop("")[0]
+    return {name: np.stack(found) for name, found in layers.items()}, norms
