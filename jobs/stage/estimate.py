@@ -92,8 +92,9 @@ class PassEstimate:
 
     def work(self, verb: str) -> str:
         """Return what would be done with the shards."""
-        shards = "shard" if self.job.per_group == 1 else f"group of {self.job.per_group} shards"
-        done = f"{verb} {of_all(len(self.missing), len(self.step.items), shards)}"
+        size = self.job.per_group
+        done = f"{verb} {of_all(len(self.missing), len(self.step.items), 'shard' if size == 1 else 'group')}"
+        done += "" if size == 1 else f" of {size} shards"
         return f"{done}, {of_all(self.sentences, self.job.shards.sentences, 'sentence')}"
 
     def seconds(self, worker_s: float) -> float:
