@@ -167,10 +167,13 @@ def call() -> Callable[..., subprocess.CompletedProcess[str]]:
         from jobs.stage.command_line import main
 
         module = importlib.import_module(f"jobs.{job}")
+        if not hasattr(module, "run"):
+            module = importlib.import_module(f"jobs.{job}.job")
         config = getattr(module, f"{job.capitalize()}Config")
+        run_job = module.JOB.run if hasattr(module, "JOB") else module.run
         said, told = io.StringIO(), io.StringIO()
         with contextlib.redirect_stdout(said), contextlib.redirect_stderr(told):
-            status = main(config, job, "", module.run, [str(arg) for arg in args])
+            status = main(config, job, "", run_job, [str(arg) for arg in args])
         return subprocess.CompletedProcess([job], status, said.getvalue(), told.getvalue())
 
     return run

@@ -10,10 +10,12 @@ from typing import Any
 
 import pytest
 
-from jobs import annotate, ingest, meaning, mine, positions, psi, run, tokens, topk
+from jobs import annotate, ingest, mine, positions, psi, run, tokens, topk
 from jobs.annotate import AnnotateConfig
 from jobs.engine.item import Item
 from jobs.ingest import IngestConfig
+from jobs.meaning import job as meaning
+from jobs.meaning.job import MeaningConfig
 from jobs.mine import MineConfig
 from jobs.mixing import job as mixing
 from jobs.mixing.job import MixingConfig
@@ -21,7 +23,6 @@ from jobs.positions import PositionsConfig
 from jobs.psi import PsiConfig
 from jobs.run import RunConfig
 from jobs.stage.dry_run import size
-from jobs.stage.meaning_config import MeaningConfig
 from jobs.stage.options import INGEST_ONLY, StageConfig
 from jobs.stage.stages import STAGES
 from jobs.tokens import TokensConfig
