@@ -243,7 +243,8 @@ def read_all(config: MeaningConfig, tokenizer: Tokenizer, language: str | None, 
     if pairs.num_rows and lost == pairs.num_rows:
         raise InputError("--model: gave no finite state for any sentence; try --dtype float32, or another model")
     texts = [text for own in chosen["texts"].to_pylist() for text in own[:1]]
-    words = masked_word_rows(found[MASKED], texts, tokenizer, facts.vocabulary)
+    masked = found[MASKED]
+    words = masked_word_rows(masked, texts, tokenizer, facts.vocabulary)
     keys, languages = (translations[column].to_pylist() for column in ("document", "language"))
     near = translated_rows(found[TRANSLATION], keys, languages, facts.layers, args.seed)
     for table, own in ((SENTENCES, rows), (MASKED_WORDS, words), (TRANSLATIONS, near)):
@@ -262,7 +263,7 @@ def read_all(config: MeaningConfig, tokenizer: Tokenizer, language: str | None, 
         say(f"left out: {what}")
     return {
         "sentences": job.shards.sentences, "pairs": pairs.num_rows, "not_finite": lost,
-        "masked_places": 0 if found[MASKED] is None else found[MASKED].num_rows, "translated": translations.num_rows,
+        "masked_places": 0 if masked is None else masked.num_rows, "translated": translations.num_rows,
         "scored": chosen.num_rows, "heads": list(args.heads),
         "knows_next_best": {against: best_layer(rows, against) for against in (SAME, OTHER)},
         "left_out": left_out, "figures": draw_sentences(args.store, rows, words, near, facts.title),

@@ -45,7 +45,7 @@ class HashedStates:
     """
 
     def __init__(self, drawn: Drawn, states: npt.NDArray[np.float32], seed: int) -> None:
-        good = np.isfinite(states).all(1)
+        good = np.asarray(np.isfinite(states).all(1))
         self.drawn, self.states, self.seed = drawn.only(good), at_length_1(states[good]), seed
 
     def codes(self, method: str, size: int, epochs: int) -> Found:

@@ -64,7 +64,7 @@ def find_examples(
     blanks = reader.blanks([texts[found[k][0]] for k in stated], spans)
     there = [(k, blank) for k, blank in zip(stated, blanks, strict=True) if blank is not None]
     states = reader.read([blank for _, blank in there]).reshape(len(there), reader.layers * reader.width)
-    good = np.isfinite(states).all(1)
+    good = np.asarray(np.isfinite(states).all(1))
     by_place = {k: state for (k, _), state, fine in zip(there, states, good, strict=True) if fine}
     chosen = [found[k] for k in kept]
     columns = {

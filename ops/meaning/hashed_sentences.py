@@ -51,7 +51,8 @@ class Drawn:
         """Return the sentences that `to_table` made a table of."""
         names = [name for name in table.column_names if name.startswith(_PREFIX)]
         labels = [labelled(name.removeprefix(_PREFIX), table[name].to_pylist()) for name in names]
-        return cls(*(table[name].to_numpy() for name in ("sent_id", "document", "tested")), labels)
+        sent_ids, documents, tested = (table[name].to_numpy() for name in ("sent_id", "document", "tested"))
+        return cls(sent_ids, documents, tested, labels)
 
 
 def names_of(label: Labelled) -> list[str | None]:

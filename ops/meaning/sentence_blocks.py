@@ -115,7 +115,7 @@ def pair_rows(
     scores |= {f"layer:{layer + 1}": near[:, :, layer] for layer in range(layers)}
     if has_head:
         scores[HEAD] = _matrix(found["head"], (len(documents), 3))
-    good = np.isfinite(near[:, :2]).all((1, 2))
+    good = np.asarray(np.isfinite(near[:, :2]).all((1, 2)))
     kept = {space: own[good] for space, own in scores.items()}
     of_documents = [document for document, fine in zip(documents, good, strict=True) if fine]
     return next_rows(kept, of_documents, seed), int((~good).sum())
@@ -156,9 +156,10 @@ def translated_rows(
     if found is None:
         return []
     states = _matrix(found["state"], (len(keys), layers, -1))
-    good = np.isfinite(states).all((1, 2))
-    kept = ([value for value, fine in zip(column, good, strict=True) if fine] for column in (keys, languages))
-    return translation_rows(lambda layer: states[good, layer - 1], layers, *kept, seed)
+    good = np.asarray(np.isfinite(states).all((1, 2)))
+    kept = [key for key, fine in zip(keys, good, strict=True) if fine]
+    tongues = [language for language, fine in zip(languages, good, strict=True) if fine]
+    return translation_rows(lambda layer: states[good, layer - 1], layers, kept, tongues, seed)
 
 
 def _lists(values: npt.NDArray[np.float32]) -> pa.Array:
