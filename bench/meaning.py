@@ -29,7 +29,7 @@ import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.parquet as pq  # type: ignore[import-untyped]
 
 from bench.texts import draw
-from jobs.steps.meaning.counts import WORDS_PER_RANGE
+from jobs.meaning.counts import WORDS_PER_RANGE
 from ops.meaning.contexts import ContextCounter, Counts, add_up
 from ops.meaning.vocabulary import Vocabulary, add_counts, choose, count_words
 from ops.meaning.words import split_words

@@ -169,9 +169,10 @@ def call() -> Callable[..., subprocess.CompletedProcess[str]]:
         is_folder = (ROOT / "jobs" / job / "job.py").is_file()
         module = importlib.import_module(f"jobs.{job}.job" if is_folder else f"jobs.{job}")
         config = getattr(module, f"{job.capitalize()}Config")
+        run_job = module.JOB.run if hasattr(module, "JOB") else module.run
         said, told = io.StringIO(), io.StringIO()
         with contextlib.redirect_stdout(said), contextlib.redirect_stderr(told):
-            status = main(config, job, "", module.JOB.run if is_folder else module.run, [str(arg) for arg in args])
+            status = main(config, job, "", run_job, [str(arg) for arg in args])
         return subprocess.CompletedProcess([job], status, said.getvalue(), told.getvalue())
 
     return run

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from jobs.annotate.job import AnnotateConfig
 from jobs.ingest.job import IngestConfig
+from jobs.meaning.job import MeaningConfig
 from jobs.mine import MineConfig
 from jobs.mixing.job import MixingConfig
 from jobs.positions.job import PositionsConfig
@@ -21,7 +22,6 @@ from jobs.show.job import ShowConfig
 from jobs.stage.command_line import main
 from jobs.stage.compare_config import CompareConfig
 from jobs.stage.finetune_config import FinetuneConfig
-from jobs.stage.meaning_config import MeaningConfig
 from jobs.stage.options import Config
 from jobs.tokens import TokensConfig
 from jobs.topk import TopkConfig

@@ -10,8 +10,10 @@ import pytest
 import torch
 from transformers import BertForPreTraining, GPT2Config
 
-from jobs import compare, finetune, meaning
+from jobs import compare, finetune
 from jobs import run as run_job
+from jobs.meaning import job as meaning
+from jobs.meaning.job import MeaningConfig
 from jobs.mixing import job as mixing
 from jobs.mixing.job import MixingConfig
 from jobs.positions import job as positions
@@ -21,7 +23,6 @@ from jobs.psi.job import PsiConfig
 from jobs.run import RunConfig
 from jobs.stage.compare_config import CompareConfig
 from jobs.stage.finetune_config import FinetuneConfig
-from jobs.stage.meaning_config import MeaningConfig
 from ops.corpus.split_sentences import SentenceSplitter
 from ops.sources.docstrings.packages import read_pydocs
 from ops.sources.rows import Row
@@ -194,7 +195,7 @@ def meaning_run(
     questions = out.parent / "questions.txt"
     questions.write_text(": made up\na the is of\nthe a of is\n: unknown\nman woman king queen\n", encoding="utf-8")
     more = {"keep_partials": True, "analogies": str(questions), "confusion": "the a"}
-    meaning.run(MeaningConfig.model_validate(meaning_options(out, source, model, **more)))
+    meaning.JOB.run(MeaningConfig.model_validate(meaning_options(out, source, model, **more)))
     return out, model
 
 
@@ -217,7 +218,7 @@ def translations_run(
     ]
     lines = "".join(json.dumps(row) + "\n" for row in rows)
     (out.parent / "two.jsonl").write_text(lines, encoding="utf-8")
-    meaning.run(MeaningConfig.model_validate(translations_options(out, meaning_run[1])))
+    meaning.JOB.run(MeaningConfig.model_validate(translations_options(out, meaning_run[1])))
     return out
 
 

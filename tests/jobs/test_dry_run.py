@@ -10,12 +10,14 @@ from typing import Any
 
 import pytest
 
-from jobs import meaning, mine, run, tokens, topk
+from jobs import mine, run, tokens, topk
 from jobs.annotate import job as annotate
 from jobs.annotate.job import AnnotateConfig
 from jobs.engine.item import Item
 from jobs.ingest import job as ingest
 from jobs.ingest.job import IngestConfig
+from jobs.meaning import job as meaning
+from jobs.meaning.job import MeaningConfig
 from jobs.mine import MineConfig
 from jobs.mixing import job as mixing
 from jobs.mixing.job import MixingConfig
@@ -25,7 +27,6 @@ from jobs.psi import job as psi
 from jobs.psi.job import PsiConfig
 from jobs.run import RunConfig
 from jobs.stage.dry_run import size
-from jobs.stage.meaning_config import MeaningConfig
 from jobs.stage.options import INGEST_ONLY, StageConfig
 from jobs.stage.stages import STAGES
 from jobs.tokens import TokensConfig

@@ -10,12 +10,12 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from jobs import meaning
+from jobs.meaning import job as meaning
+from jobs.meaning.job import MeaningConfig
 from jobs.show import job as show
 from jobs.show.job import ShowConfig
 from jobs.show.read import word_facts
 from jobs.stage.files import under
-from jobs.stage.meaning_config import MeaningConfig
 from jobs.stage.run import Run
 from ops.errors import InputError
 from ops.meaning.words import split_words
@@ -170,9 +170,9 @@ def test_a_column_of_languages_gives_translations_and_one_class_is_refused(
         ("key", "of 40 values fewer than two"),
     ):
         with pytest.raises(InputError, match=f"--label {label}.*{named}"):
-            meaning.run(MeaningConfig.model_validate({**again, "label": label}))
+            meaning.JOB.run(MeaningConfig.model_validate({**again, "label": label}))
     with pytest.raises(InputError, match="--language-column tongue"):
-        meaning.run(MeaningConfig.model_validate({**again, "parts": "sentences", "language_column": "tongue"}))
+        meaning.JOB.run(MeaningConfig.model_validate({**again, "parts": "sentences", "language_column": "tongue"}))
 
 
 def test_one_worker_other_shards_and_lost_partials_give_the_same(
@@ -196,14 +196,14 @@ def test_one_worker_other_shards_and_lost_partials_give_the_same(
     own.mkdir(parents=True)
     for table in ("contexts", "words"):
         shutil.move(out / "meaning" / table, own / table)
-    meaning.run(again(out, source, whole, model, workers=1))
+    meaning.JOB.run(again(out, source, whole, model, workers=1))
     said = capsys.readouterr().err
     assert "meaning: contexts: 6 of 9 shards were done before" in said
     assert same(out, whole)
-    meaning.run(again(out, source, whole, model))
+    meaning.JOB.run(again(out, source, whole, model))
     assert "meaning/counts: done before" in capsys.readouterr().err
     with pytest.raises(InputError, match=r"window \(was 5, is 4\).*--redo"):
-        meaning.run(again(out, source, whole, model, window=4))
+        meaning.JOB.run(again(out, source, whole, model, window=4))
 
 
 def test_show_prints_a_word(whole: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -238,8 +238,8 @@ def test_what_the_corpus_does_not_have_is_told_and_nothing_is_lost(
         ({"min_count": 9_999}, "--min-count"),
     ):
         with pytest.raises(InputError, match=named):
-            meaning.run(MeaningConfig.model_validate({**own, **wrong}))
-    meaning.run(MeaningConfig.model_validate(own))
+            meaning.JOB.run(MeaningConfig.model_validate({**own, **wrong}))
+    meaning.JOB.run(MeaningConfig.model_validate(own))
     assert Run(str(tmp_path / "run")).complete("meaning/counts")
 
 
@@ -248,7 +248,7 @@ def test_documents_of_one_sentence_have_no_next_one(tmp_path: Path, meaning_run:
     source.write_text("text\nThe cat sat on the mat.\nA dog ran over the hill.\nIt rained all day.\n")
     own = meaning_options(tmp_path / "run", source, Path("sample"), parts="sentences")
     with pytest.raises(InputError, match="--parts sentences: no document of the corpus has three sentences"):
-        meaning.run(MeaningConfig.model_validate(own))
+        meaning.JOB.run(MeaningConfig.model_validate(own))
 
 
 @pytest.mark.faults
@@ -269,5 +269,5 @@ def test_kill_9_and_go_on(tmp_path: Path, whole: Path, source: Path, meaning_run
         kill_when(lambda p=partials, n=names, m=least: len(committed(p, n)) >= m, job, log)
         stages = json.loads((out / "run.json").read_text())["stages"]
         assert not stages[f"meaning/{part}"]["complete"], "the kill came too late to show anything"
-    meaning.run(config)
+    meaning.JOB.run(config)
     assert same(out, whole)

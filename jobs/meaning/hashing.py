@@ -1,0 +1,213 @@
+"""The hashing of `meaning`: the model reads drawn sentences, and codes of every size are made of them and measured."""
+
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import torch
+
+from jobs.engine.item import Item
+from jobs.meaning.job import MeaningConfig, check_layer, say
+from jobs.meaning.sentences import sentence_reader
+from jobs.stage.checks import check_column
+from jobs.stage.corpus_pass import CorpusPass, PassArgs, run_pass
+from jobs.stage.dry_run import DryRun, Plan
+from jobs.stage.estimate import PassEstimate, spread_seconds
+from jobs.stage.files import Output, partial_file, read_partial, read_partials, shard_file, write_partial
+from jobs.stage.run import Run
+from jobs.stage.runner import Step
+from ops.corpus.read_shard import read_rows
+from ops.errors import InputError, counted
+from ops.meaning.codes import IN_THE_PLANE, HashedStates, methods_and_sizes
+from ops.meaning.hashed_sentences import Drawn, label_drawn, names_of, no_sentences
+from ops.meaning.hashing_figures import draw_hashing
+from ops.model.load import ModelFacts
+from ops.model.tokenizer import Tokenizer
+from ops.sampling import HASHED, draw
+from ops.schema import meta_keys, schema
+from ops.storage.side_by_side import LARGE_FILES_AT_ONCE
+from ops.storage.tables import part_name, write_part
+
+HASHING, PLANE = "meaning/hashing", "meaning/plane"
+CHOSEN = partial_file(HASHING, "chosen")
+ROW_BYTES, FIGURES_BYTES = 12, 400_000
+TRAINED_S = 4e-5  # seconds of one core for a sentence of 384 units in an epoch of one autoencoder (measured)
+
+
+@dataclass(frozen=True)
+class HashArgs(PassArgs):
+    """What every worker is made from: the layer that is read, neighbours of a query, epochs of the autoencoders."""
+
+    layer: int
+    neighbours: int
+    epochs: int
+    shards: int
+
+
+def compress(config: MeaningConfig, record: Run, facts: ModelFacts, tokenizer: Tokenizer) -> None:
+    """Do the part: write meaning/hashing, meaning/plane and their figures."""
+    layer = check_layer(config.hash_layer, facts)
+    drawn = draw_labelled(config, record)
+    if len(drawn.sent_ids) and not drawn.labels:
+        say("left out: hashing (no topic, category or dataset of two classes; --label names another column)")
+        return
+    names = ("hashed_sentences", "hash_neighbours", "epochs", "label")
+    depends_on = {"hash_layer": layer, **{name: getattr(config, name) for name in names}}
+    do, describe = partial(hash_all, config, layer, drawn), partial(plan, config, layer)
+    run_pass(HASHING, config, record, facts, tokenizer, depends_on, do, describe)
+
+
+def draw_labelled(config: MeaningConfig, record: Run) -> Drawn:
+    """Return a seeded uniform sample of sentences with their classes; none under a dry run without a corpus.
+
+    Raises:
+        InputError: the label that is asked for is not there, or has fewer than two classes.
+    """
+    if config.label != "dataset":
+        check_column(record, "--label", config.label)
+    if not record.has_corpus:
+        return no_sentences()
+    shards = record.shards()
+    drawn = draw(shards.sentences, config.hashed_sentences, config.seed, HASHED)
+    with record.store.parquet(part_name("corpus", 0)) as file:
+        meta = ["meta"] if meta_keys(file.schema_arrow) else []
+    tables = read_rows(record.store, shards, drawn, ["sent_id", "dataset", "doc_id", *meta])
+    return label_drawn(drawn, tables, config.label, config.seed)
+
+
+def hash_args(config: MeaningConfig, layer: int, job: CorpusPass) -> HashArgs:
+    """Return what the workers are made from."""
+    return HashArgs(
+        **vars(job.args), layer=layer, neighbours=config.hash_neighbours, epochs=config.epochs, shards=len(job.shards)
+    )
+
+
+def state_step(job: CorpusPass, args: HashArgs, drawn: np.ndarray) -> Step:
+    """Return the step in which the model reads the drawn sentences of every shard."""
+    step, shares = job.shard_step(SentenceStateReader, {"args": args}), job.shards.split(drawn)
+    items = [{**item, "rows": shares[item["shard"]].tolist()} for item in step.items]
+    return replace(step, items=items, work=("sentences", len(drawn)))
+
+
+class SentenceStateReader:
+    """Reads the drawn sentences of shard after shard and commits their states in one layer."""
+
+    def __init__(self, args: HashArgs) -> None:
+        self.args = args
+        self.tokenizer = Tokenizer(args.facts)
+        self.reader = sentence_reader(args, self.tokenizer)
+
+    def __call__(self, item: Item, prepared: Any) -> Item:
+        """Read the drawn sentences of one shard."""
+        args, rows = self.args, np.array(item["rows"], np.int64)
+        with args.store.parquet(part_name("corpus", item["shard"])) as file:
+            table = file.read(columns=["text"])
+        texts = table.take(pa.array(rows - item["span"][0]))["text"].to_pylist()
+        states = self.reader.read(self.tokenizer.encode(texts), [args.layer])[:, 0]
+        flat = pa.FixedSizeListArray.from_arrays(pa.array(states.ravel()), states.shape[1])
+        found, write = pa.table({"sent_id": rows, "state": flat}), partial(pq.write_table, use_dictionary=False)
+        write_partial(args.store, shard_file(HASHING, item["shard"]), found, args.fingerprint, write=write)
+        return {"sentences": len(rows)}
+
+
+def read_states(args: HashArgs) -> np.ndarray:
+    """Return the states of all drawn sentences in their order, `[sentences, width]` float32."""
+    outputs = [shard_file(HASHING, shard) for shard in range(args.shards)]
+    chunks = (
+        chunk for t in read_partials(args.store, outputs, ["state"], LARGE_FILES_AT_ONCE) for chunk in t["state"].chunks
+    )
+    return np.concatenate([chunk.flatten().to_numpy().reshape(len(chunk), args.facts.width) for chunk in chunks])
+
+
+def codes_step(args: HashArgs) -> Step:
+    """Return the step that makes and measures codes, an item a method and size; the whole states are one too."""
+    items = [{"method": method, "size": size} for method, size in methods_and_sizes(args.facts.width)]
+    return Step("meaning: codes", items, codes_files, CodeMeasurer, {"args": args}, "codes")
+
+
+def codes_files(item: Item) -> list[Output]:
+    """Return the files of a method and size: those of two dimensions have their places in the plane too."""
+    kinds = ["plane", "codes"] if item["size"] == IN_THE_PLANE else ["codes"]
+    return [partial_file(HASHING, f"{kind}-{item['method']}-{item['size']}") for kind in kinds]
+
+
+class CodeMeasurer:
+    """Makes and measures the codes of one method and size after another."""
+
+    def __init__(self, args: HashArgs) -> None:
+        torch.set_num_threads(1)
+        self.args = args
+        self.hashed = HashedStates(Drawn.from_table(read_partial(args.store, CHOSEN)), read_states(args), args.seed)
+
+    def __call__(self, item: Item, prepared: Any) -> Item:
+        """Make the codes, measure them and commit what was found."""
+        args, method, size = self.args, item["method"], item["size"]
+        codes = self.hashed.codes(method, size, args.epochs)
+        *plane, measured = codes_files(item)
+        for output in plane:
+            write_partial(args.store, output, self.hashed.plane(codes, method), args.fingerprint)
+        rows = self.hashed.rows(codes, method, size, args.neighbours)
+        write_partial(args.store, measured, rows, args.fingerprint)
+        return {"method": method}
+
+
+def hash_all(config: MeaningConfig, layer: int, drawn: Drawn, job: CorpusPass) -> dict[str, Any]:
+    """Do what is missing of the steps, write meaning/hashing, meaning/plane and the figures, and return the counts.
+
+    Raises:
+        InputError: no class is on both sides of the split by documents.
+    """
+    args = hash_args(config, layer, job)
+    if not CHOSEN.is_whole(args.store, args.fingerprint):
+        write_partial(args.store, CHOSEN, drawn.to_table(), args.fingerprint)
+    job.do(state_step(job, args, drawn.sent_ids))
+    step = codes_step(args)
+    job.stage.do(step)
+    outputs = [codes_files(item) for item in step.items]
+    rows = _together(args, [own[-1] for own in outputs], ("label", "method", "code", "size"))
+    places = _together(args, [own[0] for own in outputs if len(own) > 1], ("method", "sent_id"))
+    if not rows.num_rows:
+        raise InputError("--label: no two classes are in the documents on both sides; raise --hashed-sentences")
+    write_part(args.store, HASHING, 0, schema(HASHING), [rows], args.fingerprint)
+    write_part(args.store, PLANE, 0, schema(PLANE), [places], args.fingerprint)
+    coloured = min(drawn.labels, key=lambda label: len(label.classes))
+    by_id = dict(zip(drawn.sent_ids.tolist(), names_of(coloured), strict=True))
+    shown = places.to_pylist()
+    classes = [by_id[row["sent_id"]] for row in shown]
+    figures = draw_hashing(args.store, rows.to_pylist(), shown, classes, coloured.name, args.facts.title)
+    kept = int(np.isfinite(read_states(args)).all(1).sum())
+    return {
+        "sentences": job.shards.sentences, "scored": kept, "unscored": len(drawn.sent_ids) - kept,
+        "held_out": int(drawn.tested.sum()), "layer": args.layer,
+        "classes": {label.name: len(label.classes) for label in drawn.labels}, "figures": figures,
+    }  # fmt: skip
+
+
+def _together(args: HashArgs, outputs: list[Output], order: tuple[str, ...]) -> pa.Table:
+    tables = [table.replace_schema_metadata(None) for table in read_partials(args.store, outputs)]
+    return pa.concat_tables(tables).sort_by([(column, "ascending") for column in order])
+
+
+def plan(config: MeaningConfig, layer: int, job: CorpusPass, record: DryRun) -> Plan:
+    """Return what the part would do."""
+    args = hash_args(config, layer, job)
+    ids = draw(job.shards.sentences, config.hashed_sentences, args.seed, HASHED)
+    read, codes = len(ids), codes_step(args)
+    estimate = PassEstimate(record, job, state_step(job, args, ids))
+    timed = seconds = None
+    if estimate.can_time:
+        reader = sentence_reader(args, estimate.tokenizer)
+        timed = estimate.time(lambda batches: [reader.read(list(tokens), [layer]) for _, tokens in batches])
+        share = estimate.sentences / max(job.shards.sentences, 1)
+        seconds = estimate.seconds(timed.seconds_for(round(read * share)))
+        trained = 2 * TRAINED_S * args.epochs * read * args.facts.width / 384
+        seconds += spread_seconds(record, len(codes.items), job.stage.workers, trained * len(codes.items) / 2)
+    work = [
+        f"read {counted(read, 'sentence')}, a uniform sample",
+        f"make and measure {counted(len(codes.items), 'code')}",
+    ]
+    kept, partials = FIGURES_BYTES + read * ROW_BYTES, read * 4 * args.facts.width
+    return Plan(work, seconds, kept, partials, estimate.basis(timed), counts={"scored": read})

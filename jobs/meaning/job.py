@@ -1,0 +1,182 @@
+"""Measure what words and sentences mean: counted contexts, vectors, offsets, the next sentence, short codes.
+
+    python -m jobs.meaning --out runs/meaning --preset small --corpus pydocs --limit 5000
+    ray job submit --working-dir . -- python -m jobs.meaning --out s3://bkt/run --preset paper --model bert-base-uncased
+
+Parts: `counts` of contexts, `offsets` of words in the counts' vectors and in the model's token table and layers,
+`confusion` of blanked words, `sentences` (the next one, masked words, translations), `hashing` to short codes:
+docs/meaning.md. With --corpus it ingests first. python -m jobs.show --out runs/meaning --word file prints a word.
+"""
+
+import sys
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+
+from pydantic import BeforeValidator, Field
+
+from jobs.ingest import job as ingest
+from jobs.stage.command_line import Job, in_run
+from jobs.stage.options import CorpusPassConfig
+from ops.errors import InputError, visible
+
+if TYPE_CHECKING:
+    from jobs.stage.run import Run
+    from ops.model.load import ModelFacts
+    from ops.model.tokenizer import Tokenizer
+
+PARTS = ("counts", "offsets", "confusion", "sentences", "hashing")
+OF_PLACES = ("offsets", "confusion")  # in the text, which the tokenizer must tell
+
+
+def _text(value: object) -> object:
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+class MeaningConfig(CorpusPassConfig):
+    """Options of `meaning`, and those of `ingest` for when --corpus is given."""
+
+    heading: ClassVar[tuple[int, str]] = (60, "meaning")
+
+    parts: str = Field(
+        "", description="parts to do: counts, offsets, confusion, sentences, hashing, with commas; none given: all"
+    )
+    context_words: Annotated[str, BeforeValidator(_text)] = Field(
+        "2000", description="file with a context word a line, or how many: the most frequent content words"
+    )
+    window: int = Field(5, ge=1, description="words to each side of a word, within the sentence, that are its context")
+    word_case: Literal["keep", "lower"] = Field("keep", description="words as written, or folded to lower case")
+    min_count: int = Field(5, ge=1, description="least occurrences of a word that is kept, once all are added up")
+    smoothing: float = Field(0.75, gt=0, le=1, description="power of the context words' counts in the PPMI; 1: none")
+    dimensions: int = Field(100, ge=1, le=10_000, description="dimensions of the words' vectors")
+    singular_power: float = Field(0.5, ge=0, le=1, description="power of the singular values in the words' vectors")
+    offset_words: int = Field(10_000, ge=4, description="most words that are compared, the most frequent ones")
+    model_sample: int | None = Field(
+        None, ge=1, description="sentences that the model reads, a uniform sample; none given: all"
+    )
+    neighbours: int = Field(10, ge=1, description="nearest words that are kept of each word and space")
+    confusion: str = Field(
+        "", description="words that are confused: sets with commas, such as 'to two too, then than'; none given: twelve"
+    )
+    confusion_most: int = Field(150_000, ge=100, description="most examples of a confusion set, a uniform sample")
+    confusion_states: int = Field(3_000, ge=100, description="those of them that the model reads")
+    analogies: str = Field(
+        "", description="file of questions (`: category`, then four words a line); none given: the packaged ones"
+    )
+    sentence_pairs: int = Field(
+        5_000, ge=20, description="sentences that are told from others by their next one, a seeded sample"
+    )
+    masked_sentences: int = Field(
+        5_000, ge=1, description="sentences with masked words, a uniform sample (models with a head for them)"
+    )
+    mask_rate: float = Field(0.15, gt=0, lt=1, description="share of a sentence's tokens that are masked")
+    language_column: str | None = Field(
+        None,
+        description="column of the sources that names a sentence's language; none given: language, if there is one",
+    )
+    translation_column: str | None = Field(
+        None, description="column whose value translations share; none given: their doc_id and place in the document"
+    )
+    translations: int = Field(2_000, ge=10, description="most translated sentences, a seeded sample")
+    hashed_sentences: int = Field(10_000, ge=100, description="sentences that are hashed, a uniform sample")
+    hash_layer: int | None = Field(None, ge=1, description="layer whose states are hashed; none given: the last one")
+    hash_neighbours: int = Field(10, ge=1, description="nearest sentences by their codes that are asked for")
+    label: str | None = Field(
+        None,
+        description="column of the sources by whose values neighbours are judged; none given: topic, category, dataset",
+    )
+    epochs: int = Field(30, ge=1, description="passes of an autoencoder over the hashed sentences")
+
+
+def do(config: MeaningConfig, record: "Run") -> None:
+    """Do the parts, or what is missing of them; first `ingest` where sources are named."""
+    from jobs.meaning.confusion import confuse
+    from jobs.meaning.counts import count
+    from jobs.meaning.hashing import compress
+    from jobs.meaning.offsets import compare
+    from jobs.meaning.sentences import follow
+    from ops.meaning.analogies import read_analogies
+    from ops.meaning.confusion import DEFAULT, read_sets
+    from ops.meaning.vocabulary import read_context_words
+
+    parts = chosen_parts(config.parts)
+    context_words = read_context_words(config.context_words, config.word_case)
+    questions = read_analogies(config.analogies)
+    sets = read_sets(config.confusion or DEFAULT)
+    parts, model = check_parts(config, record, parts)
+    ingest.do_where_named(config, record)
+    if "counts" in parts:
+        count(config, record, context_words)
+    if model is None:
+        return
+    if "offsets" in parts:
+        compare(config, record, *model, questions)
+    if "confusion" in parts:
+        confuse(config, record, *model, sets)
+    if "sentences" in parts:
+        follow(config, record, *model)
+    if "hashing" in parts:
+        compress(config, record, *model)
+
+
+def chosen_parts(text: str) -> tuple[str, ...]:
+    """Return the parts that `--parts` names, or all, in their order.
+
+    Raises:
+        InputError: there is no such part.
+    """
+    given = [part.strip() for part in text.split(",")] if text else list(PARTS)
+    for part in given:
+        if part not in PARTS:
+            raise InputError(f"--parts {text}: there is no part {part!r}; name some of {', '.join(PARTS)}")
+    return tuple(part for part in PARTS if part in given)
+
+
+def check_parts(
+    config: MeaningConfig, record: "Run", parts: tuple[str, ...]
+) -> tuple[tuple[str, ...], "tuple[ModelFacts, Tokenizer] | None"]:
+    """Check options, sources and model before anything heavy starts; return the parts, and the model if one reads it.
+
+    A part that the model has no data for is an error where the user named the parts, and else left out with a line.
+
+    Raises:
+        InputError: something is missing or does not fit.
+    """
+    from jobs.stage.checks import check_ingest_options, check_pass, check_sources
+
+    if parts == ("counts",):
+        check_ingest_options(config)
+        if config.corpus:
+            check_sources(config)
+        else:
+            record.require("ingest")
+        return parts, None
+    facts, tokenizer = check_pass(config, record)
+    check_layer(config.hash_layer, facts)
+    if "offsets" in parts and "counts" not in parts and not record.complete("meaning/counts"):
+        raise InputError("--parts: offsets compares the words that were counted; give --parts counts,offsets")
+    if not tokenizer.has_spans and set(OF_PLACES) & set(parts):
+        why = f"the tokenizer of {config.model} does not say where in the text its tokens stand"
+        rest = [part for part in parts if part not in OF_PLACES]
+        if config.parts:
+            raise InputError(f"--parts {','.join(parts)}: {why}; give --parts {','.join(rest or ['counts'])}")
+        say(f"{' and '.join(OF_PLACES)} are left out: {why}")
+        parts = tuple(rest)
+    return parts, (facts, tokenizer)
+
+
+def check_layer(layer: int | None, facts: "ModelFacts") -> int:
+    """Return the layer that is read, the last one if none is named.
+
+    Raises:
+        InputError: the model has no such layer.
+    """
+    if layer is not None and layer > facts.layers:
+        raise InputError(f"--hash-layer {layer}: {facts.name} has {facts.layers} layers; name one of them")
+    return layer or facts.layers
+
+
+def say(text: str) -> None:
+    """Print one line on standard error."""
+    print(f"meaning: {visible(text)}", file=sys.stderr)
+
+
+JOB = Job("meaning", MeaningConfig, in_run(do), __doc__)

@@ -1,1 +1,0 @@
-"""The steps of `meaning`: items, files and workers."""

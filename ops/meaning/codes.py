@@ -1,0 +1,85 @@
+"""Codes of every method and size, and how well neighbours are found by each: the rows of `meaning/hashing`."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from ops.errors import InputError
+from ops.meaning.autoencoder import autoencoder_codes
+from ops.meaning.hashed_sentences import Drawn
+from ops.meaning.hashing import (
+    AUTOENCODER,
+    PCA,
+    REAL,
+    SHUFFLED,
+    SIZES,
+    STATES,
+    Codes,
+    at_length_1,
+    measure_codes,
+    principal_codes,
+    shuffled,
+)  # fmt: skip
+from ops.sampling import HASHED
+from ops.schema import schema
+
+IN_THE_PLANE = 2  # dimensions
+Found = dict[str, Codes]
+
+
+def methods_and_sizes(width: int) -> list[tuple[str, int]]:
+    """Return every method and size of states of so many units; the whole states come last."""
+    sizes = [size for size in SIZES if size < width]
+    return [(method, size) for size in sizes for method in (AUTOENCODER, PCA)] + [(STATES, width)]
+
+
+class HashedStates:
+    """The states of drawn sentences, to be compressed and compared; those that are not finite are left out.
+
+    Args:
+        drawn: the sentences.
+        states: theirs, `[sentences, width]` float32.
+        seed: the run's.
+    """
+
+    def __init__(self, drawn: Drawn, states: npt.NDArray[np.float32], seed: int) -> None:
+        good = np.asarray(np.isfinite(states).all(1))
+        self.drawn, self.states, self.seed = drawn.only(good), at_length_1(states[good]), seed
+
+    def codes(self, method: str, size: int, epochs: int) -> Found:
+        """Return the codes of a method and size, by `real` or `bits`.
+
+        Raises:
+            InputError: all documents are held out, or none is.
+        """
+        tested = self.drawn.tested
+        given, asked = self.states[~tested], self.states[tested]
+        if not len(given) or not len(asked):
+            raise InputError("--hashed-sentences: too few documents to fit on some and to ask about others; give more")
+        if method == STATES:
+            return {REAL: Codes(given, asked, 0.0)}
+        if method == PCA:
+            return principal_codes(given, asked, size)
+        return autoencoder_codes(given, asked, size, epochs, self.seed)
+
+    def rows(self, found: Found, method: str, size: int, neighbours: int) -> pa.Table:
+        """Return the rows of `meaning/hashing` of some codes; those of whole states have the control with them."""
+        drawn = self.drawn
+        rows: list[dict[str, Any]] = []
+        for code, codes in found.items():
+            labels = [(method, drawn.labels)]
+            if method == STATES:
+                labels.append((SHUFFLED, shuffled(drawn.labels, drawn.tested, self.seed, HASHED)))
+            for name, own in labels:
+                known = {"method": name, "code": code, "size": size, "error": codes.error if name != SHUFFLED else None}
+                measured = measure_codes(codes, drawn.tested, drawn.documents, own, neighbours)
+                rows += [{**known, **row} for row in measured]
+        return pa.Table.from_pylist(rows, schema("meaning/hashing"))
+
+    def plane(self, found: Found, method: str) -> pa.Table:
+        """Return the rows of `meaning/plane`: the held-out sentences by their codes of two dimensions."""
+        ids, places = self.drawn.sent_ids[self.drawn.tested], found[REAL].asked
+        columns = {"method": [method] * len(ids), "sent_id": ids, "x": places[:, 0], "y": places[:, 1]}
+        return pa.table(columns, schema=schema("meaning/plane"))

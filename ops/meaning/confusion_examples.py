@@ -1,0 +1,102 @@
+"""The examples of confusion sets: found in each shard, with the words around and the model's state at the blank."""
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ops.meaning.blank_states import BlankReader
+from ops.meaning.confusion import Examples, Occurrence, find_occurrences, held_out, priority, words_around
+
+COLUMNS = ["sent_id", "text", "dataset", "doc_id"]  # of corpus/
+Sets = tuple[tuple[str, ...], ...]
+
+
+class Quota(NamedTuple):
+    """What is kept of a set in a corpus of so many sentences: most examples, and how many of them have states."""
+
+    most: int
+    stated: int
+    sentences: int
+
+    def of(self, most: int, sentences: int) -> int:
+        """Return the share of `most` that falls on some of the sentences, rounded up."""
+        return -(-most * sentences // self.sentences)
+
+
+def places_of(sets: Sets) -> dict[str, tuple[int, int]]:
+    """Return the number of the set and of the word in it, by word."""
+    return {word: (i, j) for i, words in enumerate(sets) for j, word in enumerate(words)}
+
+
+def find_examples(
+    table: pa.Table, sets: Sets, reader: BlankReader, quota: Quota, window: int, seed: int
+) -> tuple[pa.Table, dict[str, Any]]:
+    """Find the sets' words in a shard, and read the model's states where they were blanked.
+
+    Args:
+        table: the shard, with `COLUMNS`.
+        sets: the confusion sets.
+        reader: the model.
+        quota: what is kept.
+        window: words to each side that are features.
+        seed: the run's.
+
+    Returns:
+        A row for each example that is kept: `set`, `label`, `order`, `tested`, `words`, and `state` (all layers one
+        after another; null without one); and what was `found` of each set, and how many states were `not_finite`.
+    """
+    ids, texts, datasets, documents = (column.to_pylist() for column in table.select(COLUMNS).columns)
+    places = places_of(sets)
+    found = [(row, o) for row, text in enumerate(texts) for o in find_occurrences(text, places)]
+    order = priority(np.array([ids[row] for row, _ in found], np.int64), _starts(found), seed)
+    ranked = [int(i) for i in np.lexsort((_starts(found), order))]
+    kept: list[int] = []
+    stated: list[int] = []
+    for i in range(len(sets)):
+        own = [k for k in ranked if found[k][1].set == i]
+        kept += own[: quota.of(quota.most, len(texts))]
+        stated += own[: quota.of(quota.stated, len(texts))]
+    spans = [(found[k][1].start, found[k][1].stop) for k in stated]
+    blanks = reader.blanks([texts[found[k][0]] for k in stated], spans)
+    there = [(k, blank) for k, blank in zip(stated, blanks, strict=True) if blank is not None]
+    states = reader.read([blank for _, blank in there]).reshape(len(there), reader.layers * reader.width)
+    good = np.asarray(np.isfinite(states).all(1))
+    by_place = {k: state for (k, _), state, fine in zip(there, states, good, strict=True) if fine}
+    chosen = [found[k] for k in kept]
+    columns = {
+        "set": pa.array([o.set for _, o in chosen], pa.int32()),
+        "label": pa.array([o.label for _, o in chosen], pa.int32()),
+        "order": pa.array(order[kept] if kept else [], pa.uint64()),
+        "tested": pa.array([held_out(datasets[r], documents[r], seed) for r, _ in chosen], pa.bool_()),
+        "words": pa.array([words_around(texts[r], o.start, o.stop, window) for r, o in chosen], pa.list_(pa.string())),
+        "state": pa.array([by_place.get(k) for k in kept], pa.list_(pa.float32())),
+    }
+    counts = np.bincount([o.set for _, o in found], minlength=len(sets)).tolist()
+    return pa.table(columns), {"found": counts, "not_finite": int((~good).sum())}
+
+
+def _starts(found: list[tuple[int, Occurrence]]) -> npt.NDArray[np.int64]:
+    return np.array([o.start for _, o in found], np.int64)
+
+
+def examples_of(number: int, shards: Iterable[pa.Table], layers: int, width: int) -> Examples:
+    """Return the examples of a set in their seeded order.
+
+    Args:
+        number: of the set.
+        shards: what `find_examples` found in each shard, in the order of the shards.
+        layers, width: of the model.
+    """
+    parts = [table.filter(pc.equal(table["set"], number)).replace_schema_metadata(None) for table in shards]
+    table = pa.concat_tables(parts).combine_chunks()
+    # The shards come in their order, so that of equal ones the first stays first.
+    table = table.take(pa.array(np.argsort(table["order"].to_numpy(), kind="stable")))
+    states = np.array([s for s in table["state"].to_pylist() if s is not None], np.float32)
+    return Examples(
+        table["label"].to_numpy(), table["tested"].to_numpy(), table["words"].to_pylist(),
+        states.reshape(-1, layers, width), table["state"].is_valid().to_numpy(),
+    )  # fmt: skip

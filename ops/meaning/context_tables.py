@@ -1,0 +1,66 @@
+"""The tables of counted contexts: `meaning/contexts` with the PPMI of each pair, `meaning/words` with the vectors."""
+
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+import pyarrow as pa
+import scipy.sparse as sp
+
+from ops.meaning.contexts import Longs
+from ops.meaning.vectors import Doubles, factorise, ppmi
+from ops.meaning.vocabulary import Vocabulary
+from ops.schema import group_rows, schema
+from ops.shards import spans
+
+CONTEXTS, WORDS = "meaning/contexts", "meaning/words"
+
+
+class ContextTables:
+    """Makes the tables of counts; memory is that of all pairs.
+
+    Args:
+        vocabulary: the words.
+        column_sums: how often each context word was counted, `[contexts]`.
+        smoothing: of the PPMI.
+    """
+
+    def __init__(self, vocabulary: Vocabulary, column_sums: Longs, smoothing: float) -> None:
+        self.vocabulary, self.column_sums, self.smoothing = vocabulary, column_sums, smoothing
+        self.words, self.contexts = (np.array(w, object) for w in (vocabulary.rows, vocabulary.columns))
+        self._parts: list[tuple[Longs, Longs, Doubles]] = []
+
+    def pairs(self, ranges: Iterable[pa.Table]) -> Iterator[pa.Table]:
+        """Return `meaning/contexts`, a table for each row group, and keep its PPMI for the vectors.
+
+        Args:
+            ranges: `row`, `column` and `count` of all pairs of a range of words, range after range.
+        """
+        for table in ranges:
+            row, column, count = (c.to_numpy() for c in table.columns)
+            own = np.bincount(row, count, len(self.words)).astype(np.int64)
+            values = ppmi(count, row, column, own, self.column_sums, self.smoothing)
+            self._parts.append((row, column, values))
+            for first, stop in spans(len(row), group_rows(CONTEXTS)):
+                piece = slice(first, stop)
+                columns = [
+                    self.words[row[piece]], self.contexts[column[piece]], count[piece],
+                    values[piece].astype(np.float32),
+                ]  # fmt: skip
+                arrays = [pa.array(c, f.type) for c, f in zip(columns, schema(CONTEXTS), strict=True)]
+                yield pa.Table.from_arrays(arrays, schema=schema(CONTEXTS))
+
+    def vectors(self, dimensions: int, power: float, seed: int) -> pa.Table:
+        """Return `meaning/words`, once `pairs` has seen all ranges.
+
+        Args:
+            dimensions: of the vectors, at most.
+            power: of the singular values.
+            seed: of the random projection.
+        """
+        row, column, values = (np.concatenate(c) for c in zip(*self._parts, strict=True))
+        matrix = sp.csr_matrix((values, (row, column)), (len(self.words), len(self.contexts)))
+        found = factorise(matrix, dimensions, power, seed)
+        columns = {
+            "word": self.vocabulary.rows, "count": self.vocabulary.row_counts, "vector": pa.array(list(found)),
+        }  # fmt: skip
+        return pa.table(columns, schema=schema(WORDS))

@@ -1,0 +1,124 @@
+"""Which sentences a model is asked about: pairs of neighbours, some to be masked, and translations, of all shards."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from ops import sampling
+from ops.hashing import text_hash
+from ops.meaning.next_sentences import find_pairs, other_documents
+
+COLUMNS = ["sent_id", "text", "dataset", "doc_id", "sent_in_doc"]  # of corpus/, and `meta` where there are languages
+PAIR, MASKED, TRANSLATION = "pair", "masked", "translation"
+_OVERSAMPLED = 4  # times its share of the sentences is what a shard may give at the most
+_DRAWN = pa.schema(
+    [
+        ("kind", pa.string()), ("order", pa.uint64()), ("sent_id", pa.int64()), ("document", pa.string()),
+        ("language", pa.string()), ("texts", pa.list_(pa.string())),
+    ]
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Which sentences are drawn.
+
+    Attributes:
+        pairs, masked, translations: most pairs of sentences, sentences with masked tokens, translated sentences.
+        language, translation: the columns; None without a language, and where translations share document and place.
+        sentences: of the corpus.
+        seed: the run's.
+    """
+
+    pairs: int
+    masked: int
+    translations: int
+    language: str | None
+    translation: str | None
+    sentences: int
+    seed: int
+
+
+def draw_from_shard(table: pa.Table, wanted: Wanted) -> pa.Table:
+    """Return the sentences drawn from a shard: pairs in their seeded order, a uniform sample, translations by key.
+
+    Args:
+        table: the shard, with `COLUMNS`, and with `meta` where a language is wanted.
+        wanted: how many of each kind.
+
+    Returns:
+        Columns `kind`, `order` (the lowest are chosen over all shards), `sent_id`, `document` (of a translation the
+        key that its translations share), `language` and `texts`: of a pair the sentence, the next one, and another one
+        of its document.
+    """
+    ids, places = table["sent_id"].to_numpy(), table["sent_in_doc"].to_numpy()
+    texts = table["text"].to_pylist()
+    pairs = zip(table["dataset"].to_pylist(), table["doc_id"].to_pylist(), strict=True)
+    documents = [f"{dataset}\x1f{document}" for dataset, document in pairs]
+    _, numbers = np.unique(np.array(documents, object), return_inverse=True)
+    rows: list[dict[str, Any]] = []
+    found = find_pairs(ids, numbers.astype(np.int64), places, wanted.seed)
+    quota = -(-_OVERSAMPLED * wanted.pairs * len(ids) // wanted.sentences)
+    for one, after, same, order in zip(*(column[:quota].tolist() for column in found), strict=True):
+        rows.append(_row(PAIR, order, ids[one], documents[one], None, [texts[one], texts[after], texts[same]]))
+    drawn = sampling.draw(wanted.sentences, wanted.masked, wanted.seed, sampling.MASKED_SENTENCES)
+    # A shard's ids follow each other.
+    for number in drawn[np.searchsorted(drawn, ids[0]) : np.searchsorted(drawn, ids[-1], "right")].tolist():
+        row = number - int(ids[0])
+        rows.append(_row(MASKED, row, number, documents[row], None, [texts[row]]))
+    if wanted.language:
+        rows += _translations(table, texts, wanted.language, wanted)
+    return pa.Table.from_pylist(rows, _DRAWN)
+
+
+def _translations(table: pa.Table, texts: list[str], language: str, wanted: Wanted) -> Iterator[dict[str, Any]]:
+    """Return the sentences of the keys that come first in a seeded order, so that all shards choose the same."""
+    meta = table["meta"].to_pylist()
+    if wanted.translation:
+        keys = [row[wanted.translation] for row in meta]
+    else:
+        columns = (table["doc_id"].to_pylist(), table["sent_in_doc"].to_pylist())
+        keys = [f"{document}\x1f{place}" for document, place in zip(*columns, strict=True)]
+    own = [i for i, row in enumerate(meta) if row[language] is not None and keys[i] is not None]
+    hashes = np.array([text_hash(keys[i]) for i in own], np.uint64)
+    order = sampling.priorities(hashes, wanted.seed, sampling.TRANSLATIONS)
+    first = set(np.unique(order)[: wanted.translations].tolist())
+    for i, place in zip(own, order.tolist(), strict=True):
+        if place in first:
+            yield _row(TRANSLATION, place, table["sent_id"][i].as_py(), keys[i], meta[i][language], [texts[i]])
+
+
+def _row(kind: str, order: int, sent_id: int, document: str, language: str | None, texts: list[str]) -> dict[str, Any]:
+    return {
+        "kind": kind, "order": order, "sent_id": int(sent_id), "document": document, "language": language,
+        "texts": texts,
+    }  # fmt: skip
+
+
+def choose_sentences(shards: Iterable[pa.Table], wanted: Wanted) -> pa.Table:
+    """Return the sentences that are read, from those drawn from all shards: pairs, then masked ones, then translations.
+
+    A pair's row has four texts, the last null where no other document was found: the sentence, the next one, one of
+    its document, and one of another.
+    """
+    rows: dict[str, list[dict[str, Any]]] = {PAIR: [], MASKED: [], TRANSLATION: []}
+    for table in shards:
+        for row in table.to_pylist():
+            rows[row["kind"]].append(row)
+        for kind, most in ((PAIR, wanted.pairs), (TRANSLATION, wanted.translations)):
+            rows[kind] = _first(rows[kind], most)
+    pairs = rows[PAIR]
+    others = other_documents([row["document"] for row in pairs], wanted.seed).tolist()
+    following = [row["texts"][1] for row in pairs]
+    for row, other in zip(pairs, others, strict=True):
+        row["texts"] = [*row["texts"], following[other] if other >= 0 else None]
+    return pa.Table.from_pylist([row for kind in rows.values() for row in kind], _DRAWN)
+
+
+def _first(rows: list[dict[str, Any]], most: int) -> list[dict[str, Any]]:
+    """Return the rows of the `most` lowest orders; rows of one order stay together."""
+    lowest = set(sorted({row["order"] for row in rows})[:most])
+    return sorted((row for row in rows if row["order"] in lowest), key=lambda row: (row["order"], row["sent_id"]))

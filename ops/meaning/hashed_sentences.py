@@ -1,0 +1,105 @@
+"""The sentences that are hashed: with their documents, which of them are held out, and their classes by each label."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from ops.errors import InputError
+from ops.meaning.confusion import held_out
+from ops.meaning.hashing import LEAST_OF_CLASS, Labelled, labelled
+from ops.schema import meta_keys
+
+Ints = npt.NDArray[np.int64]
+LABELS = ("topic", "category", "dataset")  # looked for where none is asked for
+_PREFIX = "label_"
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """The drawn sentences.
+
+    Attributes:
+        sent_ids: ascending, `[sentences]`.
+        documents: the number of each one's document, `[sentences]`.
+        tested: whether that is held out, `[sentences]` bool.
+        labels: the classes by each label.
+    """
+
+    sent_ids: Ints
+    documents: Ints
+    tested: npt.NDArray[np.bool_]
+    labels: list[Labelled]
+
+    def only(self, wanted: npt.NDArray[np.bool_]) -> "Drawn":
+        """Return some of the sentences, `[sentences]` bool; classes keep their numbers."""
+        labels = [label._replace(number=label.number[wanted]) for label in self.labels]
+        return Drawn(self.sent_ids[wanted], self.documents[wanted], self.tested[wanted], labels)
+
+    def to_table(self) -> pa.Table:
+        """Return a table of `sent_id`, `document`, `tested`, and the class by each label, null where there is none."""
+        columns: dict[str, Any] = {"sent_id": self.sent_ids, "document": self.documents, "tested": self.tested}
+        for label in self.labels:
+            columns[_PREFIX + label.name] = pa.array(names_of(label), pa.string())
+        return pa.table(columns)
+
+    @classmethod
+    def from_table(cls, table: pa.Table) -> "Drawn":
+        """Return the sentences that `to_table` made a table of."""
+        names = [name for name in table.column_names if name.startswith(_PREFIX)]
+        labels = [labelled(name.removeprefix(_PREFIX), table[name].to_pylist()) for name in names]
+        sent_ids, documents, tested = (table[name].to_numpy() for name in ("sent_id", "document", "tested"))
+        return cls(sent_ids, documents, tested, labels)
+
+
+def names_of(label: Labelled) -> list[str | None]:
+    """Return the name of each sentence's class; None where it has none."""
+    return [label.classes[i] if i >= 0 else None for i in label.number]
+
+
+def no_sentences() -> Drawn:
+    """Return a drawing of no sentence."""
+    none = np.zeros(0, np.int64)
+    return Drawn(none, none, none.astype(bool), [])
+
+
+def label_drawn(sent_ids: Ints, tables: Iterable[pa.Table], label: str | None, seed: int) -> Drawn:
+    """Return drawn sentences with their classes; without labels where no column has two classes.
+
+    Args:
+        sent_ids: of the drawn sentences.
+        tables: these sentences with `dataset`, `doc_id`, and `meta` where the corpus has it.
+        label: the column whose values are the classes; None for those of `LABELS` that the corpus has.
+        seed: the run's.
+
+    Raises:
+        InputError: the label that is asked for has fewer than two classes.
+    """
+    table = pa.concat_tables(tables)
+    datasets, names = (table[column].to_pylist() for column in ("dataset", "doc_id"))
+    values: dict[str, list[str | None]] = {"dataset": datasets}
+    keys = meta_keys(table.schema)
+    meta = table["meta"].to_pylist() if keys else []
+    values |= {key: [row[key] for row in meta] for key in keys}
+    wanted = [label] if label else [name for name in LABELS if name in values]
+    labels = [found for name in wanted if len((found := labelled(name, values[name])).classes) > 1]
+    if label and not labels:
+        raise _too_few_classes(label, sorted({v for v in values[label] if v is not None}), len(sent_ids))
+    pairs = list(zip(datasets, names, strict=True))
+    _, documents = np.unique(np.array([f"{d}\x1f{n}" for d, n in pairs], object), return_inverse=True)
+    tested = np.array([held_out(d, n, seed) for d, n in pairs], bool)
+    return Drawn(sent_ids, documents.astype(np.int64), tested, labels)
+
+
+def _too_few_classes(label: str, there: list[str], drawn: int) -> InputError:
+    few = f"of {len(there)} values fewer than two are"
+    if len(there) < 2:
+        few = "all are alike: fewer than two values are"
+    return InputError(
+        f"--label {label}: {few} those of {LEAST_OF_CLASS} of the {drawn:,} drawn sentences"
+        + (f" ({there[0]!r})" if len(there) == 1 else "")
+        + "; name another column, or raise --hashed-sentences"
+    )

@@ -1,0 +1,60 @@
+"""The spaces in which words are compared: the vectors of their counts, the model's token table, and its layers."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from ops.meaning.offsets import Space, make_space
+from ops.meaning.word_states import WordSums, embedded
+from ops.model.load import ModelFacts, load_model
+from ops.model.tokenizer import Tokenizer
+
+COUNTS, EMBEDDING = "counts", "embedding"
+
+
+def frequent_words(table: pa.Table, most: int) -> tuple[list[str], npt.NDArray[np.float32]]:
+    """Return the words that are compared, by descending count and then by word, and their vectors of the counts.
+
+    Args:
+        table: `meaning/words`.
+        most: most words.
+    """
+    table = table.combine_chunks()
+    order = np.lexsort((np.arange(table.num_rows), -table["count"].to_numpy()))[:most]
+    chosen = table.take(pa.array(order))
+    vectors = np.concatenate([c.flatten().to_numpy() for c in chosen["vector"].chunks]).reshape(len(order), -1)
+    return chosen["word"].to_pylist(), vectors
+
+
+def space_names(layers: int) -> list[str]:
+    """Return the names of the spaces of a model of so many layers.
+
+    >>> space_names(2)
+    ['counts', 'embedding', 'layer:1', 'layer:2']
+    """
+    return [COUNTS, EMBEDDING, *(f"layer:{i + 1}" for i in range(layers))]
+
+
+def spaces_by_name(
+    words: list[str], vectors: npt.NDArray[np.float32], sums: WordSums, facts: ModelFacts, tokenizer: Tokenizer
+) -> Iterator[Space]:
+    """Return every space in the order of its name, one at a time.
+
+    Args:
+        words, vectors: the words, and their vectors of the counts.
+        sums: their states in all layers, added up.
+        facts, tokenizer: the model; it is loaded for its token table.
+    """
+    table = load_model(facts, "cpu", "float32").get_input_embeddings().weight.detach()  # type: ignore[operator]
+    for name in sorted(space_names(facts.layers)):
+        if name == COUNTS:
+            yield make_space(name, words, vectors)
+        elif name == EMBEDDING:
+            yield make_space(name, words, embedded(words, table, tokenizer))
+        else:
+            layer = int(name.removeprefix("layer:")) - 1
+            here = slice(layer * facts.width, (layer + 1) * facts.width)
+            means = sums.total[:, here] / np.maximum(sums.count, 1)[:, None]
+            yield make_space(name, words, means.astype(np.float32))

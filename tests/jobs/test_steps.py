@@ -1,0 +1,73 @@
+"""What holds for the steps of every job: a worker that loads a model is an actor, which loads it once."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from transformers import PreTrainedModel
+
+from jobs.engine.item import Item
+from jobs.meaning import job as meaning
+from jobs.meaning.job import MeaningConfig
+from jobs.mixing import job as mixing
+from tests.jobs.conftest import meaning_options, mixing_config, with_heads
+
+
+class Watch:
+    """Does the items of a step here, in the place of Ray, and notes what its worker loads."""
+
+    def __init__(self) -> None:
+        self.loaded = 0  # models, so far
+        self.actors: dict[str, bool] = {}  # whether the workers of a step that loads one are actors
+
+    def __call__(
+        self, items: list[Item], make: Callable[..., Any], args: Item, *, name: str, actors: bool, **_: Any
+    ) -> Iterator[Item]:
+        before, worker = self.loaded, make(**args)
+        for item in items:
+            yield worker(item, None)
+        if self.loaded > before:
+            self.actors[name] = actors
+
+
+@pytest.fixture
+def watch(monkeypatch: pytest.MonkeyPatch) -> Watch:
+    """Watch steps, and every model that transformers loads."""
+    own, load = Watch(), PreTrainedModel.from_pretrained.__func__
+
+    def counted(cls: type[PreTrainedModel], *args: Any, **options: Any) -> Any:
+        own.loaded += 1
+        return load(cls, *args, **options)
+
+    monkeypatch.setattr(PreTrainedModel, "from_pretrained", classmethod(counted))
+    monkeypatch.setattr("jobs.stage.runner.fan_out", own)
+    return own
+
+
+@pytest.fixture(scope="module")
+def model(make_model: Callable[..., Path], small_bert: Any) -> Path:
+    return with_heads(make_model(small_bert), small_bert)
+
+
+def run_meaning(out: Path, source: Path, model: Path) -> None:
+    options = meaning_options(out, source, model, workers=1, confusion="the a", limit=120, shard_size=60)
+    meaning.JOB.run(MeaningConfig.model_validate(options))
+
+
+def run_mixing(out: Path, source: Path, model: Path) -> None:
+    mixing.JOB.run(mixing_config(out, source, model, workers=1, limit=40))
+
+
+@pytest.mark.parametrize(
+    ("run", "steps"),
+    [
+        (run_meaning, {"meaning/offsets", "meaning/confusion", "meaning: sentences", "meaning/hashing"}),
+        (run_mixing, {"mixing"}),
+    ],
+)
+def test_steps_that_load_a_model_are_done_by_actors(
+    watch: Watch, tmp_path: Path, source: Path, model: Path, run: Callable[..., None], steps: set[str]
+) -> None:
+    run(tmp_path / "run", source, model)
+    assert watch.actors == dict.fromkeys(steps, True)

@@ -1,0 +1,76 @@
+import numpy as np
+import pyarrow as pa
+
+from ops.meaning.drawn_sentences import MASKED, PAIR, TRANSLATION, Wanted, choose_sentences, draw_from_shard
+from ops.sampling import MASKED_SENTENCES, draw
+
+SIZE, DOCUMENT = 240, 6  # sentences of the corpus, and of a document
+WANTED = Wanted(20, 30, 7, "language", None, SIZE, 0)
+
+
+def shard(first: int, stop: int) -> pa.Table:
+    """Sentences of a made-up corpus, the second half of which translates the first."""
+    ids = np.arange(first, stop)
+    half = SIZE // 2
+    return pa.table(
+        {
+            "sent_id": ids,
+            "text": [f"s{i}" for i in ids],
+            "dataset": ["en" if i < half else "xx" for i in ids],
+            "doc_id": [f"d{i % half // DOCUMENT}" for i in ids],
+            "sent_in_doc": pa.array([i % DOCUMENT for i in ids], pa.int32()),
+            "meta": [{"language": "en" if i < half else "xx", "key": f"k{i % half}"} for i in ids],
+        }
+    )
+
+
+def chosen(size: int, wanted: Wanted = WANTED) -> pa.Table:
+    return choose_sentences(
+        (draw_from_shard(shard(i, min(i + size, SIZE)), wanted) for i in range(0, SIZE, size)), wanted
+    )
+
+
+def of_kind(table: pa.Table, kind: str) -> list[dict[str, object]]:
+    return [row for row in table.to_pylist() if row["kind"] == kind]
+
+
+def test_pairs_are_neighbours_with_a_third_of_their_document_and_one_of_another() -> None:
+    pairs = of_kind(chosen(60), PAIR)
+    assert len(pairs) == WANTED.pairs
+    assert [row["order"] for row in pairs] == sorted(row["order"] for row in pairs)
+    for row in pairs:
+        first, after, same, other = (int(text[1:]) for text in row["texts"])
+        assert (row["sent_id"], first + 1) == (first, after)
+        assert first // DOCUMENT == after // DOCUMENT == same // DOCUMENT != other // DOCUMENT
+        assert len({first, after, same}) == 3
+    alone = of_kind(chosen(240, Wanted(5, 0, 0, None, None, SIZE, 0)), PAIR)
+    assert len(alone) == 5
+
+
+def test_one_document_has_no_other_sentence() -> None:
+    wanted = Wanted(3, 0, 0, None, None, DOCUMENT, 0)
+    table = choose_sentences([draw_from_shard(shard(0, DOCUMENT).drop_columns(["meta"]), wanted)], wanted)
+    assert [row["texts"][3] for row in table.to_pylist()] == [None] * 3
+
+
+def test_masked_sentences_are_the_uniform_sample_however_the_corpus_is_cut() -> None:
+    drawn = draw(SIZE, WANTED.masked, 0, MASKED_SENTENCES).tolist()
+    for size in (60, 48, 240):
+        rows = of_kind(chosen(size), MASKED)
+        assert [row["sent_id"] for row in rows] == drawn
+        assert [row["texts"] for row in rows] == [[f"s{i}"] for i in drawn]
+
+
+def test_all_shards_choose_translations_of_the_same_keys() -> None:
+    for wanted in (WANTED, Wanted(20, 30, 7, "language", "key", SIZE, 0)):
+        rows = of_kind(chosen(60, wanted), TRANSLATION)
+        assert len(rows) == 2 * wanted.translations
+        languages: dict[object, list[object]] = {}
+        for row in rows:
+            languages.setdefault(row["document"], []).append(row["language"])
+        assert list(languages.values()) == [["en", "xx"]] * wanted.translations
+        assert rows == of_kind(chosen(240, wanted), TRANSLATION)
+
+
+def test_without_a_language_there_are_no_translations() -> None:
+    assert of_kind(chosen(60, Wanted(20, 30, 7, None, None, SIZE, 0)), TRANSLATION) == []

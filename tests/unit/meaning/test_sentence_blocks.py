@@ -1,0 +1,113 @@
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+import torch
+from transformers import BertForPreTraining
+
+from ops.meaning.sentence_blocks import (
+    masked_word_rows,
+    pair_rows,
+    read_masked,
+    read_pairs,
+    read_states,
+    translated_rows,
+)  # fmt: skip
+from ops.meaning.sentence_states import SentenceReader, cosines
+from ops.model.heads import MASKED_WORD, NEXT_SENTENCE, load_head
+from ops.model.load import ModelFacts, read_facts
+from ops.model.tokenizer import Tokenizer
+
+TEXTS = ["The cat sat.", "It purred at the dog.", "The dog left.", "Rain fell on the cat."]
+
+
+@pytest.fixture(scope="module")
+def facts(make_model: Callable[..., Path], small_bert: Any) -> ModelFacts:
+    folder = make_model(small_bert)
+    torch.manual_seed(0)
+    BertForPreTraining(small_bert).save_pretrained(folder)
+    return read_facts(str(folder))
+
+
+@pytest.fixture(scope="module")
+def reader(facts: ModelFacts) -> SentenceReader:
+    return SentenceReader(facts, Tokenizer(facts), "cpu", "float32", 1, 256)
+
+
+def lists(column: pa.Array, *shape: int) -> np.ndarray:
+    return column.flatten().to_numpy().reshape(shape)
+
+
+def test_pairs_are_compared_with_three_others_in_every_layer(facts: ModelFacts, reader: SentenceReader) -> None:
+    given = [TEXTS, [*TEXTS[:3], None]]
+    found = read_pairs(reader, load_head(facts, NEXT_SENTENCE, "cpu", "float32"), given)
+    near, shared, head = (lists(found[n], *s) for n, s in (("cosine", (2, 3, 2)), ("tokens", (2, 3)), ("head", (2, 3))))
+    states = reader.read(reader.tokenizer.encode(TEXTS))
+    np.testing.assert_allclose(near[0], cosines(states[1:], states[:1]), atol=1e-5)
+    assert shared[0, 1] > shared[0, 0] > 0  # `the` and the full stop, and in the third sentence a word less
+    for own in (near, shared, head):
+        assert np.isfinite(own[0]).all()
+        assert np.isfinite(own[1, :2]).all()
+        assert np.isnan(own[1, 2]).all()
+    np.testing.assert_array_equal(near[0, :2], near[1, :2])
+    assert np.isnan(lists(read_pairs(reader, None, given)["head"], 2, 3)).all()
+
+
+def test_masked_places_have_a_rank_and_the_tag_of_their_word(facts: ModelFacts, reader: SentenceReader) -> None:
+    head, tokenizer = load_head(facts, MASKED_WORD, "cpu", "float32"), reader.tokenizer
+    assert head is not None
+
+    def tag(texts: list[str], placed: list[Any]) -> list[list[str]]:
+        return [[f"{row} {i}" for i in range(len(own.tokens.ids))] for row, own in enumerate(placed)]
+
+    found = pa.table(read_masked(head, tokenizer, TEXTS, [4, 5, 6, 7], 0.4, 0, 256, tag))
+    assert found.num_rows >= len(TEXTS)
+    tokens = tokenizer.encode(TEXTS)
+    for found_there in found.to_pylist():
+        row, place = map(int, found_there["tag"].split())
+        assert found_there["token"] == tokens[row].ids[place]
+        assert not tokens[row].added[place]
+        assert 1 <= found_there["rank"] <= facts.vocabulary
+        assert 0 < found_there["probability"] < 1
+    rows = masked_word_rows(found, TEXTS, tokenizer, facts.vocabulary)
+    assert {row["property"] for row in rows} == {"all", "tag", "frequency"}
+    assert next(row["n"] for row in rows if row["property"] == "all") == found.num_rows
+    assert masked_word_rows(None, TEXTS, tokenizer, facts.vocabulary) == []
+    assert masked_word_rows(found[:0], TEXTS, tokenizer, facts.vocabulary) == []
+
+
+def columns(**values: np.ndarray) -> pa.Table:
+    return pa.table({n: pa.FixedSizeListArray.from_arrays(pa.array(v.ravel()), v[0].size) for n, v in values.items()})
+
+
+def test_pairs_with_a_state_that_is_not_finite_are_counted_and_left_out() -> None:
+    rng, n = np.random.default_rng(0), 80
+    near = rng.random((n, 3, 2)).astype(np.float32)
+    near[:30, 2] = np.nan  # no sentence of another document
+    near[50:57, 0, 1] = np.nan
+    scores = rng.random((n, 3)).astype(np.float32)
+    found = columns(cosine=near, tokens=scores, head=scores)
+    rows, lost = pair_rows(found, [f"d{i // 2}" for i in range(n)], 2, False, 0)
+    assert lost == 7
+    assert {row["space"] for row in rows} == {"tokens", "layer:1", "layer:2", "shuffled"}
+    by_layer = {row["against"]: row["n"] for row in rows if row["space"] == "layer:1"}
+    assert by_layer == {"same_document": n - 7, "other_document": n - 30 - 7}
+    with_head, _ = pair_rows(found, [f"d{i // 2}" for i in range(n)], 2, True, 0)
+    assert "head" in {row["space"] for row in with_head}
+    assert pair_rows(None, [], 2, True, 0) == ([], 0)
+
+
+def test_translations_are_found_by_their_states(reader: SentenceReader) -> None:
+    texts = [f"number {n} is here" for n in range(10)]
+    found = pa.table(read_states(reader, [*texts, *texts]))
+    keys, languages = [str(i % 10) for i in range(20)], ["en"] * 10 + ["xx"] * 10
+    rows = translated_rows(found, keys, languages, reader.layers, 0)
+    assert {row["reciprocal_rank"] for row in rows if row["space"] != "shuffled"} == {1.0}
+    state = found["state"].combine_chunks().flatten().to_numpy().copy().reshape(20, -1)
+    state[3, 0] = np.nan
+    # One of the ten is lost, and nine are too few.
+    assert translated_rows(columns(state=state), keys, languages, reader.layers, 0) == []
+    assert translated_rows(None, [], [], reader.layers, 0) == []
