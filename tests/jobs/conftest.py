@@ -10,15 +10,16 @@ import pytest
 import torch
 from transformers import BertForPreTraining, GPT2Config
 
-from jobs import compare, finetune, meaning, positions, psi
+from jobs import compare, meaning, positions, psi
 from jobs import run as run_job
+from jobs.finetune import job as finetune
+from jobs.finetune.job import FinetuneConfig
 from jobs.mixing import job as mixing
 from jobs.mixing.job import MixingConfig
 from jobs.positions import PositionsConfig
 from jobs.psi import PsiConfig
 from jobs.run import RunConfig
 from jobs.stage.compare_config import CompareConfig
-from jobs.stage.finetune_config import FinetuneConfig
 from jobs.stage.meaning_config import MeaningConfig
 from ops.corpus.split_sentences import SentenceSplitter
 from ops.sources.docstrings.packages import read_pydocs
@@ -246,5 +247,5 @@ def finetune_run(
     """The job finetune on the small random model, without Ray: its run directory and the model's folder."""
     model = make_model(small_bert)
     out = tmp_path_factory.mktemp("runs") / "finetune"
-    finetune.run(finetune_config(out, labelled, model))
+    finetune.JOB.run(finetune_config(out, labelled, model))
     return out, model
