@@ -38,8 +38,8 @@ def run_all(folder: Path) -> None:
     """Run the main job and what else is compiled in a folder, on one worker, so that it stays in this process."""
     from transformers import BertConfig
 
-    from jobs import compare, meaning, run
-    from jobs.stage.compare_config import CompareConfig
+    from jobs import meaning, run
+    from jobs.compare import job as compare
     from jobs.stage.meaning_config import MeaningConfig
     from ops.model.random_model import save_random
 
@@ -55,7 +55,7 @@ def run_all(folder: Path) -> None:
     }
     run.run(run.RunConfig(out=str(folder / "run"), corpus=(str(folder / "texts.jsonl"),), **options))
     same: dict[str, Any] = {"out": str(folder / "run"), "workers": 1}
-    compare.run(CompareConfig.model_validate({**same, "part": ("neighbours",)}))
+    compare.JOB.run(compare.CompareConfig.model_validate({**same, "part": ("neighbours",)}))
     meaning.run(MeaningConfig.model_validate({**same, "parts": "counts"}))
 
 

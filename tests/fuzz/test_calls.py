@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from jobs.annotate import AnnotateConfig
+from jobs.compare.job import CompareConfig
 from jobs.finetune.job import FinetuneConfig
 from jobs.ingest import IngestConfig
 from jobs.mine import MineConfig
@@ -20,7 +21,6 @@ from jobs.report import ReportConfig
 from jobs.run import RunConfig
 from jobs.show import ShowConfig
 from jobs.stage.command_line import main
-from jobs.stage.compare_config import CompareConfig
 from jobs.stage.meaning_config import MeaningConfig
 from jobs.stage.options import Config
 from jobs.tokens import TokensConfig

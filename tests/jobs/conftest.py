@@ -10,8 +10,10 @@ import pytest
 import torch
 from transformers import BertForPreTraining, GPT2Config
 
-from jobs import compare, meaning, positions, psi
+from jobs import meaning, positions, psi
 from jobs import run as run_job
+from jobs.compare import job as compare
+from jobs.compare.job import CompareConfig
 from jobs.finetune import job as finetune
 from jobs.finetune.job import FinetuneConfig
 from jobs.mixing import job as mixing
@@ -19,7 +21,6 @@ from jobs.mixing.job import MixingConfig
 from jobs.positions import PositionsConfig
 from jobs.psi import PsiConfig
 from jobs.run import RunConfig
-from jobs.stage.compare_config import CompareConfig
 from jobs.stage.meaning_config import MeaningConfig
 from ops.corpus.split_sentences import SentenceSplitter
 from ops.sources.docstrings.packages import read_pydocs
@@ -161,7 +162,7 @@ def compare_run(
     (folder / "some.txt").write_text("\n".join([*texts[:30], *texts[:5]]), encoding="utf-8")
     sets = (f"docs={source}", f"some={folder / 'some.txt'}")
     ablate = {"ablate": 2, "ablate_most": 8, "ablate_random": 2, "ablate_sentences": 8}
-    compare.run(compare_config(folder / "compare", against=str(small_run[1]), text_set=sets, **ablate))
+    compare.JOB.run(compare_config(folder / "compare", against=str(small_run[1]), text_set=sets, **ablate))
     return folder / "compare", small_run[1]
 
 
