@@ -38,10 +38,10 @@ def run_all(folder: Path) -> None:
     """Run the main job and what else is compiled in a folder, on one worker, so that it stays in this process."""
     from transformers import BertConfig
 
-    from jobs import compare, run
+    from jobs import run
+    from jobs.compare import job as compare
     from jobs.meaning import job as meaning
     from jobs.meaning.job import MeaningConfig
-    from jobs.stage.compare_config import CompareConfig
     from ops.model.random_model import save_random
 
     save_random(folder / "model", BertConfig(**MODEL))
@@ -56,7 +56,7 @@ def run_all(folder: Path) -> None:
     }
     run.run(run.RunConfig(out=str(folder / "run"), corpus=(str(folder / "texts.jsonl"),), **options))
     same: dict[str, Any] = {"out": str(folder / "run"), "workers": 1}
-    compare.run(CompareConfig.model_validate({**same, "part": ("neighbours",)}))
+    compare.JOB.run(compare.CompareConfig.model_validate({**same, "part": ("neighbours",)}))
     meaning.JOB.run(MeaningConfig.model_validate({**same, "parts": "counts"}))
 
 

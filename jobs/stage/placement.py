@@ -6,6 +6,7 @@ from typing import Any
 
 from jobs.engine.connect import gpu_pool_size, has_gpus, on_cluster, pool_size
 from jobs.stage.options import PlacementConfig
+from ops.model.activations import ScoreOptions
 from ops.model.numerics import gpu_kind
 
 
@@ -62,3 +63,17 @@ def choose_placement(config: PlacementConfig) -> Placement:
 def on_gpus(config: PlacementConfig) -> bool:
     """Tell whether the model runs on GPUs."""
     return config.device == "cuda" or (config.device == "auto" and (config.gpus is not None or has_gpus()))
+
+
+def run_scoring(topk_identity: dict[str, Any], place: Placement, dtype: str | None = None) -> ScoreOptions:
+    """Return how a run's activations were taken, where they are to be computed again.
+
+    Args:
+        topk_identity: what the results of `topk` depend on, from run.json.
+        place: where the model runs now.
+        dtype: of its arithmetic now; None: the run's.
+    """
+    how = topk_identity
+    return ScoreOptions(
+        how["site"], how["pool"], how["special_tokens"], place.device, dtype or how["dtype"], place.threads or 1
+    )

@@ -1,10 +1,15 @@
 """The activation sample as matrices: a vector for each sentence, a vector for each neuron."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
 
+from ops import sampling
 from ops.storage.store import Store
-from ops.storage.tables import read_parts
+from ops.storage.tables import read_parts, read_table
 
 Floats = npt.NDArray[np.float32]
 Longs = npt.NDArray[np.int64]
@@ -14,6 +19,14 @@ def sampled_sentences(store: Store) -> Longs:
     """Return the sentence ids of `activations/`, ascending."""
     ids = [table["sent_id"].to_numpy() for table in read_parts(store, "activations", ["sent_id"])]
     return np.concatenate([np.zeros(0, np.int64), *ids])
+
+
+def sampled_texts(store: Store, most: int, seed: int, draw: int) -> list[str]:
+    """Return the texts of a seeded uniform sample of the activation sample's sentences; `draw` tells draws apart."""
+    ids = sampled_sentences(store)
+    chosen = pa.array(ids[sampling.draw(len(ids), most, seed, draw)])
+    texts: list[str] = read_table(store, "sentences", pc.field("sent_id").isin(chosen), ["text"])["text"].to_pylist()
+    return texts
 
 
 def layer_activations(store: Store, layer: int) -> Floats:
@@ -49,3 +62,13 @@ def random_rotation(width: int, rng: np.random.Generator) -> npt.NDArray[np.floa
     """Return a rotation drawn uniformly, `[width, width]` float64 (QR of a normal matrix, Mezzadri 2007)."""
     q, r = np.linalg.qr(rng.normal(size=(width, width)))
     return np.asarray(q * np.sign(np.diag(r)))
+
+
+def neuron_vectors(store: Store, widths: Sequence[int]) -> Floats:
+    """Return the `unit_vectors` of all neurons over the activation sample, `[neurons, sentences]`, layer by layer."""
+    vectors = np.empty((sum(widths), len(sampled_sentences(store))), np.float32)
+    start = 0
+    for layer, width in enumerate(widths, 1):
+        vectors[start : start + width] = unit_vectors(layer_activations(store, layer))
+        start += width
+    return vectors

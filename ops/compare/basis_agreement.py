@@ -12,6 +12,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ops import sampling
+from ops.compare.activation_vectors import layer_activations, random_rotation, sampled_sentences
 from ops.compare.layer_agreement import correlations, layer_pairs
 from ops.penn import tag_class
 from ops.shards import Ids
@@ -94,3 +96,28 @@ def basis_agreement(layers: list[npt.NDArray[np.floating]], names: list[str], fe
                         rows[column].append(value)
     types = {"property": pa.string(), "layer_a": pa.int16(), "layer_b": pa.int16(), "correlation": pa.float64()}
     return pa.table({column: pa.array(values, types[column]) for column, values in rows.items()})
+
+
+class Bases:
+    """The activation sample of a run in the model's own basis and in rotated ones.
+
+    Args:
+        store: the run's folder.
+        widths: units of each layer.
+        seed: of the rotations.
+    """
+
+    def __init__(self, store: Store, widths: tuple[int, ...], seed: int) -> None:
+        self.widths, self.seed = widths, seed
+        self.layers = [layer_activations(store, layer) for layer in range(1, len(widths) + 1)]
+        self.names, self.features = sentence_features(store, sampled_sentences(store))
+
+    def agreement(self, number: int) -> pa.Table:
+        """Return the `basis_agreement` in a basis by number; number 0 is the model's own."""
+        layers: list[npt.NDArray[np.floating]] = list(self.layers)
+        if number:
+            rng = np.random.default_rng([self.seed, sampling.ROTATIONS, number])
+            # One rotation for all layers of a width: they share the residual stream's basis.
+            turns = {width: random_rotation(width, rng) for width in sorted(set(self.widths))}
+            layers = [layer @ turns[layer.shape[1]] for layer in layers]
+        return basis_agreement(layers, self.names, self.features)

@@ -6,17 +6,41 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 from sklearn.cluster import KMeans, MiniBatchKMeans
 from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
+from ops import sampling
 from ops.schema import schema
+from ops.storage.store import Store
+from ops.storage.tables import read_parts, read_table
 
 Floats = npt.NDArray[np.floating]
 Longs = npt.NDArray[np.int64]
 
 MOST_AT_ONCE = 20_000  # distinct points; of more k-means sees some at a time
 STARTS = 3  # of k-means, of which the best is taken
+
+
+def draw_winners(store: Store, layer: int, most: int, seed: int) -> pa.Table:
+    """Draw some of a layer's winners, and return their sentences: `sent_id`, ascending, and `times`, how often each."""
+    winners = read_table(store, "topk", pc.field("layer") == layer, ["sent_id"])["sent_id"].to_numpy()
+    rng = np.random.default_rng([seed, sampling.DIVERSITY, layer])
+    drawn = rng.choice(winners, min(most, len(winners)), replace=False)
+    sent_id, times = np.unique(drawn, return_counts=True)
+    return pa.table({"sent_id": sent_id.astype(np.int64), "times": times.astype(np.int64)})
+
+
+def draw_uniform(store: Store, sentences: int, most: int, seed: int) -> pa.Table:
+    """Draw some of all scored sentences, and return them as `draw_winners` does, each once and in random order."""
+    scored = np.ones(sentences, bool)
+    for table in read_parts(store, "unscored", ["sent_id"]):
+        scored[table["sent_id"].to_numpy()] = False
+    candidates = np.flatnonzero(scored)
+    rng = np.random.default_rng([seed, sampling.UNIFORM, 0])
+    sent_id = rng.choice(candidates, min(most, len(candidates)), replace=False)
+    return pa.table({"sent_id": sent_id.astype(np.int64), "times": np.ones(len(sent_id), np.int64)})
 
 
 def squared_error(points: Floats, times: Longs, clusters: int, seed: int, most_at_once: int = MOST_AT_ONCE) -> float:

@@ -37,7 +37,7 @@ def scalar_properties(store: Store, neurons: Neurons) -> dict[str, Floats]:
     neuron lacks (null) is left out. Of `profiles/` those values count that at least half of all neurons have; a
     neuron without one has share 0 of it, where `mine` also leaves out rare values (`min_count`).
     """
-    found = {f"neurons:{name}": values for name, values in _columns(store, "neurons", _OF_NEURONS, neurons)}
+    found = {f"neurons:{name}": values for name, values in neuron_columns(store, "neurons", _OF_NEURONS, neurons)}
     for table, keys, columns in (("means", ("property",), ("mean",)), ("scores", (), _OF_SCORES)):
         for name, values in _by_key(store, table, keys, columns, neurons):
             found[f"{table}:{name}"] = values
@@ -49,7 +49,8 @@ def _numbers(table: pa.Table, neurons: Neurons) -> npt.NDArray[np.int64]:
     return neurons.number(table["layer"].to_numpy(), table["unit"].to_numpy())
 
 
-def _columns(store: Store, table: str, names: tuple[str, ...], neurons: Neurons) -> Iterator[tuple[str, Floats]]:
+def neuron_columns(store: Store, table: str, names: tuple[str, ...], neurons: Neurons) -> Iterator[tuple[str, Floats]]:
+    """Return columns of a table with a row for each neuron, by name, `[neurons]` float64; NaN where it has no row."""
     found = {name: np.full(len(neurons), np.nan) for name in names}
     for part in read_parts(store, table, ["layer", "unit", *names]):
         number = _numbers(part, neurons)

@@ -1,13 +1,60 @@
-"""A uniform sample of the distinct sentences of a source, drawn while it streams by."""
+"""Text sets, each with a name and a source: a uniform sample of its distinct sentences, drawn while it streams by."""
 
 import heapq
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
 
-from ops.corpus.sentences import Block
+from ops.corpus.sentences import Block, SentenceFilter
+from ops.corpus.split_sentences import SentenceSplitter
+from ops.errors import InputError
+from ops.model.tokenizer import Tokenizer
 from ops.sampling import TEXT_SETS, priorities
+from ops.sources.pieces import check_source, pieces, read_piece
+from ops.sources.source_format import Source
+from ops.sources.spec import parse_source
+
+
+def parse_text_sets(specs: Sequence[str], text_column: str) -> tuple[list[str], list[Source]]:
+    """Return the names of text sets, given as NAME=SOURCE, and their sources, each looked into.
+
+    Raises:
+        InputError: one has no name, two have one name, or a source cannot be read.
+    """
+    names, sources = [], []
+    for spec in specs:
+        name, equals, rest = spec.partition("=")
+        if not equals or not name.strip() or not rest:
+            raise InputError(f"--text-set {spec}: expected NAME=SOURCE, such as news=news.txt")
+        try:
+            source = parse_source(rest)
+            check_source(source, text_column)
+        except InputError as error:
+            raise InputError(str(error).replace("--corpus", "--text-set", 1)) from error
+        names.append(name.strip())
+        sources.append(source)
+    for name in names:
+        if names.count(name) > 1:
+            raise InputError(f"--text-set {name}: is given twice; give each text set a name of its own")
+    return names, sources
+
+
+def read_text_set(
+    source: str, text_column: str, tokenizer: Tokenizer, splits: bool, most: int, seed: int
+) -> tuple[pa.Table, dict[str, int]]:
+    """Return what `sample_sentences` returns of a source.
+
+    Args:
+        source: as `parse_source` takes it.
+        text_column: the column that holds the text.
+        tokenizer: counts the tokens of a sentence.
+        splits: whether the text is split into sentences; otherwise a row is one.
+        most, seed: of the sample.
+    """
+    sentence_filter = SentenceFilter(tokenizer, SentenceSplitter() if splits else None)
+    rows = (row for piece in pieces(parse_source(source)) for row in read_piece(piece, text_column))
+    return sample_sentences(sentence_filter.blocks(rows), most, seed)
 
 
 def sample_sentences(blocks: Iterator[Block], most: int, seed: int) -> tuple[pa.Table, dict[str, int]]:

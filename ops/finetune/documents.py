@@ -1,13 +1,18 @@
 """From a corpus's sentences to labelled documents: whose label is plain, no two of one text, split into two sides."""
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from ops.errors import InputError, counted
 from ops.sampling import SHUFFLED_LABELS, TRAINING_DOCUMENTS, TRAINING_SPLIT, draw
+from ops.storage.store import Store
+from ops.storage.tables import read_parts
 
 TRAIN, TEST = "train", "test"
 MOST_LABELS = 1_000
@@ -36,6 +41,15 @@ class LabelledDocuments:
                 self.without += 1
             elif self.labels.setdefault(key, label) != label:
                 self.labels[key] = None
+
+
+def read_labelled(store: Store, column: str) -> LabelledDocuments:
+    """Return the documents of corpus/ by their labels, which are a column of its metadata."""
+    found = LabelledDocuments()
+    for table in read_parts(store, "corpus", ["dataset", "doc_id", "meta"]):
+        labels = table["meta"].combine_chunks().field(column)
+        found.add(table["dataset"].to_pylist(), table["doc_id"].to_pylist(), labels.to_pylist())
+    return found
 
 
 @dataclass(frozen=True)
@@ -140,6 +154,93 @@ def shuffle_labels(labels: Sequence[str], seed: int) -> list[str]:
     """Return the labels in a seeded random order: as many of each as before, and nothing to be learnt from the text."""
     order = np.random.default_rng([seed, SHUFFLED_LABELS]).permutation(len(labels))
     return [labels[i] for i in order]
+
+
+def read_sentences(store: Store, documents: Container[Key]) -> dict[str, list[Any]]:
+    """Return the sentences of some documents, in the order of corpus/, a list for each column."""
+    names = ("sent_id", "text", "dataset", "doc_id", "sent_in_doc")
+    found: dict[str, list[Any]] = {name: [] for name in names}
+    for table in read_parts(store, "corpus", list(names)):
+        keys = zip(table["dataset"].to_pylist(), table["doc_id"].to_pylist(), strict=True)
+        chosen = table.filter(pa.array([key in documents for key in keys]))
+        for name in names:
+            found[name] += chosen[name].to_pylist()
+    return found
+
+
+def join_sentences(sentences: Mapping[str, Sequence[Any]]) -> dict[Key, str]:
+    """Return the text of each document, its sentences in their order, in the order of the documents' first sentences.
+
+    Args:
+        sentences: as `read_sentences` returns them.
+    """
+    texts: dict[Key, list[tuple[int, str]]] = {}
+    columns = (sentences[name] for name in ("dataset", "doc_id", "sent_in_doc", "text"))
+    for dataset, doc_id, place, text in zip(*columns, strict=True):
+        texts.setdefault((dataset, doc_id), []).append((place, text))
+    return {key: " ".join(text for _, text in sorted(own)) for key, own in texts.items()}
+
+
+def split_documents(
+    texts: Mapping[Key, str], labels: Mapping[Key, str], test_share: float, split_seed: int, shuffle_seed: int | None
+) -> tuple[pa.Table, dict[Key, tuple[str, str]]]:
+    """Split documents into the two sides; of those of one text the first takes part alone.
+
+    Args:
+        texts: theirs, in their order.
+        labels: theirs.
+        test_share, split_seed: as `split_sides` takes them.
+        shuffle_seed: of the shuffled labels that are trained on; None: the right ones are.
+
+    Returns:
+        The documents that take part, `text`, `label`, `taught` (the label in training) and `side`; and the side and
+        the label in training of each.
+
+    Raises:
+        InputError: one side has no documents, or the training only one label.
+    """
+    first = first_of_each_text(texts.values())
+    keys = [key for key, is_first in zip(texts, first, strict=True) if is_first]
+    own = [labels[key] for key in keys]
+    sides = split_sides(own, test_share, split_seed)
+    _check_sides(own, sides)
+    taught = list(own)
+    if shuffle_seed is not None:
+        train = [i for i, side in enumerate(sides) if side == TRAIN]
+        for i, label in zip(train, shuffle_labels([own[i] for i in train], shuffle_seed), strict=True):
+            taught[i] = label
+    columns = {"text": pa.array([texts[key] for key in keys], pa.string()), "label": own, "taught": taught}
+    return pa.table({**columns, "side": sides}), dict(zip(keys, zip(sides, taught, strict=True), strict=True))
+
+
+def _check_sides(labels: Sequence[str], sides: Sequence[str]) -> None:
+    counts = Counter(sides)
+    taught = {label for label, side in zip(labels, sides, strict=True) if side == TRAIN}
+    if len(taught) < 2 or not counts[TEST]:
+        raise InputError(
+            f"--label: once documents of one text are taken as one, {counts[TRAIN]:,} of {len(taught)} labels are left "
+            f"to train on and {counts[TEST]:,} to test; a classifier needs two labels and a test; give more documents"
+        )
+
+
+def side_rows(
+    sentences: Mapping[str, Sequence[Any]], labels: Mapping[Key, str], placed: Mapping[Key, tuple[str, str]], side: str
+) -> pa.Table:
+    """Return the rows of `finetune/train` or `finetune/test`: the sentences of one side.
+
+    Args:
+        sentences: as `read_sentences` returns them.
+        labels: of the documents.
+        placed: the documents' sides and labels in training, as `split_documents` returns them.
+        side: which one.
+    """
+    keys = list(zip(sentences["dataset"], sentences["doc_id"], strict=True))
+    rows = [i for i, key in enumerate(keys) if placed.get(key, ("", ""))[0] == side]
+    columns = {name: [sentences[name][i] for i in rows] for name in ("sent_id", "text", "dataset", "doc_id")}
+    columns["label"] = [labels[keys[i]] for i in rows]
+    if side == TRAIN:
+        columns["trained_as"] = [placed[keys[i]][1] for i in rows]
+    return pa.table(columns)
 
 
 def numbered(labels: Sequence[str], names: Sequence[str]) -> npt.NDArray[np.int64]:

@@ -1,6 +1,7 @@
 """Training a classifier by transformers' own Trainer, a checkpoint at a time, to the same result however it is cut."""
 
 import tempfile
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -129,6 +130,19 @@ class ClassifierTraining:
         with quiet_transformers():
             self.trainer.train(resume_from_checkpoint=None if checkpoint is None else str(checkpoint))
         return list(self.until.losses), folder / f"checkpoint-{stop}"
+
+    def step_seconds(self, enough: float) -> float:
+        """Return the seconds of a step, forward and backward, measured on steps that together take `enough`."""
+        self.model.train()
+        size, done = self.options.batch_size, 0
+        device = next(self.model.parameters()).device
+        started = time.perf_counter()
+        while done == 0 or time.perf_counter() - started < enough:
+            first = done * size % max(len(self.train) - size + 1, 1)
+            batch = self.collate(self.train[first : first + size])
+            self.model(**{name: values.to(device) for name, values in batch.items()})["loss"].backward()
+            done += 1
+        return (time.perf_counter() - started) / done
 
     def scores(self) -> npt.NDArray[np.float32]:
         """Return the score of each test document and label, `[documents, labels]`, dropout off."""

@@ -10,6 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from jobs.annotate.job import AnnotateConfig
+from jobs.compare.job import CompareConfig
+from jobs.finetune.job import FinetuneConfig
 from jobs.ingest.job import IngestConfig
 from jobs.meaning.job import MeaningConfig
 from jobs.mine import MineConfig
@@ -20,8 +22,6 @@ from jobs.report.job import ReportConfig
 from jobs.run import RunConfig
 from jobs.show.job import ShowConfig
 from jobs.stage.command_line import main
-from jobs.stage.compare_config import CompareConfig
-from jobs.stage.finetune_config import FinetuneConfig
 from jobs.stage.options import Config
 from jobs.tokens import TokensConfig
 from jobs.topk import TopkConfig

@@ -10,8 +10,11 @@ import pytest
 import torch
 from transformers import BertForPreTraining, GPT2Config
 
-from jobs import compare, finetune
 from jobs import run as run_job
+from jobs.compare import job as compare
+from jobs.compare.job import CompareConfig
+from jobs.finetune import job as finetune
+from jobs.finetune.job import FinetuneConfig
 from jobs.meaning import job as meaning
 from jobs.meaning.job import MeaningConfig
 from jobs.mixing import job as mixing
@@ -21,8 +24,6 @@ from jobs.positions.job import PositionsConfig
 from jobs.psi import job as psi
 from jobs.psi.job import PsiConfig
 from jobs.run import RunConfig
-from jobs.stage.compare_config import CompareConfig
-from jobs.stage.finetune_config import FinetuneConfig
 from ops.corpus.split_sentences import SentenceSplitter
 from ops.sources.docstrings.packages import read_pydocs
 from ops.sources.rows import Row
@@ -163,7 +164,7 @@ def compare_run(
     (folder / "some.txt").write_text("\n".join([*texts[:30], *texts[:5]]), encoding="utf-8")
     sets = (f"docs={source}", f"some={folder / 'some.txt'}")
     ablate = {"ablate": 2, "ablate_most": 8, "ablate_random": 2, "ablate_sentences": 8}
-    compare.run(compare_config(folder / "compare", against=str(small_run[1]), text_set=sets, **ablate))
+    compare.JOB.run(compare_config(folder / "compare", against=str(small_run[1]), text_set=sets, **ablate))
     return folder / "compare", small_run[1]
 
 
@@ -249,5 +250,5 @@ def finetune_run(
     """The job finetune on the small random model, without Ray: its run directory and the model's folder."""
     model = make_model(small_bert)
     out = tmp_path_factory.mktemp("runs") / "finetune"
-    finetune.run(finetune_config(out, labelled, model))
+    finetune.JOB.run(finetune_config(out, labelled, model))
     return out, model

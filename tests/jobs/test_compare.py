@@ -11,10 +11,10 @@ import pytest
 import torch
 from transformers import AutoModel, AutoTokenizer
 
-from jobs import compare
+from jobs.compare import job as compare
+from jobs.compare.job import CompareConfig
 from jobs.show import job as show
 from jobs.show.job import ShowConfig
-from jobs.stage.compare_config import CompareConfig
 from jobs.stage.run import Run
 from jobs.stage.stages import STAGES
 from ops.errors import InputError
@@ -119,8 +119,8 @@ def test_a_unit_that_moved_is_found(compare_run: tuple[Path, Path], moved_model:
     text = Path(Run(str(out)).require("compare/shift")["config"]["text_set"][1].partition("=")[2])
     changed = {"against": str(moved_model), "text_set": (f"some={text}",), "part": ("shift",)}
     with pytest.raises(InputError, match=r"against \(was .*--redo"):
-        compare.run(config(out, **changed))
-    compare.run(config(out, **changed, redo=True))
+        compare.JOB.run(config(out, **changed))
+    compare.JOB.run(config(out, **changed, redo=True))
     neurons = sorted(read(out, "compare/shift_neurons"), key=lambda row: -row["shift"])
     assert (neurons[0]["layer"], neurons[0]["unit"]) == MOVED
     assert neurons[0]["shift"] == pytest.approx(0.5, abs=0.01)
@@ -139,7 +139,7 @@ def test_against_a_run_that_has_a_fine_tuned_model_alone(
     shutil.copytree(compare_run[0], tmp_path / "run")
     sets = tuple(f"{side}={tuned}/finetune/{side}/*.parquet" for side in ("train", "test"))
     changed = {"against": str(tuned), "text_set": sets, "part": ("shift",), "redo": True}
-    compare.run(config(tmp_path / "run", **changed))
+    compare.JOB.run(config(tmp_path / "run", **changed))
     rows = {row["text_set"]: row for row in read(tmp_path / "run", "compare/shift")}
     assert {name: row["n"] for name, row in rows.items()} == {"test": 16, "train": 64}
     before, after = (AutoModel.from_pretrained(f) for f in (compare_run[1], tuned / "finetune/model"))
@@ -159,7 +159,7 @@ def test_against_a_run_that_has_a_fine_tuned_model_alone(
 def test_a_run_against_itself(compare_run: tuple[Path, Path], tmp_path: Path) -> None:
     out = tmp_path / "run"
     shutil.copytree(compare_run[0], out)
-    compare.run(config(out, against=str(compare_run[0]), text_set=(), part=("shift",), redo=True))
+    compare.JOB.run(config(out, against=str(compare_run[0]), text_set=(), part=("shift",), redo=True))
     (row,) = read(out, "compare/shift")
     sampled = Run(str(out)).require("topk")["counts"]["activation_sample"]
     assert (row["text_set"], row["n"], row["manhattan"]) == ("activation_sample", sampled, 0)
@@ -190,7 +190,7 @@ def test_neurons_set_to_their_mean_are_bounded_in_number_and_stand_beside_random
 def test_parts_done_again_by_two_workers_have_the_same_rows(compare_run: tuple[Path, Path], tmp_path: Path) -> None:
     out = tmp_path / "run"
     shutil.copytree(compare_run[0], out)
-    compare.run(config(out, part=("neighbours", "diversity"), redo=True, workers=2))
+    compare.JOB.run(config(out, part=("neighbours", "diversity"), redo=True, workers=2))
     for name in ("compare/neighbours", "compare/nearest", "compare/diversity"):
         assert pq.read_table(out / name).equals(pq.read_table(compare_run[0] / name)), name
 
@@ -198,7 +198,7 @@ def test_parts_done_again_by_two_workers_have_the_same_rows(compare_run: tuple[P
 def test_figures_of_other_units_are_drawn_again(compare_run: tuple[Path, Path], tmp_path: Path) -> None:
     out = tmp_path / "run"
     shutil.copytree(compare_run[0], out)
-    compare.run(config(out, part=("dimensions", "groups"), figure_units="0:5", figure_layer=1))
+    compare.JOB.run(config(out, part=("dimensions", "groups"), figure_units="0:5", figure_layer=1))
     for name, same in (("dimensions/units", False), ("dimensions/distances", True), ("groups/maps", False)):
         path = f"compare/figures/{name}.png"
         assert ((out / path).read_bytes() == (compare_run[0] / path).read_bytes()) == same
@@ -250,23 +250,25 @@ def test_wrong_calls_are_one_line_and_leave_the_run_alone(
     }
     for message, options in cases.items():
         with pytest.raises(InputError) as error:
-            compare.run(config(out, **{"against": str(model), "text_set": (), **options}))
+            compare.JOB.run(config(out, **{"against": str(model), "text_set": (), **options}))
         assert message in str(error.value), message
     assert (out / "run.json").read_bytes() == before
     with pytest.raises(InputError, match="nothing was compared yet"):
         show.JOB.run(ShowConfig.model_validate({"out": str(small_run[0]), "compare": True}))
     with pytest.raises(InputError, match=r"topk/ is missing; run python -m jobs\.topk"):
-        compare.run(CompareConfig.model_validate({"out": str(tmp_path / "none")}))
+        compare.JOB.run(CompareConfig.model_validate({"out": str(tmp_path / "none")}))
 
 
 def test_a_dry_run_says_what_is_missing(
     small_run: tuple[Path, Path], compare_run: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    compare.run(config(small_run[0], dry_run=True, against=str(compare_run[1]), text_set=("some=pydocs",), ablate=1))
+    compare.JOB.run(
+        config(small_run[0], dry_run=True, against=str(compare_run[1]), text_set=("some=pydocs",), ablate=1)
+    )
     said = capsys.readouterr().out
     assert [line for line in said.splitlines() if line in STAGES] == [f"compare/{part}" for part in PARTS]
     assert "bases: 4 of 4 bases" in said
     assert "groups: 3 of 3 layers" in said
     assert not (small_run[0] / "compare").exists()
-    compare.run(config(compare_run[0], dry_run=True, part=PARTS[:4]))
+    compare.JOB.run(config(compare_run[0], dry_run=True, part=PARTS[:4]))
     assert capsys.readouterr().out.count("done before") == 4

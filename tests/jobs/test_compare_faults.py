@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from jobs import compare
-from jobs.stage.compare_config import CompareConfig
+from jobs.compare import job as compare
+from jobs.compare.job import CompareConfig
 from jobs.stage.run import Run
 from jobs.stage.stages import STAGES
 from tests.jobs.broken_site import broken_site
@@ -17,12 +17,12 @@ from tests.jobs.processes import committed, kill_when, start_job
 
 # Of each part a folder of what it has under way, the files there that are waited for, and how many of all of them.
 WATCHED = {
-    "dimensions": ("", "run-*", 2, 4),
+    "dimensions": ("", "basis-*", 2, 4),
     "neighbours": ("tables/compare/neighbours", "part-*", 1, 1),  # compare/nearest is missing then
     "groups": ("tables/compare/group_traits", "part-*", 1, 3),  # the last of a layer's files
     "diversity": ("", "shard-*", 2, 4),
-    "shift": ("", "shard-*.distances.parquet", 1, 2),
-    "ablation": ("", "range-*", 1, 2),
+    "shift": ("", "distances-*", 1, 2),
+    "ablation": ("", "block-*", 1, 2),
 }
 
 
@@ -65,7 +65,7 @@ def test_kill_9_and_go_on(
     assert least <= len(done) <= max(of_all - 1, least), "the kill came too late to show anything"
     assert not json.loads((out / "run.json").read_text())["stages"][stage]["complete"]
     assert not any((out / table).exists() for table in STAGES[stage].tables)
-    compare.run(config.model_copy(update={"keep_partials": True}))
+    compare.JOB.run(config.model_copy(update={"keep_partials": True}))
     after = committed(out / below.removeprefix("tables/") if below else folder, names)
     assert after.items() >= done.items(), "what was finished was done again"
     assert len(after) == of_all

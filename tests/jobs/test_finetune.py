@@ -9,12 +9,13 @@ import pyarrow.parquet as pq
 import pytest
 from transformers import AutoModel
 
-from jobs import finetune
-from jobs.stage.finetune_config import FinetuneConfig
+from jobs.finetune import job as finetune
+from jobs.finetune.documents import choose, documents_step
+from jobs.finetune.job import FinetuneConfig
+from jobs.finetune.train import train_step, training_args, training_spec
 from jobs.stage.run import Run
+from jobs.stage.runner import Stage
 from jobs.stage.stages import STAGES
-from jobs.steps.finetune.documents import choose
-from jobs.steps.finetune.train import begin_training, documents_step, train_step
 from ops.errors import InputError
 from ops.model.load import read_facts
 from ops.schema import TABLES
@@ -71,10 +72,10 @@ def test_the_same_model_whatever_the_checkpoints_and_another_by_another_seed(
     tuned, model = finetune_run
     shutil.copytree(tuned, tmp_path / "run")
     with pytest.raises(InputError, match=r"checkpoint_steps \(was 3, is 100\); name another --out, or --redo"):
-        finetune.run(config(tmp_path / "run", labelled, model, checkpoint_steps=100))
-    finetune.run(config(tmp_path / "run", labelled, model, checkpoint_steps=100, redo=True))
+        finetune.JOB.run(config(tmp_path / "run", labelled, model, checkpoint_steps=100))
+    finetune.JOB.run(config(tmp_path / "run", labelled, model, checkpoint_steps=100, redo=True))
     assert (tmp_path / "run" / WEIGHTS).read_bytes() == (tuned / WEIGHTS).read_bytes()
-    finetune.run(config(tmp_path / "run", None, model, seed=1, redo=True))
+    finetune.JOB.run(config(tmp_path / "run", None, model, seed=1, redo=True))
     assert (tmp_path / "run" / WEIGHTS).read_bytes() != (tuned / WEIGHTS).read_bytes()
     assert read(tmp_path / "run", "finetune/train") == read(tuned, "finetune/train")
 
@@ -84,7 +85,7 @@ def test_shuffled_labels_are_the_training_s_alone(
 ) -> None:
     tuned, model = finetune_run
     shutil.copytree(tuned, tmp_path / "run")
-    finetune.run(config(tmp_path / "run", labelled, model, shuffle_labels=True, redo=True))
+    finetune.JOB.run(config(tmp_path / "run", labelled, model, shuffle_labels=True, redo=True))
     train, before = (read(out, "finetune/train") for out in (tmp_path / "run", tuned))
     assert [row["label"] for row in train] == [row["label"] for row in before]
     documents = {row["doc_id"]: row["trained_as"] for row in train}
@@ -100,10 +101,13 @@ def test_an_item_that_comes_first_has_those_before_it_done(
     shutil.copytree(tuned, tmp_path / "run")
     options = config(tmp_path / "run", labelled, model, redo=True)
     record = Run(str(tmp_path / "run"))
-    training = begin_training(options, record, read_facts(str(model)), choose(options, record))
-    assert training is not None
-    training.stage.do(documents_step(training))
-    step, (store, own) = train_step(training), (training.stage.store, training.stage.fingerprint)
+    facts, choice = read_facts(str(model)), choose(options, record)
+    own = record.begin("finetune", training_spec(options, facts, choice).depends_on, {}, redo=True)
+    assert own is not None
+    stage = Stage("finetune", record, own, 1, keep_partials=False)
+    args, store = training_args(options, facts, choice, "cpu", stage), stage.store
+    stage.do(documents_step(args))
+    step = train_step(args)
     assert len(step.items) == 4
     worker = step.worker(**step.args)
     assert worker(step.items[2], None) == {"sentences": (3 + 1 + 3) * 8}
@@ -130,27 +134,27 @@ def test_wrong_calls_are_one_line_and_leave_the_run_alone(
     }
     for message, options in cases.items():
         with pytest.raises(InputError) as error:
-            finetune.run(config(tuned, labelled, options.pop("model", model), **options))
+            finetune.JOB.run(config(tuned, labelled, options.pop("model", model), **options))
         assert message in str(error.value), message
     assert (tuned / "run.json").read_bytes() == before
     (tmp_path / "docs.csv").write_text("text,year\nA sentence of some words.,1999\n")
     with pytest.raises(InputError, match="--label topic: the corpus has no such column; it has year"):
-        finetune.run(config(tmp_path / "new", tmp_path / "docs.csv", model))
+        finetune.JOB.run(config(tmp_path / "new", tmp_path / "docs.csv", model))
     assert not (tmp_path / "new" / "corpus").exists(), "the sources were read before"
     with pytest.raises(InputError, match=r"corpus/ is missing; give --corpus, or run python -m jobs\.ingest"):
-        finetune.run(FinetuneConfig(out=str(tmp_path / "none"), label="topic", model=str(model)))
+        finetune.JOB.run(FinetuneConfig(out=str(tmp_path / "none"), label="topic", model=str(model)))
 
 
 def test_a_dry_run_says_what_is_missing(
     finetune_run: tuple[Path, Path], labelled: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     tuned, model = finetune_run
-    finetune.run(config(tmp_path / "new", labelled, model, dry_run=True))
+    finetune.JOB.run(config(tmp_path / "new", labelled, model, dry_run=True))
     assert "split the labelled documents of the corpus" in capsys.readouterr().out
     assert not (tmp_path / "new" / "finetune").exists()
-    finetune.run(config(tuned, labelled, model, dry_run=True))
+    finetune.JOB.run(config(tuned, labelled, model, dry_run=True))
     assert "finetune\n  done before: 32 documents trained on" in capsys.readouterr().out
-    finetune.run(config(tuned, labelled, model, dry_run=True, redo=True, checkpoint_steps=2))
+    finetune.JOB.run(config(tuned, labelled, model, dry_run=True, redo=True, checkpoint_steps=2))
     said = capsys.readouterr().out
     assert "split about 41 documents of 2 labels in two" in said
     assert "train for 2 epochs of about 33 documents: 6 of 6 checkpoints" in said
@@ -175,8 +179,8 @@ def test_kill_9_and_go_on(finetune_run: tuple[Path, Path], labelled: Path, tmp_p
     done = committed(folder, "run-*")
     assert 3 <= len(done) < 24, "the kill came too late to show anything"
     assert 1 <= len(list(folder.glob("checkpoint-*.tar"))) <= 2
-    finetune.run(config(out, None, model, keep_partials=True, epochs=12))
+    finetune.JOB.run(config(out, None, model, keep_partials=True, epochs=12))
     assert committed(folder).items() >= done.items()
-    finetune.run(config(tmp_path / "whole", None, model, epochs=12))
+    finetune.JOB.run(config(tmp_path / "whole", None, model, epochs=12))
     assert (out / WEIGHTS).read_bytes() == (tmp_path / "whole" / WEIGHTS).read_bytes()
     assert read(out, "finetune/epochs") == read(tmp_path / "whole", "finetune/epochs")

@@ -1,12 +1,16 @@
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
-from ops.compare.text_set import sample_sentences
+from ops.compare.text_set import parse_text_sets, read_text_set, sample_sentences
 from ops.corpus.sentences import Block, hashes
+from ops.errors import InputError
+from ops.model.load import read_facts
+from ops.model.tokenizer import Tokenizer
 
 TEXTS = [f"sentence {i}" for i in range(300)]
 
@@ -44,3 +48,19 @@ def test_a_sample_is_uniform() -> None:
     # Each is drawn about 30 times of 300, with a standard deviation of 5.2.
     assert counts.mean() == 30
     assert 4.2 < counts.std() < 6.2
+
+
+def test_text_sets_have_names_and_sources(tmp_path: Path) -> None:
+    (tmp_path / "some.txt").write_text("One sentence of words.\nAnother sentence of words.\nOne sentence of words.\n")
+    names, (source,) = parse_text_sets([f" some ={tmp_path}/some.txt"], "text")
+    assert names == ["some"]
+    table, counts = read_text_set(source.spec, "text", Tokenizer(read_facts("sample")), splits=False, most=10, seed=0)
+    assert table["text"].to_pylist() == ["One sentence of words.", "Another sentence of words."]
+    assert counts["sentences"] == 3
+    for specs, message in (
+        (["nameless.txt"], "expected NAME=SOURCE"),
+        (["a=none.txt"], "--text-set none.txt: no such file"),
+        (["a=pydocs", "a=pydocs"], "is given twice"),
+    ):
+        with pytest.raises(InputError, match=message):
+            parse_text_sets(specs, "text")

@@ -9,11 +9,15 @@ from hypothesis import strategies as st
 from ops.errors import InputError
 from ops.finetune.documents import (
     TEST,
+    TRAIN,
     LabelledDocuments,
     choose_documents,
     first_of_each_text,
+    join_sentences,
     numbered,
     shuffle_labels,
+    side_rows,
+    split_documents,
     split_sides,
 )
 
@@ -81,3 +85,33 @@ def test_shuffled_labels_are_the_same_ones_in_another_order() -> None:
     assert shuffled != labels
     assert shuffled != shuffle_labels(labels, 1)
     assert numbered(["b", "a"], ["a", "b"]).tolist() == [1, 0]
+
+
+def test_documents_are_joined_split_and_told_apart_by_side() -> None:
+    documents = [("set", f"d{i}") for i in range(12)]
+    labels = {key: "ab"[i % 2] for i, key in enumerate(documents)}
+    sentences = {
+        "sent_id": list(range(24)),
+        "text": [f"{word} {i}" for word in ("last", "first") for i in range(11)] + ["LAST 0", "FIRST  0"],
+        "dataset": ["set"] * 24,
+        "doc_id": [key[1] for key in (*documents[:11], *documents[:11], documents[11], documents[11])],
+        "sent_in_doc": [1] * 11 + [0] * 11 + [1, 0],
+    }
+    texts = join_sentences(sentences)
+    assert texts["set", "d3"] == "first 3 last 3"
+    found, placed = split_documents(texts, labels, 0.2, 0, None)
+    assert set(placed) == set(documents[:11]), "the last one has the text of the first"
+    assert found["label"].to_pylist() == found["taught"].to_pylist() == [labels[key] for key in placed]
+    assert found["side"].to_pylist() == [side for side, _ in placed.values()]
+    train, test = (side_rows(sentences, labels, placed, side) for side in (TRAIN, TEST))
+    assert train.column_names == [*test.column_names, "trained_as"]
+    assert sorted([*train["sent_id"].to_pylist(), *test["sent_id"].to_pylist()]) == list(range(22))
+    shuffled, _ = split_documents(texts, labels, 0.2, 0, 1)
+    assert shuffled["label"].equals(found["label"])
+    assert Counter(shuffled["taught"].to_pylist()) == Counter(found["taught"].to_pylist())
+
+
+def test_documents_that_are_copies_may_leave_too_few() -> None:
+    texts = {("set", f"d{i}"): "the same" for i in range(6)}
+    with pytest.raises(InputError, match="once documents of one text are taken as one, 1 of 1 labels are left"):
+        split_documents(texts, {key: "ab"[i % 2] for i, key in enumerate(texts)}, 0.2, 0, None)

@@ -15,32 +15,55 @@ these steps 0.78 of 289 test documents have the right one of 19 categories of ne
 docs/compare.md has the shifts, beside those of shuffled labels and of another seed.
 """
 
-import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, ClassVar
+
+from pydantic import BeforeValidator, Field
 
 from jobs.ingest import job as ingest
-from jobs.stage.command_line import main
-from jobs.stage.finetune_config import FinetuneConfig
+from jobs.stage.command_line import Job, in_run
+from jobs.stage.options import CorpusModelConfig, listed
+from ops.errors import InputError
 
 if TYPE_CHECKING:
     from jobs.stage.run import Run
     from ops.model.load import ModelFacts
 
 
-def run(config: FinetuneConfig) -> None:
-    """Do the stage, or what is missing of it; first `ingest` where sources are named."""
-    from jobs.stage.dry_run import open_run
+class FinetuneConfig(CorpusModelConfig):
+    """Options of `finetune`, and those of `ingest` for when --corpus is given."""
 
-    with open_run(config) as record:
-        do(config, record)
+    heading: ClassVar[tuple[int, str]] = (60, "finetune")
+    required: ClassVar[tuple[str, ...]] = ("out", "label")
+
+    label: str = Field("", description="column of the sources that holds a document's label")
+    drop_label: Annotated[tuple[str, ...], BeforeValidator(listed)] = Field(
+        (), description="leave out the documents of this label, repeatable"
+    )
+    min_documents: int = Field(2, ge=2, description="documents that a label needs; those of rarer ones are left out")
+    documents: int | None = Field(
+        None, ge=4, description="most documents, a seeded uniform sample; none given: all that have a label"
+    )
+    test_share: float = Field(0.2, gt=0, lt=1, description="share of each label's documents that are for the test")
+    split_seed: int = Field(
+        0, ge=0, description="seed of the sample and of the split, so that trainings of several --seed share both"
+    )
+    shuffle_labels: bool = Field(False, description="shuffle the labels of the training documents, a control")
+    epochs: int = Field(5, ge=1, description="passes over the training documents")
+    learning_rate: float = Field(1e-5, gt=0, description="of Adam, the same throughout")
+    dropout: float = Field(0.5, ge=0, lt=1, description="share of [CLS] that is dropped before the linear layer")
+    batch_size: int = Field(8, ge=1, description="documents of a step")
+    max_tokens: int | None = Field(
+        None, ge=3, description="most tokens of a document, special ones included; none given: what the model takes"
+    )
+    checkpoint_steps: int = Field(200, ge=1, description="steps between two checkpoints")
 
 
 def do(config: FinetuneConfig, record: "Run") -> None:
-    """Do the stage, or what is missing of it, in an open run; first `ingest` where sources are named."""
+    """Do the stage, or what is missing of it; first `ingest` where sources are named."""
+    from jobs.finetune.documents import choose
+    from jobs.finetune.train import training_spec
     from jobs.stage.checks import check_column, check_pass, check_source_column, require_corpus
-    from jobs.stage.dry_run import DryRun
-    from jobs.steps.finetune.documents import choose
-    from jobs.steps.finetune.train import begin_training, documents_step, publish, train_step
+    from jobs.stage.runner import run_stage
 
     facts, tokenizer = check_pass(config, record)
     check(config, facts)
@@ -48,18 +71,7 @@ def do(config: FinetuneConfig, record: "Run") -> None:
     ingest.do_where_named(config, record)
     require_corpus(config, tokenizer, record)
     check_column(record, "--label", config.label)
-    choice = choose(config, record)
-    training = begin_training(config, record, facts, choice)
-    if training is None:
-        return
-    if isinstance(record, DryRun):
-        from jobs.plans.finetune import plan_finetune
-
-        plan_finetune(record, training, tokenizer)
-        return
-    training.stage.do(documents_step(training))
-    training.stage.do(train_step(training))
-    publish(training)
+    run_stage(training_spec(config, facts, choose(config, record)), config, record)
 
 
 def check(config: FinetuneConfig, facts: "ModelFacts") -> None:
@@ -68,8 +80,6 @@ def check(config: FinetuneConfig, facts: "ModelFacts") -> None:
     Raises:
         InputError: no column of labels is named, or documents are to be longer than the model takes.
     """
-    from ops.errors import InputError
-
     if not config.label:
         raise InputError("--label is missing: name the column of the sources that holds a document's label")
     if config.max_tokens is not None and config.max_tokens > facts.position_limit:
@@ -79,5 +89,4 @@ def check(config: FinetuneConfig, facts: "ModelFacts") -> None:
         )
 
 
-if __name__ == "__main__":
-    sys.exit(main(FinetuneConfig, "finetune", str(__doc__).splitlines()[0], run))
+JOB = Job("finetune", FinetuneConfig, in_run(do), __doc__)

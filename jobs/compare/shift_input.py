@@ -2,43 +2,42 @@
 
 from dataclasses import dataclass
 
-from jobs.stage.compare_config import CompareConfig
+from jobs.compare.compared_run import model_of, neurons_of
+from jobs.compare.job import CompareConfig
 from jobs.stage.run import Run
-from jobs.steps.compare.compared_run import model_of, neurons_of
+from ops.compare.text_set import parse_text_sets
 from ops.errors import InputError
 from ops.model.load import FINE_TUNED, ModelFacts, read_facts
-from ops.sources.pieces import check_source
 from ops.sources.source_format import Source
-from ops.sources.spec import parse_source
 from ops.storage.store import Store
 from ops.topk.neurons import Neurons
 
 
 @dataclass(frozen=True)
-class ShiftInput:
+class Compared:
     """What a model is compared with, and on what.
 
     Attributes:
         names, sources: the text sets.
-        other: the run that `--against` names; None where it names a model.
+        run: the one that `--against` names; None where it names a model.
         same_corpus: whether that run is of this one's corpus.
         against: the other model.
     """
 
     names: list[str]
     sources: list[Source]
-    other: Run | None
+    run: Run | None
     same_corpus: bool
     against: ModelFacts
 
 
-def check_shift(config: CompareConfig, record: Run) -> ShiftInput:
+def check_shift(config: CompareConfig, record: Run) -> Compared:
     """Return what is compared.
 
     Raises:
         InputError: a text set or the other model is not there or does not fit, or there is nothing to compare on.
     """
-    names, sources = parse_text_sets(config)
+    names, sources = parse_text_sets(config.text_set, config.text_column)
     other = other_run(config.against)
     name = fine_tuned_model(other) if other is not None else None
     other = other if name is None else None
@@ -46,31 +45,7 @@ def check_shift(config: CompareConfig, record: Run) -> ShiftInput:
     same_corpus = other is not None and other.record.get("corpus") == record.record.get("corpus")
     if not names and not same_corpus:
         raise InputError(f"--against {config.against}: give sentences that both models read, by --text-set NAME=SOURCE")
-    return ShiftInput(names, sources, other, same_corpus, against)
-
-
-def parse_text_sets(config: CompareConfig) -> tuple[list[str], list[Source]]:
-    """Return the names of the text sets, and their sources, each looked into.
-
-    Raises:
-        InputError: one has no name, two have one name, or a source cannot be read.
-    """
-    names, sources = [], []
-    for spec in config.text_set:
-        name, equals, rest = spec.partition("=")
-        if not equals or not name.strip() or not rest:
-            raise InputError(f"--text-set {spec}: expected NAME=SOURCE, such as news=news.txt")
-        try:
-            source = parse_source(rest)
-            check_source(source, config.text_column)
-        except InputError as error:
-            raise InputError(str(error).replace("--corpus", "--text-set", 1)) from error
-        names.append(name.strip())
-        sources.append(source)
-    for name in names:
-        if names.count(name) > 1:
-            raise InputError(f"--text-set {name}: is given twice; give each text set a name of its own")
-    return names, sources
+    return Compared(names, sources, other, same_corpus, against)
 
 
 def other_run(against: str) -> Run | None:

@@ -1,0 +1,144 @@
+"""What the parts of `compare` share: the run's neurons and model, running a part, its plan, its figures drawn again."""
+
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from jobs.compare.job import CompareConfig
+from jobs.stage.dry_run import DryRun, Plan
+from jobs.stage.estimate import by_workers, of_all, spread_seconds
+from jobs.stage.placement import Placement
+from jobs.stage.run import Run
+from jobs.stage.runner import Stage, StageSpec, Step, run_stage
+from jobs.steps.mine.workers import layer_widths
+from ops.errors import InputError
+from ops.model.activations import ScoreOptions
+from ops.model.load import ModelFacts, model_title, read_facts
+from ops.storage.store import Store
+from ops.topk.neurons import Neurons
+
+Args = TypeVar("Args")
+
+
+@dataclass(frozen=True)
+class PartArgs:
+    """What the workers of a part are made from; a part's own args add its options."""
+
+    store: Store
+    fingerprint: str
+    neurons: Neurons
+    seed: int
+
+
+@dataclass(frozen=True)
+class ModelArgs(PartArgs):
+    """What workers are made from that read sentences by a model, and where they run."""
+
+    facts: ModelFacts
+    scoring: ScoreOptions
+    place: Placement
+
+
+def part_args(config: CompareConfig, stage: Stage) -> PartArgs:
+    """Return what the workers of every part are made from."""
+    return PartArgs(stage.store, stage.fingerprint, neurons_of(stage.record), config.seed)
+
+
+def run_part(
+    part: str,
+    config: CompareConfig,
+    record: Run,
+    depends_on: dict[str, Any],
+    args: Callable[[CompareConfig, Stage], Args],
+    do: Callable[[CompareConfig, Stage, Args], dict[str, Any]],
+    plan: Callable[[CompareConfig, Stage, Args, DryRun], Plan],
+    about: dict[str, Any] | None = None,
+) -> Stage | None:
+    """Run a part as `run_stage` does, and return its stage; None where it was done before.
+
+    Args:
+        part: its name without `compare/`.
+        config, record: the options and the run.
+        depends_on: what its results depend on besides the seed.
+        args: returns what its workers are made from, once the part is begun.
+        do, plan, about: as in `StageSpec`.
+    """
+    spec = StageSpec(
+        f"compare/{part}",
+        {**depends_on, "seed": config.seed},
+        lambda stage: do(config, stage, args(config, stage)),
+        lambda stage, dry_run: plan(config, stage, args(config, stage), dry_run),
+        ("rows", "rows"),
+        about=about or {},
+    )
+    return run_stage(spec, config, record)
+
+
+def part_plan(
+    stage: Stage,
+    record: DryRun,
+    steps: Sequence[tuple[Step, float]],
+    kept: int,
+    more: Sequence[str] = (),
+    more_seconds: float | None = 0.0,
+) -> Plan:
+    """Return what a part would do.
+
+    Args:
+        stage, record: the part, begun, and the run.
+        steps: its steps, as far as they are known before the first is done, each with the seconds that one of its
+            items takes a worker, about.
+        kept: bytes of the tables and figures, about.
+        more: what comes besides, in words.
+        more_seconds: what that takes a worker, about; None where it cannot be known.
+    """
+    lines, seconds = [], more_seconds
+    for step, each in steps:
+        missing = len(stage.missing(step))
+        if step.unit:
+            name = step.name.removeprefix("compare: ")
+            lines.append(f"{name}: {of_all(missing, len(step.items), step.unit.removesuffix('s'))}")
+        if seconds is not None:
+            worker_s, spread = each * missing, not step.here
+            seconds += spread_seconds(record, missing, stage.workers, worker_s, step.actors) if spread else worker_s
+    basis = ["nothing timed: measured with the packaged model, by sizes", by_workers(stage.workers)]
+    return Plan([*lines, *more], seconds, kept, 0, basis, counts={"rows": 0})
+
+
+def redraw(part: str, option: str, config: CompareConfig, record: Run, draw: Callable[[], list[str]]) -> None:
+    """Draw the figures of a finished part again where an option that they alone depend on has changed."""
+    entry, wanted = record.require(f"compare/{part}"), getattr(config, option)
+    if config.dry_run or entry["config"][option] == wanted:
+        return
+    names = draw()
+    entry["config"][option] = wanted
+    record.add_files(f"compare/{part}", f"compare/figures/{part}", names)
+    print(f"compare/{part}: drawn again with {option} {wanted}", file=sys.stderr)
+
+
+def neurons_of(record: Run) -> Neurons:
+    """Return the neurons of a run, from `activations/`."""
+    return Neurons(layer_widths(record.store))
+
+
+def title_of(record: Run) -> str:
+    """Return what figures call the run's model."""
+    topk = record.require("topk")
+    return model_title(topk["config"]["model"], topk["identity"]["model"])
+
+
+def model_of(record: Run) -> ModelFacts:
+    """Return the model whose neurons a run's tables are of.
+
+    Raises:
+        InputError: it is not there any more, or has become another.
+    """
+    topk = record.require("topk")
+    facts = read_facts(topk["config"]["model"])
+    if facts.fingerprint != topk["identity"]["model"]:
+        raise InputError(
+            f"--out {record.store.uri}: was made with another model than {facts.name} is now; "
+            "put that one back, or run python -m jobs.topk --redo"
+        )
+    return facts

@@ -1,0 +1,87 @@
+"""The part `dimensions` of `compare`: do units of one number agree across layers, beyond a rotated basis?"""
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from jobs.compare.compared_run import PartArgs, neurons_of, part_args, part_plan, redraw, run_part, title_of
+from jobs.compare.job import CompareConfig, figure_units
+from jobs.engine.item import Item
+from jobs.stage.dry_run import DryRun, Plan
+from jobs.stage.files import partial_file, read_partials, write_partial
+from jobs.stage.run import Run
+from jobs.stage.runner import Stage, Step
+from ops import sampling
+from ops.compare.basis_agreement import Bases
+from ops.compare.dimension_figures import draw_dimensions
+from ops.compare.layer_agreement import dimension_rows, rotated_rows
+from ops.compare.scalar_properties import scalar_properties
+from ops.schema import schema
+from ops.storage.store import Store
+from ops.storage.tables import read_table, write_part
+
+# Measured with the packaged model on one core: seconds of a basis for a value of the sample; and about what is written.
+BASIS_S, PROPERTIES, ROW_BYTES, FIGURES_BYTES = 1e-6, 60, 15, 500_000
+# The agreement of layers in a basis: 0 the model's own, the others rotated.
+basis_file = partial(partial_file, "compare/dimensions", "basis")
+
+
+def dimensions_part(config: CompareConfig, record: Run) -> None:
+    """Do compare/dimensions, compare/rotated and their figures, or what is missing of them."""
+    depends_on = {"permutations": config.permutations, "rotations": config.rotations}
+    stage = run_part("dimensions", config, record, depends_on, part_args, measure, plan)
+    if stage is None:
+        redraw("dimensions", "figure_units", config, record, lambda: draw(config, record, record.store))
+
+
+def measure(config: CompareConfig, stage: Stage, args: PartArgs) -> dict[str, Any]:
+    """Measure the agreement of layers in all bases, write the tables and figures, and return the counts."""
+    step = bases_step(args, config.rotations)
+    stage.do(step)
+    properties = scalar_properties(stage.store, args.neurons)
+    found = dimension_rows(properties, args.neurons.widths, config.permutations, (config.seed, sampling.PERMUTATIONS))
+    own, *rotated = read_partials(stage.store, [basis_file(item["basis"]) for item in step.items])
+    for name, table in (("compare/dimensions", found), ("compare/rotated", rotated_rows(own, rotated))):
+        write_part(stage.store, name, 0, schema(name), [table], stage.fingerprint)
+    figures = draw(config, stage.record, stage.store, properties)
+    return {"rows": found.num_rows, "properties": len(properties), "figures": figures}
+
+
+def plan(config: CompareConfig, stage: Stage, args: PartArgs, record: DryRun) -> Plan:
+    """Return what the part would do."""
+    basis_s = BASIS_S * record.require("topk")["counts"]["activation_sample"] * len(args.neurons)
+    kept = len(args.neurons.widths) ** 2 * PROPERTIES * ROW_BYTES + FIGURES_BYTES
+    return part_plan(stage, record, [(bases_step(args, config.rotations), basis_s)], kept)
+
+
+def draw(
+    config: CompareConfig, record: Run, store: Store, properties: dict[str, npt.NDArray[np.float64]] | None = None
+) -> list[str]:
+    """Draw the figures from the tables that a store has, and return their names."""
+    neurons = neurons_of(record)
+    own = properties or scalar_properties(store, neurons)
+    rotated, units = read_table(store, "compare/rotated"), figure_units(config.figure_units)
+    return draw_dimensions(store, own, neurons.widths, rotated, units, title_of(record))
+
+
+def bases_step(args: PartArgs, rotations: int) -> Step:
+    """Return the step that measures the agreement of layers in the model's basis and in so many rotated ones."""
+    items = [{"basis": basis} for basis in range(rotations + 1)]
+    given = {"args": args}
+    return Step("compare: bases", items, lambda item: [basis_file(item["basis"])], BasisMeasurer, given, "bases")
+
+
+class BasisMeasurer:
+    """Measures how alike units of one number are across layers in one basis after another."""
+
+    def __init__(self, args: PartArgs) -> None:
+        self.args = args
+        self.bases = Bases(args.store, args.neurons.widths, args.seed)
+
+    def __call__(self, item: Item, prepared: Any) -> Item:
+        """Measure a basis: number 0 is the model's own."""
+        table = self.bases.agreement(item["basis"])
+        write_partial(self.args.store, basis_file(item["basis"]), table, self.args.fingerprint)
+        return {"basis": item["basis"]}

@@ -1,0 +1,118 @@
+"""The part `neighbours` of `compare`: for every neuron the nearest others, by correlation and by shared winners."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+
+from jobs.compare.compared_run import PartArgs, part_args, part_plan, run_part, title_of
+from jobs.compare.job import CompareConfig
+from jobs.engine.item import Item
+from jobs.stage.dry_run import DryRun, Plan
+from jobs.stage.files import TablePart, table_part
+from jobs.stage.run import Run
+from jobs.stage.runner import Stage, Step
+from ops import sampling
+from ops.compare.activation_vectors import layer_activations, neuron_vectors
+from ops.compare.near_neurons import NeighbourFinder, nearest_rows
+from ops.compare.neighbour_figures import draw_nearest
+from ops.compare.shared_winners import read_winner_lists
+from ops.storage.tables import read_table
+from ops.topk.neurons import parts
+
+# Measured on one core: seconds of a product, and of a winner that two neurons share; bytes that are written, about.
+PRODUCT_S, SHARED_S, ROW_BYTES, FIGURE_BYTES = 4.2e-11, 2.5e-9, 9, 200_000
+DRAWN = 64  # neurons of a layer whose nearest are set beside the nulls
+NEAREST = table_part("compare/nearest", 0, "nearest")
+
+
+@dataclass(frozen=True)
+class NeighbourArgs(PartArgs):
+    """What a worker is made from; `sentences` are the scored ones of the corpus."""
+
+    nearest: int
+    sentences: int
+
+
+def neighbours_part(config: CompareConfig, record: Run) -> None:
+    """Do compare/neighbours, compare/nearest and their figure, or what is missing of them."""
+    depends_on = {"nearest": config.nearest}
+    run_part("neighbours", config, record, depends_on, neighbour_args, find, plan)
+
+
+def find(config: CompareConfig, stage: Stage, args: NeighbourArgs) -> dict[str, Any]:
+    """Find the neighbours, draw the figure, and return the counts."""
+    near = neighbours_step(args)
+    stage.do(near)
+    stage.do(nearest_step(args))
+    rows = 0
+    for item in near.items:
+        with stage.store.parquet(neighbours_part_of(item).path) as file:
+            rows += file.metadata.num_rows
+    figures = draw_nearest(stage.store, read_table(stage.store, "compare/nearest"), title_of(stage.record))
+    return {"rows": rows, "neurons": len(args.neurons), "figures": figures}
+
+
+def plan(config: CompareConfig, stage: Stage, args: NeighbourArgs, record: DryRun) -> Plan:
+    """Return what the part would do."""
+    topk, near, neurons = record.require("topk"), neighbours_step(args), len(args.neurons)
+    winners = topk["counts"]["neurons"] * min(topk["identity"]["k"], args.sentences) * 2
+    seconds = neurons**2 / len(near.items) * topk["counts"]["activation_sample"] * PRODUCT_S
+    seconds += winners**2 / max(args.sentences, 1) / 2 / len(near.items) * SHARED_S
+    kept = neurons * 3 * config.nearest * ROW_BYTES + FIGURE_BYTES
+    return part_plan(stage, record, [(near, seconds), (nearest_step(args), seconds)], kept)
+
+
+def neighbour_args(config: CompareConfig, stage: Stage) -> NeighbourArgs:
+    """Return what the workers are made from."""
+    scored = stage.record.require("topk")["counts"]["scored"]
+    return NeighbourArgs(**vars(part_args(config, stage)), nearest=config.nearest, sentences=scored)
+
+
+def neighbours_step(args: NeighbourArgs) -> Step:
+    """Return the step that writes the parts of compare/neighbours, one for each range of neurons."""
+    items = [{"part": part, "first": first, "stop": stop} for part, first, stop in parts(len(args.neurons))]
+    given = {"args": args}
+    return Step(
+        "compare: neighbours", items, lambda item: [neighbours_part_of(item)], NeighbourWorker, given,
+        "ranges of neurons",
+    )  # fmt: skip
+
+
+def neighbours_part_of(item: Item) -> TablePart:
+    """Return the part of compare/neighbours of a range of neurons."""
+    return table_part("compare/neighbours", item["part"], f"neurons-{item['first']}-{item['stop']}")
+
+
+def nearest_step(args: NeighbourArgs) -> Step:
+    """Return the step that sets the nearest of some neurons beside the nulls."""
+    return Step("compare: nearest", [{"all": True}], lambda _: [NEAREST], NearestWorker, {"args": args}, "table")
+
+
+class NeighbourWorker:
+    """Finds the neighbours of one range of neurons after another; holds the sample and the winners of all."""
+
+    def __init__(self, args: NeighbourArgs) -> None:
+        self.args, self.store = args, args.store
+        vectors = neuron_vectors(self.store, args.neurons.widths)
+        self.finder = NeighbourFinder(args.neurons, vectors, read_winner_lists(self.store, args.neurons), args.nearest)
+
+    def __call__(self, item: Item, prepared: Any) -> Item:
+        """Write one range's part."""
+        with threadpool_limits(1):
+            rows = self.finder.rows(item["first"], item["stop"])
+        neighbours_part_of(item).write(self.store, [rows], self.args.fingerprint)
+        return {"part": item["part"]}
+
+
+class NearestWorker(NeighbourWorker):
+    """Sets how near the nearest neurons are beside chance and rotated bases."""
+
+    def __call__(self, item: Item, prepared: Any) -> Item:
+        """Write compare/nearest."""
+        args = self.args
+        layers = [layer_activations(self.store, i + 1) for i in range(len(args.neurons.widths))]
+        with threadpool_limits(1):
+            rows = nearest_rows(self.finder, layers, args.sentences, DRAWN, (args.seed, sampling.NEIGHBOURS))
+        NEAREST.write(self.store, [rows], args.fingerprint)
+        return {"rows": rows.num_rows}

@@ -1,0 +1,224 @@
+"""The part `shift` of `compare`: how far another model's vectors of the same sentences are from this one's."""
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from jobs.compare.compared_run import ModelArgs, model_of, part_args, part_plan, run_part
+from jobs.compare.job import CompareConfig
+from jobs.compare.shift_input import Compared
+from jobs.engine.item import Item
+from jobs.stage.corpus_pass import describe
+from jobs.stage.dry_run import DryRun, Plan
+from jobs.stage.files import Output, partial_file, read_partial, read_partials, write_partial
+from jobs.stage.placement import choose_placement, run_scoring
+from jobs.stage.run import Run
+from jobs.stage.runner import Stage, Step
+from ops import sampling
+from ops.compare.model_shift import shift_rows, shift_tables, with_whole
+from ops.compare.sentence_distances import TwoModels, compare_runs, from_table, to_table
+from ops.compare.shift_figures import draw_shift
+from ops.compare.text_set import read_text_set
+from ops.errors import InputError
+from ops.model.load import ModelFacts
+from ops.model.tokenizer import Tokenizer
+from ops.schema import schema
+from ops.shards import spans
+from ops.sources.pieces import source_fingerprint
+from ops.sources.source_format import Source
+from ops.storage.store import Store
+from ops.storage.tables import write_part
+
+PART = "compare/shift"
+# Measured with the packaged model on one core: seconds of reading a text set, of a sentence; bytes that are written.
+SET_S, SENTENCE_S, NEURON_BYTES, FIGURE_BYTES = 2.0, 0.011, 20, 200_000
+SAMPLE = "activation_sample"  # the text set that two runs of one corpus share
+BLOCK = 500  # sentences that one item has
+text_set_file = partial(partial_file, PART, "text_set")  # the sentences of a text set
+RUNS = [partial_file(PART, f"runs-{kind}") for kind in ("distances", "neurons")]
+
+
+@dataclass(frozen=True)
+class ShiftArgs(ModelArgs):
+    """What the workers are made from: the other model, and how text sets are read."""
+
+    against: ModelFacts
+    text_column: str
+    splits: bool
+    most: int
+
+
+def shift_part(config: CompareConfig, record: Run, compared: Compared) -> None:
+    """Do compare/shift, compare/shift_layers, compare/shift_neurons and their figure, or what is missing of them."""
+    facts, place = model_of(record), choose_placement(config)
+    sets = zip(compared.names, compared.sources, strict=True)
+    depends_on: dict[str, Any] = {
+        "against": compared.against.fingerprint,
+        "text_set": [f"{name}:{source.kind}:{source_fingerprint(source)}" for name, source in sets],
+        "text_column": config.text_column, "split": config.split, "text_limit": config.text_limit,
+        "resamples": config.resamples, "dtype": config.dtype, **place.identity,
+    }  # fmt: skip
+    if compared.run is not None:
+        depends_on["against_run"] = compared.run.require("topk")["fingerprint"]
+
+    def args(config: CompareConfig, stage: Stage) -> ShiftArgs:
+        scoring = run_scoring(record.require("topk")["identity"], place, config.dtype)
+        return ShiftArgs(
+            **vars(part_args(config, stage)), facts=facts, scoring=scoring, place=place, against=compared.against,
+            text_column=config.text_column, splits=config.split == "sentences", most=config.text_limit,
+        )  # fmt: skip
+
+    do, say, about = partial(measure, compared), partial(plan, compared), {"against": describe(compared.against)}
+    run_part("shift", config, record, depends_on, args, do, say, about)
+
+
+def measure(compared: Compared, config: CompareConfig, stage: Stage, args: ShiftArgs) -> dict[str, Any]:
+    """Have both models read the text sets, compare two runs where there are, write the tables, return the counts."""
+    names, neurons, store = compared.names, args.neurons, stage.store
+    stage.do(read_step(args, names, compared.sources))
+    sizes = [table.num_rows for table in read_partials(store, [text_set_file(i) for i in range(len(names))], [])]
+    if 0 in sizes:
+        raise InputError(f"--text-set {config.text_set[sizes.index(0)]}: gives no usable sentence; name another source")
+    blocks = blocks_of(sizes)
+    stage.do(distances_step(args, blocks))
+    rows, shift = merge(args, names, blocks, config.resamples)
+    alike = pa.table({"jaccard": pa.nulls(len(neurons)), "rank_correlation": pa.nulls(len(neurons))})
+    if compared.same_corpus and compared.run is not None:
+        stage.do(runs_step(args, compared.run.store))
+        distances, alike = read_partials(store, RUNS)
+        if not names:
+            rng = np.random.default_rng([config.seed, sampling.BOOTSTRAP])
+            rows = shift_rows(SAMPLE, with_whole(*from_table(distances)), config.resamples, rng)
+            shift = alike["shift"].to_numpy()
+    number, unit = neurons.layer_and_unit(np.arange(len(neurons)))
+    columns = {"layer": number, "unit": unit, "shift": shift}
+    found = pa.table({**columns, **{name: alike[name] for name in ("jaccard", "rank_correlation")}})
+    tables = {**shift_tables(rows), "compare/shift_neurons": found.cast(schema("compare/shift_neurons"))}
+    for name, table in tables.items():
+        write_part(store, name, 0, schema(name), [table], stage.fingerprint)
+    figures = draw_shift(store, tables, args.facts.title, args.against.title)
+    counts = {"rows": tables["compare/shift"].num_rows, "sentences": sum(sizes), "neurons": len(neurons)}
+    return {**counts, "figures": figures}
+
+
+def plan(compared: Compared, config: CompareConfig, stage: Stage, args: ShiftArgs, record: DryRun) -> Plan:
+    """Return what the part would do."""
+    most, neurons = args.most * len(compared.names), len(args.neurons)
+    more = [f"have both models read at most {most:,} sentences"]
+    if compared.same_corpus:
+        more.append(f"set the winners of {neurons:,} neurons beside those of the other run")
+    seconds = 2 * most * SENTENCE_S if args.scoring.device == "cpu" else None
+    reading = read_step(args, compared.names, compared.sources)
+    return part_plan(stage, record, [(reading, SET_S)], neurons * NEURON_BYTES + FIGURE_BYTES, more, seconds)
+
+
+def block_files(block: int) -> list[Output]:
+    """Return the files of a block of sentences: the neurons' shifts, and the sentences' distances."""
+    return [partial_file(PART, kind, block) for kind in ("neurons", "distances")]
+
+
+def blocks_of(sizes: list[int]) -> list[Item]:
+    """Return the blocks of text sets of these sizes as items."""
+    found = [(number, *span) for number, size in enumerate(sizes) for span in spans(size, BLOCK)]
+    return [
+        {"block": i, "text_set": number, "first": first, "stop": stop}
+        for i, (number, first, stop) in enumerate(found)
+    ]  # fmt: skip
+
+
+def read_step(args: ShiftArgs, names: list[str], sources: list[Source]) -> Step:
+    """Return the step that draws the sentences of each text set."""
+    items = [{"number": i, "spec": s.spec, "name": n} for i, (n, s) in enumerate(zip(names, sources, strict=True))]
+    given = {"args": args}
+    return Step(
+        "compare: text sets", items, lambda item: [text_set_file(item["number"])], TextSetReader, given, "text sets"
+    )
+
+
+def distances_step(args: ShiftArgs, blocks: list[Item]) -> Step:
+    """Return the step that has both models read every block of sentences."""
+    sentences = sum(item["stop"] - item["first"] for item in blocks)
+    return Step(
+        "compare: shift", blocks, lambda item: block_files(item["block"]), Distancer, {"args": args}, "blocks",
+        ("sentences", sentences), holds=args.place.holds, workers=args.place.workers, actors=True,
+    )  # fmt: skip
+
+
+def runs_step(args: ShiftArgs, other: Store) -> Step:
+    """Return the step that sets the winners and the samples of two runs beside each other."""
+    given = {"args": args, "other": other}
+    return Step("compare: two runs", [{"all": True}], lambda _: RUNS, RunComparer, given, "pair of runs")
+
+
+class TextSetReader:
+    """Draws the sentences of one text set after another."""
+
+    def __init__(self, args: ShiftArgs) -> None:
+        self.args, self.tokenizer = args, Tokenizer(args.facts)
+
+    def __call__(self, item: Item, prepared: Any) -> Item:
+        """Read one source and commit a sample of its distinct sentences."""
+        args = self.args
+        reading = (args.text_column, self.tokenizer, args.splits, args.most, args.seed)
+        table, counts = read_text_set(item["spec"], *reading)
+        write_partial(args.store, text_set_file(item["number"]), table, args.fingerprint)
+        return {"number": item["number"], **{name: n for name, n in counts.items() if name != "sentences"}}
+
+
+class Distancer:
+    """Has both models read one block of sentences after another."""
+
+    def __init__(self, args: ShiftArgs) -> None:
+        self.args = args
+        self.models = TwoModels((args.facts, args.against), args.scoring, args.place.token_budget, args.neurons)
+
+    def __call__(self, item: Item, prepared: Any) -> Item:
+        """Measure one block."""
+        args = self.args
+        texts = read_partial(args.store, text_set_file(item["text_set"]))
+        own = texts.slice(item["first"], item["stop"] - item["first"])
+        shift, distances = self.models.distances(own["text"].to_pylist(), own["n_tokens"].to_numpy())
+        for output, table in zip(
+            block_files(item["block"]), (pa.table({"shift": shift}), to_table(distances)), strict=True
+        ):
+            write_partial(args.store, output, table, args.fingerprint)
+        return {"sentences": own.num_rows}
+
+
+class RunComparer:
+    """Sets the winners and the activation samples of two runs of one corpus beside each other, neuron by neuron."""
+
+    def __init__(self, args: ShiftArgs, other: Store) -> None:
+        self.args, self.other = args, other
+
+    def __call__(self, item: Item, prepared: Any) -> Item:
+        """Commit the sample's distances by layer; and each neuron's shift, Jaccard index and rank correlation."""
+        args = self.args
+        table, distances = compare_runs(args.store, self.other, args.neurons)
+        for output, own in zip(RUNS, (to_table(distances), table), strict=True):
+            write_partial(args.store, output, own, args.fingerprint)
+        return {"sentences": distances.shape[1]}
+
+
+def merge(
+    args: ShiftArgs, names: list[str], blocks: list[Item], resamples: int
+) -> tuple[list[dict[str, object]], npt.NDArray[np.float64]]:
+    """Return the rows of compare/shift_layers, and each neuron's mean shift, from all blocks in their order."""
+    rows: list[dict[str, object]] = []
+    total, count = np.zeros(len(args.neurons)), 0
+    for number, name in enumerate(names):
+        files = [block_files(item["block"]) for item in blocks if item["text_set"] == number]
+        for table in read_partials(args.store, [neurons for neurons, _ in files]):
+            total += table["shift"].to_numpy()
+        parts = read_partials(args.store, [distances for _, distances in files])
+        found = np.concatenate([from_table(table) for table in parts], 1)
+        if not found.shape[1]:
+            raise InputError(f"--text-set {name}: no sentence of it has finite activations in both models")
+        count += found.shape[1]
+        rng = np.random.default_rng([args.seed, sampling.BOOTSTRAP, number])
+        rows += shift_rows(name, with_whole(found[0], found[1]), resamples, rng)
+    return rows, total / max(count, 1)

@@ -1,1 +1,0 @@
-"""The steps of `compare`: items, files and workers."""

@@ -1,1 +1,0 @@
-"""The steps of `finetune`: its documents, its training."""

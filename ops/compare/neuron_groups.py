@@ -1,0 +1,111 @@
+"""The tables of groups of one layer's neurons and sentences, or of the neurons of all layers together."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ops import sampling
+from ops.compare.activation_vectors import layer_activations, sampled_sentences, unit_vectors
+from ops.compare.group_traits import trait_rows
+from ops.compare.k_means_groups import group, grouping_quality, project, shuffled_sentences
+from ops.schema import schema
+from ops.storage.store import Store
+from ops.storage.tables import read_table
+from ops.topk.neurons import Neurons
+
+Floats = npt.NDArray[np.floating]
+
+SEEDS = 5  # of k-means, whose agreement is measured
+FIRST = 10  # of a neuron's patterns of a kind, and values of a property, that count as its traits
+MAX_Q = 0.05
+NOT_TRAITS = ("tag", "tag_class", "words_per_sentence")  # they count tokens or lengths
+OF_A_LAYER = ("compare/groups", "compare/sentence_groups", "compare/group_quality", "compare/group_traits")
+OF_ALL = ("compare/joint_groups", "compare/group_quality", "compare/group_traits")
+
+
+class NeuronGroups:
+    """Groups the neurons, and the sentences, of one layer after another.
+
+    Args:
+        store: the run's folder, with `activations/`, `patterns/` and `profiles/`.
+        neurons: all of them.
+        groups: how many groups.
+        numbers: numbers of groups whose quality is measured, ascending.
+        sentences: most sentences of the activation sample, a seeded uniform sample.
+        seed: of every draw.
+    """
+
+    def __init__(
+        self, store: Store, neurons: Neurons, groups: int, numbers: tuple[int, ...], sentences: int, seed: int
+    ) -> None:
+        self.store, self.neurons, self.groups, self.numbers, self.seed = store, neurons, groups, numbers, seed
+        every = sampled_sentences(store)
+        self.rows = sampling.draw(len(every), sentences, seed, sampling.GROUPS)
+        self.sent_ids = every[self.rows]
+
+    def tables(self, layer: int) -> dict[str, pa.Table]:
+        """Return the rows of the tables `OF_A_LAYER`, or for layer 0, which is all together, of those `OF_ALL`."""
+        layers = [layer] if layer else range(1, len(self.neurons.widths) + 1)
+        raw = [layer_activations(self.store, number)[self.rows] for number in layers]
+        # Of one layer as published; of all each neuron standardised, since layers differ in scale.
+        values = raw[0] if layer else np.concatenate([unit_vectors(own).T for own in raw], 1)
+        points = np.ascontiguousarray(values.T)
+        labels = group(points, min(self.groups, len(points)), self.seed)
+        own = self._grouped(points, labels)
+        first = self._first(layer)
+        number, unit = self.neurons.layer_and_unit(np.arange(first, first + len(points)))
+        found = {
+            "compare/groups" if layer else "compare/joint_groups": pa.table({"layer": number, "unit": unit, **own})
+        }
+        quality = self._quality(layer, "neurons", points, values)
+        if layer:
+            of_sentences = group(values, min(self.groups, len(values)), self.seed)
+            columns = {"layer": np.full(len(values), layer, np.int16), "sent_id": self.sent_ids}
+            found["compare/sentence_groups"] = pa.table({**columns, **self._grouped(values, of_sentences)})
+            quality += self._quality(layer, "sentences", values, values)
+        quality.sort(key=lambda row: (row["grouped"], row["groups"]))
+        found["compare/group_quality"] = pa.Table.from_pylist(quality, schema("compare/group_quality"))
+        found["compare/group_traits"] = self._traits(layer, labels)
+        return {name: table.select(schema(name).names) for name, table in found.items()}
+
+    def _first(self, layer: int) -> int:
+        return sum(self.neurons.widths[: layer - 1]) if layer else 0
+
+    def _grouped(self, points: Floats, labels: npt.NDArray[np.int32]) -> dict[str, Any]:
+        """Return the columns `group`, `x`, `y`."""
+        places = project(points, self.seed)
+        return {"group": labels, "x": places[:, 0], "y": places[:, 1]}
+
+    def _quality(self, layer: int, grouped: str, points: Floats, values: Floats) -> list[dict[str, Any]]:
+        """Return the rows of compare/group_quality of the points, beside those of values shuffled over sentences."""
+        rng = np.random.default_rng([self.seed, sampling.SHUFFLES, layer])
+        shuffled = shuffled_sentences(values, rng)
+        null_points = np.ascontiguousarray(shuffled.T) if grouped == "neurons" else shuffled
+        seeds = list(range(self.seed, self.seed + SEEDS))
+        rows = []
+        for count in self.numbers:
+            if count >= len(points):
+                continue
+            found, null = (grouping_quality(p, count, seeds) for p in (points, null_points))
+            measured = {"silhouette": found.silhouette, "silhouette_of_shuffled": null.silhouette}
+            measured |= {"rand_index": found.rand_index, "rand_index_of_shuffled": null.rand_index}
+            rows.append({"layer": layer, "grouped": grouped, "groups": count, "n": len(points), **measured})
+        return rows
+
+    def _traits(self, layer: int, labels: npt.NDArray[np.int32]) -> pa.Table:
+        """Return the rows of compare/group_traits of a layer's groups, or (layer 0) of those of all."""
+        where = (pc.field("rank") <= FIRST) & (pc.field("g2") > 0) & (pc.field("q_value") < MAX_Q)
+        if layer:
+            where &= pc.field("layer") == layer
+        found = []
+        for table, kind, trait in (("patterns", "kind", "pattern"), ("profiles", "property", "value")):
+            rows = read_table(self.store, table, where, ["layer", "unit", "pole", kind, trait])
+            found.append(rows.rename_columns(["layer", "unit", "pole", "kind", "trait"]))
+        rows = pa.concat_tables(found)
+        rows = rows.filter(pc.invert(pc.is_in(rows["kind"], pa.array(NOT_TRAITS))))
+        neuron = self.neurons.number(rows["layer"].to_numpy(), rows["unit"].to_numpy())
+        table = trait_rows(neuron - self._first(layer), rows, labels)
+        return table.append_column("layer", pa.array([layer] * len(table), pa.int16()))

@@ -1,0 +1,123 @@
+"""Distances by sentence and layer, between what two models, or two runs, say of the same sentences."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+import torch
+
+from ops.compare.activation_vectors import layer_activations, sampled_sentences
+from ops.compare.model_shift import jaccards, layer_distances, rank_correlations
+from ops.model.activations import ScoreOptions, Scorer
+from ops.model.batches import batch_lengths, length_batches
+from ops.model.check_states import needs_equal_lengths
+from ops.model.load import ModelFacts
+from ops.model.tokenizer import Tokenizer
+from ops.storage.store import Store
+from ops.topk.neurons import POLES, Neurons, set_number
+
+Floats = npt.NDArray[np.float64]
+Longs = npt.NDArray[np.int64]
+
+
+class TwoModels:
+    """Two models that read the same sentences, in the same batches.
+
+    Args:
+        facts: of either model; their neurons are each other's counterparts by number.
+        scoring: how activations are taken.
+        token_budget: of a batch.
+        neurons: those of one model.
+    """
+
+    def __init__(
+        self, facts: tuple[ModelFacts, ModelFacts], scoring: ScoreOptions, token_budget: int, neurons: Neurons
+    ) -> None:
+        self.token_budget, self.neurons = token_budget, neurons
+        self.tokenizers = [Tokenizer(own) for own in facts]
+        self.scorers = [
+            Scorer(own, scoring, tokenizer.pad_id) for own, tokenizer in zip(facts, self.tokenizers, strict=True)
+        ]
+        leaks = [needs_equal_lengths(*pair) for pair in zip(self.scorers, self.tokenizers, strict=True)]
+        self.lengths = batch_lengths(scoring.device, any(leaks))
+
+    def distances(self, texts: Sequence[str], n_tokens: Longs) -> tuple[Floats, Floats]:
+        """Return how far the models are from each other; a sentence that is not finite in either one is left out.
+
+        Args:
+            texts, n_tokens: the sentences, and their tokens by which they are cut into batches.
+
+        Returns:
+            Each neuron's sum of absolute differences, `[neurons]`; and the sentences' Manhattan and squared Euclidean
+            distances, `[2, sentences, layers]`.
+        """
+        found = np.full((2, len(texts), len(self.neurons.widths)), np.nan)
+        total = np.zeros(len(self.neurons))
+        for rows in length_batches(n_tokens, self.token_budget, self.lengths):
+            batch = [texts[row] for row in rows]
+            a, b = (
+                scorer.score(tokenizer.encode(batch))
+                for scorer, tokenizer in zip(self.scorers, self.tokenizers, strict=True)
+            )
+            finite = torch.isfinite(torch.cat([*a, *b], 1)).all(1).cpu().numpy()
+            first, second = ([layer.cpu().numpy()[finite] for layer in own_layers] for own_layers in (a, b))
+            found[:, rows[finite]] = layer_distances(first, second)
+            whole = [np.concatenate(side, 1).astype(np.float64) for side in (first, second)]
+            total += np.abs(whole[0] - whole[1]).sum(0)
+        return total, found[:, ~np.isnan(found).any((0, 2))]
+
+
+def compare_runs(store: Store, other: Store, neurons: Neurons) -> tuple[pa.Table, Floats]:
+    """Compare the winners and the activation samples of two runs of one corpus, neuron by neuron.
+
+    Returns:
+        Each neuron's `shift`, `jaccard` index and `rank_correlation`, null where there is none; and the distances of
+        the sentences that both samples have, `[2, sentences, layers]`.
+    """
+    own, others = sampled_sentences(store), sampled_sentences(other)
+    common, *rows = np.intersect1d(own, others, assume_unique=True, return_indices=True)
+    shift, ranks, distances = np.zeros(len(neurons)), np.full(len(neurons), np.nan), []
+    start = 0
+    for layer, width in enumerate(neurons.widths, 1):
+        a, b = (layer_activations(run, layer)[place] for run, place in zip((store, other), rows, strict=True))
+        if len(common):
+            shift[start : start + width] = np.abs(a.astype(np.float64) - b).mean(0)
+            ranks[start : start + width] = rank_correlations(a, b)
+        distances.append(np.stack([d[:, 0] for d in layer_distances([a], [b])]))
+        start += width
+    columns = {"shift": shift, "jaccard": winner_jaccards(store, other, neurons), "rank_correlation": ranks}
+    table = pa.table({name: pa.array(values, from_pandas=True) for name, values in columns.items()})
+    return table, np.stack(distances, 2)
+
+
+def winner_jaccards(store: Store, other: Store, neurons: Neurons) -> Floats:
+    """Return each neuron's winners in common over those of either run, a part of topk/ at a time, `[neurons]`."""
+    found = np.full(len(neurons), np.nan)
+    for names in zip(store.table_files("topk"), other.table_files("topk"), strict=True):
+        a, b = (_winners(run, name, neurons) for run, name in zip((store, other), names, strict=True))
+        measured = jaccards(a, b, len(found))
+        found = np.where(np.isnan(measured), found, measured)
+    return found
+
+
+def _winners(store: Store, name: str, neurons: Neurons) -> tuple[Longs, Longs]:
+    """Return the numbers of neurons, and of sentence and pole, of the winners in a part of topk/."""
+    with store.parquet(name) as file:
+        table = file.read(columns=["layer", "unit", "pole", "sent_id"])
+    pole = pc.index_in(table["pole"], pa.array(POLES)).to_numpy().astype(np.int64)
+    owner = neurons.number(table["layer"].to_numpy(), table["unit"].to_numpy())
+    return owner, set_number(table["sent_id"].to_numpy(), pole)
+
+
+def to_table(distances: Floats) -> pa.Table:
+    """Return sentences' distances by layer, `[2, sentences, layers]`, as a table."""
+    lists = zip(("manhattan", "squares"), distances, strict=True)
+    return pa.table({n: pa.FixedSizeListArray.from_arrays(pa.array(v.ravel()), v.shape[1]) for n, v in lists})
+
+
+def from_table(table: pa.Table) -> Floats:
+    """Return the distances that `to_table` was given."""
+    columns = [table[name].combine_chunks() for name in ("manhattan", "squares")]
+    return np.stack([c.flatten().to_numpy().reshape(table.num_rows, c.type.list_size) for c in columns])

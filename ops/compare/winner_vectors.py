@@ -1,0 +1,69 @@
+"""The vectors of sentences that were drawn from winners: embedded a shard at a time, and looked up by sentence."""
+
+from collections.abc import Iterable
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from ops.corpus.read_shard import read_shard
+from ops.model.activations import ScoreOptions, Scorer
+from ops.model.batches import encode_batches
+from ops.model.check_states import lengths_of_batches
+from ops.model.load import ModelFacts
+from ops.model.tokenizer import Tokenizer
+from ops.shards import Ids
+from ops.storage.store import Store
+
+
+class Embedder:
+    """A model that embeds sentences: the last layer's activations.
+
+    Args:
+        facts, scoring: the model, and how its activations are taken.
+        token_budget: of a batch.
+    """
+
+    def __init__(self, facts: ModelFacts, scoring: ScoreOptions, token_budget: int) -> None:
+        self.token_budget, self.tokenizer = token_budget, Tokenizer(facts)
+        self.scorer = Scorer(facts, scoring, self.tokenizer.pad_id)
+        self.lengths = lengths_of_batches(self.scorer, self.tokenizer)
+
+    def embed(self, store: Store, shard: int, sent_ids: Ids) -> pa.Table:
+        """Return `sent_id` and `vector` of some sentences of a shard, ascending."""
+        rows = read_shard(store, shard, sent_ids)
+        ids, vectors = [], []
+        for own, tokens in encode_batches(*rows, self.tokenizer, self.token_budget, self.lengths):
+            ids.append(own)
+            vectors.append(self.scorer.score(tokens)[-1].cpu().numpy())
+        found, values = np.concatenate(ids), np.concatenate(vectors)
+        order = np.argsort(found)
+        listed = pa.FixedSizeListArray.from_arrays(pa.array(values[order].ravel()), values.shape[1])
+        return pa.table({"sent_id": found[order], "vector": listed})
+
+
+class SentenceVectors:
+    """Vectors by sentence.
+
+    Args:
+        tables: as `Embedder.embed` returns them, in the order of their sentences.
+    """
+
+    def __init__(self, tables: Iterable[pa.Table]) -> None:
+        ids, vectors = [], []
+        for table in tables:
+            column = table["vector"].combine_chunks()
+            ids.append(table["sent_id"].to_numpy())
+            vectors.append(column.flatten().to_numpy(zero_copy_only=False).reshape(-1, column.type.list_size))
+        self.ids, self.vectors = np.concatenate(ids), np.concatenate(vectors)
+        # A sentence that another layer's winners scored may still have no finite vector at this site.
+        self.finite = np.isfinite(self.vectors).all(1)
+
+    def of(self, drawn: pa.Table) -> tuple[npt.NDArray[np.float32], Ids]:
+        """Return the vectors of drawn sentences, those that are finite, and how often each was drawn.
+
+        Args:
+            drawn: `sent_id` and `times`.
+        """
+        place = np.searchsorted(self.ids, drawn["sent_id"].to_numpy())
+        return self.vectors[place[self.finite[place]]], drawn["times"].to_numpy()[self.finite[place]]

@@ -1,0 +1,40 @@
+"""A checkpoint of transformers' Trainer, which is a folder, as one file of a run, and a classifier's files in a run."""
+
+import shutil
+import tarfile
+import tempfile
+from functools import partial
+from pathlib import Path
+
+from ops.finetune.classifier import Classifier, save_classifier
+from ops.model.load import ModelFacts
+from ops.storage.store import Store
+
+
+def pack(folder: Path, path: str) -> None:
+    """Write a folder's files into one."""
+    with tarfile.open(path, "w") as tar:
+        for file in sorted(folder.iterdir()):
+            tar.add(file, file.name)
+
+
+def unpack(store: Store, name: str, folder: Path) -> Path:
+    """Write the files of a folder that `pack` made one file of, and return the folder."""
+    with (
+        store.filesystem.open_input_stream(store.path(name), compression=None) as stream,
+        tarfile.open(fileobj=stream, mode="r|") as tar,
+    ):
+        tar.extractall(folder, filter="data")
+    return folder
+
+
+def commit_classifier(store: Store, table: str, model: Classifier, facts: ModelFacts, labels: list[str]) -> None:
+    """Commit a classifier's files, as `save_classifier` saves them, to a folder of a run."""
+    with tempfile.TemporaryDirectory(prefix="atlas-") as scratch:
+        save_classifier(model, facts, labels, Path(scratch))
+        for path in sorted(Path(scratch).iterdir()):
+            store.commit(f"{table}/{path.name}", partial(_copy, path))
+
+
+def _copy(path: Path, to: str) -> None:
+    shutil.copyfile(path, to)
