@@ -8,10 +8,10 @@ from jobs.stage.estimate import by_workers, spread_seconds
 from jobs.stage.runner import Stage
 from jobs.stage.stages import STAGES
 from jobs.steps.mine.steps import mine_steps
-from jobs.steps.mine.workers import NEURONS_PER_RANGE, MineArgs, layer_widths, sentence_runs
+from jobs.steps.mine.workers import NEURONS_PER_RANGE, MineArgs, sentence_runs
 from ops.errors import counted
 from ops.shards import spans
-from ops.topk.neurons import Neurons
+from ops.topk.neurons import Neurons, layer_widths
 
 MOST_SENTENCES = 100_000  # that some neurons are timed on: all of them are counted
 # Measured (docs/scale.md): seconds of each step for a winner of a neuron and pole, with 1,000 of them and held-out

@@ -7,6 +7,9 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from ops.storage.store import Store
+from ops.storage.tables import part_name
+
 # In the order in which tables that are sorted by pole have them.
 POLES = ("bottom", "top")
 
@@ -62,3 +65,9 @@ def parts(neurons: int) -> Iterator[tuple[int, int, int]]:
     """Return (part, first neuron, stop) of each part of so many neurons."""
     for part, first in enumerate(range(0, neurons, NEURONS_PER_PART)):
         yield part, first, min(first + NEURONS_PER_PART, neurons)
+
+
+def layer_widths(store: Store) -> tuple[int, ...]:
+    """Return the units of each layer, from `activations/`."""
+    with store.parquet(part_name("activations", 0)) as file:
+        return tuple(field.type.list_size for field in file.schema_arrow if field.name.startswith("layer_"))

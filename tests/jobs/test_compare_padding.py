@@ -9,9 +9,9 @@ import torch
 from transformers import AutoModel, AutoTokenizer, ConvBertConfig
 
 from jobs.stage.compare_files import distances_file, text_set_file
+from jobs.stage.files import write_partial
 from jobs.steps.compare.shift import read_distances
 from jobs.steps.compare.shift_workers import Distancer, ShiftArgs
-from jobs.steps.mine.workers import commit
 from ops.model.activations import ScoreOptions
 from ops.model.load import read_facts
 from ops.storage.store import Store
@@ -29,7 +29,7 @@ def test_distances_are_those_of_sentences_alone(make_model: object, texts: list[
     assert len(set(lengths)) > 4
     store, (facts, against) = Store(str(tmp_path)), map(read_facts, map(str, models))
     given = pa.table({"text": some, "n_tokens": pa.array(lengths, pa.int32())})
-    commit(store, text_set_file(0), given, "f")
+    write_partial(store, text_set_file(0), given, "f")
     args = ShiftArgs(store, "f", facts, against, ScoreOptions(), 10_000, Neurons((16, 16)), {}, 50, 0)
     distancer = Distancer(args)
     assert distancer.lengths == "equal"

@@ -11,11 +11,11 @@ import pyarrow.compute as pc
 from jobs.engine.item import Item
 from jobs.stage.compare_config import CompareConfig
 from jobs.stage.compare_files import ablation_file
+from jobs.stage.files import write_partial
 from jobs.stage.placement import choose_placement
 from jobs.stage.run import Run
 from jobs.stage.runner import Step
 from jobs.steps.compare.compared_run import PartWork, begin_part, model_of, neurons_of
-from jobs.steps.mine.workers import commit
 from ops import sampling
 from ops.compare.ablation import TABLE, Ablator, Effect, ablation_table, choose_neurons, random_neurons
 from ops.compare.ablation_figures import draw_ablation
@@ -142,7 +142,7 @@ class AblationWorker:
         effects = [self.ablator.effect(neuron) for neuron in item["neurons"]]
         columns: dict[str, Any] = {"neuron": item["neurons"]}
         columns |= {name: [getattr(effect, name) for effect in effects] for name in COLUMNS}
-        commit(self.args.store, ablation_file(item["block"]), pa.table(columns), self.args.fingerprint)
+        write_partial(self.args.store, ablation_file(item["block"]), pa.table(columns), self.args.fingerprint)
         return {"block": item["block"]}
 
 

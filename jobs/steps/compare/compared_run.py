@@ -8,10 +8,9 @@ from typing import Any
 from jobs.stage.compare_config import CompareConfig
 from jobs.stage.run import Run
 from jobs.stage.runner import Stage, Step, begin
-from jobs.steps.mine.workers import layer_widths
 from ops.errors import InputError
 from ops.model.load import ModelFacts, model_title, read_facts
-from ops.topk.neurons import Neurons
+from ops.topk.neurons import Neurons, layer_widths
 
 
 @dataclass(frozen=True)

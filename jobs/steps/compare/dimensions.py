@@ -9,10 +9,10 @@ import numpy.typing as npt
 from jobs.engine.item import Item
 from jobs.stage.compare_config import CompareConfig
 from jobs.stage.compare_files import rotation_file
+from jobs.stage.files import write_partial
 from jobs.stage.run import Run
 from jobs.stage.runner import Stage, Step
 from jobs.steps.compare.compared_run import PartWork, begin_part, figure_units, neurons_of, redraw, title_of
-from jobs.steps.mine.workers import commit
 from ops import sampling
 from ops.compare.activation_vectors import layer_activations, random_rotation, sampled_sentences
 from ops.compare.basis_agreement import basis_agreement, sentence_features
@@ -109,5 +109,5 @@ class RotationMeasurer:
             turns = {width: random_rotation(width, rng) for width in sorted(set(self.args.widths))}
             layers = [layer @ turns[layer.shape[1]] for layer in layers]
         table = basis_agreement(layers, self.names, self.features)
-        commit(self.store, rotation_file(run), table, self.args.fingerprint)
+        write_partial(self.store, rotation_file(run), table, self.args.fingerprint)
         return {"run": run}

@@ -10,8 +10,8 @@ import pyarrow.compute as pc
 
 from jobs.engine.item import Item
 from jobs.stage.compare_files import curve_file, drawn_file
+from jobs.stage.files import write_partial
 from jobs.stage.layout import shard_file
-from jobs.steps.mine.workers import commit
 from ops import sampling
 from ops.compare.diversity import curve_rows
 from ops.corpus.read_shard import read_shard
@@ -66,7 +66,7 @@ class WinnerDrawer:
             sent_id = rng.choice(candidates, min(args.sample, len(candidates)), replace=False)
             times = np.ones(len(sent_id), np.int64)
         table = pa.table({"sent_id": sent_id.astype(np.int64), "times": times.astype(np.int64)})
-        commit(self.store, drawn_file(layer), table, args.fingerprint)
+        write_partial(self.store, drawn_file(layer), table, args.fingerprint)
         return {"layer": layer}
 
 
@@ -103,7 +103,7 @@ class Embedder:
         order = np.argsort(sent_id)
         listed = pa.FixedSizeListArray.from_arrays(pa.array(values[order].ravel()), values.shape[1])
         table = pa.table({"sent_id": sent_id[order], "vector": listed})
-        commit(self.store, shard_file(PART, shard), table, self.args.fingerprint)
+        write_partial(self.store, shard_file(PART, shard), table, self.args.fingerprint)
         return {"sentences": len(sent_id)}
 
 
@@ -139,5 +139,5 @@ class CurveMeasurer:
         uniform, _ = self.points(read_drawn(self.store, 0)[0])
         count = min(len(points), len(uniform))
         rows = curve_rows(layer, points[:count], uniform[:count], times[finite][:count], args.clusters, args.seed)
-        commit(self.store, curve_file(layer), rows, args.fingerprint)
+        write_partial(self.store, curve_file(layer), rows, args.fingerprint)
         return {"layer": layer}

@@ -11,8 +11,8 @@ import torch
 
 from jobs.engine.item import Item
 from jobs.stage.compare_files import distances_file, runs_file, text_set_file
+from jobs.stage.files import write_partial
 from jobs.stage.layout import Output
-from jobs.steps.mine.workers import commit
 from ops.compare.activation_vectors import layer_activations, sampled_sentences
 from ops.compare.model_shift import jaccards, layer_distances, rank_correlations
 from ops.compare.text_set import sample_sentences
@@ -64,7 +64,7 @@ class TextSetReader:
             for row in read_piece(piece, self.args.reading["text_column"])
         )
         table, counts = sample_sentences(sentence_filter.blocks(rows), self.args.most, self.args.seed)
-        commit(self.args.store, text_set_file(item["number"]), table, self.args.fingerprint)
+        write_partial(self.args.store, text_set_file(item["number"]), table, self.args.fingerprint)
         return {"number": item["number"], **{name: n for name, n in counts.items() if name != "sentences"}}
 
 
@@ -118,7 +118,7 @@ class Distancer:
         there = ~np.isnan(found).any((0, 2))
         tables = {"neurons": pa.table({"shift": total}), "distances": listed(*found[:, there])}
         for kind, table in tables.items():
-            commit(self.store, distances_file(item["block"], kind), table, self.args.fingerprint)
+            write_partial(self.store, distances_file(item["block"], kind), table, self.args.fingerprint)
         return {"sentences": len(texts)}
 
 
@@ -148,8 +148,8 @@ class RunComparer:
         columns = {"shift": shift, "jaccard": self.jaccards(), "rank_correlation": ranks}
         table = pa.table({name: pa.array(values, from_pandas=True) for name, values in columns.items()})
         manhattan, squares = np.stack(distances, 2)
-        commit(self.store, runs_file("distances"), listed(manhattan, squares), self.args.fingerprint)
-        commit(self.store, runs_file("neurons"), table, self.args.fingerprint)
+        write_partial(self.store, runs_file("distances"), listed(manhattan, squares), self.args.fingerprint)
+        write_partial(self.store, runs_file("neurons"), table, self.args.fingerprint)
         return {"sentences": len(common)}
 
     def jaccards(self) -> npt.NDArray[np.float64]:

@@ -6,11 +6,11 @@ from typing import Any
 import pyarrow as pa
 
 from jobs.engine.item import Item
+from jobs.stage.files import write_partial
 from jobs.stage.finetune_config import FinetuneConfig
 from jobs.stage.layout import Output
 from jobs.stage.run import Run
 from jobs.steps.finetune.files import TrainingArgs
-from jobs.steps.mine.workers import commit
 from jobs.steps.positions.labels import has_corpus
 from ops.errors import InputError
 from ops.finetune.documents import (
@@ -77,7 +77,7 @@ class DocumentsWorker:
         table = pa.table(
             {"text": pa.array([joined[i] for i in kept], pa.string()), "label": labels, "taught": taught, "side": sides}
         )
-        commit(args.store, self.output, table, args.fingerprint)
+        write_partial(args.store, self.output, table, args.fingerprint)
         return {"copies": len(keys) - len(kept)}
 
     def write_split(self, sentences: dict[str, list[Any]], found: dict[Key, tuple[str, str]]) -> None:

@@ -12,8 +12,8 @@ import numpy as np
 import pyarrow as pa
 
 from jobs.engine.item import Item
+from jobs.stage.files import write_partial
 from jobs.steps.finetune.files import TrainingArgs, checkpoint_path, losses_file, read_documents, training_segments
-from jobs.steps.mine.workers import commit
 from ops.finetune.classifier import new_classifier, save_classifier
 from ops.finetune.documents import TEST, TRAIN, numbered
 from ops.finetune.training import ClassifierTraining, Example
@@ -75,7 +75,7 @@ class TrainingWorker:
                 "cut": pa.array([self.cut], pa.int64()),
             }
         )
-        commit(self.store, losses_file(stop), table, self.args.fingerprint)
+        write_partial(self.store, losses_file(stop), table, self.args.fingerprint)
         if before:
             self.store.delete(checkpoint_path(before))
 

@@ -8,9 +8,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from jobs.engine.item import Item
+from jobs.stage.files import write_partial
 from jobs.stage.layout import Output, range_file, run_file, totals_file, union_file
 from jobs.stage.runner import Step
-from jobs.steps.mine.workers import MineArgs, MiningWorker, commit
+from jobs.steps.mine.workers import MineArgs, MiningWorker
 from ops.mine.baseline_counts import add_up, baseline_table, few_counts
 from ops.mine.candidates import from_keys, mine_candidates, unite
 from ops.mine.held_out_sets import HeldOutSets
@@ -69,7 +70,7 @@ class Joiner:
     def __call__(self, item: Item, prepared: Any) -> Item:
         """Do it."""
         table = self.join(side_by_side(self._read, self.files, AHEAD))
-        commit(self.store, self.output, table, self.fingerprint)
+        write_partial(self.store, self.output, table, self.fingerprint)
         return {}
 
     def _read(self, name: str) -> pa.Table:
@@ -92,7 +93,7 @@ class RangeMiner(MiningWorker):
             sets.append(self.training_sets(number, self.draws.draw(number, winners)))
         floor = self.args.options["min_count"]
         table = pa.concat_tables([mine_candidates(some, self.kinds.values(), floor) for some in sets])
-        commit(self.store, range_file(item["range"]), table.unify_dictionaries(), self.args.fingerprint)
+        write_partial(self.store, range_file(item["range"]), table.unify_dictionaries(), self.args.fingerprint)
         return {"patterns": table.num_rows}
 
 
@@ -116,5 +117,5 @@ class BaselineCounter(MiningWorker):
         # The first run says what the lines are of.
         count = few_counts if item["run"] else baseline_table
         table = count(self.patterns, self.profiler, (rows[trains], rows[~trains]))
-        commit(self.store, run_file(item["run"]), table, self.args.fingerprint)
+        write_partial(self.store, run_file(item["run"]), table, self.args.fingerprint)
         return {"sentences": len(rows)}

@@ -7,10 +7,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from jobs.engine.item import Item
-from jobs.stage.layout import Output
 from jobs.stage.stages import CODES
 from ops.mine.held_out_sets import SETS, training_documents
 from ops.mine.pattern_kinds import PatternKind, SequenceKind, SubtreeKind
@@ -21,7 +19,7 @@ from ops.sentences.mining_view import MiningView
 from ops.shards import spans
 from ops.storage.store import Store
 from ops.storage.tables import part_name
-from ops.topk.neurons import POLES, Neurons, part_of, set_number
+from ops.topk.neurons import POLES, Neurons, layer_widths, part_of, set_number
 
 Longs = npt.NDArray[np.int64]
 
@@ -53,12 +51,6 @@ def mine_args(store: Store, annotate: str, fingerprint: str, seed: int, options:
         seed, options: as chosen.
     """
     return MineArgs(store, annotate, fingerprint, Neurons(layer_widths(store)), seed, options)
-
-
-def layer_widths(store: Store) -> tuple[int, ...]:
-    """Return the units of each layer, from `activations/`."""
-    with store.parquet(part_name("activations", 0)) as file:
-        return tuple(field.type.list_size for field in file.schema_arrow if field.name.startswith("layer_"))
 
 
 def neuron_ranges(args: MineArgs) -> list[Item]:
@@ -125,9 +117,3 @@ class MiningWorker:
         """Return the training halves of what `HeldOut.draw` has drawn for neurons and poles, as sets that are mined."""
         numbers = (len(MINED) * number[:, None] + np.arange(1, len(MINED))).ravel()
         return SentenceSets.gather(numbers, drawn.where(self.trains[drawn.items]), self.sentences)
-
-
-def commit(store: Store, output: Output, table: pa.Table, fingerprint: str) -> None:
-    """Commit a partial file."""
-    described = table.replace_schema_metadata(output.footer(fingerprint, table.num_rows))
-    store.commit(output.path, lambda local: pq.write_table(described, local, compression="zstd"))

@@ -10,7 +10,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from jobs.stage.run import RunReader
-from jobs.steps.mine.workers import layer_widths
 from jobs.steps.pages.report_side import drawings, side_jobs
 from jobs.steps.show.neuron import known, parse_pair
 from ops.errors import InputError
@@ -19,6 +18,7 @@ from ops.report.overview import map_data
 from ops.report.quantiles import quantile_samples
 from ops.report.side_pages import SIDE_JOBS
 from ops.storage.open_tables import OpenTables
+from ops.topk.neurons import layer_widths
 
 Row = dict[str, Any]
 Pair = tuple[int, int]

@@ -14,7 +14,6 @@ from jobs.engine.item import Item
 from jobs.stage.layout import shard_file, wanted_file
 from jobs.stage.placement import Placement
 from jobs.stage.runner import Step
-from jobs.steps.mine.workers import layer_widths
 from ops.model.activations import ScoreOptions, Scorer
 from ops.model.batches import Lengths
 from ops.model.load import ModelFacts
@@ -30,7 +29,7 @@ from ops.tokens.partial_file import piece_rows, write_partial
 from ops.tokens.pieces import pieces
 from ops.tokens.read_tokens import beyond, read_tokens
 from ops.tokens.winners import first_winners, place_winners
-from ops.topk.neurons import Neurons
+from ops.topk.neurons import Neurons, layer_widths
 
 COLUMNS = ["sent_id", "text", "words", "tags"]
 
