@@ -29,14 +29,20 @@ import torch
 
 from bench.running import load
 from jobs.engine.item import Item, Worker
-from jobs.mine import MINE_OPTIONS, MineConfig
+from jobs.mine.job import MINE_OPTIONS, MineConfig
+from jobs.mine.steps import (
+    BaselineCounter,
+    MineArgs,
+    RangeFinisher,
+    RangeMiner,
+    add_up_step,
+    sentence_runs,
+    unite_step,
+)
 from jobs.stage.layout import codes_file, pilot_file, places_file, shard_file, vocabulary_file
 from jobs.stage.runner import Step
 from jobs.stage.stages import CODES
 from jobs.steps.annotate import VocabularyWriter, mark_sentences, publish_shard
-from jobs.steps.mine.patterns import BaselineCounter, RangeMiner, add_up_step, unite_step
-from jobs.steps.mine.tables import RangeFinisher
-from jobs.steps.mine.workers import MineArgs, sentence_runs
 from jobs.steps.topk.merge import RangeMerger, merge_step
 from jobs.steps.topk.sentences import read_notes
 from ops.reducers.moments import Moments

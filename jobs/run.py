@@ -14,10 +14,11 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from jobs import annotate, ingest, mine, tokens, topk
+from jobs import annotate, ingest, tokens, topk
 from jobs.annotate import AnnotateConfig
 from jobs.ingest import IngestConfig
-from jobs.mine import MineConfig
+from jobs.mine import job as mine
+from jobs.mine.job import MineConfig
 from jobs.stage.command_line import main
 from jobs.stage.options import part_of
 from jobs.tokens import TokenOptions, TokensConfig

@@ -74,33 +74,6 @@ def places_file() -> Output:
     return Output(f"{CODES}/vocabulary-places.parquet", "vocabulary-places")
 
 
-# mine
-
-
-def range_file(number: int) -> Output:
-    """Return the file of the candidates of a range of neurons."""
-    return _mine_file(f"range-{number:05d}", f"range-{number}")
-
-
-def run_file(number: int) -> Output:
-    """Return the file of the counts over a run of baseline sentences."""
-    return _mine_file(f"run-{number:05d}", f"run-{number}")
-
-
-def union_file() -> Output:
-    """Return the file of all ranges' candidates, each once."""
-    return _mine_file("union", "union")
-
-
-def totals_file() -> Output:
-    """Return the file of the counts over the whole baseline."""
-    return _mine_file("totals", "totals")
-
-
-def _mine_file(stem: str, name: str) -> Output:
-    return Output(f"{STAGES['mine'].partials}/{stem}.parquet", name)
-
-
 # tokens
 
 

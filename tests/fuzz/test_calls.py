@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from jobs.annotate import AnnotateConfig
 from jobs.ingest import IngestConfig
-from jobs.mine import MineConfig
+from jobs.mine.job import MineConfig
 from jobs.mixing.job import MixingConfig
 from jobs.positions import PositionsConfig
 from jobs.psi import PsiConfig

@@ -10,11 +10,12 @@ from typing import Any
 
 import pytest
 
-from jobs import annotate, ingest, meaning, mine, positions, psi, run, tokens, topk
+from jobs import annotate, ingest, meaning, positions, psi, run, tokens, topk
 from jobs.annotate import AnnotateConfig
 from jobs.engine.item import Item
 from jobs.ingest import IngestConfig
-from jobs.mine import MineConfig
+from jobs.mine import job as mine
+from jobs.mine.job import MineConfig
 from jobs.mixing import job as mixing
 from jobs.mixing.job import MixingConfig
 from jobs.positions import PositionsConfig
