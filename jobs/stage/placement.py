@@ -6,6 +6,7 @@ from typing import Any
 
 from jobs.engine.connect import gpu_pool_size, has_gpus, on_cluster, pool_size
 from jobs.stage.options import PlacementConfig
+from ops.model.activations import ScoreOptions
 from ops.model.numerics import gpu_kind
 
 
@@ -62,3 +63,22 @@ def choose_placement(config: PlacementConfig) -> Placement:
 def on_gpus(config: PlacementConfig) -> bool:
     """Tell whether the model runs on GPUs."""
     return config.device == "cuda" or (config.device == "auto" and (config.gpus is not None or has_gpus()))
+
+
+def run_scoring(topk: dict[str, Any], placement: Placement, dtype: str | None = None) -> ScoreOptions:
+    """Return how a run's model is to be scored again: site, pooling and added tokens are those of its `topk`.
+
+    Args:
+        topk: the stage's entry in run.json.
+        placement: where the model runs now.
+        dtype: of the arithmetic; None for that of `topk`.
+    """
+    made = topk["identity"]
+    return ScoreOptions(
+        made["site"],
+        made["pool"],
+        made["special_tokens"],
+        placement.device,
+        made["dtype"] if dtype is None else dtype,
+        placement.threads or 1,
+    )
