@@ -14,14 +14,15 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from jobs import annotate, ingest, tokens, topk
+from jobs import annotate, ingest, topk
 from jobs.annotate import AnnotateConfig
 from jobs.ingest import IngestConfig
 from jobs.mine import job as mine
 from jobs.mine.job import MineConfig
 from jobs.stage.command_line import main
 from jobs.stage.options import part_of
-from jobs.tokens import TokenOptions, TokensConfig
+from jobs.tokens import job as tokens
+from jobs.tokens.job import TokenOptions, TokensConfig
 from jobs.topk import TopkConfig
 
 

@@ -74,14 +74,6 @@ def places_file() -> Output:
     return Output(f"{CODES}/vocabulary-places.parquet", "vocabulary-places")
 
 
-# tokens
-
-
-def wanted_file() -> Output:
-    """Return the file of the first winners of every neuron, by sentence."""
-    return Output(f"{STAGES['tokens'].partials}/wanted.parquet", "wanted")
-
-
 # psi
 
 

@@ -10,12 +10,12 @@ Expect: 1.10 times the processor time of the forward pass over these sentences (
 November 2026, one core shared with others), the start of the workers aside.
 """
 
-import sys
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import Field
 
-from jobs.stage.command_line import main
+from jobs.stage.command_line import Job, in_run
 from jobs.stage.options import ModelPassConfig
 
 if TYPE_CHECKING:
@@ -37,58 +37,27 @@ class TokensConfig(TokenOptions):
     model: str = Field("", description="the model of topk, where it lies elsewhere now; none given: as topk had it")
 
 
-def run(config: TokensConfig) -> None:
-    """Do the stage, or what is missing of it."""
-    from jobs.stage.dry_run import open_run
-
-    with open_run(config) as record:
-        do(config, record)
-
-
 def do(config: TokensConfig, record: "Run") -> None:
     """Do the stage, or what is missing of it, in an open run."""
-    from jobs.stage.dry_run import DryRun
     from jobs.stage.placement import choose_placement
-    from jobs.stage.runner import begin
-    from jobs.steps.tokens.read import TokensArgs, read_notes, read_step, select_step
-    from jobs.steps.tokens.write import write_step
-    from ops.model.activations import ScoreOptions
-    from ops.model.batches import batch_lengths
-    from ops.shards import Shards
-    from ops.topk.neurons import Neurons
+    from jobs.stage.runner import StageSpec, run_stage
+    from jobs.tokens.plan import plan
+    from jobs.tokens.steps import read_winners
 
-    corpus, topk = record.require("ingest"), record.require("topk")
+    record.require("ingest")
+    topk = record.require("topk")
     record.require("annotate")
     facts = find_model(config.model, topk)
     place = choose_placement(config)
-    identity = {"top": config.top, **place.identity}
-    options = config.model_dump(mode="json") | {"device": place.device, "token_budget": place.token_budget}
-    stage = begin("tokens", config, record, identity, options, ("winners", "winners token by token"))
-    if stage is None:
-        return
-    made = topk["identity"]
-    scoring = ScoreOptions(
-        made["site"], made["pool"], made["special_tokens"], place.device, made["dtype"], place.threads or 1
+    spec = StageSpec(
+        "tokens",
+        {"top": config.top, **place.identity},
+        partial(read_winners, config, facts, place),
+        partial(plan, config, facts, place),
+        ("winners", "winners token by token"),
+        config.model_dump(mode="json") | {"device": place.device, "token_budget": place.token_budget},
     )
-    shards = Shards(corpus["counts"]["sentences"], corpus["config"]["shard_size"])
-    args = TokensArgs(
-        stage.store, facts, scoring, Neurons(()), shards, config.top, place.token_budget,
-        batch_lengths(place.device, topk["counts"].get("equal_lengths", True)), stage.fingerprint,
-    )  # fmt: skip
-    if isinstance(record, DryRun):
-        from jobs.plans.tokens import plan_tokens
-
-        plan_tokens(record, stage, args, place)
-        return
-    args = args.of_these_neurons()
-    stage.do(select_step(args))
-    read = read_step(args, place)
-    stage.do(read)
-    done = [item["piece"] for item in read.items]
-    counts = read_notes(stage.store, done)
-    stage.do(write_step(args, done, counts["winners"]))
-    report(counts)
-    stage.finish(counts)
+    run_stage(spec, config, record)
 
 
 def find_model(name: str, topk: dict[str, Any]) -> "ModelFacts":
@@ -107,15 +76,4 @@ def find_model(name: str, topk: dict[str, Any]) -> "ModelFacts":
     return facts
 
 
-def report(counts: dict[str, Any]) -> None:
-    """Say where the tokens' mean is not what `topk/` has."""
-    if counts["activations_differ"]:
-        print(
-            f"tokens: {counts['activations_differ']:,} of {counts['winners']:,} winners pooled anew are not topk/'s "
-            f"activation within 0.00001 (by up to {counts['largest_difference']:.2g}): other hardware or dtype",
-            file=sys.stderr,
-        )
-
-
-if __name__ == "__main__":
-    sys.exit(main(TokensConfig, "tokens", str(__doc__).splitlines()[0], run))
+JOB = Job("tokens", TokensConfig, in_run(do), __doc__)

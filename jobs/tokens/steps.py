@@ -1,39 +1,32 @@
-"""The steps of `tokens` that read: the first winners are selected, and read token by token in pieces of shards."""
+"""The steps of `tokens`: the first winners are selected, read in pieces of shards, and written by neuron."""
 
-import json
-from dataclasses import dataclass, replace
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from jobs.engine.item import Item
-from jobs.stage.layout import shard_file, wanted_file
-from jobs.stage.placement import Placement
-from jobs.stage.runner import Step
+from jobs.stage.files import Output, TablePart, partial_file, read_notes, shard_file, table_part, write_partial
+from jobs.stage.placement import Placement, run_scoring
+from jobs.stage.runner import Stage, Step
+from jobs.tokens.job import TokensConfig
 from ops.model.activations import ScoreOptions, Scorer
-from ops.model.batches import Lengths
+from ops.model.batches import Lengths, batch_lengths
 from ops.model.load import ModelFacts
-from ops.model.tokenizer import PlacedTokens, Tokenizer
-from ops.sentences.token_words import words_of_tokens
-from ops.sentences.word_spans import word_spans
-from ops.shards import Ids, Shards
-from ops.storage.range_file import read_between
-from ops.storage.side_by_side import side_by_side
+from ops.model.tokenizer import Tokenizer
+from ops.shards import Shards
 from ops.storage.store import Store
-from ops.storage.tables import part_name
-from ops.tokens.partial_file import piece_rows, write_partial
-from ops.tokens.pieces import pieces
-from ops.tokens.read_tokens import beyond, read_tokens
-from ops.tokens.winners import first_winners, place_winners
-from ops.topk.neurons import Neurons, layer_widths
+from ops.tokens.partial_file import write_rows
+from ops.tokens.pieces import Piece, measure_piece, pieces, read_piece
+from ops.tokens.range_tables import range_tables
+from ops.tokens.winners import first_winners
+from ops.topk.neurons import Neurons, layer_widths, parts
 
-COLUMNS = ["sent_id", "text", "words", "tags"]
-
-Words = list[Any]
+WANTED = partial_file("tokens", "wanted")  # the first winners of every neuron, by sentence
+LITTLE = 100_000  # winners that are written sooner than a pool of workers is there
 
 
 @dataclass(frozen=True)
@@ -50,38 +43,47 @@ class TokensArgs:
     lengths: Lengths
     fingerprint: str
 
-    def of_these_neurons(self) -> "TokensArgs":
-        """Return the same with the neurons that `activations/` has."""
-        return replace(self, neurons=Neurons(layer_widths(self.store)))
+
+def tokens_args(
+    config: TokensConfig, facts: ModelFacts, place: Placement, stage: Stage, neurons: Neurons
+) -> TokensArgs:
+    """Return what the workers are made from."""
+    topk = stage.record.require("topk")
+    lengths = batch_lengths(place.device, topk["counts"].get("equal_lengths", True))
+    scoring, shards = run_scoring(topk, place), stage.record.shards()
+    return TokensArgs(
+        stage.store, facts, scoring, neurons, shards, config.top, place.token_budget, lengths, stage.fingerprint
+    )
+
+
+def read_winners(config: TokensConfig, facts: ModelFacts, place: Placement, stage: Stage) -> dict[str, Any]:
+    """Do what is missing of all steps, and return the counts."""
+    args = tokens_args(config, facts, place, stage, Neurons(layer_widths(stage.store)))
+    stage.do(select_step(args))
+    read = read_step(args, place)
+    stage.do(read)
+    files = [shard_file("tokens", item["piece"]) for item in read.items]
+    notes = read_notes(stage.store, files)
+    counts: dict[str, Any] = {name: sum(note[name] for note in notes) for name in notes[0]}
+    counts["largest_difference"] = max(note["largest_difference"] for note in notes)
+    stage.do(write_step(args, [file.path for file in files], counts["winners"]))
+    if counts["activations_differ"]:
+        print(
+            f"tokens: {counts['activations_differ']:,} of {counts['winners']:,} winners pooled anew are not topk/'s "
+            f"activation within 0.00001 (by up to {counts['largest_difference']:.2g}): other hardware or dtype",
+            file=sys.stderr,
+        )
+    return counts
 
 
 def select_step(args: TokensArgs) -> Step:
     """Return the step that finds the first winners and their sentences."""
-    return Step("tokens: select", [{}], lambda _: [wanted_file()], Selector, {"args": args}, here=True)
-
-
-class Selector:
-    """Commits the first winners, sorted by sentence."""
-
-    def __init__(self, args: TokensArgs) -> None:
-        self.args = args
-
-    def __call__(self, item: Item, prepared: Any) -> Item:
-        """Select them."""
-        wanted = first_winners(self.args.store, self.args.neurons, self.args.top)
-        ids = np.unique(wanted["sent_id"].to_numpy())
-        output = wanted_file()
-        footer = output.footer(self.args.fingerprint, wanted.num_rows)
-        footer[b"atlas.notes"] = json.dumps(pieces(ids, self.args.shards)).encode()
-        described = wanted.replace_schema_metadata(footer)
-        self.args.store.commit(output.path, lambda path: pq.write_table(described, path, compression="zstd"))
-        return {}
+    return Step("tokens: select", [{}], lambda _: [WANTED], Selector, {"args": args}, here=True)
 
 
 def read_step(args: TokensArgs, placement: Placement) -> Step:
     """Return the step that reads the selected sentences, piece by piece."""
-    with args.store.parquet(wanted_file().path) as file:
-        items = json.loads(file.schema_arrow.metadata[b"atlas.notes"])
+    (items,) = read_notes(args.store, [WANTED])
     return Step(
         "tokens: read",
         items,
@@ -97,30 +99,45 @@ def read_step(args: TokensArgs, placement: Placement) -> Step:
     )
 
 
-Prepared = tuple[pa.Table, pa.Table, list[PlacedTokens], Words]
+def write_step(args: TokensArgs, files: Sequence[str], winners: int) -> Step:
+    """Return the step that writes the tables, a part for each range of neurons.
+
+    Args:
+        args: what the workers are made from.
+        files: those of all pieces.
+        winners: how many there are.
+    """
+    items = [{"part": part, "first": first, "stop": stop} for part, first, stop in parts(len(args.neurons))]
+    given, here = {"args": args, "files": files}, winners < LITTLE
+
+    def outputs(item: Item) -> list[Output]:
+        return [range_part(table, item) for table in ("peaks", "token_activations")]
+
+    return Step("tokens: write", items, outputs, RangeWriter, given, "ranges of neurons", here=here)
 
 
-def prepare_piece(item: Item, args: TokensArgs) -> Prepared:
+def range_part(table: str, item: Item) -> TablePart:
+    """Return a table's part of a range of neurons."""
+    return table_part(table, item["part"], f"neurons-{item['first']}-{item['stop']}")
+
+
+def prepare_piece(item: Item, args: TokensArgs) -> Piece:
     """Read and tokenize the selected sentences of one piece (with GPUs on cores of its own)."""
-    return prepare(item, args, Tokenizer(args.facts))
+    return read_piece(args.store, WANTED.path, item, Tokenizer(args.facts))
 
 
-def prepare(item: Item, args: TokensArgs, tokenizer: Tokenizer) -> Prepared:
-    """Return the piece's winners, their sentences, these' tokens, and the word at which each token stands."""
-    first, last = item["first"], item["last"]
-    wanted = read_between(args.store, wanted_file().path, "sent_id", first, last)
-    sentences = read_between(args.store, part_name("sentences", item["shard"]), "sent_id", first, last, COLUMNS)
-    sentences = sentences.filter(pc.is_in(sentences["sent_id"], pc.unique(wanted["sent_id"])))
-    placed, words = tokenize(sentences, tokenizer)
-    return wanted, sentences, placed, words
+class Selector:
+    """Commits the first winners, sorted by sentence."""
 
+    def __init__(self, args: TokensArgs) -> None:
+        self.args = args
 
-def tokenize(sentences: pa.Table, tokenizer: Tokenizer) -> tuple[list[PlacedTokens], Words]:
-    """Return the tokens of sentences, and the word at which each token stands."""
-    texts, own = sentences["text"].to_pylist(), sentences["words"].to_pylist()
-    placed = tokenizer.encode_with_spans(texts)
-    spans = [word_spans(text, words or []) for text, words in zip(texts, own, strict=True)]
-    return placed, [words_of_tokens(p.spans, s) for p, s in zip(placed, spans, strict=True)]
+    def __call__(self, item: Item, prepared: Any) -> Item:
+        """Select them."""
+        wanted = first_winners(self.args.store, self.args.neurons, self.args.top)
+        ids = np.unique(wanted["sent_id"].to_numpy())
+        write_partial(self.args.store, WANTED, wanted, self.args.fingerprint, pieces(ids, self.args.shards))
+        return {}
 
 
 class TokenWorker:
@@ -131,38 +148,25 @@ class TokenWorker:
         self.tokenizer = Tokenizer(args.facts)
         self.scorer = Scorer(args.facts, args.options, self.tokenizer.pad_id)
 
-    def __call__(self, item: Item, prepared: Prepared | None) -> Item:
+    def __call__(self, item: Item, prepared: Piece | None) -> Item:
         """Read one piece."""
         args = self.args
-        wanted, sentences, placed, words = prepared or prepare(item, args, self.tokenizer)
-        ids: Ids = sentences["sent_id"].to_numpy()
-        winners = place_winners(wanted, ids, args.neurons)
-        found = read_tokens(self.scorer, winners, placed, words, args.token_budget, args.lengths)
-        rows = piece_rows(wanted, winners, placed, sentences, found)
-        notes = {
-            "sentences": len(ids),
-            "winners": len(winners.sentence),
-            "tokens": sum(len(p.strings) for p in placed),
-            "truncated": sum(p.tokens.cut for p in placed),
-            "no_peak": int((found.peak < 0).sum()),
-            "higher_beside_words": found.beside_words,
-            "activations_differ": int(beyond(found.difference, winners.activation).sum()),
-            "largest_difference": float(found.difference.max()),
-        }
-        output = shard_file("tokens", item["piece"])
-        footer = {**output.footer(args.fingerprint, rows.num_rows), b"atlas.notes": json.dumps(notes).encode()}
-        args.store.commit(output.path, lambda path: write_partial(path, rows, footer))
-        return {"sentences": len(ids)}
+        piece = read_piece(args.store, WANTED.path, item, self.tokenizer) if prepared is None else prepared
+        rows, notes = measure_piece(self.scorer, piece, args.neurons, args.token_budget, args.lengths)
+        write_partial(args.store, shard_file("tokens", item["piece"]), rows, args.fingerprint, notes, write_rows)
+        return {"sentences": notes["sentences"]}
 
 
-def read_notes(store: Store, piece_numbers: list[int]) -> dict[str, Any]:
-    """Return the counts of all pieces together."""
+class RangeWriter:
+    """Writes the rows of one range of neurons, all pieces together."""
 
-    def of_piece(piece: int) -> dict[str, Any]:
-        with store.parquet(shard_file("tokens", piece).path) as file:
-            found: dict[str, Any] = json.loads(file.schema_arrow.metadata[b"atlas.notes"])
-        return found
+    def __init__(self, args: TokensArgs, files: Sequence[str]) -> None:
+        self.args, self.files = args, files
 
-    notes = list(side_by_side(of_piece, piece_numbers))
-    counts: dict[str, Any] = {name: sum(note[name] for note in notes) for name in notes[0]}
-    return counts | {"largest_difference": max(note["largest_difference"] for note in notes)}
+    def __call__(self, item: Item, prepared: Any) -> Item:
+        """Write one range."""
+        args = self.args
+        found = range_tables(args.store, self.files, args.neurons, item["first"], item["stop"])
+        for table, groups in found.items():
+            range_part(table, item).write(args.store, groups, args.fingerprint)
+        return {}

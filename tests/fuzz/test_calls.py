@@ -23,7 +23,7 @@ from jobs.stage.compare_config import CompareConfig
 from jobs.stage.finetune_config import FinetuneConfig
 from jobs.stage.meaning_config import MeaningConfig
 from jobs.stage.options import Config
-from jobs.tokens import TokensConfig
+from jobs.tokens.job import TokensConfig
 from jobs.topk import TopkConfig
 
 JOBS = {

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from jobs import annotate, ingest, meaning, positions, psi, run, tokens, topk
+from jobs import annotate, ingest, meaning, positions, psi, run, topk
 from jobs.annotate import AnnotateConfig
 from jobs.engine.item import Item
 from jobs.ingest import IngestConfig
@@ -25,7 +25,8 @@ from jobs.stage.dry_run import size
 from jobs.stage.meaning_config import MeaningConfig
 from jobs.stage.options import INGEST_ONLY, StageConfig
 from jobs.stage.stages import STAGES
-from jobs.tokens import TokensConfig
+from jobs.tokens import job as tokens
+from jobs.tokens.job import TokensConfig
 from jobs.topk import TopkConfig
 from ops.errors import InputError
 from tests.conftest import ROOT
@@ -69,7 +70,7 @@ class InProcess:
 def engine(monkeypatch: pytest.MonkeyPatch) -> InProcess:
     made = InProcess()
     monkeypatch.setattr("jobs.stage.runner.fan_out", made)
-    for place in ("jobs.plans.ingest", "jobs.stage.estimate", "jobs.plans.annotate", "jobs.plans.tokens"):
+    for place in ("jobs.plans.ingest", "jobs.stage.estimate", "jobs.plans.annotate", "jobs.tokens.plan"):
         monkeypatch.setattr(f"{place}.TIMED_S", 0.1)
     return made
 
