@@ -30,14 +30,20 @@ import torch
 from bench.running import load
 from jobs.annotate.annotate import VocabularyWriter, codes_file, publish_shard
 from jobs.engine.item import Item, Worker
-from jobs.mine import MINE_OPTIONS, MineConfig
+from jobs.mine.job import MINE_OPTIONS, MineConfig
+from jobs.mine.steps import (
+    BaselineCounter,
+    MineArgs,
+    RangeFinisher,
+    RangeMiner,
+    add_up_step,
+    sentence_runs,
+    unite_step,
+)
 from jobs.stage.files import shard_file
 from jobs.stage.layout import pilot_file
 from jobs.stage.runner import Step
 from jobs.stage.stages import CODES
-from jobs.steps.mine.patterns import BaselineCounter, RangeMiner, add_up_step, unite_step
-from jobs.steps.mine.tables import RangeFinisher
-from jobs.steps.mine.workers import MineArgs, sentence_runs
 from jobs.steps.topk.merge import RangeMerger, merge_step
 from jobs.steps.topk.sentences import read_notes
 from ops.reducers.moments import Moments

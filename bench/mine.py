@@ -30,13 +30,20 @@ from bench.running import load
 from bench.texts import draw
 from jobs.annotate.annotate import publish_shard, vocabulary_step
 from jobs.engine.item import Item
-from jobs.mine import MINE_OPTIONS, MineConfig
-from jobs.stage.layout import range_file
+from jobs.mine.job import MINE_OPTIONS, MineConfig
+from jobs.mine.steps import (
+    MineArgs,
+    add_up_step,
+    count_step,
+    mine_step,
+    range_file,
+    sentence_runs,
+    tables,
+    tables_step,
+    unite_step,
+)
 from jobs.stage.runner import Step
 from jobs.stage.stages import CODES
-from jobs.steps.mine.patterns import add_up_step, count_step, mine_step, unite_step
-from jobs.steps.mine.tables import tables, tables_step
-from jobs.steps.mine.workers import MineArgs, sentence_runs
 from ops.mine.candidates import unite
 from ops.mine.sentence_sets import spans_within
 from ops.patterns.sequences import Sequences

@@ -22,9 +22,8 @@ import pyarrow as pa
 import torch
 
 from bench.texts import draw
-from jobs.stage.layout import shard_file, wanted_file
-from jobs.steps.tokens.read import Selector, TokensArgs, TokenWorker
-from jobs.steps.tokens.write import RangeWriter
+from jobs.stage.files import read_notes, read_partial, shard_file
+from jobs.tokens.steps import WANTED, RangeWriter, Selector, TokensArgs, TokenWorker
 from ops.model.activations import ScoreOptions, Scorer
 from ops.model.batches import length_batches, pad
 from ops.model.load import read_facts
@@ -66,8 +65,7 @@ def main() -> int:
         shards = Shards(len(texts), len(texts))
         args = TokensArgs(store, facts, ScoreOptions(), neurons, shards, each, BUDGET, "mixed", "f")
         Selector(args)({}, None)
-        with store.parquet(wanted_file().path) as file:
-            own = np.unique(file.read(columns=["sent_id"])["sent_id"].to_numpy())
+        own = np.unique(read_partial(store, WANTED, ["sent_id"])["sent_id"].to_numpy())
         lengths = np.array([len(tokens[i].ids) for i in own])
         batches = [[tokens[own[row]] for row in rows] for rows in length_batches(lengths, BUDGET)]
 
@@ -77,11 +75,11 @@ def main() -> int:
                     ids, real, _ = pad(batch, tokenizer.pad_id, torch.device("cpu"))
                     scorer.reader.model(input_ids=ids, attention_mask=real.long())
 
-        worker, writer = TokenWorker(args), RangeWriter(args, [0])
+        worker, writer = TokenWorker(args), RangeWriter(args, [shard_file("tokens", 0).path])
         ranges = [{"part": part, "first": first, "stop": stop} for part, first, stop in parts(len(neurons))]
 
         def ours() -> None:
-            worker({"shard": 0, "span": [0, len(texts)]}, None)
+            worker({"piece": 0, "shard": 0, "first": 0, "last": len(texts) - 1}, None)
             for item in ranges:
                 writer(item, None)
 
@@ -92,8 +90,7 @@ def main() -> int:
                 run()
                 if round_:
                     seconds[name].append(time.process_time() - started)
-        with store.parquet(shard_file("tokens", 0).path) as file:
-            notes = json.loads(file.schema_arrow.metadata[b"atlas.notes"])
+        (notes,) = read_notes(store, [shard_file("tokens", 0)])
     ratio = statistics.median(o / f for o, f in zip(seconds["ours"], seconds["forward"], strict=True))
     result: dict[str, Any] = {
         "model": options.model,

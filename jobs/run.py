@@ -14,15 +14,17 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from jobs import mine, tokens, topk
+from jobs import topk
 from jobs.annotate import job as annotate
 from jobs.annotate.job import AnnotateConfig
 from jobs.ingest import job as ingest
 from jobs.ingest.job import IngestConfig
-from jobs.mine import MineConfig
+from jobs.mine import job as mine
+from jobs.mine.job import MineConfig
 from jobs.stage.command_line import main
 from jobs.stage.options import part_of
-from jobs.tokens import TokenOptions, TokensConfig
+from jobs.tokens import job as tokens
+from jobs.tokens.job import TokenOptions, TokensConfig
 from jobs.topk import TopkConfig
 
 

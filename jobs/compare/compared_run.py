@@ -11,12 +11,11 @@ from jobs.stage.estimate import by_workers, of_all, spread_seconds
 from jobs.stage.placement import Placement
 from jobs.stage.run import Run
 from jobs.stage.runner import Stage, StageSpec, Step, run_stage
-from jobs.steps.mine.workers import layer_widths
 from ops.errors import InputError
 from ops.model.activations import ScoreOptions
 from ops.model.load import ModelFacts, model_title, read_facts
 from ops.storage.store import Store
-from ops.topk.neurons import Neurons
+from ops.topk.neurons import Neurons, layer_widths
 
 Args = TypeVar("Args")
 

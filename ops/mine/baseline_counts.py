@@ -1,13 +1,15 @@
 """Counts over the baseline sample: of every candidate pattern and of every property's values."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ops.mine.candidates import from_keys
+from ops.mine.pattern_kinds import PatternKind
 from ops.mine.properties import Profiler
 from ops.mine.value_counts import ValueCounts
 from ops.patterns.pattern_index import PatternIndex
@@ -15,6 +17,8 @@ from ops.patterns.sequences import Sequences
 from ops.reducers.integer_sums import Sums
 
 Longs = npt.NDArray[np.int64]
+# Of each kind its candidates as keys, and what counts how many sentences of given rows have each.
+Counters = dict[str, tuple[pa.Array, Callable[[Longs], Longs]]]
 
 # The baseline's training and test documents are counted apart: patterns are set against both, held-out scores are of
 # what the first have taught.
@@ -46,9 +50,16 @@ class Baseline:
         return self.counts[kind][self.index[kind].find(patterns)]
 
 
-def baseline_table(
-    patterns: dict[str, tuple[pa.Array, Callable[[Longs], Longs]]], profiler: Profiler, parts: Sequence[Longs]
-) -> pa.Table:
+def counters(union: pa.Table, kinds: Mapping[str, PatternKind]) -> Counters:
+    """Return what counts the candidates of each kind, given all of them as `ops.mine.candidates.unite` returns them."""
+    patterns = {}
+    for name, kind in kinds.items():
+        keys = union["key"].filter(pc.equal(union["kind"], name)).combine_chunks()
+        patterns[name] = (keys, kind.counter(from_keys(keys)))
+    return patterns
+
+
+def baseline_table(patterns: Counters, profiler: Profiler, parts: Sequence[Longs]) -> pa.Table:
     """Return the counts over some of the baseline's rows, with the columns `what`, `key` and those of `PARTS`.
 
     Counts over other rows have the same lines, so that those over disjoint rows are added up line by line.
@@ -70,9 +81,7 @@ def baseline_table(
     return pa.table([what, pa.chunked_array(keys), *map(pa.array, counts)], names=["what", "key", *PARTS])
 
 
-def few_counts(
-    patterns: dict[str, tuple[pa.Array, Callable[[Longs], Longs]]], profiler: Profiler, parts: Sequence[Longs]
-) -> pa.Table:
+def few_counts(patterns: Counters, profiler: Profiler, parts: Sequence[Longs]) -> pa.Table:
     """Return those lines of `baseline_table` that are not 0, with the columns `line` and those of `PARTS`.
 
     There is a line for every word that any sentence has: most of them for words that some rows have not, and nothing
@@ -113,9 +122,7 @@ class _Run:
         return cls(what, keys, len(counts), place, counts[place])
 
 
-def _runs(
-    patterns: dict[str, tuple[pa.Array, Callable[[Longs], Longs]]], profiler: Profiler, rows: Longs
-) -> Iterator[_Run]:
+def _runs(patterns: Counters, profiler: Profiler, rows: Longs) -> Iterator[_Run]:
     yield _Run.of("sentences", np.array([len(rows)]))
     for kind, (keys, count) in patterns.items():
         yield _Run.of(f"pattern:{kind}", count(rows), keys)

@@ -52,11 +52,10 @@ def piece_rows(
     )
 
 
-def write_partial(path: str, rows: pa.Table, footer: dict[bytes, bytes]) -> None:
-    """Write a piece's rows so that they can be read by ranges of sets."""
-    described = rows.schema.with_metadata(footer)
-    with pq.ParquetWriter(path, described, compression=COMPRESSION, write_page_checksum=True) as writer:
-        writer.write_table(rows.replace_schema_metadata(None).cast(described), row_group_size=GROUP_ROWS)
+def write_rows(rows: pa.Table, path: str) -> None:
+    """Write a piece's rows, and what their schema says besides, so that they can be read by ranges of sets."""
+    with pq.ParquetWriter(path, rows.schema, compression=COMPRESSION, write_page_checksum=True) as writer:
+        writer.write_table(rows, row_group_size=GROUP_ROWS)
 
 
 def token_rows(rows: pa.Table, neurons: Neurons) -> pa.Table:

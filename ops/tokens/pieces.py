@@ -1,10 +1,29 @@
-"""Pieces of shards, so small that a corpus of a few shards keeps all workers busy to the end."""
+"""Pieces of shards, so small that a corpus of a few shards keeps all workers busy to the end; what each one gives."""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
 
+from ops.model.activations import Scorer
+from ops.model.batches import Lengths
+from ops.model.tokenizer import PlacedTokens, Tokenizer
+from ops.sentences.token_words import words_of_tokens
+from ops.sentences.word_spans import word_spans
 from ops.shards import Ids, Shards
+from ops.storage.range_file import read_between
+from ops.storage.store import Store
+from ops.storage.tables import part_name
+from ops.tokens.partial_file import piece_rows
+from ops.tokens.read_tokens import beyond, read_tokens
+from ops.tokens.winners import place_winners
+from ops.topk.neurons import Neurons
 
 PER_PIECE = 512  # sentences, at most
+COLUMNS = ["sent_id", "text", "words", "tags"]
 
 
 def pieces(ids: Ids, shards: Shards) -> list[dict[str, int]]:
@@ -23,3 +42,65 @@ def pieces(ids: Ids, shards: Shards) -> list[dict[str, int]]:
             span = {"first": int(part[0]), "last": int(part[-1])}
             found.append({"piece": len(found), "shard": shard, **span, "sentences": len(part)})
     return found
+
+
+class Piece(NamedTuple):
+    """A piece as it was read.
+
+    Attributes:
+        wanted: its winners, rows of `ops.tokens.winners.SCHEMA`.
+        sentences: theirs, with `COLUMNS`.
+        placed: the tokens of each sentence.
+        words: the word at which each of these tokens stands, -1 for none.
+    """
+
+    wanted: pa.Table
+    sentences: pa.Table
+    placed: list[PlacedTokens]
+    words: list[npt.NDArray[np.int32]]
+
+
+def read_piece(store: Store, wanted: str, piece: Mapping[str, int], tokenizer: Tokenizer) -> Piece:
+    """Read and tokenize the selected sentences of one piece.
+
+    Args:
+        store: the run's folder.
+        wanted: the file of all first winners, sorted by sentence.
+        piece: as `pieces` returns it.
+        tokenizer: the model's.
+    """
+    first, last = piece["first"], piece["last"]
+    winners = read_between(store, wanted, "sent_id", first, last)
+    sentences = read_between(store, part_name("sentences", piece["shard"]), "sent_id", first, last, COLUMNS)
+    sentences = sentences.filter(pc.is_in(sentences["sent_id"], pc.unique(winners["sent_id"])))
+    texts, words = sentences["text"].to_pylist(), sentences["words"].to_pylist()
+    placed = tokenizer.encode_with_spans(texts)
+    spans = [word_spans(text, own or []) for text, own in zip(texts, words, strict=True)]
+    return Piece(winners, sentences, placed, [words_of_tokens(p.spans, s) for p, s in zip(placed, spans, strict=True)])
+
+
+def measure_piece(
+    scorer: Scorer, piece: Piece, neurons: Neurons, budget: int, lengths: Lengths
+) -> tuple[pa.Table, dict[str, Any]]:
+    """Return a piece's winners token by token, and counts of what was read and of what differs from `topk/`.
+
+    Args:
+        scorer: the model, with the site, the pooling and the tokens that count.
+        piece: what was read.
+        neurons: the model's.
+        budget, lengths: as `length_batches` takes them.
+    """
+    ids: Ids = piece.sentences["sent_id"].to_numpy()
+    winners = place_winners(piece.wanted, ids, neurons)
+    found = read_tokens(scorer, winners, piece.placed, piece.words, budget, lengths)
+    notes = {
+        "sentences": len(ids),
+        "winners": len(winners.sentence),
+        "tokens": sum(len(p.strings) for p in piece.placed),
+        "truncated": sum(p.tokens.cut for p in piece.placed),
+        "no_peak": int((found.peak < 0).sum()),
+        "higher_beside_words": found.beside_words,
+        "activations_differ": int(beyond(found.difference, winners.activation).sum()),
+        "largest_difference": float(found.difference.max()),
+    }
+    return piece_rows(piece.wanted, winners, piece.placed, piece.sentences, found), notes

@@ -14,7 +14,7 @@ from jobs.compare.job import CompareConfig
 from jobs.finetune.job import FinetuneConfig
 from jobs.ingest.job import IngestConfig
 from jobs.meaning.job import MeaningConfig
-from jobs.mine import MineConfig
+from jobs.mine.job import MineConfig
 from jobs.mixing.job import MixingConfig
 from jobs.positions.job import PositionsConfig
 from jobs.psi.job import PsiConfig
@@ -23,7 +23,7 @@ from jobs.run import RunConfig
 from jobs.show.job import ShowConfig
 from jobs.stage.command_line import main
 from jobs.stage.options import Config
-from jobs.tokens import TokensConfig
+from jobs.tokens.job import TokensConfig
 from jobs.topk import TopkConfig
 
 JOBS = {

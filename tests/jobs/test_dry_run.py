@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from jobs import mine, run, tokens, topk
+from jobs import run, topk
 from jobs.annotate import job as annotate
 from jobs.annotate.job import AnnotateConfig
 from jobs.engine.item import Item
@@ -18,7 +18,8 @@ from jobs.ingest import job as ingest
 from jobs.ingest.job import IngestConfig
 from jobs.meaning import job as meaning
 from jobs.meaning.job import MeaningConfig
-from jobs.mine import MineConfig
+from jobs.mine import job as mine
+from jobs.mine.job import MineConfig
 from jobs.mixing import job as mixing
 from jobs.mixing.job import MixingConfig
 from jobs.positions import job as positions
@@ -29,7 +30,8 @@ from jobs.run import RunConfig
 from jobs.stage.dry_run import size
 from jobs.stage.options import INGEST_ONLY, StageConfig
 from jobs.stage.stages import STAGES
-from jobs.tokens import TokensConfig
+from jobs.tokens import job as tokens
+from jobs.tokens.job import TokensConfig
 from jobs.topk import TopkConfig
 from ops.errors import InputError
 from tests.conftest import ROOT
@@ -73,7 +75,7 @@ class InProcess:
 def engine(monkeypatch: pytest.MonkeyPatch) -> InProcess:
     made = InProcess()
     monkeypatch.setattr("jobs.stage.runner.fan_out", made)
-    for place in ("jobs.ingest.plan", "jobs.stage.estimate", "jobs.annotate.annotate", "jobs.plans.tokens"):
+    for place in ("jobs.ingest.plan", "jobs.stage.estimate", "jobs.annotate.annotate", "jobs.tokens.plan"):
         monkeypatch.setattr(f"{place}.TIMED_S", 0.1)
     return made
 

@@ -13,10 +13,11 @@ import pyarrow.parquet as pq
 import pytest
 import torch
 
-from jobs import mine, topk
 from jobs import run as run_job
+from jobs import topk
 from jobs.annotate import job as annotate
 from jobs.ingest import job as ingest
+from jobs.mine import job as mine
 from jobs.topk import TopkConfig
 from ops.errors import InputError
 from ops.storage.tables import part_name
@@ -65,7 +66,7 @@ def test_annotated_shards_of_several_row_groups_give_the_same_rows(
     annotate.JOB.run(annotate.AnnotateConfig.model_validate({**given, "redo": True, "keep_partials": True}))
     with pq.ParquetFile(tmp_path / "j" / part_name("sentences", 0)) as file:
         assert file.num_row_groups == 4
-    mine.run(mine.MineConfig.model_validate(given))
+    mine.JOB.run(mine.MineConfig.model_validate(given))
     for table in ("sentences", "patterns", "profiles", "means", "scores"):
         assert pq.read_table(small_run[0] / table).equals(pq.read_table(tmp_path / "j" / table)), table
 

@@ -12,12 +12,12 @@ import pyarrow.parquet as pq
 import pytest
 import torch
 
-from jobs import tokens
 from jobs.engine.item import Item
-from jobs.stage.layout import shard_file
+from jobs.stage.files import shard_file
 from jobs.stage.run import Run
-from jobs.steps.tokens.read import TokensArgs, TokenWorker, prepare_piece
-from jobs.tokens import TokensConfig
+from jobs.tokens import job as tokens
+from jobs.tokens.job import TokensConfig
+from jobs.tokens.steps import Selector, TokensArgs, TokenWorker, prepare_piece
 from ops.errors import InputError
 from ops.model.activations import ScoreOptions
 from ops.model.load import read_facts
@@ -145,25 +145,25 @@ def test_a_stopped_job_goes_on_and_other_options_are_refused(
 
     monkeypatch.setattr("jobs.stage.runner.fan_out", few)
     with pytest.raises(InputError, match=r"tokens was run with other options: top \(was 20, is 3\)"):
-        tokens.run(TokensConfig(out=str(out), top=3))
+        tokens.JOB.run(TokensConfig(out=str(out), top=3))
     with pytest.raises(Stopped):
-        tokens.run(TokensConfig(out=str(out), redo=True, workers=1))
+        tokens.JOB.run(TokensConfig(out=str(out), redo=True, workers=1))
     assert same(out, small_run[0]), "the results of before stay until the new ones are whole"
     left[0] = 99
     capsys.readouterr()
-    tokens.run(TokensConfig(out=str(out), redo=True, workers=1))
+    tokens.JOB.run(TokensConfig(out=str(out), redo=True, workers=1))
     assert "tokens: read: 2 of 4 pieces were done before" in capsys.readouterr().err
     assert left[0] == 99 - 2
     assert same(out, small_run[0])
     assert not (out / "_partials" / "tokens").exists()
-    tokens.run(TokensConfig(out=str(out)))
+    tokens.JOB.run(TokensConfig(out=str(out)))
     assert f"tokens: done before, {24 * 2 * TOP:,} winners token by token" in capsys.readouterr().err
-    tokens.run(TokensConfig(out=str(out), redo=True, top=3))
+    tokens.JOB.run(TokensConfig(out=str(out), redo=True, top=3))
     few_rows = pq.read_table(out / "token_activations")
     assert few_rows.num_rows == 24 * 2 * 3
     whole = pq.read_table(small_run[0] / "token_activations").to_pylist()
     assert few_rows["sent_id"].to_pylist() == [row["sent_id"] for row in whole if row["rank"] <= 3]
-    tokens.run(TokensConfig(out=str(out), redo=True, top=10**6))
+    tokens.JOB.run(TokensConfig(out=str(out), redo=True, top=10**6))
     assert pq.read_table(out / "token_activations").num_rows == 24 * 2 * K
 
 
@@ -175,8 +175,6 @@ def test_reading_apart_as_with_gpus_gives_the_same_partial_file(small_run: tuple
     args = TokensArgs(
         run.store, facts, ScoreOptions(), Neurons((12, 12)), Shards(360, 100), TOP, 2048, False, entry["fingerprint"]
     )
-    from jobs.steps.tokens.read import Selector
-
     Selector(args)({}, None)
     item, path = {"piece": 2, "shard": 2, "first": 200, "last": 299}, out / shard_file("tokens", 2).path
     found = []
@@ -192,17 +190,17 @@ def test_what_is_missing_or_another_is_named(
     small_run: tuple[Path, Path], tmp_path: Path, make_model: Callable[..., Path], small_bert: Any
 ) -> None:
     with pytest.raises(InputError, match=r"corpus/ is missing"):
-        tokens.run(TokensConfig(out=str(tmp_path / "none")))
+        tokens.JOB.run(TokensConfig(out=str(tmp_path / "none")))
     other = make_model(small_bert, seed=5)
     with pytest.raises(InputError, match=rf"--model {other}: is not the model whose neurons topk/ has"):
-        tokens.run(TokensConfig(out=str(small_run[0]), model=str(other)))
+        tokens.JOB.run(TokensConfig(out=str(small_run[0]), model=str(other)))
     out = tmp_path / "copy"
     shutil.copytree(small_run[0], out)
     record = json.loads((out / "run.json").read_text())
     del record["stages"]["annotate"]
     (out / "run.json").write_text(json.dumps(record))
     with pytest.raises(InputError, match=r"sentences/ is missing.*jobs\.annotate"):
-        tokens.run(TokensConfig(out=str(out)))
+        tokens.JOB.run(TokensConfig(out=str(out)))
 
 
 @pytest.mark.faults
@@ -213,5 +211,5 @@ def test_kill_9_and_go_on(small_run: tuple[Path, Path], tmp_path: Path) -> None:
     folder = out / "_partials" / "tokens"
     kill_when(lambda: bool(committed(folder, "shard-*")), job, log)
     assert same(out, small_run[0])
-    tokens.run(TokensConfig(out=str(out), redo=True, workers=2))
+    tokens.JOB.run(TokensConfig(out=str(out), redo=True, workers=2))
     assert same(out, small_run[0])

@@ -10,13 +10,12 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ops.mine.baseline_counts import baseline_table, read_baselines
-from ops.mine.candidates import from_keys, least_support, mine_candidates, unite
+from ops.mine.baseline_counts import baseline_table, counters, read_baselines
+from ops.mine.candidates import least_support, mine_candidates, unite
 from ops.mine.mean_rows import mean_rows
 from ops.mine.pattern_kinds import PatternKind, SequenceKind, SubtreeKind
 from ops.mine.pattern_rows import pattern_rows
@@ -49,12 +48,8 @@ class Mined:
         self.sets = SentenceSets.gather(np.array([4, 8, 12]), Sequences.from_lists(winners), store)
         self.candidates = mine_candidates(self.sets, self.kinds.values(), FLOOR)
         union = unite([self.candidates])
-        patterns = {}
-        for name, kind in self.kinds.items():
-            keys = union["key"].filter(pc.equal(union["kind"], name)).combine_chunks()
-            patterns[name] = (keys, kind.counter(from_keys(keys)))
         rows = np.flatnonzero(store.baseline)
-        table = baseline_table(patterns, self.profiler, (rows[::2], rows[1::2]))
+        table = baseline_table(counters(union, self.kinds), self.profiler, (rows[::2], rows[1::2]))
         self.baseline = read_baselines(table, self.profiler)[0]
 
     def rows(self, found: tuple[np.ndarray, pa.Table]) -> list[list[dict[str, Any]]]:

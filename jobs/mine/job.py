@@ -11,13 +11,12 @@ the held-out scores but with 10,000 (`python -m bench mine`); --no-scores leaves
 10,000 winners each holds 0.9 GB while it mines and 1.2 GB while it writes the tables.
 """
 
-import sys
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pydantic import Field
 
-from jobs.stage.command_line import main
+from jobs.stage.command_line import Job, in_run
 from jobs.stage.options import StageConfig
 
 if TYPE_CHECKING:
@@ -64,47 +63,21 @@ class MineConfig(StageConfig):
 MINE_OPTIONS = tuple(MineConfig.model_fields.keys() - StageConfig.model_fields.keys())
 
 
-def run(config: MineConfig) -> None:
-    """Do the stage, or what is missing of it."""
-    from jobs.stage.dry_run import open_run
-
-    with open_run(config) as record:
-        do(config, record)
-
-
 def do(config: MineConfig, record: "Run") -> None:
     """Do the stage, or what is missing of it, in an open run."""
-    from jobs.engine.everywhere import on_every_machine
-    from jobs.stage.dry_run import DryRun
-    from jobs.stage.runner import begin
-    from jobs.steps.mine.steps import mine_steps
-    from jobs.steps.mine.tables import count_rows, tables
-    from jobs.steps.mine.workers import mine_args, neuron_ranges, sentence_runs
-    from ops.sentences.local_copy import drop_sentences
+    from jobs.mine.plan import plan
+    from jobs.mine.steps import mine
+    from jobs.stage.runner import StageSpec, run_stage
 
     check(config)
     if config.engine == "prefixspan":
         config = config.model_copy(update={"word_max_gap": -1, "tag_max_gap": -1})
-    annotate = record.require("annotate")
-    options = {k: v for k, v in config.model_dump(mode="json").items() if k in (*MINE_OPTIONS, "seed")}
-    counted = ("patterns", "patterns")
-    stage = begin("mine", config, record, options, config.model_dump(mode="json"), counted)
-    if stage is None:
-        return
-    if isinstance(record, DryRun):
-        from jobs.plans.mine import plan_mine
-
-        plan_mine(record, stage, config.seed, options, not config.no_scores)
-        return
-    args = mine_args(stage.store, annotate["fingerprint"], stage.fingerprint, config.seed, options)
-    ranges, runs = neuron_ranges(args), sentence_runs(annotate["counts"]["sentences"])
-
-    for step in mine_steps(args, ranges, runs):
-        stage.do(step)
-
-    stage.finish({table: count_rows(stage.store, table, ranges) for table in tables(config.no_scores)})
-    if not config.keep_partials:
-        on_every_machine(partial(drop_sentences, args.sentences))
+    record.require("annotate")
+    depends_on = {
+        name: value for name, value in config.model_dump(mode="json").items() if name in (*MINE_OPTIONS, "seed")
+    }
+    spec = StageSpec("mine", depends_on, partial(mine, config), partial(plan, config), ("patterns", "patterns"))
+    run_stage(spec, config, record)
 
 
 def check(config: MineConfig) -> None:
@@ -123,5 +96,4 @@ def check(config: MineConfig) -> None:
             )
 
 
-if __name__ == "__main__":
-    sys.exit(main(MineConfig, "mine", str(__doc__).splitlines()[0], run))
+JOB = Job("mine", MineConfig, in_run(do), __doc__)

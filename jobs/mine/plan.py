@@ -1,0 +1,132 @@
+"""What `mine` would do; where there is something to mine already, by some neurons that go through all its steps."""
+
+import os
+import tempfile
+import time
+from dataclasses import dataclass, field, replace
+from math import log2
+
+from jobs.mine.job import MineConfig
+from jobs.mine.steps import MineArgs, mine_args, mine_steps, neuron_ranges, range_file, sentence_runs, tables
+from jobs.stage.dry_run import DryRun, Plan
+from jobs.stage.estimate import by_workers, spread_seconds
+from jobs.stage.files import read_partial
+from jobs.stage.runner import Stage, Step
+from jobs.stage.stages import STAGES
+from ops.errors import counted
+from ops.mine.candidates import unite
+from ops.mine.mining import MINED
+from ops.sentences.local_copy import drop_sentences, has_copy
+from ops.storage.store import Store
+from ops.topk.neurons import Neurons, layer_widths, neuron_and_pole
+
+NEURONS = 32  # that are timed, side by side as in a range; one goes before them for what is compiled at first use
+MOST_SENTENCES = 100_000  # that some neurons are timed on: all of them are counted
+COUNTED = "mine: baseline"  # the step that takes as long as there are patterns
+# Measured (docs/scale.md): seconds of each step for a winner of a neuron and pole, with 1,000 of them and held-out
+# scores; and bytes of a neuron and pole in the tables, of 2,304 neurons and 100 winners.
+WINNER_S = {"mine: patterns": 119e-6, "mine: tables": 71e-6}
+SET_BYTES = 33_000
+
+
+def plan(config: MineConfig, stage: Stage, record: DryRun) -> Plan:
+    """Return what the stage would do."""
+    topk, sentences = record.require("topk"), record.require("annotate")["counts"]["sentences"]
+    expected = record.is_expected("topk") or record.is_expected("annotate")
+    args = mine_args(config, stage, Neurons((topk["counts"]["neurons"],) if expected else layer_widths(record.store)))
+    neurons = len(args.neurons)
+    sets = neurons * (2 if topk["identity"]["poles"] == "both" else 1)
+    winners = sets * min(topk["identity"]["k"], sentences)
+    steps = mine_steps(args, neuron_ranges(neurons), sentence_runs(sentences))
+    missing = {step.name: len(stage.missing(step)) for step in steps}
+
+    mined = None
+    if not expected and record.store.local and sentences <= MOST_SENTENCES:
+        mined = time_neurons(record.store, args, sentences)
+    seconds, work = 0.0, []
+    for step in steps:
+        left, every = missing[step.name], len(step.items)
+        all_s = winners * WINNER_S.get(step.name, 0.0) if mined is None else mined.seconds_for(step.name, neurons)
+        worker_s = all_s * left / every
+        seconds += worker_s if step.here else spread_seconds(record, left, stage.workers, worker_s)
+        if step.unit:
+            work.append(f"{step.name.removeprefix('mine: ')}: {left:,} of {every:,} {step.unit}")
+    if mined is None:
+        kept, why = (
+            sets * SET_BYTES,
+            "not annotated yet" if expected else f"{sentences:,} sentences or not on this machine",
+        )
+        basis = f"nothing timed ({why}): measured before, on other text (docs/scale.md, jobs/mine/job.py)"
+    else:
+        kept = round(mined.bytes_per_neuron * neurons)
+        took = sum(mined.seconds.values())
+        basis = f"timed {counted(mined.neurons, 'neuron')} through all steps in {took:.1f} s"
+    return Plan(work, seconds, kept, kept, [basis, by_workers(stage.workers)], tables(config.no_scores))
+
+
+@dataclass
+class MinedNeurons:
+    """What some neurons took.
+
+    Attributes:
+        neurons: how many.
+        seconds: of each step by its name, in one process, without what a worker takes to start.
+        growth: by how much the distinct patterns of twice the neurons are more, as a power of two, 0 to 1.
+        bytes_per_neuron: of the tables.
+    """
+
+    neurons: int
+    seconds: dict[str, float] = field(default_factory=dict)
+    growth: float = 1.0
+    bytes_per_neuron: float = 0.0
+
+    def seconds_for(self, step: str, neurons: int) -> float:
+        """Return what a step of so many neurons takes one worker; counting takes as long as there are patterns."""
+        power = self.growth if step == COUNTED else 1.0
+        return float(self.seconds[step] * (neurons / self.neurons) ** power)
+
+
+def time_neurons(store: Store, args: MineArgs, sentences: int) -> MinedNeurons:
+    """Take some neurons through all steps, in a folder that is thrown away.
+
+    Args:
+        store: the run's folder, on this machine.
+        args: what the workers would be made from.
+        sentences: that are annotated.
+    """
+    known = has_copy(args.sentences)
+    middle = len(args.neurons) // 2
+    stop = min(middle + NEURONS, len(args.neurons))
+    mined = MinedNeurons(stop - middle)
+    for end in (middle + 1, stop):
+        with tempfile.TemporaryDirectory(prefix="atlas-") as folder:
+            for table in (*STAGES["topk"].tables, *STAGES["annotate"].tables):
+                os.symlink(store.path(table), os.path.join(folder, table))
+            ranges = [{"range": 0, "first": middle, "stop": end}]
+            runs = [{"run": 0, "first": 0, "stop": sentences}]
+            scratch = Store(folder)
+            for step in mine_steps(replace(args, store=scratch), ranges, runs):
+                mined.seconds[step.name] = _time(step)
+            mined.bytes_per_neuron = sum(map(scratch.size, STAGES["mine"].tables)) / (end - middle)
+            mined.growth = _growth(scratch, middle, end)
+    if not known:
+        drop_sentences(args.sentences)
+    return mined
+
+
+def _time(step: Step) -> float:
+    worker = step.worker(**step.args)
+    started = time.perf_counter()
+    for item in step.items:
+        worker(item, None)
+    return time.perf_counter() - started
+
+
+def _growth(store: Store, first: int, stop: int) -> float:
+    """Return the power by which distinct patterns grow with the neurons, from half of them to all."""
+    candidates, middle = read_partial(store, range_file(0)), (first + stop) // 2
+    neuron, _ = neuron_and_pole(candidates["set"].to_numpy() // len(MINED))
+    half, whole = unite([candidates.filter(neuron < middle)]).num_rows, unite([candidates]).num_rows
+    if not half:
+        return 1.0
+    return min(max(log2(whole / half) / log2((stop - first) / (middle - first)), 0.0), 1.0)

@@ -1,0 +1,236 @@
+"""The steps of `mine`: ranges of neurons are mined, their patterns counted over the baseline, the tables written."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import pyarrow as pa
+
+from jobs.engine.everywhere import on_every_machine
+from jobs.engine.item import Item
+from jobs.mine.job import MINE_OPTIONS, MineConfig
+from jobs.stage.files import Output, TablePart, partial_file, read_partial, read_partials, table_part, write_partial
+from jobs.stage.runner import Stage, Step
+from jobs.stage.stages import CODES
+from ops.mine.baseline_counts import add_up, baseline_table, counters, few_counts
+from ops.mine.candidates import unite
+from ops.mine.mining import Mining
+from ops.mine.properties import Profiler
+from ops.mine.range_tables import RangeTables
+from ops.sentences.local_copy import drop_sentences, open_sentences
+from ops.shards import spans
+from ops.storage.side_by_side import LARGE_FILES_AT_ONCE, side_by_side
+from ops.storage.store import Store
+from ops.topk.neurons import Neurons, layer_widths
+
+NEURONS_PER_RANGE = 64
+SENTENCES_PER_COUNT, RUNS, MOST_PER_COUNT = 50_000, 160, 200_000
+
+UNION = partial_file("mine", "union")  # all ranges' candidates, each once
+TOTALS = partial_file("mine", "totals")  # the counts over the whole baseline
+
+
+@dataclass(frozen=True)
+class MineArgs:
+    """What every mining worker is made from; `sentences` is the annotate stage's fingerprint."""
+
+    store: Store
+    sentences: str
+    fingerprint: str
+    neurons: Neurons
+    seed: int
+    options: dict[str, Any]
+
+    def open(self, draws: bool = True) -> Mining:
+        """Return what neurons are mined on, from this machine's copy of the sentences; `draws` as in `Mining`."""
+        sentences = open_sentences(self.store, CODES, self.sentences)
+        return Mining(sentences, self.neurons, self.options, self.seed, draws)
+
+
+def mine_args(config: MineConfig, stage: Stage, neurons: Neurons) -> MineArgs:
+    """Return what the workers are made from."""
+    options = {name: value for name, value in config.model_dump(mode="json").items() if name in MINE_OPTIONS}
+    annotate = stage.record.require("annotate")["fingerprint"]
+    return MineArgs(stage.store, annotate, stage.fingerprint, neurons, config.seed, options)
+
+
+def neuron_ranges(neurons: int) -> list[Item]:
+    """Return the ranges of so many neurons as items."""
+    return [
+        {"range": i, "first": first, "stop": stop} for i, (first, stop) in enumerate(spans(neurons, NEURONS_PER_RANGE))
+    ]
+
+
+def sentence_runs(sentences: int) -> list[Item]:
+    """Return the runs of so many annotated sentences as items.
+
+    Those of a large corpus are longer: each run costs some time for every pattern that was mined.
+    """
+    size = max(SENTENCES_PER_COUNT, min(sentences // RUNS, MOST_PER_COUNT))
+    return [{"run": i, "first": first, "stop": stop} for i, (first, stop) in enumerate(spans(sentences, size))]
+
+
+def range_file(number: int) -> Output:
+    """Return the file of the candidates of a range of neurons."""
+    return partial_file("mine", "range", number)
+
+
+def run_file(number: int) -> Output:
+    """Return the file of the counts over a run of baseline sentences."""
+    return partial_file("mine", "run", number)
+
+
+def tables(no_scores: bool) -> tuple[str, ...]:
+    """Return the tables that are written, in the order of their commit."""
+    found = ("patterns", "profiles", "means", "scores")
+    return found[:-1] if no_scores else found
+
+
+def range_part(table: str, number: int) -> TablePart:
+    """Return a table's part of a range of neurons."""
+    return table_part(table, number, f"range-{number}")
+
+
+def mine(config: MineConfig, stage: Stage) -> dict[str, Any]:
+    """Do what is missing of all steps, and return the rows of each table."""
+    args = mine_args(config, stage, Neurons(layer_widths(stage.store)))
+    ranges = neuron_ranges(len(args.neurons))
+    for step in mine_steps(args, ranges, sentence_runs(stage.record.require("annotate")["counts"]["sentences"])):
+        stage.do(step)
+    if not config.keep_partials:
+        on_every_machine(partial(drop_sentences, args.sentences))
+    return {table: count_rows(stage.store, table, ranges) for table in tables(config.no_scores)}
+
+
+def mine_steps(args: MineArgs, ranges: list[Item], runs: list[Item]) -> list[Step]:
+    """Return the steps, each to be done before the next.
+
+    Args:
+        args: what the workers are made from.
+        ranges: as `neuron_ranges` returns them.
+        runs: as `sentence_runs` returns them.
+    """
+    return [
+        mine_step(args, ranges),
+        unite_step(args, ranges),
+        count_step(args, runs),
+        add_up_step(args, runs),
+        tables_step(args, ranges),
+    ]
+
+
+def mine_step(args: MineArgs, ranges: list[Item]) -> Step:
+    """Return the step that mines the winners of each range of neurons, and the training halves of its sets."""
+
+    def outputs(item: Item) -> list[Output]:
+        return [range_file(item["range"])]
+
+    return Step("mine: patterns", ranges, outputs, RangeMiner, {"args": args}, "ranges of neurons")
+
+
+def unite_step(args: MineArgs, ranges: list[Item]) -> Step:
+    """Return the step, done in this process, that puts the candidates of all ranges together, each once."""
+    return _joined(args, [range_file(item["range"]) for item in ranges], UNION, unite)
+
+
+def count_step(args: MineArgs, runs: list[Item]) -> Step:
+    """Return the step that counts all candidates over each run of baseline sentences."""
+
+    def outputs(item: Item) -> list[Output]:
+        return [run_file(item["run"])]
+
+    return Step("mine: baseline", runs, outputs, BaselineCounter, {"args": args}, "runs of sentences")
+
+
+def add_up_step(args: MineArgs, runs: list[Item]) -> Step:
+    """Return the step, done in this process, that adds up the counts of all runs."""
+    return _joined(args, [run_file(item["run"]) for item in runs], TOTALS, add_up)
+
+
+def tables_step(args: MineArgs, ranges: list[Item]) -> Step:
+    """Return the step that writes all tables."""
+
+    def outputs(item: Item) -> list[Output]:
+        return [range_part(table, item["range"]) for table in tables(args.options["no_scores"])]
+
+    return Step("mine: tables", ranges, outputs, RangeFinisher, {"args": args}, "ranges of neurons")
+
+
+Join = Callable[[Iterator[pa.Table]], pa.Table]
+
+
+def _joined(args: MineArgs, files: Sequence[Output], output: Output, join: Join) -> Step:
+    given = {"args": args, "files": files, "output": output, "join": join}
+    return Step(f"mine: {output.name}", [{}], lambda _: [output], Joiner, given, here=True)
+
+
+class RangeMiner:
+    """Mines one range of neurons after another."""
+
+    def __init__(self, args: MineArgs) -> None:
+        self.args, self.mining = args, args.open()
+
+    def __call__(self, item: Item, prepared: Any) -> Item:
+        """Mine one range and commit its candidates."""
+        table = self.mining.candidates(*self.mining.winners(self.args.store, item["first"], item["stop"]))
+        write_partial(self.args.store, range_file(item["range"]), table, self.args.fingerprint)
+        return {"patterns": table.num_rows}
+
+
+class Joiner:
+    """Makes one table of the files of all items of a step, and commits it."""
+
+    def __init__(self, args: MineArgs, files: Sequence[Output], output: Output, join: Join) -> None:
+        self.args, self.files, self.output, self.join = args, files, output, join
+
+    def __call__(self, item: Item, prepared: Any) -> Item:
+        """Do it."""
+        table = self.join(read_partials(self.args.store, self.files, at_once=LARGE_FILES_AT_ONCE))
+        write_partial(self.args.store, self.output, table, self.args.fingerprint)
+        return {}
+
+
+class BaselineCounter:
+    """Counts all candidates and all properties over runs of baseline sentences, training and test documents apart."""
+
+    def __init__(self, args: MineArgs) -> None:
+        self.args, self.mining = args, args.open(draws=False)
+        self.patterns = counters(read_partial(args.store, UNION), self.mining.kinds)
+        self.profiler = Profiler(self.mining.text)
+
+    def __call__(self, item: Item, prepared: Any) -> Item:
+        """Count over one run of the store's rows and commit the counts."""
+        rows = self.mining.baseline_rows(item["first"], item["stop"])
+        # The first run says what the lines are of.
+        count = few_counts if item["run"] else baseline_table
+        table = count(self.patterns, self.profiler, rows)
+        write_partial(self.args.store, run_file(item["run"]), table, self.args.fingerprint)
+        return {"sentences": sum(map(len, rows))}
+
+
+class RangeFinisher:
+    """Sets the candidates and properties of one range of neurons after another against the baseline."""
+
+    def __init__(self, args: MineArgs) -> None:
+        self.args, self.mining = args, args.open()
+        self.tables = RangeTables(self.mining, read_partial(args.store, TOTALS))
+
+    def __call__(self, item: Item, prepared: Any) -> Item:
+        """Write one range's part of every table."""
+        store, number = self.args.store, item["range"]
+        candidates = read_partial(store, range_file(number)).unify_dictionaries()
+        winners = self.mining.winners(store, item["first"], item["stop"])
+        for table, groups in self.tables.of(candidates, *winners):
+            range_part(table, number).write(store, groups, self.args.fingerprint)
+        return {"range": number}
+
+
+def count_rows(store: Store, table: str, ranges: list[Item]) -> int:
+    """Count the rows of all parts of a table."""
+
+    def rows(item: Item) -> int:
+        with store.parquet(range_part(table, item["range"]).path) as file:
+            return int(file.metadata.num_rows)
+
+    return sum(side_by_side(rows, ranges))

@@ -1,1 +1,0 @@
-"""The steps of `mine`: items, files and workers."""

@@ -1,1 +1,0 @@
-"""The steps of `tokens`: items, files and workers."""

@@ -1,0 +1,107 @@
+"""What ranges of neurons are mined on: the annotated sentences as the options show them, and each neuron's winners."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ops.mine.candidates import mine_candidates
+from ops.mine.held_out_sets import SETS, HeldOutSets, training_documents
+from ops.mine.pattern_kinds import PatternKind, SequenceKind, SubtreeKind
+from ops.mine.sentence_sets import SentenceSets
+from ops.patterns.sequences import Sequences
+from ops.sentences.mining_view import MiningView
+from ops.sentences.store import SentenceStore
+from ops.storage.store import Store
+from ops.storage.tables import part_name
+from ops.topk.neurons import POLES, Neurons, part_of, set_number
+
+Longs = npt.NDArray[np.int64]
+
+# What is mined of each neuron and pole: its winners, and for the held-out scores the training halves of its sets.
+MINED = ("winners", *SETS)
+
+
+class Mining:
+    """The sentences, the kinds of patterns that they have, and the sets of sentences that are mined.
+
+    Args:
+        sentences: all that are annotated.
+        neurons: those of the run.
+        options: of `jobs.mine`, by name.
+        seed: of every draw.
+        draws: make what draws the sets of the held-out scores, where the options want scores; it sorts the baseline.
+
+    Attributes:
+        kinds: by their name in `patterns/`.
+        trains: whether a sentence is of a training document of the held-out scores, `[rows]`.
+        held_out: draws the sets that are scored; None without scores.
+    """
+
+    def __init__(
+        self, sentences: SentenceStore, neurons: Neurons, options: Mapping[str, Any], seed: int, draws: bool = True
+    ) -> None:
+        self.sentences, self.neurons, self.options, self.seed = sentences, neurons, options, seed
+        self.text = MiningView(
+            sentences, options["word_case"], options["subtree_root"] == "collapse", options["punctuation"]
+        )
+        self.kinds: dict[str, PatternKind] = {}
+        for name, column in (("word", "words"), ("tag", "tags")):
+            if sentences.has[column]:
+                gap = options[f"{name}_max_gap"]
+                limits = (options[f"{name}_min_support"], options[f"{name}_max_length"], None if gap < 0 else gap)
+                self.kinds[name] = SequenceKind(name, self.text, *limits, options["engine"])
+        if sentences.has["labels"]:
+            limit = options["subtree_max_nodes"]
+            self.kinds["subtree"] = SubtreeKind(self.text, options["subtree_min_support"], limit)
+        self.trains = training_documents(sentences.documents, seed)[sentences.doc]
+        self.held_out = HeldOutSets(sentences, seed) if draws and not options["no_scores"] else None
+
+    def winners(self, store: Store, first: int, stop: int) -> tuple[Longs, Sequences]:
+        """Return the winners of a range of neurons, from `topk/`.
+
+        Returns:
+            The `set_number` of each neuron and pole, ascending, and the rows of its winners among the sentences,
+            ascending too.
+        """
+        numbers, rows = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
+        for part in range(part_of(first), part_of(stop - 1) + 1):
+            with store.parquet(part_name("topk", part)) as file:
+                for group in range(file.num_row_groups):
+                    table = file.read_row_group(group, columns=["layer", "unit", "pole", "sent_id"])
+                    neuron = self.neurons.number(table["layer"].to_numpy(), table["unit"].to_numpy())
+                    own = (neuron >= first) & (neuron < stop)
+                    pole = pc.index_in(table["pole"], pa.array(POLES)).to_numpy().astype(np.int64)
+                    numbers.append(set_number(neuron[own], pole[own]))
+                    rows.append(self.sentences.rows(table["sent_id"].to_numpy()[own]))
+        number, row = np.concatenate(numbers), np.concatenate(rows)
+        row = row[np.lexsort((row, number))]
+        each, starts = np.unique(number, return_index=True)
+        return each, Sequences(row.astype(np.int32), np.append(starts, len(number)))
+
+    def winner_sets(self, number: Longs, winners: Sequences) -> SentenceSets:
+        """Return the winners of neurons and poles as sets that are mined."""
+        return SentenceSets.gather(len(MINED) * number, winners, self.sentences)
+
+    def training_sets(self, number: Longs, drawn: Sequences) -> SentenceSets:
+        """Return the training halves of what `HeldOutSets.draw` drew for neurons and poles, as sets that are mined."""
+        numbers = (len(MINED) * number[:, None] + np.arange(1, len(MINED))).ravel()
+        return SentenceSets.gather(numbers, drawn.where(self.trains[drawn.items]), self.sentences)
+
+    def candidates(self, number: Longs, winners: Sequences) -> pa.Table:
+        """Return the patterns of all `MINED` of these neurons and poles, rows of `ops.mine.candidates.SCHEMA`."""
+        sets = [self.winner_sets(number, winners)]
+        if self.held_out is not None:
+            sets.append(self.training_sets(number, self.held_out.draw(number, winners)))
+        floor = self.options["min_count"]
+        found = [mine_candidates(some, self.kinds.values(), floor) for some in sets]
+        return pa.concat_tables(found).unify_dictionaries()
+
+    def baseline_rows(self, first: int, stop: int) -> tuple[Longs, Longs]:
+        """Return which of a run of rows are in the baseline: those of training documents, and those of test ones."""
+        rows = first + np.flatnonzero(self.sentences.baseline[first:stop])
+        trains = self.trains[rows]
+        return rows[trains], rows[~trains]

@@ -1,0 +1,88 @@
+"""The rows of a range of neurons in every table of `mine`: what was mined, against the baseline."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from ops.mine.baseline_counts import read_baselines
+from ops.mine.held_out_sets import SETS, draw_others, others_of
+from ops.mine.mean_rows import mean_rows
+from ops.mine.mining import Mining
+from ops.mine.pattern_rows import pattern_rows
+from ops.mine.profile_rows import profile_rows
+from ops.mine.properties import Profiler
+from ops.mine.representation import represent
+from ops.mine.row_groups import row_groups
+from ops.mine.score_sets import score_sets
+from ops.patterns.sequences import Sequences
+from ops.schema import group_rows, schema
+from ops.topk.neurons import POLES, neuron_and_pole
+
+Longs = npt.NDArray[np.int64]
+
+COLUMNS = {
+    "own": ("auc", "auc_low", "auc_high"),
+    "matched": ("matched_auc", "matched_low", "matched_high"),
+    "random": ("random_auc", "random_low", "random_high"),
+}
+MAX_OTHERS = 1_000
+
+
+class RangeTables:
+    """Sets the candidates and properties of one range of neurons after another against the baseline.
+
+    Args:
+        mining: the sentences and the options.
+        totals: the counts over the whole baseline, as `ops.mine.baseline_counts.add_up` returns them.
+    """
+
+    def __init__(self, mining: Mining, totals: pa.Table) -> None:
+        self.mining, self.profiler = mining, Profiler(mining.text)
+        self.baseline, self.training = read_baselines(totals, self.profiler)
+        tested = np.flatnonzero(mining.sentences.baseline & ~mining.trains)
+        self.others = draw_others(tested, MAX_OTHERS, mining.seed)
+
+    def of(self, candidates: pa.Table, number: Longs, winners: Sequences) -> Iterator[tuple[str, Iterator[pa.Table]]]:
+        """Return the name of each table and its row groups, no neuron cut in two; scores come last, if wanted.
+
+        Args:
+            candidates: as `Mining.candidates` returned them for this range.
+            number, winners: as `Mining.winners` returns them.
+        """
+        sets, o = self.mining.winner_sets(number, winners), self.mining.options
+        floor, filters = o["min_count"], (o["productivity"], o["max_patterns"])
+        found = {
+            "patterns": pattern_rows(candidates, self.mining.kinds.values(), self.baseline, sets, floor, *filters),
+            "profiles": profile_rows(self.profiler, self.baseline, sets, floor),
+            "means": mean_rows(self.profiler, self.baseline, sets),
+        }
+        for table, (owner, rows) in found.items():
+            yield table, self._groups(table, number[owner], rows)
+        if self.mining.held_out is not None:
+            drawn = self.mining.held_out.draw(number, winners)
+            yield "scores", self._groups("scores", number, self._scores(candidates, number, drawn))
+
+    def _scores(self, candidates: pa.Table, number: Longs, drawn: Sequences) -> pa.Table:
+        """Score the sets drawn for each neuron and pole on the test documents; return all columns but the neuron's."""
+        mining = self.mining
+        sets, floor = mining.training_sets(number, drawn), mining.options["min_count"]
+        found = represent(candidates, mining.kinds, self.training, sets, self.profiler, floor)
+        held_out, others = drawn.where(~mining.trains[drawn.items]), others_of(self.others, drawn)
+        areas = score_sets(found, held_out, others)
+        columns = {"n_winners": held_out.lengths[:: len(SETS)], "n_baseline": others.lengths[:: len(SETS)]}
+        for place, name in enumerate(SETS):
+            for column, measure in zip(COLUMNS[name], ("auc", "low", "high"), strict=True):
+                values = [getattr(area, measure) for area in areas[place :: len(SETS)]]
+                columns[column] = pa.array(values, pa.float64(), from_pandas=True)
+        return pa.table(columns)
+
+    def _groups(self, table: str, number: Longs, rows: pa.Table) -> Iterator[pa.Table]:
+        """Return a table's rows in row groups, with the columns of the neuron and pole with this number in each row."""
+        neuron, pole = neuron_and_pole(number)
+        layer, unit = self.mining.neurons.layer_and_unit(neuron)
+        names = {"layer": pa.array(layer), "unit": pa.array(unit), "pole": pa.array(POLES).take(pole)}
+        for name, column in names.items():
+            rows = rows.append_column(name, column)
+        return row_groups(rows.select(schema(table).names), neuron, group_rows(table))

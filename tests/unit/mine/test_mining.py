@@ -1,0 +1,89 @@
+"""Winners of ranges of neurons, what is mined of them, and the tables that this makes."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from ops.mine.baseline_counts import add_up, baseline_table, counters, few_counts
+from ops.mine.candidates import unite
+from ops.mine.mining import MINED, Mining
+from ops.mine.properties import Profiler
+from ops.mine.range_tables import RangeTables
+from ops.schema import schema
+from ops.storage.store import Store
+from ops.storage.tables import write_part
+from ops.topk.neurons import POLES, Neurons, parts, set_number
+from tests.unit.small_corpus import open_corpus, random_sentences
+
+NEURONS, K, SENTENCES = Neurons((200, 100)), 12, 60
+OPTIONS: dict[str, Any] = {
+    "engine": "compiled", "word_case": "keep", "punctuation": "drop", "word_min_support": 0.1, "word_max_length": 2,
+    "word_max_gap": 1, "tag_min_support": 0.1, "tag_max_length": 2, "tag_max_gap": -1, "subtree_min_support": 0.1,
+    "subtree_max_nodes": 3, "subtree_root": "keep", "min_count": 2, "productivity": 1.0, "max_patterns": 0,
+    "no_scores": False,
+}  # fmt: skip
+Drawn = dict[tuple[int, int], list[int]]
+
+
+@pytest.fixture
+def drawn(tmp_path: Path) -> Drawn:
+    """Write topk/ and return the sentences' ids of each neuron and pole."""
+    store, rng = Store(str(tmp_path)), np.random.default_rng(0)
+    found = {
+        (neuron, pole): (2 * rng.permutation(SENTENCES)[:K]).tolist()
+        for neuron in range(len(NEURONS))
+        for pole in range(len(POLES))
+    }
+    for part, first, stop in parts(len(NEURONS)):
+        own = [
+            (n, pole, rank, i) for (n, pole), ids in found.items() for rank, i in enumerate(ids) if first <= n < stop
+        ]
+        neuron, pole, rank, ids = (np.array(column) for column in zip(*own, strict=True))
+        layer, unit = NEURONS.layer_and_unit(neuron)
+        columns = [layer, unit, pa.array(POLES).take(pa.array(pole)), rank, np.zeros(len(own)), ids]
+        table = pa.table([*map(pa.array, columns)], names=schema("topk").names).cast(schema("topk"))
+        write_part(store, "topk", part, schema("topk"), [table], "f")
+    return found
+
+
+def open_mining(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, **options: Any) -> Mining:
+    sentences = open_corpus(tmp_path, monkeypatch, random_sentences(3, SENTENCES))
+    return Mining(sentences, NEURONS, OPTIONS | options, 5)
+
+
+def test_a_range_s_winners_come_from_every_part_that_has_some(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, drawn: Drawn
+) -> None:
+    mining = open_mining(tmp_path, monkeypatch)
+    number, winners = mining.winners(Store(str(tmp_path)), 250, 260)
+    expected = {set_number(n, pole): sorted(ids) for (n, pole), ids in drawn.items() if 250 <= n < 260}
+    ids = [mining.sentences.sent_id[rows].tolist() for rows in winners.to_lists()]
+    assert dict(zip(number.tolist(), ids, strict=True)) == expected
+    assert number.tolist() == sorted(expected)
+
+
+@pytest.mark.parametrize("no_scores", [False, True])
+def test_all_sets_are_mined_and_every_row_has_its_neuron(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, drawn: Drawn, no_scores: bool
+) -> None:
+    mining = open_mining(tmp_path, monkeypatch, no_scores=no_scores)
+    number, winners = mining.winners(Store(str(tmp_path)), 198, 202)
+    candidates = mining.candidates(number, winners)
+    of_set = candidates["set"].to_numpy()
+    assert set(of_set // len(MINED)) == set(number.tolist())
+    assert set(of_set % len(MINED)) == (set(range(1)) if no_scores else set(range(len(MINED))))
+
+    profiler, union = Profiler(mining.text), counters(unite([candidates]), mining.kinds)
+    runs = [mining.baseline_rows(first, first + 20) for first in range(0, SENTENCES, 20)]
+    assert sorted(np.concatenate([*map(np.concatenate, runs)])) == np.flatnonzero(mining.sentences.baseline).tolist()
+    tables = [baseline_table(union, profiler, runs[0]), *(few_counts(union, profiler, run) for run in runs[1:])]
+    found = {name: list(groups) for name, groups in RangeTables(mining, add_up(tables)).of(candidates, number, winners)}
+    assert list(found) == ["patterns", "profiles", "means", *([] if no_scores else ["scores"])]
+    for name, groups in found.items():
+        rows = pa.concat_tables(groups)
+        assert rows.schema.names == schema(name).names
+        keys = zip(rows["layer"].to_pylist(), rows["unit"].to_pylist(), rows["pole"].to_pylist(), strict=True)
+        assert set(keys) == {(*place, pole) for place in ((1, 198), (1, 199), (2, 0), (2, 1)) for pole in POLES}
