@@ -89,7 +89,7 @@ def do(config: TopkConfig, record: "Run", facts: "ModelFacts", tokenizer: "Token
     from jobs.stage.layout import shard_file
     from jobs.stage.times import Times
     from jobs.steps.topk.merge import merge_ranges
-    from jobs.steps.topk.pilot import ScoreArgs, needs_equal_lengths, pilot_step, read_widths
+    from jobs.steps.topk.pilot import ScoreArgs, pilot_step, read_equal_lengths, read_widths
     from jobs.steps.topk.score import score_shards
     from jobs.steps.topk.sentences import account, read_notes, write_activations, write_unscored
     from ops.model.activations import ScoreOptions, Scorer
@@ -122,8 +122,8 @@ def do(config: TopkConfig, record: "Run", facts: "ModelFacts", tokenizer: "Token
         print("topk: scoring a pilot for the histograms' edges", file=sys.stderr)
         with times.of("pilot"):
             job.stage.do(pilot, todo=missing)
-    args = replace(args, leaks=needs_equal_lengths(store))
-    if args.leaks:
+    args = replace(args, equal_lengths=read_equal_lengths(store))
+    if args.equal_lengths:
         print(f"topk: padding changes what a {facts.model_type} computes: batches of equal length", file=sys.stderr)
     neurons = Neurons(read_widths(store))
     sampled = shards.split(draw(shards.sentences, config.activation_sample, config.seed, ACTIVATIONS))
@@ -145,7 +145,7 @@ def do(config: TopkConfig, record: "Run", facts: "ModelFacts", tokenizer: "Token
             print(f"topk: {path} is damaged ({why}): scoring it again", file=sys.stderr)
             store.delete(path)
     counts |= {"neurons": len(neurons), "layers": len(neurons.widths), "seconds": times.result()}
-    counts |= {"equal_lengths": args.leaks}
+    counts |= {"equal_lengths": args.equal_lengths}
     print(f"topk: {times}", file=sys.stderr)
     job.stage.finish(counts, {"model": describe(facts)})
 

@@ -20,7 +20,7 @@ from ops.corpus.sentences import SentenceFilter
 from ops.corpus.split_sentences import SentenceSplitter
 from ops.model.activations import ScoreOptions, Scorer
 from ops.model.batches import batch_lengths, length_batches
-from ops.model.check_states import needs_equal_lengths
+from ops.model.check_states import equal_lengths
 from ops.model.load import ModelFacts
 from ops.model.tokenizer import Tokenizer
 from ops.shards import spans
@@ -93,8 +93,8 @@ class Distancer:
             Scorer(facts, args.scoring, tokenizer.pad_id)
             for facts, tokenizer in zip((args.facts, args.against), self.tokenizers, strict=True)
         ]
-        leaks = [needs_equal_lengths(*pair) for pair in zip(self.scorers, self.tokenizers, strict=True)]
-        self.lengths = batch_lengths(args.scoring.device, any(leaks))
+        equal = [equal_lengths(*pair) for pair in zip(self.scorers, self.tokenizers, strict=True)]
+        self.lengths = batch_lengths(args.scoring.device, any(equal))
 
     def __call__(self, item: Item, prepared: Any) -> Item:
         """Measure one block; a sentence that is not finite in either model is left out."""

@@ -31,7 +31,7 @@ from ops.topk.score_shard import score_batch
 
 @dataclass(frozen=True)
 class ScoreArgs:
-    """What every scoring worker is made from; whether padding leaks is known once the pilot is scored."""
+    """What every scoring worker is made from; `equal_lengths` is known once the pilot is scored."""
 
     store: Store
     facts: ModelFacts
@@ -41,12 +41,12 @@ class ScoreArgs:
     token_budget: int
     fingerprint: str
     sharing: bool = True
-    leaks: bool = False
+    equal_lengths: bool = False
 
     @property
     def lengths(self) -> Lengths:
         """Which lengths a batch may hold."""
-        return batch_lengths(self.options.device, self.leaks)
+        return batch_lengths(self.options.device, self.equal_lengths)
 
 
 def pilot_step(job: CorpusPass, args: ScoreArgs, at_most: int) -> Step:
@@ -61,7 +61,7 @@ def read_widths(store: Store) -> tuple[int, ...]:
     return tuple(read_footer(store, b"atlas.widths"))
 
 
-def needs_equal_lengths(store: Store) -> bool:
+def read_equal_lengths(store: Store) -> bool:
     """Tell whether padding changes what the model computes, as the pilot found."""
     return bool(read_footer(store, b"atlas.alike"))
 
@@ -88,8 +88,8 @@ class PilotScorer:
         parts = list(side_by_side(lambda own: read_shard(self.store, *own), some))
         sent_ids, n_tokens = (np.concatenate([p[column] for p in parts]) for column in (0, 2))
         texts = [text for p in parts for text in p[1]]
-        leaks = self._check([texts[i] for i in spread_lengths(n_tokens.tolist())])
-        budget, lengths = self.args.token_budget, replace(self.args, leaks=leaks).lengths
+        equal = self._check([texts[i] for i in spread_lengths(n_tokens.tolist())])
+        budget, lengths = self.args.token_budget, replace(self.args, equal_lengths=equal).lengths
         blocks = []
         for _, tokens in encode_batches(sent_ids, texts, n_tokens, self.tokenizer, budget, lengths):
             values, finite, _ = score_batch(self.scorer, tokens)
@@ -105,7 +105,7 @@ class PilotScorer:
         footer = {
             **pilot_file().footer(self.args.fingerprint, len(edges)),
             b"atlas.widths": json.dumps(self.scorer.widths()).encode(),
-            b"atlas.alike": json.dumps(leaks).encode(),
+            b"atlas.alike": json.dumps(equal).encode(),
             b"atlas.gpu": json.dumps(gpu_kind()).encode(),
         }
         self.store.commit(pilot_file().path, lambda path: topk_partial.write_table(path, table, footer))
