@@ -87,7 +87,6 @@ def do(config: TopkConfig, record: "Run", facts: "ModelFacts", tokenizer: "Token
     from jobs.stage.corpus_pass import begin_pass, describe
     from jobs.stage.dry_run import DryRun
     from jobs.stage.layout import shard_file
-    from jobs.stage.times import Times
     from jobs.steps.topk.merge import merge_ranges
     from jobs.steps.topk.pilot import ScoreArgs, pilot_step, read_equal_lengths, read_widths
     from jobs.steps.topk.score import score_shards
@@ -96,6 +95,7 @@ def do(config: TopkConfig, record: "Run", facts: "ModelFacts", tokenizer: "Token
     from ops.sampling import ACTIVATIONS, draw
     from ops.topk.neurons import Neurons
     from ops.topk.room import check_room
+    from ops.topk.times import Times
 
     times = Times()
     names = ("k", "poles", "site", "pool", "special_tokens", "activation_sample", "pilot")

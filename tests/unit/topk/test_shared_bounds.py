@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
+from jobs.steps.topk.thresholds import BoundPublisher, BoundReader, is_due
 
 from jobs.stage.layout import pilot_file, shard_file
-from jobs.steps.topk.thresholds import BoundPublisher, BoundReader, is_due
 from ops.reducers.moments import Moments
 from ops.reducers.thresholds import histogram_bounds
 from ops.storage.store import Store, shard_footer
