@@ -53,7 +53,7 @@ def run_all(folder: Path) -> None:
         "workers": 1,
         "model": str(folder / "model"),
     }
-    run.run(run.RunConfig(out=str(folder / "run"), corpus=(str(folder / "texts.jsonl"),), **options))
+    run.JOB.run(run.RunConfig(out=str(folder / "run"), corpus=(str(folder / "texts.jsonl"),), **options))
     same: dict[str, Any] = {"out": str(folder / "run"), "workers": 1}
     compare.run(CompareConfig.model_validate({**same, "part": ("neighbours",)}))
     meaning.run(MeaningConfig.model_validate({**same, "parts": "counts"}))

@@ -38,17 +38,12 @@ def _ingest_file(name: str) -> Output:
     return Output(f"{STAGES['ingest'].partials}/{name}.parquet", name)
 
 
-# topk
+# positions
 
 
-def pilot_file(stage: str = "topk") -> Output:
-    """Return the file of what a pilot found: the histograms' edges, or of `positions` the mean states."""
+def pilot_file(stage: str) -> Output:
+    """Return the file of the mean states that a pilot found."""
     return Output(f"{STAGES[stage].partials}/pilot.parquet", "pilot")
-
-
-def bound_path() -> str:
-    """Return the path of the bounds that workers share; it is soft state, and no output of any item."""
-    return f"{STAGES['topk'].partials}/bound.parquet"
 
 
 # annotate

@@ -24,7 +24,7 @@ from jobs.stage.finetune_config import FinetuneConfig
 from jobs.stage.meaning_config import MeaningConfig
 from jobs.stage.options import Config
 from jobs.tokens import TokensConfig
-from jobs.topk import TopkConfig
+from jobs.topk.job import TopkConfig
 
 JOBS = {
     "ingest": IngestConfig,
