@@ -278,7 +278,7 @@ def write_shards(store: Store, files: int) -> None:
         ids = np.tile(np.arange(CANDIDATES), NEURONS) + shard * SHARD
         column = tuple(pa.ListArray.from_arrays(ends, pa.array(c)) for c in (values, ids))
         table = topk_partial.shard_table(dict.fromkeys(("top", "bottom"), column), moments, counts, none)  # type: ignore[arg-type]
-        notes = {"unscored": {}, "sampled": []}
+        notes: dict[str, Any] = {"unscored": {}, "sampled": []}
         write_partial(store, shard_file("topk", shard), table, PRINT, notes, topk_partial.write_table)
 
 

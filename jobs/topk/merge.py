@@ -108,9 +108,9 @@ class RangeMerger:
         with self.store.parquet(PILOT_FILE.path) as file:
             edges = [read_matrix(file.read_row_group(own["part"]), "edges") for own in ranges]
         for own, found, own_edges in zip(ranges, sums, edges, strict=True):
-            tables = found.tables(self.neurons, own_edges)
+            own_tables = found.tables(self.neurons, own_edges)
             for output in range_outputs(own):
-                output.write(self.store, tables[output.table], self.fingerprint)
+                output.write(self.store, own_tables[output.table], self.fingerprint)
         return {"damaged": {}}
 
     def _open(self, shard: int) -> pq.ParquetFile | str:
