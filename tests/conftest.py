@@ -166,11 +166,15 @@ def call() -> Callable[..., subprocess.CompletedProcess[str]]:
     def run(job: str, *args: object) -> subprocess.CompletedProcess[str]:
         from jobs.stage.command_line import main
 
-        module = importlib.import_module(f"jobs.{job}")
-        config = getattr(module, f"{job.capitalize()}Config")
+        words = [str(arg) for arg in args]
+        is_folder = (ROOT / "jobs" / job).is_dir()
+        module = importlib.import_module(f"jobs.{job}.job" if is_folder else f"jobs.{job}")
         said, told = io.StringIO(), io.StringIO()
         with contextlib.redirect_stdout(said), contextlib.redirect_stderr(told):
-            status = main(config, job, "", module.run, [str(arg) for arg in args])
+            if hasattr(module, "JOB"):
+                status = module.JOB.main(words)
+            else:
+                status = main(getattr(module, f"{job.capitalize()}Config"), job, "", module.run, words)
         return subprocess.CompletedProcess([job], status, said.getvalue(), told.getvalue())
 
     return run
