@@ -19,7 +19,6 @@ import tempfile
 import time
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -40,18 +39,17 @@ from jobs.mine.steps import (
     sentence_runs,
     unite_step,
 )
-from jobs.stage.files import shard_file
-from jobs.stage.layout import pilot_file
+from jobs.stage.files import read_notes, shard_file, write_partial
 from jobs.stage.runner import Step
 from jobs.stage.stages import CODES
-from jobs.steps.topk.merge import RangeMerger, merge_step
-from jobs.steps.topk.sentences import read_notes
+from jobs.topk.merge import RangeMerger, merge_step
+from jobs.topk.score import PILOT_FILE
 from ops.reducers.moments import Moments
 from ops.schema import activations_schema, schema
 from ops.sentences.local_copy import open_sentences
 from ops.sentences.selection import mark_sentences
 from ops.shards import Shards
-from ops.storage.store import Store, View, shard_footer
+from ops.storage.store import Store, View
 from ops.storage.tables import write_part
 from ops.topk import partial_file as topk_partial
 from ops.topk.neurons import Neurons
@@ -279,8 +277,7 @@ def write_shards(store: Store, files: int) -> None:
     edges = pa.table(
         {"edges": topk_partial.by_neuron(np.sort(rng.normal(size=(NEURONS, BINS - 1)).astype(np.float32)))}
     )
-    pilot = shard_footer(PRINT, "pilot", NEURONS)
-    store.commit(pilot_file().path, lambda path: topk_partial.write_table(path, edges, pilot))
+    write_partial(store, PILOT_FILE, edges, PRINT, write=topk_partial.write_table)
     ends = np.arange(NEURONS + 1, dtype=np.int32) * CANDIDATES
     values = rng.normal(size=NEURONS * CANDIDATES).astype(np.float32)
     moments = Moments.of(torch.from_numpy(rng.normal(size=(CANDIDATES, NEURONS)).astype(np.float32)))
@@ -289,9 +286,8 @@ def write_shards(store: Store, files: int) -> None:
         ids = np.tile(np.arange(CANDIDATES), NEURONS) + shard * SHARD
         column = tuple(pa.ListArray.from_arrays(ends, pa.array(c)) for c in (values, ids))
         table = topk_partial.shard_table(dict.fromkeys(("top", "bottom"), column), moments, counts, none)  # type: ignore[arg-type]
-        notes = json.dumps({"unscored": {}, "sampled": []}).encode()
-        footer = {**shard_file("topk", shard).footer(PRINT, NEURONS), b"atlas.notes": notes}
-        store.commit(shard_file("topk", shard).path, partial(topk_partial.write_table, table=table, footer=footer))
+        notes: dict[str, Any] = {"unscored": {}, "sampled": []}
+        write_partial(store, shard_file("topk", shard), table, PRINT, notes, topk_partial.write_table)
 
 
 def merge_ranges(folder: str, files: int, together: int) -> dict[str, Any]:
@@ -307,6 +303,7 @@ def note(folder: str, files: int) -> dict[str, Any]:
     """Look whether all files are whole, and read what they say besides, as the driver does."""
     items = [{"shard": i} for i in range(files)]
     step = Step("look", items, lambda item: [shard_file("topk", item["shard"])], RangeMerger, {})
-    if step.missing(Store(folder), PRINT) or len(read_notes(Store(folder), files)) != files:
+    notes = read_notes(Store(folder), [shard_file("topk", shard) for shard in range(files)])
+    if step.missing(Store(folder), PRINT) or len(notes) != files:
         raise RuntimeError("a partial file is not whole")
     return {}

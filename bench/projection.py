@@ -2,7 +2,7 @@
 
 from typing import Any, NamedTuple
 
-from jobs.steps.topk.thresholds import is_due
+from ops.topk.shared_bounds import is_due
 
 SENTENCES, TOKENS, NEURONS, POLES, K, SHARD = 82_000_000, 22, 9_216, 2, 10_000, 100_000
 FLOP_PER_TOKEN = 170e6  # computed: two for each weight of twelve layers (85 million)

@@ -27,15 +27,16 @@ from bench.memory import MemoryWatch
 from bench.projection import Measured, project
 from bench.running import load
 from bench.texts import draw
-from jobs.stage.layout import pilot_file, shard_file
-from jobs.steps.topk.merge import RangeMerger
+from jobs.stage.files import shard_file, write_partial
+from jobs.topk.merge import RangeMerger
+from jobs.topk.score import PILOT_FILE
 from ops.model.activations import Scorer
 from ops.model.load import read_facts
 from ops.model.tokenizer import Tokenizer, Tokens
 from ops.reducers.histogram import edges_from_pilot
 from ops.reducers.thresholds import SharedBound
 from ops.shards import Ids
-from ops.storage.store import Store, shard_footer
+from ops.storage.store import Store
 from ops.storage.tables import part_name
 from ops.topk import partial_file as topk_partial
 from ops.topk.neurons import POLES, Neurons, parts
@@ -98,8 +99,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="atlas-bench-", dir=options.folder) as folder:
         store = Store(folder)
         table = pa.table({"edges": topk_partial.by_neuron(edges.numpy())})
-        footer = shard_footer(PRINT, "pilot", len(edges))
-        store.commit(pilot_file().path, lambda path: topk_partial.write_table(path, table, footer))
+        write_partial(store, PILOT_FILE, table, PRINT, write=topk_partial.write_table)
         with MemoryWatch(os.getpid()) as memory:
             deadline = begun + options.minutes * 60 * SCORING
             shards = list(score(model, edges, store, options.k, options.shard_size, deadline))
@@ -162,8 +162,7 @@ def score(
         span = (shard * size, (shard + 1) * size)
         result = worker.run(span, batches(*span), np.array([], np.int64), shared.result)
         reduced = time.process_time()
-        footer = shard_footer(PRINT, f"shard-{shard}", result.table.num_rows)
-        store.commit(shard_file("topk", shard).path, lambda path: topk_partial.write_table(path, result.table, footer))  # noqa: B023
+        write_partial(store, shard_file("topk", shard), result.table, PRINT, write=topk_partial.write_table)
         committed = time.process_time()
         pairs = sum(len(result.table[f"{p}_sent_id"].combine_chunks().flatten()) for p in POLES)
         del result

@@ -141,10 +141,14 @@ def drive(out: str, model: str, *stages: str) -> int:
     }
     for stage in stages:
         print(f"{MARK}{stage}", flush=True)
-        module = importlib.import_module(f"jobs.{stage}")
-        config = getattr(module, f"{stage.capitalize()}Config")
-        argv = ["--out", out, "--workers", WORKERS, *flags.get(stage, [])]
-        if status := main_of_job(config, stage, "", module.run, [str(word) for word in argv]):
+        is_folder = (Path(__file__).parent.parent / "jobs" / stage).is_dir()
+        module = importlib.import_module(f"jobs.{stage}.job" if is_folder else f"jobs.{stage}")
+        argv = [str(word) for word in ("--out", out, "--workers", WORKERS, *flags.get(stage, []))]
+        if hasattr(module, "JOB"):
+            status: int = module.JOB.main(argv)
+        else:
+            status = main_of_job(getattr(module, f"{stage.capitalize()}Config"), stage, "", module.run, argv)
+        if status:
             return status
     print(MARK, flush=True)
     return 0

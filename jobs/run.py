@@ -10,53 +10,51 @@ What to expect: 5,000 packaged docstrings with the packaged model take two minut
 """
 
 import sys
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import Field
 
-from jobs import topk
 from jobs.annotate import job as annotate
-from jobs.annotate.job import AnnotateConfig
 from jobs.ingest import job as ingest
-from jobs.ingest.job import IngestConfig
 from jobs.mine import job as mine
-from jobs.mine.job import MineConfig
-from jobs.stage.command_line import main
+from jobs.stage.command_line import Job, in_run
 from jobs.stage.options import part_of
 from jobs.tokens import job as tokens
-from jobs.tokens.job import TokenOptions, TokensConfig
-from jobs.topk import TopkConfig
+from jobs.topk import job as topk
+
+if TYPE_CHECKING:
+    from jobs.stage.run import Run
 
 
-class RunConfig(TopkConfig, AnnotateConfig, MineConfig, TokenOptions):
+class RunConfig(topk.TopkConfig, annotate.AnnotateConfig, mine.MineConfig, tokens.TokenOptions):
     """Options of all stages."""
 
-    heading: ClassVar[tuple[int, str]] = TokenOptions.heading
+    heading: ClassVar[tuple[int, str]] = tokens.TokenOptions.heading
 
     no_tokens: bool = Field(False, description="leave out which token fires, a second pass over the first winners")
 
 
-def run(config: RunConfig) -> None:
+def do(config: RunConfig, record: "Run") -> None:
     """Do what is missing of every stage."""
-    from jobs.stage.dry_run import open_run
     from ops.sentences.pipeline import load_pipeline
 
     mine.check(config)
-    with open_run(config) as record:
-        facts, tokenizer = topk.prepare(config, record)
-        load_pipeline(config.pipeline)
-        again = {"redo": config.redo}
-        if config.corpus:
-            ingest.do(part_of(config, IngestConfig, **again), record)
-            again = {"redo": False}
-        topk.do(part_of(config, TopkConfig, **again), record, facts, tokenizer)
-        annotate.do(part_of(config, AnnotateConfig, redo=False), record)
-        mine.do(part_of(config, MineConfig, redo=False), record)
-        if not config.no_tokens:
-            tokens.do(part_of(config, TokensConfig, redo=False), record)
+    known = topk.prepare(config, record)
+    load_pipeline(config.pipeline)
+    again = {"redo": config.redo}
+    if config.corpus:
+        ingest.do(part_of(config, ingest.IngestConfig, **again), record)
+        again = {"redo": False}
+    topk.do_stage(part_of(config, topk.TopkConfig, **again), record, *known)
+    annotate.do(part_of(config, annotate.AnnotateConfig, redo=False), record)
+    mine.do(part_of(config, mine.MineConfig, redo=False), record)
+    if not config.no_tokens:
+        tokens.do(part_of(config, tokens.TokensConfig, redo=False), record)
     if not config.dry_run:
         print(f"{config.out}: done; look at a neuron with python -m jobs.show --out {config.out} --neuron 1:0")
 
 
+JOB = Job("run", RunConfig, in_run(do), __doc__)
+
 if __name__ == "__main__":
-    sys.exit(main(RunConfig, "run", str(__doc__).splitlines()[0], run))
+    sys.exit(JOB.main())

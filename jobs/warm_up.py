@@ -54,7 +54,7 @@ def run_all(folder: Path) -> None:
         "workers": 1,
         "model": str(folder / "model"),
     }
-    run.run(run.RunConfig(out=str(folder / "run"), corpus=(str(folder / "texts.jsonl"),), **options))
+    run.JOB.run(run.RunConfig(out=str(folder / "run"), corpus=(str(folder / "texts.jsonl"),), **options))
     same: dict[str, Any] = {"out": str(folder / "run"), "workers": 1}
     compare.JOB.run(compare.CompareConfig.model_validate({**same, "part": ("neighbours",)}))
     meaning.JOB.run(MeaningConfig.model_validate({**same, "parts": "counts"}))

@@ -5,7 +5,8 @@ import time
 from collections.abc import Callable, Sequence
 from types import TracebackType
 
-from jobs.engine.progress import duration, say
+from jobs.engine.progress import say
+from ops.clock import duration
 
 FIRST_S = 10.0
 EVERY_S = 60.0

@@ -11,7 +11,7 @@ from typing import Any
 
 from tqdm import tqdm
 
-from ops.clock import utc_now
+from ops.clock import duration, utc_now
 
 EVERY_S = 10.0  # between two lines of a log, or two entries of run.json
 BAR = "{desc}: {n:,.0f} of {total:,.0f} {unit}{postfix} |{bar}| {elapsed}<{remaining}"
@@ -139,11 +139,3 @@ def say(line: str) -> None:
     """Print a line that stays, above the bar where one is shown."""
     with tqdm.external_write_mode(file=sys.stderr) if sys.stderr.isatty() else nullcontext():
         print(line, file=sys.stderr, flush=True)
-
-
-def duration(seconds: float) -> str:
-    """Return a time for people: `42 s`, `3 min`, `2 h 10 min`."""
-    if seconds < 100:
-        return f"{seconds:.0f} s"
-    minutes = round(seconds / 60)
-    return f"{minutes} min" if minutes < 100 else f"{minutes // 60} h {minutes % 60} min"

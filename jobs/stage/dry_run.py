@@ -5,10 +5,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from jobs.engine.progress import duration
 from jobs.stage.options import StageConfig
 from jobs.stage.run import Run
 from jobs.stage.stages import STAGES, stages_after
+from ops.clock import duration
 from ops.errors import InputError, visible
 from ops.storage.read_only import ReadOnlyStore
 

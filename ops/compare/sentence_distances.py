@@ -12,7 +12,7 @@ from ops.compare.activation_vectors import layer_activations, sampled_sentences
 from ops.compare.model_shift import jaccards, layer_distances, rank_correlations
 from ops.model.activations import ScoreOptions, Scorer
 from ops.model.batches import batch_lengths, length_batches
-from ops.model.check_states import needs_equal_lengths
+from ops.model.check_states import equal_lengths
 from ops.model.load import ModelFacts
 from ops.model.tokenizer import Tokenizer
 from ops.storage.store import Store
@@ -40,7 +40,7 @@ class TwoModels:
         self.scorers = [
             Scorer(own, scoring, tokenizer.pad_id) for own, tokenizer in zip(facts, self.tokenizers, strict=True)
         ]
-        leaks = [needs_equal_lengths(*pair) for pair in zip(self.scorers, self.tokenizers, strict=True)]
+        leaks = [equal_lengths(*pair) for pair in zip(self.scorers, self.tokenizers, strict=True)]
         self.lengths = batch_lengths(scoring.device, any(leaks))
 
     def distances(self, texts: Sequence[str], n_tokens: Longs) -> tuple[Floats, Floats]:

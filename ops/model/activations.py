@@ -1,13 +1,14 @@
 """One forward pass: sentences in, the pooled activation of every neuron out."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 
+from ops.errors import InputError, one_line
 from ops.model.batches import pad
 from ops.model.known_padding import batch_without_padding, use_known_padding
-from ops.model.load import ModelFacts, load_model
+from ops.model.load import ModelFacts, load_model, load_without_weights
 from ops.model.numerics import set_numerics
 from ops.model.pooling import Pooler
 from ops.model.sites import SiteReader, Take
@@ -93,3 +94,33 @@ class Scorer:
     def widths(self) -> tuple[int, ...]:
         """Return the number of units of each layer at this site, by scoring one token."""
         return tuple(layer.shape[1] for layer in self.score([Tokens([0], [0], False)]))
+
+
+@torch.inference_mode()
+def site_widths(facts: ModelFacts, site: str) -> tuple[int, ...]:
+    """Return the number of units of each layer at a site, as `Scorer.widths` does, without reading the weights.
+
+    One token goes through a model on the meta device; a model that cannot run there is loaded.
+
+    Raises:
+        InputError: the model cannot be built or run, or does not have the site.
+    """
+    model: Any = load_without_weights(facts.name, facts.path, facts.revision).eval()
+    model.config.use_cache = False
+    # Else the mask is made by what it holds, and the meta device holds nothing.
+    use_known_padding(model)
+    reader = SiteReader(model, facts.layers, site)
+    token = torch.ones(1, 1, dtype=torch.int64, device="meta")
+    inputs = {"input_ids": token, "attention_mask": token}
+    try:
+        with batch_without_padding(True):
+            return tuple(states.shape[-1] for states in reader.read(inputs, lambda states: states))
+    except InputError:
+        raise
+    except Exception:
+        # Some architectures (Longformer, MPNet, Nystroemformer) ask on their way for numbers, which are not there.
+        scorer = Scorer(facts, ScoreOptions(site))
+    try:
+        return scorer.widths()
+    except Exception as error:
+        raise InputError(f"--model {facts.name}: cannot be run ({one_line(error)}); give another model") from error

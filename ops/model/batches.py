@@ -22,14 +22,14 @@ _BATCHES_PER_BUDGET = 64  # What a batch costs whatever it holds: on a CPU about
 _RARE = 16  # a length is rare whose sentences hold together less than this part of the budget
 
 
-def batch_lengths(device: str, padding_leaks: bool = False) -> Lengths:
+def batch_lengths(device: str, equal_lengths: bool = False) -> Lengths:
     """Return which lengths the batches of a pass hold: every pass over a model asks here, so that all cut alike.
 
     Args:
         device: the kind of device that the model runs on.
-        padding_leaks: whether padding changes what it computes.
+        equal_lengths: whether padding changes what it computes, so that a batch must hold sentences of one length.
     """
-    if padding_leaks:
+    if equal_lengths:
         return "equal"
     return "mixed" if device == "cpu" else "common"
 

@@ -10,7 +10,7 @@ from ops.model.sites import SiteReader
 from ops.model.tokenizer import Tokenizer, Tokens
 
 CHECKED = 8  # sentences
-# What `needs_equal_lengths` makes sentences of, and their words.
+# What `equal_lengths` makes sentences of, and their words.
 _TEXT = "the old man saw a small boat on the river before it went away again and did not come back"
 _LENGTHS = (2, 4, 7, 12, 20, 40, 80)
 # Most of a vector's length by which rounding moves it, from one layer to the last.
@@ -28,7 +28,7 @@ def spread_lengths(lengths: list[int]) -> list[int]:
     return [int(place) for place in order[places]]
 
 
-def needs_equal_lengths(scorer: Scorer, tokenizer: Tokenizer) -> bool:
+def equal_lengths(scorer: Scorer, tokenizer: Tokenizer) -> bool:
     """Tell whether padding changes what a model computes, by sentences of its own, so that every worker finds the same.
 
     Args:
@@ -46,7 +46,7 @@ def needs_equal_lengths(scorer: Scorer, tokenizer: Tokenizer) -> bool:
 
 def lengths_of_batches(scorer: Scorer, tokenizer: Tokenizer) -> Lengths:
     """Return which lengths a batch of a model may hold where it runs; see `batch_lengths`."""
-    return batch_lengths(scorer.device.type, needs_equal_lengths(scorer, tokenizer))
+    return batch_lengths(scorer.device.type, equal_lengths(scorer, tokenizer))
 
 
 @torch.inference_mode()

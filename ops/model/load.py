@@ -142,26 +142,14 @@ def read_facts(name: str) -> ModelFacts:
     Raises:
         InputError: it cannot be found or read, or it is of a kind that this tool does not take.
     """
-    from transformers import AutoConfig, AutoModel
     from transformers.models.auto.modeling_auto import (
         MODEL_FOR_CAUSAL_LM_MAPPING_NAMES,
         MODEL_FOR_MASKED_LM_MAPPING_NAMES,
     )
 
     path, revision = locate_model(name)
-    with quiet_transformers():
-        try:
-            config = AutoConfig.from_pretrained(path, **loading_options(revision))
-            if getattr(config, "is_encoder_decoder", False):
-                raise InputError(
-                    f"--model {name}: is an encoder-decoder ({config.model_type}); give an encoder or a decoder"
-                )
-            with torch.device("meta"):
-                skeleton = AutoModel.from_config(config)
-        except InputError:
-            raise
-        except Exception as error:
-            raise InputError(f"--model {name}: cannot be loaded ({why_not(error)}); {_HELP}") from error
+    skeleton = load_without_weights(name, path, revision)
+    config: Any = skeleton.config
     layers, width = getattr(config, "num_hidden_layers", None), getattr(config, "hidden_size", None)
     if not isinstance(layers, int) or not isinstance(width, int):
         raise InputError(f"--model {name}: its configuration has no num_hidden_layers and hidden_size; {_HELP}")
@@ -202,6 +190,34 @@ def position_limit(config: Any, model: torch.nn.Module) -> int:
         if table and isinstance(module, torch.nn.Embedding) and module.padding_idx is not None:
             return min(limit, module.num_embeddings - module.padding_idx - 1)
     return limit
+
+
+def load_without_weights(name: str, path: str, revision: str) -> torch.nn.Module:
+    """Build a model on torch's meta device, which knows shapes and holds no numbers: no weights are read.
+
+    Args:
+        name: what the user asked for, for the message.
+        path, revision: as `locate_model` returns them.
+
+    Raises:
+        InputError: it cannot be built, or it is an encoder-decoder.
+    """
+    from transformers import AutoConfig, AutoModel
+
+    with quiet_transformers():
+        try:
+            config = AutoConfig.from_pretrained(path, **loading_options(revision))
+            if getattr(config, "is_encoder_decoder", False):
+                raise InputError(
+                    f"--model {name}: is an encoder-decoder ({config.model_type}); give an encoder or a decoder"
+                )
+            with torch.device("meta"):
+                model: torch.nn.Module = AutoModel.from_config(config)
+        except InputError:
+            raise
+        except Exception as error:
+            raise InputError(f"--model {name}: cannot be loaded ({why_not(error)}); {_HELP}") from error
+    return model
 
 
 def load_model(facts: ModelFacts, device: str, dtype: str, predicts: bool = False) -> torch.nn.Module:

@@ -26,6 +26,7 @@ HISTOGRAM = "histogram"
 MERGED_COLUMNS = [*(name for name in SCHEMA.names if name != "sample"), HISTOGRAM]
 _BYTES = b"atlas.bytes"  # of a count
 _COUNTS = (np.uint16, np.uint32, np.int64)
+DAMAGE = (OSError, pa.ArrowException)  # raised where a file is not as it was written
 
 
 def winners_in_shard(
@@ -105,15 +106,14 @@ def read_counts(table: pa.Table) -> npt.NDArray[np.integer]:
     return found.reshape(-1, bins)[column.offset : column.offset + len(column)]
 
 
-def write_table(path: str, table: pa.Table, footer: dict[bytes, bytes]) -> None:
-    """Write a table of neurons, a row group for each part of them, with `footer` among its metadata."""
-    described = table.schema.with_metadata(footer)
+def write_table(table: pa.Table, path: str) -> None:
+    """Write a table of neurons to a local path, a row group for each part of them; its metadata becomes the footer."""
     paths = [path for path, _ in leaf_columns(table.schema)]
     # The driver reads the histogram of every shard.
     other = {HISTOGRAM: "lz4"}
     with pq.ParquetWriter(
         path,
-        described,
+        table.schema,
         # The sample is as large as it is for a short time, and packs by a tenth only.
         compression={p: "none" if p.startswith("sample.") else other.get(p, "zstd") for p in paths},
         write_page_checksum=True,

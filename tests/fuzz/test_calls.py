@@ -24,7 +24,7 @@ from jobs.show.job import ShowConfig
 from jobs.stage.command_line import main
 from jobs.stage.options import Config
 from jobs.tokens.job import TokensConfig
-from jobs.topk import TopkConfig
+from jobs.topk.job import TopkConfig
 
 JOBS = {
     "ingest": IngestConfig,

@@ -59,7 +59,7 @@ def config(out: Path | str, source: Path, **options: object) -> RunConfig:
 @pytest.fixture(scope="session")
 def finished(shared_ray: None, tmp_path_factory: pytest.TempPathFactory, source: Path) -> Path:
     out = tmp_path_factory.mktemp("runs") / "a"
-    run_job.run(config(out, source, no_scores=True))
+    run_job.JOB.run(config(out, source, no_scores=True))
     return out
 
 
@@ -74,7 +74,7 @@ def small_run(
     """The main job on a small random model: its run directory and the model's folder."""
     model = make_model(small_bert)
     out = tmp_path_factory.mktemp("runs") / "small"
-    run_job.run(config(out, source, model=str(model), no_tokens=False))
+    run_job.JOB.run(config(out, source, model=str(model), no_tokens=False))
     return out, model
 
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
-from jobs import topk
-from jobs.topk import TopkConfig
+from jobs.topk import job as topk
+from jobs.topk.job import TopkConfig
 
 SHARDS, SIZE = 12, 30
 TABLES = ("corpus", "rejects", "topk", "neurons", "activations", "unscored")
@@ -17,7 +17,7 @@ def options(out: Path, source: Path, model: Path, **more: object) -> dict[str, o
 
 
 def score(out: Path, source: Path, model: Path, **more: object) -> Path:
-    topk.run(TopkConfig.model_validate(options(out, source, model, **more)))
+    topk.JOB.run(TopkConfig.model_validate(options(out, source, model, **more)))
     return out
 
 

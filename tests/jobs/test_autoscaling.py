@@ -35,12 +35,11 @@ MACHINES = {
 # The driver: a worker holds a GPU of its node and computes on the CPU.
 DRIVER = """
 import sys
-from jobs import topk
 from jobs.stage import corpus_pass
-from jobs.stage.command_line import main
 from jobs.stage.placement import Placement
+from jobs.topk.job import JOB
 corpus_pass.choose_placement = lambda config: Placement("cpu", 2048, 1, None, {"gpus": 1})
-sys.exit(main(topk.TopkConfig, "topk", "", topk.run))
+sys.exit(JOB.main())
 """
 
 # As a sitecustomize.py on every node: a shard's commit is written down with the node's process (a worker is started by

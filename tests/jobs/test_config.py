@@ -12,11 +12,12 @@ from typing import Any
 
 import pytest
 
-from jobs import topk
 from jobs.__main__ import main as list_jobs
 from jobs.ingest.job import IngestConfig
 from jobs.run import RunConfig
 from jobs.stage.command_line import main, parse
+from jobs.topk.job import TopkConfig
+from jobs.topk.tables import warn_of_many
 from ops.errors import InputError
 from tests.conftest import ROOT
 
@@ -143,13 +144,13 @@ def test_nothing_heavy_is_imported_to_print_options() -> None:
 
 @pytest.mark.parametrize(("k", "warned"), [(5, False), (6, True)])
 def test_many_winners_of_few_sentences_draw_a_warning(k: int, warned: bool, capsys: pytest.CaptureFixture[str]) -> None:
-    topk.warn_of_many(k, 100)
+    warn_of_many(k, 100)
     assert ("--k 6 is more than one in 20 of the 100 sentences" in capsys.readouterr().err) == warned
 
 
 def test_the_help_says_what_a_preset_sets(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
-        parse(topk.TopkConfig, "topk", "about", ["--help"])
+        parse(TopkConfig, "topk", "about", ["--help"])
     said = re.sub(r"[\s│]+", " ", capsys.readouterr().out)
     assert "small: k 100, baseline-size all," in said
     assert "paper: k 10,000, baseline-size 1,000,000," in said

@@ -13,7 +13,7 @@ from jobs.ingest.job import IngestConfig
 from jobs.stage import checks, corpus_pass, placement
 from jobs.stage.checks import check_pass
 from jobs.stage.corpus_pass import CorpusPass, begin_pass
-from jobs.stage.layout import shard_file
+from jobs.stage.files import shard_file
 from jobs.stage.options import CorpusPassConfig, part_of
 from jobs.stage.placement import Placement, choose_placement
 from jobs.stage.run import Run

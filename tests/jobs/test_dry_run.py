@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from jobs import run, topk
+from jobs import run
 from jobs.annotate import job as annotate
 from jobs.annotate.job import AnnotateConfig
 from jobs.engine.item import Item
@@ -32,7 +32,8 @@ from jobs.stage.options import INGEST_ONLY, StageConfig
 from jobs.stage.stages import STAGES
 from jobs.tokens import job as tokens
 from jobs.tokens.job import TokensConfig
-from jobs.topk import TopkConfig
+from jobs.topk import job as topk
+from jobs.topk.job import TopkConfig
 from ops.errors import InputError
 from tests.conftest import ROOT
 
@@ -270,11 +271,7 @@ def test_where_no_source_tells_its_length_estimates_are_for_a_million(
 
 
 def test_the_command_starts_no_ray(source: Path, model: Path, tmp_path: Path) -> None:
-    program = (
-        "import sys; from jobs.run import *; "
-        "status = main(RunConfig, 'run', '', run, sys.argv[1:]); "
-        "print(status, 'ray' in sys.modules)"
-    )
+    program = "import sys; from jobs.run import *; status = JOB.main(); print(status, 'ray' in sys.modules)"
     options = ["--out", tmp_path / "run", "--corpus", source, "--model", model, "--shard-size", "40"]
     options += ["--k", "5", "--dry-run"]
     done = subprocess.run(

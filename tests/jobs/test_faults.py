@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
+from jobs.stage.files import shard_file
 
 from bench.memory import descendants
 from jobs.engine.item import Item, Worker
 from jobs.stage import runner
-from jobs.stage.layout import shard_file
 from tests.conftest import ROOT
 from tests.jobs.broken_site import broken_site
 from tests.jobs.processes import MOST_S, Process, committed, kill_when, start_job, wait_until
@@ -191,7 +191,7 @@ from ray.cluster_utils import Cluster
 cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1})
 other = cluster.add_node(num_cpus=1)
 os.environ["RAY_ADDRESS"] = cluster.address
-from jobs import topk
+from jobs.topk import job as topk
 options = json.load(open(sys.argv[1]))
 def lose():
     folder = os.path.join(options["out"], "_partials", "topk")
@@ -200,7 +200,7 @@ def lose():
     cluster.remove_node(other, allow_graceful=False)
     print("removed at", sum(n.startswith("shard-") for n in os.listdir(folder)), flush=True)
 threading.Thread(target=lose, daemon=True).start()
-topk.run(topk.TopkConfig.model_validate(options))
+topk.JOB.run(topk.TopkConfig.model_validate(options))
 print("finished", flush=True)
 import ray
 ray.shutdown()

@@ -274,5 +274,5 @@ def test_every_table_opens_in_duckdb_polars_pandas_and_datasets(
 
 def test_running_again_does_nothing(finished: Path, source: Path) -> None:
     before = {p: p.stat().st_mtime_ns for p in finished.rglob("*.parquet")}
-    run_job.run(config(finished, source, no_scores=True))
+    run_job.JOB.run(config(finished, source, no_scores=True))
     assert {p: p.stat().st_mtime_ns for p in finished.rglob("*.parquet")} == before

@@ -8,10 +8,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from jobs.stage.layout import pilot_file, shard_file
-from jobs.steps.topk.merge import RangeMerger, merge_step, ranges_together
+from jobs.stage.files import shard_file, write_partial
+from jobs.topk.merge import RangeMerger, merge_step, ranges_together
+from jobs.topk.score import PILOT_FILE
 from ops.reducers.moments import Moments
-from ops.storage.store import Store, shard_footer
+from ops.storage.store import Store
 from ops.topk import partial_file as topk_partial
 from ops.topk.neurons import Neurons
 
@@ -26,7 +27,7 @@ def shards(tmp_path_factory: pytest.TempPathFactory) -> Path:
     store, rng = Store(str(folder)), np.random.default_rng(0)
     edges = np.sort(rng.normal(size=(NEURONS, BINS - 1)).astype(np.float32), 1)
     table = pa.table({"edges": topk_partial.by_neuron(edges)})
-    store.commit(pilot_file().path, lambda path: topk_partial.write_table(path, table, shard_footer("f", "pilot", 3)))
+    write_partial(store, PILOT_FILE, table, "f", write=topk_partial.write_table)
     for shard in range(SHARDS):
         values = rng.normal(size=(NEURONS, EACH)).astype(np.float32)
         moments = Moments(
@@ -37,8 +38,7 @@ def shards(tmp_path_factory: pytest.TempPathFactory) -> Path:
         poles = {"top": tuple(pa.ListArray.from_arrays(ends, pa.array(c.ravel())) for c in (values, ids))}
         counts, none = rng.integers(0, 9, (NEURONS, BINS)), np.zeros((NEURONS, 0), np.float32)
         whole = topk_partial.shard_table(poles, moments, counts, none)
-        footer = shard_footer("f", f"shard-{shard}", NEURONS)
-        store.commit(shard_file("topk", shard).path, lambda path: topk_partial.write_table(path, whole, footer))  # noqa: B023
+        write_partial(store, shard_file("topk", shard), whole, "f", write=topk_partial.write_table)
     return folder
 
 

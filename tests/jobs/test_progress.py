@@ -8,7 +8,8 @@ from collections.abc import Callable
 
 import pytest
 
-from jobs.engine.progress import Progress, duration, say
+from jobs.engine.progress import Progress, say
+from ops.clock import duration
 
 
 class Terminal(io.StringIO):

@@ -43,7 +43,7 @@ def test_kill_9_and_go_on(
     """Killed while scoring, while annotating and while mining, and started again each time."""
     model = str(make_model(small_bert))
     options = {**OPTIONS, "out": str(tmp_path / "whole"), "corpus": (str(source),), "workers": 1, "model": model}
-    run.run(run.RunConfig.model_validate(options))
+    run.JOB.run(run.RunConfig.model_validate(options))
 
     out, log = tmp_path / "killed", tmp_path / "log"
     partials = out / "_partials"

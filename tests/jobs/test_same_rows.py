@@ -14,11 +14,11 @@ import pytest
 import torch
 
 from jobs import run as run_job
-from jobs import topk
 from jobs.annotate import job as annotate
 from jobs.ingest import job as ingest
 from jobs.mine import job as mine
-from jobs.topk import TopkConfig
+from jobs.topk import job as topk
+from jobs.topk.job import TopkConfig
 from ops.errors import InputError
 from ops.storage.tables import part_name
 from tests.jobs.conftest import K, config
@@ -33,7 +33,7 @@ def rescore(run: tuple[Path, Path], out: Path, **options: object) -> Path:
     """Score the run's corpus anew in `out`, in this process."""
     shutil.copytree(run[0], out)
     given = {"out": str(out), "model": str(run[1]), "k": K, "activation_sample": 50, "workers": 1, "redo": True}
-    topk.run(TopkConfig.model_validate({**given, **options}))
+    topk.JOB.run(TopkConfig.model_validate({**given, **options}))
     return out
 
 
@@ -52,7 +52,7 @@ def one_shard(
 def test_another_number_of_workers_gives_the_same_rows(
     small_run: tuple[Path, Path], source: Path, tmp_path: Path
 ) -> None:
-    run_job.run(config(tmp_path / "b", source, model=str(small_run[1]), workers=1, no_tokens=False))
+    run_job.JOB.run(config(tmp_path / "b", source, model=str(small_run[1]), workers=1, no_tokens=False))
     for table in (*EVERY, "token_activations", "peaks"):
         assert pq.read_table(small_run[0] / table).equals(pq.read_table(tmp_path / "b" / table)), table
 
@@ -167,7 +167,7 @@ def test_a_sentence_without_a_finite_activation_is_named(
 
     model = make_model(small_bert, change=poison)
     options = config(tmp_path / "f", source, model=str(model), workers=1)
-    run_job.run(options)
+    run_job.JOB.run(options)
     corpus = pq.read_table(tmp_path / "f" / "corpus").to_pydict()
     tokenizer = AutoTokenizer.from_pretrained(model)
     ids = tokenizer(corpus["text"], truncation=True, max_length=40)["input_ids"]
@@ -191,7 +191,7 @@ def test_a_model_that_scores_nothing_says_so(
         model.embeddings.LayerNorm.weight.fill_(float("nan"))
 
     with pytest.raises(InputError, match="no finite activation"):
-        run_job.run(config(tmp_path / "g", source, model=str(make_model(small_bert, change=poison)), workers=1))
+        run_job.JOB.run(config(tmp_path / "g", source, model=str(make_model(small_bert, change=poison)), workers=1))
 
 
 def test_a_decoder(source: Path, shared_ray: None, make_model: Make, tmp_path: Path) -> None:
@@ -210,8 +210,8 @@ def test_a_decoder(source: Path, shared_ray: None, make_model: Make, tmp_path: P
         "workers": 1,
     }
     with pytest.raises(InputError, match="decoder"):
-        topk.run(TopkConfig.model_validate({**given, "pool": "cls"}))
-    topk.run(TopkConfig.model_validate({**given, "pool": "last", "activation_sample": 400}))
+        topk.JOB.run(TopkConfig.model_validate({**given, "pool": "cls"}))
+    topk.JOB.run(TopkConfig.model_validate({**given, "pool": "last", "activation_sample": 400}))
     corpus, table = pq.read_table(tmp_path / "h" / "corpus"), pq.read_table(tmp_path / "h" / "activations")
     reference = AutoModel.from_pretrained(model).eval()
     from transformers import AutoTokenizer
@@ -228,9 +228,8 @@ def test_a_decoder(source: Path, shared_ray: None, make_model: Make, tmp_path: P
 
 def test_reading_apart_as_with_gpus_gives_the_same_partial_files(small_run: tuple[Path, Path], tmp_path: Path) -> None:
     """With GPUs shards are read and tokenized on cores of their own: the same batches, so the same rows."""
-    from jobs.stage.layout import shard_file
-    from jobs.steps.topk.pilot import ScoreArgs
-    from jobs.steps.topk.score import ShardWorker, prepare_shard
+    from jobs.stage.files import shard_file
+    from jobs.topk.score import ScoreArgs, ShardWorker, prepare_shard
     from ops.model.activations import ScoreOptions
     from ops.model.load import read_facts
     from ops.storage.store import Store

@@ -1,9 +1,23 @@
+from collections.abc import Callable
+from pathlib import Path
+
 import pytest
 import torch
-from transformers import AutoModel, BertConfig
+from transformers import (
+    AlbertConfig,
+    AutoModel,
+    BertConfig,
+    GPT2Config,
+    LlamaConfig,
+    MPNetConfig,
+    PreTrainedConfig,
+)
 
-from ops.model.activations import ScoreOptions, Scorer
+from ops.errors import InputError
+from ops.model import activations
+from ops.model.activations import ScoreOptions, Scorer, site_widths
 from ops.model.load import ModelFacts, read_facts
+from ops.model.sites import SITES
 from ops.model.tokenizer import Tokens
 
 BATCH = [Tokens([5, 6, 7, 8], [1, 0, 0, 1], False), Tokens([9, 10, 11], [1, 0, 1], False), Tokens([12], [0], False)]
@@ -37,3 +51,54 @@ def test_a_batch_scores_as_its_sentences_alone(facts: ModelFacts, pool: str, spe
 @pytest.mark.parametrize(("site", "widths"), [("hidden", (8, 8)), ("mlp", (12, 12)), ("attention", (8, 8))])
 def test_widths_of_each_site(facts: ModelFacts, site: str, widths: tuple[int, ...]) -> None:
     assert Scorer(facts, ScoreOptions(site=site)).widths() == widths
+
+
+SMALL = {"hidden_size": 16, "num_hidden_layers": 3, "num_attention_heads": 2, "vocab_size": 40, "intermediate_size": 24}
+CONFIGS: dict[str, Callable[[], PreTrainedConfig]] = {
+    "bert": lambda: BertConfig(**SMALL),
+    "gpt2": lambda: GPT2Config(vocab_size=40, n_embd=16, n_layer=3, n_head=2, n_inner=24, n_positions=32),
+    "llama, gated": lambda: LlamaConfig(**SMALL, num_key_value_heads=1),
+    "mpnet, which cannot run on the meta device": lambda: MPNetConfig(**SMALL),
+}
+
+
+def saved(config: PreTrainedConfig, folder: Path) -> ModelFacts:
+    torch.manual_seed(0)
+    AutoModel.from_config(config).save_pretrained(folder)
+    return read_facts(str(folder))
+
+
+@pytest.mark.parametrize("kind", CONFIGS)
+@pytest.mark.parametrize("site", SITES)
+def test_a_site_is_as_wide_as_what_is_scored_there(tmp_path: Path, kind: str, site: str) -> None:
+    facts = saved(CONFIGS[kind](), tmp_path)
+    expected = (24 if site == "mlp" else 16,) * 3
+    assert site_widths(facts, site) == Scorer(facts, ScoreOptions(site)).widths() == expected
+
+
+@pytest.mark.parametrize("kind", ["bert", "gpt2", "llama, gated"])
+@pytest.mark.parametrize("site", SITES)
+def test_no_weights_are_read_to_learn_the_widths(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, site: str
+) -> None:
+    facts = saved(CONFIGS[kind](), tmp_path)
+    (tmp_path / "model.safetensors").unlink()
+    monkeypatch.delattr(activations, "load_model")
+    assert len(site_widths(facts, site)) == 3
+
+
+def test_a_model_without_the_site_is_refused_as_a_scorer_refuses_it(tmp_path: Path) -> None:
+    facts = saved(AlbertConfig(**SMALL, embedding_size=8), tmp_path)
+    said = []
+    for ask in (lambda: site_widths(facts, "mlp"), lambda: Scorer(facts, ScoreOptions("mlp"))):
+        with pytest.raises(InputError, match="--site mlp: where it lies in an albert is not known") as found:
+            ask()
+        said.append(str(found.value))
+    assert said[0] == said[1]
+
+
+def test_a_model_that_cannot_be_run_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    facts = saved(MPNetConfig(**SMALL), tmp_path)
+    monkeypatch.setattr(Scorer, "score", lambda scorer, batch: 1 / 0)
+    with pytest.raises(InputError, match=r"cannot be run .*division by zero.*give another model"):
+        site_widths(facts, "hidden")

@@ -65,7 +65,7 @@ def test_most_sentences_of_a_shard_stand_in_batches_of_one_length() -> None:
 
 
 def test_every_pass_asks_for_its_lengths() -> None:
-    assert [batch_lengths("cpu"), batch_lengths("cuda"), batch_lengths("cuda", padding_leaks=True)] == [
+    assert [batch_lengths("cpu"), batch_lengths("cuda"), batch_lengths("cuda", equal_lengths=True)] == [
         "mixed", "common", "equal",
     ]  # fmt: skip
 

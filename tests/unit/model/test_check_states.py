@@ -11,7 +11,7 @@ from transformers import BertConfig, ConvBertConfig, FNetConfig, FunnelConfig, L
 
 from ops.errors import InputError
 from ops.model.activations import ScoreOptions, Scorer
-from ops.model.check_states import CHECKED, check_layers, needs_equal_lengths, padding_leaks, spread_lengths
+from ops.model.check_states import CHECKED, check_layers, equal_lengths, padding_leaks, spread_lengths
 from ops.model.load import read_facts
 from ops.model.tokenizer import Tokenizer, Tokens
 
@@ -98,7 +98,7 @@ def test_who_has_no_pilot_asks_by_sentences_of_its_own(
     facts = read_facts(str(make_model(kind(**SIZE | {"vocab_size": 30522}, **more))))
     tokenizer = Tokenizer(facts)
     own = Scorer(facts, ScoreOptions(), tokenizer.pad_id)
-    assert needs_equal_lengths(own, tokenizer) is leaks
+    assert equal_lengths(own, tokenizer) is leaks
     monkeypatch.setattr(own.reader.model, "forward", lambda **_: None)
     with pytest.raises(InputError, match="cannot be run"):
-        needs_equal_lengths(own, tokenizer)
+        equal_lengths(own, tokenizer)

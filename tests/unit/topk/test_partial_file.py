@@ -55,7 +55,7 @@ def test_counts_take_as_few_bytes_as_hold_the_largest(tmp_path: Path, largest: i
     counts = np.array([[0, 1, 2], [3, largest, 5]])
     assert pack_counts(counts)[1] == size
     table = shard_table({}, Moments.empty(2), counts, np.zeros((2, 0), np.float32))
-    write_table(str(tmp_path / "p"), table, {})
+    write_table(table, str(tmp_path / "p"))
     for found in (table, table.slice(1), pq.read_table(tmp_path / "p", columns=[HISTOGRAM])):
         assert read_counts(found).tolist() == counts[-found.num_rows :].tolist()
         assert read_counts(found).itemsize == size
@@ -77,7 +77,7 @@ def test_a_file_gives_back_what_it_was_made_of(tmp_path: Path, sampled: int, pol
     histogram = RNG.integers(0, 9, (NEURONS, 16))
     sample = VALUES[:sampled].numpy().T
     path = str(tmp_path / "part.parquet")
-    write_table(path, shard_table(columns, moments, histogram, sample), {b"mine": b"1"})
+    write_table(shard_table(columns, moments, histogram, sample).replace_schema_metadata({b"mine": b"1"}), path)
     with pq.ParquetFile(path) as file:
         assert file.schema_arrow.names == [*SCHEMA.names[:-1], HISTOGRAM, SCHEMA.names[-1]]
         assert pa.schema([field for field in file.schema_arrow if field.name != HISTOGRAM]) == SCHEMA

@@ -1,20 +1,18 @@
 """Thresholds shared between the workers of `topk`: soft state, whose loss costs size and never a winner."""
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from jobs.engine.progress import say
-from jobs.stage.layout import bound_path, pilot_file, shard_file
 from ops.errors import one_line
 from ops.reducers.thresholds import Floats, SharedBound
 from ops.storage.side_by_side import LARGE_FILES_AT_ONCE, side_by_side
 from ops.storage.store import FINGERPRINT, Store
-from ops.topk.partial_file import HISTOGRAM, read_counts, read_matrix
+from ops.topk.partial_file import HISTOGRAM, read_counts
 
 _LOST = (OSError, pa.ArrowException, KeyError, ValueError)
 
@@ -32,16 +30,26 @@ class BoundPublisher:
 
     Args:
         store: the run's folder.
+        path: where the bounds are posted.
         fingerprint: the stage's.
-        k: winners of each neuron and pole.
+        shared: the sums, empty.
+        shard_path: returns the path of a shard's partial file.
+        warn: is called once with a line that says why bounds are not shared.
     """
 
-    def __init__(self, store: Store, fingerprint: str, k: int) -> None:
-        self.store, self.fingerprint = store, fingerprint
+    def __init__(
+        self,
+        store: Store,
+        path: str,
+        fingerprint: str,
+        shared: SharedBound,
+        shard_path: Callable[[int], str],
+        warn: Callable[[str], None],
+    ) -> None:
+        self.store, self.path, self.fingerprint, self.shared = store, path, fingerprint, shared
+        self.shard_path, self.warn = shard_path, warn
         self.warned = False
         self.posted = 0
-        with store.parquet(pilot_file().path) as file:
-            self.shared = SharedBound(read_matrix(file.read(), "edges"), k)
 
     def add_all(self, waiting: deque[int]) -> None:
         """Take the committed shards that are waiting and do with them what `add` does; there may be none any more."""
@@ -59,34 +67,34 @@ class BoundPublisher:
             table = pa.table({"top": top, "bottom": bottom}).replace_schema_metadata(
                 {FINGERPRINT: self.fingerprint.encode()}
             )
-            self.store.commit(bound_path(), lambda path: pq.write_table(table, path, write_page_checksum=True))
+            self.store.commit(self.path, lambda path: pq.write_table(table, path, write_page_checksum=True))
             self.posted = len(self.shared.shards)
         except _LOST as error:
             if not self.warned:
                 self.warned = True
                 why = f"({one_line(error)}); results are the same, files larger"
-                say(f"topk: thresholds are not shared {why}")
+                self.warn(f"topk: thresholds are not shared {why}")
 
     def _read(self, shard: int) -> npt.NDArray[np.integer]:
-        with self.store.parquet(shard_file("topk", shard).path) as file:
+        with self.store.parquet(self.shard_path(shard)) as file:
             return read_counts(file.read(columns=[HISTOGRAM]))
 
 
 class BoundReader:
     """In a worker: returns the posted bounds where they are newer than the last it returned, else None."""
 
-    def __init__(self, store: Store, fingerprint: str, neurons: int) -> None:
-        self.store, self.fingerprint, self.neurons = store, fingerprint, neurons
+    def __init__(self, store: Store, path: str, fingerprint: str, neurons: int) -> None:
+        self.store, self.path, self.fingerprint, self.neurons = store, path, fingerprint, neurons
         self.seen: object = None
 
     def __call__(self) -> tuple[Floats, Floats] | None:
         """Look; whatever goes wrong, there are no newer bounds."""
         try:
-            info = self.store.filesystem.get_file_info(self.store.path(bound_path()))
+            info = self.store.filesystem.get_file_info(self.store.path(self.path))
             version = (info.type, info.mtime_ns, info.size)
             if not info.is_file or version == self.seen:
                 return None
-            with self.store.parquet(bound_path()) as file:
+            with self.store.parquet(self.path) as file:
                 table = file.read()
                 named = (file.metadata.metadata or {}).get(FINGERPRINT)
             if named != self.fingerprint.encode() or table.num_rows != self.neurons:

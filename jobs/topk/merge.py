@@ -10,20 +10,17 @@ import torch
 
 from jobs.engine.item import Item
 from jobs.stage.corpus_pass import CorpusPass
-from jobs.stage.layout import Output, pilot_file, shard_file, table_part
+from jobs.stage.files import TablePart, shard_file, table_part
 from jobs.stage.runner import Step
 from jobs.stage.stages import STAGES
-from jobs.steps.topk.sentences import DAMAGE, Notes
+from jobs.topk.score import PILOT_FILE
 from ops.errors import one_line
-from ops.reducers.moments import Moments
-from ops.reducers.top_k import TopK
-from ops.schema import schema
 from ops.storage.side_by_side import side_by_side
 from ops.storage.store import Store
-from ops.storage.tables import write_part
 from ops.topk.neurons import NEURONS_PER_PART, Neurons, parts
-from ops.topk.partial_file import MERGED_COLUMNS, read_counts, read_keys, read_matrix, read_moments
-from ops.topk.tables import decode_winners, neuron_rows, winner_rows
+from ops.topk.partial_file import DAMAGE, MERGED_COLUMNS, read_matrix
+from ops.topk.range_sums import RangeSums
+from ops.topk.sentences import Notes
 
 LITTLE = 1 << 27  # bytes
 # Of a worker that merges: shards that are read ahead, bytes of a slot of the winners so far and of a pair that is read.
@@ -73,12 +70,12 @@ def merge_step(neurons: int, args: Item, here: bool = False, together: int = 1) 
     return Step("topk: merge", items, merged_outputs, RangeMerger, args, unit, here=here)
 
 
-def merged_outputs(item: Item) -> list[Output]:
+def merged_outputs(item: Item) -> list[TablePart]:
     """Return the parts of an item's ranges of neurons."""
     return [output for own in item["ranges"] for output in range_outputs(own)]
 
 
-def range_outputs(own: Item) -> list[Output]:
+def range_outputs(own: Item) -> list[TablePart]:
     """Return the parts of one range of neurons."""
     name = f"neurons-{own['first']}-{own['stop']}"
     return [table_part(table, own["part"], name) for table in ("neurons", "topk")]
@@ -97,7 +94,7 @@ class RangeMerger:
     def __call__(self, item: Item, prepared: Any) -> Item:
         """Merge an item's ranges in the order of the shards, so that rounding is the same in every run."""
         ranges = item["ranges"]
-        sums = [RangeSums(own["stop"] - own["first"], self.k, self.poles) for own in ranges]
+        sums = [RangeSums(own["first"], own["stop"], self.k, self.poles) for own in ranges]
         damaged: dict[int, str] = {}
         read = partial(self._read, [own["part"] for own in ranges])
         opened = side_by_side(self._open, range(self.shards))
@@ -108,10 +105,12 @@ class RangeMerger:
                 own.update(table)
         if damaged:
             return {"damaged": damaged}
-        with self.store.parquet(pilot_file().path) as file:
+        with self.store.parquet(PILOT_FILE.path) as file:
             edges = [read_matrix(file.read_row_group(own["part"]), "edges") for own in ranges]
         for own, found, own_edges in zip(ranges, sums, edges, strict=True):
-            self._write(own, found, own_edges)
+            own_tables = found.tables(self.neurons, own_edges)
+            for output in range_outputs(own):
+                output.write(self.store, own_tables[output.table], self.fingerprint)
         return {"damaged": {}}
 
     def _open(self, shard: int) -> pq.ParquetFile | str:
@@ -132,28 +131,3 @@ class RangeMerger:
         except DAMAGE as error:
             return [], one_line(error, 100)
         return [together.slice(first, stop - first) for first, stop in zip([0, *stops], stops, strict=False)], ""
-
-    def _write(self, own: Item, found: "RangeSums", edges: np.ndarray) -> None:
-        layer, unit = self.neurons.layer_and_unit(np.arange(own["first"], own["stop"]))
-        winners = {p: decode_winners(found.winners[p].result(), p) for p in self.poles}
-        table = neuron_rows(layer, unit, found.moments, winners, edges, found.histogram)
-        written = {"neurons": [table], "topk": list(winner_rows(layer, unit, winners))}
-        for (name, groups), output in zip(written.items(), range_outputs(own), strict=True):
-            footer = output.footer(self.fingerprint, sum(g.num_rows for g in groups))
-            write_part(self.store, name, own["part"], schema(name), groups, self.fingerprint, footer)
-
-
-class RangeSums:
-    """What the shards so far have of one range of neurons: winners by pole, moments, histograms added up."""
-
-    def __init__(self, neurons: int, k: int, poles: tuple[str, ...]) -> None:
-        self.winners = {pole: TopK(neurons, k) for pole in poles}
-        self.moments, self.histogram = Moments.empty(neurons), np.zeros(0, np.int64)
-
-    def update(self, table: pa.Table) -> None:
-        """Take in a shard's rows of these neurons; rounding depends on the order of the shards."""
-        for pole, best in self.winners.items():
-            best.merge_keys(*read_keys(table, pole))
-        self.moments = self.moments.merge(read_moments(table))
-        counts = read_counts(table)
-        self.histogram = self.histogram + counts if len(self.histogram) else counts.astype(np.int64)

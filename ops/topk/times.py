@@ -3,9 +3,9 @@
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
-from jobs.engine.item import Item
-from jobs.engine.progress import duration
+from ops.clock import duration
 
 
 class Times:
@@ -28,7 +28,7 @@ class Times:
         yield
         self.seconds[part] += time.time() - started
 
-    def count(self, rows: Iterable[Item]) -> None:
+    def count(self, rows: Iterable[dict[str, Any]]) -> None:
         """Take in the rows of all shards of one round; a row holds `sentences`, `began`, `ended` and `cpu`."""
         rows = list(rows)
         if not rows:

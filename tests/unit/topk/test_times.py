@@ -2,7 +2,7 @@ import time
 
 import pytest
 
-from jobs.stage.times import Times
+from ops.topk.times import Times
 
 
 def row(began: float, ended: float, sentences: int = 10) -> dict[str, float]:

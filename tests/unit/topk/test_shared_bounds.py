@@ -1,21 +1,22 @@
 """The thresholds that workers share: when they are posted, what they follow from, whom they are for."""
 
 from collections import deque
+from collections.abc import Callable
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
 import pytest
 
-from jobs.stage.layout import pilot_file, shard_file
-from jobs.steps.topk.thresholds import BoundPublisher, BoundReader, is_due
 from ops.reducers.moments import Moments
-from ops.reducers.thresholds import histogram_bounds
-from ops.storage.store import Store, shard_footer
+from ops.reducers.thresholds import SharedBound, histogram_bounds
+from ops.storage.store import Store
 from ops.topk import partial_file as topk_partial
+from ops.topk.shared_bounds import BoundPublisher, BoundReader, is_due
 
 NEURONS, BINS, K = 3, 8, 5
+PATH = "partial/bound.parquet"
 
 
 def test_every_one_of_the_first_shards_brings_new_bounds_and_then_one_in_twenty() -> None:
@@ -33,29 +34,32 @@ def test_every_one_of_the_first_shards_brings_new_bounds_and_then_one_in_twenty(
 @pytest.fixture
 def store(tmp_path: Path) -> Store:
     store = Store(str(tmp_path))
-    edges = np.arange(NEURONS * (BINS - 1), dtype=np.float32).reshape(NEURONS, -1)
     rng = np.random.default_rng(0)
-    table = pa.table({"edges": topk_partial.by_neuron(edges)})
-    store.commit(
-        pilot_file().path, lambda path: topk_partial.write_table(path, table, shard_footer("print", "pilot", 3))
-    )
     for shard in range(30):
         counts = rng.integers(0, 3, (NEURONS, BINS))
         moments = Moments.empty(NEURONS)
         whole = topk_partial.shard_table({}, moments, counts, np.zeros((NEURONS, 0), np.float32))
-        footer = shard_footer("print", f"shard-{shard}", NEURONS)
-        store.commit(shard_file("topk", shard).path, lambda path: topk_partial.write_table(path, whole, footer))  # noqa: B023
+        store.commit(shard_path(shard), partial(topk_partial.write_table, whole))
     return store
 
 
+def shard_path(shard: int) -> str:
+    return f"partial/shard-{shard:05d}.parquet"
+
+
+def publisher(store: Store, warn: Callable[[str], None] = pytest.fail) -> BoundPublisher:
+    edges = np.arange(NEURONS * (BINS - 1), dtype=np.float32).reshape(NEURONS, -1)
+    return BoundPublisher(store, PATH, "print", SharedBound(edges, K), shard_path, warn)
+
+
 def test_what_is_posted_follows_from_the_shards_in_place(store: Store) -> None:
-    board, news = BoundPublisher(store, "print", K), BoundReader(store, "print", NEURONS)
+    board, news = publisher(store), BoundReader(store, PATH, "print", NEURONS)
     assert news() is None
     total = np.zeros((NEURONS, BINS), np.int64)
     seen = 0
     for shard in range(30):
         board.add([shard])
-        with store.parquet(shard_file("topk", shard).path) as file:
+        with store.parquet(shard_path(shard)) as file:
             total += topk_partial.read_counts(file.read(columns=["histogram"]))
         found = news()
         if is_due(shard + 1, seen):
@@ -69,7 +73,7 @@ def test_what_is_posted_follows_from_the_shards_in_place(store: Store) -> None:
 
 
 def test_all_shards_that_wait_are_read_together(store: Store) -> None:
-    board, one_by_one = BoundPublisher(store, "print", K), BoundPublisher(store, "print", K)
+    board, one_by_one = publisher(store), publisher(store)
     waiting = deque(range(30))
     board.add_all(waiting)
     assert (len(waiting), board.posted) == (0, 30)
@@ -81,7 +85,18 @@ def test_all_shards_that_wait_are_read_together(store: Store) -> None:
 
 
 def test_bounds_of_another_run_are_none(store: Store) -> None:
-    BoundPublisher(store, "print", K).add(range(30))
-    assert BoundReader(store, "print", NEURONS)() is not None
-    assert BoundReader(store, "other", NEURONS)() is None
-    assert BoundReader(store, "print", NEURONS + 1)() is None
+    publisher(store).add(range(30))
+    assert BoundReader(store, PATH, "print", NEURONS)() is not None
+    assert BoundReader(store, PATH, "other", NEURONS)() is None
+    assert BoundReader(store, PATH, "print", NEURONS + 1)() is None
+
+
+def test_where_a_shard_cannot_be_read_one_line_says_so_and_the_rest_goes_on(store: Store) -> None:
+    said: list[str] = []
+    board = publisher(store, said.append)
+    store.delete(shard_path(1))
+    for shard in (0, 1, 1, 2):
+        board.add([shard])
+    assert len(said) == 1
+    assert said[0].startswith("topk: thresholds are not shared (")
+    assert board.shared.shards == {0, 2}

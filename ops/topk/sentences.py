@@ -1,36 +1,24 @@
 """What `topk` says of sentences: those that could not be scored, those of the activation sample, and their counts."""
 
-import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from jobs.stage.layout import shard_file
 from ops.errors import InputError, one_line
 from ops.schema import activations_schema, schema
 from ops.storage.side_by_side import side_by_side
 from ops.storage.store import Store
 from ops.storage.tables import write_part
 from ops.topk.neurons import Neurons
-from ops.topk.partial_file import read_matrix
+from ops.topk.partial_file import DAMAGE, read_matrix
 
 SAMPLE_ROWS = 512
-DAMAGE = (OSError, pa.ArrowException)
-Notes = list[dict[str, Any]]  # of all shards, in their order
-
-
-def read_notes(store: Store, shards: int) -> Notes:
-    """Return what each shard's partial file says besides its table: unscored ids by reason, and sampled ids."""
-
-    def of_shard(shard: int) -> dict[str, Any]:
-        with store.parquet(shard_file("topk", shard).path) as file:
-            notes: dict[str, Any] = json.loads(file.schema_arrow.metadata[b"atlas.notes"])
-        return notes
-
-    return list(side_by_side(of_shard, range(shards)))
+# What the partial files of all shards say besides their tables, in the shards' order: `unscored` ids by reason, and
+# `sampled` ids.
+Notes = list[dict[str, Any]]
 
 
 def write_unscored(store: Store, notes: Notes, fingerprint: str) -> list[int]:
@@ -45,8 +33,16 @@ def write_unscored(store: Store, notes: Notes, fingerprint: str) -> list[int]:
     return [i for i, _ in rows]
 
 
-def write_activations(store: Store, neurons: Neurons, notes: Notes, fingerprint: str) -> tuple[int, dict[int, str]]:
-    """Write activations/, sorted by sentence; `notes` are those of all shards, in their order.
+def write_activations(
+    store: Store, neurons: Neurons, paths: Sequence[str], notes: Notes, fingerprint: str
+) -> tuple[int, dict[int, str]]:
+    """Write activations/, sorted by sentence.
+
+    Args:
+        store: the run's folder.
+        neurons: all of the model.
+        paths, notes: the partial files of all shards in their order, and their notes.
+        fingerprint: the stage's.
 
     Returns:
         Its number of sentences; the first shard whose partial file is damaged, and what was found: then it is not
@@ -58,7 +54,7 @@ def write_activations(store: Store, neurons: Neurons, notes: Notes, fingerprint:
 
     def sample(shard: int) -> np.ndarray:
         try:
-            with store.parquet(shard_file("topk", shard).path) as file:
+            with store.parquet(paths[shard]) as file:
                 return read_matrix(file.read(columns=["sample"]), "sample").T
         except DAMAGE as error:
             damaged[shard] = one_line(error, 100)

@@ -1,1 +1,0 @@
-"""The steps of `topk`: items, files and workers."""

@@ -1,0 +1,192 @@
+"""Two steps of `topk`: the pilot, which fixes what all shards share, and the shards, each scored by any worker."""
+
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+import torch
+
+from jobs.engine.item import Item
+from jobs.engine.progress import say
+from jobs.stage.corpus_pass import CorpusPass
+from jobs.stage.files import partial_file, shard_file, write_partial
+from jobs.stage.runner import Step
+from ops.corpus.read_shard import read_shard
+from ops.errors import InputError
+from ops.model.activations import ScoreOptions, Scorer
+from ops.model.batches import Lengths, batch_lengths, encode_batches
+from ops.model.check_states import check_layers, padding_leaks, spread_lengths
+from ops.model.load import ModelFacts
+from ops.model.numerics import check_gpu, gpu_kind
+from ops.model.token_block import TokenBlock
+from ops.model.tokenizer import Tokenizer
+from ops.reducers.histogram import edges_from_pilot
+from ops.reducers.thresholds import SharedBound
+from ops.sampling import PILOT, draw, pilot_size
+from ops.shards import Ids, Shards
+from ops.storage.side_by_side import side_by_side
+from ops.storage.store import Store
+from ops.topk.partial_file import write_table
+from ops.topk.pilot import Pilot
+from ops.topk.score_shard import Floats, ShardScorer, score_batch
+from ops.topk.shared_bounds import BoundPublisher, BoundReader
+
+PILOT_FILE = partial_file("topk", "pilot")
+BOUNDS = partial_file("topk", "bound").path  # which workers share: soft state, and no output of any item
+
+Batches = Iterator[tuple[Ids, TokenBlock]]
+
+
+@dataclass(frozen=True)
+class ScoreArgs:
+    """What every scoring worker is made from; `equal_lengths` is known once the pilot is scored."""
+
+    store: Store
+    facts: ModelFacts
+    options: ScoreOptions
+    k: int
+    poles: tuple[str, ...]
+    token_budget: int
+    fingerprint: str
+    sharing: bool = True
+    equal_lengths: bool = False
+
+    @property
+    def lengths(self) -> Lengths:
+        """Which lengths a batch may hold."""
+        return batch_lengths(self.options.device, self.equal_lengths)
+
+
+def pilot_step(job: CorpusPass, args: ScoreArgs, at_most: int) -> Step:
+    """Return the step that scores a sample of at most so many sentences and fixes the histograms' edges."""
+    item = {"sentences": job.shards.sentences, "size": job.shards.size, "seed": job.args.seed, "pilot": at_most}
+    holds = job.placement.holds
+    return Step("topk: pilot", [item], lambda _: [PILOT_FILE], PilotScorer, {"args": args}, holds=holds, actors=True)
+
+
+class PilotScorer:
+    """Scores the pilot and commits every neuron's histogram edges."""
+
+    def __init__(self, args: ScoreArgs) -> None:
+        self.args, self.store = args, args.store
+        self.tokenizer = Tokenizer(args.facts)
+        self.scorer = Scorer(args.facts, args.options, self.tokenizer.pad_id)
+
+    def __call__(self, item: Item, prepared: Any) -> Item:
+        """Score a seeded sample and fix the edges."""
+        shards = Shards(item["sentences"], item["size"])
+        ids = draw(shards.sentences, pilot_size(shards.sentences, item["pilot"]), item["seed"], PILOT)
+        some = [(i, rows) for i, rows in enumerate(shards.split(ids)) if len(rows)]
+        parts = list(side_by_side(lambda own: read_shard(self.store, *own), some))
+        sent_ids, n_tokens = (np.concatenate([p[column] for p in parts]) for column in (0, 2))
+        texts = [text for p in parts for text in p[1]]
+        equal_lengths = self._check([texts[i] for i in spread_lengths(n_tokens.tolist())])
+        budget, lengths = self.args.token_budget, replace(self.args, equal_lengths=equal_lengths).lengths
+        blocks = []
+        for _, tokens in encode_batches(sent_ids, texts, n_tokens, self.tokenizer, budget, lengths):
+            values, finite, _ = score_batch(self.scorer, tokens)
+            blocks.append(values[finite].cpu())
+        scored = torch.cat(blocks)
+        if not len(scored):
+            raise InputError(
+                f"--model {self.args.facts.name}: gave no finite activation for any of {len(ids)} sentences; "
+                "try --dtype float32, or another model"
+            )
+        pilot = Pilot(edges_from_pilot(scored).numpy(), self.scorer.widths(), equal_lengths, gpu_kind())
+        pilot.write(self.store, PILOT_FILE.path, PILOT_FILE.footer(self.args.fingerprint, len(pilot.edges)))
+        return {"sentences": len(ids)}
+
+    def _check(self, texts: list[str]) -> bool:
+        """Refuse a model whose states are not what they seem; tell whether it needs batches of equal length."""
+        tokens = self.tokenizer.encode(texts)
+        check_layers(self.scorer, tokens)
+        return padding_leaks(self.scorer, tokens)
+
+
+def shard_step(job: CorpusPass, args: ScoreArgs, sampled: list[Ids]) -> Step:
+    """Return the step that scores the shards; `sampled` are the sentences of the activation sample in each."""
+    step = job.shard_step(ShardWorker, {"args": args}, partial(prepare_shard, args=args))
+    return replace(step, items=[{**item, "sample": sampled[item["shard"]].tolist()} for item in step.items])
+
+
+def score_shards(job: CorpusPass, args: ScoreArgs, pilot: Pilot, sampled: list[Ids]) -> list[Item]:
+    """Score the shards whose partial files are missing or not whole, and return their workers' rows.
+
+    Args:
+        job: the pass.
+        args: what the workers are made from.
+        pilot: what the pilot found.
+        sampled: the sentences of the activation sample in each shard.
+    """
+    step = shard_step(job, args, sampled)
+    todo = job.stage.missing(step)
+    if not args.sharing or min(job.placement.workers or len(todo), len(todo)) < 2:
+        return job.do(replace(step, args={"args": replace(args, sharing=False)}), todo=todo)
+    bound = SharedBound(pilot.edges, args.k)
+    publisher = BoundPublisher(
+        job.stage.store, BOUNDS, args.fingerprint, bound, lambda shard: shard_file("topk", shard).path, say
+    )
+    with ThreadPoolExecutor(1) as beside:
+        # Bounds that come late cost size alone: no worker's row waits for them.
+        waiting = deque(set(range(len(job.shards))) - {item["shard"] for item in todo})
+
+        def publish(row: Item) -> None:
+            waiting.append(row["shard"])
+            beside.submit(publisher.add_all, waiting)
+
+        beside.submit(publisher.add_all, waiting)
+        try:
+            return job.do(step, todo=todo, each=publish)
+        finally:
+            beside.shutdown(cancel_futures=True)
+
+
+def prepare_shard(item: Item, args: ScoreArgs) -> list[tuple[Ids, TokenBlock]]:
+    """Read and tokenize one shard, batch by batch, on cores of its own (with GPUs)."""
+    return list(shard_batches(item, args, Tokenizer(args.facts)))
+
+
+def shard_batches(item: Item, args: ScoreArgs, tokenizer: Tokenizer) -> Batches:
+    """Return the batches of one shard."""
+    return encode_batches(*read_shard(args.store, item["shard"]), tokenizer, args.token_budget, args.lengths)
+
+
+class ShardWorker:
+    """Scores shards and commits each one's partial file."""
+
+    def __init__(self, args: ScoreArgs) -> None:
+        self.args, self.store = args, args.store
+        self.tokenizer = Tokenizer(args.facts)
+        pilot = Pilot.read(self.store, PILOT_FILE.path)
+        if args.options.device == "cuda":
+            check_gpu(pilot.gpu, gpu_kind())
+        self.newer_bounds: Callable[[], tuple[Floats, Floats] | None] = lambda: None
+        if args.sharing:
+            self.newer_bounds = BoundReader(self.store, BOUNDS, args.fingerprint, len(pilot.edges))
+        scorer = Scorer(args.facts, args.options, self.tokenizer.pad_id)
+        edges = torch.from_numpy(pilot.edges.copy())
+        self.shards = ShardScorer(scorer, args.k, args.poles, edges, args.options.never_waits)
+        self.shards.warm_up(args.token_budget, args.facts.position_limit)
+
+    def __call__(self, item: Item, prepared: list[tuple[Ids, TokenBlock]] | None) -> Item:
+        """Score one shard; the row carries its start and end by the wall clock, and seconds of processor time."""
+        began, cpu = time.time(), time.process_time()
+        batches = shard_batches(item, self.args, self.tokenizer) if prepared is None else iter(prepared)
+        first, stop = item["span"]
+        result = self.shards.run((first, stop), batches, np.array(item["sample"], np.int64), self.newer_bounds)
+        lost = sum(len(ids) for ids in result.unscored.values())
+        if result.scored + lost != stop - first:
+            raise RuntimeError(
+                f"topk: shard {item['shard']} holds {stop - first} sentences, "
+                f"{result.scored} were scored and {lost} not"
+            )
+        notes = {"unscored": result.unscored, "sampled": result.sampled, "tokens": result.tokens}
+        output = shard_file("topk", item["shard"])
+        write_partial(self.store, output, result.table, self.args.fingerprint, notes, write_table)
+        took = {"began": began, "ended": time.time(), "cpu": time.process_time() - cpu}
+        return {"shard": item["shard"], "sentences": stop - first, **took}

@@ -1,0 +1,174 @@
+"""The stage `topk`: a pilot, the shards scored and merged, and the tables that follow; for --dry-run, its plan."""
+
+import math
+import sys
+import time
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import torch
+
+from jobs.stage.corpus_pass import CorpusPass
+from jobs.stage.dry_run import DryRun, Plan
+from jobs.stage.estimate import PassEstimate, of_all
+from jobs.stage.files import read_notes, shard_file
+from jobs.topk.job import TopkConfig
+from jobs.topk.merge import merge_ranges, merge_step
+from jobs.topk.score import PILOT_FILE, ScoreArgs, ShardWorker, pilot_step, score_shards
+from ops.errors import counted
+from ops.estimate.spread import spread
+from ops.estimate.timed_batches import TimedBatches
+from ops.estimate.topk_bytes import activations_bytes, neurons_bytes, winners_bytes
+from ops.model.activations import ScoreOptions, Scorer
+from ops.model.batches import encode_batches
+from ops.reducers.histogram import edges_from_pilot
+from ops.sampling import ACTIVATIONS, draw, pilot_size
+from ops.topk.neurons import Neurons
+from ops.topk.pilot import Pilot
+from ops.topk.room import check_room, needed_bytes
+from ops.topk.score_shard import ShardScorer, score_batch
+from ops.topk.sentences import account, write_activations, write_unscored
+from ops.topk.times import Times
+
+ATTEMPTS = 3  # at a shard whose partial file turns out damaged
+LEAST_SENTENCES = 20  # to one winner, or a warning is due
+
+# Measured on one core (docs/scale.md): seconds of writing a candidate, and of merging it, its share of the tables
+# included; and the candidates of a neuron and pole over the K (1 + ln(N / K)) of a single worker.
+WRITE_S, MERGE_S, EMITTED = 45e-9, 0.24e-6, 1.4
+EDGES_FROM = 64  # sentences
+MOST_K = 1_000  # in the timed reducers, which are not to take gigabytes here
+
+
+def score_args(config: TopkConfig, neurons: int, job: CorpusPass) -> ScoreArgs:
+    """Return what the workers of the pilot and of the shards are made from, once there is room for what they write.
+
+    Raises:
+        InputError: there is not.
+    """
+    place, shards, own = job.placement, job.shards, job.args
+    scoring = ScoreOptions(config.site, config.pool, config.special_tokens, place.device, config.dtype, config.threads)
+    poles = ("top", "bottom") if config.poles == "both" else (config.poles,)
+    k = min(config.k, shards.sentences)
+    warn_of_many(k, shards.sentences)
+    check_room(own.store, neurons, config.k, len(poles), config.activation_sample, shards)
+    return ScoreArgs(
+        own.store, own.facts, scoring, k, poles, place.token_budget, own.fingerprint, not config.no_sharing
+    )
+
+
+def warn_of_many(k: int, sentences: int) -> None:
+    """Say where so many winners are so large a part of the corpus that they differ little from the rest."""
+    if k * LEAST_SENTENCES > sentences:
+        few = f"--k {k:,} is more than one in {LEAST_SENTENCES} of the {counted(sentences, 'sentence')}"
+        print(f"topk: {few}, so that winners differ little from the rest; a smaller --k tells more", file=sys.stderr)
+
+
+def find_winners(config: TopkConfig, widths: tuple[int, ...], job: CorpusPass) -> dict[str, Any]:
+    """Score a pilot and all shards, merge them, write the tables and return the counts.
+
+    Args:
+        config: the options.
+        widths: units of each layer at the site.
+        job: the pass.
+    """
+    times = Times()
+    store, args = job.stage.store, score_args(config, sum(widths), job)
+    step = pilot_step(job, args, config.pilot)
+    if missing := job.stage.missing(step):
+        print("topk: scoring a pilot for the histograms' edges", file=sys.stderr)
+        with times.of("pilot"):
+            job.stage.do(step, todo=missing)
+    pilot = Pilot.read(store, PILOT_FILE.path)
+    args = replace(args, equal_lengths=pilot.equal_lengths)
+    if args.equal_lengths:
+        kind = args.facts.model_type
+        print(f"topk: padding changes what a {kind} computes: batches of equal length", file=sys.stderr)
+    neurons = Neurons(pilot.widths)
+    sampled = job.shards.split(draw(job.shards.sentences, config.activation_sample, config.seed, ACTIVATIONS))
+    for attempt in range(1, ATTEMPTS + 1):
+        times.count(score_shards(job, args, pilot, sampled))
+        with times.of("merge"):
+            counts, damaged = write_tables(job, args, neurons)
+        if not damaged:
+            break
+        if attempt == ATTEMPTS:
+            raise RuntimeError(f"topk: {sorted(damaged)} came out damaged {ATTEMPTS} times; check the disk of --out")
+        for shard, why in sorted(damaged.items()):
+            path = shard_file("topk", shard).path
+            print(f"topk: {path} is damaged ({why}): scoring it again", file=sys.stderr)
+            store.delete(path)
+    print(f"topk: {times}", file=sys.stderr)
+    counts |= {"neurons": len(neurons), "layers": len(neurons.widths), "seconds": times.result()}
+    return counts | {"equal_lengths": args.equal_lengths}
+
+
+def write_tables(job: CorpusPass, args: ScoreArgs, neurons: Neurons) -> tuple[dict[str, Any], dict[int, str]]:
+    """Write all tables from the shards' partial files.
+
+    Returns:
+        The counts of sentences; the shards whose partial files are damaged, and what was found.
+    """
+    store, fingerprint = job.stage.store, args.fingerprint
+    notes = read_notes(store, job.partials)
+    counts = account(job.corpus["counts"], write_unscored(store, notes, fingerprint))
+    damaged = merge_ranges(job, neurons, args.k, args.poles, notes)
+    if not damaged:
+        paths = [output.path for output in job.partials]
+        counts["activation_sample"], damaged = write_activations(store, neurons, paths, notes, fingerprint)
+    return counts, damaged
+
+
+def plan(config: TopkConfig, widths: tuple[int, ...], job: CorpusPass, record: DryRun) -> Plan:
+    """Return what the stage would do; the arguments are those of `find_winners`, and the run."""
+    neurons = sum(widths)
+    args = score_args(config, neurons, job)
+    estimate = PassEstimate(record, job, job.shard_step(ShardWorker, {"args": args}))
+    sentences, k, poles = job.shards.sentences, args.k, len(args.poles)
+    pilot = job.stage.missing(pilot_step(job, args, config.pilot))
+    piloted = pilot_size(sentences, config.pilot) if pilot else 0
+    merge = merge_step(neurons, {})
+    to_merge = len(job.stage.missing(merge))
+    sample = min(config.activation_sample, sentences)
+    work = [
+        f"score a pilot of {piloted:,} sentences" if pilot else "the pilot was scored before",
+        estimate.work("score"),
+        f"merge {of_all(to_merge, len(merge.items), 'range')} of {neurons:,} neurons, K = {k:,}",
+    ]
+    timed, seconds = None, None
+    if estimate.can_time:
+        timed, shard_s = time_scoring(estimate, args)
+        candidates = min(k * (1 + math.log(sentences / k)) * EMITTED, sentences) * neurons * poles
+        scoring_s = timed.seconds_for(estimate.sentences) + shard_s * len(estimate.missing)
+        scoring_s += candidates * estimate.sentences / sentences * WRITE_S
+        merge_s = candidates * MERGE_S * to_merge / len(merge.items) / (job.placement.workers or 1)
+        seconds = timed.seconds_for(piloted) + estimate.seconds(scoring_s) + merge_s
+    kept = winners_bytes(neurons, k, poles, sentences) + neurons_bytes(neurons, sentences)
+    kept += activations_bytes(neurons, sample)
+    passing = sum(needed_bytes(neurons, k, poles, sample, job.shards))
+    counts = {"scored": sentences, "unscored": 0, "activation_sample": sample}
+    counts |= {"neurons": neurons, "poles": poles, "k": k}
+    return Plan(work, seconds, kept, passing, estimate.basis(timed), counts=counts)
+
+
+def time_scoring(estimate: PassEstimate, args: ScoreArgs) -> tuple[TimedBatches, float]:
+    """Score and reduce some batches as a worker does; return them, and what a shard takes besides its sentences."""
+    tokenizer, sample = estimate.tokenizer, estimate.sample
+    scorer = Scorer(args.facts, args.options, tokenizer.pad_id)
+    rows = np.array(spread(len(sample.texts))[:EDGES_FROM])
+    some = (sample.sent_ids[rows], [sample.texts[row] for row in rows], sample.n_tokens[rows])
+    scored = [
+        score_batch(scorer, tokens) for _, tokens in encode_batches(*some, tokenizer, args.token_budget, args.lengths)
+    ]
+    values = torch.cat([values[finite] for values, finite, _ in scored]).cpu()
+    edges = edges_from_pilot(values if len(values) else torch.zeros(1, values.shape[1]))
+    shards = ShardScorer(scorer, min(args.k, MOST_K), args.poles, edges)
+    shards.warm_up(args.token_budget, args.facts.position_limit)
+    none = np.zeros(0, np.int64)
+    timed = estimate.time(lambda batches: shards.run((0, len(sample.texts)), batches, none))
+    started = time.perf_counter()
+    shards.run((0, 0), iter(()), none)
+    shard_s = time.perf_counter() - started
+    timed.seconds = max(timed.seconds - shard_s, 0.0)
+    return timed, shard_s

@@ -1,0 +1,46 @@
+"""What the shards have of one range of neurons, added up: their winners so far, moments and histograms."""
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from ops.reducers.moments import Moments
+from ops.reducers.top_k import TopK
+from ops.topk.neurons import Neurons
+from ops.topk.partial_file import read_counts, read_keys, read_moments
+from ops.topk.tables import decode_winners, neuron_rows, winner_rows
+
+
+class RangeSums:
+    """The sums of one range of neurons; as made they are empty.
+
+    Args:
+        first, stop: the neurons' numbers run from `first` to `stop` - 1.
+        k: winners of each neuron and pole.
+        poles: `top`, `bottom` or both.
+    """
+
+    def __init__(self, first: int, stop: int, k: int, poles: tuple[str, ...]) -> None:
+        self.first, self.stop = first, stop
+        self.winners = {pole: TopK(stop - first, k) for pole in poles}
+        self.moments, self.histogram = Moments.empty(stop - first), np.zeros(0, np.int64)
+
+    def update(self, table: pa.Table) -> None:
+        """Take in a shard's rows of these neurons; rounding depends on the order of the shards."""
+        for pole, best in self.winners.items():
+            best.merge_keys(*read_keys(table, pole))
+        self.moments = self.moments.merge(read_moments(table))
+        counts = read_counts(table)
+        self.histogram = self.histogram + counts if len(self.histogram) else counts.astype(np.int64)
+
+    def tables(self, neurons: Neurons, edges: npt.NDArray[np.float32]) -> dict[str, list[pa.Table]]:
+        """Return the row groups of this range's part of `neurons` and of `topk`.
+
+        Args:
+            neurons: all of the model.
+            edges: the inner edges of this range's histograms, `[stop - first, bins - 1]`.
+        """
+        layer, unit = neurons.layer_and_unit(np.arange(self.first, self.stop))
+        winners = {pole: decode_winners(best.result(), pole) for pole, best in self.winners.items()}
+        rows = neuron_rows(layer, unit, self.moments, winners, edges, self.histogram)
+        return {"neurons": [rows], "topk": list(winner_rows(layer, unit, winners))}
