@@ -13,7 +13,7 @@ from jobs.stage.files import Output, shard_file
 from jobs.stage.options import INGEST_ONLY, CorpusPassConfig
 from jobs.stage.placement import Placement, choose_placement
 from jobs.stage.run import Run
-from jobs.stage.runner import Stage, StageSpec, Step, begin, run_stage
+from jobs.stage.runner import Stage, StageSpec, Step, run_stage
 from ops.errors import InputError, counted
 from ops.model.load import ModelFacts
 from ops.model.tokenizer import Tokenizer
@@ -45,7 +45,7 @@ class PassArgs:
 
 @dataclass(frozen=True)
 class CorpusPass:
-    """A pass that `begin_pass` began: its shards are a step. Side jobs close it by `finish`, which counts sentences.
+    """A pass of the model over the corpus that was begun: its shards, or groups of them, are the items of a step.
 
     Attributes:
         stage: the stage under way.
@@ -125,10 +125,6 @@ class CorpusPass:
             raise InputError("--model: gave no finite value for any sentence; try --dtype float32, or another model")
         return {"scored": scored, "unscored": unscored, **counts}
 
-    def finish(self, scored: int, unscored: int, counts: dict[str, Any]) -> None:
-        """Finish the stage as jobs do that are not on `run_pass` yet."""
-        self.stage.finish(self.accounted(scored, unscored, counts))
-
 
 def run_pass(
     name: str,
@@ -187,67 +183,6 @@ def run_pass(
         of_the_run=model if model_of_the_run else {},
     )
     return run_stage(spec, config, record)
-
-
-def begin_pass(
-    name: str,
-    config: CorpusPassConfig,
-    record: Run,
-    facts: ModelFacts,
-    tokenizer: Tokenizer,
-    identity: dict[str, Any],
-    per_group: int = 1,
-) -> CorpusPass | None:
-    """Begin a pass or go on with it; return None where it was done before. The corpus is to be there.
-
-    Args:
-        name: the stage.
-        config: the options.
-        record: the run.
-        facts, tokenizer: as `checks.check_pass` found them.
-        identity: the job's own options that its results depend on; model, placement, dtype and seed are added here.
-        per_group: shards that share one partial file (where a worker's state is large); it belongs to the identity.
-
-    Raises:
-        InputError: another tokenizer than the corpus's, or results of other options are there.
-    """
-    corpus = require_corpus(config, tokenizer, record)
-    placement = choose_placement(config)
-    identity = {**identity, "dtype": config.dtype, "seed": config.seed}
-    if per_group > 1:
-        identity["per_group"] = per_group
-    identity |= {"model": facts.fingerprint, **placement.identity}
-    options = {n: v for n, v in config.model_dump(mode="json").items() if n not in INGEST_ONLY}
-    options |= {"device": placement.device, "token_budget": placement.token_budget}
-    counted = ("scored", "sentences scored")
-    stage = begin(name, config, record, identity, options, counted)
-    if stage is None:
-        return None
-    shards = Shards(corpus["counts"]["sentences"], corpus["config"]["shard_size"] * per_group)
-    args = PassArgs(
-        stage.store, facts, stage.fingerprint, placement.device, config.dtype, placement.threads,
-        placement.token_budget, config.seed,
-    )  # fmt: skip
-    return CorpusPass(stage, corpus, shards, per_group, placement, args, config.prefetch)
-
-
-def begin_side_pass(
-    name: str,
-    config: CorpusPassConfig,
-    record: Run,
-    facts: ModelFacts,
-    tokenizer: Tokenizer,
-    identity: dict[str, Any],
-    per_group: int = 1,
-) -> CorpusPass | None:
-    """Begin a pass of a side job as `begin_pass` does, and record its model in the stage's entry.
-
-    The run's own model is the one of `topk`; a side job may look at another with the same tokenizer.
-    """
-    job = begin_pass(name, config, record, facts, tokenizer, identity, per_group)
-    if job is not None:
-        job.stage.entry["model"] = describe(facts)
-    return job
 
 
 def describe(facts: ModelFacts) -> dict[str, Any]:

@@ -114,7 +114,7 @@ class DryRun(Run):
         """Whether corpus/ lies there to be read, and is not only to be made."""
         return self.sample is None
 
-    def plan(self, name: str, plan: Plan, counts: dict[str, Any] | None = None) -> None:
+    def plan(self, name: str, plan: Plan) -> None:
         """Print what a stage would do, and take it for done."""
         lines = [name]
         if self._dropped:
@@ -138,7 +138,7 @@ class DryRun(Run):
         if plan.seconds is None or plan.kept is None:
             total.unknown.append(name)
         entry = self.under_way(name)
-        entry.update(complete=True, expected=True, counts=dict(plan.counts if counts is None else counts))
+        entry.update(complete=True, expected=True, counts=dict(plan.counts))
 
     def print_total(self) -> None:
         """Print what all stages would take together, and the room that there is."""

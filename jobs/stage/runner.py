@@ -187,20 +187,3 @@ def run_stage(spec: StageSpec, options: StageConfig, record: Run) -> Stage | Non
     else:
         stage.finish(spec.do(stage))
     return stage
-
-
-def begin(
-    name: str,
-    config: StageConfig,
-    record: Run,
-    identity: dict[str, Any],
-    options: dict[str, Any],
-    counted: tuple[str, str],
-) -> Stage | None:
-    """Begin a stage as jobs do that are not on `run_stage` yet."""
-    fingerprint = record.begin(name, identity, options, config.redo)
-    if fingerprint is None:
-        count, what = counted
-        record.done_before(name, f"{record.require(name)['counts'][count]:,} {what}")
-        return None
-    return Stage(name, record, fingerprint, pool_size(config.workers), config.keep_partials)

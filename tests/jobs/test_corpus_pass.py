@@ -1,10 +1,10 @@
 """The frame of the side jobs: what is missing is done, once, in the seeded order, and options are refused by name."""
 
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from ray.data import ActorPoolStrategy
 
@@ -12,8 +12,9 @@ from jobs.ingest import job as ingest
 from jobs.ingest.job import IngestConfig
 from jobs.stage import checks, corpus_pass, placement
 from jobs.stage.checks import check_pass
-from jobs.stage.corpus_pass import CorpusPass, begin_pass
-from jobs.stage.files import shard_file
+from jobs.stage.corpus_pass import CorpusPass, run_pass
+from jobs.stage.dry_run import DryRun, Plan
+from jobs.stage.files import shard_file, write_partial
 from jobs.stage.options import CorpusPassConfig, part_of
 from jobs.stage.placement import Placement, choose_placement
 from jobs.stage.run import Run
@@ -32,10 +33,9 @@ class Counter:
     def __call__(self, item: dict[str, Any], prepared: Any) -> dict[str, Any]:
         first, stop = item["span"]
         number = item["shard"]
-        output = shard_file(STAGE, number)
-        footer = output.footer(self.fingerprint, stop - first)
-        table = pa.table({"sent_id": range(first, stop)}).replace_schema_metadata(footer)
-        self.store.commit(output.path, lambda path: pq.write_table(table, path))
+        write_partial(
+            self.store, shard_file(STAGE, number), pa.table({"sent_id": range(first, stop)}), self.fingerprint
+        )
         return {"sentences": stop - first, "parts": item["parts"]}
 
 
@@ -47,10 +47,29 @@ def config(tmp_path: Path) -> CorpusPassConfig:
     return CorpusPassConfig.model_validate(options)
 
 
-def start(config: CorpusPassConfig, per_group: int = 1, **identity: Any) -> CorpusPass | None:
+class Begun(Exception):
+    """Stops a pass once it is begun."""
+
+
+def no_plan(job: CorpusPass, record: DryRun) -> Plan:
+    return Plan([], None, None)
+
+
+def start(config: CorpusPassConfig, per_group: int = 1, **depends_on: Any) -> CorpusPass | None:
+    """Begin a pass and stop it there; None where it was done before."""
+    begun: list[CorpusPass] = []
+
+    def do(job: CorpusPass) -> dict[str, Any]:
+        begun.append(job)
+        raise Begun
+
     facts, tokenizer = check_pass(config, Run(config.out))
     ingest.JOB.run(part_of(config, IngestConfig, redo=False))
-    return begin_pass(STAGE, config, Run(config.out), facts, tokenizer, identity, per_group)
+    with suppress(Begun):
+        run_pass(
+            STAGE, config, Run(config.out), facts, tokenizer, depends_on, do, lambda *_: Plan([], None, None), per_group
+        )
+    return begun[0] if begun else None
 
 
 def test_only_what_is_missing_is_done(shared_ray: None, config: CorpusPassConfig) -> None:
@@ -68,8 +87,8 @@ def test_only_what_is_missing_is_done(shared_ray: None, config: CorpusPassConfig
     after = {p: (Path(config.out) / p).stat().st_mtime_ns for p in paths}
     assert [p for p in paths if times[p] != after[p]] == [paths[3]]
     with pytest.raises(RuntimeError, match="mixing: of 45 sentences 40 were scored and 4 not"):
-        again.finish(40, 4, {})
-    again.finish(44, 1, {"unscored_why": "a test"})
+        again.accounted(40, 4, {})
+    again.stage.finish(again.accounted(44, 1, {"unscored_why": "a test"}))
     assert start(config) is None
     assert not (Path(config.out) / "_partials" / STAGE).exists()
     assert Run(config.out).require(STAGE)["counts"]["scored"] == 44
@@ -87,7 +106,7 @@ def test_groups_of_shards_share_a_partial_file(config: CorpusPassConfig, capsys:
     with pytest.raises(InputError, match="per_group"):
         start(config, per_group=2)
     with pytest.raises(InputError, match="no finite value"):
-        job.finish(0, 45, {})
+        job.accounted(0, 45, {})
 
 
 def test_other_options_are_refused_by_name(config: CorpusPassConfig) -> None:

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-from jobs.stage.files import shard_file
 
 from bench.memory import descendants
 from jobs.engine.item import Item, Worker
 from jobs.stage import runner
+from jobs.stage.files import shard_file
 from tests.conftest import ROOT
 from tests.jobs.broken_site import broken_site
 from tests.jobs.processes import MOST_S, Process, committed, kill_when, start_job, wait_until

@@ -25,10 +25,9 @@ FLOORS = {
         {"mine", "show", "estimate", "compare"},
         {"tokens", "report", "export"},
     ),
-    "jobs": ({"engine"}, {"stage"}, {"steps"}, {"plans"}, {"what a user types"}),
+    "jobs": ({"engine"}, {"stage"}, {"a job"}),
 }
 MOST_FILES_RIGHT_IN_OPS = 12
-MOST_FILES_RIGHT_IN_STEPS = 6
 
 
 def imported(tree: ast.AST) -> Iterator[str]:
@@ -49,7 +48,7 @@ def room(package: str, parts: tuple[str, ...]) -> str:
     """The room of a module that stands below a package, by the parts of its path."""
     name = parts[0].removesuffix(".py")
     known = set.union(*FLOORS[package])
-    return name if package == "ops" or name in known else "what a user types"
+    return name if package == "ops" or name in known else "a job"
 
 
 def floor(package: str, name: str) -> int:
@@ -97,8 +96,52 @@ def test_no_room_imports_upward(path: Path) -> None:
 
 def test_an_upward_import_is_seen() -> None:
     assert floor("ops", "mine") > floor("ops", "patterns") > floor("ops", "errors")
-    assert room("jobs", ("topk.py",)) == "what a user types"
+    assert room("jobs", ("topk", "job.py")) == "a job"
     assert room("jobs", ("stage", "runner.py")) == "stage"
+
+
+FOLDERS = sorted(p.name for p in (ROOT / "jobs").iterdir() if p.is_dir() and list(p.glob("*.py")))
+JOB_FOLDERS = [name for name in FOLDERS if name not in ("engine", "stage")]
+
+
+def other_jobs(path: Path) -> Iterator[str]:
+    """What a file of `jobs/` imports of other jobs' folders, and does not take from what these offer in job.py."""
+    own = path.relative_to(ROOT / "jobs").parts[0]
+    for name in imported(ast.parse(path.read_text(encoding="utf-8"))):
+        top, _, rest = name.partition(".")
+        folder, _, module = rest.partition(".")
+        if top == "jobs" and folder in JOB_FOLDERS and folder != own and module.partition(".")[0] != "job":
+            yield name
+
+
+@pytest.mark.parametrize("path", JOBS, ids=lambda p: str(p.relative_to(ROOT)))
+def test_a_job_takes_of_another_only_what_its_job_file_offers(path: Path) -> None:
+    assert list(other_jobs(path)) == []
+
+
+def test_an_import_of_another_job_s_inside_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "jobs" / "mixing" / "job.py"
+    path.parent.mkdir(parents=True)
+    path.write_text(
+        "from jobs.topk import job, score\nfrom jobs.topk.merge import x\nfrom jobs.mixing import measure\n"
+    )
+    monkeypatch.setattr(f"{__name__}.ROOT", tmp_path)
+    assert list(other_jobs(path)) == ["jobs.topk.score", "jobs.topk.merge.x"]
+
+
+@pytest.mark.parametrize("name", JOB_FOLDERS)
+def test_every_job_has_its_job_file_and_can_be_run(name: str) -> None:
+    assert {"job.py", "__main__.py"} <= {path.name for path in (ROOT / "jobs" / name).glob("*.py")}
+
+
+def test_the_runner_alone_asks_whether_a_run_is_dry() -> None:
+    asked = re.compile(r"isinstance\([^)]*DryRun")
+    assert [p for p in JOBS if asked.search(p.read_text(encoding="utf-8"))] == [ROOT / "jobs" / "stage" / "runner.py"]
+
+
+def test_partial_files_are_written_and_read_in_one_place() -> None:
+    spelled = [p for p in JOBS if "atlas.notes" in p.read_text(encoding="utf-8")]
+    assert spelled == [ROOT / "jobs" / "stage" / "files.py"]
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(ROOT)))
@@ -111,10 +154,6 @@ def test_what_is_under_way_is_spelled_in_one_file() -> None:
     spelled = re.compile(r"""["'/{](_partials|_store)(?=["'/])""")
     found = [p for p in FILES + sorted((ROOT / "bench").glob("*.py")) if spelled.search(p.read_text(encoding="utf-8"))]
     assert found == [ROOT / "jobs" / "stage" / "stages.py"]
-
-
-def test_few_files_stand_right_in_the_steps() -> None:
-    assert len(list((ROOT / "jobs" / "steps").glob("*.py"))) <= MOST_FILES_RIGHT_IN_STEPS
 
 
 def test_few_files_lie_right_in_ops() -> None:
