@@ -85,8 +85,7 @@ def do(config: CompareConfig, record: "Run") -> None:
     from jobs.compare.diversity import diversity_part
     from jobs.compare.groups import groups_part
     from jobs.compare.neighbours import neighbours_part
-    from jobs.compare.shift import shift_part
-    from jobs.compare.shift_input import check_shift
+    from jobs.compare.shift import check_shift, shift_part
 
     parts = chosen_parts(config)
     check(config, record, parts)

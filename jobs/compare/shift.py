@@ -8,9 +8,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from jobs.compare.compared_run import ModelArgs, model_of, part_args, part_plan, run_part
+from jobs.compare.compared_run import ModelArgs, model_of, neurons_of, part_args, part_plan, run_part
 from jobs.compare.job import CompareConfig
-from jobs.compare.shift_input import Compared
 from jobs.engine.item import Item
 from jobs.stage.corpus_pass import describe
 from jobs.stage.dry_run import DryRun, Plan
@@ -22,9 +21,9 @@ from ops import sampling
 from ops.compare.model_shift import shift_rows, shift_tables, with_whole
 from ops.compare.sentence_distances import TwoModels, compare_runs, from_table, to_table
 from ops.compare.shift_figures import draw_shift
-from ops.compare.text_set import read_text_set
+from ops.compare.text_set import parse_text_sets, read_text_set
 from ops.errors import InputError
-from ops.model.load import ModelFacts
+from ops.model.load import FINE_TUNED, ModelFacts, read_facts
 from ops.model.tokenizer import Tokenizer
 from ops.schema import schema
 from ops.shards import spans
@@ -32,6 +31,7 @@ from ops.sources.pieces import source_fingerprint
 from ops.sources.source_format import Source
 from ops.storage.store import Store
 from ops.storage.tables import write_part
+from ops.topk.neurons import Neurons
 
 PART = "compare/shift"
 # Measured with the packaged model on one core: seconds of reading a text set, of a sentence; bytes that are written.
@@ -40,6 +40,97 @@ SAMPLE = "activation_sample"  # the text set that two runs of one corpus share
 BLOCK = 500  # sentences that one item has
 text_set_file = partial(partial_file, PART, "text_set")  # the sentences of a text set
 RUNS = [partial_file(PART, f"runs-{kind}") for kind in ("distances", "neurons")]
+
+
+@dataclass(frozen=True)
+class Compared:
+    """What a model is compared with, and on what.
+
+    Attributes:
+        names, sources: the text sets.
+        run: the one that `--against` names; None where it names a model.
+        same_corpus: whether that run is of this one's corpus.
+        against: the other model.
+    """
+
+    names: list[str]
+    sources: list[Source]
+    run: Run | None
+    same_corpus: bool
+    against: ModelFacts
+
+
+def check_shift(config: CompareConfig, record: Run) -> Compared:
+    """Return what is compared.
+
+    Raises:
+        InputError: a text set or the other model is not there or does not fit, or there is nothing to compare on.
+    """
+    names, sources = parse_text_sets(config.text_set, config.text_column)
+    other = other_run(config.against)
+    name = fine_tuned_model(other) if other is not None else None
+    other = other if name is None else None
+    against = check_other(config, record, other, name or config.against, neurons_of(record), model_of(record))
+    same_corpus = other is not None and other.record.get("corpus") == record.record.get("corpus")
+    if not names and not same_corpus:
+        raise InputError(f"--against {config.against}: give sentences that both models read, by --text-set NAME=SOURCE")
+    return Compared(names, sources, other, same_corpus, against)
+
+
+def other_run(against: str) -> Run | None:
+    """Return the run that `--against` names, None where it names a model."""
+    try:
+        found = Store(against).is_file("run.json")
+    except (InputError, OSError, ValueError):
+        found = False
+    return Run(against, create=False) if found else None
+
+
+def fine_tuned_model(other: Run) -> str | None:
+    """Return the folder of a run's fine-tuned model where that is all there is to compare with: it has no `topk`.
+
+    Raises:
+        InputError: the run is on another machine.
+    """
+    if other.complete("topk") or not other.complete("finetune"):
+        return None
+    if not other.store.local:
+        raise InputError(f"--against {other.store.uri}: models are read from local folders; copy finetune/model here")
+    other.check_files("finetune")
+    return other.store.path("/".join(FINE_TUNED))
+
+
+def check_other(
+    config: CompareConfig, record: Run, other: Run | None, model: str, neurons: Neurons, facts: ModelFacts
+) -> ModelFacts:
+    """Return what is known of the other model: that of a run, or the one that is named.
+
+    Raises:
+        InputError: its neurons are not these ones' counterparts, by number or by how they were pooled.
+    """
+    if other is None:
+        try:
+            against = read_facts(model)
+        except InputError as error:
+            raise InputError(str(error).replace("--model", "--against", 1)) from error
+    else:
+        own, others = (run.require("topk")["identity"] for run in (record, other))
+        other.check_files("topk")
+        for name in ("site", "pool", "special_tokens"):
+            if own[name] != others[name]:
+                raise InputError(
+                    f"--against {config.against}: was run with {name} {others[name]}, this run with {own[name]}; "
+                    "compare runs of the same"
+                )
+        against = model_of(other)
+    if (against.layers, against.width) != (facts.layers, facts.width) or (
+        other is not None and neurons_of(other).widths != neurons.widths
+    ):
+        raise InputError(
+            f"--against {config.against}: has {against.layers} layers of {against.width} units, {facts.name} "
+            f"{facts.layers} of {facts.width}; neurons are compared one by one, so give a model of the same sizes"
+        )
+    return against
 
 
 @dataclass(frozen=True)

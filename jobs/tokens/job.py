@@ -41,8 +41,7 @@ def do(config: TokensConfig, record: "Run") -> None:
     """Do the stage, or what is missing of it, in an open run."""
     from jobs.stage.placement import choose_placement
     from jobs.stage.runner import StageSpec, run_stage
-    from jobs.tokens.plan import plan
-    from jobs.tokens.steps import read_winners
+    from jobs.tokens.steps import plan, read_winners
 
     record.require("ingest")
     topk = record.require("topk")

@@ -76,7 +76,7 @@ class InProcess:
 def engine(monkeypatch: pytest.MonkeyPatch) -> InProcess:
     made = InProcess()
     monkeypatch.setattr("jobs.stage.runner.fan_out", made)
-    for place in ("jobs.ingest.plan", "jobs.stage.estimate", "jobs.annotate.annotate", "jobs.tokens.plan"):
+    for place in ("jobs.ingest.plan", "jobs.stage.estimate", "jobs.annotate.annotate", "jobs.tokens.steps"):
         monkeypatch.setattr(f"{place}.TIMED_S", 0.1)
     return made
 
