@@ -22,7 +22,6 @@ from typing import Any
 from unittest.mock import patch
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -44,6 +43,7 @@ from jobs.mine.steps import (
 )
 from jobs.stage.runner import Step
 from jobs.stage.stages import CODES
+from ops.arrays import Float64s, Int64s
 from ops.mine.candidates import unite
 from ops.mine.sentence_sets import spans_within
 from ops.patterns.sequences import Sequences
@@ -160,7 +160,7 @@ def write_winners(store: Store, k: int, neurons: int, seed: int) -> None:
     """Write the part of `topk/` of the first neurons."""
     sentences, rng = open_sentences(store, CODES, PRINT), np.random.default_rng([seed, k])
     likeness = Likeness(sentences)
-    columns: dict[str, list[npt.NDArray[np.int64]]] = {"unit": [], "pole": [], "rank": [], "sent_id": []}
+    columns: dict[str, list[Int64s]] = {"unit": [], "pole": [], "rank": [], "sent_id": []}
     for neuron in range(neurons):
         order = np.argsort(likeness.draw(rng), kind="stable")
         for pole, rows in enumerate((order[:k], order[::-1][:k])):
@@ -194,7 +194,7 @@ class Likeness:
             (sentences.tags(rows), len(sentences.names["tag"])),
         ]
 
-    def draw(self, rng: np.random.Generator) -> npt.NDArray[np.float64]:
+    def draw(self, rng: np.random.Generator) -> Float64s:
         """Return the likeness to a direction that is drawn, `[sentences]`."""
         found = rng.normal(0, 0.1, len(self.sorts[0][0]))
         for sequences, names in self.sorts:
@@ -202,7 +202,7 @@ class Likeness:
         return found
 
 
-def mean_of(sequences: Sequences, weights: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+def mean_of(sequences: Sequences, weights: Float64s) -> Float64s:
     """Return the mean weight of each sentence's items, 0 of none."""
     running = np.concatenate(([0.0], np.cumsum(weights[sequences.items])))
     return np.diff(running[sequences.offsets]) / np.maximum(sequences.lengths, 1)

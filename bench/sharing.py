@@ -19,6 +19,7 @@ from typing import cast
 import numpy as np
 import torch
 
+from ops.arrays import Float32s
 from ops.model.activations import Scorer
 from ops.model.tokenizer import Tokens
 from ops.reducers.histogram import edges_from_pilot
@@ -26,7 +27,7 @@ from ops.reducers.thresholds import SharedBound
 from ops.reducers.top_k import TopK, decode_keys
 from ops.topk.neurons import POLES
 from ops.topk.partial_file import read_counts, read_keys
-from ops.topk.score_shard import Floats, ShardScorer
+from ops.topk.score_shard import ShardScorer
 
 K, SHARD, SHARDS, WORKERS, PILOT = 100, 1_000, 820, 8, 4_096
 TARGET = 1.5
@@ -92,7 +93,7 @@ def simulate(
     waiting = iter(rng.permutation(SHARDS).tolist())
     merged = {p: TopK(len(edges), K) for p in POLES}
     handed = 0
-    running: list[tuple[float, int, int, tuple[Floats, Floats]]] = []
+    running: list[tuple[float, int, int, tuple[Float32s, Float32s]]] = []
 
     def start(now: float, worker: int) -> None:
         shard = next(waiting, None)

@@ -3,10 +3,11 @@
 import hashlib
 
 import numpy as np
-import numpy.typing as npt
+
+from ops.arrays import UInt64s
 
 
-def mix(numbers: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+def mix(numbers: UInt64s) -> UInt64s:
     """Return each number mixed, one to one, in the same shape.
 
     SplitMix64's finaliser (Steele, Lea, Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014).

@@ -3,12 +3,9 @@
 from collections.abc import Callable, Iterable
 
 import numpy as np
-import numpy.typing as npt
 
+from ops.arrays import Bools, Int64s, UInt64s
 from ops.hashing import mix
-
-Numbers = npt.NDArray[np.int64]
-Priorities = npt.NDArray[np.uint64]
 
 # What a draw is for: one number each, so that no two draws with one seed share their random stream.
 ORDER, LIMIT, ACTIVATIONS, PILOT, BASELINE, NEAR, MASKING, CLUSTERS, SUPERCLUSTERS = range(9)
@@ -23,7 +20,7 @@ _BINS = 1 << 16
 _SHIFT = np.uint64(48)  # leaves the bits of a priority that number its bin
 
 
-def draw(sentences: int, size: int, seed: int, purpose: int) -> Numbers:
+def draw(sentences: int, size: int, seed: int, purpose: int) -> Int64s:
     """Draw a uniform sample of ids without replacement; all of them where `size` is not below `sentences`.
 
     Args:
@@ -46,7 +43,7 @@ def pilot_size(sentences: int, at_most: int) -> int:
     return min(sentences, max(min(256, at_most), min(at_most, sentences // 50)))
 
 
-def priorities(hashes: npt.NDArray[np.uint64], seed: int, purpose: int) -> Priorities:
+def priorities(hashes: UInt64s, seed: int, purpose: int) -> UInt64s:
     """Return each text's priority in a draw, `[texts]` uint64: its hash, mixed with the seed; the lowest are drawn.
 
     Args:
@@ -58,7 +55,7 @@ def priorities(hashes: npt.NDArray[np.uint64], seed: int, purpose: int) -> Prior
     return mix(hashes ^ salt)
 
 
-def sample_cutoff(blocks: Callable[[], Iterable[tuple[Priorities, Numbers]]], size: int) -> tuple[int, int]:
+def sample_cutoff(blocks: Callable[[], Iterable[tuple[UInt64s, Int64s]]], size: int) -> tuple[int, int]:
     """Return the priority and position of the last text in a sample of `size`, by priority and then position.
 
     Memory is that of the texts whose priorities begin with the same 16 bits as the last one's.
@@ -78,7 +75,7 @@ def sample_cutoff(blocks: Callable[[], Iterable[tuple[Priorities, Numbers]]], si
     return int(priority[last]), int(position[last])
 
 
-def in_sample(priority: Priorities, position: Numbers, cutoff: tuple[int, int]) -> npt.NDArray[np.bool_]:
+def in_sample(priority: UInt64s, position: Int64s, cutoff: tuple[int, int]) -> Bools:
     """Tell which texts are in the sample whose `sample_cutoff` is given, `[texts]` bool.
 
     Args:

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -19,6 +18,7 @@ from jobs.stage.estimate import TIMED_S, by_workers, corpus_sample, of_all, spre
 from jobs.stage.files import Output, read_partials, shard_file, table_part, write_partial
 from jobs.stage.runner import Stage, Step
 from jobs.stage.stages import CODES, STAGES
+from ops.arrays import UInt8s
 from ops.errors import counted
 from ops.estimate.selection import expected_selected
 from ops.estimate.spread import spread
@@ -62,7 +62,7 @@ def annotate(config: AnnotateConfig, stage: Stage) -> dict[str, Any]:
     return {**counts, "scored": stage.record.require("topk")["counts"]["scored"]}
 
 
-def selected_of(marks: npt.NDArray[np.uint8], shards: Shards) -> list[int]:
+def selected_of(marks: UInt8s, shards: Shards) -> list[int]:
     """Return how many sentences of each shard are marked."""
     return [int(np.count_nonzero(marks[slice(*shards.span(i))])) for i in range(len(shards))]
 

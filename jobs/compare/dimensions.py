@@ -3,9 +3,6 @@
 from functools import partial
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
 from jobs.compare.compared_run import PartArgs, neurons_of, part_args, part_plan, redraw, run_part, title_of
 from jobs.compare.job import CompareConfig, figure_units
 from jobs.engine.item import Item
@@ -14,6 +11,7 @@ from jobs.stage.files import partial_file, read_partials, write_partial
 from jobs.stage.run import Run
 from jobs.stage.runner import Stage, Step
 from ops import sampling
+from ops.arrays import Float64s
 from ops.compare.basis_agreement import Bases
 from ops.compare.dimension_figures import draw_dimensions
 from ops.compare.layer_agreement import dimension_rows, rotated_rows
@@ -56,9 +54,7 @@ def plan(config: CompareConfig, stage: Stage, args: PartArgs, record: DryRun) ->
     return part_plan(stage, record, [(bases_step(args, config.rotations), basis_s)], kept)
 
 
-def draw(
-    config: CompareConfig, record: Run, store: Store, properties: dict[str, npt.NDArray[np.float64]] | None = None
-) -> list[str]:
+def draw(config: CompareConfig, record: Run, store: Store, properties: dict[str, Float64s] | None = None) -> list[str]:
     """Draw the figures from the tables that a store has, and return their names."""
     neurons = neurons_of(record)
     own = properties or scalar_properties(store, neurons)

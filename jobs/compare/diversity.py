@@ -5,7 +5,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from jobs.compare.compared_run import ModelArgs, model_of, part_args, part_plan, run_part
@@ -17,6 +16,7 @@ from jobs.stage.files import partial_file, read_partial, read_partials, shard_fi
 from jobs.stage.placement import choose_placement
 from jobs.stage.run import Run
 from jobs.stage.runner import Stage, Step
+from ops.arrays import Int64s
 from ops.compare.diversity import curve_rows, draw_uniform, draw_winners
 from ops.compare.diversity_figures import draw_curves
 from ops.compare.winner_vectors import Embedder, SentenceVectors
@@ -31,8 +31,6 @@ PART = "compare/diversity"
 DRAW_S, POINT_S, SENTENCE_S, FIGURE_BYTES = 0.5, 5e-5, 0.012, 200_000
 # By layer: the sentences drawn from its winners (0: from the whole corpus), and its sums of squares by clusters.
 drawn_file, curve_file = partial(partial_file, PART, "drawn"), partial(partial_file, PART, "curve")
-
-Longs = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -98,7 +96,7 @@ def draw_step(args: DiversityArgs) -> Step:
     return Step("compare: draw", items, lambda i: [drawn_file(i["layer"])], WinnerDrawer, {"args": args}, here=True)
 
 
-def embed_step(args: DiversityArgs, chosen: Longs) -> Step:
+def embed_step(args: DiversityArgs, chosen: Int64s) -> Step:
     """Return the step that embeds the sentences that were drawn, each once, by the shards of the corpus."""
     split = args.shards.split(chosen)
     items = [{"shard": i, "sent_ids": own.tolist()} for i, own in enumerate(split) if len(own)]
@@ -132,7 +130,7 @@ class WinnerDrawer:
         return {"layer": layer}
 
 
-def drawn_sentences(args: DiversityArgs) -> Longs:
+def drawn_sentences(args: DiversityArgs) -> Int64s:
     """Return the distinct sentences of all draws, ascending."""
     draws = read_partials(args.store, [drawn_file(layer) for layer in range(args.layers + 1)])
     return np.unique(np.concatenate([table["sent_id"].to_numpy() for table in draws]))

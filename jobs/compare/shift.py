@@ -5,7 +5,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from jobs.compare.compared_run import ModelArgs, model_of, neurons_of, part_args, part_plan, run_part
@@ -18,6 +17,7 @@ from jobs.stage.placement import choose_placement, run_scoring
 from jobs.stage.run import Run
 from jobs.stage.runner import Stage, Step
 from ops import sampling
+from ops.arrays import Float64s
 from ops.compare.model_shift import shift_rows, shift_tables, with_whole
 from ops.compare.sentence_distances import TwoModels, compare_runs, from_table, to_table
 from ops.compare.shift_figures import draw_shift
@@ -297,7 +297,7 @@ class RunComparer:
 
 def merge(
     args: ShiftArgs, names: list[str], blocks: list[Item], resamples: int
-) -> tuple[list[dict[str, object]], npt.NDArray[np.float64]]:
+) -> tuple[list[dict[str, object]], Float64s]:
     """Return the rows of compare/shift_layers, and each neuron's mean shift, from all blocks in their order."""
     rows: list[dict[str, object]] = []
     total, count = np.zeros(len(args.neurons)), 0

@@ -3,13 +3,13 @@
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from jobs.engine.item import Item
 from jobs.ingest.read import piece_file
 from jobs.stage.files import Output, partial_file, write_partial
 from jobs.stage.runner import Step
+from ops.arrays import Arrays, Int64s
 from ops.corpus.exact_duplicates import earlier_sentences, first_copies, hash_range
 from ops.corpus.first_copies import FirstCopies
 from ops.corpus.piece_counts import Pieces
@@ -71,23 +71,21 @@ class HashRange:
             write_partial(self.store, output, pa.table(find(item)), self.fingerprint, write=write_numbers)
         return {}
 
-    def _texts(self, item: Item) -> dict[str, npt.NDArray[Any]]:
+    def _texts(self, item: Item) -> dict[str, Arrays]:
         position, high, low = self._read(item, "texts", "place", self.pieces.first_positions())
         first, copies = first_copies(high, low)
-        columns: dict[str, npt.NDArray[Any]] = {"position": position[first], "copies": copies}
+        columns: dict[str, Arrays] = {"position": position[first], "copies": copies}
         if self.seed is not None:
             columns["priority"] = priorities(low[first], self.seed, LIMIT)
         return columns
 
-    def _documents(self, item: Item) -> dict[str, npt.NDArray[Any]]:
+    def _documents(self, item: Item) -> dict[str, Arrays]:
         run, high, low, sentences = self._read(item, "documents", "run", self.pieces.first_runs(), "sentences")
         piece = np.searchsorted(self.pieces.first_runs(), run, "right") - 1
         before = earlier_sentences(high, low, self.pieces.sources[piece], sentences)
         return {"run": run[before > 0], "before": before[before > 0]}
 
-    def _read(
-        self, item: Item, kind: str, number: str, firsts: npt.NDArray[np.int64], *more: str
-    ) -> tuple[npt.NDArray[Any], ...]:
+    def _read(self, item: Item, kind: str, number: str, firsts: Int64s, *more: str) -> tuple[Arrays, ...]:
         """Return `number` counted over all pieces, the hashes' halves and further columns, sorted by the first."""
         between = hash_range(item["part"], item["parts"])
         columns = (number, "high", "low", *more)

@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from jobs.engine.item import Item
@@ -12,6 +11,7 @@ from jobs.ingest.deduplicate import NEAR_DUPLICATES, open_first_copies
 from jobs.ingest.read import piece_file
 from jobs.stage.files import Output, partial_file, read_partial, read_partials, write_partial
 from jobs.stage.runner import Step
+from ops.arrays import Int64s
 from ops.corpus.exact_duplicates import hash_range
 from ops.corpus.minhash import MinHasher, banding
 from ops.corpus.near_duplicates import candidate_pairs, distinct_pairs, places_of, similar_groups, similar_pairs
@@ -24,8 +24,6 @@ from ops.storage.store import Store
 
 RUN = 1 << 18  # positions
 PARTITION = 1 << 22  # hashes of bands
-
-Numbers = npt.NDArray[np.int64]
 
 
 def run_file(item: Item, kind: str) -> Output:
@@ -109,10 +107,10 @@ class RunSigner:
         self.store.commit_several({kind: run_file(item, kind).path for kind in ("signatures", "bands")}, write)
         return {}
 
-    def _texts(self, found: Numbers) -> Iterator[tuple[Numbers, list[str]]]:
+    def _texts(self, found: Int64s) -> Iterator[tuple[Int64s, list[str]]]:
         firsts = self.pieces.first_positions()
 
-        def read(piece: int, here: slice) -> list[tuple[Numbers, pa.Table]]:
+        def read(piece: int, here: slice) -> list[tuple[Int64s, pa.Table]]:
             position = found[here]
             with self.store.parquet(piece_file(piece, "sentences").path) as file:
                 return [(position[own], table) for own, table in take_rows(file, position - firsts[piece], ["text"])]
@@ -189,7 +187,7 @@ class PairComparer:
         return read_each_between(self.store, files, "one", first, stop - 1, LARGE_FILES_AT_ONCE)
 
 
-def read_signatures(store: Store, item: Item) -> tuple[Numbers, pa.FixedSizeBinaryArray]:
+def read_signatures(store: Store, item: Item) -> tuple[Int64s, pa.FixedSizeBinaryArray]:
     """Return the positions of a run's distinct sentences, ascending, and their short signatures."""
     table = read_partial(store, run_file(item, "signatures"))
     return table["position"].to_numpy(), table["signature"].combine_chunks()
@@ -216,7 +214,7 @@ class NearFinder:
         write_partial(self.store, NEAR_DUPLICATES, table, self.fingerprint, write=write_numbers)
         return {}
 
-    def _copies(self, named: Numbers) -> Numbers:
+    def _copies(self, named: Int64s) -> Int64s:
         """Return how often the texts of these ascending positions occur."""
         found = np.zeros(len(named), np.int64)
         for group in self.texts.groups("copies"):

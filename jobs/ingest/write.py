@@ -6,7 +6,6 @@ from itertools import zip_longest
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from jobs.engine.item import Item
@@ -14,6 +13,7 @@ from jobs.ingest.deduplicate import distinct_file, open_first_copies
 from jobs.ingest.read import piece_file
 from jobs.stage.files import Output, TablePart, table_part
 from jobs.stage.runner import Step
+from ops.arrays import Int64s
 from ops.corpus.kept_sentences import KeptSentences, shards_of
 from ops.corpus.numbering import Numbering, corpus_parts, reject_parts
 from ops.corpus.piece_counts import Pieces
@@ -22,7 +22,6 @@ from ops.storage.side_by_side import side_by_side
 from ops.storage.store import Store
 from ops.storage.tables import part_name, write_part
 
-Numbers = npt.NDArray[np.int64]
 TOGETHER = 200_000  # sentences that one item writes, at the least
 TRUNCATED = b"atlas.truncated"
 
@@ -115,10 +114,10 @@ class TableWriter:
             raise RuntimeError(f"ingest: {output.path} got {written} rows, expected {rows}")
 
 
-def truncated(store: Store, shards: int, sources: int) -> Numbers:
+def truncated(store: Store, shards: int, sources: int) -> Int64s:
     """Count the kept sentences of each source that are longer than the model's limit, from the shards' footers."""
 
-    def of_shard(shard: int) -> Numbers:
+    def of_shard(shard: int) -> Int64s:
         with store.parquet(part_name("corpus", shard)) as file:
             return np.array(json.loads(file.schema_arrow.metadata[TRUNCATED]), np.int64)
 

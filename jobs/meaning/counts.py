@@ -21,10 +21,11 @@ from jobs.stage.files import partial_file, read_partial, read_partials, shard_fi
 from jobs.stage.options import INGEST_ONLY
 from jobs.stage.run import Run
 from jobs.stage.runner import Stage, StageSpec, Step, run_stage
+from ops.arrays import Int64s
 from ops.corpus.read_shard import read_shard
 from ops.errors import counted
 from ops.meaning.context_tables import CONTEXTS, WORDS, ContextTables
-from ops.meaning.contexts import ContextCounter, Counts, Longs, add_up
+from ops.meaning.contexts import ContextCounter, Counts, add_up
 from ops.meaning.vocabulary import Vocabulary, add_counts, choose, count_words
 from ops.schema import schema
 from ops.shards import Shards, spans
@@ -207,7 +208,7 @@ def count_all(config: MeaningConfig, context_words: int | list[str], stage: Stag
     }
 
 
-def _read_sums(store: Store, name: str) -> Longs:
+def _read_sums(store: Store, name: str) -> Int64s:
     with store.parquet(name) as file:
         return np.array(json.loads(file.schema_arrow.metadata[SUMS]), np.int64)
 

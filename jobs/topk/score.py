@@ -16,6 +16,7 @@ from jobs.engine.progress import say
 from jobs.stage.corpus_pass import CorpusPass
 from jobs.stage.files import partial_file, shard_file, write_partial
 from jobs.stage.runner import Step
+from ops.arrays import Float32s
 from ops.corpus.read_shard import read_shard
 from ops.errors import InputError
 from ops.model.activations import ScoreOptions, Scorer
@@ -33,7 +34,7 @@ from ops.storage.side_by_side import side_by_side
 from ops.storage.store import Store
 from ops.topk.partial_file import write_table
 from ops.topk.pilot import Pilot
-from ops.topk.score_shard import Floats, ShardScorer, score_batch
+from ops.topk.score_shard import ShardScorer, score_batch
 from ops.topk.shared_bounds import BoundPublisher, BoundReader
 
 PILOT_FILE = partial_file("topk", "pilot")
@@ -165,7 +166,7 @@ class ShardWorker:
         pilot = Pilot.read(self.store, PILOT_FILE.path)
         if args.options.device == "cuda":
             check_gpu(pilot.gpu, gpu_kind())
-        self.newer_bounds: Callable[[], tuple[Floats, Floats] | None] = lambda: None
+        self.newer_bounds: Callable[[], tuple[Float32s, Float32s] | None] = lambda: None
         if args.sharing:
             self.newer_bounds = BoundReader(self.store, BOUNDS, args.fingerprint, len(pilot.edges))
         scorer = Scorer(args.facts, args.options, self.tokenizer.pad_id)

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import torch
 from torch import nn
 
+from ops.arrays import Float64s, Int64s
 from ops.errors import InputError
 from ops.finetune.classifier import load_head
 from ops.model.activations import ScoreOptions, Scorer
@@ -22,8 +22,6 @@ from ops.sampling import RANDOM_NEURONS
 from ops.schema import schema
 from ops.topk.neurons import Neurons
 
-Floats = npt.NDArray[np.float64]
-Longs = npt.NDArray[np.int64]
 TABLE = "compare/ablation"
 
 
@@ -64,10 +62,10 @@ class Ablator:
         facts: ModelFacts,
         options: ScoreOptions,
         neurons: Neurons,
-        mean: Floats,
-        std: Floats,
+        mean: Float64s,
+        std: Float64s,
         texts: list[str],
-        n_tokens: Longs,
+        n_tokens: Int64s,
         token_budget: int,
     ) -> None:
         set_numerics(options.device, options.threads)
@@ -114,7 +112,7 @@ class Ablator:
         )
 
     @torch.inference_mode()
-    def _read(self, place: int) -> tuple[Floats, Floats | None]:
+    def _read(self, place: int) -> tuple[Float64s, Float64s | None]:
         """Return all activations of a batch, `[sentences, neurons]`, and the classifier's probabilities."""
         found = self.scorer.score(self.batches[place], None if self.head is None else self.head[2])
         layers = len(self.neurons.widths)
@@ -137,7 +135,7 @@ def _setting(unit: int, value: float) -> Any:
 
 
 def choose_neurons(
-    properties: Mapping[str, Floats], neurons: Neurons, strongest: int, most: int, with_last: bool
+    properties: Mapping[str, Float64s], neurons: Neurons, strongest: int, most: int, with_last: bool
 ) -> dict[str, list[int]]:
     """Return the strongest neurons of every property, the strongest first, together at most `most` distinct ones.
 

@@ -3,19 +3,16 @@
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from ops import sampling
+from ops.arrays import Float32s, Float64s, Floats, Int64s
 from ops.storage.store import Store
 from ops.storage.tables import read_parts, read_table
 
-Floats = npt.NDArray[np.float32]
-Longs = npt.NDArray[np.int64]
 
-
-def sampled_sentences(store: Store) -> Longs:
+def sampled_sentences(store: Store) -> Int64s:
     """Return the sentence ids of `activations/`, ascending."""
     ids = [table["sent_id"].to_numpy() for table in read_parts(store, "activations", ["sent_id"])]
     return np.concatenate([np.zeros(0, np.int64), *ids])
@@ -29,7 +26,7 @@ def sampled_texts(store: Store, most: int, seed: int, draw: int) -> list[str]:
     return texts
 
 
-def layer_activations(store: Store, layer: int) -> Floats:
+def layer_activations(store: Store, layer: int) -> Float32s:
     """Return a layer's activations of the sample, `[sentences, units]` float32; `layer` counts from 1."""
     blocks = []
     for table in read_parts(store, "activations", [f"layer_{layer}"]):
@@ -39,7 +36,7 @@ def layer_activations(store: Store, layer: int) -> Floats:
     return np.concatenate(blocks)
 
 
-def unit_vectors(values: npt.NDArray[np.floating]) -> Floats:
+def unit_vectors(values: Floats) -> Float32s:
     """Return each neuron's values as a vector of mean 0 and length 1, so that a product is a Pearson correlation.
 
     Args:
@@ -58,13 +55,13 @@ def unit_vectors(values: npt.NDArray[np.floating]) -> Floats:
     return wide.astype(np.float32)
 
 
-def random_rotation(width: int, rng: np.random.Generator) -> npt.NDArray[np.float64]:
+def random_rotation(width: int, rng: np.random.Generator) -> Float64s:
     """Return a rotation drawn uniformly, `[width, width]` float64 (QR of a normal matrix, Mezzadri 2007)."""
     q, r = np.linalg.qr(rng.normal(size=(width, width)))
     return np.asarray(q * np.sign(np.diag(r)))
 
 
-def neuron_vectors(store: Store, widths: Sequence[int]) -> Floats:
+def neuron_vectors(store: Store, widths: Sequence[int]) -> Float32s:
     """Return the `unit_vectors` of all neurons over the activation sample, `[neurons, sentences]`, layer by layer."""
     vectors = np.empty((sum(widths), len(sampled_sentences(store))), np.float32)
     start = 0

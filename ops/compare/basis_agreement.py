@@ -8,11 +8,11 @@ axes agree across layers as much as neurons do, the agreement is the stream's an
 from itertools import combinations
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from ops import sampling
+from ops.arrays import Float64s, Floats
 from ops.compare.activation_vectors import layer_activations, random_rotation, sampled_sentences
 from ops.compare.layer_agreement import correlations, layer_pairs
 from ops.penn import tag_class
@@ -21,17 +21,15 @@ from ops.storage.store import Store
 from ops.storage.tables import read_parts
 from ops.topk.neurons import POLES
 
-Floats = npt.NDArray[np.float64]
-
 WINNERS_SHARE, LEAST_WINNERS = 0.05, 10  # of the sample's sentences, for a unit and pole
 
 
-def sentence_features(store: Store, sent_ids: Ids) -> tuple[list[str], Floats]:
+def sentence_features(store: Store, sent_ids: Ids) -> tuple[list[str], Float64s]:
     """Return what is known of some sentences: names of numbers, and the numbers, `[sentences, features]` float64.
 
     Names end as those of `means/` and `profiles/`: `means:words_per_sentence`, `profiles:dataset=news`.
     """
-    columns: dict[str, Floats] = {"means:words_per_sentence": np.zeros(len(sent_ids))}
+    columns: dict[str, Float64s] = {"means:words_per_sentence": np.zeros(len(sent_ids))}
     wanted = pa.array(sent_ids)
     for table in read_parts(store, "sentences", ["sent_id", "dataset", "words", "tags"]):
         own = table.filter(pc.is_in(table["sent_id"], wanted))
@@ -46,7 +44,7 @@ def sentence_features(store: Store, sent_ids: Ids) -> tuple[list[str], Floats]:
     return list(columns), np.stack(list(columns.values()), 1)
 
 
-def unit_properties(values: npt.NDArray[np.floating], names: list[str], features: Floats) -> dict[str, Floats]:
+def unit_properties(values: Floats, names: list[str], features: Float64s) -> dict[str, Float64s]:
     """Return by name a number for each unit, `[units]` float64.
 
     Args:
@@ -71,7 +69,7 @@ def unit_properties(values: npt.NDArray[np.floating], names: list[str], features
     return found
 
 
-def basis_agreement(layers: list[npt.NDArray[np.floating]], names: list[str], features: Floats) -> pa.Table:
+def basis_agreement(layers: list[Floats], names: list[str], features: Float64s) -> pa.Table:
     """Return how alike units of one number are in every pair of layers of equal width, in one basis.
 
     Args:
@@ -114,7 +112,7 @@ class Bases:
 
     def agreement(self, number: int) -> pa.Table:
         """Return the `basis_agreement` in a basis by number; number 0 is the model's own."""
-        layers: list[npt.NDArray[np.floating]] = list(self.layers)
+        layers: list[Floats] = list(self.layers)
         if number:
             rng = np.random.default_rng([self.seed, sampling.ROTATIONS, number])
             # One rotation for all layers of a width: they share the residual stream's basis.

@@ -3,11 +3,11 @@
 from collections.abc import Callable, Mapping
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from ops.arrays import Float64s
 from ops.compare.layer_agreement import standard_scores
 from ops.figures import PAGE, for_print, label_outer, panels, save_figures, titled
 from ops.storage.store import Store
@@ -21,12 +21,10 @@ HEAT_MAPS = (
 )
 LINES = ("neurons:mean", "neurons:std", *HEAT_MAPS[:3])
 
-Floats = npt.NDArray[np.float64]
-
 
 def draw_dimensions(
     store: Store,
-    properties: Mapping[str, Floats],
+    properties: Mapping[str, Float64s],
     widths: tuple[int, ...],
     rotated: pa.Table,
     units: tuple[int, int],
@@ -53,7 +51,7 @@ def draw_dimensions(
 
 
 @for_print
-def draw_units(properties: Mapping[str, Floats], units: tuple[int, int], model: str = "") -> Figure:
+def draw_units(properties: Mapping[str, Float64s], units: tuple[int, int], model: str = "") -> Figure:
     """Draw properties `[layers, units]` of some units as heat maps, standardised within each layer."""
     layers, width = next(iter(properties.values())).shape
     span = units[1] - units[0] + 1

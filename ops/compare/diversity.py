@@ -4,7 +4,6 @@ import warnings
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 from sklearn.cluster import KMeans, MiniBatchKMeans
@@ -12,12 +11,10 @@ from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from ops import sampling
+from ops.arrays import Floats, Int64s
 from ops.schema import schema
 from ops.storage.store import Store
 from ops.storage.tables import read_parts, read_table
-
-Floats = npt.NDArray[np.floating]
-Longs = npt.NDArray[np.int64]
 
 MOST_AT_ONCE = 20_000  # distinct points; of more k-means sees some at a time
 STARTS = 3  # of k-means, of which the best is taken
@@ -43,7 +40,7 @@ def draw_uniform(store: Store, sentences: int, most: int, seed: int) -> pa.Table
     return pa.table({"sent_id": sent_id.astype(np.int64), "times": np.ones(len(sent_id), np.int64)})
 
 
-def squared_error(points: Floats, times: Longs, clusters: int, seed: int, most_at_once: int = MOST_AT_ONCE) -> float:
+def squared_error(points: Floats, times: Int64s, clusters: int, seed: int, most_at_once: int = MOST_AT_ONCE) -> float:
     """Return the sum of squared distances of points to the centroids of k-means, each counted as often as it occurs.
 
     Args:
@@ -63,7 +60,7 @@ def squared_error(points: Floats, times: Longs, clusters: int, seed: int, most_a
 
 
 def curve_rows(
-    layer: int, points: Floats, uniform: Floats, times: Longs, clusters: Sequence[int], seed: int
+    layer: int, points: Floats, uniform: Floats, times: Int64s, clusters: Sequence[int], seed: int
 ) -> pa.Table:
     """Return a layer's rows of `compare/diversity`.
 

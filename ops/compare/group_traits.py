@@ -1,18 +1,16 @@
 """What sets groups of neurons apart: patterns and values that many neurons of one group prefer, and few others."""
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from ops.arrays import Int32s, Int64s
 from ops.statistics.association import measures, place_in_group
 from ops.statistics.false_discovery import p_values, q_values
-
-Longs = npt.NDArray[np.int64]
 
 MOST_TRAITS = 20  # of a group
 
 
-def trait_rows(neuron: Longs, traits: pa.Table, groups: npt.NDArray[np.int32]) -> pa.Table:
+def trait_rows(neuron: Int64s, traits: pa.Table, groups: Int32s) -> pa.Table:
     """Return the rows of `compare/group_traits` of one layer, all columns but `layer`, by group and rank.
 
     Args:

@@ -5,15 +5,13 @@ from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.manifold import TSNE
 from sklearn.metrics import adjusted_rand_score, silhouette_score
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
-Floats = npt.NDArray[np.floating]
-Labels = npt.NDArray[np.int32]
+from ops.arrays import Float32s, Floats, Int32s
 
 STARTS = 3
 MAX_SILHOUETTE = 2_000  # points; of more a seeded sample
@@ -28,7 +26,7 @@ class Quality:
     rand_index: float
 
 
-def group(points: Floats, groups: int, seed: int, starts: int = STARTS) -> Labels:
+def group(points: Floats, groups: int, seed: int, starts: int = STARTS) -> Int32s:
     """Return the group of each point `[points, dimensions]` by Lloyd's k-means, numbered by their first members.
 
     Args:
@@ -70,7 +68,7 @@ def shuffled_sentences(values: Floats, rng: np.random.Generator) -> Floats:
     return rng.permuted(values, axis=0)
 
 
-def project(points: Floats, seed: int) -> npt.NDArray[np.float32]:
+def project(points: Floats, seed: int) -> Float32s:
     """Return a map of the points in two dimensions, `[points, 2]` float32, by t-SNE (van der Maaten and Hinton 2008).
 
     Perplexity is 30, or a third of the points where these are few; three points or fewer stand on a line.

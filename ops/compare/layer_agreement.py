@@ -4,12 +4,11 @@ from collections.abc import Mapping
 from itertools import combinations
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from ops.arrays import Float64s
 from ops.schema import schema
 
-Floats = npt.NDArray[np.float64]
 Pairs = list[tuple[int, int]]
 
 _AT_ONCE = 16  # permutations
@@ -21,7 +20,7 @@ def layer_pairs(widths: tuple[int, ...]) -> Pairs:
     return [(a, b) for a, b in combinations(numbers, 2) if widths[a - 1] == widths[b - 1] > 1]
 
 
-def standard_scores(values: Floats) -> Floats:
+def standard_scores(values: Float64s) -> Float64s:
     """Return values `[layers, units]` with mean 0 and length 1 in each layer; NaN in a layer where all are alike."""
     centred = values - values.mean(1, keepdims=True)
     length = np.linalg.norm(centred, axis=1, keepdims=True)
@@ -29,13 +28,13 @@ def standard_scores(values: Floats) -> Floats:
     return np.asarray(np.where(alike, np.nan, centred / np.where(alike, 1.0, length)))
 
 
-def correlations(values: Floats) -> Floats:
+def correlations(values: Float64s) -> Float64s:
     """Return the Pearson correlation of every two layers, `[layers, layers]`, of values `[layers, units]`."""
     scores = standard_scores(values)
     return np.asarray(np.clip(scores @ scores.T, -1.0, 1.0))
 
 
-def permuted_correlations(values: Floats, permutations: int, rng: np.random.Generator) -> Floats:
+def permuted_correlations(values: Float64s, permutations: int, rng: np.random.Generator) -> Float64s:
     """Return the correlations of every two layers with the later one's units permuted.
 
     Args:
@@ -58,7 +57,7 @@ def permuted_correlations(values: Floats, permutations: int, rng: np.random.Gene
 
 
 def dimension_rows(
-    properties: Mapping[str, Floats], widths: tuple[int, ...], permutations: int, seed: tuple[int, ...]
+    properties: Mapping[str, Float64s], widths: tuple[int, ...], permutations: int, seed: tuple[int, ...]
 ) -> pa.Table:
     """Return the rows of `compare/dimensions`.
 

@@ -1,18 +1,15 @@
 """How far two models' vectors of the same sentences are from each other (Oba 2021, Table 3)."""
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from ops.arrays import Float64s, Floats, Int64s
 from ops.schema import schema
-
-Floats = npt.NDArray[np.float64]
-Longs = npt.NDArray[np.int64]
 
 _AT_ONCE = 50  # resamples
 
 
-def layer_distances(a: list[npt.NDArray[np.floating]], b: list[npt.NDArray[np.floating]]) -> tuple[Floats, Floats]:
+def layer_distances(a: list[Floats], b: list[Floats]) -> tuple[Float64s, Float64s]:
     """Return each sentence's Manhattan and squared Euclidean distance by layer, `[sentences, layers]` float64 each.
 
     Args:
@@ -23,13 +20,13 @@ def layer_distances(a: list[npt.NDArray[np.floating]], b: list[npt.NDArray[np.fl
     return manhattan, np.stack([(d**2).sum(1) for d in differences], 1)
 
 
-def with_whole(manhattan: Floats, squares: Floats) -> Floats:
+def with_whole(manhattan: Float64s, squares: Float64s) -> Float64s:
     """Return both distances of the vectors of all neurons, then of each layer, `[sentences, 2, 1 + layers]`."""
     sums = [np.concatenate([d.sum(1, keepdims=True), d], 1) for d in (manhattan, squares)]
     return np.stack([sums[0], np.sqrt(sums[1])], 1)
 
 
-def bootstrap_intervals(values: Floats, resamples: int, rng: np.random.Generator) -> tuple[Floats, Floats]:
+def bootstrap_intervals(values: Float64s, resamples: int, rng: np.random.Generator) -> tuple[Float64s, Float64s]:
     """Return the 95 % percentile interval of the mean over the first axis (Efron 1979).
 
     Args:
@@ -49,7 +46,7 @@ def bootstrap_intervals(values: Floats, resamples: int, rng: np.random.Generator
     return low.reshape(values.shape[1:]), high.reshape(values.shape[1:])
 
 
-def shift_rows(text_set: str, distances: Floats, resamples: int, rng: np.random.Generator) -> list[dict[str, object]]:
+def shift_rows(text_set: str, distances: Float64s, resamples: int, rng: np.random.Generator) -> list[dict[str, object]]:
     """Return a text set's rows of `compare/shift_layers`, that of all layers together (layer 0) first.
 
     Args:
@@ -78,7 +75,7 @@ def shift_tables(rows: list[dict[str, object]]) -> dict[str, pa.Table]:
     }
 
 
-def rank_correlations(a: npt.NDArray[np.floating], b: npt.NDArray[np.floating]) -> Floats:
+def rank_correlations(a: Floats, b: Floats) -> Float64s:
     """Return Spearman's correlation of each neuron's values by two models, `[neurons]`; NaN where one is constant.
 
     Args:
@@ -93,7 +90,7 @@ def rank_correlations(a: npt.NDArray[np.floating], b: npt.NDArray[np.floating]) 
     return np.asarray(np.clip(found, -1.0, 1.0))
 
 
-def jaccards(a: tuple[Longs, Longs], b: tuple[Longs, Longs], neurons: int) -> Floats:
+def jaccards(a: tuple[Int64s, Int64s], b: tuple[Int64s, Int64s], neurons: int) -> Float64s:
     """Return of each neuron the winners in common over the winners of either, `[neurons]`; NaN where it has none.
 
     Args:

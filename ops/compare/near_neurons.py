@@ -3,16 +3,13 @@
 from itertools import pairwise
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from ops.arrays import Float32s, Float64s, Floats, Int32s, Int64s
 from ops.compare.activation_vectors import random_rotation, unit_vectors
 from ops.compare.shared_winners import WinnerLists
 from ops.schema import schema
 from ops.topk.neurons import Neurons
-
-Floats = npt.NDArray[np.float32]
-Longs = npt.NDArray[np.int64]
 
 REACHES = ("within", "across")
 
@@ -27,17 +24,17 @@ class NeighbourFinder:
         most: neighbours of each kind: by correlation and by overlap, within the layer and across layers.
     """
 
-    def __init__(self, neurons: Neurons, vectors: Floats, winners: dict[str, WinnerLists], most: int) -> None:
+    def __init__(self, neurons: Neurons, vectors: Float32s, winners: dict[str, WinnerLists], most: int) -> None:
         self.neurons, self.vectors, self.winners, self.most = neurons, vectors, winners, most
         self.layer, self.unit = neurons.layer_and_unit(np.arange(len(neurons)))
         self.constant = np.asarray(~vectors.any(1))
         self.sizes = np.array(sum(np.diff(lists.starts) for lists in winners.values()))
 
-    def correlations(self, first: int, stop: int) -> Floats:
+    def correlations(self, first: int, stop: int) -> Float32s:
         """Return the correlations of a block of neurons with all, `[block, neurons]`; 0 with a constant one."""
         return np.asarray(np.clip(self.vectors[first:stop] @ self.vectors.T, -1.0, 1.0), np.float32)
 
-    def overlaps(self, first: int, stop: int) -> npt.NDArray[np.int32]:
+    def overlaps(self, first: int, stop: int) -> Int32s:
         """Return the winners that a block of neurons shares with all, both poles added, `[block, neurons]` int32."""
         return np.asarray(sum(lists.shared(first, stop) for lists in self.winners.values()), np.int32)
 
@@ -81,7 +78,7 @@ class NeighbourFinder:
         return pa.table(columns).cast(schema("compare/neighbours"))
 
 
-def _first(values: npt.NDArray[np.floating], most: int) -> Longs:
+def _first(values: Floats, most: int) -> Int64s:
     """Return the columns of each row's `most` highest finite values, `[rows, most]`; -1 where there is none."""
     most = min(most, values.shape[1])
     found = np.argpartition(-values, most - 1, axis=1)[:, :most]
@@ -89,7 +86,7 @@ def _first(values: npt.NDArray[np.floating], most: int) -> Longs:
 
 
 def nearest_rows(
-    finder: NeighbourFinder, layers: list[npt.NDArray[np.floating]], sentences: int, drawn: int, seed: tuple[int, ...]
+    finder: NeighbourFinder, layers: list[Floats], sentences: int, drawn: int, seed: tuple[int, ...]
 ) -> pa.Table:
     """Return the rows of `compare/nearest`: how near the nearest neuron is, beside two nulls.
 
@@ -128,9 +125,7 @@ def nearest_rows(
     return pa.Table.from_pylist(rows, schema("compare/nearest"))
 
 
-def _overlaps(
-    finder: NeighbourFinder, own: Longs, rng: np.random.Generator | None, sentences: int
-) -> npt.NDArray[np.float64]:
+def _overlaps(finder: NeighbourFinder, own: Int64s, rng: np.random.Generator | None, sentences: int) -> Float64s:
     """Return the overlaps of some neurons with all, `[some, neurons]`; with `rng` of as many random sentences."""
     shared = np.zeros((len(own), len(finder.neurons)))
     for lists in finder.winners.values():

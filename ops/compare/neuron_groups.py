@@ -3,11 +3,11 @@
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from ops import sampling
+from ops.arrays import Floats, Int32s
 from ops.compare.activation_vectors import layer_activations, sampled_sentences, unit_vectors
 from ops.compare.group_traits import trait_rows
 from ops.compare.k_means_groups import group, grouping_quality, project, shuffled_sentences
@@ -15,8 +15,6 @@ from ops.schema import schema
 from ops.storage.store import Store
 from ops.storage.tables import read_table
 from ops.topk.neurons import Neurons
-
-Floats = npt.NDArray[np.floating]
 
 SEEDS = 5  # of k-means, whose agreement is measured
 FIRST = 10  # of a neuron's patterns of a kind, and values of a property, that count as its traits
@@ -74,7 +72,7 @@ class NeuronGroups:
     def _first(self, layer: int) -> int:
         return sum(self.neurons.widths[: layer - 1]) if layer else 0
 
-    def _grouped(self, points: Floats, labels: npt.NDArray[np.int32]) -> dict[str, Any]:
+    def _grouped(self, points: Floats, labels: Int32s) -> dict[str, Any]:
         """Return the columns `group`, `x`, `y`."""
         places = project(points, self.seed)
         return {"group": labels, "x": places[:, 0], "y": places[:, 1]}
@@ -95,7 +93,7 @@ class NeuronGroups:
             rows.append({"layer": layer, "grouped": grouped, "groups": count, "n": len(points), **measured})
         return rows
 
-    def _traits(self, layer: int, labels: npt.NDArray[np.int32]) -> pa.Table:
+    def _traits(self, layer: int, labels: Int32s) -> pa.Table:
         """Return the rows of compare/group_traits of a layer's groups, or (layer 0) of those of all."""
         where = (pc.field("rank") <= FIRST) & (pc.field("g2") > 0) & (pc.field("q_value") < MAX_Q)
         if layer:

@@ -4,15 +4,13 @@ from collections import Counter
 from collections.abc import Iterator
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ops.arrays import Float64s, Int64s
 from ops.storage.store import Store
 from ops.storage.tables import read_parts
 from ops.topk.neurons import Neurons
-
-Floats = npt.NDArray[np.float64]
 
 _OF_NEURONS = (
     "mean",
@@ -29,7 +27,7 @@ _OF_NEURONS = (
 _OF_SCORES = ("auc", "matched_auc")
 
 
-def scalar_properties(store: Store, neurons: Neurons) -> dict[str, Floats]:
+def scalar_properties(store: Store, neurons: Neurons) -> dict[str, Float64s]:
     """Return by name what `neurons/`, `means/`, `scores/` and `profiles/` say of every neuron, `[neurons]` float64.
 
     Names are those of table and property, and the pole where there is one: `neurons:skew`,
@@ -45,11 +43,13 @@ def scalar_properties(store: Store, neurons: Neurons) -> dict[str, Floats]:
     return {name: values for name, values in found.items() if np.isfinite(values).all()}
 
 
-def _numbers(table: pa.Table, neurons: Neurons) -> npt.NDArray[np.int64]:
+def _numbers(table: pa.Table, neurons: Neurons) -> Int64s:
     return neurons.number(table["layer"].to_numpy(), table["unit"].to_numpy())
 
 
-def neuron_columns(store: Store, table: str, names: tuple[str, ...], neurons: Neurons) -> Iterator[tuple[str, Floats]]:
+def neuron_columns(
+    store: Store, table: str, names: tuple[str, ...], neurons: Neurons
+) -> Iterator[tuple[str, Float64s]]:
     """Return columns of a table with a row for each neuron, by name, `[neurons]` float64; NaN where it has no row."""
     found = {name: np.full(len(neurons), np.nan) for name in names}
     for part in read_parts(store, table, ["layer", "unit", *names]):
@@ -61,8 +61,8 @@ def neuron_columns(store: Store, table: str, names: tuple[str, ...], neurons: Ne
 
 def _by_key(
     store: Store, table: str, keys: tuple[str, ...], columns: tuple[str, ...], neurons: Neurons
-) -> Iterator[tuple[str, Floats]]:
-    found: dict[str, Floats] = {}
+) -> Iterator[tuple[str, Float64s]]:
+    found: dict[str, Float64s] = {}
     for part in read_parts(store, table, ["layer", "unit", "pole", *keys, *columns]):
         number = _numbers(part, neurons)
         names = [part[key].to_pylist() for key in (*keys, "pole")]
@@ -75,7 +75,7 @@ def _by_key(
     yield from found.items()
 
 
-def _shares(store: Store, neurons: Neurons) -> dict[str, Floats]:
+def _shares(store: Store, neurons: Neurons) -> dict[str, Float64s]:
     keys = ["property", "value", "pole"]
     counts: Counter[tuple[str, ...]] = Counter()
     for part in read_parts(store, "profiles", [*keys, "count"]):

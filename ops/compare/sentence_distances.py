@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 import torch
 
+from ops.arrays import Float64s, Int64s
 from ops.compare.activation_vectors import layer_activations, sampled_sentences
 from ops.compare.model_shift import jaccards, layer_distances, rank_correlations
 from ops.model.activations import ScoreOptions, Scorer
@@ -17,9 +17,6 @@ from ops.model.load import ModelFacts
 from ops.model.tokenizer import Tokenizer
 from ops.storage.store import Store
 from ops.topk.neurons import POLES, Neurons, set_number
-
-Floats = npt.NDArray[np.float64]
-Longs = npt.NDArray[np.int64]
 
 
 class TwoModels:
@@ -43,7 +40,7 @@ class TwoModels:
         leaks = [equal_lengths(*pair) for pair in zip(self.scorers, self.tokenizers, strict=True)]
         self.lengths = batch_lengths(scoring.device, any(leaks))
 
-    def distances(self, texts: Sequence[str], n_tokens: Longs) -> tuple[Floats, Floats]:
+    def distances(self, texts: Sequence[str], n_tokens: Int64s) -> tuple[Float64s, Float64s]:
         """Return how far the models are from each other; a sentence that is not finite in either one is left out.
 
         Args:
@@ -69,7 +66,7 @@ class TwoModels:
         return total, found[:, ~np.isnan(found).any((0, 2))]
 
 
-def compare_runs(store: Store, other: Store, neurons: Neurons) -> tuple[pa.Table, Floats]:
+def compare_runs(store: Store, other: Store, neurons: Neurons) -> tuple[pa.Table, Float64s]:
     """Compare the winners and the activation samples of two runs of one corpus, neuron by neuron.
 
     Returns:
@@ -92,7 +89,7 @@ def compare_runs(store: Store, other: Store, neurons: Neurons) -> tuple[pa.Table
     return table, np.stack(distances, 2)
 
 
-def winner_jaccards(store: Store, other: Store, neurons: Neurons) -> Floats:
+def winner_jaccards(store: Store, other: Store, neurons: Neurons) -> Float64s:
     """Return each neuron's winners in common over those of either run, a part of topk/ at a time, `[neurons]`."""
     found = np.full(len(neurons), np.nan)
     for names in zip(store.table_files("topk"), other.table_files("topk"), strict=True):
@@ -102,7 +99,7 @@ def winner_jaccards(store: Store, other: Store, neurons: Neurons) -> Floats:
     return found
 
 
-def _winners(store: Store, name: str, neurons: Neurons) -> tuple[Longs, Longs]:
+def _winners(store: Store, name: str, neurons: Neurons) -> tuple[Int64s, Int64s]:
     """Return the numbers of neurons, and of sentence and pole, of the winners in a part of topk/."""
     with store.parquet(name) as file:
         table = file.read(columns=["layer", "unit", "pole", "sent_id"])
@@ -111,13 +108,13 @@ def _winners(store: Store, name: str, neurons: Neurons) -> tuple[Longs, Longs]:
     return owner, set_number(table["sent_id"].to_numpy(), pole)
 
 
-def to_table(distances: Floats) -> pa.Table:
+def to_table(distances: Float64s) -> pa.Table:
     """Return sentences' distances by layer, `[2, sentences, layers]`, as a table."""
     lists = zip(("manhattan", "squares"), distances, strict=True)
     return pa.table({n: pa.FixedSizeListArray.from_arrays(pa.array(v.ravel()), v.shape[1]) for n, v in lists})
 
 
-def from_table(table: pa.Table) -> Floats:
+def from_table(table: pa.Table) -> Float64s:
     """Return the distances that `to_table` was given."""
     columns = [table[name].combine_chunks() for name in ("manhattan", "squares")]
     return np.stack([c.flatten().to_numpy().reshape(table.num_rows, c.type.list_size) for c in columns])

@@ -3,16 +3,13 @@
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow.compute as pc
 
+from ops.arrays import Int32s, Int64s, Integers
 from ops.compiled import compiled
 from ops.storage.store import Store
 from ops.storage.tables import read_parts
 from ops.topk.neurons import POLES, Neurons
-
-Longs = npt.NDArray[np.int64]
-Counts = npt.NDArray[np.int32]
 
 
 @dataclass(frozen=True)
@@ -27,14 +24,14 @@ class WinnerLists:
         owners: the neurons that a sentence is a winner of, `[winners]` uint16, or int32 where there are many neurons.
     """
 
-    starts: Longs
-    sentences: Counts
-    distinct: Longs
-    owner_starts: Longs
-    owners: npt.NDArray[np.integer]
+    starts: Int64s
+    sentences: Int32s
+    distinct: Int64s
+    owner_starts: Int64s
+    owners: Integers
 
     @classmethod
-    def of(cls, counts: Longs, sent_id: npt.NDArray[np.integer]) -> "WinnerLists":
+    def of(cls, counts: Int64s, sent_id: Integers) -> "WinnerLists":
         """Return the lists of winners, given how many each neuron has, `[neurons]`, and all of them, by neuron."""
         neurons = len(counts)
         marks = np.zeros(int(sent_id.max(initial=-1)) + 1, bool)
@@ -48,7 +45,7 @@ class WinnerLists:
         owners = _invert(starts, sentences, owner_starts.astype(np.int64), np.empty(len(sentences), kind))
         return cls(starts, sentences, distinct, owner_starts.astype(np.int64), owners)
 
-    def shared(self, first: int, stop: int) -> Counts:
+    def shared(self, first: int, stop: int) -> Int32s:
         """Return how many winners the neurons from `first` to `stop` - 1 share with each, `[neurons, all]` int32.
 
         It is the product of the sparse matrix of winners with its own transpose, a block of rows at a time, without
@@ -56,7 +53,7 @@ class WinnerLists:
         """
         return _count_shared(self.starts, self.sentences, self.owner_starts, self.owners, first, stop)
 
-    def shared_with(self, sets: list[Counts]) -> Counts:
+    def shared_with(self, sets: list[Int32s]) -> Int32s:
         """Return how many of these sentences, given by place among the distinct ones, each neuron has too."""
         starts = np.cumsum([0, *map(len, sets)])
         sentences = np.concatenate([np.zeros(0, np.int32), *sets]).astype(np.int32)
@@ -83,9 +80,7 @@ def read_winner_lists(store: Store, neurons: Neurons) -> dict[str, WinnerLists]:
 
 
 @compiled
-def _invert(
-    starts: Longs, sentences: Counts, owner_starts: Longs, owners: npt.NDArray[np.integer]
-) -> npt.NDArray[np.integer]:
+def _invert(starts: Int64s, sentences: Int32s, owner_starts: Int64s, owners: Integers) -> Integers:
     filled = owner_starts[:-1].copy()
     for neuron in range(len(starts) - 1):
         for i in range(starts[neuron], starts[neuron + 1]):
@@ -97,8 +92,8 @@ def _invert(
 
 @compiled
 def _count_shared(
-    starts: Longs, sentences: Counts, owner_starts: Longs, owners: npt.NDArray[np.integer], first: int, stop: int
-) -> Counts:
+    starts: Int64s, sentences: Int32s, owner_starts: Int64s, owners: Integers, first: int, stop: int
+) -> Int32s:
     counts = np.zeros((stop - first, len(starts) - 1), np.int32)
     for neuron in range(first, stop):
         row = counts[neuron - first]
@@ -110,9 +105,7 @@ def _count_shared(
 
 
 @compiled
-def _count_owners(
-    starts: Longs, sentences: Counts, owner_starts: Longs, owners: npt.NDArray[np.integer], counts: Counts
-) -> None:
+def _count_owners(starts: Int64s, sentences: Int32s, owner_starts: Int64s, owners: Integers, counts: Int32s) -> None:
     for number in range(len(starts) - 1):
         row = counts[number]
         for i in range(starts[number], starts[number + 1]):

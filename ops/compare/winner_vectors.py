@@ -3,9 +3,9 @@
 from collections.abc import Iterable
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from ops.arrays import Float32s
 from ops.corpus.read_shard import read_shard
 from ops.model.activations import ScoreOptions, Scorer
 from ops.model.batches import encode_batches
@@ -59,7 +59,7 @@ class SentenceVectors:
         # A sentence that another layer's winners scored may still have no finite vector at this site.
         self.finite = np.isfinite(self.vectors).all(1)
 
-    def of(self, drawn: pa.Table) -> tuple[npt.NDArray[np.float32], Ids]:
+    def of(self, drawn: pa.Table) -> tuple[Float32s, Ids]:
         """Return the vectors of drawn sentences, those that are finite, and how often each was drawn.
 
         Args:

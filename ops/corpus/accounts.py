@@ -5,13 +5,11 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from ops.arrays import Int64s
 from ops.corpus.numbering import Numbering
 from ops.corpus.piece_counts import Pieces
 from ops.errors import InputError, counted, visible
-
-Numbers = npt.NDArray[np.int64]
 
 
 def check_found(specs: Sequence[str], pieces: Pieces) -> None:
@@ -49,7 +47,7 @@ def reject_reasons(pieces: Pieces, source: int) -> dict[str, int]:
 
 
 def account(
-    specs: Sequence[str], datasets: Sequence[str], pieces: Pieces, numbering: Numbering, cut: Numbers, near: bool
+    specs: Sequence[str], datasets: Sequence[str], pieces: Pieces, numbering: Numbering, cut: Int64s, near: bool
 ) -> list[dict[str, Any]]:
     """Say of every source what became of its sentences.
 

@@ -1,10 +1,9 @@
 """Which sentences are the first of their text, how often each text occurs, and where documents continue."""
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
+
+from ops.arrays import Arrays, Int64s, UInt64s
 
 # Where each text of a piece stands, by the hash of the text; how many sentences each run of rows of one document
 # has, by the hash of the doc_id. `high` and `low` are the two halves of a 128-bit hash.
@@ -13,16 +12,13 @@ DOCUMENT_HASHES = pa.schema(
     [("high", pa.uint64()), ("low", pa.uint64()), ("run", pa.int64()), ("sentences", pa.int64())]
 )
 
-Numbers = npt.NDArray[np.int64]
-Halves = npt.NDArray[np.uint64]
-
 
 def hash_range(part: int, parts: int) -> tuple[int, int]:
     """Return the first and the last value of a 64-bit hash that belong to a part, `part` counting from 0."""
     return -(-part * 2**64 // parts), -(-(part + 1) * 2**64 // parts) - 1
 
 
-def first_copies(high: Halves, low: Halves) -> tuple[Numbers, Numbers]:
+def first_copies(high: UInt64s, low: UInt64s) -> tuple[Int64s, Int64s]:
     """Return the first sentence of each text, and how often the text occurs.
 
     Args:
@@ -40,7 +36,7 @@ def first_copies(high: Halves, low: Halves) -> tuple[Numbers, Numbers]:
     return first[ascending].astype(np.int64), copies[ascending].astype(np.int64)
 
 
-def earlier_sentences(high: Halves, low: Halves, source: Numbers, sentences: Numbers) -> Numbers:
+def earlier_sentences(high: UInt64s, low: UInt64s, source: Int64s, sentences: Int64s) -> Int64s:
     """Return for each run of a document's sentences how many the same document's earlier runs have.
 
     Args:
@@ -61,7 +57,7 @@ def earlier_sentences(high: Halves, low: Halves, source: Numbers, sentences: Num
     return found
 
 
-def _groups(*keys: npt.NDArray[Any]) -> tuple[Numbers, Numbers]:
+def _groups(*keys: Arrays) -> tuple[Int64s, Int64s]:
     """Return a stable order that puts equal keys side by side, and where in it each group begins."""
     order = np.lexsort(keys)
     new = np.zeros(len(order), bool)

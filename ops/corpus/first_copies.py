@@ -2,10 +2,9 @@
 
 from collections.abc import Iterator
 
-import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from ops.arrays import Int64s
 from ops.corpus.near_duplicates import without_dropped
 from ops.storage.range_file import read_between, read_each_between, read_groups, read_groups_of_each
 from ops.storage.side_by_side import side_by_side
@@ -36,7 +35,7 @@ class FirstCopies:
         for group in read_groups_of_each(self.store, self.names, read):
             yield self._kept(group)
 
-    def dropped(self) -> Iterator[npt.NDArray[np.int64]]:
+    def dropped(self) -> Iterator[Int64s]:
         """Return the positions of those that are dropped as near-duplicates, a part at a time."""
         if self.near:
             for group in read_groups(self.store, self.near, ["position", "first"]):

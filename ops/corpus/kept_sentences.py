@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from ops.arrays import Int64s
 from ops.corpus.first_copies import FirstCopies
 from ops.corpus.numbering import corpus_rows, sentences_before
 from ops.corpus.piece_counts import Pieces
@@ -16,7 +16,6 @@ from ops.storage.range_file import group_starts, read_each_between, read_groups,
 from ops.storage.side_by_side import LARGE_FILES_AT_ONCE, side_by_side
 from ops.storage.store import Store
 
-Numbers = npt.NDArray[np.int64]
 Run = dict[str, Any]  # of sentences that are kept, as `corpus_parts` returns it
 
 
@@ -74,7 +73,7 @@ class KeptSentences:
 
         return (table for tables in side_by_side(read, range(*pieces), self.ahead) for table in tables)
 
-    def _chosen(self, run: Run) -> tuple[Numbers, Numbers]:
+    def _chosen(self, run: Run) -> tuple[Int64s, Int64s]:
         """Return the positions of a run's sentences, ascending, and how often each occurs."""
         first, stop = run["positions"]
         whole = self.texts.between(first, stop - 1)
@@ -106,7 +105,7 @@ class KeptSentences:
         for tables in side_by_side(lambda piece: read(*piece), self.pieces.split(position), self.ahead):
             yield from tables
 
-    def _earlier(self, file: Any, piece: int, place: Numbers) -> tuple[Numbers, Numbers]:
+    def _earlier(self, file: Any, piece: int, place: Int64s) -> tuple[Int64s, Int64s]:
         """Return, of the runs around these places, those whose documents began earlier, and how many sentences ago."""
         # Among the file's columns a nested one counts as several.
         column = [file.metadata.schema.column(i).path for i in range(len(file.metadata.schema))].index("run")

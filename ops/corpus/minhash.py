@@ -5,9 +5,9 @@ import unicodedata
 from functools import cache
 
 import numpy as np
-import numpy.typing as npt
 from datasketch import MinHash, MinHashLSH
 
+from ops.arrays import Int64s, UInt8s, UInt32s, UInt64s
 from ops.compiled import compiled
 from ops.hashing import mix
 from ops.sampling import NEAR
@@ -16,9 +16,6 @@ PERMUTATIONS = 128
 SHINGLE = 5  # characters
 _WEIGHTS = (0.02, 0.98)  # of pairs compared in vain and of pairs missed: those cost time, these are lost
 _STRICTEST = 0.95  # for more, datasketch may find no two bands; those of 0.95 find what is more similar as well
-
-Signatures = npt.NDArray[np.uint32]
-Numbers = npt.NDArray[np.int64]
 
 
 def banding(threshold: float) -> tuple[int, int]:
@@ -31,7 +28,7 @@ def banding(threshold: float) -> tuple[int, int]:
     return index.b, index.r
 
 
-def band_hashes(signatures: Signatures, bands: int, rows: int) -> npt.NDArray[np.uint64]:
+def band_hashes(signatures: UInt32s, bands: int, rows: int) -> UInt64s:
     """Return the hash of each band of each signature and of the band's number, `[texts, bands]` uint64."""
     found = np.empty((len(signatures), bands), np.uint64)
     for band in range(bands):
@@ -42,7 +39,7 @@ def band_hashes(signatures: Signatures, bands: int, rows: int) -> npt.NDArray[np
     return found
 
 
-def short_signatures(signatures: Signatures) -> npt.NDArray[np.uint8]:
+def short_signatures(signatures: UInt32s) -> UInt8s:
     """Return 8 bits for each number of signatures, `[texts, 128]` uint8: those of unlike ones agree in 1 of 256.
 
     The numbers' own lowest bits would not do: those of two shingles may be equal under every permutation of the form
@@ -76,9 +73,9 @@ class MinHasher:
 
     def __init__(self, seed: int) -> None:
         drawn = int(np.random.default_rng([seed, NEAR]).integers(0, 2**32))
-        self.permutations: Signatures = MinHash(num_perm=PERMUTATIONS, seed=drawn).permutations
+        self.permutations: UInt32s = MinHash(num_perm=PERMUTATIONS, seed=drawn).permutations
 
-    def __call__(self, texts: list[str]) -> Signatures:
+    def __call__(self, texts: list[str]) -> UInt32s:
         """Return the texts' signatures, `[texts, 128]` uint32."""
         kept = [fold(text) for text in texts]
         width = [SHINGLE if any(map(str.isalnum, text)) else len(text) for text in kept]
@@ -88,9 +85,7 @@ class MinHasher:
 
 
 @compiled
-def _signatures(
-    codes: Signatures, stops: Numbers, width: Numbers, factors: Signatures, terms: Signatures
-) -> Signatures:
+def _signatures(codes: UInt32s, stops: Int64s, width: Int64s, factors: UInt32s, terms: UInt32s) -> UInt32s:
     found = np.full((len(stops), len(factors)), 0xFFFFFFFF, np.uint32)
     start = 0
     for text in range(len(stops)):

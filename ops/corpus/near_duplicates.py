@@ -1,18 +1,15 @@
 """From texts that share a band of their signatures to groups of near-duplicates, each with its representative."""
 
 import numpy as np
-import numpy.typing as npt
 
+from ops.arrays import Bools, Float64s, Int64s, UInt8s, UInt64s
 from ops.compiled import compiled
 
 WINDOW = 4  # texts of one bucket that each is compared with, besides the first
 _STEP = 1 << 16  # pairs
 
-Numbers = npt.NDArray[np.int64]
-Bytes = npt.NDArray[np.uint8]
 
-
-def candidate_pairs(hashes: npt.NDArray[np.uint64], position: Numbers) -> Numbers:
+def candidate_pairs(hashes: UInt64s, position: Int64s) -> Int64s:
     """Return the pairs of texts to compare: in each bucket the first with all, and each with those close before it.
 
     Args:
@@ -34,7 +31,7 @@ def candidate_pairs(hashes: npt.NDArray[np.uint64], position: Numbers) -> Number
     return distinct_pairs(np.concatenate(found))
 
 
-def distinct_pairs(pairs: Numbers) -> Numbers:
+def distinct_pairs(pairs: Int64s) -> Int64s:
     """Return each of the pairs once, sorted."""
     pairs = pairs[np.lexsort((pairs[:, 0], pairs[:, 1]))]
     again = np.zeros(len(pairs), bool)
@@ -42,7 +39,7 @@ def distinct_pairs(pairs: Numbers) -> Numbers:
     return pairs[~again]
 
 
-def similarity(one: Bytes, other: Bytes) -> npt.NDArray[np.float64]:
+def similarity(one: UInt8s, other: UInt8s) -> Float64s:
     """Return the Jaccard similarity of texts, `[pairs]`, estimated from short signatures, each `[pairs, 128]` uint8.
 
     Numbers that differ agree in one of 256 by chance (Li, Koenig, b-Bit Minwise Hashing, WWW 2010, theorem 1 for sets
@@ -52,7 +49,7 @@ def similarity(one: Bytes, other: Bytes) -> npt.NDArray[np.float64]:
     return np.asarray((agreed - 1 / 256) / (1 - 1 / 256))
 
 
-def similar_pairs(signatures: Bytes, place: Numbers, others: Bytes, threshold: float) -> npt.NDArray[np.bool_]:
+def similar_pairs(signatures: UInt8s, place: Int64s, others: UInt8s, threshold: float) -> Bools:
     """Tell which pairs of texts are estimated to reach a similarity, `[pairs]` bool.
 
     Args:
@@ -66,7 +63,7 @@ def similar_pairs(signatures: Bytes, place: Numbers, others: Bytes, threshold: f
     return np.concatenate([*found, np.zeros(0, bool)])
 
 
-def representatives(texts: int, pairs: Numbers) -> Numbers:
+def representatives(texts: int, pairs: Int64s) -> Int64s:
     """Return for each text the one that is kept for it: in order, the first kept one that it is similar to, or itself.
 
     So each text is similar to the one that it is dropped for. Whole chains of texts, each similar to the next, would
@@ -83,7 +80,7 @@ def representatives(texts: int, pairs: Numbers) -> Numbers:
 
 
 @compiled
-def _representatives(kept: Numbers, pairs: Numbers) -> Numbers:
+def _representatives(kept: Int64s, pairs: Int64s) -> Int64s:
     for i in range(len(pairs)):
         one, other = pairs[i]
         if kept[one] == one and kept[other] == other:
@@ -91,7 +88,7 @@ def _representatives(kept: Numbers, pairs: Numbers) -> Numbers:
     return kept
 
 
-def similar_groups(pairs: Numbers, copies: Numbers) -> tuple[npt.NDArray[np.bool_], Numbers, Numbers]:
+def similar_groups(pairs: Int64s, copies: Int64s) -> tuple[Bools, Int64s, Int64s]:
     """Group texts around the ones that are kept for them.
 
     Args:
@@ -111,7 +108,7 @@ def similar_groups(pairs: Numbers, copies: Numbers) -> tuple[npt.NDArray[np.bool
     return grouped, kept[grouped], total[kept[grouped]]
 
 
-def places_of(position: Numbers, named: Numbers) -> tuple[Numbers, Numbers]:
+def places_of(position: Int64s, named: Int64s) -> tuple[Int64s, Int64s]:
     """Return the places in `named`, and those in `position`, of what stands in both; both ascend."""
     first, stop = np.searchsorted(named, [position[0], position[-1] + 1])
     at = np.arange(first, stop)
@@ -120,9 +117,7 @@ def places_of(position: Numbers, named: Numbers) -> tuple[Numbers, Numbers]:
     return at[both], here[both]
 
 
-def without_dropped(
-    position: Numbers, copies: Numbers, near: tuple[Numbers, Numbers, Numbers]
-) -> tuple[npt.NDArray[np.bool_], Numbers]:
+def without_dropped(position: Int64s, copies: Int64s, near: tuple[Int64s, Int64s, Int64s]) -> tuple[Bools, Int64s]:
     """Tell which texts are kept, `[texts]` bool, and how often each then occurs, `[texts]` int64.
 
     Args:

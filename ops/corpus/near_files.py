@@ -3,10 +3,10 @@
 from collections.abc import Callable, Iterable
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from ops.arrays import Int64s, UInt8s
 from ops.corpus.minhash import PERMUTATIONS, MinHasher, band_hashes, short_signatures
 from ops.storage.range_file import GROUP_ROWS, SortedWriter
 
@@ -14,13 +14,12 @@ SIGNATURES = pa.schema([("position", pa.int64()), ("signature", pa.binary(PERMUT
 BANDS = pa.schema([("hash", pa.uint64()), ("position", pa.int64())])
 PAIRS = pa.schema([("one", pa.int64()), ("other", pa.int64()), SIGNATURES.field("signature")])
 
-Numbers = npt.NDArray[np.int64]
 Footer = Callable[[str, int], dict[bytes, bytes]]
 
 
 def write_signatures(
     paths: dict[str, str],
-    texts: Iterable[tuple[Numbers, list[str]]],
+    texts: Iterable[tuple[Int64s, list[str]]],
     signer: MinHasher,
     banding: tuple[int, int],
     footer: Footer,
@@ -53,7 +52,7 @@ def write_signatures(
 
 
 def write_pairs(
-    path: str, pairs: Numbers, position: Numbers, signature: pa.FixedSizeBinaryArray, footer: dict[bytes, bytes]
+    path: str, pairs: Int64s, position: Int64s, signature: pa.FixedSizeBinaryArray, footer: dict[bytes, bytes]
 ) -> None:
     """Write pairs of sentences `[pairs, 2]`, each with the signature of its second one, found by its position."""
     # Signatures are random bits: nothing is gained by compressing them.
@@ -66,7 +65,7 @@ def write_pairs(
         writer.add_key_value_metadata(footer)
 
 
-def as_matrix(signatures: pa.FixedSizeBinaryArray) -> npt.NDArray[np.uint8]:
+def as_matrix(signatures: pa.FixedSizeBinaryArray) -> UInt8s:
     """Return signatures as a matrix `[signatures, 128]` of the same memory."""
     matrix = np.frombuffer(signatures.buffers()[1] or b"", np.uint8).reshape(-1, PERMUTATIONS)
     return matrix[signatures.offset : signatures.offset + len(signatures)]

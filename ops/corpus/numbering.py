@@ -6,10 +6,10 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ops.arrays import Int64s, UInt64s
 from ops.corpus.first_copies import FirstCopies
 from ops.corpus.meta import meta_structs
 from ops.corpus.piece_counts import Pieces
@@ -17,8 +17,6 @@ from ops.sampling import in_sample, sample_cutoff
 from ops.schema import schema
 
 UNIT = 1 << 16  # positions
-
-Numbers = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -34,10 +32,10 @@ class Numbering:
     """
 
     last: tuple[int, int] | None
-    distinct: Numbers
-    kept: Numbers
-    near: Numbers
-    before: Numbers
+    distinct: Int64s
+    kept: Int64s
+    near: Int64s
+    before: Int64s
     unit: int
 
 
@@ -52,7 +50,7 @@ def number(pieces: Pieces, texts: FirstCopies, sources: int, limit: int | None, 
         unit: positions of a run whose kept sentences are counted together.
     """
 
-    def blocks() -> Iterator[tuple[npt.NDArray[np.uint64], Numbers]]:
+    def blocks() -> Iterator[tuple[UInt64s, Int64s]]:
         for group in texts.groups("priority"):
             yield group["priority"].to_numpy(), group["position"].to_numpy()
 
@@ -60,7 +58,7 @@ def number(pieces: Pieces, texts: FirstCopies, sources: int, limit: int | None, 
     firsts = pieces.first_positions()
     starts = firsts[np.searchsorted(pieces.sources, np.arange(sources))]
 
-    def by_source(position: Numbers) -> Numbers:
+    def by_source(position: Int64s) -> Int64s:
         return np.bincount(np.searchsorted(starts, position, "right") - 1, minlength=sources)
 
     units = -(-int(firsts[-1]) // unit)
@@ -104,7 +102,7 @@ def reject_parts(pieces: Pieces, together: int) -> Iterator[dict[str, Any]]:
         yield {"part": part, "pieces": [first, stop], "rows": int(pieces.rejects[first:stop].sum())}
 
 
-def sentences_before(run: Numbers, known: Numbers, before: Numbers) -> Numbers:
+def sentences_before(run: Int64s, known: Int64s, before: Int64s) -> Int64s:
     """Return how many sentences of its document came before each of these runs, `[runs]`.
 
     Args:
@@ -119,7 +117,7 @@ def sentences_before(run: Numbers, known: Numbers, before: Numbers) -> Numbers:
 
 
 def corpus_rows(
-    table: pa.Table, dataset: str, sent_id: int, before: Numbers, copies: Numbers, keys: list[str]
+    table: pa.Table, dataset: str, sent_id: int, before: Int64s, copies: Int64s, keys: list[str]
 ) -> pa.Table:
     """Return sentences of a piece with the columns of corpus/, and `cut` besides.
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from ops.arrays import Int64s
 from ops.storage.side_by_side import side_by_side
 from ops.storage.store import Store
 
@@ -25,11 +25,11 @@ class Pieces:
         keys: metadata keys of each piece.
     """
 
-    sources: npt.NDArray[np.int64]
-    rows: npt.NDArray[np.int64]
-    sentences: npt.NDArray[np.int64]
-    rejects: npt.NDArray[np.int64]
-    documents: npt.NDArray[np.int64]
+    sources: Int64s
+    rows: Int64s
+    sentences: Int64s
+    rejects: Int64s
+    documents: Int64s
     reasons: list[dict[str, int]]
     keys: list[list[str]]
 
@@ -59,15 +59,15 @@ class Pieces:
         """Return the metadata keys of all pieces."""
         return set().union(*self.keys)
 
-    def first_positions(self) -> npt.NDArray[np.int64]:
+    def first_positions(self) -> Int64s:
         """Return the position of each piece's first usable sentence among all pieces', and the end, `[pieces + 1]`."""
         return np.concatenate([[0], np.cumsum(self.sentences)])
 
-    def first_runs(self) -> npt.NDArray[np.int64]:
+    def first_runs(self) -> Int64s:
         """Return the number of each piece's first run of a document among all pieces', and the end, `[pieces + 1]`."""
         return np.concatenate([[0], np.cumsum(self.documents)])
 
-    def split(self, position: npt.NDArray[np.int64]) -> Iterator[tuple[int, slice]]:
+    def split(self, position: Int64s) -> Iterator[tuple[int, slice]]:
         """Return the pieces that hold these ascending positions, each with where its own stand among them."""
         cuts = np.searchsorted(position, self.first_positions())
         for piece in np.flatnonzero(np.diff(cuts)).tolist():

@@ -5,9 +5,9 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple, Protocol
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from ops.arrays import Int64s, UInt64s
 from ops.corpus.clean_text import collapse_symbols, normalize
 from ops.corpus.meta import META_MAP, meta_maps
 from ops.model.tokenizer import Tokenizer, Tokens
@@ -33,8 +33,6 @@ SENTENCES = pa.schema(
 )
 REJECTS = pa.schema([("doc_id", pa.string()), ("text", pa.string()), ("reason", pa.string())])
 
-Halves = npt.NDArray[np.uint64]
-
 
 class Block(NamedTuple):
     """Some sentences in the order of their rows.
@@ -49,9 +47,9 @@ class Block(NamedTuple):
 
     sentences: pa.Table
     rejects: pa.Table
-    hashes: Halves
-    documents: Halves
-    lengths: npt.NDArray[np.int64]
+    hashes: UInt64s
+    documents: UInt64s
+    lengths: Int64s
 
 
 class Splitter(Protocol):
@@ -162,7 +160,7 @@ class SentenceFilter:
         return "unknown_tokens" if all(i == unknown for i, added in pairs if not added) else None
 
 
-def hashes(texts: list[str]) -> Halves:
+def hashes(texts: list[str]) -> UInt64s:
     """Return the 128-bit hashes of some texts as two numbers each, `[texts, 2]` uint64 (BLAKE2b)."""
     digests = b"".join(hashlib.blake2b(text.encode(), digest_size=16).digest() for text in texts)
     return np.frombuffer(digests, np.uint64).reshape(-1, 2)

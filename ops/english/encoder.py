@@ -5,13 +5,13 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from spacy.attrs import IS_SPACE, ORTH  # type: ignore[import-not-found]
 from spacy.strings import StringStore
 from spacy.tokens import Doc
 from spacy.util import registry
 from thinc.api import Model, PyTorchShim
 
+from ops.arrays import Float32s, UInt64s
 from ops.english.network import Reader
 from ops.english.segments import sentence_spans
 from ops.english.weights import pack, unpack
@@ -19,11 +19,9 @@ from ops.english.words import FEATURES, Inventory
 
 CACHED_WORDS = 50_000
 
-Vectors = NDArray[np.float32]
-
 
 @registry.architectures("atlas.EnglishReader.v1")  # type: ignore[untyped-decorator]
-def english_reader(hidden: int) -> Model[list[Doc], list[Vectors]]:
+def english_reader(hidden: int) -> Model[list[Doc], list[Float32s]]:
     """Return a model that reads Docs to `[tokens, 2 * hidden + 1]` each, the last column 1 on white space, else 0.
 
     The weights come with `from_disk` or `set_reader`; `nlp.update` leaves them as they are.
@@ -35,7 +33,7 @@ def english_reader(hidden: int) -> Model[list[Doc], list[Vectors]]:
     )
 
 
-def set_reader(model: Model[list[Doc], list[Vectors]], reader: Reader) -> None:
+def set_reader(model: Model[list[Doc], list[Float32s]], reader: Reader) -> None:
     """Put a trained Reader into a model that `english_reader` made."""
     model.shims[0]._model = reader.eval()
 
@@ -55,7 +53,7 @@ class WordVectorCache:
         self._rows: dict[int, int] = {}
         self._vectors = torch.empty(0)
 
-    def vectors(self, reader: Reader, words: NDArray[np.uint64], strings: StringStore) -> torch.Tensor:
+    def vectors(self, reader: Reader, words: UInt64s, strings: StringStore) -> torch.Tensor:
         """Return the vectors of words given by their spaCy hashes, `[words, width]` float32."""
         kinds, places = np.unique(words, return_inverse=True)
         keys = kinds.tolist()
@@ -71,8 +69,8 @@ class WordVectorCache:
 
 
 def _forward(
-    model: Model[list[Doc], list[Vectors]], docs: Sequence[Doc], is_train: bool
-) -> tuple[list[Vectors], Callable[[Any], list[Doc]]]:
+    model: Model[list[Doc], list[Float32s]], docs: Sequence[Doc], is_train: bool
+) -> tuple[list[Float32s], Callable[[Any], list[Doc]]]:
     reader: Reader = model.shims[0]._model
     reader.eval()
     if not docs:

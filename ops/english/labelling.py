@@ -3,15 +3,15 @@
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ops.arrays import Float32s, Int64s
 from ops.compiled import compiled
 from ops.english.labels import TreeLabels
 from ops.english.viterbi import CHANGES, DEPTHS, best_depths
 
 
 def best_labels(
-    scores: NDArray[np.float32], lengths: Sequence[int], phrases: Sequence[str], unaries: Sequence[str]
+    scores: Float32s, lengths: Sequence[int], phrases: Sequence[str], unaries: Sequence[str]
 ) -> list[TreeLabels]:
     """Return the labels of sentences laid end to end.
 
@@ -38,7 +38,7 @@ def best_labels(
 
 
 @compiled
-def first_places(depths: NDArray[np.int64]) -> NDArray[np.int64]:
+def first_places(depths: Int64s) -> Int64s:
     """Return for each place after a word the first place that belongs to the same phrase, `[words]`.
 
     Args:
@@ -60,7 +60,7 @@ def first_places(depths: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 @compiled
-def common_names(scores: NDArray[np.float32], owners: NDArray[np.int64]) -> NDArray[np.int64]:
+def common_names(scores: Float32s, owners: Int64s) -> Int64s:
     """Return for each place the column with the greatest sum over all places of its owner, `[places]`.
 
     Args:

@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from spacy.attrs import IS_SPACE  # type: ignore[import-not-found]
 from spacy.language import Language
 from spacy.pipeline import TrainablePipe
@@ -14,6 +13,7 @@ from spacy.util import registry
 from spacy.vocab import Vocab
 from thinc.api import Model, chain
 
+from ops.arrays import Float32s, Int64s
 from ops.english.extension import register_extension, store_tree
 from ops.english.labelling import best_labels
 from ops.english.labels import TreeLabels, bracketed
@@ -21,23 +21,24 @@ from ops.english.segments import fill_boundaries, sentence_spans
 
 UNTAGGED = "XX"
 
-Vectors = NDArray[np.float32]
 
 # First token, the one after the last, the tokens that are not white space, their labels.
 Sentence = tuple[int, int, list[int], TreeLabels]
 
 
 @registry.architectures("atlas.ConstituencyHeads.v1")  # type: ignore[untyped-decorator]
-def constituency_heads(tok2vec: Model[list[Doc], list[Vectors]], width: int, outputs: int) -> Model[list[Doc], Vectors]:
+def constituency_heads(
+    tok2vec: Model[list[Doc], list[Float32s]], width: int, outputs: int
+) -> Model[list[Doc], Float32s]:
     """Return a model of one linear layer for the four heads side by side: change of depth, depth, phrase, unary chain.
 
     Its output is the scores, `[tokens of all Docs, outputs]`.
     """
     parameters: Any = {"W": np.zeros((outputs, width), np.float32), "b": np.zeros(outputs, np.float32)}
-    heads: Model[list[Vectors], Vectors] = Model(
+    heads: Model[list[Float32s], Float32s] = Model(
         "constituency_heads", _score, dims={"nI": width, "nO": outputs}, params=parameters
     )
-    model: Model[list[Doc], Vectors] = chain(tok2vec, heads)
+    model: Model[list[Doc], Float32s] = chain(tok2vec, heads)
     model.set_ref("heads", heads)
     return model
 
@@ -66,8 +67,8 @@ class Constituency(TrainablePipe):  # type: ignore[misc]
     def predict(self, docs: Iterable[Doc]) -> list[list[Sentence]]:
         """Return the labels of each sentence of each Doc; a sentence of white space alone is left out."""
         docs = list(docs)
-        found: list[list[tuple[int, int, NDArray[np.int64]]]] = []
-        rows: list[NDArray[np.int64]] = []
+        found: list[list[tuple[int, int, Int64s]]] = []
+        rows: list[Int64s] = []
         before = 0
         for doc in docs:
             words = doc.to_array(IS_SPACE) == 0
@@ -93,8 +94,8 @@ class Constituency(TrainablePipe):  # type: ignore[misc]
 
 
 def _score(
-    model: Model[list[Vectors], Vectors], vectors: Sequence[Vectors], is_train: bool
-) -> tuple[Vectors, Callable[[Vectors], list[Vectors]]]:
+    model: Model[list[Float32s], Float32s], vectors: Sequence[Float32s], is_train: bool
+) -> tuple[Float32s, Callable[[Float32s], list[Float32s]]]:
     # Through torch, which keeps to the number of threads that the caller has set.
     together, weights, bias = map(
         torch.from_numpy, (np.concatenate(vectors), model.get_param("W"), model.get_param("b"))

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ops.arrays import Float32s, Int64s
 from ops.compiled import compiled
 
 DEPTHS = 28
@@ -14,19 +14,17 @@ CHANGES = 31
 COLUMNS = np.clip(np.arange(1 - DEPTHS, DEPTHS) - LOWEST_CHANGE, 0, CHANGES - 1)
 
 
-def change_columns() -> NDArray[np.int64]:
+def change_columns() -> Int64s:
     """Return the column of the change that leads from depth i + 1 to depth j + 1, `[DEPTHS, DEPTHS]`.
 
     A change out of range takes the nearest column.
     """
     depth = np.arange(DEPTHS)
-    columns: NDArray[np.int64] = COLUMNS[depth[None, :] - depth[:, None] + DEPTHS - 1]
+    columns: Int64s = COLUMNS[depth[None, :] - depth[:, None] + DEPTHS - 1]
     return columns
 
 
-def best_depths(
-    absolute: NDArray[np.float32], change: NDArray[np.float32], lengths: Sequence[int]
-) -> NDArray[np.int64]:
+def best_depths(absolute: Float32s, change: Float32s, lengths: Sequence[int]) -> Int64s:
     """Return the depths (from 1) with the greatest sum of scores, `[words]`; 0 after the last word of a sentence.
 
     The depth before the first word is 1. Of equal sums that with the lowest depths, from the end, is taken.
@@ -44,9 +42,7 @@ def best_depths(
 
 
 @compiled
-def _follow(
-    absolute: NDArray[np.float32], change: NDArray[np.float32], ends: NDArray[np.int64], depths: NDArray[np.int64]
-) -> None:
+def _follow(absolute: Float32s, change: Float32s, ends: Int64s, depths: Int64s) -> None:
     """Write the best depths into `depths`, `[words]`, leaving the last of each sentence."""
     changes = np.empty(2 * DEPTHS - 1, np.float32)
     scores, best = np.empty(DEPTHS, np.float32), np.empty(DEPTHS, np.float32)

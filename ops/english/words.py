@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping
 from itertools import groupby
 
 import numpy as np
-from numpy.typing import NDArray
+
+from ops.arrays import Int32s
 
 CHARACTERS = 16
 FORMS = ("word", "suffix2", "suffix3", "prefix3", "shape")
@@ -75,7 +76,7 @@ class Inventory:
         """Return the rows of each table, that of the unknown included."""
         return {feature: len(forms) + 1 for feature, forms in self.kept.items()}
 
-    def rows(self, words: Iterable[str]) -> NDArray[np.int32]:
+    def rows(self, words: Iterable[str]) -> Int32s:
         """Return the rows of each word, `[words, COLUMNS]` int32: the forms, then the characters (0 past the end)."""
         found = []
         characters = self._rows["character"]

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from ops.arrays import Int64s
 from ops.errors import InputError, counted
 from ops.sampling import SHUFFLED_LABELS, TRAINING_DOCUMENTS, TRAINING_SPLIT, draw
 from ops.storage.store import Store
@@ -243,7 +243,7 @@ def side_rows(
     return pa.table(columns)
 
 
-def numbered(labels: Sequence[str], names: Sequence[str]) -> npt.NDArray[np.int64]:
+def numbered(labels: Sequence[str], names: Sequence[str]) -> Int64s:
     """Return each label's place among the names, `[labels]`."""
     places = {name: place for place, name in enumerate(names)}
     return np.array([places[label] for label in labels], np.int64)

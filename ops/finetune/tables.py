@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from ops.arrays import Float64s, Floats, Int64s
 from ops.schema import schema
 
 
@@ -21,9 +21,9 @@ class Quality:
     """
 
     loss: float
-    test: npt.NDArray[np.int64]
-    predicted: npt.NDArray[np.int64]
-    correct: npt.NDArray[np.int64]
+    test: Int64s
+    predicted: Int64s
+    correct: Int64s
 
     @property
     def accuracy(self) -> float:
@@ -31,13 +31,13 @@ class Quality:
         return float(self.correct.sum() / self.test.sum())
 
     @property
-    def f1(self) -> npt.NDArray[np.float64]:
+    def f1(self) -> Float64s:
         """F1 of each label; NaN where it neither occurs nor is predicted."""
         with np.errstate(invalid="ignore"):
             return np.asarray(2 * self.correct / (self.test + self.predicted))
 
 
-def quality(scores: npt.NDArray[np.floating], labels: npt.NDArray[np.int64]) -> Quality:
+def quality(scores: Floats, labels: Int64s) -> Quality:
     """Return what scores, `[documents, labels]`, are worth, where `labels`, `[documents]`, is right."""
     n_labels = scores.shape[1]
     values = scores.astype(np.float64)
@@ -62,12 +62,12 @@ def epoch_row(epoch: int, steps: int, losses: Sequence[float], found: Quality, m
     }
 
 
-def majority_accuracy(train: npt.NDArray[np.int64], test: npt.NDArray[np.int64]) -> float:
+def majority_accuracy(train: Int64s, test: Int64s) -> float:
     """Return the share of the test documents that have the label most frequent in training (the first of equals)."""
     return float((test == np.bincount(train).argmax()).mean())
 
 
-def label_table(names: Sequence[str], train: npt.NDArray[np.int64], found: Quality) -> pa.Table:
+def label_table(names: Sequence[str], train: Int64s, found: Quality) -> pa.Table:
     """Return `finetune/labels`; `train` are the labels that the training documents have, `[documents]`."""
     columns = {
         "label": pa.array(names, pa.string()),

@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
 import torch
 from transformers import Trainer, TrainerCallback, TrainingArguments
 
+from ops.arrays import Float32s
 from ops.finetune.classifier import Classifier
 from ops.model.batches import pad
 from ops.model.load import quiet_transformers
@@ -144,7 +143,7 @@ class ClassifierTraining:
             done += 1
         return (time.perf_counter() - started) / done
 
-    def scores(self) -> npt.NDArray[np.float32]:
+    def scores(self) -> Float32s:
         """Return the score of each test document and label, `[documents, labels]`, dropout off."""
         self.model.eval()
         with quiet_transformers(), torch.inference_mode():

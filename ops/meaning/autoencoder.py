@@ -3,7 +3,8 @@
 import torch
 from torch import nn
 
-from ops.meaning.hashing import BITS, REAL, Codes, Floats, lost
+from ops.arrays import Float32s
+from ops.meaning.hashing import BITS, REAL, Codes, lost
 
 HIDDEN, BATCH, RATE = 256, 256, 1e-3
 _NOISE = 4.0  # standard deviation of what is added to a code's bits in training, so that they become 0 or 1
@@ -38,7 +39,7 @@ class Autoencoder(nn.Module):
         return (code > 0).float() if self.bits else code  # type: ignore[no-any-return]
 
 
-def autoencoder_codes(given: Floats, asked: Floats, size: int, epochs: int, seed: int) -> dict[str, Codes]:
+def autoencoder_codes(given: Float32s, asked: Float32s, size: int, epochs: int, seed: int) -> dict[str, Codes]:
     """Return the codes of an autoencoder with a linear code and of one with a code of bits.
 
     On the CPU, on the threads of this process; the same states, seed and threads give the same codes.

@@ -4,13 +4,11 @@ from functools import cached_property, partial
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import torch
 
+from ops.arrays import Float32s
 from ops.meaning.model_reader import ModelReader
 from ops.model.tokenizer import Tokens
-
-Floats = npt.NDArray[np.float32]
 
 
 class Blank(NamedTuple):
@@ -53,7 +51,7 @@ class BlankReader(ModelReader):
             found.append(Blank(tokens, at[0]) if at else None)
         return found
 
-    def read(self, blanks: list[Blank]) -> Floats:
+    def read(self, blanks: list[Blank]) -> Float32s:
         """Return the states at the blanks, `[blanks, layers, width]` float32."""
         states = np.zeros((len(blanks), self.layers, self.width), np.float32)
         for rows in self.batches(blank.tokens for blank in blanks):

@@ -3,9 +3,9 @@
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from ops.arrays import Float32s
 from ops.errors import InputError
 from ops.meaning.autoencoder import autoencoder_codes
 from ops.meaning.hashed_sentences import Drawn
@@ -44,7 +44,7 @@ class HashedStates:
         seed: the run's.
     """
 
-    def __init__(self, drawn: Drawn, states: npt.NDArray[np.float32], seed: int) -> None:
+    def __init__(self, drawn: Drawn, states: Float32s, seed: int) -> None:
         good = np.asarray(np.isfinite(states).all(1))
         self.drawn, self.states, self.seed = drawn.only(good), at_length_1(states[good]), seed
 

@@ -5,16 +5,13 @@ import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from ops.arrays import Bools, Float32s, Int64s, UInt64s
 from ops.errors import InputError
 from ops.hashing import mix
 from ops.meaning.words import fold, word_spans
 from ops.sampling import CONFUSION_LABELS, CONFUSION_ORDER
 from ops.statistics.wilson import wilson
-
-Floats = npt.NDArray[np.float32]
-Ints = npt.NDArray[np.int64]
 
 DEFAULT = (
     "to two too, then than, its it's, their there they're, your you're, weather whether, principal principle, "
@@ -89,7 +86,7 @@ def words_around(text: str, start: int, stop: int, window: int) -> list[str]:
     return [*before, *after, *near, *(f"+{i + 1} {word}" for i, word in enumerate(after[:2]))]
 
 
-def priority(sent_id: Ints, start: Ints, seed: int) -> npt.NDArray[np.uint64]:
+def priority(sent_id: Int64s, start: Int64s, seed: int) -> UInt64s:
     """Return the seeded order in which occurrences are taken, `[occurrences]` uint64."""
     salt = np.random.default_rng([seed, CONFUSION_ORDER]).integers(0, 2**64, dtype=np.uint64)
     return mix(mix(sent_id.astype(np.uint64) ^ salt) + start.astype(np.uint64))
@@ -112,11 +109,11 @@ class Examples(NamedTuple):
         has_state: which occurrences have them, `[occurrences]` bool.
     """
 
-    label: Ints
-    tested: npt.NDArray[np.bool_]
+    label: Int64s
+    tested: Bools
     words: list[list[str]]
-    states: Floats
-    has_state: npt.NDArray[np.bool_]
+    states: Float32s
+    has_state: Bools
 
 
 def measure_set(name: str, examples: Examples, seed: int) -> tuple[list[dict[str, Any]], int]:
@@ -137,13 +134,13 @@ def measure_set(name: str, examples: Examples, seed: int) -> tuple[list[dict[str
     rows: list[dict[str, Any]] = []
     not_converged = 0
 
-    def trained(given: Any, labels: Ints, asked: Any) -> Ints:
+    def trained(given: Any, labels: Int64s, asked: Any) -> Int64s:
         nonlocal not_converged
         answers, converged = answer(given, labels, asked)
         not_converged += not converged
         return answers
 
-    def add(features: str, n: int, answers: Ints, truth: Ints = truth) -> None:
+    def add(features: str, n: int, answers: Int64s, truth: Int64s = truth) -> None:
         correct = int((answers == truth).sum())
         low, high = wilson(correct / len(truth), len(truth))
         own = {"set": name, "features": features, "n": n, "n_test": len(truth), "correct": correct}
@@ -187,14 +184,14 @@ def hashed(words: list[list[str]]) -> Any:
     return FeatureHasher(_FEATURES, input_type="string", alternate_sign=False).transform(words).tocsr()
 
 
-def standardised(given: Floats, asked: Floats) -> tuple[Floats, Floats]:
+def standardised(given: Float32s, asked: Float32s) -> tuple[Float32s, Float32s]:
     """Return training and test states with the training's mean 0 and standard deviation 1 in each unit."""
     mean, std = given.mean(0), given.std(0)
     std = np.where(std > 0, std, 1)
     return (given - mean) / std, (asked - mean) / std
 
 
-def answer(given: Any, labels: Ints, asked: Any) -> tuple[Ints, bool]:
+def answer(given: Any, labels: Int64s, asked: Any) -> tuple[Int64s, bool]:
     """Return what a logistic regression trained on examples answers, `[asked]`, and whether its training converged.
 
     Where the examples have one label alone, it is the answer. Other warnings of scikit-learn than that of convergence

@@ -4,10 +4,10 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ops.arrays import Int64s
 from ops.meaning.blank_states import BlankReader
 from ops.meaning.confusion import Examples, Occurrence, find_occurrences, held_out, priority, words_around
 
@@ -79,7 +79,7 @@ def find_examples(
     return pa.table(columns), {"found": counts, "not_finite": int((~good).sum())}
 
 
-def _starts(found: list[tuple[int, Occurrence]]) -> npt.NDArray[np.int64]:
+def _starts(found: list[tuple[int, Occurrence]]) -> Int64s:
     return np.array([o.start for _, o in found], np.int64)
 
 

@@ -6,8 +6,8 @@ import numpy as np
 import pyarrow as pa
 import scipy.sparse as sp
 
-from ops.meaning.contexts import Longs
-from ops.meaning.vectors import Doubles, factorise, ppmi
+from ops.arrays import Float64s, Int64s
+from ops.meaning.vectors import factorise, ppmi
 from ops.meaning.vocabulary import Vocabulary
 from ops.schema import group_rows, schema
 from ops.shards import spans
@@ -24,10 +24,10 @@ class ContextTables:
         smoothing: of the PPMI.
     """
 
-    def __init__(self, vocabulary: Vocabulary, column_sums: Longs, smoothing: float) -> None:
+    def __init__(self, vocabulary: Vocabulary, column_sums: Int64s, smoothing: float) -> None:
         self.vocabulary, self.column_sums, self.smoothing = vocabulary, column_sums, smoothing
         self.words, self.contexts = (np.array(w, object) for w in (vocabulary.rows, vocabulary.columns))
-        self._parts: list[tuple[Longs, Longs, Doubles]] = []
+        self._parts: list[tuple[Int64s, Int64s, Float64s]] = []
 
     def pairs(self, ranges: Iterable[pa.Table]) -> Iterator[pa.Table]:
         """Return `meaning/contexts`, a table for each row group, and keep its PPMI for the vectors.

@@ -4,13 +4,11 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from ops.arrays import Int32s, Int64s
 from ops.compiled import compiled
 from ops.meaning.vocabulary import Vocabulary
-from ops.meaning.words import SENTENCE_END, Ints, numbered, words_and_ends
-
-Longs = npt.NDArray[np.int64]
+from ops.meaning.words import SENTENCE_END, numbered, words_and_ends
 
 _SENTENCES = 10_000  # of a chunk
 _TOGETHER = 1 << 22  # rows that are added up at once
@@ -24,8 +22,8 @@ class Counts(NamedTuple):
         total: how often the word of that row stood near the context word of that column, `[pairs]` int64.
     """
 
-    key: Longs
-    total: Longs
+    key: Int64s
+    total: Int64s
 
 
 def empty() -> Counts:
@@ -79,7 +77,7 @@ def _merged(parts: list[Counts]) -> Counts:
     return _runs(key[order], count[order])
 
 
-def _runs(key: Longs, count: Longs) -> Counts:
+def _runs(key: Int64s, count: Int64s) -> Counts:
     if not len(key):
         return empty()
     first = np.flatnonzero(np.concatenate([[True], key[1:] != key[:-1]]))
@@ -87,7 +85,7 @@ def _runs(key: Longs, count: Longs) -> Counts:
 
 
 @compiled
-def _pairs(words: Ints, row: Ints, column: Ints, window: int, columns: int) -> Longs:
+def _pairs(words: Int32s, row: Int32s, column: Int32s, window: int, columns: int) -> Int64s:
     """Return a key for each pair of a word with a row and a context word near it in the same sentence."""
     size = len(words)
     found = 0

@@ -4,13 +4,13 @@ from collections.abc import Callable
 from functools import partial
 
 import numpy as np
-import numpy.typing as npt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from ops.arrays import Float32s, Float64s, Floats
 from ops.figures import COLOURS, COLUMN, LETTERS, PAGE, for_print, save_figures
 from ops.meaning.analogies import ALL
-from ops.meaning.offsets import RULES, Floats, Space
+from ops.meaning.offsets import RULES, Space
 from ops.meaning.words import fold
 from ops.storage.store import Store
 
@@ -41,7 +41,7 @@ def short_name(model: str) -> str:
     return model.rstrip("/").rpartition("/")[2]
 
 
-def known_pairs(space: Space, name: str, case: str) -> tuple[Pairs, Floats]:
+def known_pairs(space: Space, name: str, case: str) -> tuple[Pairs, Float32s]:
     """Return the pairs of a figure that a space has, and their vectors `[pairs, 2, dimensions]`."""
     places = {word: i for i, word in enumerate(space.words)}
     folded = [(fold(a, case), fold(b, case)) for a, b in PAIRS[name]]
@@ -50,7 +50,7 @@ def known_pairs(space: Space, name: str, case: str) -> tuple[Pairs, Floats]:
     return pairs, space.vectors[np.array(rows, np.int64).reshape(-1, 2)]
 
 
-def principal_plane(vectors: npt.NDArray[np.floating]) -> npt.NDArray[np.float64]:
+def principal_plane(vectors: Floats) -> Float64s:
     """Return the first two principal components of vectors `[n, dimensions]` at length 1, as `[n, 2]` float64.
 
     The largest coordinate of each component is positive, so that the same vectors give the same picture.
@@ -66,14 +66,14 @@ def principal_plane(vectors: npt.NDArray[np.floating]) -> npt.NDArray[np.float64
     return np.asarray(flat * np.where(largest < 0, -1.0, 1.0))
 
 
-def fill_panel(plane: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+def fill_panel(plane: Float64s) -> Float64s:
     """Return points `[n, 2]` moved and stretched so that each axis runs from -1 to 1."""
     low, high = plane.min(0), plane.max(0)
     return np.asarray((2 * plane - low - high) / np.where(high > low, high - low, 1.0))
 
 
 @for_print
-def draw_pairs(shown: list[tuple[str, Pairs, Floats]], title: str) -> Figure:
+def draw_pairs(shown: list[tuple[str, Pairs, Float32s]], title: str) -> Figure:
     """Draw pairs in the plane of their words, an arrow from the first of each to the second, a panel a space."""
     columns = min(len(shown), 3)
     rows = -(-len(shown) // columns)
@@ -134,7 +134,7 @@ def any_known(rows: list[dict[str, object]]) -> bool:
     return any(row["accuracy"] is not None for row in rows)
 
 
-def draw_all(store: Store, shown: dict[str, list[tuple[str, Pairs, Floats]]], rows: list[dict[str, object]],
+def draw_all(store: Store, shown: dict[str, list[tuple[str, Pairs, Float32s]]], rows: list[dict[str, object]],
              names: list[str], model: str) -> list[str]:  # fmt: skip
     """Draw every figure that there is data for into `meaning/figures/` and return the files' names.
 

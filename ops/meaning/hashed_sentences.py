@@ -5,15 +5,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from ops.arrays import Bools, Int64s
 from ops.errors import InputError
 from ops.meaning.confusion import held_out
 from ops.meaning.hashing import LEAST_OF_CLASS, Labelled, labelled
 from ops.schema import meta_keys
 
-Ints = npt.NDArray[np.int64]
 LABELS = ("topic", "category", "dataset")  # looked for where none is asked for
 _PREFIX = "label_"
 
@@ -29,12 +28,12 @@ class Drawn:
         labels: the classes by each label.
     """
 
-    sent_ids: Ints
-    documents: Ints
-    tested: npt.NDArray[np.bool_]
+    sent_ids: Int64s
+    documents: Int64s
+    tested: Bools
     labels: list[Labelled]
 
-    def only(self, wanted: npt.NDArray[np.bool_]) -> "Drawn":
+    def only(self, wanted: Bools) -> "Drawn":
         """Return some of the sentences, `[sentences]` bool; classes keep their numbers."""
         labels = [label._replace(number=label.number[wanted]) for label in self.labels]
         return Drawn(self.sent_ids[wanted], self.documents[wanted], self.tested[wanted], labels)
@@ -66,7 +65,7 @@ def no_sentences() -> Drawn:
     return Drawn(none, none, none.astype(bool), [])
 
 
-def label_drawn(sent_ids: Ints, tables: Iterable[pa.Table], label: str | None, seed: int) -> Drawn:
+def label_drawn(sent_ids: Int64s, tables: Iterable[pa.Table], label: str | None, seed: int) -> Drawn:
     """Return drawn sentences with their classes; without labels where no column has two classes.
 
     Args:

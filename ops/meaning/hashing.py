@@ -3,12 +3,10 @@
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from ops.arrays import Arrays, Bools, Float32s, Float64s, Int64s
 from ops.statistics.by_document import share_by_document
 
-Floats = npt.NDArray[np.float32]
-Ints = npt.NDArray[np.int64]
 SIZES = (2, 4, 8, 16, 32, 64)
 PCA, AUTOENCODER, STATES, SHUFFLED = "pca", "autoencoder", "states", "shuffled"
 REAL, BITS = "real", "bits"
@@ -25,17 +23,17 @@ class Codes(NamedTuple):
         error: share of the variance of the asked states that is lost when they are rebuilt from their codes.
     """
 
-    given: Floats
-    asked: Floats
+    given: Float32s
+    asked: Float32s
     error: float
 
 
-def at_length_1(states: Floats) -> Floats:
+def at_length_1(states: Float32s) -> Float32s:
     """Return states at length 1, `[n, width]`; by Euclidean distance they are then in the order of their cosines."""
     return np.asarray(states / np.maximum(np.linalg.norm(states, axis=1, keepdims=True), 1e-30), np.float32)
 
 
-def principal_codes(given: Floats, asked: Floats, size: int) -> dict[str, Codes]:
+def principal_codes(given: Float32s, asked: Float32s, size: int) -> dict[str, Codes]:
     """Return codes by principal component analysis: the first components, and their signs.
 
     States are rebuilt from the components, and from the signs by least squares, as fitted on the given states.
@@ -61,12 +59,12 @@ def principal_codes(given: Floats, asked: Floats, size: int) -> dict[str, Codes]
     }
 
 
-def lost(states: npt.NDArray[Any], rebuilt: npt.NDArray[Any]) -> float:
+def lost(states: Arrays, rebuilt: Arrays) -> float:
     """Return the share of the variance that is lost, of states from which the mean of the given ones is taken."""
     return float(((states - rebuilt) ** 2).sum() / (states**2).sum())
 
 
-def retrieved_classes(given: Floats, asked: Floats, classes: Ints, neighbours: int) -> npt.NDArray[np.float64]:
+def retrieved_classes(given: Float32s, asked: Float32s, classes: Int64s, neighbours: int) -> Float64s:
     """Return the share of each class among each query's nearest neighbours by Euclidean distance, `[asked, classes]`.
 
     Of those that are as near as the last one, of which there are many with short codes, the mean is taken.
@@ -92,7 +90,7 @@ def retrieved_classes(given: Floats, asked: Floats, classes: Ints, neighbours: i
     return found
 
 
-def precision_row(retrieved: npt.NDArray[np.float64], classes: Ints, documents: Ints) -> dict[str, float]:
+def precision_row(retrieved: Float64s, classes: Int64s, documents: Int64s) -> dict[str, float]:
     """Return precision, its interval and what chance gives, of some queries.
 
     Chance is what the same neighbours give for queries whose classes stand in a random order.
@@ -119,7 +117,7 @@ class Labelled(NamedTuple):
 
     name: str
     classes: list[str]
-    number: Ints
+    number: Int64s
 
 
 def labelled(name: str, values: list[str | None]) -> Labelled:
@@ -134,7 +132,7 @@ def labelled(name: str, values: list[str | None]) -> Labelled:
 
 
 def measure_codes(
-    codes: Codes, tested: npt.NDArray[np.bool_], documents: Ints, labels: list[Labelled], neighbours: int
+    codes: Codes, tested: Bools, documents: Int64s, labels: list[Labelled], neighbours: int
 ) -> list[dict[str, Any]]:
     """Return precision by label: the neighbours of held-out sentences among those of other documents.
 
@@ -162,7 +160,7 @@ def measure_codes(
     return rows
 
 
-def shuffled(labels: list[Labelled], tested: npt.NDArray[np.bool_], seed: int, purpose: int) -> list[Labelled]:
+def shuffled(labels: list[Labelled], tested: Bools, seed: int, purpose: int) -> list[Labelled]:
     """Return the labels with those of the held-out sentences that have one in a random order: the control."""
     rng = np.random.default_rng([seed, purpose])
     found = []

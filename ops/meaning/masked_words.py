@@ -3,15 +3,13 @@
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from ops.arrays import Float32s, Int64s
 from ops.meaning.sentence_states import Masked
 from ops.model.mask_tokens import mask_tokens
 from ops.model.tokenizer import Tokens
 from ops.statistics.wilson import wilson
 
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float32]
 # Occurrences in a million tokens from which a band begins, and its name.
 BANDS = ((0, "under 10"), (10, "10 to 100"), (100, "100 to 1,000"), (1_000, "1,000 to 10,000"), (10_000, "over 10,000"))
 ALL = "all"
@@ -36,7 +34,7 @@ def mask(tokens: Tokens, rate: float, mask_id: int, spared: frozenset[int], seed
     return Masked(found, places, [tokens.ids[i] for i in places]) if places else None
 
 
-def band_of(count: Ints, total: int) -> npt.NDArray[np.int64]:
+def band_of(count: Int64s, total: int) -> Int64s:
     """Return the place in `BANDS` of tokens by how often they occur, `[tokens]`.
 
     Args:
@@ -47,7 +45,7 @@ def band_of(count: Ints, total: int) -> npt.NDArray[np.int64]:
     return np.searchsorted(edges, count / max(total, 1) * 1e6, side="right")
 
 
-def masked_rows(ranks: Ints, probability: Floats, tags: list[str], bands: Ints) -> list[dict[str, Any]]:
+def masked_rows(ranks: Int64s, probability: Float32s, tags: list[str], bands: Int64s) -> list[dict[str, Any]]:
     """Return the rows of `meaning/masked_words`: all places, those of each tag, and those of each frequency band.
 
     Args:

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Iterator
 
 import numpy as np
-import numpy.typing as npt
 
+from ops.arrays import Int64s
 from ops.model.activations import ScoreOptions, Scorer
 from ops.model.batches import length_batches
 from ops.model.check_states import lengths_of_batches
@@ -33,11 +33,11 @@ class ModelReader:
         self.scorer = Scorer(facts, ScoreOptions(device=device, dtype=dtype, threads=threads or 1), tokenizer.pad_id)
         self._lengths = lengths_of_batches(self.scorer, tokenizer)
 
-    def batches(self, tokens: Iterable[Tokens]) -> Iterator[npt.NDArray[np.int64]]:
+    def batches(self, tokens: Iterable[Tokens]) -> Iterator[Int64s]:
         """Return the rows of each batch of sentences."""
         return length_batches(lengths_of(tokens), self.token_budget, self._lengths)
 
 
-def lengths_of(tokens: Iterable[Tokens]) -> npt.NDArray[np.int64]:
+def lengths_of(tokens: Iterable[Tokens]) -> Int64s:
     """Return how many tokens each sentence has, `[sentences]`."""
     return np.array([len(t.ids) for t in tokens], np.int64)

@@ -3,14 +3,12 @@
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from ops.arrays import Float32s, Int64s, UInt64s
 from ops.hashing import mix
 from ops.sampling import NEXT_SENTENCES, OTHER_SENTENCES, priorities
 from ops.statistics.by_document import area_by_document
 
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float32]
 SAME, OTHER = "same_document", "other_document"
 TOKENS, HEAD, SHUFFLED = "tokens", "head", "shuffled"
 LEAST_PAIRS = 20
@@ -27,13 +25,13 @@ class Pairs(NamedTuple):
         order: the seeded order in which pairs are taken, uint64.
     """
 
-    first: Ints
-    following: Ints
-    same: Ints
-    order: npt.NDArray[np.uint64]
+    first: Int64s
+    following: Int64s
+    same: Int64s
+    order: UInt64s
 
 
-def find_pairs(sent_ids: Ints, documents: Ints, places: Ints, seed: int) -> Pairs:
+def find_pairs(sent_ids: Int64s, documents: Int64s, places: Int64s, seed: int) -> Pairs:
     """Return the sentences of a shard whose next one is there too, and a third of their document; in seeded order.
 
     Args:
@@ -57,7 +55,7 @@ def find_pairs(sent_ids: Ints, documents: Ints, places: Ints, seed: int) -> Pair
     return Pairs(order[at][taken], order[at + 1][taken], order[third][taken], priority[taken])
 
 
-def other_documents(documents: list[str], seed: int) -> Ints:
+def other_documents(documents: list[str], seed: int) -> Int64s:
     """Return for each pair another pair of a different document, `[pairs]`, seeded; -1 where none was found.
 
     Its next sentence stands for a random one of another document, so that both classes hold the same kind of sentence.
@@ -71,7 +69,7 @@ def other_documents(documents: list[str], seed: int) -> Ints:
     return np.where(differs.any(1), drawn[np.arange(n), differs.argmax(1)], -1)
 
 
-def next_rows(scores: dict[str, Floats], documents: list[str], seed: int) -> list[dict[str, Any]]:
+def next_rows(scores: dict[str, Float32s], documents: list[str], seed: int) -> list[dict[str, Any]]:
     """Return the rows of `meaning/sentences`.
 
     Args:

@@ -4,14 +4,12 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from ops.arrays import Float32s, Float64s, Int64s
 from ops.meaning.analogies import ALL, Analogies
 from ops.meaning.words import fold
 from ops.statistics.wilson import wilson
 
-Floats = npt.NDArray[np.float32]
-Ints = npt.NDArray[np.int64]
 RULES = ("add", "mul", "nearest_c")
 _EPSILON = 1e-3  # of 3CosMul (Levy and Goldberg 2014)
 _ROWS = 512  # scored at once
@@ -28,23 +26,23 @@ class Space(NamedTuple):
 
     name: str
     words: list[str]
-    vectors: Floats
+    vectors: Float32s
 
     @property
-    def units(self) -> npt.NDArray[np.float64]:
+    def units(self) -> Float64s:
         """The vectors at length 1, `[words, dimensions]` float64."""
         wide = self.vectors.astype(np.float64)
         return np.asarray(wide / np.linalg.norm(wide, axis=1, keepdims=True))
 
 
-def make_space(name: str, words: list[str], vectors: Floats) -> Space:
+def make_space(name: str, words: list[str], vectors: Float32s) -> Space:
     """Return a space of those words whose vector is finite and not zero."""
     norms = np.linalg.norm(vectors.astype(np.float64), axis=1)
     good = np.flatnonzero(np.isfinite(norms) & (norms > 0))
     return Space(name, [words[i] for i in good], vectors[good])
 
 
-def nearest(space: Space, most: int) -> tuple[Ints, Floats, Floats]:
+def nearest(space: Space, most: int) -> tuple[Int64s, Float32s, Float32s]:
     """Return each word's nearest others by cosine, ties by frequency.
 
     Args:
@@ -70,7 +68,7 @@ def nearest(space: Space, most: int) -> tuple[Ints, Floats, Floats]:
     return others, cosines, inner
 
 
-def _highest(scores: npt.NDArray[np.float64], most: int) -> Ints:
+def _highest(scores: Float64s, most: int) -> Int64s:
     if most == 0:
         return np.zeros((len(scores), 0), np.int64)
     # Whatever is as high as the last one is looked at, so that ties go by place.
@@ -98,7 +96,7 @@ def neighbour_rows(space: Space, most: int) -> dict[str, Any]:
     }
 
 
-def known_questions(space: Space, analogies: Analogies, case: str) -> dict[str, Ints]:
+def known_questions(space: Space, analogies: Analogies, case: str) -> dict[str, Int64s]:
     """Return the questions of each category whose four words have a vector, `[questions, 4]` places in the space."""
     places = {word: i for i, word in enumerate(space.words)}
     found = {}
@@ -109,7 +107,7 @@ def known_questions(space: Space, analogies: Analogies, case: str) -> dict[str, 
     return found
 
 
-def answers(space: Space, questions: Ints) -> dict[tuple[str, bool], Ints]:
+def answers(space: Space, questions: Int64s) -> dict[tuple[str, bool], Int64s]:
     """Return the answers to questions by each rule, with and without the words a, b, c excluded.
 
     `add`: the x of highest cos(x, b - a + c), all at length 1 (3CosAdd, Mikolov 2013). `mul`: of highest
@@ -124,7 +122,7 @@ def answers(space: Space, questions: Ints) -> dict[tuple[str, bool], Ints]:
         By rule and whether given words are excluded, `[questions]` places.
     """
     units = space.units
-    found: dict[tuple[str, bool], list[Ints]] = {(rule, ex): [] for rule in RULES for ex in (True, False)}
+    found: dict[tuple[str, bool], list[Int64s]] = {(rule, ex): [] for rule in RULES for ex in (True, False)}
     for start in range(0, len(questions), _ROWS):
         given = questions[start : start + _ROWS, :3]
         for rule, scores in _scores(units, given):
@@ -135,7 +133,7 @@ def answers(space: Space, questions: Ints) -> dict[tuple[str, bool], Ints]:
     return {key: np.concatenate([np.zeros(0, np.int64), *parts]) for key, parts in found.items()}
 
 
-def _scores(units: npt.NDArray[np.float64], given: Ints) -> Iterator[tuple[str, npt.NDArray[np.float64]]]:
+def _scores(units: Float64s, given: Int64s) -> Iterator[tuple[str, Float64s]]:
     a, b, c = (units[given[:, i]] @ units.T for i in range(3))
     yield "add", b - a + c  # the length of b - a + c is the same for every x
     yield "mul", (1 + b) / 2 * (1 + c) / 2 / ((1 + a) / 2 + _EPSILON)

@@ -4,11 +4,11 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 import torch
 
+from ops.arrays import Float32s
 from ops.meaning.masked_words import band_of, mask, masked_rows
 from ops.meaning.next_sentences import HEAD, TOKENS, next_rows
 from ops.meaning.sentence_states import SentenceReader, cosines, masked_ranks, next_scores, overlap, own_ids
@@ -162,10 +162,10 @@ def translated_rows(
     return translation_rows(lambda layer: states[good, layer - 1], layers, kept, tongues, seed)
 
 
-def _lists(values: npt.NDArray[np.float32]) -> pa.Array:
+def _lists(values: Float32s) -> pa.Array:
     flat = pa.array(np.ascontiguousarray(values, np.float32).ravel())
     return pa.FixedSizeListArray.from_arrays(flat, values.shape[1])
 
 
-def _matrix(column: pa.ChunkedArray, shape: tuple[int, ...]) -> npt.NDArray[np.float32]:
+def _matrix(column: pa.ChunkedArray, shape: tuple[int, ...]) -> Float32s:
     return np.concatenate([chunk.flatten().to_numpy() for chunk in column.chunks]).reshape(shape)

@@ -4,22 +4,20 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import torch
 
+from ops.arrays import Float32s, Int64s
 from ops.meaning.model_reader import ModelReader, lengths_of
 from ops.model.batches import length_batches, pad
 from ops.model.tokenizer import Tokenizer, Tokens
 
-Floats = npt.NDArray[np.float32]
-Ints = npt.NDArray[np.int64]
 _LOGITS_BUDGET = 512  # tokens of a batch whose logits over the vocabulary are held at once
 
 
 class SentenceReader(ModelReader):
     """Reads sentences, each state the mean over its tokens, special ones included."""
 
-    def read(self, tokens: list[Tokens], layers: list[int] | None = None) -> Floats:
+    def read(self, tokens: list[Tokens], layers: list[int] | None = None) -> Float32s:
         """Return the states of sentences, `[sentences, layers, width]` float32.
 
         Args:
@@ -46,7 +44,7 @@ class Masked(NamedTuple):
 @torch.inference_mode()
 def next_scores(
     model: torch.nn.Module, tokenizer: Tokenizer, first: list[str], second: list[str], budget: int
-) -> Floats:
+) -> Float32s:
     """Return how surely the model's own head takes each second sentence for the next one, `[pairs]` float32.
 
     The difference of its two logits: above 0 it says IsNext (Devlin et al. 2019).
@@ -65,7 +63,7 @@ def next_scores(
 
 
 @torch.inference_mode()
-def masked_ranks(model: torch.nn.Module, masked: list[Masked], pad_id: int, budget: int) -> tuple[Ints, Floats]:
+def masked_ranks(model: torch.nn.Module, masked: list[Masked], pad_id: int, budget: int) -> tuple[Int64s, Float32s]:
     """Return the rank of the true token at each masked place, 1 for the likeliest, and its probability.
 
     Args:
@@ -94,7 +92,7 @@ def masked_ranks(model: torch.nn.Module, masked: list[Masked], pad_id: int, budg
     return ranks, probability
 
 
-def cosines(states: Floats, others: Floats) -> Floats:
+def cosines(states: Float32s, others: Float32s) -> Float32s:
     """Return the cosine of each two states, over the last axis, in float64 rounded to float32."""
     a, b = states.astype(np.float64), others.astype(np.float64)
     lengths = np.linalg.norm(a, axis=-1) * np.linalg.norm(b, axis=-1)

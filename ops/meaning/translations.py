@@ -5,19 +5,17 @@ from itertools import permutations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from ops.arrays import Float32s, Float64s, Int64s
 from ops.meaning.next_sentences import SHUFFLED
 from ops.sampling import TRANSLATIONS
 from ops.statistics.by_document import share_by_document
 
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float32]
 LEAST = 10  # translated sentences of a pair of languages
 _ROWS = 512
 
 
-def partners(keys: list[str], languages: list[str]) -> dict[tuple[str, str], tuple[Ints, Ints]]:
+def partners(keys: list[str], languages: list[str]) -> dict[tuple[str, str], tuple[Int64s, Int64s]]:
     """Return for each two languages the rows that are translations of each other, by their keys.
 
     Of several sentences of one language with the same key the first counts. Two languages with fewer than `LEAST`
@@ -39,7 +37,7 @@ def partners(keys: list[str], languages: list[str]) -> dict[tuple[str, str], tup
     return found
 
 
-def reciprocal_ranks(states: Floats, others: Floats) -> npt.NDArray[np.float64]:
+def reciprocal_ranks(states: Float32s, others: Float32s) -> Float64s:
     """Return 1 over the rank by cosine of each state's own partner among all others, `[n]`; of ties the mean rank.
 
     Args:
@@ -59,7 +57,7 @@ def reciprocal_ranks(states: Floats, others: Floats) -> npt.NDArray[np.float64]:
 
 
 def translation_rows(
-    read: Callable[[int], Floats], layers: int, keys: list[str], languages: list[str], seed: int
+    read: Callable[[int], Float32s], layers: int, keys: list[str], languages: list[str], seed: int
 ) -> list[dict[str, Any]]:
     """Return the rows of `meaning/translations`.
 

@@ -1,16 +1,16 @@
 """From counts of contexts to vectors: positive pointwise mutual information and truncated SVD."""
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
-from ops.meaning.contexts import Longs
+from ops.arrays import Float32s, Float64s, Int64s
 
-Doubles = npt.NDArray[np.float64]
 _OVERSAMPLES, _ITERATIONS = 20, 7
 
 
-def ppmi(count: Longs, row: Longs, column: Longs, row_sums: Longs, column_sums: Longs, smoothing: float) -> Doubles:
+def ppmi(
+    count: Int64s, row: Int64s, column: Int64s, row_sums: Int64s, column_sums: Int64s, smoothing: float
+) -> Float64s:
     """Return the positive pointwise mutual information of pairs, in nats (Levy, Goldberg and Dagan 2015).
 
     max(0, ln(P(w, c) / (P(w) P_s(c)))), where P(w, c) is the pair's share of all pairs, P(w) the word's, and P_s(c)
@@ -32,7 +32,7 @@ def ppmi(count: Longs, row: Longs, column: Longs, row_sums: Longs, column_sums: 
     return np.maximum(np.log(count) - np.log(row_sums[row].astype(np.float64)) - share[column], 0.0)
 
 
-def factorise(matrix: sp.csr_matrix, dimensions: int, power: float, seed: int) -> npt.NDArray[np.float32]:
+def factorise(matrix: sp.csr_matrix, dimensions: int, power: float, seed: int) -> Float32s:
     """Return a vector for each row of a sparse matrix, `[rows, dimensions]` float32: U S^power of its truncated SVD.
 
     By scikit-learn's randomized SVD (Halko, Martinsson and Tropp 2011), on one thread, so that any run gives the same

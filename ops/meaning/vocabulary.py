@@ -5,10 +5,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ops.arrays import Bools, Int32s, Int64s
 from ops.errors import InputError
 from ops.meaning.words import words_and_ends
 
@@ -27,9 +27,9 @@ class Vocabulary:
     """
 
     words: list[str]
-    counts: npt.NDArray[np.int64]
-    row: npt.NDArray[np.int32]
-    column: npt.NDArray[np.int32]
+    counts: Int64s
+    row: Int32s
+    column: Int32s
 
     @property
     def rows(self) -> list[str]:
@@ -42,7 +42,7 @@ class Vocabulary:
         return [self.words[i] for i in np.flatnonzero(self.column >= 0)]
 
     @property
-    def row_counts(self) -> npt.NDArray[np.int64]:
+    def row_counts(self) -> Int64s:
         """How often each counted word occurs, by row, int64."""
         return self.counts[self.row >= 0]
 
@@ -125,7 +125,7 @@ def choose(counts: pa.Table, min_count: int, context_words: int | list[str]) -> 
     return Vocabulary(words, number, _number(has_row), _number(has_column))
 
 
-def _number(marked: npt.NDArray[np.bool_]) -> npt.NDArray[np.int32]:
+def _number(marked: Bools) -> Int32s:
     return np.where(marked, np.cumsum(marked) - 1, -1).astype(np.int32)
 
 

@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from ops.arrays import Float32s
 from ops.meaning.offsets import Space, make_space
 from ops.meaning.word_states import WordSums, embedded
 from ops.model.load import ModelFacts, load_model
@@ -14,7 +14,7 @@ from ops.model.tokenizer import Tokenizer
 COUNTS, EMBEDDING = "counts", "embedding"
 
 
-def frequent_words(table: pa.Table, most: int) -> tuple[list[str], npt.NDArray[np.float32]]:
+def frequent_words(table: pa.Table, most: int) -> tuple[list[str], Float32s]:
     """Return the words that are compared, by descending count and then by word, and their vectors of the counts.
 
     Args:
@@ -38,7 +38,7 @@ def space_names(layers: int) -> list[str]:
 
 
 def spaces_by_name(
-    words: list[str], vectors: npt.NDArray[np.float32], sums: WordSums, facts: ModelFacts, tokenizer: Tokenizer
+    words: list[str], vectors: Float32s, sums: WordSums, facts: ModelFacts, tokenizer: Tokenizer
 ) -> Iterator[Space]:
     """Return every space in the order of its name, one at a time.
 

@@ -4,11 +4,10 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import torch
 
-from ops.meaning.contexts import Longs
+from ops.arrays import Float32s, Int64s
 from ops.meaning.words import fold, word_spans
 from ops.model.activations import ScoreOptions, Scorer
 from ops.model.batches import length_batches, pad
@@ -17,7 +16,6 @@ from ops.model.load import ModelFacts
 from ops.model.tokenizer import PlacedTokens, Tokenizer
 from ops.shards import Ids
 
-Doubles = npt.NDArray[np.float64]
 _CARRIER = "a "  # before a word by itself, so that tokenizers that mark spaces give it the tokens of running text
 
 
@@ -31,10 +29,10 @@ class Occurrences(NamedTuple):
         owner: which occurrence a token belongs to, `[tokens]`.
     """
 
-    word: Longs
-    sentence: Longs
-    place: Longs
-    owner: Longs
+    word: Int64s
+    sentence: Int64s
+    place: Int64s
+    owner: Int64s
 
 
 class WordSums:
@@ -49,7 +47,7 @@ class WordSums:
         self.count = np.zeros(words, np.int64)
         self.total = np.zeros((words, columns), np.float64)
 
-    def update(self, word: Longs, states: npt.NDArray[np.float32]) -> None:
+    def update(self, word: Int64s, states: Float32s) -> None:
         """Add the states `[occurrences, columns]` of some words."""
         np.add.at(self.count, word, 1)
         torch.from_numpy(self.total).index_add_(0, torch.from_numpy(word), torch.from_numpy(states).double())
@@ -113,7 +111,7 @@ class WordReader:
         return lost
 
     @torch.inference_mode()
-    def read_batch(self, texts: list[str], sums: WordSums) -> Longs:
+    def read_batch(self, texts: list[str], sums: WordSums) -> Int64s:
         """Add the words of one batch; return the rows that were left out."""
         encoded = self.tokenizer.encode_with_spans(texts)
         ids, real, _ = pad([placed.tokens for placed in encoded], self.tokenizer.pad_id, self.device)
@@ -170,7 +168,7 @@ def find_words(
     return Occurrences(*(np.array(column, np.int64) for column in (word, sentence, place, owner)))
 
 
-def embedded(words: Iterable[str], table: torch.Tensor, tokenizer: Tokenizer) -> npt.NDArray[np.float32]:
+def embedded(words: Iterable[str], table: torch.Tensor, tokenizer: Tokenizer) -> Float32s:
     """Return each word's vector in the token table, the mean of its tokens', `[words, width]` float32.
 
     Args:

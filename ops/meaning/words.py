@@ -4,9 +4,8 @@ import re
 from itertools import repeat
 
 import numpy as np
-import numpy.typing as npt
 
-Ints = npt.NDArray[np.int32]
+from ops.arrays import Int32s
 
 # A number with its points and commas, or letters and digits with apostrophes and hyphens between them.
 _CURLY = "\u2019"
@@ -51,7 +50,7 @@ def words_and_ends(texts: list[str], case: str) -> list[str]:
     return _FIND_ALL.findall(fold(joined + "\n", case)) if texts else []
 
 
-def numbered(words: list[str], numbers: dict[str, int]) -> Ints:
+def numbered(words: list[str], numbers: dict[str, int]) -> Int32s:
     """Return each word's number, `[words]` int32: -1 for one that has none, -2 for a sentence's end.
 
     Args:

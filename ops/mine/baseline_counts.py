@@ -4,10 +4,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ops.arrays import Int64s
 from ops.mine.candidates import from_keys
 from ops.mine.pattern_kinds import PatternKind
 from ops.mine.properties import Profiler
@@ -16,9 +16,8 @@ from ops.patterns.pattern_index import PatternIndex
 from ops.patterns.sequences import Sequences
 from ops.reducers.integer_sums import Sums
 
-Longs = npt.NDArray[np.int64]
 # Of each kind its candidates as keys, and what counts how many sentences of given rows have each.
-Counters = dict[str, tuple[pa.Array, Callable[[Longs], Longs]]]
+Counters = dict[str, tuple[pa.Array, Callable[[Int64s], Int64s]]]
 
 # The baseline's training and test documents are counted apart: patterns are set against both, held-out scores are of
 # what the first have taught.
@@ -39,11 +38,11 @@ class Baseline:
 
     sentences: int
     index: dict[str, PatternIndex]
-    counts: dict[str, Longs]
+    counts: dict[str, Int64s]
     values: list[ValueCounts]
     sums: dict[str, Sums]
 
-    def support(self, kind: str, patterns: Sequences) -> Longs:
+    def support(self, kind: str, patterns: Sequences) -> Int64s:
         """Return in how many baseline sentences each of these candidates of a kind occurs, `[patterns]`."""
         if not len(patterns):
             return np.zeros(0, np.int64)
@@ -59,7 +58,7 @@ def counters(union: pa.Table, kinds: Mapping[str, PatternKind]) -> Counters:
     return patterns
 
 
-def baseline_table(patterns: Counters, profiler: Profiler, parts: Sequence[Longs]) -> pa.Table:
+def baseline_table(patterns: Counters, profiler: Profiler, parts: Sequence[Int64s]) -> pa.Table:
     """Return the counts over some of the baseline's rows, with the columns `what`, `key` and those of `PARTS`.
 
     Counts over other rows have the same lines, so that those over disjoint rows are added up line by line.
@@ -81,7 +80,7 @@ def baseline_table(patterns: Counters, profiler: Profiler, parts: Sequence[Longs
     return pa.table([what, pa.chunked_array(keys), *map(pa.array, counts)], names=["what", "key", *PARTS])
 
 
-def few_counts(patterns: Counters, profiler: Profiler, parts: Sequence[Longs]) -> pa.Table:
+def few_counts(patterns: Counters, profiler: Profiler, parts: Sequence[Int64s]) -> pa.Table:
     """Return those lines of `baseline_table` that are not 0, with the columns `line` and those of `PARTS`.
 
     There is a line for every word that any sentence has: most of them for words that some rows have not, and nothing
@@ -113,16 +112,16 @@ class _Run:
     what: str
     keys: pa.Array | None
     lines: int
-    place: Longs
-    count: Longs
+    place: Int64s
+    count: Int64s
 
     @classmethod
-    def of(cls, what: str, counts: Longs, keys: pa.Array | None = None) -> "_Run":
+    def of(cls, what: str, counts: Int64s, keys: pa.Array | None = None) -> "_Run":
         place = np.flatnonzero(counts)
         return cls(what, keys, len(counts), place, counts[place])
 
 
-def _runs(patterns: Counters, profiler: Profiler, rows: Longs) -> Iterator[_Run]:
+def _runs(patterns: Counters, profiler: Profiler, rows: Int64s) -> Iterator[_Run]:
     yield _Run.of("sentences", np.array([len(rows)]))
     for kind, (keys, count) in patterns.items():
         yield _Run.of(f"pattern:{kind}", count(rows), keys)
@@ -133,7 +132,7 @@ def _runs(patterns: Counters, profiler: Profiler, rows: Longs) -> Iterator[_Run]
         yield _Run.of(f"sums:{name}", np.array([sums.n, sums.total, sums.squares]))
 
 
-def _not_zero(runs: Iterable[_Run]) -> tuple[Longs, Longs]:
+def _not_zero(runs: Iterable[_Run]) -> tuple[Int64s, Int64s]:
     """Return which lines of all runs in turn are not 0, ascending, and their counts."""
     lines, counts, first = [], [], 0
     for run in runs:
@@ -164,7 +163,7 @@ def read_baselines(table: pa.Table, profiler: Profiler) -> tuple[Baseline, Basel
     return both, _baseline(lines, training, index, len(profiler.properties))
 
 
-def _baseline(lines: dict[str, slice], count: Longs, index: dict[str, PatternIndex], properties: int) -> Baseline:
+def _baseline(lines: dict[str, slice], count: Int64s, index: dict[str, PatternIndex], properties: int) -> Baseline:
     none = slice(0, 0)
     values = [
         ValueCounts(count[lines.get(f"values:{i}", none)], int(count[lines[f"n:{i}"]][0])) for i in range(properties)

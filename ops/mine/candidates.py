@@ -6,16 +6,14 @@ from fractions import Fraction
 from functools import cache
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ops.arrays import Int64s
 from ops.mine.pattern_kinds import PatternKind
 from ops.mine.sentence_sets import SentenceSets
 from ops.patterns.mined import Mined
 from ops.patterns.sequences import Sequences
-
-Longs = npt.NDArray[np.int64]
 
 # Of sets that were mined together the rows of one kind follow each other, and in them the sets ascend. `own` is the
 # support among the sentences that the baseline has too, `docs` how many documents the support comes from.
@@ -48,7 +46,7 @@ def least_support(share: float, n: int, min_count: int) -> int:
     return max(-(-wanted.numerator // wanted.denominator), min_count, 1)
 
 
-def least_supports(share: float, sizes: Longs, min_count: int) -> Longs:
+def least_supports(share: float, sizes: Int64s, min_count: int) -> Int64s:
     """Return `least_support` for sets of several sizes, `[sets]`."""
     return np.array([least_support(share, size, min_count) for size in sizes.tolist()], np.int64)
 
@@ -69,7 +67,7 @@ def mine_candidates(sets: SentenceSets, kinds: Iterable[PatternKind], min_count:
     return pa.concat_tables(tables).unify_dictionaries()
 
 
-def _table(kind: str, number: Longs, found: Mined) -> pa.Table:
+def _table(kind: str, number: Int64s, found: Mined) -> pa.Table:
     n = len(found.patterns)
     name = pa.DictionaryArray.from_arrays(pa.array(np.zeros(n, np.int8)), pa.array([kind]))
     counts = [pa.array(column.astype(np.int32)) for column in (found.support, found.marked, found.documents)]
@@ -89,17 +87,17 @@ class Candidates:
 
     patterns: Sequences
     sets: Sequences
-    support: Longs
-    own: Longs
-    docs: Longs
+    support: Int64s
+    own: Int64s
+    docs: Int64s
 
     @property
-    def set_of(self) -> Longs:
+    def set_of(self) -> Int64s:
         """The place of the set of each of the `[n]`, ascending."""
         return np.repeat(np.arange(len(self.sets)), self.sets.lengths)
 
 
-def of_kind(table: pa.Table, kind: str, number: Longs) -> pa.Table:
+def of_kind(table: pa.Table, kind: str, number: Int64s) -> pa.Table:
     """Return the rows of one kind of sets that were mined together; they follow each other."""
     whole = table["kind"].combine_chunks()
     code = whole.dictionary.index(kind).as_py()
@@ -110,7 +108,7 @@ def of_kind(table: pa.Table, kind: str, number: Longs) -> pa.Table:
     return table.slice(rows[0], len(rows)) if len(rows) else table.slice(0, 0)
 
 
-def read_candidates(rows: pa.Table, number: Longs) -> Candidates:
+def read_candidates(rows: pa.Table, number: Int64s) -> Candidates:
     """Return what rows of `of_kind` say of the sets with these numbers, which are all that they name."""
     encoded = rows["key"].combine_chunks().dictionary_encode()
     codes = np.asarray(encoded.indices).astype(np.int32)

@@ -3,15 +3,11 @@
 from collections.abc import Callable
 
 import numpy as np
-import numpy.typing as npt
 
+from ops.arrays import Bools, Int32s, Int64s, Integers
 from ops.compiled import compiled
 from ops.patterns.sequences import Sequences
 from ops.sentences.store import SentenceStore
-
-Longs = npt.NDArray[np.int64]
-Codes = npt.NDArray[np.int32]
-Bools = npt.NDArray[np.bool_]
 
 # What each neuron and pole is scored on: its winners, a set matched to them and a random one.
 SETS = ("own", "matched", "random")
@@ -28,14 +24,14 @@ class HeldOutSets:
         self._seed, self._baseline = seed, np.flatnonzero(store.baseline)
         self._matched = MatchedSets(self._baseline, np.asarray(store.dataset), store.lengths, store.longest, seed)
 
-    def draw(self, number: Longs, winners: Sequences) -> Sequences:
+    def draw(self, number: Int64s, winners: Sequences) -> Sequences:
         """Return the rows of each of `SETS` for each neuron and pole, ascending in each.
 
         Args:
             number: the neurons and poles, `[n]`.
             winners: the rows of each one's winners.
         """
-        sets: list[npt.NDArray[np.integer]] = []
+        sets: list[Integers] = []
         for own_number, first, stop in zip(number.tolist(), winners.offsets[:-1], winners.offsets[1:], strict=True):
             own = winners.items[first:stop]
             sets.append(own)
@@ -53,7 +49,7 @@ def training_documents(documents: int, seed: int) -> Bools:
     return np.asarray(np.random.default_rng([seed, SPLIT]).random(documents) < 0.5)
 
 
-def random_set(baseline: Longs, size: int, seed: int, number: int) -> Longs:
+def random_set(baseline: Int64s, size: int, seed: int, number: int) -> Int64s:
     """Draw a uniform set of `size` of the baseline's rows (all of them where it has no more), ascending."""
     rng = np.random.default_rng([seed, RANDOM, number])
     return np.sort(rng.choice(baseline, min(size, len(baseline)), replace=False))
@@ -71,7 +67,7 @@ class MatchedSets:
     """
 
     def __init__(
-        self, baseline: Longs, dataset: Codes, lengths: Callable[[Longs], Longs], longest: int, seed: int
+        self, baseline: Int64s, dataset: Int32s, lengths: Callable[[Int64s], Int64s], longest: int, seed: int
     ) -> None:
         self._dataset, self._lengths, self._seed = dataset, lengths, seed
         # A cell is a dataset and a length. A bucket of lengths is cells that follow each other.
@@ -82,7 +78,7 @@ class MatchedSets:
         self._starts = np.concatenate(([0], np.cumsum(np.bincount(cell, minlength=cells))))
         self._used = np.zeros(len(dataset), np.bool_)
 
-    def draw(self, winners: npt.NDArray[np.integer], number: int) -> Longs:
+    def draw(self, winners: Integers, number: int) -> Int64s:
         """Draw, for each winner, a row of the baseline that is no winner: of its dataset and the nearest length left.
 
         A row of the same length is taken if there is one, else of the same bucket of 2, 4, 8 or 16 words, else of any
@@ -103,15 +99,21 @@ class MatchedSets:
         self._used[winners] = self._used[found] = False
         return np.sort(found)
 
-    def _cells(self, rows: npt.NDArray[np.integer]) -> Longs:
+    def _cells(self, rows: Integers) -> Int64s:
         codes = self._dataset[rows].astype(np.int64)
         return np.asarray(codes * self._per_dataset + self._lengths(rows.astype(np.int64)))
 
 
 @compiled
 def _draw_like(
-    cells: Longs, rows: Longs, starts: Longs, per_dataset: int, used: Bools, random: np.random.Generator, widths: Longs
-) -> Longs:
+    cells: Int64s,
+    rows: Int64s,
+    starts: Int64s,
+    per_dataset: int,
+    used: Bools,
+    random: np.random.Generator,
+    widths: Int64s,
+) -> Int64s:
     """Return rows, marked in `used`, for each width of a bucket in turn as many of each bucket as can be.
 
     Args:
@@ -147,7 +149,7 @@ def _draw_like(
 
 
 @compiled
-def _take(rows: Longs, wanted: int, used: Bools, random: np.random.Generator, found: Longs) -> int:
+def _take(rows: Int64s, wanted: int, used: Bools, random: np.random.Generator, found: Int64s) -> int:
     """Draw up to so many of the rows that are not used, all alike, into `found`; mark them, and return how many."""
     n, tries = 0, 0
     # Where most are free some tries are cheaper than a look at all.
@@ -171,20 +173,20 @@ def _take(rows: Longs, wanted: int, used: Bools, random: np.random.Generator, fo
     return n
 
 
-def draw_others(baseline: Longs, at_most: int, seed: int) -> Longs:
+def draw_others(baseline: Int64s, at_most: int, seed: int) -> Int64s:
     """Draw at most `at_most` of the baseline's test rows, ascending as they are."""
     rng = np.random.default_rng([seed, OTHERS])
     return baseline if len(baseline) <= at_most else np.sort(rng.choice(baseline, at_most, replace=False))
 
 
-def others_of(others: Longs, sets: Sequences) -> Sequences:
+def others_of(others: Int64s, sets: Sequences) -> Sequences:
     """Return the others without the members of each set, which ascend."""
     found = [_without(others, sets.items[a:b]) for a, b in zip(sets.offsets[:-1], sets.offsets[1:], strict=True)]
     rows = np.concatenate([np.zeros(0, np.int32), *found]).astype(np.int32)
     return Sequences(rows, np.cumsum([0, *map(len, found)], dtype=np.int64))
 
 
-def _without(rows: Longs, members: npt.NDArray[np.integer]) -> Longs:
+def _without(rows: Int64s, members: Integers) -> Int64s:
     """Return the rows that are no members; both ascend, and each is distinct."""
     place = np.minimum(np.searchsorted(rows, members), len(rows) - 1) if len(rows) else np.zeros(0, np.int64)
     keep = np.ones(len(rows), bool)

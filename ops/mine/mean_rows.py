@@ -1,18 +1,16 @@
 """The rows of `means/`: numeric properties of several sets of winners, against the baseline."""
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from ops.arrays import Int64s
 from ops.mine.baseline_counts import Baseline
 from ops.mine.properties import Profiler
 from ops.mine.sentence_sets import SentenceSets, sums_of_sets
 from ops.reducers.integer_sums import Sums
 
-Longs = npt.NDArray[np.int64]
 
-
-def mean_rows(profiler: Profiler, baseline: Baseline, sets: SentenceSets) -> tuple[Longs, pa.Table]:
+def mean_rows(profiler: Profiler, baseline: Baseline, sets: SentenceSets) -> tuple[Int64s, pa.Table]:
     """Return the means of sets of winners, by set and property: each row's set, and all other columns."""
     selection, everywhere = profiler.select(sets.rows), np.ones(len(sets.rows), np.int64)
     names = sorted(profiler.numbers)
@@ -38,7 +36,7 @@ def mean_rows(profiler: Profiler, baseline: Baseline, sets: SentenceSets) -> tup
     return owner, table
 
 
-def _sums(numbers: Longs, counted: Longs, sets: SentenceSets) -> list[Sums]:
+def _sums(numbers: Int64s, counted: Int64s, sets: SentenceSets) -> list[Sums]:
     """Return the sums of the numbers of those sentences of each set for which `counted` is 1."""
     columns = [
         sums_of_sets(column * counted, sets.members).tolist() for column in (np.ones_like(numbers), numbers, numbers**2)

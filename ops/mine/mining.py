@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ops.arrays import Int64s
 from ops.mine.candidates import mine_candidates
 from ops.mine.held_out_sets import SETS, HeldOutSets, training_documents
 from ops.mine.pattern_kinds import PatternKind, SequenceKind, SubtreeKind
@@ -18,8 +18,6 @@ from ops.sentences.store import SentenceStore
 from ops.storage.store import Store
 from ops.storage.tables import part_name
 from ops.topk.neurons import POLES, Neurons, part_of, set_number
-
-Longs = npt.NDArray[np.int64]
 
 # What is mined of each neuron and pole: its winners, and for the held-out scores the training halves of its sets.
 MINED = ("winners", *SETS)
@@ -60,7 +58,7 @@ class Mining:
         self.trains = training_documents(sentences.documents, seed)[sentences.doc]
         self.held_out = HeldOutSets(sentences, seed) if draws and not options["no_scores"] else None
 
-    def winners(self, store: Store, first: int, stop: int) -> tuple[Longs, Sequences]:
+    def winners(self, store: Store, first: int, stop: int) -> tuple[Int64s, Sequences]:
         """Return the winners of a range of neurons, from `topk/`.
 
         Returns:
@@ -82,16 +80,16 @@ class Mining:
         each, starts = np.unique(number, return_index=True)
         return each, Sequences(row.astype(np.int32), np.append(starts, len(number)))
 
-    def winner_sets(self, number: Longs, winners: Sequences) -> SentenceSets:
+    def winner_sets(self, number: Int64s, winners: Sequences) -> SentenceSets:
         """Return the winners of neurons and poles as sets that are mined."""
         return SentenceSets.gather(len(MINED) * number, winners, self.sentences)
 
-    def training_sets(self, number: Longs, drawn: Sequences) -> SentenceSets:
+    def training_sets(self, number: Int64s, drawn: Sequences) -> SentenceSets:
         """Return the training halves of what `HeldOutSets.draw` drew for neurons and poles, as sets that are mined."""
         numbers = (len(MINED) * number[:, None] + np.arange(1, len(MINED))).ravel()
         return SentenceSets.gather(numbers, drawn.where(self.trains[drawn.items]), self.sentences)
 
-    def candidates(self, number: Longs, winners: Sequences) -> pa.Table:
+    def candidates(self, number: Int64s, winners: Sequences) -> pa.Table:
         """Return the patterns of all `MINED` of these neurons and poles, rows of `ops.mine.candidates.SCHEMA`."""
         sets = [self.winner_sets(number, winners)]
         if self.held_out is not None:
@@ -100,7 +98,7 @@ class Mining:
         found = [mine_candidates(some, self.kinds.values(), floor) for some in sets]
         return pa.concat_tables(found).unify_dictionaries()
 
-    def baseline_rows(self, first: int, stop: int) -> tuple[Longs, Longs]:
+    def baseline_rows(self, first: int, stop: int) -> tuple[Int64s, Int64s]:
         """Return which of a run of rows are in the baseline: those of training documents, and those of test ones."""
         rows = first + np.flatnonzero(self.sentences.baseline[first:stop])
         trains = self.trains[rows]

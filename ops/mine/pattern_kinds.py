@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ops.arrays import Bools, Float64s, Int64s
 from ops.mine.sentence_sets import SentenceSets
 from ops.patterns import count_sequences, count_subtrees, mine_sequences, mine_subtrees, prefixspan_package
 from ops.patterns.mined import Mined
@@ -22,8 +22,6 @@ from ops.patterns.sequences import Sequences
 from ops.patterns.subtree_patterns import Subtrees
 from ops.patterns.subtree_trie import SubtreeTrie
 from ops.sentences.mining_view import MiningView
-
-Longs = npt.NDArray[np.int64]
 
 
 class PatternKind(Protocol):
@@ -37,18 +35,16 @@ class PatternKind(Protocol):
     def min_support(self) -> float:
         """The least share of the winners."""
 
-    def mine(self, sets: SentenceSets, least: Longs) -> Mined:
+    def mine(self, sets: SentenceSets, least: Int64s) -> Mined:
         """Return the patterns that at least `least [sets]` sentences of each set contain."""
 
-    def find(self, rows: Longs, patterns: Sequences) -> Occurrences:
+    def find(self, rows: Int64s, patterns: Sequences) -> Occurrences:
         """Return which of these sentences contain which pattern."""
 
-    def counter(self, patterns: Sequences) -> Callable[[Longs], Longs]:
+    def counter(self, patterns: Sequences) -> Callable[[Int64s], Int64s]:
         """Return a function that counts, for each pattern, the sentences among given rows that contain it."""
 
-    def productive(
-        self, patterns: Sequences, sets: Sequences, lift: npt.NDArray[np.float64], factor: float
-    ) -> npt.NDArray[np.bool_]:
+    def productive(self, patterns: Sequences, sets: Sequences, lift: Float64s, factor: float) -> Bools:
         """Return which of the sets' patterns have `factor` times the lift of each one item shorter, `[n]`.
 
         `sets` has the patterns of each set as places among `patterns`, `lift [n]` goes along its items.
@@ -69,10 +65,10 @@ class SequenceKind:
     max_gap: int | None
     engine: str = "compiled"
 
-    def _sequences(self, rows: Longs) -> Sequences:
+    def _sequences(self, rows: Int64s) -> Sequences:
         return self.view.words(rows) if self.name == "word" else self.view.tags(rows)
 
-    def mine(self, sets: SentenceSets, least: Longs) -> Mined:
+    def mine(self, sets: SentenceSets, least: Int64s) -> Mined:
         """See `PatternKind`."""
         sequences = self._sequences(sets.rows)
         if self.engine == "prefixspan":
@@ -83,18 +79,16 @@ class SequenceKind:
             sequences, sets.members, least, self.max_length, self.max_gap, sets.in_baseline, sets.documents
         )
 
-    def find(self, rows: Longs, patterns: Sequences) -> Occurrences:
+    def find(self, rows: Int64s, patterns: Sequences) -> Occurrences:
         """See `PatternKind`."""
         return count_sequences.occurrences(self._sequences(rows), patterns, self.max_gap)
 
-    def counter(self, patterns: Sequences) -> Callable[[Longs], Longs]:
+    def counter(self, patterns: Sequences) -> Callable[[Int64s], Int64s]:
         """See `PatternKind`."""
         trie = SequenceTrie.build(patterns)
         return lambda rows: count_sequences.count(self._sequences(rows), trie, self.max_gap)
 
-    def productive(
-        self, patterns: Sequences, sets: Sequences, lift: npt.NDArray[np.float64], factor: float
-    ) -> npt.NDArray[np.bool_]:
+    def productive(self, patterns: Sequences, sets: Sequences, lift: Float64s, factor: float) -> Bools:
         """See `PatternKind`."""
         return productive_sequences(patterns, lift, factor, sets)
 
@@ -117,25 +111,23 @@ class SubtreeKind:
     def _n_labels(self) -> int:
         return max(len(self.view.label_names), 1)
 
-    def mine(self, sets: SentenceSets, least: Longs) -> Mined:
+    def mine(self, sets: SentenceSets, least: Int64s) -> Mined:
         """See `PatternKind`."""
         forest = self.view.forest(sets.rows)
         return mine_subtrees.mine_sets(
             forest, sets.members, least, self.max_nodes, self._n_labels, sets.in_baseline, sets.documents
         )
 
-    def find(self, rows: Longs, patterns: Sequences) -> Occurrences:
+    def find(self, rows: Int64s, patterns: Sequences) -> Occurrences:
         """See `PatternKind`."""
         return count_subtrees.occurrences(self.view.forest(rows), Subtrees.from_extensions(patterns, self._n_labels))
 
-    def counter(self, patterns: Sequences) -> Callable[[Longs], Longs]:
+    def counter(self, patterns: Sequences) -> Callable[[Int64s], Int64s]:
         """See `PatternKind`."""
         trie = SubtreeTrie.build(Subtrees.from_extensions(patterns, self._n_labels))
         return lambda rows: count_subtrees.count(self.view.forest(rows), trie)
 
-    def productive(
-        self, patterns: Sequences, sets: Sequences, lift: npt.NDArray[np.float64], factor: float
-    ) -> npt.NDArray[np.bool_]:
+    def productive(self, patterns: Sequences, sets: Sequences, lift: Float64s, factor: float) -> Bools:
         """See `PatternKind`."""
         return productive_subtrees(Subtrees.from_extensions(patterns, self._n_labels), lift, factor, sets)
 

@@ -3,19 +3,16 @@
 from collections.abc import Iterable
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ops.arrays import Float64s, Int64s
 from ops.mine.baseline_counts import Baseline
 from ops.mine.candidates import Candidates, least_supports, of_kind, read_candidates
 from ops.mine.pattern_kinds import PatternKind
 from ops.mine.sentence_sets import SentenceSets, spans_within
 from ops.statistics.association import Measures, measures, place_in_group, rank_patterns
 from ops.statistics.false_discovery import q_values, selected_p_values
-
-Longs = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 MOST_CANDIDATES = 200_000
 
@@ -29,7 +26,7 @@ def pattern_rows(
     productivity: float,
     max_patterns: int,
     most_candidates: int = MOST_CANDIDATES,
-) -> tuple[Longs, pa.Table]:
+) -> tuple[Int64s, pa.Table]:
     """Return the patterns of sets of winners, by set, kind and rank: each row's set, and all but the neuron's columns.
 
     False discovery rates are over all patterns mined in a set, before the productivity filter and the cap.
@@ -42,7 +39,7 @@ def pattern_rows(
         min_count, productivity, max_patterns: as the options of `mine`; 0 switches the last two off.
         most_candidates: as `chunks` takes it.
     """
-    owners: list[Longs] = [np.zeros(0, np.int64)]
+    owners: list[Int64s] = [np.zeros(0, np.int64)]
     tables = []
     for kind in sorted(kinds, key=lambda kind: kind.name):
         rows = of_kind(candidates, kind.name, sets.number)
@@ -57,7 +54,7 @@ def pattern_rows(
 
 
 def chunks(
-    rows: pa.Table, number: Longs, most_candidates: int = MOST_CANDIDATES
+    rows: pa.Table, number: Int64s, most_candidates: int = MOST_CANDIDATES
 ) -> Iterable[tuple[int, int, Candidates]]:
     """Return the candidates of one kind for a few sets at a time: (first set, stop, theirs).
 
@@ -89,7 +86,7 @@ class Chosen:
     """
 
     def __init__(
-        self, candidates: Candidates, kind: PatternKind, baseline: Baseline, sizes: Longs, inside: Longs
+        self, candidates: Candidates, kind: PatternKind, baseline: Baseline, sizes: Int64s, inside: Int64s
     ) -> None:
         self.candidates, self.kind, self.sizes = candidates, kind, sizes
         self.set_of = candidates.set_of
@@ -97,7 +94,7 @@ class Chosen:
         self.elsewhere = baseline.support(kind.name, candidates.patterns)[candidates.sets.items] - candidates.own
         self.measured: Measures = measures(candidates.support, self.n1, self.elsewhere, self.n2)
 
-    def rows(self, min_count: int, productivity: float, max_patterns: int) -> tuple[Longs, pa.Table]:
+    def rows(self, min_count: int, productivity: float, max_patterns: int) -> tuple[Int64s, pa.Table]:
         """Return each row's set, and all columns of `patterns/` but the neuron's, by set and rank."""
         found, g2 = self.candidates, self.measured.g2
         keep = np.arange(len(found.support))
@@ -128,7 +125,7 @@ class Chosen:
         )
         return self.set_of[chosen], table
 
-    def _q_values(self, min_count: int) -> Floats:
+    def _q_values(self, min_count: int) -> Float64s:
         """Return each candidate's false discovery rate within its set, NaN without a baseline."""
         least = least_supports(self.kind.min_support, self.sizes, min_count)[self.set_of]
         q = np.full(len(least), np.nan)
@@ -139,11 +136,11 @@ class Chosen:
         return q
 
 
-def measured_columns(found: Measures, rows: Longs) -> dict[str, pa.Array]:
+def measured_columns(found: Measures, rows: Int64s) -> dict[str, pa.Array]:
     """Return the measures that all tables have as columns."""
     return {name: float_column(getattr(found, name)[rows]) for name in ("share", "baseline_share", "lift", "g2")}
 
 
-def float_column(values: Floats) -> pa.Array:
+def float_column(values: Float64s) -> pa.Array:
     """Return single-precision numbers, null where they are NaN."""
     return pa.array(values.astype(np.float32), from_pandas=True)

@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from ops.arrays import Bools, Float64s, Int64s
 from ops.mine.baseline_counts import Baseline
 from ops.mine.pattern_rows import measured_columns
 from ops.mine.properties import Profiler, Property, Selection
@@ -14,8 +14,6 @@ from ops.mine.value_counts import ValueCounts, count_in_sets
 from ops.statistics.association import Measures, measures, place_in_group
 from ops.statistics.false_discovery import q_values, selected_p_values
 
-Longs = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 MAX_VALUES = 200
 
 
@@ -27,14 +25,14 @@ class Values:
     are `[rows]`; `rank` counts from 0 in each set.
     """
 
-    set_of: Longs
-    value: Longs
-    count: Longs
-    n: Longs
-    baseline_count: Longs
-    baseline_n: Longs
-    docs: Longs
-    rank: Longs
+    set_of: Int64s
+    value: Int64s
+    count: Int64s
+    n: Int64s
+    baseline_count: Int64s
+    baseline_n: Int64s
+    docs: Int64s
+    rank: Int64s
     measured: Measures
 
     @classmethod
@@ -83,7 +81,7 @@ class Values:
             Measures(**{name: column[order] for name, column in vars(measured).items()}),
         )
 
-    def q_values(self, least: int) -> Floats:
+    def q_values(self, least: int) -> Float64s:
         """Return each row's false discovery rate within its set, NaN without a baseline.
 
         Where values were left out that fewer than `least` have, p-values are those of `selected_p_values`; 0 is none.
@@ -98,7 +96,7 @@ class Values:
         used, which = np.unique(self.value, return_inverse=True)
         return pa.array([own.values[value] for value in used], pa.string()).take(which)
 
-    def where(self, keep: npt.NDArray[np.bool_]) -> "Values":
+    def where(self, keep: Bools) -> "Values":
         """Return some of the rows."""
         columns = {name: column[keep] for name, column in vars(self).items() if name != "measured"}
         return Values(**columns, measured=Measures(**{n: column[keep] for n, column in vars(self.measured).items()}))
@@ -106,7 +104,7 @@ class Values:
 
 def profile_rows(
     profiler: Profiler, baseline: Baseline, sets: SentenceSets, min_count: int, max_values: int = MAX_VALUES
-) -> tuple[Longs, pa.Table]:
+) -> tuple[Int64s, pa.Table]:
     """Return the profiles of sets of winners, by set, property and rank: each row's set, and all other columns.
 
     Args:

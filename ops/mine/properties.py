@@ -5,17 +5,14 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from ops.arrays import Bools, Int32s, Int64s, Integers
 from ops.mine.value_counts import FoundValues, distinct_values
 from ops.patterns.sequences import Sequences
 from ops.penn import TAG_CLASSES, tag_class
 from ops.reducers.integer_sums import Sums
 from ops.sentences.mining_view import MiningView
-
-Longs = npt.NDArray[np.int64]
-Codes = npt.NDArray[np.integer]
 
 
 class Selection:
@@ -27,15 +24,15 @@ class Selection:
         class_of: each tag's class as its place in `TAG_CLASSES`, and last -1, the class of `NO_TAG`.
     """
 
-    def __init__(self, view: MiningView, rows: Longs, class_of: npt.NDArray[np.int32]) -> None:
+    def __init__(self, view: MiningView, rows: Int64s, class_of: Int32s) -> None:
         self.view, self.rows, self._class_of = view, rows, class_of
 
-    def take(self, column: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
+    def take(self, column: Int32s) -> Int32s:
         """Return the sentences' entries of a column of all rows."""
         return column[self.rows]
 
     @cached_property
-    def lengths(self) -> Longs:
+    def lengths(self) -> Int64s:
         """Words of each sentence, counted with punctuation."""
         return self.view.store.lengths(self.rows)
 
@@ -60,12 +57,12 @@ class Selection:
         words, _, is_mark = self._items
         return words.where(is_mark)
 
-    def count_of(self, name: str) -> Longs:
+    def count_of(self, name: str) -> Int64s:
         """Return how many tags of one tag class each sentence has."""
         return self.tag_classes.where(self.tag_classes.items == TAG_CLASSES.index(name)).lengths
 
     @cached_property
-    def _items(self) -> tuple[Sequences, Sequences, npt.NDArray[np.bool_]]:
+    def _items(self) -> tuple[Sequences, Sequences, Bools]:
         return self.view.items(self.rows)
 
 
@@ -95,7 +92,9 @@ class Property:
         return pa.array(self.values, pa.string())
 
 
-def one_value(name: str, values: Sequence[str], codes: Callable[[Selection], Codes], rare_left_out: bool) -> Property:
+def one_value(
+    name: str, values: Sequence[str], codes: Callable[[Selection], Integers], rare_left_out: bool
+) -> Property:
     """Return a property of which each sentence has one value, or none where its code is -1."""
 
     def sequences(selection: Selection) -> Sequences:
@@ -139,7 +138,7 @@ class Profiler:
         classes = [TAG_CLASSES.index(tag_class(tag)) for tag in view.tag_names]
         self._class_of = np.array([*classes, -1], np.int32)
         self.properties = list(self._properties())
-        self.numbers: dict[str, Callable[[Selection], Longs]] = {"words_per_sentence": lambda s: s.lengths}
+        self.numbers: dict[str, Callable[[Selection], Int64s]] = {"words_per_sentence": lambda s: s.lengths}
         if view.store.has["tags"]:
             self.numbers["verbs_per_sentence"] = lambda s: s.count_of("verb")
             self.numbers["nouns_per_sentence"] = lambda s: s.count_of("noun")
@@ -170,11 +169,11 @@ class Profiler:
             name = f"meta:{key}" if key in taken else key
             yield one_value(name, values, partial(Selection.take, column=codes), True)
 
-    def select(self, rows: Longs) -> Selection:
+    def select(self, rows: Int64s) -> Selection:
         """Return some rows of the sentences, as the properties look at them."""
         return Selection(self.view, rows, self._class_of)
 
-    def count(self, rows: Longs) -> list[FoundValues]:
+    def count(self, rows: Int64s) -> list[FoundValues]:
         """Count every property over these rows, in the order of `properties`."""
         selection = self.select(rows)
         counts = []
@@ -184,7 +183,7 @@ class Profiler:
             counts.append(FoundValues.of(codes.items, len(own.values), n))
         return counts
 
-    def sums(self, rows: Longs) -> dict[str, Sums]:
+    def sums(self, rows: Int64s) -> dict[str, Sums]:
         """Return the sums that the means are made of over these rows, those of tags only where there are any."""
         selection = self.select(rows)
         return {name: Sums.of(number(selection)) for name, number in self.numbers.items()}

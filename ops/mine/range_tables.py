@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from ops.arrays import Int64s
 from ops.mine.baseline_counts import read_baselines
 from ops.mine.held_out_sets import SETS, draw_others, others_of
 from ops.mine.mean_rows import mean_rows
@@ -19,8 +19,6 @@ from ops.mine.score_sets import score_sets
 from ops.patterns.sequences import Sequences
 from ops.schema import group_rows, schema
 from ops.topk.neurons import POLES, neuron_and_pole
-
-Longs = npt.NDArray[np.int64]
 
 COLUMNS = {
     "own": ("auc", "auc_low", "auc_high"),
@@ -44,7 +42,7 @@ class RangeTables:
         tested = np.flatnonzero(mining.sentences.baseline & ~mining.trains)
         self.others = draw_others(tested, MAX_OTHERS, mining.seed)
 
-    def of(self, candidates: pa.Table, number: Longs, winners: Sequences) -> Iterator[tuple[str, Iterator[pa.Table]]]:
+    def of(self, candidates: pa.Table, number: Int64s, winners: Sequences) -> Iterator[tuple[str, Iterator[pa.Table]]]:
         """Return the name of each table and its row groups, no neuron cut in two; scores come last, if wanted.
 
         Args:
@@ -64,7 +62,7 @@ class RangeTables:
             drawn = self.mining.held_out.draw(number, winners)
             yield "scores", self._groups("scores", number, self._scores(candidates, number, drawn))
 
-    def _scores(self, candidates: pa.Table, number: Longs, drawn: Sequences) -> pa.Table:
+    def _scores(self, candidates: pa.Table, number: Int64s, drawn: Sequences) -> pa.Table:
         """Score the sets drawn for each neuron and pole on the test documents; return all columns but the neuron's."""
         mining = self.mining
         sets, floor = mining.training_sets(number, drawn), mining.options["min_count"]
@@ -78,7 +76,7 @@ class RangeTables:
                 columns[column] = pa.array(values, pa.float64(), from_pandas=True)
         return pa.table(columns)
 
-    def _groups(self, table: str, number: Longs, rows: pa.Table) -> Iterator[pa.Table]:
+    def _groups(self, table: str, number: Int64s, rows: pa.Table) -> Iterator[pa.Table]:
         """Return a table's rows in row groups, with the columns of the neuron and pole with this number in each row."""
         neuron, pole = neuron_and_pole(number)
         layer, unit = self.mining.neurons.layer_and_unit(neuron)

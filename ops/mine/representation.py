@@ -4,9 +4,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from ops.arrays import Float64s, Int32s, Int64s
 from ops.compiled import compiled
 from ops.mine.baseline_counts import Baseline
 from ops.mine.candidates import from_keys, of_kind, to_keys
@@ -19,9 +19,6 @@ from ops.mine.value_counts import occurrences_of
 from ops.patterns.occurrences import Occurrences
 from ops.patterns.sequences import Sequences
 from ops.statistics.association import place_in_group
-
-Longs = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 TOP = 25
 
@@ -37,10 +34,10 @@ class Features:
     """
 
     sets: Sequences
-    weights: Floats
-    of_rows: Callable[[Longs, Longs], Occurrences]
+    weights: Float64s
+    of_rows: Callable[[Int64s, Int64s], Occurrences]
 
-    def add_evidence(self, first: int, rows: Longs, wanted: Sequences, evidence: Floats) -> None:
+    def add_evidence(self, first: int, rows: Int64s, wanted: Sequences, evidence: Float64s) -> None:
         """Add, for each wanted sentence, the weights of those of the features that it has, in each set.
 
         Args:
@@ -67,7 +64,7 @@ class Representations:
 
     features: list[Features]
 
-    def evidence(self, first: int, rows: Longs, wanted: Sequences) -> Floats:
+    def evidence(self, first: int, rows: Int64s, wanted: Sequences) -> Float64s:
         """Return how much speaks for sentences being of a set: the weights of the features they have, added up.
 
         That is naive Bayes without the features that are absent. The arguments are those of `Features.add_evidence`.
@@ -118,7 +115,7 @@ def strongest_patterns(
     keys = to_keys(Sequences.concatenate(patterns)).dictionary_encode()
     each, offsets = from_keys(keys.dictionary), np.searchsorted(np.concatenate(owners), np.arange(len(sets) + 1))
 
-    def of_rows(rows: Longs, which: Longs) -> Occurrences:
+    def of_rows(rows: Int64s, which: Int64s) -> Occurrences:
         return kind.find(rows, each.take(which))
 
     return Features(Sequences(np.asarray(keys.indices), offsets), np.concatenate(weights), of_rows)
@@ -137,7 +134,7 @@ def strongest_values(
         order = np.lexsort((found.value, found.set_of))
         offsets = np.searchsorted(found.set_of, np.arange(len(sets) + 1))
 
-        def of_rows(rows: Longs, which: Longs, own=own) -> Occurrences:  # type: ignore[no-untyped-def]
+        def of_rows(rows: Int64s, which: Int64s, own=own) -> Occurrences:  # type: ignore[no-untyped-def]
             return occurrences_of(own.codes(profiler.select(rows)), which, len(own.values))
 
         values = Sequences(found.value[order].astype(np.int32), offsets)
@@ -147,15 +144,15 @@ def strongest_values(
 
 @compiled
 def _add_evidence(
-    feature: Longs,
-    starts: Longs,
-    weights: Floats,
-    sentences: npt.NDArray[np.int32],
-    offsets: Longs,
-    wanted: npt.NDArray[np.int32],
-    wanted_starts: Longs,
-    total: Floats,
-    evidence: Floats,
+    feature: Int64s,
+    starts: Int64s,
+    weights: Float64s,
+    sentences: Int32s,
+    offsets: Int64s,
+    wanted: Int32s,
+    wanted_starts: Int64s,
+    total: Float64s,
+    evidence: Float64s,
 ) -> None:
     """Add up each set's weights by sentence in `total [sentences]`, which is zero, in the order of its features."""
     for number in range(starts.size - 1):

@@ -3,13 +3,13 @@
 from collections.abc import Iterator
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from ops.arrays import Int64s
 from ops.mine.sentence_sets import spans_within
 
 
-def row_groups(table: pa.Table, neuron: npt.NDArray[np.int64], limit: int) -> Iterator[pa.Table]:
+def row_groups(table: pa.Table, neuron: Int64s, limit: int) -> Iterator[pa.Table]:
     """Return a table cut into row groups of at most `limit` rows, no neuron cut in two.
 
     A neuron with more rows than that is a row group by itself. `neuron [rows]` ascends.

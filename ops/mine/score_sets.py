@@ -1,8 +1,8 @@
 """How well representations separate held-out sentences from others."""
 
 import numpy as np
-import numpy.typing as npt
 
+from ops.arrays import Int64s
 from ops.mine.representation import Representations
 from ops.mine.sentence_sets import spans_within
 from ops.patterns.sequences import Sequences
@@ -38,6 +38,6 @@ def score_sets(
 
 def _side_by_side(own: Sequences, other: Sequences) -> Sequences:
     """Return each set's own items and then the other ones."""
-    order: npt.NDArray[np.int64] = np.arange(2 * len(own)).reshape(2, -1).T.ravel()
+    order: Int64s = np.arange(2 * len(own)).reshape(2, -1).T.ravel()
     pairs = Sequences.concatenate([own, other]).take(order)
     return Sequences(pairs.items, pairs.offsets[::2].copy())

@@ -7,10 +7,9 @@ from typing import Self
 import numpy as np
 import numpy.typing as npt
 
+from ops.arrays import Bools, Int32s, Int64s
 from ops.patterns.sequences import Sequences
 from ops.sentences.store import SentenceStore
-
-Longs = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -25,14 +24,14 @@ class SentenceSets:
         documents: the code of its document, `[sentences]`.
     """
 
-    number: Longs
-    rows: Longs
+    number: Int64s
+    rows: Int64s
     members: Sequences
-    in_baseline: npt.NDArray[np.bool_]
-    documents: npt.NDArray[np.int32]
+    in_baseline: Bools
+    documents: Int32s
 
     @classmethod
-    def gather(cls, number: Longs, sets: Sequences, store: SentenceStore) -> Self:
+    def gather(cls, number: Int64s, sets: Sequences, store: SentenceStore) -> Self:
         """Return sets that are given as rows of the store, ascending in each."""
         rows, places = np.unique(sets.items, return_inverse=True)
         members = Sequences(places.astype(np.int32), sets.offsets)
@@ -43,16 +42,16 @@ class SentenceSets:
         return len(self.number)
 
     @property
-    def sizes(self) -> Longs:
+    def sizes(self) -> Int64s:
         """Sentences of each set, `[sets]`."""
         return self.members.lengths
 
     @property
-    def inside(self) -> Longs:
+    def inside(self) -> Int64s:
         """How many sentences of each set the baseline has too, `[sets]`."""
         return sums_of_sets(self.in_baseline, self.members)
 
-    def take(self, which: Longs) -> Self:
+    def take(self, which: Int64s) -> Self:
         """Return some of the sets (indices, ascending)."""
         members = self.members.take(which)
         used, places = np.unique(members.items, return_inverse=True)
@@ -70,13 +69,13 @@ class SentenceSets:
             yield self if stop - first == len(self) else self.take(np.arange(first, stop))
 
 
-def sums_of_sets(numbers: npt.ArrayLike, sets: Sequences) -> Longs:
+def sums_of_sets(numbers: npt.ArrayLike, sets: Sequences) -> Int64s:
     """Return the sum of whole numbers, one a sentence, over the members of each set, `[sets]`."""
     running = np.concatenate(([0], np.cumsum(np.asarray(numbers)[sets.items], dtype=np.int64)))
     return np.diff(running[sets.offsets])
 
 
-def spans_within(offsets: Longs, most: int) -> Iterator[tuple[int, int]]:
+def spans_within(offsets: Int64s, most: int) -> Iterator[tuple[int, int]]:
     """Return (first, stop) of runs of sets with at most `most` entries, which lie at `offsets [sets + 1]`.
 
     A set with more is a run by itself.

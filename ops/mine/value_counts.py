@@ -3,24 +3,20 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ops.arrays import Bools, Int32s, Int64s
 from ops.compiled import compiled
 from ops.mine.sentence_sets import sums_of_sets
 from ops.patterns.mined import by_document
 from ops.patterns.occurrences import Occurrences
 from ops.patterns.sequences import Sequences
 
-Codes = NDArray[np.int32]
-Counts = NDArray[np.int64]
-Bools = NDArray[np.bool_]
-
 
 @dataclass(frozen=True)
 class ValueCounts:
     """How often each value of a property occurs: `count int64 [n_values]` out of `n`."""
 
-    count: Counts
+    count: Int64s
     n: int
 
 
@@ -34,12 +30,12 @@ class FoundValues:
         n: out of how many.
     """
 
-    value: Counts
-    count: Counts
+    value: Int64s
+    count: Int64s
     n: int
 
     @classmethod
-    def of(cls, codes: Codes, n_values: int, n: int) -> "FoundValues":
+    def of(cls, codes: Int32s, n_values: int, n: int) -> "FoundValues":
         """Count the codes, which are below `n_values`, in a time that does not grow with values that do not occur."""
         if n_values > len(codes):
             found, count = np.unique(codes, return_counts=True)
@@ -60,22 +56,22 @@ class SetCounts:
         n, marked_n: out of how many, `[sets]`.
     """
 
-    offsets: Counts
-    value: Counts
-    count: Counts
-    marked: Counts
-    documents: Counts
-    n: Counts
-    marked_n: Counts
+    offsets: Int64s
+    value: Int64s
+    count: Int64s
+    marked: Int64s
+    documents: Int64s
+    n: Int64s
+    marked_n: Int64s
 
     @property
-    def set_of(self) -> Counts:
+    def set_of(self) -> Int64s:
         """The place of each entry's set, ascending."""
         return np.repeat(np.arange(len(self.n)), np.diff(self.offsets))
 
 
 def count_in_sets(
-    values: Sequences, sets: Sequences, marked: Bools, documents: Codes, n_values: int, every_sentence: bool
+    values: Sequences, sets: Sequences, marked: Bools, documents: Int32s, n_values: int, every_sentence: bool
 ) -> SetCounts:
     """Count the values of the members of each set.
 
@@ -102,7 +98,7 @@ def distinct_values(values: Sequences, n_values: int) -> Sequences:
     return values.where(_is_first(values.items, values.offsets, np.zeros(n_values, np.int32)))
 
 
-def occurrences_of(values: Sequences, wanted: Counts, n_values: int) -> Occurrences:
+def occurrences_of(values: Sequences, wanted: Int64s, n_values: int) -> Occurrences:
     """Return which sentences have each of the wanted values, `[wanted]`; each of a sentence's values is there once."""
     place = np.full(n_values, -1, np.int32)
     place[wanted] = np.arange(len(wanted))
@@ -114,7 +110,7 @@ def occurrences_of(values: Sequences, wanted: Counts, n_values: int) -> Occurren
 
 
 @compiled
-def _is_first(items: Codes, offsets: Counts, last: Codes) -> Bools:
+def _is_first(items: Int32s, offsets: Int64s, last: Int32s) -> Bools:
     """Tell which values have no equal before them in their sentence; `last [n_values]` is zero."""
     result = np.zeros(items.size, np.bool_)
     for sentence in range(offsets.size - 1):
@@ -126,17 +122,17 @@ def _is_first(items: Codes, offsets: Counts, last: Codes) -> Bools:
 
 @compiled
 def _count_in_sets(
-    items: Codes,
-    offsets: Counts,
-    members: Codes,
-    starts: Counts,
+    items: Int32s,
+    offsets: Int64s,
+    members: Int32s,
+    starts: Int64s,
     marked: Bools,
-    documents: Codes,
-    count: Counts,
-    inside: Counts,
-    seen: Counts,
-    last: Counts,
-) -> tuple[Counts, Counts, Counts, Counts, Counts]:
+    documents: Int32s,
+    count: Int64s,
+    inside: Int64s,
+    seen: Int64s,
+    last: Int64s,
+) -> tuple[Int64s, Int64s, Int64s, Int64s, Int64s]:
     """Return each set's first entry, and of all the value, its count, marked count and documents.
 
     A document's members follow each other. The last four arguments, `[n_values]`, are zero, before and after.
@@ -177,7 +173,7 @@ def _count_in_sets(
 
 
 @compiled
-def _longer(array: Counts) -> Counts:
+def _longer(array: Int64s) -> Int64s:
     result = np.empty(2 * array.size, array.dtype)
     result[: array.size] = array
     return result

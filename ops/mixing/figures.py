@@ -1,16 +1,15 @@
 """The figures of mixing, drawn from its tables alone, as PNG, PDF and SVG (after the kinds of Kobayashi 2021)."""
 
 from collections.abc import Callable, Iterable
-from typing import Any
 
 import matplotlib
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter
 
+from ops.arrays import Arrays, Float64s
 from ops.figures import LETTERS, PAGE, distinct_lines, for_print, label_outer, save_figures, titled
 from ops.mixing.decomposition import LAYER_STAGES
 from ops.storage.store import Store
@@ -169,9 +168,7 @@ def _counts(table: pa.Table, classes: list[str]) -> dict[str, int]:
     return {name: found[name] for name in classes}
 
 
-def _grid(
-    table: pa.Table, column: str, value: str, classes: list[str], layers: int
-) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+def _grid(table: pa.Table, column: str, value: str, classes: list[str], layers: int) -> tuple[Float64s, Float64s]:
     """Return means and standard deviations `[layers, classes]` of one stage or quantity, NaN where there is none."""
     grids = np.full((2, layers, len(classes)), np.nan)
     for row in table.filter(pc.equal(table[column], value)).to_pylist():
@@ -180,9 +177,7 @@ def _grid(
     return grids[0], grids[1]
 
 
-def _binned(
-    lengths: npt.NDArray[Any], n: npt.NDArray[Any], mean: npt.NDArray[Any], std: npt.NDArray[Any]
-) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+def _binned(lengths: Arrays, n: Arrays, mean: Arrays, std: Arrays) -> tuple[Float64s, Float64s, Float64s]:
     """Join neighbouring lengths to at most 12 groups of like size; return of each mean length, mean and spread."""
     share = (np.cumsum(n) - n / 2) / n.sum()
     group = (share * _LENGTH_BINS).astype(int)

@@ -4,9 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-Longs = npt.NDArray[np.int64]
+from ops.arrays import Int64s
 
 
 @dataclass(frozen=True)
@@ -20,10 +19,10 @@ class Packed:
         n_tokens: each one's model tokens by the sentences' counts, special ones once, `[sequences]` int64.
     """
 
-    first: Longs
-    sentences: Longs
+    first: Int64s
+    sentences: Int64s
     texts: list[str]
-    n_tokens: Longs
+    n_tokens: Int64s
 
     def sentences_per_sequence(self) -> dict[int, int]:
         """Return how many sentences each sequence holds, by the id of its first."""
@@ -31,7 +30,7 @@ class Packed:
 
 
 def pack(
-    sent_ids: Longs, texts: Sequence[str], n_tokens: Longs, documents: Sequence[object], limit: int, added: int
+    sent_ids: Int64s, texts: Sequence[str], n_tokens: Int64s, documents: Sequence[object], limit: int, added: int
 ) -> Packed:
     """Return sequences of consecutive sentences of one document, as many in each as fit.
 

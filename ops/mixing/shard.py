@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
 
+from ops.arrays import Float32s, Int64s
 from ops.mixing.decomposition import LAYER_STAGES, MixingReader, Parts, quantities
 from ops.mixing.token_classes import ALL, CLASSES, TokenClasses
 from ops.model.batches import pad
@@ -18,7 +18,7 @@ from ops.reducers.moments import Moments
 from ops.storage.side_by_side import side_by_side
 
 Group = tuple[str, str]
-Batches = Iterator[tuple[npt.NDArray[np.int64], Sequence[Tokens]]]
+Batches = Iterator[tuple[Int64s, Sequence[Tokens]]]
 
 
 @dataclass
@@ -42,7 +42,7 @@ class MixingResult:
     truncated: int = 0
     tokens: int = 0
     masked: int = 0
-    kept: dict[int, tuple[list[int], npt.NDArray[np.float32]]] = field(default_factory=dict)
+    kept: dict[int, tuple[list[int], Float32s]] = field(default_factory=dict)
 
 
 class MixingScorer:
@@ -92,7 +92,7 @@ def measure_shard(scorer: MixingScorer, classes: TokenClasses, batches: Batches,
         keep: whether every token's ratios are kept.
     """
 
-    def measure(own: tuple[npt.NDArray[np.int64], Sequence[Tokens]]) -> tuple[Any, ...]:
+    def measure(own: tuple[Int64s, Sequence[Tokens]]) -> tuple[Any, ...]:
         return *own, scorer.measure(own[1])
 
     result = MixingResult()

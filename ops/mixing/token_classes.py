@@ -1,8 +1,8 @@
 """What kind of token a token is: [CLS], [SEP], [MASK], a period or comma, or another."""
 
 import numpy as np
-import numpy.typing as npt
 
+from ops.arrays import Bools, Int8s, Int64s
 from ops.model.tokenizer import Tokenizer
 
 ALL = "all"
@@ -28,7 +28,7 @@ class TokenClasses:
         if tokenizer.cls_id is not None:
             self._added[tokenizer.cls_id] = CLS
 
-    def __call__(self, ids: npt.NDArray[np.int64], added: npt.NDArray[np.bool_]) -> npt.NDArray[np.int8]:
+    def __call__(self, ids: Int64s, added: Bools) -> Int8s:
         """Return each token's class as its place in CLASSES; [CLS] and [SEP] are such only where they were added.
 
         Args:

@@ -3,12 +3,12 @@
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import pairwise
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 import torch
 
+from ops.arrays import Arrays, Int64s, Integers
 from ops.compiled import compiled
 from ops.model.token_block import TokenBlock
 from ops.model.tokenizer import Tokenizer, Tokens
@@ -34,9 +34,7 @@ def batch_lengths(device: str, equal_lengths: bool = False) -> Lengths:
     return "mixed" if device == "cpu" else "common"
 
 
-def length_batches(
-    n_tokens: npt.NDArray[np.integer], budget: int, lengths: Lengths = "mixed"
-) -> Iterator[npt.NDArray[np.int64]]:
+def length_batches(n_tokens: Integers, budget: int, lengths: Lengths = "mixed") -> Iterator[Int64s]:
     """Return the row numbers of each batch, longest sentences first; a function of the arguments alone.
 
     Of all ways to cut the sentences, sorted by length, into batches within the budget, `mixed` is the one that costs
@@ -68,7 +66,7 @@ def length_batches(
             yield from _cheapest(order[own], long[own], budget)
 
 
-def _cheapest(order: npt.NDArray[np.int64], long: npt.NDArray[np.int64], budget: int) -> list[npt.NDArray[np.int64]]:
+def _cheapest(order: Int64s, long: Int64s, budget: int) -> list[Int64s]:
     """Return the rows `order`, whose lengths `long` descend, cut into the batches that cost least."""
     first = _last_batch_starts(long, budget, max(budget // _BATCHES_PER_BUDGET, 1))
     stop = len(order)
@@ -80,7 +78,7 @@ def _cheapest(order: npt.NDArray[np.int64], long: npt.NDArray[np.int64], budget:
 
 
 @compiled
-def _last_batch_starts(lengths: npt.NDArray[np.int64], budget: int, own: int) -> npt.NDArray[np.int64]:
+def _last_batch_starts(lengths: Int64s, budget: int, own: int) -> Int64s:
     """Return, for every number of sentences, where the last batch of the cheapest way to cut so many begins."""
     cost = np.zeros(len(lengths) + 1, np.int64)
     first = np.zeros(len(lengths) + 1, np.int64)
@@ -141,7 +139,7 @@ def pad(batch: Sequence[Tokens], pad_id: int, device: torch.device) -> tuple[tor
     return to_device(ids, device).long(), to_device(real, device), to_device(added, device)
 
 
-def to_device(array: npt.NDArray[Any], device: torch.device) -> torch.Tensor:
+def to_device(array: Arrays, device: torch.device) -> torch.Tensor:
     """Return an array on a device; where that is a GPU, by pinned memory and without waiting for the copy."""
     tensor = torch.from_numpy(array)
     # Pinned memory goes back to torch's own cache, which knows of the copies that are under way.

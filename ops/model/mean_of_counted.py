@@ -5,13 +5,14 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from ops.arrays import Bools
 from ops.compiled import compiled
 
 Float = TypeVar("Float", np.float32, np.float64)
 
 
 @compiled
-def mean_of_counted(states: npt.NDArray[Float], counted: npt.NDArray[np.bool_]) -> npt.NDArray[Float]:
+def mean_of_counted(states: npt.NDArray[Float], counted: Bools) -> npt.NDArray[Float]:
     """Return the mean over the tokens that count, `[sentences, units]`; NaN for a sentence that has none.
 
     It reads what counts once and copies nothing; torch's way, which copies, took twice as long.

@@ -6,8 +6,8 @@ from itertools import chain
 from typing import overload
 
 import numpy as np
-import numpy.typing as npt
 
+from ops.arrays import Bools, Int32s, Int64s
 from ops.model.tokenizer import Tokens
 
 
@@ -22,10 +22,10 @@ class TokenBlock(Sequence[Tokens]):
         cut: of which sentences some tokens were cut off, `[sentences]` bool.
     """
 
-    ids: npt.NDArray[np.int32]
-    added: npt.NDArray[np.bool_]
-    offsets: npt.NDArray[np.int64]
-    cut: npt.NDArray[np.bool_]
+    ids: Int32s
+    added: Bools
+    offsets: Int64s
+    cut: Bools
 
     @classmethod
     def of(cls, sentences: Sequence[Tokens]) -> "TokenBlock":
@@ -58,7 +58,7 @@ class TokenBlock(Sequence[Tokens]):
         return Tokens(self.ids[own].tolist(), self.added[own].astype(int).tolist(), bool(self.cut[place]))
 
     @property
-    def lengths(self) -> npt.NDArray[np.int64]:
+    def lengths(self) -> Int64s:
         """Tokens of each sentence, `[sentences]`."""
         return np.diff(self.offsets)
 

@@ -1,8 +1,8 @@
 """Count given patterns in sentences: one search along the patterns' trie instead of a pass for each pattern."""
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ops.arrays import Bools, Int32s, Int64s
 from ops.compiled import compiled
 from ops.patterns.occurrences import Occurrences
 from ops.patterns.sequence_trie import SequenceTrie
@@ -14,7 +14,7 @@ CHUNK = 8192
 
 def count(
     sequences: Sequences, patterns: Sequences | SequenceTrie, max_gap: int | None = None, chunk: int = CHUNK
-) -> NDArray[np.int64]:
+) -> Int64s:
     """Return in how many sentences each pattern is a subsequence, `[n_patterns] int64`.
 
     `max_gap` is how many items may be skipped between neighbours of a pattern: 0 is contiguous, None or -1
@@ -38,7 +38,7 @@ def occurrences(
 
 def _run(
     sequences: Sequences, patterns: Sequences | SequenceTrie, max_gap: int | None, chunk: int, record: bool
-) -> tuple[NDArray[np.int64], list[tuple[NDArray[np.int32], NDArray[np.int32]]], NDArray[np.int32]]:
+) -> tuple[Int64s, list[tuple[Int32s, Int32s]], Int32s]:
     trie = patterns if isinstance(patterns, SequenceTrie) else SequenceTrie.build(patterns)
     gap = -1 if max_gap is None or max_gap < 0 else max_gap
     support = np.zeros(trie.label.size, np.int64)
@@ -57,7 +57,7 @@ def _run(
 
 
 @compiled
-def _longer(array: NDArray[np.int32], size: int) -> NDArray[np.int32]:
+def _longer(array: Int32s, size: int) -> Int32s:
     result = np.empty(max(2 * array.size, size), array.dtype)
     result[: array.size] = array
     return result
@@ -65,14 +65,14 @@ def _longer(array: NDArray[np.int32], size: int) -> NDArray[np.int32]:
 
 @compiled
 def _search(
-    codes: NDArray[np.int32],
-    offsets: NDArray[np.int64],
-    label: NDArray[np.int32],
-    first_child: NDArray[np.int32],
+    codes: Int32s,
+    offsets: Int64s,
+    label: Int32s,
+    first_child: Int32s,
     max_gap: int,
-    recorded: NDArray[np.bool_],
-    support: NDArray[np.int64],
-) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    recorded: Bools,
+    support: Int64s,
+) -> tuple[Int32s, Int32s]:
     """Add each node's sentences to `support [n_nodes]` and return `recorded` nodes' pairs with sentences.
 
     A node's matches are the places of its last item: the first in each sentence, or with a gap limit all of

@@ -1,8 +1,8 @@
 """Count given subtrees in a forest: one search along their trie instead of a pass for each subtree."""
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ops.arrays import Bools, Int32s, Int64s
 from ops.compiled import compiled
 from ops.patterns.forest import Forest
 from ops.patterns.occurrences import Occurrences
@@ -10,14 +10,11 @@ from ops.patterns.subtree_patterns import Subtrees
 from ops.patterns.subtree_trie import SubtreeTrie
 from ops.patterns.tree_links import link
 
-Codes = NDArray[np.int32]
-Longs = NDArray[np.int64]
-
 # Trees searched at once: their nodes and matches stay in the processor's cache.
 CHUNK = 1024
 
 
-def count(forest: Forest, subtrees: Subtrees | SubtreeTrie, chunk: int = CHUNK) -> Longs:
+def count(forest: Forest, subtrees: Subtrees | SubtreeTrie, chunk: int = CHUNK) -> Int64s:
     """Return how many trees contain each subtree, `[n_subtrees] int64`, by the rule of `mine_subtrees.mine`.
 
     Build the `SubtreeTrie` once where many shards are counted. Of the trees `chunk` are searched at a time.
@@ -37,7 +34,7 @@ def occurrences(forest: Forest, subtrees: Subtrees | SubtreeTrie, chunk: int = C
 
 def _run(
     forest: Forest, subtrees: Subtrees | SubtreeTrie, chunk: int, record: bool
-) -> tuple[Longs, list[tuple[Codes, Codes]], Codes]:
+) -> tuple[Int64s, list[tuple[Int32s, Int32s]], Int32s]:
     built = subtrees if isinstance(subtrees, SubtreeTrie) else SubtreeTrie.build(subtrees)
     trie = built.trie
     support = np.zeros(trie.label.size, np.int64)
@@ -63,16 +60,16 @@ def _run(
 
 @compiled
 def _search(
-    links: Codes,
-    tree_of: Codes,
-    offsets: Longs,
-    code_of: Codes,
-    first_child: Codes,
+    links: Int32s,
+    tree_of: Int32s,
+    offsets: Int64s,
+    code_of: Int32s,
+    first_child: Int32s,
     n_labels: int,
     max_nodes: int,
-    recorded: NDArray[np.bool_],
-    support: Longs,
-) -> tuple[Codes, Codes]:
+    recorded: Bools,
+    support: Int64s,
+) -> tuple[Int32s, Int32s]:
     """Add each trie node's trees to `support [n_nodes]` and return the pairs of `recorded` nodes and trees.
 
     Matches, steps and stamps are those of the search in `ops.patterns.mine_subtrees`.
@@ -144,7 +141,7 @@ def _search(
 
 
 @compiled
-def _longer(array: Codes, size: int) -> Codes:
+def _longer(array: Int32s, size: int) -> Int32s:
     result = np.empty(max(2 * array.size, size), array.dtype)
     result[: array.size] = array
     return result

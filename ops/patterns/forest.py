@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from ops.arrays import Bools, Int32s, Int64s
 from ops.compiled import compiled
 from ops.errors import InputError
 from ops.patterns.sequences import Sequences
@@ -21,9 +22,9 @@ class Forest:
     `size[v] > 1`, its next sibling v + size[v] where that still lies below their parent. A tree may be empty.
     """
 
-    label: NDArray[np.int32]
-    size: NDArray[np.int32]
-    offsets: NDArray[np.int64]
+    label: Int32s
+    size: Int32s
+    offsets: Int64s
 
     def __post_init__(self) -> None:
         ends = self.offsets[[0, -1]].tolist() if self.offsets.size else []
@@ -87,9 +88,7 @@ def collapse_root(forest: Forest, labels: Sequence[str]) -> Forest:
 
 
 @compiled
-def _collapsed(
-    label: NDArray[np.int32], size: NDArray[np.int32], offsets: NDArray[np.int64], root: int, clause: int
-) -> tuple[NDArray[np.bool_], NDArray[np.int32]]:
+def _collapsed(label: Int32s, size: Int32s, offsets: Int64s, root: int, clause: int) -> tuple[Bools, Int32s]:
     keep = np.ones(label.size, np.bool_)
     sizes = size.copy()
     for tree in range(offsets.size - 1):

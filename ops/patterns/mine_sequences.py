@@ -1,22 +1,16 @@
 """Frequent subsequences under a gap limit, on flat arrays."""
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
+from ops.arrays import Arrays, Bools, Int32s, Int64s
 from ops.compiled import compiled
 from ops.patterns.mined import Mined, by_document
 from ops.patterns.sequences import Sequences
 
-Codes = NDArray[np.int32]
-Longs = NDArray[np.int64]
-Bools = NDArray[np.bool_]
-
 
 def mine(
     sequences: Sequences, min_support_count: int, max_length: int, max_gap: int | None = None
-) -> tuple[Sequences, Longs]:
+) -> tuple[Sequences, Int64s]:
     """Return every frequent subsequence of up to `max_length` items, and its support `[n_patterns] int64`.
 
     Support is the number of sentences that contain the pattern, at least `min_support_count`; `max_gap` is
@@ -39,11 +33,11 @@ def mine(
 def mine_sets(
     sequences: Sequences,
     sets: Sequences,
-    min_support: Longs,
+    min_support: Int64s,
     max_length: int,
     max_gap: int | None,
     marked: Bools,
-    documents: Codes,
+    documents: Int32s,
 ) -> Mined:
     """Return what `mine` finds in each set of sentences.
 
@@ -75,8 +69,8 @@ def mine_sets(
 
 @compiled
 def _relabelled(
-    items: Codes, offsets: Longs, members: Codes, min_support: int, max_gap: int, code_of: Codes, support: Codes
-) -> tuple[Codes, Longs, Codes]:
+    items: Int32s, offsets: Int64s, members: Int32s, min_support: int, max_gap: int, code_of: Int32s, support: Int32s
+) -> tuple[Int32s, Int64s, Int32s]:
     """Return a set's sentences over its frequent items alone, as codes, and the items by code, ascending.
 
     Without a gap limit infrequent items are left out; with one they keep their place as -1. `code_of` and `support`
@@ -120,7 +114,7 @@ def _relabelled(
 
 
 @compiled
-def _longer(array: NDArray[Any], size: int) -> NDArray[Any]:
+def _longer(array: Arrays, size: int) -> Arrays:
     result = np.empty(max(2 * array.size, size), array.dtype)
     result[: array.size] = array
     return result
@@ -128,15 +122,15 @@ def _longer(array: NDArray[Any], size: int) -> NDArray[Any]:
 
 @compiled
 def _mine(
-    codes: Codes,
-    offsets: Longs,
+    codes: Int32s,
+    offsets: Int64s,
     marked: Bools,
-    documents: Codes,
+    documents: Int32s,
     n_items: int,
     min_support: int,
     max_length: int,
     max_gap: int,
-) -> tuple[Longs, Longs, Longs]:
+) -> tuple[Int64s, Int64s, Int64s]:
     """Grow patterns by an item at a time; return each one's beginning (or -1), last item, and counts.
 
     The counts are of the sentences with the pattern, of the marked ones among them, and of their documents; a

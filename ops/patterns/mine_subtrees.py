@@ -1,10 +1,8 @@
 """Frequent subtrees of a forest, by rightmost extension on flat arrays."""
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
+from ops.arrays import Arrays, Bools, Int32s, Int64s
 from ops.compiled import compiled
 from ops.patterns.forest import Forest
 from ops.patterns.mined import Mined, by_document
@@ -12,11 +10,8 @@ from ops.patterns.sequences import Sequences
 from ops.patterns.subtree_patterns import Subtrees
 from ops.patterns.tree_links import link, pair_support
 
-Codes = NDArray[np.int32]
-Longs = NDArray[np.int64]
 
-
-def mine(forest: Forest, min_support_count: int, max_nodes: int) -> tuple[Subtrees, Longs]:
+def mine(forest: Forest, min_support_count: int, max_nodes: int) -> tuple[Subtrees, Int64s]:
     """Return every frequent subtree of 2 to `max_nodes` nodes, and its support `[n_subtrees] int64`.
 
     A subtree keeps parent and child and the order of siblings, which need not be adjacent (induced and
@@ -42,11 +37,11 @@ def mine(forest: Forest, min_support_count: int, max_nodes: int) -> tuple[Subtre
 def mine_sets(
     forest: Forest,
     sets: Sequences,
-    min_support: Longs,
+    min_support: Int64s,
     max_nodes: int,
     n_labels: int,
-    marked: NDArray[np.bool_],
-    documents: Codes,
+    marked: Bools,
+    documents: Int32s,
 ) -> Mined:
     """Return what `mine` finds in each set of trees, as `Subtrees.extensions(n_labels)`.
 
@@ -78,7 +73,7 @@ def mine_sets(
 
 
 @compiled
-def _gathered(label: Codes, size: Codes, offsets: Longs, rows: Codes) -> tuple[Codes, Codes, Longs]:
+def _gathered(label: Int32s, size: Int32s, offsets: Int64s, rows: Int32s) -> tuple[Int32s, Int32s, Int64s]:
     own = np.zeros(rows.size + 1, np.int64)
     for tree in range(rows.size):
         own[tree + 1] = own[tree] + offsets[rows[tree] + 1] - offsets[rows[tree]]
@@ -91,7 +86,7 @@ def _gathered(label: Codes, size: Codes, offsets: Longs, rows: Codes) -> tuple[C
 
 
 @compiled
-def _longer(array: NDArray[Any], size: int) -> NDArray[Any]:
+def _longer(array: Arrays, size: int) -> Arrays:
     result = np.empty(max(2 * array.size, size), array.dtype)
     result[: array.size] = array
     return result
@@ -99,15 +94,15 @@ def _longer(array: NDArray[Any], size: int) -> NDArray[Any]:
 
 @compiled
 def _mine(
-    links: Codes,
-    tree_of: Codes,
-    offsets: Longs,
-    marked: NDArray[np.bool_],
-    documents: Codes,
+    links: Int32s,
+    tree_of: Int32s,
+    offsets: Int64s,
+    marked: Bools,
+    documents: Int32s,
     n_labels: int,
     min_support: int,
     max_nodes: int,
-) -> tuple[Longs, Longs, Longs]:
+) -> tuple[Int64s, Int64s, Int64s]:
     """Grow patterns by a node at a time; a pattern's matches are the places of its last node, by tree.
 
     Counted are the trees with a pattern, the marked ones among them, and their documents; a document's trees follow

@@ -5,11 +5,9 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ops.arrays import Bools, Int32s, Int64s, Integers
 from ops.patterns.sequences import Sequences
-
-Longs = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -21,13 +19,13 @@ class Mined:
     """
 
     patterns: Sequences
-    support: Longs
-    marked: Longs
-    documents: Longs
-    offsets: Longs
+    support: Int64s
+    marked: Int64s
+    documents: Int64s
+    offsets: Int64s
 
     @classmethod
-    def grown(cls, parent: Sequence[Longs], item: Sequence[NDArray[np.integer]], counts: Sequence[Longs]) -> Self:
+    def grown(cls, parent: Sequence[Int64s], item: Sequence[Integers], counts: Sequence[Int64s]) -> Self:
         """Return the patterns of sets that were grown by an item at a time, one array for each set.
 
         Args:
@@ -42,14 +40,14 @@ class Mined:
         found = np.concatenate([np.zeros((0, 3), np.int64), *counts])
         return cls(patterns, found[:, 0].copy(), found[:, 1].copy(), found[:, 2].copy(), offsets)
 
-    def where(self, keep: NDArray[np.bool_]) -> Self:
+    def where(self, keep: Bools) -> Self:
         """Return the patterns that `keep [n_patterns]` marks."""
         kept = np.concatenate(([0], np.cumsum(keep, dtype=np.int64)))
         patterns = self.patterns.take(keep)
         return type(self)(patterns, self.support[keep], self.marked[keep], self.documents[keep], kept[self.offsets])
 
 
-def by_document(sets: Sequences, documents: NDArray[np.int32]) -> NDArray[np.int32]:
+def by_document(sets: Sequences, documents: Int32s) -> Int32s:
     """Return the members of all sets, set by set, those of one document next to each other."""
     number = np.repeat(np.arange(len(sets)), sets.lengths)
     return sets.items[np.lexsort((documents[sets.items], number))]

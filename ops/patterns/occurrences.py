@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from ops.arrays import Int32s, Int64s
 from ops.compiled import compiled
 from ops.patterns.sequences import Sequences
 
@@ -18,15 +19,15 @@ class Occurrences:
     `sentences int32 [n_pairs]` are places among the sentences searched; `offsets int64 [n_patterns + 1]`.
     """
 
-    sentences: NDArray[np.int32]
-    offsets: NDArray[np.int64]
+    sentences: Int32s
+    offsets: Int64s
 
     @classmethod
     def gather(
         cls,
-        support: NDArray[np.int64],
-        pairs: Sequence[tuple[NDArray[np.int32], NDArray[np.int32]]],
-        node_of: NDArray[np.int32],
+        support: Int64s,
+        pairs: Sequence[tuple[Int32s, Int32s]],
+        node_of: Int32s,
     ) -> Self:
         """Return the occurrences of `[n_patterns]` from pairs of a trie's node and a sentence.
 
@@ -42,17 +43,17 @@ class Occurrences:
         chosen = Sequences(sentences, offsets).take(node_of)
         return cls(chosen.items, chosen.offsets)
 
-    def support(self) -> NDArray[np.int64]:
+    def support(self) -> Int64s:
         """Return the sentences that contain each pattern, `[n_patterns] int64`."""
         return np.diff(self.offsets)
 
-    def support_within(self, chosen: ArrayLike) -> NDArray[np.int64]:
+    def support_within(self, chosen: ArrayLike) -> Int64s:
         """Return the same count over those sentences that `chosen bool [n_sentences]` marks."""
         mask = np.asarray(chosen, dtype=bool)
         counted = np.concatenate(([0], np.cumsum(mask[self.sentences], dtype=np.int64)))
         return np.diff(counted[self.offsets])
 
-    def distinct(self, codes: ArrayLike) -> NDArray[np.int64]:
+    def distinct(self, codes: ArrayLike) -> Int64s:
         """Return how many different codes the sentences of each pattern have, `[n_patterns] int64`.
 
         `codes [n_sentences]` count from 0: with a code for each document this is the number of documents.
@@ -65,10 +66,10 @@ class Occurrences:
 
 @compiled
 def _scatter(
-    node: NDArray[np.int32],
-    sentence: NDArray[np.int32],
-    free: NDArray[np.int64],
-    sentences: NDArray[np.int32],
+    node: Int32s,
+    sentence: Int32s,
+    free: Int64s,
+    sentences: Int32s,
 ) -> None:
     for pair in range(node.size):
         sentences[free[node[pair]]] = sentence[pair]
@@ -76,9 +77,7 @@ def _scatter(
 
 
 @compiled
-def _distinct(
-    sentences: NDArray[np.int32], offsets: NDArray[np.int64], codes: NDArray[np.int64], n_codes: int
-) -> NDArray[np.int64]:
+def _distinct(sentences: Int32s, offsets: Int64s, codes: Int64s, n_codes: int) -> Int64s:
     seen = np.full(n_codes, -1, np.int64)
     result = np.zeros(offsets.size - 1, np.int64)
     for pattern in range(offsets.size - 1):

@@ -1,8 +1,8 @@
 """Patterns that are looked up: each one's place among many."""
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ops.arrays import Int64s
 from ops.patterns.sequence_trie import SequenceTrie
 from ops.patterns.sequences import Sequences
 
@@ -19,7 +19,7 @@ class PatternIndex:
         self._place = np.full(self._trie.label.size, -1, np.int64)
         self._place[self._trie.node_of] = np.arange(len(patterns))
 
-    def find(self, patterns: Sequences) -> NDArray[np.int64]:
+    def find(self, patterns: Sequences) -> Int64s:
         """Return each pattern's place, -1 for one that is not there, `[patterns]`."""
         node = self._trie.find(patterns)
         return np.where(node < 0, -1, self._place[node])

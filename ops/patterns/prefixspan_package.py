@@ -1,9 +1,9 @@
 """Frequent subsequences by the `prefixspan` package: slow, and what the compiled miner is compared with."""
 
 import numpy as np
-from numpy.typing import NDArray
 from prefixspan import PrefixSpan  # type: ignore[import-untyped]
 
+from ops.arrays import Bools, Int32s, Int64s
 from ops.patterns import count_sequences
 from ops.patterns.mined import Mined
 from ops.patterns.sequences import Sequences
@@ -29,10 +29,10 @@ def mine(sequences: Sequences, min_support_count: int, max_length: int) -> list[
 def mine_sets(
     sequences: Sequences,
     sets: Sequences,
-    min_support: NDArray[np.int64],
+    min_support: Int64s,
     max_length: int,
-    marked: NDArray[np.bool_],
-    documents: NDArray[np.int32],
+    marked: Bools,
+    documents: Int32s,
 ) -> Mined:
     """Return what `mine` finds in each set of sentences; the arguments are those of `mine_sequences.mine_sets`."""
     patterns, counts, offsets = [], [np.zeros((0, 3), np.int64)], [0]

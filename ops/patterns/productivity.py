@@ -1,19 +1,18 @@
 """Which patterns say more than the shorter ones that they contain."""
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from ops.arrays import Bools, Float64s, Int32s, Int64s
 from ops.compiled import compiled
 from ops.patterns.pattern_index import PatternIndex
 from ops.patterns.sequences import Sequences
 from ops.patterns.subtree_patterns import Subtrees
 
-Longs = NDArray[np.int64]
-
 
 def productive_sequences(
     patterns: Sequences, lift: ArrayLike, productivity: float = 1.05, sets: Sequences | None = None
-) -> NDArray[np.bool_]:
+) -> Bools:
     """Return which patterns have at least `productivity` times the lift of each pattern one item shorter.
 
     The shorter patterns are those that leaving one item out results in and that the same set has too; lift is null
@@ -35,7 +34,7 @@ def productive_sequences(
 
 def productive_subtrees(
     subtrees: Subtrees, lift: ArrayLike, productivity: float = 1.05, sets: Sequences | None = None
-) -> NDArray[np.bool_]:
+) -> Bools:
     """Return the same for subtrees: shorter by a leaf, or by the root where that has a single child."""
     n_labels = int(subtrees.label.max(initial=0)) + 1
     shorter, owner = _without_one_node(subtrees)
@@ -45,11 +44,11 @@ def productive_subtrees(
 def _productive(
     patterns: Sequences,
     shorter: Sequences,
-    owner: Longs,
+    owner: Int64s,
     lift: ArrayLike,
     productivity: float,
     sets: Sequences | None,
-) -> NDArray[np.bool_]:
+) -> Bools:
     place = PatternIndex(patterns).find(shorter)
     known = place >= 0
     starts = np.searchsorted(owner[known], np.arange(len(patterns) + 1))
@@ -60,13 +59,13 @@ def _productive(
 
 @compiled
 def _keep(
-    chosen: NDArray[np.int32],
-    offsets: Longs,
-    shorter: Longs,
-    starts: Longs,
-    lift: NDArray[np.float64],
+    chosen: Int32s,
+    offsets: Int64s,
+    shorter: Int64s,
+    starts: Int64s,
+    lift: Float64s,
     productivity: float,
-) -> NDArray[np.bool_]:
+) -> Bools:
     keep = np.ones(chosen.size, np.bool_)
     row_of = np.full(starts.size, -1, np.int64)
     for number in range(offsets.size - 1):
@@ -82,7 +81,7 @@ def _keep(
     return keep
 
 
-def _without_one_item(patterns: Sequences) -> tuple[Sequences, NDArray[np.int64]]:
+def _without_one_item(patterns: Sequences) -> tuple[Sequences, Int64s]:
     """Return patterns of at least two items with each item left out in turn, and whose it was."""
     owner = np.repeat(np.arange(len(patterns)), np.where(patterns.lengths > 1, patterns.lengths, 0))
     copies = patterns.take(owner)
@@ -92,7 +91,7 @@ def _without_one_item(patterns: Sequences) -> tuple[Sequences, NDArray[np.int64]
     return copies.where(place != np.repeat(lost, copies.lengths)), owner
 
 
-def _without_one_node(subtrees: Subtrees) -> tuple[Subtrees, NDArray[np.int64]]:
+def _without_one_node(subtrees: Subtrees) -> tuple[Subtrees, Int64s]:
     """Return subtrees with each leaf, and a root that has one child, left out in turn, and whose it was."""
     n_nodes = np.diff(subtrees.offsets)
     several = np.flatnonzero(n_nodes > 1)

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ops.arrays import Bools, Int32s, Int64s
 from ops.compiled import compiled
 from ops.patterns.sequences import Sequences
 
@@ -20,10 +20,10 @@ class SequenceTrie:
     items that occur in any pattern, ascending: compact code i stands for `alphabet[i]`.
     """
 
-    label: NDArray[np.int32]
-    first_child: NDArray[np.int32]
-    node_of: NDArray[np.int32]
-    alphabet: NDArray[np.int32]
+    label: Int32s
+    first_child: Int32s
+    node_of: Int32s
+    alphabet: Int32s
     depth: int
 
     @classmethod
@@ -44,7 +44,7 @@ class SequenceTrie:
         order = np.lexsort(table.T[::-1]) if depth else np.arange(0)
         table = table[order]
         labels = [np.array([-1], np.int32)]
-        counts: list[NDArray[np.int64]] = []
+        counts: list[Int64s] = []
         node = np.zeros(len(patterns), np.int64)
         differs = np.zeros(len(patterns), bool)
         level_start, level_size = 0, 1
@@ -70,37 +70,37 @@ class SequenceTrie:
         )
 
     @property
-    def is_end(self) -> NDArray[np.bool_]:
+    def is_end(self) -> Bools:
         """Whether a pattern ends at the node, `[n_nodes] bool`."""
         ends = np.zeros(self.label.size, bool)
         ends[self.node_of] = True
         return ends
 
-    def compact(self, items: NDArray[np.int32]) -> NDArray[np.int32]:
+    def compact(self, items: Int32s) -> Int32s:
         """Return each item's compact code, -1 where no pattern has it, `[n_items] int32`."""
         if self.alphabet.size == 0 or items.size == 0:
             return np.full(items.shape, -1, np.int32)
         return self._code_of[np.minimum(items, self._code_of.size - 1)]
 
     @cached_property
-    def _code_of(self) -> NDArray[np.int32]:
+    def _code_of(self) -> Int32s:
         """The compact code of every item up to the largest, and last -1, made once for all that is looked up."""
         codes = np.full(int(self.alphabet[-1]) + 2, -1, np.int32)
         codes[self.alphabet] = np.arange(self.alphabet.size)
         return codes
 
-    def find(self, patterns: Sequences) -> NDArray[np.int32]:
+    def find(self, patterns: Sequences) -> Int32s:
         """Return the node at which each pattern ends, -1 where the trie does not have it, `[n] int32`."""
         return _find(self.compact(patterns.items), patterns.offsets, self.label, self.first_child)
 
 
 @compiled
 def _find(
-    codes: NDArray[np.int32],
-    offsets: NDArray[np.int64],
-    label: NDArray[np.int32],
-    first_child: NDArray[np.int32],
-) -> NDArray[np.int32]:
+    codes: Int32s,
+    offsets: Int64s,
+    label: Int32s,
+    first_child: Int32s,
+) -> Int32s:
     result = np.empty(offsets.size - 1, np.int32)
     for pattern in range(offsets.size - 1):
         node = 0

@@ -6,8 +6,9 @@ from itertools import pairwise
 from typing import Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from ops.arrays import Int32s, Int64s
 from ops.compiled import compiled
 
 
@@ -21,8 +22,8 @@ class Sequences:
     [0, 2, 2, 3]
     """
 
-    items: NDArray[np.int32]
-    offsets: NDArray[np.int64]
+    items: Int32s
+    offsets: Int64s
 
     def __post_init__(self) -> None:
         if self.offsets.size == 0 or self.offsets[0] != 0 or self.offsets[-1] != self.items.size:
@@ -44,7 +45,7 @@ class Sequences:
         return cls(np.arange(n, dtype=np.int32), np.array([0, n], np.int64))
 
     @classmethod
-    def from_parents(cls, parent: NDArray[np.int64], item: NDArray[np.int64]) -> Self:
+    def from_parents(cls, parent: Int64s, item: Int64s) -> Self:
         """Return patterns that were grown by an item at a time: each is an earlier one with `item [n]` after it.
 
         `parent [n]` says which one, -1 for none.
@@ -65,7 +66,7 @@ class Sequences:
         return self.offsets.size - 1
 
     @property
-    def lengths(self) -> NDArray[np.int64]:
+    def lengths(self) -> Int64s:
         """Items of each sentence, `[n_sentences] int64`."""
         return np.diff(self.offsets)
 
@@ -97,7 +98,7 @@ class Sequences:
 
 
 @compiled
-def _from_parents(parent: NDArray[np.int64], item: NDArray[np.int64]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+def _from_parents(parent: Int64s, item: Int64s) -> tuple[Int32s, Int64s]:
     offsets = np.zeros(parent.size + 1, np.int64)
     for pattern in range(parent.size):
         above = parent[pattern]

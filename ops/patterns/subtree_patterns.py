@@ -6,8 +6,8 @@ from itertools import pairwise
 from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ops.arrays import Int32s, Int64s
 from ops.compiled import compiled
 from ops.patterns.forest import Forest
 from ops.patterns.sequences import Sequences
@@ -20,9 +20,9 @@ class Subtrees:
     `offsets int64 [n_subtrees + 1]`; labels are codes that count from 0.
     """
 
-    label: NDArray[np.int32]
-    depth: NDArray[np.int32]
-    offsets: NDArray[np.int64]
+    label: Int32s
+    depth: Int32s
+    offsets: Int64s
 
     @classmethod
     def from_lists(cls, subtrees: Iterable[Sequence[tuple[int, int]]]) -> Self:
@@ -52,7 +52,7 @@ class Subtrees:
     def __len__(self) -> int:
         return self.offsets.size - 1
 
-    def take(self, rows: NDArray[np.int64]) -> Self:
+    def take(self, rows: Int64s) -> Self:
         """Return the subtrees of these rows, in the order given."""
         labels = Sequences(self.label, self.offsets).take(rows)
         return type(self)(labels.items, Sequences(self.depth, self.offsets).take(rows).items, labels.offsets)
@@ -102,7 +102,7 @@ class Subtrees:
 
 
 @compiled
-def _sizes(depth: NDArray[np.int32], offsets: NDArray[np.int64]) -> NDArray[np.int32]:
+def _sizes(depth: Int32s, offsets: Int64s) -> Int32s:
     """Count each node and everything below it, `[n_nodes] int32`."""
     size = np.ones(depth.size, np.int32)
     open_nodes = np.zeros(depth.size + 1, np.int64)

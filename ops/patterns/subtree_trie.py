@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ops.arrays import Bools, Int32s
 from ops.patterns.sequence_trie import SequenceTrie
 from ops.patterns.subtree_patterns import Subtrees
 from ops.patterns.tree_links import pair_support
@@ -20,8 +20,8 @@ class SubtreeTrie:
     """
 
     trie: SequenceTrie
-    code: NDArray[np.int32]
-    allowed: NDArray[np.bool_]
+    code: Int32s
+    allowed: Bools
 
     @classmethod
     def build(cls, subtrees: Subtrees) -> Self:

@@ -1,21 +1,18 @@
 """Links between the nodes of a forest, for the searches that grow subtrees."""
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ops.arrays import Bools, Int32s, Int64s
 from ops.compiled import compiled
 from ops.patterns.forest import Forest
 
-Codes = NDArray[np.int32]
-Longs = NDArray[np.int64]
 
-
-def pair_support(forest: Forest, n_labels: int) -> Longs:
+def pair_support(forest: Forest, n_labels: int) -> Int64s:
     """Return how many trees have a label right below another, `[n_labels (parent), n_labels] int64`."""
     return _pair_support(forest.label, forest.size, forest.offsets, n_labels)
 
 
-def link(forest: Forest, allowed: NDArray[np.bool_]) -> tuple[Codes, Codes]:
+def link(forest: Forest, allowed: Bools) -> tuple[Int32s, Int32s]:
     """Return each node's label, parent, first child and next sibling `int32 [n_nodes, 4]`, and its tree.
 
     -1 is no node. First child and next sibling pass over every node whose label and its parent's are not
@@ -26,7 +23,7 @@ def link(forest: Forest, allowed: NDArray[np.bool_]) -> tuple[Codes, Codes]:
 
 
 @compiled
-def _pair_support(label: Codes, size: Codes, offsets: Longs, n_labels: int) -> Longs:
+def _pair_support(label: Int32s, size: Int32s, offsets: Int64s, n_labels: int) -> Int64s:
     last, support = np.full((n_labels, n_labels), -1, np.int64), np.zeros((n_labels, n_labels), np.int64)
     parent = np.empty(label.size, np.int32)
     for tree in range(offsets.size - 1):
@@ -43,7 +40,7 @@ def _pair_support(label: Codes, size: Codes, offsets: Longs, n_labels: int) -> L
 
 
 @compiled
-def _link(label: Codes, size: Codes, offsets: Longs, allowed: NDArray[np.bool_]) -> tuple[Codes, Codes]:
+def _link(label: Int32s, size: Int32s, offsets: Int64s, allowed: Bools) -> tuple[Int32s, Int32s]:
     links, tree_of = np.full((label.size, 4), -1, np.int32), np.empty(label.size, np.int32)
     for tree in range(offsets.size - 1):
         above = -1

@@ -5,13 +5,13 @@ from typing import Any
 
 import matplotlib
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from ops.arrays import Float64s
 from ops.figures import LETTERS, PAGE, distinct_lines, for_print, label_outer, panels, save_figures, titled
 from ops.positions.compare import REFERENCES
 from ops.positions.labels import MAJORITY, TOKENS
@@ -200,5 +200,5 @@ def _variants(table: pa.Table) -> list[str]:
     return [name for name in VARIANTS if name in there]
 
 
-def _floats(column: Any) -> npt.NDArray[np.float64]:
+def _floats(column: Any) -> Float64s:
     return np.array(column.to_pylist(), np.float64)

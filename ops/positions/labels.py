@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 from scipy.sparse import csr_matrix
 
+from ops.arrays import Bools
 from ops.errors import InputError, counted
 from ops.positions.partial_file import Features
 from ops.sampling import DOCUMENTS
@@ -17,8 +17,6 @@ TOKENS, MAJORITY = "tokens", "majority"
 MOST_CLASSES = 100
 _TEST_SHARE, _DRAWS = 0.3, 1_000
 _STATES_C = 0.01  # inverse strength of the penalty on weights of standardised states, which are many and correlated
-
-Mask = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -76,7 +74,7 @@ def check_labels(name: str, found: Labelled, seed: int) -> None:
         )
 
 
-def is_test(documents: Sequence[str], seed: int) -> Mask:
+def is_test(documents: Sequence[str], seed: int) -> Bools:
     """Tell which texts are held out, `[texts]` bool: those of 30 % of the documents, by a seeded draw."""
     distinct = sorted(set(documents))
     order = np.random.default_rng([seed, DOCUMENTS]).permutation(len(distinct))
@@ -111,7 +109,7 @@ def label_rows(model: str, name: str, texts: Labelled, features: Features, seed:
     if not test.any() or len(set(labels[~test])) < 2:
         return []
 
-    def fitted(values: Any, before: Any, penalty: float) -> npt.NDArray[np.bool_]:
+    def fitted(values: Any, before: Any, penalty: float) -> Bools:
         pipeline = make_pipeline(before, LogisticRegression(C=penalty, max_iter=5_000))
         pipeline.fit(values[~test], labels[~test])
         return np.asarray(pipeline.predict(values[test]) == labels[test])
@@ -140,7 +138,7 @@ def bag(tokens: list[list[int]]) -> csr_matrix:
     return csr_matrix((np.ones(len(columns)), (rows, columns)))
 
 
-def interval(correct: Mask, documents: list[str], seed: int) -> tuple[float, float]:
+def interval(correct: Bools, documents: list[str], seed: int) -> tuple[float, float]:
     """Return the 95 % interval of the share that is correct, documents drawn again 1,000 times (percentiles)."""
     _, place = np.unique(documents, return_inverse=True)
     size = np.bincount(place)

@@ -4,9 +4,9 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from ops.arrays import Float32s
 from ops.positions.shard import PositionsResult
 from ops.positions.sums import Totals
 from ops.reducers.token_moments import TokenMoments
@@ -35,7 +35,7 @@ class Features(NamedTuple):
     """
 
     tokens: dict[int, list[int]]
-    vectors: dict[str, dict[int, npt.NDArray[np.float32]]]
+    vectors: dict[str, dict[int, Float32s]]
 
 
 def to_table(result: PositionsResult) -> pa.Table:

@@ -1,10 +1,10 @@
 """The pilot of `positions`: each layer's mean state under every variant, by a seeded sample of texts."""
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import torch
 
+from ops.arrays import Float32s
 from ops.model.batches import pad
 from ops.positions.reader import Batch, VariantReader
 from ops.positions.shard import Batches, Means
@@ -51,7 +51,7 @@ def mean_states(
     return {name: (sums[name] / max(n, 1)).float().cpu().numpy() for name, n in counts.items()}, scored
 
 
-def pilot_table(means: Means, norms: npt.NDArray[np.float32]) -> pa.Table:
+def pilot_table(means: Means, norms: Float32s) -> pa.Table:
     """Return the pilot's rows: each layer's mean state by variant, and the norms of the position embeddings."""
     rows = [(name, i, layer) for name, mean in means.items() for i, layer in enumerate(mean, 1)]
     rows.append(("", 0, norms))
@@ -61,9 +61,9 @@ def pilot_table(means: Means, norms: npt.NDArray[np.float32]) -> pa.Table:
     return pa.table(dict(zip(names, columns, strict=True)))
 
 
-def read_pilot(table: pa.Table) -> tuple[Means, npt.NDArray[np.float32]]:
+def read_pilot(table: pa.Table) -> tuple[Means, Float32s]:
     """Return what `pilot_table` laid out."""
-    layers: dict[str, list[npt.NDArray[np.float32]]] = {}
+    layers: dict[str, list[Float32s]] = {}
     for row in table.to_pylist():
         layers.setdefault(row["variant"], []).append(np.array(row["values"], np.float32))
     norms = layers.pop("")[0]

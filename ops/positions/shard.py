@@ -4,9 +4,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-import numpy.typing as npt
 import torch
 
+from ops.arrays import Bools, Float32s, Int64s
 from ops.mixing.token_classes import CLASSES, TokenClasses
 from ops.model.batches import pad
 from ops.model.tokenizer import Tokens
@@ -18,7 +18,7 @@ from ops.shards import Ids
 
 Batches = Iterator[tuple[Ids, Sequence[Tokens]]]
 _MOST_LOSS = 80.0  # nats: a perplexity of 5e34, which a float32 holds
-Means = dict[str, npt.NDArray[np.float32]]
+Means = dict[str, Float32s]
 
 
 @dataclass
@@ -43,7 +43,7 @@ class PositionsResult:
     tokens: int = 0
     beyond: dict[str, int] = field(default_factory=dict)
     unpredicted: int = 0
-    features: dict[int, tuple[list[int], dict[str, npt.NDArray[np.float32]]]] = field(default_factory=dict)
+    features: dict[int, tuple[list[int], dict[str, Float32s]]] = field(default_factory=dict)
 
 
 class PositionsScorer:
@@ -165,7 +165,7 @@ class _Found:
         self.same, self.pair = same, pair
         self.loss, self.joined, self.measured = states.loss, states.joined, states.measured
         self._last, self._texts = states.layers[-1], texts
-        self.features: dict[int, npt.NDArray[np.float32]] = {}
+        self.features: dict[int, Float32s] = {}
 
     def pool_sampled(self, sent_ids: Ids, sampled: set[int]) -> None:
         """Keep the mean states of the sampled texts, by row, and let go of all tokens' states."""
@@ -180,7 +180,5 @@ def _columns(layers: list[torch.Tensor]) -> torch.Tensor:
     return torch.cat(layers, 1)
 
 
-def _ids_and_added(
-    ids: torch.Tensor, real: torch.Tensor, added: torch.Tensor
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
+def _ids_and_added(ids: torch.Tensor, real: torch.Tensor, added: torch.Tensor) -> tuple[Int64s, Bools]:
     return ids[real].cpu().numpy(), added[real].cpu().numpy()

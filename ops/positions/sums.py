@@ -3,9 +3,9 @@
 from collections.abc import Iterable
 
 import numpy as np
-import numpy.typing as npt
 import torch
 
+from ops.arrays import Int64s
 from ops.positions.compare import EDGES
 from ops.reducers.histogram import Histogram
 from ops.reducers.token_moments import TokenMoments, TokenSums
@@ -61,7 +61,7 @@ class Totals:
     def __init__(
         self,
         moments: dict[Key, TokenMoments] | None = None,
-        counts: dict[Key, npt.NDArray[np.int64]] | None = None,
+        counts: dict[Key, Int64s] | None = None,
     ) -> None:
         self.moments, self.counts = moments or {}, counts or {}
 

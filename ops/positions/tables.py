@@ -3,10 +3,10 @@
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import torch
 
+from ops.arrays import Float32s
 from ops.mixing.token_classes import CLASSES
 from ops.model.load import ModelFacts
 from ops.positions.compare import EDGES, GAUSSIAN_PAIR, RANDOM_PAIR, SAME_TOKEN, gaussian_cosines
@@ -20,7 +20,7 @@ Rows = list[dict[str, Any]]
 _MOST_LOSS = 88.0  # whose exp a float32 still holds
 
 
-def corpus_tables(totals: Totals, facts: ModelFacts, norms: npt.NDArray[np.float32], seed: int) -> dict[str, pa.Table]:
+def corpus_tables(totals: Totals, facts: ModelFacts, norms: Float32s, seed: int) -> dict[str, pa.Table]:
     """Return every table that the merged totals give, by name; those of perplexities have no rows for an encoder."""
     return {
         "positions/similarity": similarity_rows(totals, facts, seed),
@@ -100,7 +100,7 @@ def perplexity_position_rows(totals: Totals, facts: ModelFacts) -> pa.Table:
     return _sorted("positions/perplexity_by_position", rows)
 
 
-def norm_rows(totals: Totals, facts: ModelFacts, norms: npt.NDArray[np.float32]) -> pa.Table:
+def norm_rows(totals: Totals, facts: ModelFacts, norms: Float32s) -> pa.Table:
     """Return `positions/norms`: every position of the model's table, with the corpus's tokens where there are any."""
     found = totals.moments.get((INPUT, DEFAULT), TokenMoments.empty(len(INPUT_VALUES)))
     place = {position: i for i, position in enumerate(found.ids.tolist())}

@@ -3,9 +3,8 @@
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
+from ops.arrays import Float64s, Int32s, Int64s, Integers
 
 
 @dataclass(frozen=True)
@@ -20,14 +19,14 @@ class ClusterPsi:
         rank: place by the mean of the last value, from 1, `[clusters]`; clusters without a value come last.
     """
 
-    n: npt.NDArray[np.int64]
-    mean: Floats
-    z: Floats
-    relative: Floats
-    rank: npt.NDArray[np.int32]
+    n: Int64s
+    mean: Float64s
+    z: Float64s
+    relative: Float64s
+    rank: Int32s
 
 
-def cluster_psi(values: Floats, labels: npt.NDArray[np.integer], random: Floats) -> ClusterPsi:
+def cluster_psi(values: Float64s, labels: Integers, random: Float64s) -> ClusterPsi:
     """Measure every cluster in one head.
 
     Args:
@@ -48,7 +47,7 @@ def cluster_psi(values: Floats, labels: npt.NDArray[np.integer], random: Floats)
     return ClusterPsi(count, mean, z, mean / random, rank)
 
 
-def group_z_score(mean: Floats, size: npt.NDArray[np.integer], population: Floats) -> Floats:
+def group_z_score(mean: Float64s, size: Integers, population: Float64s) -> Float64s:
     """Return how many standard deviations groups' means lie from those of random groups of the same size.
 
     The mean of n values drawn without replacement from N has the population's mean and the variance

@@ -1,15 +1,13 @@
 """Figures of word and position embeddings (Maeda 2024), drawn from arrays."""
 
 import numpy as np
-import numpy.typing as npt
 from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 
+from ops.arrays import Floats, Integers
 from ops.figures import PAGE, for_print, label_outer, panels, titled
 from ops.psi.position_geometry import Plane
 from ops.psi.token_types import TYPE_COLOURS, TYPES
-
-Floats = npt.NDArray[np.floating]
 
 
 @for_print
@@ -49,7 +47,7 @@ def draw_plane(plane: Plane, types: list[str], positions: int, model: str = "") 
 
 
 @for_print
-def draw_cosines(counts: npt.NDArray[np.integer], marked: dict[str, float], model: str = "") -> Figure:
+def draw_cosines(counts: Integers, marked: dict[str, float], model: str = "") -> Figure:
     """Draw the histogram of all word-position cosines, with single pairs marked.
 
     Args:

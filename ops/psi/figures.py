@@ -1,10 +1,10 @@
 """The figures of a run's psi tables, below `psi/figures/`."""
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow.compute as pc
 from torch import nn
 
+from ops.arrays import Float32s
 from ops.figures import save_figure
 from ops.model.head_projections import head_projections, word_embeddings
 from ops.model.load import ModelFacts
@@ -54,7 +54,7 @@ def draw_contextual(store: Store, layers: int, model: str) -> None:
     save_figure(store, f"{FOLDER}/static_contextual", draw_static_contextual(pairs, LEAST_OCCURRENCES, model))
 
 
-def _layer_pairs(store: Store, layer: int) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
+def _layer_pairs(store: Store, layer: int) -> tuple[Float32s, Float32s]:
     """Return static and contextual psi_qkv of all heads of a layer and of the tokens that occur often enough."""
     here = pc.field("layer") == layer
     often = here & (pc.field("n") >= LEAST_OCCURRENCES)

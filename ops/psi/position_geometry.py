@@ -4,14 +4,12 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import nn
 
+from ops.arrays import Float32s, Float64s, Floats, Int64s
 from ops.model.head_projections import LayerProjections
 
-Floats = npt.NDArray[np.float64]
-Vectors = npt.NDArray[np.floating]
 _TABLES = ("position_embeddings", "wpe")
 # What stands between the embeddings and the first layer's projections.
 _NORMS = ("embeddings.LayerNorm", "h.0.ln_1")
@@ -21,7 +19,7 @@ ROWS_PER_BLOCK = 4_096
 class Plane(NamedTuple):
     """Vectors on their first two principal axes, `[vectors, 2]`, and the share of the variance of each axis."""
 
-    places: Floats
+    places: Float64s
     shares: tuple[float, float]
 
 
@@ -37,7 +35,7 @@ def position_table(model: nn.Module) -> torch.Tensor | None:
     return None
 
 
-def principal_plane(vectors: Vectors) -> Plane:
+def principal_plane(vectors: Floats) -> Plane:
     """Project vectors `[vectors, width]` on the two axes along which they vary most."""
     centred = vectors.astype(np.float64) - vectors.mean(0, dtype=np.float64)
     values, axes = np.linalg.eigh(centred.T @ centred)
@@ -47,14 +45,14 @@ def principal_plane(vectors: Vectors) -> Plane:
     return Plane(centred @ chosen, (float(values[-1]) / total, float(values[-2]) / total))
 
 
-def cosine(a: Vectors, b: Vectors) -> float:
+def cosine(a: Floats, b: Floats) -> float:
     """Return the cosine of two vectors; NaN where one is zero."""
     with np.errstate(invalid="ignore"):
         wide = a.astype(np.float64), b.astype(np.float64)
         return float(np.divide(wide[0] @ wide[1], np.linalg.norm(wide[0]) * np.linalg.norm(wide[1])))
 
 
-def cosine_histogram(a: Vectors, b: Vectors, bins: int, rows_per_block: int = ROWS_PER_BLOCK) -> npt.NDArray[np.int64]:
+def cosine_histogram(a: Floats, b: Floats, bins: int, rows_per_block: int = ROWS_PER_BLOCK) -> Int64s:
     """Count the cosines of all pairs of a row of `a` and one of `b`, zero rows left out, in equal bins from -1 to 1.
 
     Args:
@@ -75,9 +73,7 @@ def cosine_histogram(a: Vectors, b: Vectors, bins: int, rows_per_block: int = RO
 
 
 @torch.inference_mode()
-def position_attention(
-    model: nn.Module, layer: LayerProjections, positions: torch.Tensor, decoder: bool
-) -> npt.NDArray[np.float32]:
+def position_attention(model: nn.Module, layer: LayerProjections, positions: torch.Tensor, decoder: bool) -> Float32s:
     """Return the first layer's attention where the input is the position embeddings alone, `[heads, query, key]`.
 
     The vectors go the model's own way: through the normalisation in front of the first projections, then to queries and
@@ -103,6 +99,6 @@ def position_attention(
     return np.asarray(scores.softmax(-1).numpy(), np.float32)
 
 
-def _unit(vectors: Vectors) -> npt.NDArray[np.float32]:
+def _unit(vectors: Floats) -> Float32s:
     norm = np.linalg.norm(vectors.astype(np.float64), axis=1)
     return np.asarray((vectors[norm > 0] / norm[norm > 0, None]).astype(np.float32))

@@ -3,15 +3,13 @@
 import math
 
 import numpy as np
-import numpy.typing as npt
 from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
+from ops.arrays import Floats, Integers
 from ops.figures import PAGE, distinct_lines, for_print, label_outer, panels, titled
 from ops.psi.token_types import TYPE_COLOURS, TYPES
-
-Floats = npt.NDArray[np.floating]
 
 
 @for_print
@@ -38,7 +36,7 @@ def draw_by_cluster(psi_qkv: Floats, model: str = "") -> Figure:
 
 
 @for_print
-def draw_top_types(types: npt.NDArray[np.integer], model: str = "") -> Figure:
+def draw_top_types(types: Integers, model: str = "") -> Figure:
     """Draw the types of each head's top clusters as a map of layers and heads, the first cluster on the left.
 
     Args:

@@ -4,22 +4,21 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from ops.arrays import Floats, Int16s, Int32s
 from ops.psi.clusters import cluster_psi
 from ops.psi.psi import VALUES
 from ops.psi.token_types import cluster_types, token_type, vocabulary_mark
-from ops.psi.vocabulary_clusters import Labels, agreements, centroids, distances, examples, superclusters
+from ops.psi.vocabulary_clusters import agreements, centroids, distances, examples, superclusters
 from ops.reducers.token_moments import TokenMoments
 from ops.schema import schema
 
-Floats = npt.NDArray[np.floating]
 EXAMPLES = 10
 
 
 def vocabulary_rows(
-    tokens: Sequence[str | None], special: Sequence[str], vectors: Floats, labels: Labels, superclusters: Labels
+    tokens: Sequence[str | None], special: Sequence[str], vectors: Floats, labels: Int32s, superclusters: Int32s
 ) -> pa.Table:
     """Return the rows of `psi/vocabulary`.
 
@@ -48,7 +47,7 @@ def vocabulary_rows(
 
 
 def vocabulary_tables(
-    tokens: Sequence[str | None], special: Sequence[str], vectors: Floats, labellings: list[Labels], seed: int
+    tokens: Sequence[str | None], special: Sequence[str], vectors: Floats, labellings: list[Int32s], seed: int
 ) -> tuple[dict[str, pa.Table], dict[str, Any]]:
     """Return `psi/vocabulary` by the first of some clusterings, `psi/agreement` of all of them, and their counts.
 
@@ -137,5 +136,5 @@ def contextual_rows(moments: TokenMoments, layers: int, heads: int) -> Iterator[
             yield pa.table({**place, "token_id": moments.ids.astype(np.int32), "n": moments.count, **columns})
 
 
-def _place(layer: int, head: int, rows: int) -> dict[str, npt.NDArray[np.int16]]:
+def _place(layer: int, head: int, rows: int) -> dict[str, Int16s]:
     return {"layer": np.full(rows, layer, np.int16), "head": np.full(rows, head, np.int16)}

@@ -5,7 +5,8 @@ import unicodedata
 from collections.abc import Collection, Sequence
 
 import numpy as np
-import numpy.typing as npt
+
+from ops.arrays import Integers
 
 TYPES = ("Words", "Subwords", "Numbers", "Symbols", "Special", "Tags")
 # Okabe and Ito's colours, which people with any colour vision can distinguish.
@@ -73,7 +74,7 @@ def piece_text(token: str, mark: str) -> str | None:
         return None
 
 
-def cluster_types(types: Sequence[str], labels: npt.NDArray[np.integer]) -> list[str]:
+def cluster_types(types: Sequence[str], labels: Integers) -> list[str]:
     """Return for each cluster the type that most of its tokens have; of equally many the first of `TYPES`.
 
     Args:

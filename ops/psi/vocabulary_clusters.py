@@ -4,16 +4,13 @@ import warnings
 from itertools import combinations
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from ops import sampling
-
-Labels = npt.NDArray[np.int32]
-Floats = npt.NDArray[np.float64]
+from ops.arrays import Float64s, Floats, Int32s, Int64s
 
 PAPER_CLUSTERS, PAPER_VOCABULARY = 1_000, 30_522
 SUPERCLUSTERS = 7
@@ -24,7 +21,7 @@ def default_clusters(vocabulary: int) -> int:
     return max(round(vocabulary * PAPER_CLUSTERS / PAPER_VOCABULARY), 1)
 
 
-def k_means(vectors: npt.NDArray[np.floating], clusters: int, rng: np.random.Generator) -> Labels:
+def k_means(vectors: Floats, clusters: int, rng: np.random.Generator) -> Int32s:
     """Cluster vectors `[tokens, width]` by Lloyd's k-means from one k-means++ start, and return each one's cluster.
 
     Clusters are numbered by their first token, without gaps: where fewer than `clusters` vectors are distinct, there
@@ -40,32 +37,32 @@ def k_means(vectors: npt.NDArray[np.floating], clusters: int, rng: np.random.Gen
     return place[inverse]
 
 
-def superclusters(centres: Floats, seed: int) -> Labels:
+def superclusters(centres: Float64s, seed: int) -> Int32s:
     """Return the cluster of each cluster's centroid, `[clusters]`: seven at most, by k-means again."""
     rng = np.random.default_rng([seed, sampling.SUPERCLUSTERS])
     return k_means(centres, min(SUPERCLUSTERS, len(centres)), rng)
 
 
-def centroids(vectors: npt.NDArray[np.floating], labels: Labels) -> Floats:
+def centroids(vectors: Floats, labels: Int32s) -> Float64s:
     """Return the mean of each cluster's vectors, `[clusters, width]` float64."""
     total = np.zeros((int(labels.max()) + 1, vectors.shape[1]))
     np.add.at(total, labels, vectors)
     return np.asarray(total / np.bincount(labels)[:, None])
 
 
-def distances(vectors: npt.NDArray[np.floating], labels: Labels, centres: Floats) -> Floats:
+def distances(vectors: Floats, labels: Int32s, centres: Float64s) -> Float64s:
     """Return each vector's Euclidean distance to its cluster's centroid, `[tokens]` float64."""
     return np.asarray(np.linalg.norm(vectors - centres[labels], axis=1))
 
 
-def examples(labels: Labels, distance: Floats, count: int) -> list[npt.NDArray[np.int64]]:
+def examples(labels: Int32s, distance: Float64s, count: int) -> list[Int64s]:
     """Return for each cluster the places of its `count` tokens nearest to the centroid, the nearest first."""
     order = np.lexsort((np.arange(len(labels)), distance, labels))
     ends = np.cumsum(np.bincount(labels))[:-1]
     return [rows[:count] for rows in np.split(order, ends)]
 
 
-def agreements(labellings: list[Labels]) -> list[tuple[int, int, float]]:
+def agreements(labellings: list[Int32s]) -> list[tuple[int, int, float]]:
     """Return (a, b, adjusted Rand index) for every two labellings of the same tokens: 1 is equal, 0 is chance."""
     return [
         (a, b, float(adjusted_rand_score(labellings[a], labellings[b])))

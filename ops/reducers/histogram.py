@@ -1,9 +1,9 @@
 """A histogram of every neuron on edges of its own, fixed by a pilot sample."""
 
 import numpy as np
-import numpy.typing as npt
 import torch
 
+from ops.arrays import Float32s, Int64s
 from ops.compiled import compiled
 
 BINS = 256
@@ -94,9 +94,7 @@ def _count_on_any_device(counts: torch.Tensor, values: torch.Tensor, edges: torc
 
 
 @compiled
-def _count_compiled(
-    counts: npt.NDArray[np.int64], values: npt.NDArray[np.float32], edges: npt.NDArray[np.float32]
-) -> None:
+def _count_compiled(counts: Int64s, values: Float32s, edges: Float32s) -> None:
     # All sentences of a neuron take each halving together: that has no branch to guess wrong, and is vectorised.
     column = np.empty(len(values), np.float32)
     low = np.empty(len(values), np.int32)

@@ -3,10 +3,9 @@
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import torch
 
-Floats = npt.NDArray[np.float64]
+from ops.arrays import Float32s, Float64s
 
 
 @dataclass(frozen=True)
@@ -19,12 +18,12 @@ class Moments:
     """
 
     n: int
-    mean: Floats
-    m2: Floats
-    m3: Floats
-    m4: Floats
-    min: npt.NDArray[np.float32]
-    max: npt.NDArray[np.float32]
+    mean: Float64s
+    m2: Float64s
+    m3: Float64s
+    m4: Float64s
+    min: Float32s
+    max: Float32s
 
     @classmethod
     def empty(cls, neurons: int) -> "Moments":
@@ -73,21 +72,21 @@ class Moments:
         )
 
     @property
-    def std(self) -> Floats:
+    def std(self) -> Float64s:
         """Standard deviation, ddof 0."""
         return np.sqrt(self.m2 / max(self.n, 1))
 
     @property
-    def skew(self) -> Floats:
+    def skew(self) -> Float64s:
         """Skewness without bias correction; NaN where all values are equal."""
         return self._standardised(self.m3, 3)
 
     @property
-    def kurtosis(self) -> Floats:
+    def kurtosis(self) -> Float64s:
         """Excess kurtosis without bias correction; NaN where all values are equal."""
         return self._standardised(self.m4, 4) - 3
 
-    def _standardised(self, power_sum: Floats, power: int) -> Floats:
+    def _standardised(self, power_sum: Float64s, power: int) -> Float64s:
         varies = self.min < self.max
         spread = np.where(varies, self.std, 1.0) ** power
         return np.where(varies, power_sum / max(self.n, 1) / spread, np.nan)

@@ -1,15 +1,14 @@
 """Bounds that hold for the whole corpus, from histograms of the shards that are finished."""
 
 import numpy as np
-import numpy.typing as npt
 
-Floats = npt.NDArray[np.float32]
+from ops.arrays import Float32s, Floats, Integers
 
 # A shard that is scored again on other hardware may differ in the last digits from what the histogram counted.
 _MARGIN = 1e-5
 
 
-def histogram_bounds(counts: npt.NDArray[np.integer], edges: Floats, k: int) -> tuple[Floats, Floats]:
+def histogram_bounds(counts: Integers, edges: Float32s, k: int) -> tuple[Float32s, Float32s]:
     """Return what an activation must reach, for each neuron, to be among the `k` highest or lowest.
 
     Where `k` distinct sentences reach an edge of the histogram, none below that edge can win, whoever saw them: the
@@ -35,7 +34,7 @@ def histogram_bounds(counts: npt.NDArray[np.integer], edges: Floats, k: int) -> 
     return _loosened(top, -1), _loosened(bottom, 1)
 
 
-def _loosened(bound: npt.NDArray[np.floating], sign: int) -> Floats:
+def _loosened(bound: Floats, sign: int) -> Float32s:
     with np.errstate(invalid="ignore"):
         moved = bound + sign * (np.abs(bound) * _MARGIN + np.finfo(np.float32).tiny)
     return np.where(np.isfinite(bound), moved, bound).astype(np.float32)
@@ -52,18 +51,18 @@ class SharedBound:
         k: winners of each neuron and pole.
     """
 
-    def __init__(self, edges: Floats, k: int) -> None:
+    def __init__(self, edges: Float32s, k: int) -> None:
         self.edges, self.k = edges, k
         # Ids of sentences have 32 bits, and so have their numbers.
         self.counts = np.zeros((len(edges), edges.shape[1] + 1), np.uint32)
         self.shards: set[int] = set()
 
-    def update(self, shard: int, counts: npt.NDArray[np.integer]) -> None:
+    def update(self, shard: int, counts: Integers) -> None:
         """Take in a finished shard's histogram, `[neurons, bins]`."""
         if shard not in self.shards:
             self.shards.add(shard)
             np.add(self.counts, counts, out=self.counts, casting="unsafe")
 
-    def result(self) -> tuple[Floats, Floats]:
+    def result(self) -> tuple[Float32s, Float32s]:
         """Return the bounds from below for the highest and from above for the lowest, as `histogram_bounds` does."""
         return histogram_bounds(self.counts, self.edges, self.k)

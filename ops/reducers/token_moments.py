@@ -3,12 +3,10 @@
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import torch
 
-Floats = npt.NDArray[np.float64]
-Longs = npt.NDArray[np.int64]
+from ops.arrays import Float64s, Int64s
 
 
 class TokenSums:
@@ -61,10 +59,10 @@ class TokenMoments:
     commutative; rounding depends on the order, so who needs the same bits merges in the same order.
     """
 
-    ids: Longs
-    count: Longs
-    mean: Floats
-    m2: Floats
+    ids: Int64s
+    count: Int64s
+    mean: Float64s
+    m2: Float64s
 
     @classmethod
     def empty(cls, columns: int) -> "TokenMoments":
@@ -87,7 +85,7 @@ class TokenMoments:
         return TokenMoments(ids, count, mean, m2)
 
     @property
-    def std(self) -> Floats:
+    def std(self) -> Float64s:
         """Standard deviation, ddof 0, `[tokens, columns]`."""
         return np.asarray(np.sqrt(self.m2 / self.count[:, None]))
 

@@ -3,12 +3,13 @@
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
+
+from ops.arrays import Float32s, Int64s
 
 QUANTILES = (0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0)
 
 
-def quantile_samples(sent_ids: npt.NDArray[np.int64], values: npt.NDArray[np.float32]) -> list[dict[str, Any]]:
+def quantile_samples(sent_ids: Int64s, values: Float32s) -> list[dict[str, Any]]:
     """Return a sentence for each quantile, the highest first: `sent_id`, `quantile` and `activation`.
 
     Args:

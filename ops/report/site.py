@@ -6,10 +6,10 @@ from operator import or_
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ops.arrays import Float32s, Int64s
 from ops.errors import InputError
 from ops.report.neuron_page import neuron_context
 from ops.report.overview import map_data
@@ -23,7 +23,7 @@ from ops.topk.neurons import layer_widths
 
 Row = dict[str, Any]
 Pair = tuple[int, int]
-Sample = tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]
+Sample = tuple[Int64s, Float32s]
 
 SENTENCE = ["sent_id", "text", "dataset", "doc_id", "words", "tags", "tree"]
 MOST_SAID = 4  # words of a neuron in a row of the overview

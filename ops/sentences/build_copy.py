@@ -4,14 +4,13 @@ import json
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from ops.arrays import Arrays, Bools, Int32s, Int64s
 from ops.errors import InputError
 from ops.sentences.codes import LISTS, meta_kinds
 from ops.sentences.flat_files import FlatWriter, map_flat
@@ -117,7 +116,7 @@ def _read(store: Store, name: str) -> pa.Table:
         return file.read()
 
 
-def _flat(column: pa.ChunkedArray) -> npt.NDArray[Any]:
+def _flat(column: pa.ChunkedArray) -> Arrays:
     """Return a column of numbers, or of lists of them one after another, as one array."""
     whole = column.combine_chunks()
     if pa.types.is_list(whole.type):
@@ -125,7 +124,7 @@ def _flat(column: pa.ChunkedArray) -> npt.NDArray[Any]:
     return np.asarray(whole.to_numpy(zero_copy_only=False))
 
 
-def _add(table: pa.Table, places: dict[str, npt.NDArray[np.int32]], writer: FlatWriter) -> None:
+def _add(table: pa.Table, places: dict[str, Int32s], writer: FlatWriter) -> None:
     """Add a shard's rows, its codes as places among all names."""
     for column, kind in LISTS.items():
         lengths = pc.list_value_length(table[column]).combine_chunks().to_numpy(zero_copy_only=False)
@@ -169,9 +168,7 @@ def _number_documents(folder: Path, block: int) -> int:
     return documents
 
 
-def _between(
-    numbers: npt.NDArray[np.int64], first: int, last: int, block: int
-) -> Iterator[tuple[int, npt.NDArray[np.bool_], npt.NDArray[np.int64]]]:
+def _between(numbers: Int64s, first: int, last: int, block: int) -> Iterator[tuple[int, Bools, Int64s]]:
     """Return, block by block, where it begins, which of its numbers lie from `first` to `last`, and these."""
     for start in range(0, len(numbers), block):
         some = numbers[start : start + block]

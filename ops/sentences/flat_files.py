@@ -3,10 +3,11 @@
 import os
 from pathlib import Path
 from types import TracebackType
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 import numpy as np
-import numpy.typing as npt
+
+from ops.arrays import Arrays, Integers
 
 
 class FlatWriter:
@@ -30,13 +31,13 @@ class FlatWriter:
         for file in self._files.values():
             file.close()
 
-    def add(self, name: str, numbers: npt.NDArray[Any]) -> None:
+    def add(self, name: str, numbers: Arrays) -> None:
         """Append to the array of this name, or begin it; its numbers are all of one type."""
         if name not in self._files:
             self._files[name] = open(self.folder / name, "wb")  # noqa: SIM115
         self._files[name].write(np.ascontiguousarray(numbers).data)
 
-    def add_lengths(self, name: str, lengths: npt.NDArray[np.integer]) -> None:
+    def add_lengths(self, name: str, lengths: Integers) -> None:
         """Append the ends of further lists to an array of int64 that begins with 0, from their lengths."""
         if name not in self._ends:
             self._ends[name] = 0
@@ -47,7 +48,7 @@ class FlatWriter:
         self.add(name, ends)
 
 
-def map_flat(path: Path, kind: type[np.generic], change: bool = False) -> npt.NDArray[Any]:
+def map_flat(path: Path, kind: type[np.generic], change: bool = False) -> Arrays:
     """Return the array of a file of numbers of this type, mapped and not read.
 
     Args:

@@ -1,15 +1,13 @@
 """The sentences as the miners see them: words and tags, without punctuation unless asked, trees of labels and tags."""
 
 import numpy as np
-import numpy.typing as npt
 
+from ops.arrays import Bools, Int32s, Int64s
 from ops.patterns.forest import Forest, collapse_root
 from ops.patterns.sequences import Sequences
 from ops.penn import PUNCTUATION_TAGS
 from ops.sentences.names import Names
 from ops.sentences.store import SentenceStore
-
-Longs = npt.NDArray[np.int64]
 
 NO_TAG = -1
 
@@ -29,7 +27,7 @@ class MiningView:
     ) -> None:
         self.store, self.collapse_root, self.keeps_marks = store, collapse_root, punctuation == "keep"
         self.word_names: Names = store.names["word"]
-        self._fold: npt.NDArray[np.int32] | None = None
+        self._fold: Int32s | None = None
         if word_case == "lower":
             self.word_names, self._fold = store.lower_names, store.word_lower
         # Few, and looked up again and again.
@@ -37,12 +35,12 @@ class MiningView:
         self._tag_is_mark = np.array([*(tag in PUNCTUATION_TAGS for tag in self.tag_names), False], bool)
         self._word_is_mark = store.word_is_mark
 
-    def words(self, rows: Longs) -> Sequences:
+    def words(self, rows: Int64s) -> Sequences:
         """Return the words of these rows that are mined."""
         words, _, is_mark = self.items(rows)
         return words if self.keeps_marks else words.where(~is_mark)
 
-    def items(self, rows: Longs) -> tuple[Sequences, Sequences, npt.NDArray[np.bool_]]:
+    def items(self, rows: Int64s) -> tuple[Sequences, Sequences, Bools]:
         """Return words and tags of these rows item by item, and which are punctuation; `NO_TAG` where there is no tag.
 
         Punctuation is known by the words' tags, without any by the words alone.
@@ -56,12 +54,12 @@ class MiningView:
             words = Sequences(self._fold[words.items], words.offsets)
         return words, Sequences(tags, words.offsets), is_mark
 
-    def tags(self, rows: Longs) -> Sequences:
+    def tags(self, rows: Int64s) -> Sequences:
         """Return the tags of these rows that are mined."""
         tags = self.store.tags(rows)
         return tags if self.keeps_marks else tags.without(self._tag_is_mark)
 
-    def forest(self, rows: Longs) -> Forest:
+    def forest(self, rows: Int64s) -> Forest:
         """Return the trees of these rows, with S merged into ROOT where the option says so."""
         forest = self.store.forest(rows)
         return collapse_root(forest, self.label_names) if self.collapse_root else forest

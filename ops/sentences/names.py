@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import overload
 
-import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
+
+from ops.arrays import Int64s, Integers, UInt8s
 
 
 class Names(Sequence[str]):
@@ -16,7 +16,7 @@ class Names(Sequence[str]):
         text: the bytes of all names in UTF-8.
     """
 
-    def __init__(self, ends: npt.NDArray[np.int64], text: npt.NDArray[np.uint8]) -> None:
+    def __init__(self, ends: Int64s, text: UInt8s) -> None:
         self.array = pa.LargeStringArray.from_buffers(len(ends) - 1, pa.py_buffer(ends), pa.py_buffer(text))
 
     def __len__(self) -> int:
@@ -34,6 +34,6 @@ class Names(Sequence[str]):
         name: str = self.array[int(code)].as_py()
         return name
 
-    def take(self, codes: npt.NDArray[np.integer]) -> pa.StringArray:
+    def take(self, codes: Integers) -> pa.StringArray:
         """Return the names of these codes, `[codes]`."""
         return self.array.take(pa.array(codes)).cast(pa.string())

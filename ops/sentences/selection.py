@@ -1,8 +1,8 @@
 """Which sentences of a corpus are annotated, and as what: a byte of marks for each."""
 
 import numpy as np
-import numpy.typing as npt
 
+from ops.arrays import UInt8s
 from ops.sampling import BASELINE, draw
 from ops.shards import Shards
 from ops.storage.store import Store
@@ -11,9 +11,7 @@ from ops.storage.tables import read_parts
 SELECTED, IN_BASELINE, WINNER = 1, 2, 4
 
 
-def mark_sentences(
-    store: Store, shards: Shards, whole: bool, baseline_size: int | None, seed: int
-) -> npt.NDArray[np.uint8]:
+def mark_sentences(store: Store, shards: Shards, whole: bool, baseline_size: int | None, seed: int) -> UInt8s:
     """Return a byte for each sentence of the corpus that says whether it is to be annotated, and as what.
 
     Args:

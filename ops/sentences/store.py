@@ -3,11 +3,10 @@
 import json
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from ops.arrays import Arrays, Int64s
 from ops.patterns.forest import Forest
 from ops.patterns.sequences import Sequences
 from ops.sentences.build_copy import FACTS, LOWER, NAME_TYPES, names_files
@@ -16,7 +15,6 @@ from ops.sentences.flat_files import map_flat
 from ops.sentences.names import Names
 from ops.shards import spans
 
-Longs = npt.NDArray[np.int64]
 _BLOCK = 1 << 20  # sentences
 
 
@@ -38,7 +36,7 @@ class SentenceStore:
         self._folder = folder
         facts = json.loads((folder / FACTS).read_text(encoding="utf-8"))
         self.documents: int = facts["documents"]
-        self.sent_id: Longs = self._map("sent_id", np.int64)
+        self.sent_id: Int64s = self._map("sent_id", np.int64)
         self.baseline, self.winner = self._map("is_baseline", np.bool_), self._map("is_winner", np.bool_)
         self.doc, self.dataset = self._map("document", np.int32), self._map("dataset", np.int32)
         place = {kind: number for number, kind in enumerate(facts["kinds"])}
@@ -54,7 +52,7 @@ class SentenceStore:
         self._lists = {name: (np.asarray(self._map(name, np.int32)), ends[name]) for name in LISTS}
         self._lists["sizes"] = (np.asarray(self._map("sizes", np.int32)), ends["labels"])
 
-    def rows(self, sent_ids: Longs) -> Longs:
+    def rows(self, sent_ids: Int64s) -> Int64s:
         """Return the rows of these sentences.
 
         Raises:
@@ -66,20 +64,20 @@ class SentenceStore:
             raise KeyError(f"sentence {int(sent_ids[self.sent_id[rows] != sent_ids][0])} is not in sentences/")
         return rows
 
-    def words(self, rows: Longs) -> Sequences:
+    def words(self, rows: Int64s) -> Sequences:
         """Return the words of these rows as codes."""
         return self._take("words", rows)
 
-    def tags(self, rows: Longs) -> Sequences:
+    def tags(self, rows: Int64s) -> Sequences:
         """Return the tags of these rows as codes; a sentence that was not tagged has none."""
         return self._take("tags", rows)
 
-    def forest(self, rows: Longs) -> Forest:
+    def forest(self, rows: Int64s) -> Forest:
         """Return the trees of these rows, ROOT among their nodes; a sentence that was not parsed has an empty one."""
         labels = self._take("labels", rows)
         return Forest(labels.items, self._take("sizes", rows).items, labels.offsets)
 
-    def lengths(self, rows: Longs) -> Longs:
+    def lengths(self, rows: Int64s) -> Int64s:
         """Return the words of each of these rows, counted."""
         offsets = self._lists["words"][1]
         return np.asarray(offsets[rows + 1] - offsets[rows])
@@ -96,10 +94,10 @@ class SentenceStore:
         """Which of words, tags and labels the sentences have at all."""
         return {name: len(self._lists[name][0]) > 0 for name in LISTS}
 
-    def _take(self, name: str, rows: Longs) -> Sequences:
+    def _take(self, name: str, rows: Int64s) -> Sequences:
         return Sequences(*self._lists[name]).take(rows)
 
-    def _map(self, name: str, kind: type[np.generic]) -> npt.NDArray[Any]:
+    def _map(self, name: str, kind: type[np.generic]) -> Arrays:
         return map_flat(self._folder / name, kind)
 
     def _names(self, number: int | str) -> Names:

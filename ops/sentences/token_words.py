@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
+from ops.arrays import Int32s
 from ops.sentences.word_spans import Span
 
 
-def words_of_tokens(tokens: Sequence[Span | None], words: Sequence[Span | None]) -> npt.NDArray[np.int32]:
+def words_of_tokens(tokens: Sequence[Span | None], words: Sequence[Span | None]) -> Int32s:
     """Return the place of the word with which each token shares the most characters, `[tokens]`; -1 for none.
 
     Of two words with which it shares as many it is the first. Words stand in order and do not overlap.

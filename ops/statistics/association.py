@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-Floats = NDArray[np.float64]
+from ops.arrays import Float64s, Int64s, Integers
 
 
 @dataclass(frozen=True)
@@ -15,11 +15,11 @@ class Measures:
     NaN stands for null: a share of nothing, and a lift without a baseline.
     """
 
-    share: Floats
-    baseline_share: Floats
-    lift: Floats
-    lift_low: Floats
-    g2: Floats
+    share: Float64s
+    baseline_share: Float64s
+    lift: Float64s
+    lift_low: Float64s
+    g2: Float64s
 
 
 def measures(support: ArrayLike, n: ArrayLike, baseline_support: ArrayLike, baseline_n: ArrayLike) -> Measures:
@@ -58,7 +58,7 @@ def measures(support: ArrayLike, n: ArrayLike, baseline_support: ArrayLike, base
     )
 
 
-def signed_g2(support: ArrayLike, n: ArrayLike, baseline_support: ArrayLike, baseline_n: ArrayLike) -> Floats:
+def signed_g2(support: ArrayLike, n: ArrayLike, baseline_support: ArrayLike, baseline_n: ArrayLike) -> Float64s:
     """Return each table's log-likelihood ratio, negative where the share is below the baseline's.
 
     Its size is `scipy.stats.chi2_contingency(table, correction=False, lambda_="log-likelihood")`, and 0
@@ -84,9 +84,7 @@ def signed_g2(support: ArrayLike, n: ArrayLike, baseline_support: ArrayLike, bas
     return np.where(deviation == 0, 0.0, np.sign(deviation) * 2 * g2)
 
 
-def rank_patterns(
-    g2: ArrayLike, support: ArrayLike, texts: ArrayLike, groups: ArrayLike | None = None
-) -> NDArray[np.int64]:
+def rank_patterns(g2: ArrayLike, support: ArrayLike, texts: ArrayLike, groups: ArrayLike | None = None) -> Int64s:
     """Return the order `[n] int64` of patterns: g2, then support, descending, then the text.
 
     `order[0]` is the index of the pattern of rank 1. `texts` are the patterns as readable text, or their places in
@@ -98,7 +96,7 @@ def rank_patterns(
     return np.lexsort(within if groups is None else (*within, np.asarray(groups)))
 
 
-def place_in_group(groups: NDArray[np.integer]) -> NDArray[np.int64]:
+def place_in_group(groups: Integers) -> Int64s:
     """Return each entry's place among those of its group, counted from 0; groups ascend.
 
     >>> place_in_group(np.array([3, 3, 8, 8, 8])).tolist()

@@ -4,8 +4,9 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from ops.arrays import Float64s
 from ops.statistics.wilson import wilson
 
 
@@ -51,7 +52,7 @@ def area(winners: ArrayLike, others: ArrayLike) -> Area:
     return Area(auc, *wilson(auc, auc * (1 - auc) / variance))
 
 
-def how_many_below(values: NDArray[np.float64], others: NDArray[np.float64]) -> NDArray[np.float64]:
+def how_many_below(values: Float64s, others: Float64s) -> Float64s:
     """Return how many of the others lie below each value, those as high counting half, `[values]` float64."""
     ascending = np.sort(others)
     return (np.searchsorted(ascending, values) + np.searchsorted(ascending, values, side="right")) / 2

@@ -3,12 +3,11 @@
 import math
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from ops.arrays import Float64s, Integers
 from ops.statistics.auc import Area, how_many_below
 from ops.statistics.wilson import wilson
-
-Doubles = NDArray[np.float64]
 
 
 def share_by_document(values: ArrayLike, documents: ArrayLike, least: float = 0.0) -> tuple[float, float, float]:
@@ -79,7 +78,7 @@ def area_by_document(
     return Area(auc, *wilson(auc, auc * (1 - auc) / variance))
 
 
-def _variance(parts: Doubles, documents: NDArray[np.integer]) -> float:
+def _variance(parts: Float64s, documents: Integers) -> float:
     """Return the variance of a sum whose parts of one document go together; NaN for fewer than two documents."""
     _, place = np.unique(documents, return_inverse=True)
     sums = np.bincount(place, parts)

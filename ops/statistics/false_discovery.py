@@ -1,23 +1,22 @@
 """False discovery rates of a neuron's patterns."""
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import log_ndtr  # type: ignore[import-untyped]
 
+from ops.arrays import Float64s, Int64s
 from ops.compiled import compiled
 from ops.statistics.association import signed_g2
 
-Floats = NDArray[np.float64]
 
-
-def p_values(g2: ArrayLike) -> Floats:
+def p_values(g2: ArrayLike) -> Float64s:
     """Return each g2's two-sided p-value, `[n] float64`: the upper tail of chi-square, one degree."""
     return np.exp(_log_p(np.asarray(g2, dtype=np.float64)))
 
 
 def selected_p_values(
     support: ArrayLike, n: ArrayLike, baseline_support: ArrayLike, baseline_n: ArrayLike, min_support: ArrayLike
-) -> Floats:
+) -> Float64s:
     """Return the two-sided p-values `[n] float64` of patterns that are listed because of their support.
 
     Mining keeps what has at least `min_support` sentences, so rare patterns are seen only where chance made
@@ -39,7 +38,7 @@ def selected_p_values(
     return np.exp(np.minimum(log_p - log_selected, 0.0))
 
 
-def q_values(p: ArrayLike, groups: ArrayLike | None = None) -> Floats:
+def q_values(p: ArrayLike, groups: ArrayLike | None = None) -> Float64s:
     """Return the least false discovery rate at which each pattern is still listed, `[n] float64`.
 
     The step-up method of Benjamini and Hochberg 1995, within each value of `groups` (neuron, pole and kind)
@@ -55,7 +54,7 @@ def q_values(p: ArrayLike, groups: ArrayLike | None = None) -> Floats:
 
 
 @compiled
-def _stepped_up(values: Floats, offsets: NDArray[np.int64]) -> Floats:
+def _stepped_up(values: Float64s, offsets: Int64s) -> Float64s:
     result = np.empty_like(values)
     for group in range(offsets.size - 1):
         first, stop = offsets[group], offsets[group + 1]
@@ -66,6 +65,6 @@ def _stepped_up(values: Floats, offsets: NDArray[np.int64]) -> Floats:
     return result
 
 
-def _log_p(g2: Floats) -> Floats:
+def _log_p(g2: Float64s) -> Float64s:
     tail = np.log(2.0) + log_ndtr(-np.sqrt(np.abs(g2)))
     return np.asarray(np.minimum(tail, 0.0))

@@ -6,11 +6,11 @@ from threading import Lock
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
+from ops.arrays import Int32s, Int64s
 from ops.storage.side_by_side import LARGE_FILES_AT_ONCE
 from ops.storage.store import Store
 
@@ -22,10 +22,10 @@ class KeyIndex:
     Memory is 24 bytes a row group, whatever the table holds.
     """
 
-    first: npt.NDArray[np.int64]
-    last: npt.NDArray[np.int64]
-    file: npt.NDArray[np.int32]
-    group: npt.NDArray[np.int32]
+    first: Int64s
+    last: Int64s
+    file: Int32s
+    group: Int32s
 
 
 class OpenTables:
@@ -97,7 +97,7 @@ class OpenTables:
 def _index(store: Store, table: str, key: str) -> KeyIndex:
     files = store.table_files(table)
 
-    def of_file(number: int) -> npt.NDArray[np.int64]:
+    def of_file(number: int) -> Int64s:
         with store.parquet(files[number]) as file:
             place = file.schema_arrow.get_field_index(key)
             rows = [

@@ -6,11 +6,11 @@ from types import TracebackType
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from ops.arrays import Arrays, Int64s
 from ops.storage.side_by_side import LARGE_FILES_AT_ONCE, SMALL_FILES_AT_ONCE, side_by_side
 from ops.storage.store import Store
 
@@ -30,7 +30,7 @@ class SortedWriter:
     def __init__(self, path: str | Path, schema: pa.Schema, segment: int = SEGMENT_ROWS) -> None:
         self.schema, self.segment = schema, segment
         self._writer = pq.ParquetWriter(path, schema, compression="zstd", use_dictionary=False)
-        self._waiting: list[tuple[npt.NDArray[Any], ...]] = []
+        self._waiting: list[tuple[Arrays, ...]] = []
         self._waiting_rows = 0
 
     def __enter__(self) -> "SortedWriter":
@@ -41,7 +41,7 @@ class SortedWriter:
     ) -> None:
         self._writer.close()
 
-    def add(self, *columns: npt.NDArray[Any]) -> None:
+    def add(self, *columns: Arrays) -> None:
         """Add some rows, an array for each column."""
         self._waiting.append(columns)
         self._waiting_rows += len(columns[0])
@@ -125,15 +125,13 @@ def read_groups_of_each(store: Store, names: Iterable[str], columns: list[str] |
             yield from groups
 
 
-def group_starts(file: pq.ParquetFile) -> npt.NDArray[np.int64]:
+def group_starts(file: pq.ParquetFile) -> Int64s:
     """Return the number of the first row of each row group, and the number of rows, `[groups + 1]`."""
     sizes = [file.metadata.row_group(i).num_rows for i in range(file.num_row_groups)]
     return np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes, dtype=np.int64)])
 
 
-def take_rows(
-    file: pq.ParquetFile, rows: npt.NDArray[np.int64], columns: list[str] | None = None
-) -> Iterator[tuple[slice, pa.Table]]:
+def take_rows(file: pq.ParquetFile, rows: Int64s, columns: list[str] | None = None) -> Iterator[tuple[slice, pa.Table]]:
     """Return the rows of these ascending numbers, a row group at a time, each with where its numbers stand in `rows`.
 
     Args:

@@ -3,18 +3,16 @@
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ops.arrays import Int32s, Int64s
 from ops.schema import schema
 from ops.statistics.association import measures, place_in_group, rank_patterns
 from ops.topk.neurons import POLES, Neurons, neuron_and_pole
 
-Ints = npt.NDArray[np.int64]
 
-
-def peak_rows(neurons: Neurons, sets: Ints, words: pa.Array, tags: pa.Array, peak: npt.NDArray[np.int32]) -> pa.Table:
+def peak_rows(neurons: Neurons, sets: Int64s, words: pa.Array, tags: pa.Array, peak: Int32s) -> pa.Table:
     """Return the rows of `peaks/` of some sets of winners.
 
     Args:
@@ -28,7 +26,7 @@ def peak_rows(neurons: Neurons, sets: Ints, words: pa.Array, tags: pa.Array, pea
     return pa.concat_tables(found).sort_by([*order, ("rank", "ascending")])
 
 
-def _rows(name: str, neurons: Neurons, sets: Ints, lists: pa.Array, peak: npt.NDArray[np.int32]) -> pa.Table:
+def _rows(name: str, neurons: Neurons, sets: Int64s, lists: pa.Array, peak: Int32s) -> pa.Table:
     lists = lists.combine_chunks() if isinstance(lists, pa.ChunkedArray) else lists
     has = (peak >= 0) & pc.is_valid(lists).to_numpy(zero_copy_only=False)
     kept, own, peak = lists.filter(pa.array(has)), sets[has], peak[has]
@@ -67,7 +65,7 @@ def _rows(name: str, neurons: Neurons, sets: Ints, lists: pa.Array, peak: npt.ND
     return pa.table(columns).cast(schema("peaks"))
 
 
-def _total(sets: Ints, amounts: Ints, wanted: Ints) -> Ints:
+def _total(sets: Int64s, amounts: Int64s, wanted: Int64s) -> Int64s:
     """Return the sum of the amounts of each wanted set."""
     known, place = np.unique(sets, return_inverse=True)
     sums = np.zeros(len(known), np.int64)

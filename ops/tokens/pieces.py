@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ops.arrays import Int32s
 from ops.model.activations import Scorer
 from ops.model.batches import Lengths
 from ops.model.tokenizer import PlacedTokens, Tokenizer
@@ -57,7 +57,7 @@ class Piece(NamedTuple):
     wanted: pa.Table
     sentences: pa.Table
     placed: list[PlacedTokens]
-    words: list[npt.NDArray[np.int32]]
+    words: list[Int32s]
 
 
 def read_piece(store: Store, wanted: str, piece: Mapping[str, int], tokenizer: Tokenizer) -> Piece:

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-import numpy.typing as npt
 import torch
 
+from ops.arrays import Bools, Float32s, Float64s, Int32s, Int64s
 from ops.model.activations import Scorer
 from ops.model.batches import Lengths, length_batches
 from ops.model.pooling import Pooler
@@ -15,8 +15,6 @@ from ops.model.tokenizer import PlacedTokens
 from ops.tokens.winners import Winners
 
 TOLERANCE = 1e-5  # of a pooled activation, absolute, or of its size where that is above 1
-
-Floats = npt.NDArray[np.float32]
 
 
 @dataclass(frozen=True)
@@ -33,18 +31,18 @@ class TokenActivations:
         difference: of their pooled values from `topk/`'s activations, `[winners]`.
     """
 
-    offsets: npt.NDArray[np.int64]
-    values: Floats
-    peak: npt.NDArray[np.int32]
+    offsets: Int64s
+    values: Float32s
+    peak: Int32s
     beside_words: int
-    difference: npt.NDArray[np.float64]
+    difference: Float64s
 
 
 def read_tokens(
     scorer: Scorer,
     winners: Winners,
     placed: list[PlacedTokens],
-    words: list[npt.NDArray[np.int32]],
+    words: list[Int32s],
     budget: int,
     lengths: Lengths = "mixed",
 ) -> TokenActivations:
@@ -93,12 +91,12 @@ def read_tokens(
     return TokenActivations(offsets, values, peak, beside, np.abs(pooled - winners.activation))
 
 
-def beyond(difference: npt.NDArray[np.float64], activation: Floats) -> npt.NDArray[np.bool_]:
+def beyond(difference: Float64s, activation: Float32s) -> Bools:
     """Tell of which winners the pooled value is not `topk/`'s activation within `TOLERANCE`."""
     return np.asarray(~(difference <= TOLERANCE * np.maximum(1.0, np.abs(activation))))
 
 
-def _gather(rows: npt.NDArray[np.int64], units: npt.NDArray[np.int64]) -> Callable[[torch.Tensor], torch.Tensor]:
+def _gather(rows: Int64s, units: Int64s) -> Callable[[torch.Tensor], torch.Tensor]:
     """Return what takes these units' values at every token of these sentences, `[winners, tokens]` float32."""
 
     def take(states: torch.Tensor) -> torch.Tensor:
@@ -109,7 +107,7 @@ def _gather(rows: npt.NDArray[np.int64], units: npt.NDArray[np.int64]) -> Callab
     return take
 
 
-def _padded(arrays: list[npt.NDArray[np.int32]], fill: int, width: int) -> npt.NDArray[np.int32]:
+def _padded(arrays: list[Int32s], fill: int, width: int) -> Int32s:
     whole = np.full((len(arrays), width), fill, np.int32)
     for row, array in zip(whole, arrays, strict=True):
         row[: len(array)] = array

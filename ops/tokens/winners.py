@@ -3,10 +3,10 @@
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ops.arrays import Float32s, Int64s
 from ops.storage.store import Store
 from ops.storage.tables import read_parts
 from ops.topk.neurons import POLES, Neurons, neuron_and_pole, set_number
@@ -24,11 +24,11 @@ class Winners(NamedTuple):
         activation: pooled, as `topk/` has it.
     """
 
-    sentence: npt.NDArray[np.int64]
-    layer: npt.NDArray[np.int64]
-    unit: npt.NDArray[np.int64]
-    sign: npt.NDArray[np.float32]
-    activation: npt.NDArray[np.float32]
+    sentence: Int64s
+    layer: Int64s
+    unit: Int64s
+    sign: Float32s
+    activation: Float32s
 
 
 def first_winners(store: Store, neurons: Neurons, top: int) -> pa.Table:
@@ -47,7 +47,7 @@ def first_winners(store: Store, neurons: Neurons, top: int) -> pa.Table:
     return whole.sort_by([("sent_id", "ascending"), ("set", "ascending")])
 
 
-def place_winners(wanted: pa.Table, sent_ids: npt.NDArray[np.int64], neurons: Neurons) -> Winners:
+def place_winners(wanted: pa.Table, sent_ids: Int64s, neurons: Neurons) -> Winners:
     """Return rows of `SCHEMA` with the places of their sentences among these ascending ids, `[sentences]`.
 
     Raises:

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
+from ops.arrays import Int16s, Int32s, Int64s, Integers
 from ops.storage.store import Store
 from ops.storage.tables import part_name
 
@@ -16,7 +16,7 @@ POLES = ("bottom", "top")
 # Neurons of a part of topk/ and of neurons/, and of a row group of the shards' files: work on neurons is by these.
 NEURONS_PER_PART = 256
 
-Numbers = TypeVar("Numbers", int, npt.NDArray[np.int64])
+Numbers = TypeVar("Numbers", int, Int64s)
 
 
 @dataclass(frozen=True)
@@ -28,17 +28,17 @@ class Neurons:
     def __len__(self) -> int:
         return sum(self.widths)
 
-    def layer_and_unit(self, neuron: npt.NDArray[np.integer]) -> tuple[npt.NDArray[np.int16], npt.NDArray[np.int32]]:
+    def layer_and_unit(self, neuron: Integers) -> tuple[Int16s, Int32s]:
         """Return layers (from 1) and units (from 0) of neurons by number, each `[neurons]`, int16 and int32."""
         starts = self._starts()
         layer = np.searchsorted(starts, neuron, side="right")
         return layer.astype(np.int16), (neuron - starts[layer - 1]).astype(np.int32)
 
-    def number(self, layer: npt.NDArray[np.integer], unit: npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:
+    def number(self, layer: Integers, unit: Integers) -> Int64s:
         """Return the numbers of neurons by layer (from 1) and unit (from 0), `[neurons]`."""
         return np.asarray(self._starts()[layer - 1] + unit)
 
-    def _starts(self) -> npt.NDArray[np.int64]:
+    def _starts(self) -> Int64s:
         return np.cumsum([0, *self.widths[:-1]])
 
 

@@ -1,13 +1,11 @@
 """What one shard adds to the top K, a row for each neuron: winners so far, moments, histogram, sampled activations."""
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 import torch
 
+from ops.arrays import Arrays, Float32s, Int64s, Integers
 from ops.reducers.moments import Moments
 from ops.reducers.top_k import EMPTY, decode_keys, encode_keys
 from ops.storage.parquet_columns import float_columns, leaf_columns
@@ -55,7 +53,7 @@ def no_winners(neurons: int) -> tuple[pa.Array, pa.Array]:
     return tuple(pa.ListArray.from_arrays(offsets, pa.array([], t)) for t in (_F32, _I64))  # type: ignore[return-value]
 
 
-def by_neuron(matrix: npt.NDArray[Any]) -> pa.Array:
+def by_neuron(matrix: Arrays) -> pa.Array:
     """Return a matrix `[neurons, m]` as a list column."""
     offsets = np.arange(len(matrix) + 1, dtype=np.int32) * matrix.shape[1]
     return pa.ListArray.from_arrays(offsets, pa.array(np.ascontiguousarray(matrix).ravel()))
@@ -64,8 +62,8 @@ def by_neuron(matrix: npt.NDArray[Any]) -> pa.Array:
 def shard_table(
     poles: dict[str, tuple[pa.Array, pa.Array]],
     moments: Moments,
-    histogram: npt.NDArray[np.int64],
-    sample: npt.NDArray[np.float32],
+    histogram: Int64s,
+    sample: Float32s,
 ) -> pa.Table:
     """Return a shard's result, a row for each neuron.
 
@@ -86,7 +84,7 @@ def shard_table(
     return table.add_column(table.num_columns - 1, described, counts)
 
 
-def pack_counts(counts: npt.NDArray[np.integer]) -> tuple[pa.FixedSizeBinaryArray, int]:
+def pack_counts(counts: Integers) -> tuple[pa.FixedSizeBinaryArray, int]:
     """Return counts `[neurons, bins]` as one value a neuron, in as few bytes a count as hold the largest, and these."""
     largest = int(counts.max(initial=0))
     kind = next(kind for kind in _COUNTS if largest <= np.iinfo(kind).max)
@@ -96,13 +94,13 @@ def pack_counts(counts: npt.NDArray[np.integer]) -> tuple[pa.FixedSizeBinaryArra
     return column, packed.itemsize
 
 
-def read_counts(table: pa.Table) -> npt.NDArray[np.integer]:
+def read_counts(table: pa.Table) -> Integers:
     """Return the counts of a part's histograms, `[neurons, bins]`, in the type that `pack_counts` has found."""
     column = table[HISTOGRAM].combine_chunks()
     size = int(table.schema.field(HISTOGRAM).metadata[_BYTES])
     kind = next(kind for kind in _COUNTS if np.dtype(kind).itemsize == size)
     bins = column.type.byte_width // size
-    found: npt.NDArray[np.integer] = np.frombuffer(column.buffers()[1], kind)
+    found: Integers = np.frombuffer(column.buffers()[1], kind)
     return found.reshape(-1, bins)[column.offset : column.offset + len(column)]
 
 
@@ -142,7 +140,7 @@ def read_moments(table: pa.Table) -> Moments:
     return Moments(int(table["n"][0].as_py()), **column)
 
 
-def read_matrix(table: pa.Table, name: str) -> npt.NDArray[Any]:
+def read_matrix(table: pa.Table, name: str) -> Arrays:
     """Return the list column `name`, whose lists are of one length, as a matrix `[neurons, length]`."""
     column = table[name].combine_chunks()
     flat = np.asarray(column.flatten().to_numpy(zero_copy_only=False))

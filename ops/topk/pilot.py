@@ -4,10 +4,9 @@ import json
 from dataclasses import dataclass
 from functools import partial
 
-import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from ops.arrays import Float32s
 from ops.storage.store import Store
 from ops.topk.partial_file import by_neuron, read_matrix, write_table
 
@@ -25,7 +24,7 @@ class Pilot:
         gpu: the kind of GPU that it was found on; None on a CPU.
     """
 
-    edges: npt.NDArray[np.float32]
+    edges: Float32s
     widths: tuple[int, ...]
     equal_lengths: bool
     gpu: str | None

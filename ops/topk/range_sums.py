@@ -1,9 +1,9 @@
 """What the shards have of one range of neurons, added up: their winners so far, moments and histograms."""
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from ops.arrays import Float32s
 from ops.reducers.moments import Moments
 from ops.reducers.top_k import TopK
 from ops.topk.neurons import Neurons
@@ -33,7 +33,7 @@ class RangeSums:
         counts = read_counts(table)
         self.histogram = self.histogram + counts if len(self.histogram) else counts.astype(np.int64)
 
-    def tables(self, neurons: Neurons, edges: npt.NDArray[np.float32]) -> dict[str, list[pa.Table]]:
+    def tables(self, neurons: Neurons, edges: Float32s) -> dict[str, list[pa.Table]]:
         """Return the row groups of this range's part of `neurons` and of `topk`.
 
         Args:

@@ -4,10 +4,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import torch
 
+from ops.arrays import Float32s
 from ops.model.activations import Scorer
 from ops.model.token_block import TokenBlock
 from ops.model.tokenizer import Tokens
@@ -18,8 +18,6 @@ from ops.shards import Ids
 from ops.topk.partial_file import shard_table, winners_in_shard
 from ops.topk.room import device_room
 from ops.topk.shard_sums import HostSums, QueuedSums, ShardSums, finite_rows
-
-Floats = npt.NDArray[np.float32]
 
 WARM_LENGTH = 16  # tokens of a sentence
 
@@ -74,7 +72,7 @@ class ShardScorer:
         if not self.queued:
             Histogram(self.edges).update(values)
 
-    def raise_bounds(self, top: Floats, bottom: Floats) -> None:
+    def raise_bounds(self, top: Float32s, bottom: Float32s) -> None:
         """Take over bounds of the whole corpus, each `[neurons]`, as `ops.reducers.thresholds` returns them."""
         for pole, bound in (("top", top), ("bottom", -bottom)):
             if pole in self.winners:
@@ -85,7 +83,7 @@ class ShardScorer:
         span: tuple[int, int],
         batches: Iterator[tuple[Ids, Sequence[Tokens]]],
         sample: Ids,
-        newer_bounds: Callable[[], tuple[Floats, Floats] | None] = lambda: None,
+        newer_bounds: Callable[[], tuple[Float32s, Float32s] | None] = lambda: None,
     ) -> ShardResult:
         """Score one shard.
 
@@ -114,7 +112,7 @@ class ShardScorer:
         result.table = shard_table(poles, totals.moments, totals.histogram, rows.T)
         return result
 
-    def _update_bounds(self, newer_bounds: Callable[[], tuple[Floats, Floats] | None]) -> None:
+    def _update_bounds(self, newer_bounds: Callable[[], tuple[Float32s, Float32s] | None]) -> None:
         bounds = newer_bounds()
         if bounds is not None:
             self.raise_bounds(*bounds)

@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 import torch
 
+from ops.arrays import Float32s, Int64s
 from ops.model.batches import to_device
 from ops.reducers.histogram import Histogram
 from ops.reducers.moments import Moments
@@ -31,8 +31,8 @@ class ShardTotals:
     """
 
     moments: Moments
-    histogram: npt.NDArray[np.int64]
-    kept: dict[int, npt.NDArray[np.float32]] = field(default_factory=dict)
+    histogram: Int64s
+    kept: dict[int, Float32s] = field(default_factory=dict)
     unscored: dict[str, list[int]] = field(default_factory=dict)
     scored: int = 0
 

@@ -3,13 +3,12 @@
 from collections import deque
 from collections.abc import Callable, Sequence
 
-import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from ops.arrays import Float32s, Integers
 from ops.errors import one_line
-from ops.reducers.thresholds import Floats, SharedBound
+from ops.reducers.thresholds import SharedBound
 from ops.storage.side_by_side import LARGE_FILES_AT_ONCE, side_by_side
 from ops.storage.store import FINGERPRINT, Store
 from ops.topk.partial_file import HISTOGRAM, read_counts
@@ -75,7 +74,7 @@ class BoundPublisher:
                 why = f"({one_line(error)}); results are the same, files larger"
                 self.warn(f"topk: thresholds are not shared {why}")
 
-    def _read(self, shard: int) -> npt.NDArray[np.integer]:
+    def _read(self, shard: int) -> Integers:
         with self.store.parquet(self.shard_path(shard)) as file:
             return read_counts(file.read(columns=[HISTOGRAM]))
 
@@ -87,7 +86,7 @@ class BoundReader:
         self.store, self.path, self.fingerprint, self.neurons = store, path, fingerprint, neurons
         self.seen: object = None
 
-    def __call__(self) -> tuple[Floats, Floats] | None:
+    def __call__(self) -> tuple[Float32s, Float32s] | None:
         """Look; whatever goes wrong, there are no newer bounds."""
         try:
             info = self.store.filesystem.get_file_info(self.store.path(self.path))

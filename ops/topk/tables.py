@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import torch
 
+from ops.arrays import Bools, Float32s, Int16s, Int32s, Int64s
 from ops.reducers.moments import Moments
 from ops.reducers.top_k import EMPTY, decode_keys
 from ops.schema import group_rows, schema
@@ -18,9 +18,9 @@ from ops.topk.partial_file import by_neuron
 class PoleWinners(NamedTuple):
     """The winners of neurons at one pole, each `[neurons, k]`, best first; `filled` says which slots hold one."""
 
-    activation: npt.NDArray[np.float32]
-    sent_id: npt.NDArray[np.int64]
-    filled: npt.NDArray[np.bool_]
+    activation: Float32s
+    sent_id: Int64s
+    filled: Bools
 
 
 def decode_winners(keys: torch.Tensor, pole: str) -> PoleWinners:
@@ -31,12 +31,12 @@ def decode_winners(keys: torch.Tensor, pole: str) -> PoleWinners:
 
 
 def neuron_rows(
-    layer: npt.NDArray[np.int16],
-    unit: npt.NDArray[np.int32],
+    layer: Int16s,
+    unit: Int32s,
     moments: Moments,
     winners: dict[str, PoleWinners],
-    edges: npt.NDArray[np.float32],
-    histogram: npt.NDArray[np.int64],
+    edges: Float32s,
+    histogram: Int64s,
 ) -> pa.Table:
     """Return the rows of `neurons/`; threshold and mean of a pole that is not asked for are null.
 
@@ -72,9 +72,7 @@ def neuron_rows(
     return pa.table({name: columns[name] for name in schema("neurons").names})
 
 
-def winner_rows(
-    layer: npt.NDArray[np.int16], unit: npt.NDArray[np.int32], winners: dict[str, PoleWinners]
-) -> Iterator[pa.Table]:
+def winner_rows(layer: Int16s, unit: Int32s, winners: dict[str, PoleWinners]) -> Iterator[pa.Table]:
     """Return the rows of `topk/`, sorted by layer, unit, pole and rank; each table holds whole neurons.
 
     A table has as many neurons as a row group holds, at least one.

@@ -4,11 +4,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 import torch
 from transformers import AutoModel, BertConfig, ConvBertConfig
 
+from ops.arrays import Float64s
 from ops.compare.ablation import (
     Ablator,
     Effect,
@@ -128,7 +128,7 @@ def test_after_all_the_model_is_as_it_was(planted: ModelFacts) -> None:
 
 def test_the_strongest_of_each_property_are_taken_in_turn_up_to_a_bound() -> None:
     values = np.arange(24.0)
-    properties: dict[str, npt.NDArray[np.float64]] = {"down": -values, "up": values}
+    properties: dict[str, Float64s] = {"down": -values, "up": values}
     assert choose_neurons(properties, NEURONS, 3, 100, False) == {"down": [0, 1, 2], "up": [11, 10, 9]}
     assert choose_neurons(properties, NEURONS, 3, 100, True)["up"] == [23, 22, 21]
     assert choose_neurons(properties, NEURONS, 3, 3, False) == {"down": [0, 1], "up": [11]}
