@@ -27,7 +27,7 @@ from ops.schema import schema
 from ops.shards import spans
 from ops.storage.tables import write_part
 
-BLOCK = 4  # neurons that an item has
+NEURONS_PER_BLOCK = 4  # neurons that an item has
 SENTENCE_S, ROW_BYTES, FIGURE_BYTES = 0.011, 60, 200_000  # measured with the packaged model on one core
 COLUMNS = ("moved", "most", "most_moved", "output")
 block_file = partial(partial_file, TABLE, "block")  # what a block of neurons does when each is set to its mean
@@ -97,12 +97,14 @@ def plan(config: CompareConfig, stage: Stage, args: AblationArgs, record: DryRun
     random = len(wanted) - len(strongest)
     more = [f"{len(strongest):,} neurons of {len(chosen):,} properties and {random:,} random ones"]
     kept = ROW_BYTES * sum(map(len, chosen.values())) + FIGURE_BYTES
-    return part_plan(stage, record, [(ablation_step(args, wanted), BLOCK * args.sentences * SENTENCE_S)], kept, more)
+    return part_plan(
+        stage, record, [(ablation_step(args, wanted), NEURONS_PER_BLOCK * args.sentences * SENTENCE_S)], kept, more
+    )
 
 
 def ablation_step(args: AblationArgs, wanted: list[int]) -> Step:
     """Return the step that sets these neurons, by number, to their mean, one after another."""
-    items = [{"block": i, "neurons": wanted[a:b]} for i, (a, b) in enumerate(spans(len(wanted), BLOCK))]
+    items = [{"block": i, "neurons": wanted[a:b]} for i, (a, b) in enumerate(spans(len(wanted), NEURONS_PER_BLOCK))]
     return Step(
         "compare: ablation", items, lambda item: [block_file(item["block"])], AblationWorker, {"args": args}, "blocks",
         holds=args.place.holds, workers=args.place.workers, actors=True,

@@ -37,7 +37,7 @@ PART = "compare/shift"
 # Measured with the packaged model on one core: seconds of reading a text set, of a sentence; bytes that are written.
 SET_S, SENTENCE_S, NEURON_BYTES, FIGURE_BYTES = 2.0, 0.011, 20, 200_000
 SAMPLE = "activation_sample"  # the text set that two runs of one corpus share
-BLOCK = 500  # sentences that one item has
+SENTENCES_PER_BLOCK = 500  # sentences that one item has
 text_set_file = partial(partial_file, PART, "text_set")  # the sentences of a text set
 RUNS = [partial_file(PART, f"runs-{kind}") for kind in ("distances", "neurons")]
 
@@ -214,7 +214,7 @@ def block_files(block: int) -> list[Output]:
 
 def blocks_of(sizes: list[int]) -> list[Item]:
     """Return the blocks of text sets of these sizes as items."""
-    found = [(number, *span) for number, size in enumerate(sizes) for span in spans(size, BLOCK)]
+    found = [(number, *span) for number, size in enumerate(sizes) for span in spans(size, SENTENCES_PER_BLOCK)]
     return [
         {"block": i, "text_set": number, "first": first, "stop": stop}
         for i, (number, first, stop) in enumerate(found)

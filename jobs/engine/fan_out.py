@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 # What a worker met that is the user's to mend: it comes as a row, since Ray keeps only an error's text.
 USER_ERRORS: dict[str, type[Exception]] = {"input_error": InputError, "disk_full": DiskFullError}
-AHEAD = 2  # items that an actor has with it: a pool that has fewer than two does not grow
+ITEMS_AHEAD = 2  # items that an actor has with it: a pool that has fewer than two does not grow
 
 
 def fan_out(
@@ -30,7 +30,7 @@ def fan_out(
     gpus: float = 0,
     prepare: Callable[[Item], Any] | None = None,
     actors: bool = False,
-    ahead: int = AHEAD,
+    ahead: int = ITEMS_AHEAD,
     here: bool = False,
 ) -> Iterator[Item]:
     """Spread items over workers by Ray Data and return each one's row as it comes, in no order.

@@ -22,11 +22,13 @@ from ops.storage.side_by_side import side_by_side
 from ops.storage.store import Store
 from ops.storage.tables import part_name, write_part
 
-TOGETHER = 200_000  # sentences that one item writes, at the least
+SENTENCES_PER_ITEM = 200_000  # sentences that one item writes, at the least
 TRUNCATED = b"atlas.truncated"
 
 
-def corpus_tables_step(pieces: Pieces, numbering: Numbering, size: int, args: Item, together: int = TOGETHER) -> Step:
+def corpus_tables_step(
+    pieces: Pieces, numbering: Numbering, size: int, args: Item, together: int = SENTENCES_PER_ITEM
+) -> Step:
     """Return the step whose items are some shards of corpus/ each, and a part of rejects/.
 
     Args:

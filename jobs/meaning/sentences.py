@@ -53,7 +53,7 @@ from ops.storage.tables import part_name, write_part
 SENTENCES = "meaning/sentences"
 MASKED_WORDS, TRANSLATIONS = "meaning/masked_words", "meaning/translations"
 CHOSEN = partial_file(SENTENCES, "chosen")
-BLOCK = 200  # rows of the chosen sentences
+ROWS_PER_BLOCK = 200  # rows of the chosen sentences
 NO_TAG = "none"
 PAIR_BYTES, TEXT_BYTES, FIGURES_BYTES = 200, 120, 200_000
 
@@ -157,7 +157,7 @@ def read_step(job: CorpusPass, args: SentenceArgs, chosen: pa.Table) -> Step:
     items: list[Item] = []
     for kind in (PAIR, MASKED, TRANSLATION):
         first = kinds.index(kind) if kind in kinds else 0
-        for start, stop in spans(kinds.count(kind), BLOCK):
+        for start, stop in spans(kinds.count(kind), ROWS_PER_BLOCK):
             items.append({"block": len(items), "kind": kind, "span": (first + start, first + stop)})
     place = job.placement
     return Step(
@@ -297,7 +297,7 @@ def plan(config: MeaningConfig, language: str | None, job: CorpusPass, record: D
     if estimate.can_time:
         reader = sentence_reader(args, estimate.tokenizer)
         timed = estimate.time(lambda batches: [reader.read(list(tokens)) for _, tokens in batches])
-        blocks = -(-pairs // BLOCK) + -(-masked // BLOCK)
+        blocks = -(-pairs // ROWS_PER_BLOCK) + -(-masked // ROWS_PER_BLOCK)
         seconds = spread_seconds(record, blocks, job.placement.workers, timed.seconds_for(read), actors=True)
     work = [
         estimate.work("look through"),

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from jobs.engine.fan_out import AHEAD
+from jobs.engine.fan_out import ITEMS_AHEAD
 from jobs.engine.item import Item, Worker
 from jobs.stage.checks import require_corpus
 from jobs.stage.dry_run import DryRun, Plan
@@ -100,7 +100,7 @@ class CorpusPass:
             self.placement.holds,
             self.placement.workers,
             actors=True,
-            ahead=self.prefetch if self.placement.reads_ahead else AHEAD,
+            ahead=self.prefetch if self.placement.reads_ahead else ITEMS_AHEAD,
         )
 
     def do(self, step: Step, each: Callable[[Item], None] | None = None, todo: list[Item] | None = None) -> list[Item]:

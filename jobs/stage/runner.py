@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from jobs.engine.connect import pool_size
-from jobs.engine.fan_out import AHEAD, fan_out
+from jobs.engine.fan_out import ITEMS_AHEAD, fan_out
 from jobs.engine.item import Item, Worker
 from jobs.engine.progress import Progress
 from jobs.stage.dry_run import DryRun, Plan
@@ -51,7 +51,7 @@ class Step:
     workers: int | None = None
     actors: bool = False
     here: bool = False
-    ahead: int = AHEAD
+    ahead: int = ITEMS_AHEAD
 
     def is_done(self, item: Item, store: Store, fingerprint: str) -> bool:
         """Tell whether all files of an item are whole; the last is looked at first, as the likeliest to be missing."""

@@ -24,7 +24,7 @@ from ops.topk.sentences import Notes
 
 LITTLE = 1 << 27  # bytes
 # Of a worker that merges: shards that are read ahead, bytes of a slot of the winners so far and of a pair that is read.
-AHEAD, KEY_BYTES, PAIR_BYTES = 2, 12, 12
+SHARDS_AHEAD, KEY_BYTES, PAIR_BYTES = 2, 12, 12
 MERGER_BYTES = 1 << 30
 
 
@@ -58,7 +58,7 @@ def ranges_together(ranges: int, workers: int | None, k: int, poles: int) -> int
     >>> [ranges_together(36, workers, k, 2) for workers, k in ((2, 100), (8, 100), (8, 20_000), (None, 100))]
     [18, 5, 2, 2]
     """
-    each = poles * k * NEURONS_PER_PART * (KEY_BYTES + AHEAD * PAIR_BYTES)
+    each = poles * k * NEURONS_PER_PART * (KEY_BYTES + SHARDS_AHEAD * PAIR_BYTES)
     return max(min(-(-ranges // workers) if workers else 2, MERGER_BYTES // each), 1)
 
 
@@ -98,7 +98,7 @@ class RangeMerger:
         damaged: dict[int, str] = {}
         read = partial(self._read, [own["part"] for own in ranges])
         opened = side_by_side(self._open, range(self.shards))
-        for shard, (tables, why) in enumerate(side_by_side(read, opened, AHEAD)):
+        for shard, (tables, why) in enumerate(side_by_side(read, opened, SHARDS_AHEAD)):
             if why:
                 damaged[shard] = why
             for own, table in zip(sums, tables, strict=False):

@@ -15,7 +15,7 @@ from ops.schema import meta_keys
 from ops.storage.store import Store
 
 BEST = 50  # neurons that the overview lists
-AT_ONCE = 2  # pages that are made side by side: a page takes some 100 MB while it is made
+PAGES_AT_ONCE = 2  # pages that are made side by side: a page takes some 100 MB while it is made
 SEARCHED = ("topk", "sentences", "patterns", "profiles")
 _NEURON = re.compile(r"([1-9]\d{0,3})-(\d{1,8})")
 
@@ -49,7 +49,7 @@ class Pages:
             "fingerprint": run["stages"]["topk"]["fingerprint"],
             "served": True,
         }
-        self._room, self._lock = BoundedSemaphore(AT_ONCE), Lock()
+        self._room, self._lock = BoundedSemaphore(PAGES_AT_ONCE), Lock()
         self._overview = ""
 
     def _searcher(self) -> Searcher:

@@ -29,7 +29,7 @@ SENTENCE = ["sent_id", "text", "dataset", "doc_id", "words", "tags", "tree"]
 MOST_SAID = 4  # words of a neuron in a row of the overview
 MOST_DRAWN = 2  # figures of a side job that the overview shows
 NEAREST = 12  # neurons near one that its page lists
-TOGETHER = 64  # neurons whose rows are read at once
+NEURONS_PER_READ = 64  # neurons whose rows are read at once
 LAYERS_KEPT = 2  # whose activation sample is kept for the next page, some 30 MB each of a model of 768 units
 
 
@@ -197,8 +197,8 @@ class Site:
         yield "index.html", render("overview.html", {**shared, **self.overview(worth, chosen), "root": ""})
         for name in ASSETS:
             yield name, (FOLDER / name).read_text(encoding="utf-8")
-        for first in range(0, len(chosen), TOGETHER):
-            for place, page in enumerate(self.neurons(chosen[first : first + TOGETHER], winners), first):
+        for first in range(0, len(chosen), NEURONS_PER_READ):
+            for place, page in enumerate(self.neurons(chosen[first : first + NEURONS_PER_READ], winners), first):
                 around = {
                     "before": chosen[place - 1] if place else None,
                     "after": chosen[place + 1] if place + 1 < len(chosen) else None,

@@ -13,7 +13,7 @@ from ops.errors import InputError, one_line
 
 SHIPPED = "english"
 BLANK = "blank"
-TOGETHER = 256  # sentences
+SENTENCES_PER_BATCH = 256  # sentences
 TOGETHER_LETTERS = 1 << 17  # characters of them, whose scores are held at once
 # A longer sentence is annotated in pieces, so that no text takes memory without bound.
 MOST_WORDS, MOST_LETTERS = 1_000, 10_000
@@ -104,7 +104,7 @@ class Annotator:
         order = sorted(range(len(pieces)), key=lambda place: len(pieces[place]))
         found: dict[int, Annotation] = {}
         for together in _batches(order, pieces, together_letters):
-            docs = self.pipeline.pipe((pieces[place] for place in together), batch_size=TOGETHER)
+            docs = self.pipeline.pipe((pieces[place] for place in together), batch_size=SENTENCES_PER_BATCH)
             found |= zip(together, map(read_annotation, docs), strict=True)
         annotations = (found[place] for place in range(len(pieces)))
         return [join([next(annotations) for _ in own]) for own in cut]
@@ -114,7 +114,7 @@ def _batches(order: list[int], texts: list[str], together_letters: int) -> Itera
     batch: list[int] = []
     letters = 0
     for place in order:
-        if batch and (len(batch) == TOGETHER or letters + len(texts[place]) > together_letters):
+        if batch and (len(batch) == SENTENCES_PER_BATCH or letters + len(texts[place]) > together_letters):
             yield batch
             batch, letters = [], 0
         batch.append(place)
