@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 from jobs.annotate.job import AnnotateConfig
 from jobs.engine.item import Item
 from jobs.stage.dry_run import DryRun, Plan
-from jobs.stage.estimate import TIMED_S, by_workers, corpus_sample, of_all, spread_seconds
+from jobs.stage.estimate import by_workers, corpus_sample, of_all, spread_seconds
 from jobs.stage.files import Output, read_partials, shard_file, table_part, write_partial
 from jobs.stage.runner import Stage, Step
 from jobs.stage.stages import CODES, STAGES
@@ -191,7 +191,7 @@ def plan(config: AnnotateConfig, stage: Stage, record: DryRun) -> Plan:
 
     sample = corpus_sample(record, len(shards))
     texts = [t for t, i in zip(sample.texts, sample.sent_ids, strict=True) if marks is None or marks[i] & SELECTED]
-    found, seconds = time_annotation(Annotator(config.pipeline), texts)
+    found, seconds = time_annotation(Annotator(config.pipeline), texts, record.timed_s)
     columns = [[a.words for a in found], [a.tags for a in found], [a.tree for a in found]]
     annotated = stored_bytes(pa.table(columns, names=["words", "tags", "tree"])) / max(len(found), 1)
     plain = stored_bytes(pa.table([sample.texts, [d for _, d in sample.documents]], names=["text", "doc_id"]))
@@ -214,8 +214,8 @@ def plan(config: AnnotateConfig, stage: Stage, record: DryRun) -> Plan:
     )
 
 
-def time_annotation(annotator: Annotator, texts: list[str]) -> tuple[list[Annotation], float]:
-    """Annotate some of these sentences, spread over them all; return what was found, and in how many seconds."""
+def time_annotation(annotator: Annotator, texts: list[str], at_most: float) -> tuple[list[Annotation], float]:
+    """Annotate sentences for some seconds, spread over them all; return what was found, and in how many seconds."""
     annotator.annotate(texts[:WARM_UP])
     found: list[Annotation] = []
     order = spread(len(texts))
@@ -223,6 +223,6 @@ def time_annotation(annotator: Annotator, texts: list[str]) -> tuple[list[Annota
     for start in range(0, len(order), TOGETHER):
         found += annotator.annotate([texts[i] for i in order[start : start + TOGETHER]])
         seconds = time.perf_counter() - started
-        if seconds > TIMED_S:
+        if seconds > at_most:
             break
     return found, seconds

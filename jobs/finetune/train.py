@@ -14,8 +14,8 @@ from jobs.engine.item import Item
 from jobs.finetune.documents import DOCUMENTS, TrainingArgs, documents_step
 from jobs.finetune.job import FinetuneConfig
 from jobs.stage.corpus_pass import describe
-from jobs.stage.dry_run import Plan
-from jobs.stage.estimate import TIMED_S, by_workers, of_all
+from jobs.stage.dry_run import DryRun, Plan
+from jobs.stage.estimate import by_workers, of_all
 from jobs.stage.files import Output, partial_file, read_partial, read_partials, write_partial
 from jobs.stage.runner import Stage, StageSpec, Step
 from jobs.stage.stages import STAGES
@@ -55,7 +55,7 @@ def training_spec(config: FinetuneConfig, facts: ModelFacts, choice: Choice) -> 
         "finetune",
         depends_on,
         lambda stage: train(stage, args(stage), choice.left_out),
-        lambda stage, _: plan(stage, args(stage)),
+        lambda stage, record: plan(stage, args(stage), record),
         ("train", "documents trained on"),
         {**config.model_dump(mode="json"), "device": device},
         {"model": describe(facts)},
@@ -198,7 +198,7 @@ def train(stage: Stage, args: TrainingArgs, left_out: dict[str, int]) -> dict[st
     }  # fmt: skip
 
 
-def plan(stage: Stage, args: TrainingArgs) -> Plan:
+def plan(stage: Stage, args: TrainingArgs, record: DryRun) -> Plan:
     """Return what the stage would do; no documents are chosen where there is no corpus yet."""
     if not args.labels:
         work = ["split the labelled documents of the corpus, and train on them"]
@@ -212,7 +212,7 @@ def plan(stage: Stage, args: TrainingArgs) -> Plan:
     tokenizer = limited_tokenizer(args)
     examples = [Example(tokens, 0) for tokens in tokenizer.encode(list(texts.values()))]
     training = new_training(args, tokenizer, examples, examples)
-    seconds = training.step_seconds(TIMED_S)
+    seconds = training.step_seconds(record.timed_s)
     steps = stops[-1][0] * missing / len(stops)
     # A test document costs a third of one that is trained on: no backward pass.
     tests = args.options.epochs * (documents - train) / args.options.batch_size / 3

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from jobs.ingest.job import IngestConfig
 from jobs.ingest.read import read_step
 from jobs.stage.dry_run import DryRun, Plan
-from jobs.stage.estimate import TIMED_S, by_workers, of_all, spread_seconds
+from jobs.stage.estimate import by_workers, of_all, spread_seconds
 from jobs.stage.runner import Stage
 from ops.corpus.meta import check_keys
 from ops.corpus.split_sentences import SentenceSplitter
@@ -44,7 +44,7 @@ def plan_ingest(
     samples = []
     for number in range(len(sources)):
         own = [piece for source, piece in plan if source == number]
-        seconds = TIMED_S / len(sources)
+        seconds = record.timed_s / len(sources)
         samples.append(sample_source(own, tokenizer, splitter, seconds, config.text_column, config.on_error))
     check_samples(config.corpus, samples)
     check_keys(set().union(*(s.keys for s in samples)), f"--corpus {' '.join(config.corpus)}")

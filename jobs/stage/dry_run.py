@@ -56,9 +56,11 @@ class DryRun(Run):
     Attributes:
         sample: sentences of the corpus to be, where it is not there yet.
         assumed: what is said of the number of sentences where the sources do not tell it.
+        timed_s: seconds for which a stage times some of its work.
     """
 
     store_class = ReadOnlyStore
+    timed_s = 2.0
 
     def __init__(self, out: str) -> None:
         super().__init__(out)

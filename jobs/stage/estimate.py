@@ -20,7 +20,6 @@ from ops.shards import Ids
 from ops.storage.store import Store
 from ops.storage.tables import part_name
 
-TIMED_S = 2.0  # of a sample
 WARM_UP = 8  # sentences that are read before the time counts
 # Measured on two cores (docs/scale.md): from a job's begin to its first item, and further actors' and tasks' start.
 FIRST_START_S, ACTORS_START_S, TASKS_START_S = 10.6, 3.5, 0.2
@@ -71,7 +70,9 @@ class PassEstimate:
         own = self.sample if texts is None else texts
         columns = (own.sent_ids, own.texts, own.n_tokens)
         place = self.job.placement
-        return TimedBatches(*columns, self.tokenizer, place.token_budget, TIMED_S, batch_lengths(place.device))
+        return TimedBatches(
+            *columns, self.tokenizer, place.token_budget, self.record.timed_s, batch_lengths(place.device)
+        )
 
     def time(
         self, work: Callable[[Iterator[tuple[Ids, Sequence[Tokens]]]], object], texts: Sentences | None = None

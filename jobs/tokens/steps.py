@@ -11,7 +11,7 @@ import torch
 
 from jobs.engine.item import Item
 from jobs.stage.dry_run import DryRun, Plan
-from jobs.stage.estimate import TIMED_S, by_workers, corpus_sample, of_all, spread_seconds
+from jobs.stage.estimate import by_workers, corpus_sample, of_all, spread_seconds
 from jobs.stage.files import Output, TablePart, partial_file, read_notes, shard_file, table_part, write_partial
 from jobs.stage.placement import Placement, run_scoring
 from jobs.stage.runner import Stage, Step
@@ -198,7 +198,7 @@ def plan(config: TokensConfig, facts: ModelFacts, place: Placement, stage: Stage
     sample = corpus_sample(record, len(args.shards))
     seconds, basis = None, "nothing timed: no GPU is to be seen here"
     if place.device == "cpu" or torch.cuda.is_available():
-        timed = time_reading(args, sample)
+        timed = time_reading(args, sample, record.timed_s)
         worker_s = timed.seconds_for(selected) * missing / max(items, 1)
         seconds = spread_seconds(record, missing, place.workers, worker_s, actors=True)
         basis = f"timed {counted(timed.sentences, 'sentence')} in {timed.seconds:.1f} s"
@@ -211,11 +211,11 @@ def plan(config: TokensConfig, facts: ModelFacts, place: Placement, stage: Stage
     return Plan(work, seconds, table, 2 * table, [basis, by_workers(place.workers)], counts=counts)
 
 
-def time_reading(args: TokensArgs, sample: Sentences) -> TimedBatches:
-    """Put some batches through the model."""
+def time_reading(args: TokensArgs, sample: Sentences, seconds: float) -> TimedBatches:
+    """Put batches through the model for some seconds."""
     tokenizer = Tokenizer(args.facts)
     batches = TimedBatches(
-        sample.sent_ids, sample.texts, sample.n_tokens, tokenizer, args.token_budget, TIMED_S, args.lengths
+        sample.sent_ids, sample.texts, sample.n_tokens, tokenizer, args.token_budget, seconds, args.lengths
     )
     scorer = Scorer(args.facts, args.options, tokenizer.pad_id)
     for _, tokens in batches:

@@ -27,7 +27,7 @@ from jobs.positions.job import PositionsConfig
 from jobs.psi import job as psi
 from jobs.psi.job import PsiConfig
 from jobs.run import RunConfig
-from jobs.stage.dry_run import size
+from jobs.stage.dry_run import DryRun, size
 from jobs.stage.options import INGEST_ONLY, StageConfig
 from jobs.stage.stages import STAGES
 from jobs.tokens import job as tokens
@@ -76,8 +76,7 @@ class InProcess:
 def engine(monkeypatch: pytest.MonkeyPatch) -> InProcess:
     made = InProcess()
     monkeypatch.setattr("jobs.stage.runner.fan_out", made)
-    for place in ("jobs.ingest.plan", "jobs.stage.estimate", "jobs.annotate.annotate", "jobs.tokens.steps"):
-        monkeypatch.setattr(f"{place}.TIMED_S", 0.1)
+    monkeypatch.setattr(DryRun, "timed_s", 0.1)
     return made
 
 
