@@ -38,7 +38,6 @@ def do(config: RunConfig, record: "Run") -> None:
     """Do what is missing of every stage."""
     from ops.sentences.pipeline import load_pipeline
 
-    mine.check(config)
     known = topk.prepare(config, record)
     load_pipeline(config.pipeline)
     again = {"redo": config.redo}
@@ -50,11 +49,17 @@ def do(config: RunConfig, record: "Run") -> None:
     mine.do(part_of(config, mine.MineConfig, redo=False), record)
     if not config.no_tokens:
         tokens.do(part_of(config, tokens.TokensConfig, redo=False), record)
+
+
+def run(config: RunConfig) -> None:
+    """Do what is missing of every stage, and say how to look at the result."""
+    mine.check(config)
+    in_run(do)(config)
     if not config.dry_run:
         print(f"{config.out}: done; look at a neuron with python -m jobs.show --out {config.out} --neuron 1:0")
 
 
-JOB = Job("run", RunConfig, in_run(do), __doc__)
+JOB = Job("run", RunConfig, run, __doc__)
 
 if __name__ == "__main__":
     sys.exit(JOB.main())

@@ -13,7 +13,7 @@ from jobs.meaning.job import MeaningConfig, say
 from jobs.stage.corpus_pass import CorpusPass, PassArgs, run_pass
 from jobs.stage.dry_run import DryRun, Plan
 from jobs.stage.estimate import PassEstimate, spread_seconds
-from jobs.stage.files import partial_file, read_notes, read_partials, shard_file, write_partial
+from jobs.stage.files import partial_file, read_notes, read_partials, shard_file, with_notes, write_partial
 from jobs.stage.run import Run
 from jobs.stage.runner import Step
 from ops.errors import InputError, counted
@@ -122,7 +122,8 @@ def measure_sets(config: MeaningConfig, sets: list[tuple[str, ...]], job: Corpus
     job.stage.do(step)
     store, names = args.store, [" ".join(words) for words in args.sets]
     outputs = [output for item in step.items for output in step.outputs(item)]
-    tables = [table.replace_schema_metadata(None) for table in read_partials(store, outputs)]
+    measured: list[dict[str, Any]] = []
+    tables = [table.replace_schema_metadata(None) for table in with_notes(read_partials(store, outputs), measured)]
     table = pa.concat_tables(tables).cast(schema(CONFUSION))
     rows = table.to_pylist()
     notes = read_notes(store, job.partials)
@@ -139,7 +140,7 @@ def measure_sets(config: MeaningConfig, sets: list[tuple[str, ...]], job: Corpus
     layers, alike = ({n: from_which_layer(r, args.facts.layers, a) for n, r in own.items()} for a in (False, True))
     if left_out:
         say(f"too few examples, or of one word alone, of {', '.join(left_out)}: left out")
-    not_converged = sum(note["not_converged"] for note in read_notes(store, outputs))
+    not_converged = sum(note["not_converged"] for note in measured)
     if not_converged:
         say(f"{counted(not_converged, 'classifier')} of confusion sets did not converge")
     sentences = job.shards.sentences

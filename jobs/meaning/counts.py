@@ -148,12 +148,9 @@ class RangeMerger:
         sums = np.zeros(self.columns, np.int64)
         np.add.at(sums, column, found.total)
         said = {SUMS: json.dumps(sums.tolist()).encode()}
-
-        def write(table: pa.Table, path: str) -> None:
-            write_numbers(table.replace_schema_metadata({**table.schema.metadata, **said}), path)
-
+        output = partial_file(COUNTS, "range", item["range"])
         table = pa.table({"row": row, "column": column, "count": found.total})
-        write_partial(args.store, partial_file(COUNTS, "range", item["range"]), table, args.fingerprint, write=write)
+        write_partial(args.store, output, table, args.fingerprint, write=write_numbers, extra=said)
         return {"range": item["range"]}
 
     def _shard(self, shard: int, first: int, last: int) -> Counts:

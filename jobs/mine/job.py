@@ -64,9 +64,9 @@ MINE_OPTIONS = tuple(MineConfig.model_fields.keys() - StageConfig.model_fields.k
 
 
 def do(config: MineConfig, record: "Run") -> None:
-    """Do the stage, or what is missing of it, in an open run."""
+    """Do the stage, or what is missing of it."""
     from jobs.mine.plan import plan
-    from jobs.mine.steps import mine
+    from jobs.mine.steps import drop_copies, mine
     from jobs.stage.runner import StageSpec, run_stage
 
     check(config)
@@ -77,7 +77,9 @@ def do(config: MineConfig, record: "Run") -> None:
         name: value for name, value in config.model_dump(mode="json").items() if name in (*MINE_OPTIONS, "seed")
     }
     spec = StageSpec("mine", depends_on, partial(mine, config), partial(plan, config), ("patterns", "patterns"))
-    run_stage(spec, config, record)
+    stage = run_stage(spec, config, record)
+    if stage is not None and not (config.dry_run or config.keep_partials):
+        drop_copies(stage)
 
 
 def check(config: MineConfig) -> None:

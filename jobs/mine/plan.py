@@ -52,10 +52,8 @@ def plan(config: MineConfig, stage: Stage, record: DryRun) -> Plan:
         if step.unit:
             work.append(f"{step.name.removeprefix('mine: ')}: {left:,} of {every:,} {step.unit}")
     if mined is None:
-        kept, why = (
-            sets * SET_BYTES,
-            "not annotated yet" if expected else f"{sentences:,} sentences or not on this machine",
-        )
+        kept = sets * SET_BYTES
+        why = "not annotated yet" if expected else f"{sentences:,} sentences or not on this machine"
         basis = f"nothing timed ({why}): measured before, on other text (docs/scale.md, jobs/mine/job.py)"
     else:
         kept = round(mined.bytes_per_neuron * neurons)

@@ -98,9 +98,12 @@ def mine(config: MineConfig, stage: Stage) -> dict[str, Any]:
     ranges = neuron_ranges(len(args.neurons))
     for step in mine_steps(args, ranges, sentence_runs(stage.record.require("annotate")["counts"]["sentences"])):
         stage.do(step)
-    if not config.keep_partials:
-        on_every_machine(partial(drop_sentences, args.sentences))
     return {table: count_rows(stage.store, table, ranges) for table in tables(config.no_scores)}
+
+
+def drop_copies(stage: Stage) -> None:
+    """Remove every machine's copy of the annotated sentences; to be called once the tables are in place."""
+    on_every_machine(partial(drop_sentences, stage.record.require("annotate")["fingerprint"]))
 
 
 def mine_steps(args: MineArgs, ranges: list[Item], runs: list[Item]) -> list[Step]:

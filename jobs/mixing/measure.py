@@ -11,7 +11,7 @@ from jobs.mixing.job import MixingConfig
 from jobs.stage.corpus_pass import CorpusPass, PassArgs
 from jobs.stage.dry_run import DryRun, Plan
 from jobs.stage.estimate import PassEstimate
-from jobs.stage.files import read_notes, read_partials, shard_file, write_partial
+from jobs.stage.files import read_partials, shard_file, with_notes, write_partial
 from jobs.stage.runner import Step
 from jobs.stage.stages import STAGES
 from ops.errors import counted
@@ -105,8 +105,9 @@ def measure(config: MixingConfig, job: CorpusPass) -> dict[str, Any]:
     """Measure the shards, merge them in their order, write the tables and the figures, and return the counts."""
     job.do(measure_step(config, job))
     store, facts = job.stage.store, job.args.facts
-    notes = read_notes(store, job.partials)
-    totals, names = merge(read_partials(store, job.partials)), tuple(notes[0]["quantities"])
+    notes: list[dict[str, Any]] = []
+    totals = merge(with_notes(read_partials(store, job.partials), notes))
+    names = tuple(notes[0]["quantities"])
     tables = {
         "mixing/ratios": ratio_rows(totals, facts.layers, names),
         "mixing/lengths": length_rows(totals, facts.layers, names),

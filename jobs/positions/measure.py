@@ -12,7 +12,15 @@ from jobs.positions.job import PositionsConfig
 from jobs.stage.corpus_pass import CorpusPass, PassArgs
 from jobs.stage.dry_run import DryRun, Plan
 from jobs.stage.estimate import PassEstimate
-from jobs.stage.files import partial_file, read_notes, read_partial, read_partials, shard_file, write_partial
+from jobs.stage.files import (
+    notes_of,
+    partial_file,
+    read_partial,
+    read_partials,
+    shard_file,
+    with_notes,
+    write_partial,
+)
 from jobs.stage.run import Run
 from jobs.stage.runner import Step
 from jobs.stage.stages import STAGES
@@ -180,15 +188,17 @@ def measure(
     job.stage.do(pilot_step)
     job.do(shards_step)
     store, facts = job.stage.store, job.args.facts
-    totals, features = merge(read_partials(store, job.partials, at_once=LARGE_FILES_AT_ONCE))
-    pilot, *notes = read_notes(store, [PILOT_FILE, *job.partials])
+    notes: list[dict[str, Any]] = []
+    shards = read_partials(store, job.partials, at_once=LARGE_FILES_AT_ONCE)
+    totals, features = merge(with_notes(shards, notes))
+    pilot = read_partial(store, PILOT_FILE)
     lost = sorted(i for note in notes for i in note["unscored"])
     scored = sum(note["scored"] for note in notes)
     counts: dict[str, Any] = {n: sum(note[n] for note in notes) for n in ("tokens", "truncated", "unpredicted")}
-    counts |= {"variants": list(variants), "pilot_texts": pilot["texts"], "unscored_texts": lost[:100]}
+    counts |= {"variants": list(variants), "pilot_texts": notes_of(pilot)["texts"], "unscored_texts": lost[:100]}
     counts["without_a_position"] = {v: n for v in variants if (n := sum(note["beyond"][v] for note in notes))}
     if scored:
-        _, norms = read_pilot(read_partial(store, PILOT_FILE))
+        _, norms = read_pilot(pilot)
         tables = corpus_tables(totals, facts, norms, config.seed)
         if config.label is not None and texts is not None:
             rows = label_rows(facts.name, config.label, texts, features, config.seed)

@@ -10,7 +10,7 @@ from jobs.engine.item import Item
 from jobs.stage.corpus_pass import CorpusPass, PassArgs
 from jobs.stage.dry_run import DryRun, Plan
 from jobs.stage.estimate import PassEstimate
-from jobs.stage.files import read_notes, read_partials, shard_file, write_partial
+from jobs.stage.files import read_partials, shard_file, with_notes, write_partial
 from jobs.stage.run import Run
 from jobs.stage.runner import Step
 from ops.corpus.read_shard import read_shard
@@ -106,12 +106,12 @@ def measure_corpus(heads: int, job: CorpusPass) -> dict[str, Any]:
     job.do(group_step(job))
     store, layers = job.stage.store, job.args.facts.layers
     moments = TokenMoments.empty(layers * len(VALUES) * heads)
-    for table in read_partials(store, job.partials, at_once=MERGED_AHEAD):
+    notes: list[dict[str, Any]] = []
+    for table in with_notes(read_partials(store, job.partials, at_once=MERGED_AHEAD), notes):
         moments = moments.merge(TokenMoments.from_table(table))
     rows = contextual_rows(moments, layers, heads)
     write_part(store, CONTEXTUAL, 0, schema(CONTEXTUAL), rows, job.stage.fingerprint)
     store.delete(FIGURE)
-    notes = read_notes(store, job.partials)
     unscored = [lost for note in notes for lost in note["unscored"]]
     tokens = sum(note["tokens"] for note in notes)
     counts = {"tokens": tokens, "distinct_tokens": len(moments.ids), "first_unscored": unscored[:20]}

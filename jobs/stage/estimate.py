@@ -17,7 +17,6 @@ from ops.estimate.timed_batches import Sentences, TimedBatches
 from ops.model.batches import batch_lengths
 from ops.model.tokenizer import Tokenizer, Tokens
 from ops.shards import Ids
-from ops.storage.store import Store
 from ops.storage.tables import part_name
 
 WARM_UP = 8  # sentences that are read before the time counts
@@ -52,13 +51,12 @@ class PassEstimate:
         step: the one of the shards.
     """
 
-    def __init__(self, record: DryRun, job: CorpusPass, step: Step, tokenizer: Tokenizer | None = None) -> None:
+    def __init__(self, record: DryRun, job: CorpusPass, step: Step) -> None:
         self.record, self.job, self.step = record, job, step
-        self.tokenizer = tokenizer or Tokenizer(job.args.facts)
+        self.tokenizer = Tokenizer(job.args.facts)
         self.missing = job.stage.missing(step)
         self.sentences = sum(item["span"][1] - item["span"][0] for item in self.missing)
         self.sample = corpus_sample(record, -(-job.corpus["counts"]["sentences"] // job.corpus["config"]["shard_size"]))
-        self.store: Store = record.store
 
     @property
     def can_time(self) -> bool:

@@ -162,6 +162,13 @@ def notes_of(table: pa.Table) -> Any:
     return json.loads((table.schema.metadata or {})[NOTES])
 
 
+def with_notes(tables: Iterable[pa.Table], notes: list[Any]) -> Iterator[pa.Table]:
+    """Return the tables of partial files as they come, and add to `notes` what each file says besides."""
+    for table in tables:
+        notes.append(notes_of(table))
+        yield table
+
+
 def read_notes(store: Store, outputs: Iterable[Output]) -> list[Any]:
     """Return what partial files say besides their tables, in their order."""
 

@@ -38,7 +38,7 @@ class TokensConfig(TokenOptions):
 
 
 def do(config: TokensConfig, record: "Run") -> None:
-    """Do the stage, or what is missing of it, in an open run."""
+    """Do the stage, or what is missing of it."""
     from jobs.stage.placement import choose_placement
     from jobs.stage.runner import StageSpec, run_stage
     from jobs.tokens.steps import plan, read_winners
