@@ -59,6 +59,16 @@ def training_spec(config: FinetuneConfig, facts: ModelFacts, choice: Choice) -> 
         ("train", "documents trained on"),
         {**config.model_dump(mode="json"), "device": device},
         {"model": describe(facts)},
+        say=say_accuracy,
+    )
+
+
+def say_accuracy(counts: dict[str, Any]) -> None:
+    """Print how well the model does on the test documents, next to always naming the most frequent label."""
+    print(
+        f"finetune: {counts['test']:,} test documents, accuracy {counts['test_accuracy']:.3f}, "
+        f"of the most frequent label {counts['majority_accuracy']:.3f}",
+        flush=True,
     )
 
 
@@ -188,10 +198,6 @@ def train(stage: Stage, args: TrainingArgs, left_out: dict[str, int]) -> dict[st
     what = "shuffled labels" if args.shuffle_labels else stage.entry["config"]["label"]
     figures = draw_training(stage.store, epochs, f"{args.facts.title}, fine-tuned on {what}")
     accuracy, n_test = rows[-1]["test_accuracy"], int((sides == TEST).sum())
-    print(
-        f"finetune: {n_test:,} test documents, accuracy {accuracy:.3f}, of the most frequent label {majority:.3f}",
-        flush=True,
-    )
     return {
         "train": n_train, "test": n_test, "labels": len(args.names), "copies": len(args.labels) - table.num_rows,
         "cut": cut, "left_out": left_out, "test_accuracy": accuracy, "majority_accuracy": majority, "figures": figures,

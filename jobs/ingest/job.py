@@ -42,6 +42,7 @@ def do(config: IngestConfig, record: "Run") -> None:
     from jobs.ingest.plan import plan_ingest
     from jobs.stage.checks import check_sources
     from jobs.stage.runner import StageSpec, run_stage
+    from ops.corpus.accounts import account_lines
     from ops.model.load import read_facts
     from ops.model.tokenizer import Tokenizer
     from ops.sources.pieces import named_apart, pieces, source_fingerprint
@@ -64,6 +65,7 @@ def do(config: IngestConfig, record: "Run") -> None:
         depends_on,
         lambda stage: write_corpus(config, stage, facts, sources, plan()),
         lambda stage, dry_run: plan_ingest(config, stage, dry_run, facts, sources, plan()),
+        say=lambda counts: print("\n".join(account_lines(counts["sources"])), file=sys.stderr),
     )
     run_stage(spec, config, record)
 
@@ -80,7 +82,7 @@ def write_corpus(
     from jobs.ingest.near_duplicates import near_duplicate_steps
     from jobs.ingest.read import open_pieces, read_step
     from jobs.ingest.write import corpus_tables_step, truncated
-    from ops.corpus.accounts import account, account_lines, check_found
+    from ops.corpus.accounts import account, check_found
     from ops.corpus.meta import check_keys
     from ops.corpus.numbering import number
     from ops.errors import InputError
@@ -110,7 +112,6 @@ def write_corpus(
     total = int(numbering.before[-1])
     shards = -(-total // config.shard_size)
     accounts = account(config.corpus, datasets, found, numbering, truncated(store, shards, len(sources)), near)
-    print("\n".join(account_lines(accounts)), file=sys.stderr)
     stage.of_the_run["corpus"] = {"fingerprint": stage.fingerprint, "sentences": total}
     return {"sentences": total, "shards": shards, "sources": accounts}
 

@@ -73,20 +73,24 @@ class PassEstimate:
         )
 
     def time(
-        self, work: Callable[[Iterator[tuple[Ids, Sequence[Tokens]]]], object], texts: Sentences | None = None
+        self,
+        work: Callable[[Iterator[tuple[Ids, Sequence[Tokens]]]], object],
+        texts: Sentences | None = None,
+        besides: float = 0.0,
     ) -> TimedBatches:
         """Return batches of the sample, or of texts made of it, that were timed on what a worker does with them.
 
         Args:
             work: does it with the batches that it is given; it is first called with some sentences that do not count.
             texts: what to read in place of the sample.
+            besides: seconds that it takes whatever the batches, which are not theirs.
         """
         own = self.sample if texts is None else texts
         batches = self.batches(texts)
         work(iter([(own.sent_ids[:WARM_UP], self.tokenizer.encode(own.texts[:WARM_UP]))]))
         started = time.perf_counter()
         work(iter(batches))
-        batches.seconds = time.perf_counter() - started
+        batches.seconds = max(time.perf_counter() - started - besides, batches.seconds)
         return batches
 
     def work(self, verb: str) -> str:

@@ -150,6 +150,7 @@ class StageSpec:
         options: the resolved options, for the record; without them the job's.
         about: further entries of the stage in run.json, such as the model.
         of_the_run: entries of run.json itself, once the stage is done.
+        say: prints what was found from the counts, once the stage is done.
     """
 
     name: str
@@ -160,6 +161,7 @@ class StageSpec:
     options: dict[str, Any] | None = None
     about: dict[str, Any] = field(default_factory=dict)
     of_the_run: dict[str, Any] = field(default_factory=dict)
+    say: Callable[[dict[str, Any]], None] | None = None
 
 
 def run_stage(spec: StageSpec, options: StageConfig, record: Run) -> Stage | None:
@@ -185,5 +187,8 @@ def run_stage(spec: StageSpec, options: StageConfig, record: Run) -> Stage | Non
     if isinstance(record, DryRun):
         record.plan(spec.name, spec.plan(stage, record))
     else:
-        stage.finish(spec.do(stage))
+        counts = spec.do(stage)
+        stage.finish(counts)
+        if spec.say is not None:
+            spec.say(counts)
     return stage
