@@ -18,6 +18,8 @@ from pydantic import Field
 from jobs.ingest import job as ingest
 from jobs.stage.command_line import Job, in_run
 from jobs.stage.options import CorpusPassConfig
+from ops.model.pooling import Pool
+from ops.model.sites import Site
 
 if TYPE_CHECKING:
     from jobs.stage.run import Run
@@ -32,10 +34,10 @@ class TopkConfig(CorpusPassConfig):
 
     k: int = Field(100, ge=1, description="sentences kept for each neuron and pole")
     poles: Literal["top", "bottom", "both"] = Field("both", description="highest activations, lowest, or both")
-    site: Literal["hidden", "mlp", "attention"] = Field(
+    site: Site = Field(
         "hidden", description="hidden states, after the activation function, or after the attention's output matrix"
     )
-    pool: Literal["mean", "max", "cls", "last"] = Field("mean", description="how a sentence's tokens become one value")
+    pool: Pool = Field("mean", description="how a sentence's tokens become one value")
     special_tokens: Literal["include", "exclude"] = Field(
         "include", description="whether the tokens that the tokenizer added count"
     )

@@ -1,18 +1,19 @@
 """From a vector per token to one vector per sentence.
 
-torch is imported only where states are pooled: the command line reads `POOLS` for the choices of `--pool`.
+torch is imported only where states are pooled: the command line reads `Pool` for the choices of `--pool`.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, get_args
 
 from ops.errors import InputError
 
 if TYPE_CHECKING:
     import torch
 
-POOLS = ("mean", "max", "cls", "last")
+Pool = Literal["mean", "max", "cls", "last"]
+POOLS: tuple[Pool, ...] = get_args(Pool)
 
 
 def check_pool(pool: str, special_tokens: str, model: str, decoder: bool, has_cls: bool) -> None:

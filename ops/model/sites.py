@@ -1,12 +1,12 @@
 """Where in each layer a neuron's activation is read: hooks that take the states while the forward pass runs.
 
-torch is imported only where a model is read: the command line reads `SITES` for the choices of `--site`.
+torch is imported only where a model is read: the command line reads `Site` for the choices of `--site`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from ops.errors import InputError, with_article
 
@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     import torch
     from torch import nn
 
-SITES = ("hidden", "mlp", "attention")
+Site = Literal["hidden", "mlp", "attention"]
+SITES: tuple[Site, ...] = get_args(Site)
 
 # Names of the attention's output projection and of the feed-forward's second matrix, relative to a layer.
 _ATTENTION_OUTPUT = (

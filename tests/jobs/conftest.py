@@ -252,3 +252,20 @@ def finetune_run(
     out = tmp_path_factory.mktemp("runs") / "finetune"
     finetune.JOB.run(finetune_config(out, labelled, model))
     return out, model
+
+
+@pytest.fixture
+def run_with(finished: Path, request: pytest.FixtureRequest) -> Callable[..., Path]:
+    """Find a finished run that holds some tables: that of the fixture `NAME_run` for those of a side job."""
+
+    def find(*tables: str) -> Path:
+        if "meaning/translations" in tables:
+            run: Path = request.getfixturevalue("translations_run")
+            return run
+        jobs = [table.partition("/")[0] for table in tables if "/" in table]
+        if not jobs and {"scores", "token_activations", "peaks"}.isdisjoint(tables):
+            return finished
+        runs: tuple[Path, Path] = request.getfixturevalue(f"{jobs[0] if jobs else 'small'}_run")
+        return runs[0]
+
+    return find

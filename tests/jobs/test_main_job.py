@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import duckdb
@@ -226,22 +227,9 @@ def test_profiles_are_shares_of_the_metadata(finished: Path) -> None:
 
 @pytest.mark.parametrize("table", sorted(TABLES.keys() | {"activations"}))
 def test_every_table_opens_in_duckdb_polars_pandas_and_datasets(
-    finished: Path,
-    small_run: tuple[Path, Path],
-    mixing_run: tuple[Path, Path],
-    psi_run: tuple[Path, Path],
-    positions_run: tuple[Path, Path],
-    compare_run: tuple[Path, Path],
-    meaning_run: tuple[Path, Path],
-    finetune_run: tuple[Path, Path],
-    translations_run: Path,
-    table: str,
-    tmp_path: Path,
+    run_with: Callable[..., Path], table: str, tmp_path: Path
 ) -> None:
-    others = dict.fromkeys(("scores", "token_activations", "peaks"), small_run[0])
-    others |= {"mixing": mixing_run[0], "psi": psi_run[0], "positions": positions_run[0]}
-    others |= {"compare": compare_run[0], "meaning": meaning_run[0], "finetune": finetune_run[0]}
-    finished = translations_run if table == "meaning/translations" else others.get(table.partition("/")[0], finished)
+    finished = run_with(table)
     files = sorted((finished / table).glob("*.parquet"))
     arrow = pq.ParquetFile(files[0]).schema_arrow
     footers = [pq.read_schema(f).metadata for f in files]

@@ -1,6 +1,7 @@
 """What README and docs/ say can be typed, can be typed."""
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -25,24 +26,8 @@ def test_the_readme_has_queries() -> None:
 
 
 @pytest.mark.parametrize("query", QUERIES)
-def test_every_query_runs(
-    finished: Path,
-    small_run: tuple[Path, Path],
-    mixing_run: tuple[Path, Path],
-    psi_run: tuple[Path, Path],
-    positions_run: tuple[Path, Path],
-    compare_run: tuple[Path, Path],
-    meaning_run: tuple[Path, Path],
-    finetune_run: tuple[Path, Path],
-    translations_run: Path,
-    query: str,
-) -> None:
-    others = {"/translations/": translations_run}
-    others |= dict.fromkeys(("/scores/", "/token_activations/", "/peaks/"), small_run[0])
-    others |= {"/mixing/": mixing_run[0], "/psi/": psi_run[0], "/positions/": positions_run[0]}
-    others |= {"/compare/": compare_run[0], "/meaning/": meaning_run[0]}
-    others |= {"/finetune/": finetune_run[0]}
-    finished = next((run for part, run in others.items() if part in query), finished)
+def test_every_query_runs(run_with: Callable[..., Path], query: str) -> None:
+    finished = run_with(*re.findall(r"runs/small/([\w/]+)/", query))
     # The documented run is of docstrings; these sentences have other keys.
     query = query.replace("meta['package']", "meta['topic']")
     duckdb.sql(query.replace("runs/small", str(finished))).fetchall()
