@@ -35,14 +35,16 @@ def parse(config: type[Config], job: str, about: str, argv: list[str] | None = N
     """Read a job's command line, its YAML file and its preset; flags win over the file, the file over the preset.
 
     Raises:
-        InputError: an unknown flag or key, or a value that does not fit, named.
+        InputError: an unknown flag or key, or a value that is empty or does not fit, named.
         SystemExit: the help was asked for, and printed.
     """
     given_argv = sys.argv[1:] if argv is None else argv
     flag = ""
     for word in given_argv:
         flag, equals, _ = word.partition("=") if word.startswith("--") else (flag, "", "")
-        refuse_secrets(word[len(flag) + 1 :] if equals else word, flag)
+        value = word[len(flag) + 1 :] if equals else word
+        refuse_secrets(value, flag)
+        _refuse_empty(value, flag)
     app = cyclopts.App(
         name=f"python -m jobs.{job}",
         help=about,
@@ -72,6 +74,16 @@ def parse(config: type[Config], job: str, about: str, argv: list[str] | None = N
     given = given[0] or grouped.model_validate({})
     flags = {name: getattr(given, name) for name in given.model_fields_set}
     return resolve(config, job, flags)
+
+
+def _refuse_empty(value: object, option: str) -> None:
+    """Refuse an empty text, such as that of a shell variable that is not set.
+
+    Raises:
+        InputError: the value is empty.
+    """
+    if value == "" and option:
+        raise InputError(f"{option} '': is empty; leave it out or give a value")
 
 
 def _left_over(words: list[str], job: str) -> str:
@@ -123,6 +135,7 @@ def _from_file(path: str, config: type[BaseModel], job: str) -> dict[str, Any]:
     for name, value in held.items():
         for text in value if isinstance(value, list) else [value]:
             refuse_secrets(str(text), f"--config {path}: {name}")
+            _refuse_empty(text, f"--config {path}: {name}")
     try:
         return {name: getattr(config.model_validate({name: value}), name) for name, value in held.items()}
     except ValidationError as error:

@@ -13,11 +13,15 @@ from typing import Any
 import pytest
 
 from jobs.__main__ import main as list_jobs
+from jobs.browse.job import JOB as BROWSE
+from jobs.export.job import JOB as EXPORT
 from jobs.ingest.job import IngestConfig
+from jobs.run import JOB as RUN
 from jobs.run import RunConfig
-from jobs.stage.command_line import main, parse
+from jobs.stage.command_line import Job, main, parse
 from jobs.topk.job import TopkConfig
 from jobs.topk.tables import warn_of_many
+from jobs.train_english.job import JOB as TRAIN_ENGLISH
 from ops.errors import InputError
 from tests.conftest import ROOT
 
@@ -93,6 +97,30 @@ def test_a_file_that_says_something_else_is_refused_by_name(tmp_path: Path, text
     assert named in str(found.value)
     assert str(file) in str(found.value)
     assert "\n" not in str(found.value)
+
+
+@pytest.mark.parametrize(
+    ("job", "argv", "named"),
+    [
+        (BROWSE, ["--out", "x", "--host", ""], "--host"),
+        (BROWSE, ["--out", "x", "--host="], "--host"),
+        (EXPORT, ["--out", "x", "--to", "y", "--push", ""], "--push"),
+        (TRAIN_ENGLISH, ["--out", ""], "--out"),
+        (RUN, ["--out", "x", "--corpus", "a.txt", "--corpus", ""], "--corpus"),
+        (RUN, ["--out", "x", "--config", "{file}"], "--config {file}: corpus"),
+        (BROWSE, ["--config", "{host}"], "--config {host}: host"),
+    ],
+)
+def test_an_empty_value_is_refused(
+    job: Job[Any], argv: list[str], named: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As `--host "$NAME"` gives it; Python would listen on every address."""
+    files = {name: str(tmp_path / f"{name}.yaml") for name in ("file", "host")}
+    Path(files["file"]).write_text("corpus: [a.txt, '']\n")
+    Path(files["host"]).write_text("host: ''\n")
+    assert job.main([word.format(**files) for word in argv]) == 2
+    said = f"error: {named.format(**files)} '': is empty; leave it out or give a value\n"
+    assert capsys.readouterr().err == said
 
 
 def test_every_option_has_a_line_of_help() -> None:
