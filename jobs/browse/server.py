@@ -1,5 +1,7 @@
 """The server of `browse`: a few paths, each a page; it reads, and answers nothing else."""
 
+import asyncio
+import re
 import socket
 from collections.abc import Awaitable, Callable
 from ipaddress import ip_address
@@ -13,6 +15,7 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from jobs.stage.files import check_tables
 from jobs.stage.record import RECORD
@@ -31,6 +34,9 @@ HEADERS = {
 }
 WAITING = 64  # requests that are taken at once; further ones are told to come again
 THREADS = 4
+HEAD_SECONDS = 5.0  # within which a connection has to send the head of its first or next request
+
+_HOST = re.compile(r"(?:\[([0-9a-f:.]+)\]|([^\[\]:]+))(?::[0-9]+)?")
 
 Answer = tuple[Page | None, int]
 
@@ -133,19 +139,72 @@ class Browser:
 
 
 def host_name(header: str) -> str:
-    """Return the name in a Host header, without its port.
+    """Return the name in a Host header, without its port; of a header of another form, an empty text.
 
-    >>> host_name("localhost:8000"), host_name("[::1]:8000"), host_name("::1")
+    >>> host_name("Localhost:8000"), host_name("[::1]:8000"), host_name("[::1]")
     ('localhost', '::1', '::1')
+    >>> host_name("localhost:evil.com"), host_name("[::1].evil.com")
+    ('', '')
     """
-    if header.startswith("["):
-        return header[1:].partition("]")[0].lower()
-    return header.lower() if header.count(":") > 1 else header.partition(":")[0].lower()
+    found = _HOST.fullmatch(header.lower())
+    return (found[1] or found[2]) if found else ""
+
+
+class Protocol(H11Protocol):
+    """HTTP that closes a connection on which no complete request arrives in `HEAD_SECONDS`.
+
+    The time begins with the connection and again with each answer. Such connections would otherwise stay open and
+    count among the `WAITING`, until nobody else is served.
+    """
+
+    _closing: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Begin the time for the first request."""
+        super().connection_made(transport)
+        self._await_head()
+
+    def on_response_complete(self) -> None:
+        """Begin the time for the next request."""
+        super().on_response_complete()
+        self._await_head()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Forget the time."""
+        self._stop_waiting()
+        super().connection_lost(exc)
+
+    def _await_head(self) -> None:
+        self._stop_waiting()
+        if not self.transport.is_closing():
+            self._closing = self.loop.call_later(HEAD_SECONDS, self._close_unless_answering)
+
+    def _stop_waiting(self) -> None:
+        if self._closing is not None:
+            self._closing.cancel()
+
+    def _close_unless_answering(self) -> None:
+        if self.cycle is None or self.cycle.response_complete:
+            self.transport.close()
 
 
 def make_app(respond: Callable[[Request], Awaitable[Response]]) -> Starlette:
     """Return the application: every path is read alone (GET and HEAD)."""
     return Starlette(routes=[Route("/{path:path}", respond, methods=["GET"])])
+
+
+def make_server(respond: Callable[[Request], Awaitable[Response]]) -> uvicorn.Server:
+    """Return the server of the application."""
+    config = uvicorn.Config(
+        make_app(respond),
+        http=Protocol,
+        log_level="error",
+        access_log=False,
+        limit_concurrency=WAITING,
+        server_header=False,
+        proxy_headers=False,
+    )
+    return uvicorn.Server(config)
 
 
 def serve(out: str, host: str, port: int, winners: int, seconds: float) -> None:
@@ -167,16 +226,8 @@ def serve(out: str, host: str, port: int, winners: int, seconds: float) -> None:
     print(f"http://{at}:{listening.getsockname()[1]}/ serves {out}; Ctrl-C ends it", flush=True)
     if not local:
         print("note: whoever reaches this address can read the run; nothing is asked of them", flush=True)
-    config = uvicorn.Config(
-        make_app(browser.respond),
-        log_level="error",
-        access_log=False,
-        limit_concurrency=WAITING,
-        server_header=False,
-        proxy_headers=False,
-    )
     try:
-        uvicorn.Server(config).run(sockets=[listening])
+        make_server(browser.respond).run(sockets=[listening])
     except KeyboardInterrupt:
         print("ended", flush=True)
 

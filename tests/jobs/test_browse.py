@@ -9,14 +9,17 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote
 
 import pyarrow.parquet as pq
 import pytest
+from starlette.requests import Request
+from starlette.responses import Response
 
-from jobs.browse.server import OpenRun, serve
+from jobs.browse.server import WAITING, OpenRun, make_server, serve
 from jobs.stage.run import Run
 from ops.errors import InputError
 from tests.conftest import ROOT
@@ -117,12 +120,54 @@ def test_a_search_finds_what_the_tables_have(port: int, out: Path) -> None:
         ("/", "GET", "elsewhere.example", 421),
         ("/", "GET", "127.0.0.1:80", 200),
         ("/", "GET", "[::1]:80", 200),
+        ("/", "GET", "[::1].evil.example", 421),
+        ("/", "GET", "localhost:evil.example", 421),
+        ("/", "GET", "localhost:80:evil.example", 421),
     ],
 )
 def test_what_is_not_there_is_no_error_of_ours(port: int, path: str, method: str, host: str, status: int) -> None:
     found, text = ask(port, path, method, host)
     assert found == status
     assert SECRET not in text
+
+
+@pytest.fixture
+def hasty(monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
+    """Return the port of a server without a run that waits a fifth of a second for a request."""
+
+    async def respond(request: Request) -> Response:
+        return Response("here")
+
+    monkeypatch.setattr("jobs.browse.server.HEAD_SECONDS", 0.2)
+    server = make_server(respond)
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        thread = threading.Thread(target=server.run, args=([listening],))
+        thread.start()
+        yield listening.getsockname()[1]
+        server.should_exit = True
+        thread.join()
+
+
+def test_connections_without_a_whole_request_are_closed_and_others_served(hasty: int) -> None:
+    half = []
+    for _ in range(WAITING):
+        half.append(socket.create_connection(("127.0.0.1", hasty), timeout=3))
+        half[-1].sendall(b"GET / HTTP/1.1\r\nHost: local")
+    for line in half:
+        assert line.recv(100) == b""
+        line.close()
+    assert ask(hasty, "/") == (200, "here")
+
+
+def test_a_connection_stays_open_for_a_next_request_and_is_closed_without_one(hasty: int) -> None:
+    with socket.create_connection(("127.0.0.1", hasty), timeout=3) as line:
+        for _ in range(2):
+            line.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            answer = b""
+            while not answer.endswith(b"here"):
+                answer += line.recv(1000)
+        line.sendall(b"GET / HTTP/1.1\r\nHost: local")
+        assert line.recv(1000) == b""
 
 
 def requests(seed: int) -> Iterator[bytes]:
