@@ -48,7 +48,8 @@ class TrainEnglishConfig(BaseModel):
     test_tags: Files = Field((), description="Files of tags that the finished pipeline is scored on")
     out: Path | None = Field(
         None,
-        description="Folder to write the pipeline to; with evaluate_only the one to read (default: the shipped one)",
+        description="Folder to write the pipeline to: new, empty, or holding an earlier pipeline of this job;"
+        " with evaluate_only the one to read (default: the shipped one)",
     )
     teacher: Path | None = Field(
         None,

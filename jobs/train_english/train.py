@@ -1,6 +1,7 @@
 """Training the English pipeline by the options of `train_english`, writing it, and scoring it."""
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
@@ -20,7 +21,7 @@ from ops.english.training.model import Architecture, JointNetwork
 from ops.english.training.training import Trainer, run_passes
 from ops.english.training.treebank import Sentence, read_tags, read_trees
 from ops.english.words import collect_inventory
-from ops.errors import InputError
+from ops.errors import InputError, one_line
 
 MINIMUM = {"word": 2, "suffix2": 4, "suffix3": 4, "prefix3": 5, "shape": 6, "character": 8}
 
@@ -42,12 +43,14 @@ def train(config: TrainEnglishConfig, progress: Callable[[str], None] = print) -
     """Train a pipeline, write it to `config.out` and return its scores on the test files.
 
     Raises:
-        InputError: a file is missing, or the network cannot be taken from the teacher that is named.
+        InputError: a file is missing or cannot be read, `config.out` is no folder for a pipeline, the files hold too
+            little, or the network cannot be taken from the teacher that is named.
     """
     if not config.train_trees:
         raise InputError("--train-trees: no file given, expected at least one; name files of trees to train on")
     if config.out is None:
         raise InputError("--out is missing: name the folder that the trained pipeline goes to")
+    check_folder(config.out)
     trees = [sentence for path in config.train_trees for sentence in read_trees(path)]
     capped = [sentence for path in config.capped_trees for sentence in read_trees(path)]
     tagged = [sentence for path in config.train_tags for sentence in read_tags(path)]
@@ -64,11 +67,11 @@ def train(config: TrainEnglishConfig, progress: Callable[[str], None] = print) -
         own_trees=config.own_trees,
     )
     counts = mixture.counts()
-    inventory = collect_inventory(counts, MINIMUM)
-    labels = collect_labels([*trees, *capped], tagged)
     sizes = Architecture(config.width, config.hidden, config.layers, config.windows, config.dropout)
     teacher = None if config.teacher is None else load_teacher(config.teacher, sizes)
-    if teacher is not None:
+    if teacher is None:
+        inventory, labels = collect_inventory(counts, MINIMUM), collect_labels([*trees, *capped], tagged)
+    else:
         inventory, labels = teacher.reader.inventory, teacher.labels
     batcher = Batcher(inventory, labels, config.batch_words)
     if teacher is None:
@@ -103,6 +106,33 @@ def train(config: TrainEnglishConfig, progress: Callable[[str], None] = print) -
         record["teacher"] = json.loads((config.teacher / RECORD).read_text(encoding="utf-8"))
     (config.out / RECORD).write_text(json.dumps(record, indent=1), encoding="utf-8")
     return scores
+
+
+def check_folder(out: Path) -> None:
+    """Check before the training that a pipeline can be written to a folder, and replaces nothing but an earlier one.
+
+    Raises:
+        InputError: the folder holds something else, or it cannot be made or written to.
+    """
+    try:
+        nearest = next(place for place in (out, *out.absolute().parents) if place.exists() or place.is_symlink())
+        if not nearest.is_dir():
+            raise InputError(f"--out {out}: {nearest} is no folder; name a new or empty folder")
+        if not os.access(nearest, os.W_OK | os.X_OK):
+            raise InputError(f"--out {out}: {nearest} cannot be written to; name another folder")
+        if nearest == out and any(out.iterdir()) and not _is_ours(out / "meta.json"):
+            raise InputError(f"--out {out}: holds other files than a pipeline of this job; name a new or empty folder")
+    except OSError as error:
+        raise InputError(f"--out {out}: cannot be read ({one_line(error)}); name another folder") from error
+
+
+def _is_ours(meta: Path) -> bool:
+    """Tell whether a meta.json is that of a pipeline of this job."""
+    try:
+        held = json.loads(meta.read_bytes()) if meta.is_file() else None
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(held, dict) and held.get("name") == META["name"]
 
 
 def score_shipped(config: TrainEnglishConfig) -> None:

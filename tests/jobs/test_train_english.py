@@ -1,11 +1,13 @@
+import gzip
 import json
 
 import pytest
 import spacy
 from pydantic import ValidationError
 
-from jobs.train_english.job import TrainEnglishConfig
-from jobs.train_english.train import train
+from jobs.train_english.job import JOB, TrainEnglishConfig
+from jobs.train_english.train import META, check_folder, train
+from ops.english import FOLDER
 from ops.errors import InputError
 from tests.unit.english.small import LINES
 
@@ -76,9 +78,56 @@ def test_wrong_calls_are_refused(files, tmp_path):
     with pytest.raises(InputError, match="train-trees"):
         train(TrainEnglishConfig(out=tmp_path))
     with pytest.raises(InputError, match=r"none\.mrg"):
-        train(TrainEnglishConfig(**files | {"train_trees": (tmp_path / "none.mrg",)}, out=tmp_path))
+        train(TrainEnglishConfig(**files | {"train_trees": (tmp_path / "none.mrg",)}, out=tmp_path / "out"))
     with pytest.raises(ValidationError, match="passes"):
         TrainEnglishConfig(passes=0)
+
+
+@pytest.mark.parametrize("held", [None, "{}", '{"name": "en_core_web_sm"}', "no JSON", "[1]"])
+def test_what_is_not_ours_is_refused_before_the_training(files, tmp_path, held):
+    out = tmp_path / "out"
+    out.mkdir()
+    if held is not None:
+        (out / "meta.json").write_text(held)
+    (out / "config.cfg").write_text("mine")
+    with pytest.raises(InputError, match="out: holds other files than a pipeline of this job; name a new or empty"):
+        train(TrainEnglishConfig(**files, out=out), lambda line: pytest.fail("it trains"))
+    assert (out / "config.cfg").read_text() == "mine"
+
+
+def test_a_file_is_no_folder_for_a_pipeline(files, tmp_path):
+    (tmp_path / "link").symlink_to(tmp_path / "nowhere")
+    for out in (tmp_path / "a.mrg", tmp_path / "a.mrg" / "out", tmp_path / "link"):
+        with pytest.raises(InputError, match=f"--out {out}: .* is no folder"):
+            train(TrainEnglishConfig(**files, out=out), lambda line: pytest.fail("it trains"))
+
+
+def test_new_empty_and_earlier_folders_are_taken(tmp_path):
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "earlier").mkdir()
+    (tmp_path / "earlier" / "meta.json").write_text(json.dumps(META))
+    for name in ("new", "new/deeper", "empty", "earlier"):
+        check_folder(tmp_path / name)
+    check_folder(FOLDER)
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "said"),
+    [
+        ("a.mrg", LINES[0].encode() + b"\n(ROOT (NN caf\xe9))\n", "a.mrg, line 2: has bytes that are not UTF-8"),
+        ("a.mrg.gz", b"no gzip", "a.mrg.gz: cannot be read"),
+        ("a.mrg.gz", gzip.compress(TREES.encode())[:-9], "a.mrg.gz: cannot be read"),
+        ("a.mrg", LINES[0].encode(), "1 tree: no tag occurs 3 times; give files with more trees"),
+        ("a.mrg", b"(ROOT (NN a))\n" * 3, "3 trees: no phrase occurs 3 times"),
+    ],
+)
+def test_a_treebank_that_cannot_be_trained_on_is_one_line(tmp_path, name, data, said, capsys):
+    (tmp_path / name).write_bytes(data)
+    assert JOB.main(["--train-trees", str(tmp_path / name), "--out", str(tmp_path / "out")]) == 2
+    error = capsys.readouterr().err
+    assert said in error
+    assert error.count("\n") == 1
+    assert not (tmp_path / "out").exists()
 
 
 def test_a_narrower_pipeline_is_taken_from_a_teacher(files, tmp_path):

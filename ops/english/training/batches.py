@@ -13,6 +13,7 @@ from ops.english.labels import encode
 from ops.english.training.treebank import Sentence
 from ops.english.viterbi import CHANGES, DEPTHS, LOWEST_CHANGE
 from ops.english.words import Inventory
+from ops.errors import InputError, counted
 from ops.penn import ROOT
 
 IGNORED = -100
@@ -47,7 +48,11 @@ class Batch:
 
 
 def collect_labels(trees: Sequence[Sentence], tagged: Sequence[Sentence], minimum: int = 3) -> Labels:
-    """Return the labels that occur at least `minimum` times in the sentences, sorted (no unary chain first)."""
+    """Return the labels that occur at least `minimum` times in the sentences, sorted (no unary chain first).
+
+    Raises:
+        InputError: there are none of some kind.
+    """
     tags: Counter[str] = Counter()
     phrases: Counter[str] = Counter()
     unaries: Counter[str] = Counter()
@@ -58,7 +63,14 @@ def collect_labels(trees: Sequence[Sentence], tagged: Sequence[Sentence], minimu
             phrases.update(labels.phrases)
             unaries.update(labels.unaries)
     del phrases[ROOT]
-    return Labels(*(sorted(x for x, n in found.items() if n >= minimum) for found in (tags, phrases, unaries)))
+    kinds = {"tag": tags, "phrase": phrases, "unary chain": unaries}
+    kept = {kind: sorted(x for x, n in found.items() if n >= minimum) for kind, found in kinds.items()}
+    for kind, names in kept.items():
+        if not names:
+            raise InputError(
+                f"{counted(len(trees), 'tree')}: no {kind} occurs {minimum} times; give files with more trees"
+            )
+    return Labels(*kept.values())
 
 
 class Batcher:

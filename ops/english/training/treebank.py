@@ -1,12 +1,16 @@
 """Treebank files: one bracketed tree per line, or one word and tag per line (.gz or not)."""
 
 import gzip
+import re
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from ops.errors import InputError
+from ops.errors import InputError, one_line
 from ops.penn import ROOT, Tree, leaves, read
+
+_NOT_UTF8 = re.compile("[\udc80-\udcff]")  # what "surrogateescape" makes of bytes that are not UTF-8
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +72,15 @@ def read_tags(path: Path) -> list[Sentence]:
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
     if not path.is_file():
         raise InputError(f"{path}: no such treebank file; give the path of an existing one")
-    with gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8") as file:
-        yield from enumerate(file, 1)
+    opened = gzip.open if path.suffix == ".gz" else open
+    try:
+        with opened(path, "rt", encoding="utf-8", errors="surrogateescape") as file:
+            for number, line in enumerate(file, 1):
+                if _NOT_UTF8.search(line):
+                    raise InputError(f"{path}, line {number}: has bytes that are not UTF-8; correct the line")
+                yield number, line
+    except (OSError, EOFError, zlib.error) as error:
+        raise InputError(f"{path}: cannot be read ({one_line(error)}); give another file") from error
 
 
 def _not_empty(sentences: list[Sentence], path: Path, expected: str) -> list[Sentence]:
