@@ -15,6 +15,7 @@ import pytest
 from jobs.__main__ import main as list_jobs
 from jobs.ingest.job import IngestConfig
 from jobs.run import RunConfig
+from jobs.show.job import ShowConfig
 from jobs.stage.command_line import main, parse
 from jobs.topk.job import TopkConfig
 from jobs.topk.tables import warn_of_many
@@ -68,10 +69,12 @@ def test_wrong_values_are_named(argv: list[str], named: str) -> None:
 @pytest.mark.parametrize(
     ("text", "named"),
     [
-        ("limit: true", "limit is True, yes or no in YAML"),
-        ("workers: yes", "workers is True"),
-        ("near_dedup: on", "near_dedup is True"),
-        ("corpus: [a.txt, no]", "corpus is ['a.txt', False]"),
+        ("limit: true", "limit is True, true or false in YAML"),
+        ("workers: TRUE", "workers is True"),
+        ("workers: yes", "workers 'yes': should be a whole number or auto"),
+        ("near_dedup: on", "near_dedup 'on': should be a number"),
+        ("corpus: [a.txt, false]", "corpus is ['a.txt', False]"),
+        ("limit: 1:30", "limit '1:30': should be a whole number"),
         ("k: 5\nk: 6", "k is given twice"),
         ("shard-size: 5\nshard_size: 5", "shard_size is given twice"),
         ("config: other.yaml", "config in it names another file"),
@@ -82,7 +85,7 @@ def test_wrong_values_are_named(argv: list[str], named: str) -> None:
         ("k: [", "is not YAML"),
         ("k: \x00", "is not YAML"),
         ("? [k]\n: 5", "--config"),
-        ("k: 2026-99-99", "cannot be read"),
+        ("k: 2026-99-99", "k '2026-99-99': should be a whole number"),
     ],
 )
 def test_a_file_that_says_something_else_is_refused_by_name(tmp_path: Path, text: str, named: str) -> None:
@@ -93,6 +96,22 @@ def test_a_file_that_says_something_else_is_refused_by_name(tmp_path: Path, text
     assert named in str(found.value)
     assert str(file) in str(found.value)
     assert "\n" not in str(found.value)
+
+
+def test_a_file_is_read_as_yaml_1_2(tmp_path: Path) -> None:
+    """YAML 1.1 read 010 as 8, 1:30 as 90 seconds, and yes and no as true and false."""
+    file = tmp_path / "run.yaml"
+    file.write_text(
+        "limit: 010\nk: 0x10\nseed: 0o10\nnear_dedup: 8e-1\nredo: yes\ncorpus: [no, 1:30, 2026-01-02, '7']\n"
+    )
+    found = read("--config", str(file))
+    assert (found.limit, found.k, found.seed, found.near_dedup, found.redo) == (10, 16, 8, 0.8, True)
+    assert found.corpus == ("no", "1:30", "2026-01-02", "7")
+    file.write_text("neuron: 1:7\n")
+    assert parse(ShowConfig, "show", "About.", ["--config", str(file)]).neuron == "1:7"
+    file.write_text("baseline_size: null\nlimit: ~\nnear_dedup:\n")
+    empty = read("--config", str(file))
+    assert (empty.baseline_size, empty.limit, empty.near_dedup) == (None, None, None)
 
 
 def test_every_option_has_a_line_of_help() -> None:
