@@ -2,13 +2,13 @@
 
 import re
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, ClassVar, get_args
 
 import yaml
 from pydantic import BaseModel
 
 from ops.errors import InputError, one_line
+from ops.storage.small_files import read_small_file
 
 # What is no text: the core schema of YAML 1.2 (section 10.3.2), with the characters that such a value can begin with.
 _CORE_SCHEMA = {
@@ -50,11 +50,11 @@ def read_yaml(path: str, config: type[BaseModel], job: str) -> dict[str, Any]:
         InputError: it cannot be read, is not a mapping, holds an unknown key or one given twice, names another file,
             or says `true` or `false` where a number is wanted (they would count as 1 and 0).
     """
+    text = read_small_file("--config", path)
     try:
-        text = Path(path).read_text(encoding="utf-8")
         node = yaml.compose(text, Loader=_Loader)
         value = yaml.load(text, Loader=_Loader)
-    except (OSError, ValueError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         raise InputError(f"--config {path}: cannot be read ({one_line(error)})") from error
     except yaml.YAMLError as error:
         raise InputError(f"--config {path}: is not YAML ({one_line(error)})") from error

@@ -20,6 +20,8 @@ from jobs.stage.command_line import main, parse
 from jobs.topk.job import TopkConfig
 from jobs.topk.tables import warn_of_many
 from ops.errors import InputError
+from ops.meaning.analogies import read_analogies
+from ops.meaning.vocabulary import read_context_words
 from tests.conftest import ROOT
 
 
@@ -112,6 +114,20 @@ def test_a_file_is_read_as_yaml_1_2(tmp_path: Path) -> None:
     file.write_text("baseline_size: null\nlimit: ~\nnear_dedup:\n")
     empty = read("--config", str(file))
     assert (empty.baseline_size, empty.limit, empty.near_dedup) == (None, None, None)
+
+
+def test_every_option_that_names_a_small_file_refuses_a_pipe(tmp_path: Path) -> None:
+    """Each of them waited for a writer, and read /dev/zero without end."""
+    pipe = str(tmp_path / "pipe")
+    os.mkfifo(pipe)
+    for option, read in {
+        "--config": lambda path: parse(RunConfig, "run", "About.", ["--config", path]),
+        "--context-words": lambda path: read_context_words(path, "keep"),
+        "--analogies": read_analogies,
+    }.items():
+        for path in (pipe, "/dev/zero"):
+            with pytest.raises(InputError, match=rf"^{option} {path}: .*\(a pipe or a device; write it to a file"):
+                read(path)
 
 
 def test_every_option_has_a_line_of_help() -> None:
