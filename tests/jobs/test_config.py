@@ -16,7 +16,7 @@ from jobs.__main__ import main as list_jobs
 from jobs.ingest.job import IngestConfig
 from jobs.run import RunConfig
 from jobs.show.job import ShowConfig
-from jobs.stage.command_line import main, parse
+from jobs.stage.command_line import in_run, main, parse
 from jobs.topk.job import TopkConfig
 from jobs.topk.tables import warn_of_many
 from ops.errors import InputError
@@ -128,6 +128,27 @@ def test_every_option_that_names_a_small_file_refuses_a_pipe(tmp_path: Path) -> 
         for path in (pipe, "/dev/zero"):
             with pytest.raises(InputError, match=rf"^{option} {path}: .*\(a pipe or a device; write it to a file"):
                 read(path)
+
+
+@pytest.mark.parametrize("option", ["--word", "--out", "--corpus"])
+def test_a_value_that_is_not_utf_8_is_refused(option: str) -> None:
+    for argv in ([option, "news=caf\udce9"], [f"{option}=caf\udce9"]):
+        with pytest.raises(InputError, match=rf"^{option} .*caf\udce9: is not valid UTF-8; check its encoding$"):
+            parse(ShowConfig, "show", "About.", argv)
+
+
+def test_a_value_that_is_not_utf_8_is_refused_in_a_file(tmp_path: Path) -> None:
+    file = tmp_path / "run.yaml"
+    file.write_text('corpus: [a.txt, "caf\\uDCE9"]\n')
+    with pytest.raises(InputError, match=r"corpus caf\udce9: is not valid UTF-8"):
+        read("--config", str(file))
+
+
+def test_a_value_that_the_locale_cannot_encode_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the locale's encoding is ASCII, Python hands over the two bytes of an é as two lone surrogates."""
+    monkeypatch.setattr(sys, "getfilesystemencoding", lambda: "ascii")
+    with pytest.raises(InputError, match="needs UTF-8, and the encoding of this locale is ascii; set PYTHONUTF8=1, or"):
+        read("--out", "caf\udcc3\udca9")
 
 
 def test_every_option_has_a_line_of_help() -> None:
@@ -262,6 +283,17 @@ def test_storage_that_refuses_a_file_is_one_line(
     assert said.startswith(f"error: {tmp_path}/topk/part-00000.parquet: {os.strerror(number)}; ")
     assert said.count("\n") == 1
     assert "the same command goes on" in said
+
+
+def test_a_path_with_links_in_a_circle_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "loop").symlink_to("loop")
+    for out in (tmp_path / "loop", tmp_path / "loop" / "run"):
+        run = in_run(lambda options, record: None)
+        assert main(IngestConfig, "ingest", "", run, ["--out", str(out), "--corpus", "pydocs"]) == 2
+        said = capsys.readouterr().err
+        assert said.count("\n") == 1
+        assert str(out) in said
+    assert said == f"error: {out}: Too many levels of symbolic links; check the path\n"
 
 
 def test_other_errors_of_the_system_are_raised(tmp_path: Path) -> None:
