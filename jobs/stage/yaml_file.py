@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator
-from typing import Any, ClassVar, get_args
+from typing import Any, get_args
 
 import yaml
 from pydantic import BaseModel
@@ -25,7 +25,7 @@ _CORE_SCHEMA = {
 class _Loader(yaml.SafeLoader):
     """Reads YAML 1.2, in which 010 is ten, and 1:30, yes, off and 2026-01-02 are texts."""
 
-    yaml_implicit_resolvers: ClassVar[dict[str, Any]] = {}
+    yaml_implicit_resolvers = {}  # noqa: RUF012  # PyYAML declares it for instances
 
     def read_int(self, node: yaml.ScalarNode) -> int:
         """Return a whole number; a zero in front makes it no octal one."""
