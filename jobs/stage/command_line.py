@@ -1,5 +1,6 @@
 """From flags, a YAML file and a preset to one frozen, checked config, and from a job's errors to an exit status."""
 
+import errno
 import os
 import sys
 from collections.abc import Callable
@@ -30,6 +31,9 @@ _PLAIN: dict[Any, str] = {
     "tuple_type": "should be a text, or a list of texts",
 }
 
+# Links in a circle, and a name that is too long.
+_NO_PATH = (errno.ELOOP, errno.ENAMETOOLONG)
+
 
 def parse(config: type[Config], job: str, about: str, argv: list[str] | None = None) -> Config:
     """Read a job's command line, its YAML file and its preset; flags win over the file, the file over the preset.
@@ -42,9 +46,7 @@ def parse(config: type[Config], job: str, about: str, argv: list[str] | None = N
     flag = ""
     for word in given_argv:
         flag, equals, _ = word.partition("=") if word.startswith("--") else (flag, "", "")
-        value = word[len(flag) + 1 :] if equals else word
-        refuse_secrets(value, flag)
-        _refuse_empty(value, flag)
+        _check_text(word[len(flag) + 1 :] if equals else word, flag)
     app = cyclopts.App(
         name=f"python -m jobs.{job}",
         help=about,
@@ -76,14 +78,27 @@ def parse(config: type[Config], job: str, about: str, argv: list[str] | None = N
     return resolve(config, job, flags)
 
 
-def _refuse_empty(value: object, option: str) -> None:
-    """Refuse an empty text, such as that of a shell variable that is not set.
+def _check_text(text: str, what: str) -> None:
+    """Refuse an empty value, as of a shell variable that is not set, credentials, and what is not UTF-8 everywhere.
 
     Raises:
-        InputError: the value is empty.
+        InputError: the value is empty, holds credentials, is not valid UTF-8, or needs UTF-8 where the locale has
+            another encoding, so that Python and Arrow would write the name of a file differently.
     """
-    if value == "" and option:
-        raise InputError(f"{option} '': is empty; leave it out or give a value")
+    if text == "" and what:
+        raise InputError(f"{what} '': is empty; leave it out or give a value")
+    refuse_secrets(text, what)
+    try:
+        # What the locale's encoding cannot decode stands in a command line as lone surrogates, which UTF-8 refuses.
+        if text.encode("utf-8") == os.fsencode(text):
+            return
+    except UnicodeEncodeError:
+        pass
+    encoding = sys.getfilesystemencoding()
+    why = "is not valid UTF-8; check its encoding"
+    if encoding != "utf-8":
+        why = f"needs UTF-8, and the encoding of this locale is {encoding}; set PYTHONUTF8=1, or LC_ALL=C.UTF-8"
+    raise InputError(f"{what} {text}: {why}")
 
 
 def _left_over(words: list[str], job: str) -> str:
@@ -134,8 +149,7 @@ def _from_file(path: str, config: type[BaseModel], job: str) -> dict[str, Any]:
     held = read_yaml(path, config, job)
     for name, value in held.items():
         for text in value if isinstance(value, list) else [value]:
-            refuse_secrets(str(text), f"--config {path}: {name}")
-            _refuse_empty(text, f"--config {path}: {name}")
+            _check_text(str(text), f"--config {path}: {name}")
     try:
         return {name: getattr(config.model_validate({name: value}), name) for name, value in held.items()}
     except ValidationError as error:
@@ -190,6 +204,10 @@ def main(
         print(f"error: {one_line(error, 1000)}", file=sys.stderr)
         return 2
     except OSError as error:
+        if error.errno in _NO_PATH:
+            where = f"{error.filename}: {error.strerror}" if error.filename else str(error)
+            print(f"error: {one_line(where)}; check the path", file=sys.stderr)
+            return 2
         said = disk_full(error) or refused(error)
         if not said:
             raise

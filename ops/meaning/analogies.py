@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ops.errors import InputError
+from ops.storage.small_files import read_small_file
 
 PACKAGED = Path(__file__).parent / "analogies.txt"
 ALL = "all"  # stands in the tables for all categories together
@@ -30,11 +31,7 @@ def read_analogies(path: str = "") -> Analogies:
     Raises:
         InputError: it cannot be read, a line does not have four words, or there is no question.
     """
-    try:
-        with open(path or PACKAGED, encoding="utf-8") as file:
-            lines = file.read().splitlines()
-    except (OSError, ValueError) as error:
-        raise InputError(f"--analogies {path}: is no file that can be read as UTF-8") from error
+    lines = read_small_file("--analogies", path or str(PACKAGED), "is no file that can be read as UTF-8").splitlines()
     found: dict[str, list[tuple[str, str, str, str]]] = {}
     category = _UNNAMED
     for number, line in enumerate(lines, 1):

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from ops.arrays import Bools, Int32s, Int64s
 from ops.errors import InputError
 from ops.meaning.words import words_and_ends
+from ops.storage.small_files import read_small_file
 
 _TOGETHER = 1 << 22  # rows that are added up at once
 
@@ -157,15 +158,10 @@ def read_context_words(value: str, case: str) -> int | list[str]:
         if not 1 <= int(value) < 1_000_000:
             raise InputError(f"--context-words {value}: give a number from 1 to 999,999, or a file with a word a line")
         return int(value)
-    try:
-        with open(value, encoding="utf-8") as file:
-            lines = [line.strip() for line in file]
-    except (OSError, ValueError) as error:
-        raise InputError(
-            f"--context-words {value}: is neither a number nor a file that can be read; give a word a line in UTF-8"
-        ) from error
+    wrong = "is neither a number nor a file that can be read; give a word a line in UTF-8"
     words: dict[str, None] = {}
-    for number, line in enumerate(lines, 1):
+    for number, padded in enumerate(read_small_file("--context-words", value, wrong).splitlines(), 1):
+        line = padded.strip()
         if line:
             if split_words(line) != [fold(line, "keep")]:
                 raise InputError(f"--context-words {value}: line {number} is not one word: {line[:60]!r}")

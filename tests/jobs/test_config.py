@@ -18,11 +18,14 @@ from jobs.export.job import JOB as EXPORT
 from jobs.ingest.job import IngestConfig
 from jobs.run import JOB as RUN
 from jobs.run import RunConfig
-from jobs.stage.command_line import Job, main, parse
+from jobs.show.job import ShowConfig
+from jobs.stage.command_line import Job, in_run, main, parse
 from jobs.topk.job import TopkConfig
 from jobs.topk.tables import warn_of_many
 from jobs.train_english.job import JOB as TRAIN_ENGLISH
 from ops.errors import InputError
+from ops.meaning.analogies import read_analogies
+from ops.meaning.vocabulary import read_context_words
 from tests.conftest import ROOT
 
 
@@ -72,10 +75,12 @@ def test_wrong_values_are_named(argv: list[str], named: str) -> None:
 @pytest.mark.parametrize(
     ("text", "named"),
     [
-        ("limit: true", "limit is True, yes or no in YAML"),
-        ("workers: yes", "workers is True"),
-        ("near_dedup: on", "near_dedup is True"),
-        ("corpus: [a.txt, no]", "corpus is ['a.txt', False]"),
+        ("limit: true", "limit is True, true or false in YAML"),
+        ("workers: TRUE", "workers is True"),
+        ("workers: yes", "workers 'yes': should be a whole number or auto"),
+        ("near_dedup: on", "near_dedup 'on': should be a number"),
+        ("corpus: [a.txt, false]", "corpus is ['a.txt', False]"),
+        ("limit: 1:30", "limit '1:30': should be a whole number"),
         ("k: 5\nk: 6", "k is given twice"),
         ("shard-size: 5\nshard_size: 5", "shard_size is given twice"),
         ("config: other.yaml", "config in it names another file"),
@@ -86,7 +91,7 @@ def test_wrong_values_are_named(argv: list[str], named: str) -> None:
         ("k: [", "is not YAML"),
         ("k: \x00", "is not YAML"),
         ("? [k]\n: 5", "--config"),
-        ("k: 2026-99-99", "cannot be read"),
+        ("k: 2026-99-99", "k '2026-99-99': should be a whole number"),
     ],
 )
 def test_a_file_that_says_something_else_is_refused_by_name(tmp_path: Path, text: str, named: str) -> None:
@@ -121,6 +126,57 @@ def test_an_empty_value_is_refused(
     assert job.main([word.format(**files) for word in argv]) == 2
     said = f"error: {named.format(**files)} '': is empty; leave it out or give a value\n"
     assert capsys.readouterr().err == said
+
+
+def test_a_file_is_read_as_yaml_1_2(tmp_path: Path) -> None:
+    """YAML 1.1 read 010 as 8, 1:30 as 90 seconds, and yes and no as true and false."""
+    file = tmp_path / "run.yaml"
+    file.write_text(
+        "limit: 010\nk: 0x10\nseed: 0o10\nnear_dedup: 8e-1\nredo: yes\ncorpus: [no, 1:30, 2026-01-02, '7']\n"
+    )
+    found = read("--config", str(file))
+    assert (found.limit, found.k, found.seed, found.near_dedup, found.redo) == (10, 16, 8, 0.8, True)
+    assert found.corpus == ("no", "1:30", "2026-01-02", "7")
+    file.write_text("neuron: 1:7\n")
+    assert parse(ShowConfig, "show", "About.", ["--config", str(file)]).neuron == "1:7"
+    file.write_text("baseline_size: null\nlimit: ~\nnear_dedup:\n")
+    empty = read("--config", str(file))
+    assert (empty.baseline_size, empty.limit, empty.near_dedup) == (None, None, None)
+
+
+def test_every_option_that_names_a_small_file_refuses_a_pipe(tmp_path: Path) -> None:
+    """Each of them waited for a writer, and read /dev/zero without end."""
+    pipe = str(tmp_path / "pipe")
+    os.mkfifo(pipe)
+    for option, read in {
+        "--config": lambda path: parse(RunConfig, "run", "About.", ["--config", path]),
+        "--context-words": lambda path: read_context_words(path, "keep"),
+        "--analogies": read_analogies,
+    }.items():
+        for path in (pipe, "/dev/zero"):
+            with pytest.raises(InputError, match=rf"^{option} {path}: .*\(a pipe or a device; write it to a file"):
+                read(path)
+
+
+@pytest.mark.parametrize("option", ["--word", "--out", "--corpus"])
+def test_a_value_that_is_not_utf_8_is_refused(option: str) -> None:
+    for argv in ([option, "news=caf\udce9"], [f"{option}=caf\udce9"]):
+        with pytest.raises(InputError, match=rf"^{option} .*caf\udce9: is not valid UTF-8; check its encoding$"):
+            parse(ShowConfig, "show", "About.", argv)
+
+
+def test_a_value_that_is_not_utf_8_is_refused_in_a_file(tmp_path: Path) -> None:
+    file = tmp_path / "run.yaml"
+    file.write_text('corpus: [a.txt, "caf\\uDCE9"]\n')
+    with pytest.raises(InputError, match=r"corpus caf\udce9: is not valid UTF-8"):
+        read("--config", str(file))
+
+
+def test_a_value_that_the_locale_cannot_encode_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the locale's encoding is ASCII, Python hands over the two bytes of an é as two lone surrogates."""
+    monkeypatch.setattr(sys, "getfilesystemencoding", lambda: "ascii")
+    with pytest.raises(InputError, match="needs UTF-8, and the encoding of this locale is ascii; set PYTHONUTF8=1, or"):
+        read("--out", "caf\udcc3\udca9")
 
 
 def test_every_option_has_a_line_of_help() -> None:
@@ -255,6 +311,17 @@ def test_storage_that_refuses_a_file_is_one_line(
     assert said.startswith(f"error: {tmp_path}/topk/part-00000.parquet: {os.strerror(number)}; ")
     assert said.count("\n") == 1
     assert "the same command goes on" in said
+
+
+def test_a_path_with_links_in_a_circle_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "loop").symlink_to("loop")
+    for out in (tmp_path / "loop", tmp_path / "loop" / "run"):
+        run = in_run(lambda options, record: None)
+        assert main(IngestConfig, "ingest", "", run, ["--out", str(out), "--corpus", "pydocs"]) == 2
+        said = capsys.readouterr().err
+        assert said.count("\n") == 1
+        assert str(out) in said
+    assert said == f"error: {out}: Too many levels of symbolic links; check the path\n"
 
 
 def test_other_errors_of_the_system_are_raised(tmp_path: Path) -> None:
