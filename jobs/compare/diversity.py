@@ -1,5 +1,6 @@
 """The part `diversity` of `compare`: are the winners of a layer more alike than sentences drawn from the corpus?"""
 
+import sys
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -20,6 +21,7 @@ from ops.arrays import Int64s
 from ops.compare.diversity import curve_rows, draw_uniform, draw_winners
 from ops.compare.diversity_figures import draw_curves
 from ops.compare.winner_vectors import Embedder, SentenceVectors
+from ops.errors import InputError, counted
 from ops.model.activations import ScoreOptions
 from ops.model.tokenizer import Tokenizer
 from ops.schema import schema
@@ -71,6 +73,7 @@ def diversity_part(config: CompareConfig, record: Run) -> None:
 def measure(config: CompareConfig, stage: Stage, args: DiversityArgs) -> dict[str, Any]:
     """Draw, embed and cluster the winners, write the table and its figure, and return the counts."""
     stage.do(draw_step(args))
+    check_clusters(args)
     chosen = drawn_sentences(args)
     stage.do(embed_step(args, chosen))
     stage.do(curves_step(args))
@@ -111,6 +114,27 @@ def curves_step(args: DiversityArgs) -> Step:
     items = [{"layer": layer} for layer in range(1, args.layers + 1)]
     given = {"args": args}
     return Step("compare: clusters", items, lambda i: [curve_file(i["layer"])], CurveMeasurer, given, "layers")
+
+
+def check_clusters(args: DiversityArgs) -> None:
+    """Say which numbers of clusters are left out since a layer has fewer distinct winners.
+
+    Raises:
+        InputError: that leaves none for any layer.
+    """
+    draws = read_partials(args.store, [drawn_file(layer) for layer in range(1, args.layers + 1)])
+    distinct = [table.num_rows for table in draws]
+    if args.clusters[0] > max(distinct):
+        raise InputError(
+            f"--diversity-clusters {args.clusters[0]}: no layer has more than {counted(max(distinct), 'sentence')} "
+            "among the winners that were drawn; name a smaller number"
+        )
+    if beyond := [str(number) for number in args.clusters if number > min(distinct)]:
+        print(
+            f"compare/diversity: {', '.join(beyond)} clusters are left out for layers with fewer sentences among the "
+            f"winners that were drawn (least: {min(distinct):,})",
+            file=sys.stderr,
+        )
 
 
 class WinnerDrawer:

@@ -2,6 +2,7 @@
 
 import logging
 import os
+import socket
 import sys
 import tempfile
 import warnings
@@ -9,14 +10,26 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
+from queue import Empty, SimpleQueue
+from threading import Thread
 from typing import Any, Literal
+from urllib.parse import urlsplit
+
+from ops.errors import InputError, one_line
 
 # What a worker takes before it has any work: Python, Ray, torch and a small model.
 WORKER_BYTES = 800_000_000
+# In which a cluster's head is reached, or is taken not to be there.
+REACHED_S = 10
+ALONE = "unset RAY_ADDRESS to work on this machine alone"
 
 
 def connect(cpus: int) -> None:
-    """Join the cluster that RAY_ADDRESS names, or start Ray on this machine with room for `cpus` busy cores."""
+    """Join the cluster that RAY_ADDRESS names, or start Ray on this machine with room for `cpus` busy cores.
+
+    Raises:
+        InputError: no cluster is at that address.
+    """
     # Ray reads these when it is first imported.
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
@@ -31,11 +44,18 @@ def connect(cpus: int) -> None:
         return
     options: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
     if not local:
+        address = os.environ["RAY_ADDRESS"]
+        check_address(address)
         # What is set in this process reaches workers of this machine alone.
         options |= {"runtime_env": {"env_vars": {"TOKENIZERS_PARALLELISM": "false"}}}
-    if local:
-        # By name, or it would join a head that someone runs on this machine.
-        options |= {"address": "local", "num_cpus": max(os.cpu_count() or 1, cpus), "include_dashboard": False}
+        with _held_back_stderr():
+            try:
+                ray.init(**options)
+            except ConnectionError as error:
+                raise InputError(f"RAY_ADDRESS {address}: {one_line(error)}; {ALONE}") from error
+        return
+    # By name, or it would join a head that someone runs on this machine.
+    options |= {"address": "local", "num_cpus": max(os.cpu_count() or 1, cpus), "include_dashboard": False}
     for attempt in range(3):
         try:
             with _held_back_stderr():
@@ -43,9 +63,47 @@ def connect(cpus: int) -> None:
             return
         except Exception as error:
             # Ray gives its own start 30 seconds, which a busy machine may overrun.
-            if "timed out" not in str(error) or not local or attempt == 2:
+            if "timed out" not in str(error) or attempt == 2:
                 raise
             ray.shutdown()
+
+
+def check_address(address: str) -> None:
+    """Refuse an address of a cluster at which nothing listens: Ray tries it for minutes, and no signal ends that.
+
+    Raises:
+        InputError: the address is none, or nobody answers there.
+    """
+    if address == "auto":
+        return
+    try:
+        # A host and its port, or those of a Ray client's server; an http:// is the dashboard's, to submit jobs to.
+        parsed = urlsplit(address if "://" in address else f"//{address}")
+        host, port = parsed.hostname, parsed.port
+    except ValueError:
+        host = port = None
+    if not host or not port or parsed.scheme not in ("", "ray"):
+        raise InputError(
+            f"RAY_ADDRESS {address}: is not where a job joins a cluster; give its head as host:port, such as "
+            f"10.0.0.1:6379, or auto; {ALONE}"
+        )
+    answers: SimpleQueue[str] = SimpleQueue()
+
+    def knock() -> None:
+        try:
+            socket.create_connection((host, port), REACHED_S).close()
+            answers.put("")
+        except (OSError, ValueError) as error:
+            answers.put(one_line(getattr(error, "strerror", None) or error))
+
+    # Apart from this thread, since no timeout ends the look-up of a name.
+    Thread(target=knock, daemon=True).start()
+    try:
+        refusal = answers.get(timeout=REACHED_S)
+    except Empty:
+        refusal = f"no answer in {REACHED_S} seconds"
+    if refusal:
+        raise InputError(f"RAY_ADDRESS {address}: no cluster can be reached there ({refusal}); start it, or {ALONE}")
 
 
 def one_thread_a_worker() -> None:
@@ -55,13 +113,15 @@ def one_thread_a_worker() -> None:
 
 @contextmanager
 def _held_back_stderr() -> Iterator[None]:
-    """Keep what Ray's start prints below Python to itself, unless the start fails."""
+    """Keep what Ray's start prints below Python to itself, unless the start fails and no line of ours says why."""
     sys.stderr.flush()
     terminal = os.dup(2)
     with tempfile.TemporaryFile() as held:
         os.dup2(held.fileno(), 2)
         try:
             yield
+        except InputError:
+            raise
         except BaseException:
             held.seek(0)
             os.write(terminal, held.read())
@@ -72,8 +132,11 @@ def _held_back_stderr() -> Iterator[None]:
 
 
 def on_cluster() -> bool:
-    """Tell whether the jobs run on a cluster that is there already, and not on this machine alone."""
-    return bool(os.environ.get("RAY_ADDRESS"))
+    """Tell whether the jobs run on a cluster that is there already, and not on this machine alone.
+
+    A set RAY_ADDRESS means a cluster, also where one worker is asked for; but for `local`, Ray's word for none.
+    """
+    return os.environ.get("RAY_ADDRESS", "") not in ("", "local")
 
 
 def stays_here(items: int, workers: int | None) -> bool:

@@ -12,7 +12,6 @@ import torch
 from jobs.engine.item import Item
 from jobs.meaning.job import MeaningConfig, check_layer, say
 from jobs.meaning.sentences import sentence_reader
-from jobs.stage.checks import check_column
 from jobs.stage.corpus_pass import CorpusPass, PassArgs, run_pass
 from jobs.stage.dry_run import DryRun, Plan
 from jobs.stage.estimate import PassEstimate, spread_seconds
@@ -47,10 +46,9 @@ class HashArgs(PassArgs):
     shards: int
 
 
-def compress(config: MeaningConfig, record: Run, facts: ModelFacts, tokenizer: Tokenizer) -> None:
+def compress(config: MeaningConfig, record: Run, facts: ModelFacts, tokenizer: Tokenizer, drawn: Drawn) -> None:
     """Do the part: write meaning/hashing, meaning/plane and their figures."""
     layer = check_layer(config.hash_layer, facts)
-    drawn = draw_labelled(config, record)
     if len(drawn.sent_ids) and not drawn.labels:
         say("left out: hashing (no topic, category or dataset of two classes; --label names another column)")
         return
@@ -64,10 +62,8 @@ def draw_labelled(config: MeaningConfig, record: Run) -> Drawn:
     """Return a seeded uniform sample of sentences with their classes; none under a dry run without a corpus.
 
     Raises:
-        InputError: the label that is asked for is not there, or has fewer than two classes.
+        InputError: the label that is asked for has fewer than two classes.
     """
-    if config.label != "dataset":
-        check_column(record, "--label", config.label)
     if not record.has_corpus:
         return no_sentences()
     shards = record.shards()

@@ -90,9 +90,10 @@ def do(config: MeaningConfig, record: "Run") -> None:
     """Do the parts, or what is missing of them; first `ingest` where sources are named."""
     from jobs.meaning.confusion import confuse
     from jobs.meaning.counts import count
-    from jobs.meaning.hashing import compress
+    from jobs.meaning.hashing import compress, draw_labelled
     from jobs.meaning.offsets import compare
     from jobs.meaning.sentences import follow
+    from jobs.stage.checks import check_column, check_source_column
     from ops.meaning.analogies import read_analogies
     from ops.meaning.confusion import DEFAULT, read_sets
     from ops.meaning.vocabulary import read_context_words
@@ -102,7 +103,13 @@ def do(config: MeaningConfig, record: "Run") -> None:
     questions = read_analogies(config.analogies)
     sets = read_sets(config.confusion or DEFAULT)
     parts, model = check_parts(config, record, parts)
+    columns = named_columns(config, parts)
+    for flag, column in columns.items():
+        check_source_column(config, flag, column)
     ingest.do_where_named(config, record)
+    for flag, column in columns.items():
+        check_column(record, flag, column)
+    drawn = draw_labelled(config, record) if "hashing" in parts else None
     if "counts" in parts:
         count(config, record, context_words)
     if model is None:
@@ -113,8 +120,8 @@ def do(config: MeaningConfig, record: "Run") -> None:
         confuse(config, record, *model, sets)
     if "sentences" in parts:
         follow(config, record, *model)
-    if "hashing" in parts:
-        compress(config, record, *model)
+    if drawn is not None:
+        compress(config, record, *model, drawn)
 
 
 def chosen_parts(text: str) -> tuple[str, ...]:
@@ -161,6 +168,16 @@ def check_parts(
         say(f"{' and '.join(OF_PLACES)} are left out: {why}")
         parts = tuple(rest)
     return parts, (facts, tokenizer)
+
+
+def named_columns(config: MeaningConfig, parts: tuple[str, ...]) -> dict[str, str | None]:
+    """Return the columns of metadata that the parts read, by the option that names each."""
+    columns: dict[str, str | None] = {}
+    if "sentences" in parts:
+        columns |= {"--language-column": config.language_column, "--translation-column": config.translation_column}
+    if "hashing" in parts and config.label != "dataset":
+        columns["--label"] = config.label
+    return columns
 
 
 def check_layer(layer: int | None, facts: "ModelFacts") -> int:

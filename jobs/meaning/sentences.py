@@ -11,7 +11,6 @@ import torch
 
 from jobs.engine.item import Item
 from jobs.meaning.job import MeaningConfig, say
-from jobs.stage.checks import check_column
 from jobs.stage.corpus_pass import CorpusPass, PassArgs, run_pass
 from jobs.stage.dry_run import DryRun, Plan
 from jobs.stage.estimate import PassEstimate, spread_seconds
@@ -85,13 +84,7 @@ def follow(config: MeaningConfig, record: Run, facts: ModelFacts, tokenizer: Tok
 
 
 def language_column(config: MeaningConfig, record: Run) -> str | None:
-    """Return the column that names a sentence's language: the one given, or `language` where the corpus has it.
-
-    Raises:
-        InputError: a column is given that the corpus does not have.
-    """
-    check_column(record, "--language-column", config.language_column)
-    check_column(record, "--translation-column", config.translation_column)
+    """Return the column that names a sentence's language: the one given, or `language` where the corpus has it."""
     if config.language_column is not None or not record.has_corpus:
         return config.language_column
     with record.store.parquet(part_name("corpus", 0)) as file:

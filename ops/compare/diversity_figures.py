@@ -22,7 +22,7 @@ def curves_figure(diversity: pa.Table, model: str) -> Figure:
     """Draw the error per point by number of clusters, and over that of uniform sentences, a line a layer."""
     layers = sorted(set(diversity["layer"].to_pylist()))
     numbers = sorted(set(diversity["clusters"].to_pylist()))
-    colors = matplotlib.colormaps["viridis"](np.linspace(0, 0.9, max(len(layers), 1)))
+    colors = matplotlib.colormaps["viridis"](np.linspace(0, 0.9, len(layers)))
     figure = Figure(figsize=(PAGE, 3.3), layout="constrained")
     left, right = figure.subplots(1, 2)
     for layer, color in zip(layers, colors, strict=True):

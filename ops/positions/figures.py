@@ -57,8 +57,8 @@ def draw_layers(similarity: pa.Table, model: str) -> Figure:
     """Draw the mean cosine by layer with its references, a panel a variant."""
     variants = [v for v in _variants(similarity) if v != DEFAULT]
     title = titled("Cosine of a token's state with a reference by layer (band: standard deviation)", model)
-    figure, axes = panels(len(variants), title)
-    for panel, variant in zip(axes, variants, strict=True):
+    figure, axes = panels(max(len(variants), 1), title)
+    for panel, variant in zip(axes, variants, strict=False):
         own = similarity.filter(pc.equal(similarity["variant"], variant))
         for reference in REFERENCES:
             line = own.filter(pc.equal(own["reference"], reference))
@@ -72,7 +72,8 @@ def draw_layers(similarity: pa.Table, model: str) -> Figure:
         panel.xaxis.set_major_locator(MaxNLocator(6, integer=True))
     axes[0].set_ylim(top=1.03)
     label_outer(axes, "layer", "mean cosine")
-    _legend_below(figure, axes[0])
+    if variants:
+        _legend_below(figure, axes[0])
     return figure
 
 

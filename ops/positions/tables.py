@@ -45,7 +45,8 @@ def similarity_rows(totals: Totals, facts: ModelFacts, seed: int) -> pa.Table:
     gaussian.count(PAIR, DEFAULT, cosines)
     random = gaussian.result()
     rows: Rows = []
-    for variant in totals.variants(PAIR, VARIANTS):
+    # A corpus of one text has no pairs.
+    for variant in (v for v in VARIANTS if {(CLASS, v), (PAIR, v)} & totals.moments.keys()):
         for kind, references in ((CLASS, SAME_TOKEN), (PAIR, RANDOM_PAIR)):
             if (kind, variant) not in totals.moments:
                 continue

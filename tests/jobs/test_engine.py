@@ -1,17 +1,21 @@
 """The engine: every item's row comes back, what is wrong with the input is told as such, reading may run apart."""
 
 import os
+import re
 import signal
+import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import psutil
 import pytest
 import torch
 
-from jobs.engine.connect import connect
+from jobs.engine import connect as connecting
+from jobs.engine.connect import connect, stays_here
 from jobs.engine.fan_out import fan_out
 from jobs.engine.item import EngineError
 from jobs.engine.source import share_out
@@ -187,9 +191,16 @@ def test_a_submitted_job_needs_a_full_path(monkeypatch: pytest.MonkeyPatch) -> N
     check_out("s3://bucket/a")
 
 
-@pytest.mark.parametrize("address", [None, "10.0.0.1:6379"])
+@pytest.fixture
+def listening() -> Iterator[str]:
+    """The address of a server on this machine."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        yield f"127.0.0.1:{server.getsockname()[1]}"
+
+
+@pytest.mark.parametrize("address", [None, "local", "auto", "{}", "ray://{}"])
 def test_a_head_on_this_machine_is_joined_only_where_it_is_named(
-    monkeypatch: pytest.MonkeyPatch, address: str | None
+    monkeypatch: pytest.MonkeyPatch, listening: str, address: str | None
 ) -> None:
     import ray
 
@@ -198,7 +209,63 @@ def test_a_head_on_this_machine_is_joined_only_where_it_is_named(
     monkeypatch.setattr(ray, "init", lambda **options: asked.update(options))
     monkeypatch.delenv("RAY_ADDRESS", raising=False)
     if address:
-        monkeypatch.setenv("RAY_ADDRESS", address)
+        monkeypatch.setenv("RAY_ADDRESS", address.format(listening))
     connect(1)
-    assert asked.get("address") == (None if address else "local")
-    assert ("num_cpus" in asked) == (address is None)
+    alone = address in (None, "local")
+    assert asked.get("address") == ("local" if alone else None)
+    assert ("num_cpus" in asked) == alone == stays_here(9, 1)
+
+
+@pytest.mark.parametrize(
+    ("address", "said"),
+    [
+        ("nonsense", "give its head as host:port"),
+        ("10.0.0.1:99999", "give its head as host:port"),
+        ("http://127.0.0.1:8265", "give its head as host:port"),
+        ("ray://", "give its head as host:port"),
+        ("127.0.0.1:1", "refused"),
+        ("ray://127.0.0.1:1", "refused"),
+        ("a..b:6379", "no cluster can be reached there"),
+    ],
+)
+def test_an_address_where_no_cluster_is_is_told_at_once(
+    monkeypatch: pytest.MonkeyPatch, address: str, said: str
+) -> None:
+    import ray
+
+    monkeypatch.setattr(ray, "is_initialized", lambda: False)
+    monkeypatch.setattr(ray, "init", lambda **_: pytest.fail("Ray was asked"))
+    monkeypatch.setenv("RAY_ADDRESS", address)
+    with pytest.raises(InputError, match=f"RAY_ADDRESS {re.escape(address)}: .*{said}.*unset RAY_ADDRESS"):
+        connect(1)
+
+
+def test_a_host_that_never_answers_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    given_up = Event()
+
+    def never(*_: Any) -> None:
+        given_up.wait()
+        raise OSError
+
+    monkeypatch.setattr(socket, "create_connection", never)
+    monkeypatch.setattr(connecting, "REACHED_S", 0.01)
+    with pytest.raises(InputError, match="no answer in"):
+        connecting.check_address("10.0.0.1:6379")
+    given_up.set()
+
+
+def test_what_ray_says_of_no_cluster_is_one_line(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    import ray
+
+    def init(**_: Any) -> None:
+        os.write(2, b"raw lines")
+        raise ConnectionError("Could not find any running Ray instance.")
+
+    monkeypatch.setattr(ray, "is_initialized", lambda: False)
+    monkeypatch.setattr(ray, "init", init)
+    monkeypatch.setenv("RAY_ADDRESS", "auto")
+    with pytest.raises(InputError, match="RAY_ADDRESS auto: Could not find any running Ray instance"):
+        connect(1)
+    assert capfd.readouterr().err == ""

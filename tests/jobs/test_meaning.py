@@ -251,6 +251,26 @@ def test_documents_of_one_sentence_have_no_next_one(tmp_path: Path, meaning_run:
         meaning.JOB.run(MeaningConfig.model_validate(own))
 
 
+def test_a_column_that_does_not_fit_is_refused_before_the_first_part(tmp_path: Path) -> None:
+    table, lines = tmp_path / "rows.csv", tmp_path / "rows.jsonl"
+    table.write_text("text,topic\n" + "".join(f"The cat number {n} sat on the mat.,cats\n" for n in range(40)))
+    lines.write_text('{"text": "The cat sat on the mat.", "topic": "cats"}\n')
+    for name in ("language_column", "translation_column", "label"):
+        flag = f"--{name.replace('_', '-')} nope"
+        for source, known in ((table, True), (lines, False)):
+            # A line may have keys of its own, so that those of .jsonl are known once they are read.
+            out = tmp_path / f"{name}{source.suffix}"
+            own = meaning_options(out, source, Path("sample"), workers=1, **{name: "nope"})
+            with pytest.raises(InputError, match=f"{flag}: the corpus has no such column"):
+                meaning.JOB.run(MeaningConfig.model_validate(own))
+            assert (out / "corpus").exists() == (not known)
+            assert not (out / under("meaning/counts")).exists()
+    out = tmp_path / "label.csv"
+    with pytest.raises(InputError, match="--label topic: all are alike"):
+        meaning.JOB.run(MeaningConfig.model_validate(meaning_options(out, table, Path("sample"), workers=1)))
+    assert set(Run(str(out)).record["stages"]) == {"ingest"}
+
+
 @pytest.mark.faults
 def test_kill_9_and_go_on(tmp_path: Path, whole: Path, source: Path, meaning_run: tuple[Path, Path]) -> None:
     out, log, model = tmp_path / "killed", tmp_path / "log", meaning_run[1]

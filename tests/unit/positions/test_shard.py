@@ -15,6 +15,7 @@ from transformers import AutoModelForCausalLM
 from ops.mixing.token_classes import CLASSES, TokenClasses
 from ops.model.load import ModelFacts
 from ops.model.tokenizer import Tokens
+from ops.positions.figures import draw_layers
 from ops.positions.labels import Labelled, label_rows
 from ops.positions.partial_file import Features, merge, to_table
 from ops.positions.pilot import mean_states
@@ -210,6 +211,19 @@ def test_shards_change_nothing_but_rounding(known: tuple[VariantReader, ModelFac
         assert np.array_equal(counts, several.counts[key])
     assert all_groups(one.moments[CLASS, "none"]).count[0] == sum(len(t.ids) for t in texts())
     assert len(CLASSES) == 5
+
+
+def test_one_text_has_no_random_pairs_and_all_else(known: tuple[VariantReader, ModelFacts]) -> None:
+    reader, found = known
+    alone = [(np.array([0]), [texts()[4]])]
+    means, _ = mean_states(reader, VARIANTS, iter(alone), 0, "cpu")
+    result = PositionsScorer(reader, classes(), VARIANTS, means, 0, LIMIT, "cpu").measure_shard(iter(alone))
+    totals, _ = merge([to_table(result)])
+    rows = similarity_rows(totals, found, 0)
+    shown = {(row["variant"], row["reference"]) for row in rows.to_pylist()}
+    assert shown == {(v, r) for v in VARIANTS for r in ("default", "default_centred", "gaussian")}
+    assert len(draw_layers(rows, "m").axes) == len(VARIANTS)
+    assert draw_layers(rows.slice(0, 0), "m").axes
 
 
 def test_features_are_the_mean_of_the_last_layer(known: tuple[VariantReader, ModelFacts]) -> None:
