@@ -90,11 +90,15 @@ def check_address(address: str) -> None:
     answers: SimpleQueue[str] = SimpleQueue()
 
     def knock() -> None:
-        try:
-            socket.create_connection((host, port), REACHED_S).close()
-            answers.put("")
-        except (OSError, ValueError) as error:
-            answers.put(one_line(getattr(error, "strerror", None) or error))
+        said = ""
+        for name in (host, *_own_addresses(host)):
+            try:
+                socket.create_connection((name, port), REACHED_S).close()
+                answers.put("")
+                return
+            except (OSError, ValueError) as error:
+                said = said or one_line(getattr(error, "strerror", None) or error)
+        answers.put(said)
 
     # Apart from this thread, since no timeout ends the look-up of a name.
     Thread(target=knock, daemon=True).start()
@@ -104,6 +108,19 @@ def check_address(address: str) -> None:
         refusal = f"no answer in {REACHED_S} seconds"
     if refusal:
         raise InputError(f"RAY_ADDRESS {address}: no cluster can be reached there ({refusal}); start it, or {ALONE}")
+
+
+def _own_addresses(host: str) -> list[str]:
+    """Return where else a head may listen that is named by a loopback address: Ray takes the machine's own for it."""
+    if host not in ("127.0.0.1", "localhost", "::1"):
+        return []
+    found = []
+    with suppress(OSError), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        probe.connect(("192.0.2.1", 9))  # sends nothing: the system only chooses the address that it would use
+        found.append(probe.getsockname()[0])
+    with suppress(OSError):
+        found.append(socket.gethostbyname(socket.gethostname()))
+    return found
 
 
 def one_thread_a_worker() -> None:
