@@ -230,7 +230,7 @@ def load_model(facts: ModelFacts, device: str, dtype: str, predicts: bool = Fals
         predicts: with the head that predicts the next token; the model itself is its `base_model`.
 
     Raises:
-        InputError: the weights cannot be read, or some that the layers need are missing from them.
+        InputError: the weights cannot be read or are not all finite, or some that the layers need are missing.
     """
     from transformers import AutoModel, AutoModelForCausalLM
 
@@ -250,7 +250,38 @@ def load_model(facts: ModelFacts, device: str, dtype: str, predicts: bool = Fals
             f"--model {facts.name}: its weights lack {len(wrong)} of the model's tensors ({shown}); {_HELP}"
         )
     model.config.use_cache = False
-    return model.eval().to(device)  # type: ignore[no-any-return]
+    model = model.eval().to(device)
+    require_finite(facts.name, model)
+    return model  # type: ignore[no-any-return]
+
+
+def not_finite(model: torch.nn.Module) -> str | None:
+    """Return the name of a tensor among a model's weights that holds a NaN or an infinity, or None."""
+    for name, weights in model.named_parameters():
+        values = weights.detach()
+        # One sum tells almost always; the sum of finite numbers may overflow, so only then each number is looked at.
+        if not bool(values.sum(dtype=torch.float32).isfinite()) and not bool(values.isfinite().all()):
+            return name
+    return None
+
+
+def require_finite(name: str, model: torch.nn.Module) -> None:
+    """Refuse a model whose weights hold a NaN or an infinity: everything computed from them would be wrong.
+
+    Args:
+        name: what the user asked for, for the message.
+        model: the model, on any device.
+
+    Raises:
+        InputError: one of its tensors is not finite.
+    """
+    tensor = not_finite(model)
+    if tensor is not None:
+        kind = str(model.get_parameter(tensor).dtype).removeprefix("torch.")
+        raise InputError(
+            f"--model {name}: its weights are not all finite ({tensor} holds a NaN or an infinity in {kind}); "
+            "give a model whose weights are complete"
+        )
 
 
 def loading_options(revision: str) -> dict[str, Any]:
