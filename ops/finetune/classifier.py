@@ -9,7 +9,7 @@ from safetensors.torch import load_file, save_file
 from torch import nn
 
 from ops.errors import InputError
-from ops.model.load import ModelFacts, load_model, loading_options, quiet_transformers
+from ops.model.load import ModelFacts, load_model, loading_options, quiet_transformers, require_finite
 from ops.model.pooling import Pooler
 from ops.model.tokenizer import Tokenizer
 
@@ -74,7 +74,7 @@ def load_head(facts: ModelFacts) -> tuple[nn.Linear, list[str], str] | None:
     """Return a saved classifier's linear layer, its labels and how it pools; None where a model has none.
 
     Raises:
-        InputError: its files do not fit each other or the model.
+        InputError: its files do not fit each other or the model, or its weights are not all finite.
     """
     folder = Path(facts.path)
     if facts.revision or not (folder / WEIGHTS).is_file() or not (folder / NAMES).is_file():
@@ -88,4 +88,5 @@ def load_head(facts: ModelFacts) -> tuple[nn.Linear, list[str], str] | None:
         )
     linear = nn.Linear(facts.width, len(told["labels"]))
     linear.load_state_dict(tensors)
+    require_finite(facts.name, linear)
     return linear.eval().requires_grad_(False), list(told["labels"]), pool_of(bool(told["uses_cls"]))

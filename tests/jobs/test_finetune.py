@@ -2,11 +2,13 @@
 
 import json
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
+import torch
 from transformers import AutoModel
 
 from jobs.finetune import job as finetune
@@ -143,6 +145,25 @@ def test_wrong_calls_are_one_line_and_leave_the_run_alone(
     assert not (tmp_path / "new" / "corpus").exists(), "the sources were read before"
     with pytest.raises(InputError, match=r"corpus/ is missing; give --corpus, or run python -m jobs\.ingest"):
         finetune.JOB.run(FinetuneConfig(out=str(tmp_path / "none"), label="topic", model=str(model)))
+
+
+def test_a_training_that_diverges_leaves_no_model(
+    finetune_run: tuple[Path, Path], labelled: Path, tmp_path: Path, make_model: Callable[..., Path], small_bert: object
+) -> None:
+    _, model = finetune_run
+    with pytest.raises(InputError, match=r"--learning-rate 1e\+14: .* is not finite"):
+        finetune.JOB.run(config(tmp_path / "steep", labelled, model, learning_rate=1e14))
+
+    def poison(network: torch.nn.Module) -> None:
+        network.encoder.layer[1].output.dense.weight[0, 0] = torch.nan
+
+    broken = make_model(small_bert, change=poison)
+    with pytest.raises(InputError, match=r"its weights are not all finite \(encoder\.layer\.1\.output"):
+        finetune.JOB.run(config(tmp_path / "broken", labelled, broken))
+    for name in ("steep", "broken"):
+        assert not (tmp_path / name / "finetune").exists()
+    finetune.JOB.run(config(tmp_path / "steep", None, model))
+    assert (tmp_path / "steep" / WEIGHTS).is_file()
 
 
 def test_a_dry_run_says_what_is_missing(

@@ -163,7 +163,9 @@ def test_a_sentence_without_a_finite_activation_is_named(
     from transformers import AutoTokenizer
 
     def poison(model: torch.nn.Module) -> None:
-        model.embeddings.word_embeddings.weight[STRING] = float("nan")
+        # Finite weights, whose differences overflow.
+        model.embeddings.word_embeddings.weight[STRING, ::2] = 3e38
+        model.embeddings.word_embeddings.weight[STRING, 1::2] = -3e38
 
     model = make_model(small_bert, change=poison)
     options = config(tmp_path / "f", source, model=str(model), workers=1)
@@ -188,7 +190,7 @@ def test_a_model_that_scores_nothing_says_so(
     source: Path, shared_ray: None, make_model: Make, small_bert: object, tmp_path: Path
 ) -> None:
     def poison(model: torch.nn.Module) -> None:
-        model.embeddings.LayerNorm.weight.fill_(float("nan"))
+        model.embeddings.LayerNorm.weight.fill_(3e38)
 
     with pytest.raises(InputError, match="no finite activation"):
         run_job.JOB.run(config(tmp_path / "g", source, model=str(make_model(small_bert, change=poison)), workers=1))

@@ -1,6 +1,7 @@
 """A classifier's training: the same weights however it is cut, and what it learns."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -24,12 +25,12 @@ def facts(make_model: Callable[..., Path], small_bert: BertConfig) -> ModelFacts
     return read_facts(str(make_model(small_bert)))
 
 
-def training(facts: ModelFacts, copies: int = 3) -> ClassifierTraining:
+def training(facts: ModelFacts, copies: int = 3, options: TrainingOptions = OPTIONS) -> ClassifierTraining:
     tokenizer = Tokenizer(facts)
     tokens = tokenizer.encode([text for text, _ in WORDS] * copies)
     examples = [Example(t, label) for t, (_, label) in zip(tokens, WORDS * copies, strict=True)]
     model = new_classifier(facts, tokenizer, 2, 0.5, 3)
-    return ClassifierTraining(model, examples[:-2], examples[-2:], OPTIONS, tokenizer.pad_id)
+    return ClassifierTraining(model, examples[:-2], examples[-2:], options, tokenizer.pad_id)
 
 
 def weights(model: Classifier) -> dict[str, torch.Tensor]:
@@ -54,6 +55,26 @@ def test_a_training_in_pieces_gives_the_same_weights_as_one_in_one_go(facts: Mod
     assert len(losses) == 8
     for name, tensor in weights(piece.model).items():
         assert torch.equal(tensor, expected[name]), name
+
+
+def test_a_training_that_diverges_ends_with_one_line(facts: ModelFacts, tmp_path: Path) -> None:
+    found = training(facts, options=replace(OPTIONS, learning_rate=1e14))
+    with pytest.raises(InputError, match=r"--learning-rate 1e\+14: .* is not finite, .*; give a lower one") as error:
+        found.run(8, None, tmp_path)
+    assert "\n" not in str(error.value)
+
+
+def test_weights_and_scores_that_are_not_finite_end_the_training(facts: ModelFacts, tmp_path: Path) -> None:
+    found = training(facts)
+    # No loss depends on these, as BERT's pooler is not read.
+    torch.nn.init.constant_(found.model.encoder.pooler.dense.bias, torch.nan)  # type: ignore[union-attr, arg-type]
+    with pytest.raises(InputError, match=r"encoder\.pooler\.dense\.bias after step 1 is not finite"):
+        found.run(1, None, tmp_path)
+    torch.nn.init.constant_(found.model.linear.bias, torch.inf)
+    with pytest.raises(InputError, match="a score of a test document is not finite"):
+        found.scores()
+    with pytest.raises(InputError, match="the loss of step 1 is not finite"):
+        found.run(1, None, tmp_path)
 
 
 def test_scores_are_those_of_the_linear_layer_on_the_first_token(facts: ModelFacts) -> None:
@@ -92,6 +113,10 @@ def test_what_is_saved_is_a_model_with_the_same_tokenizer_and_its_classifier_bes
     assert head[1:] == (["money", "animals"], "cls")
     assert torch.equal(head[0].weight, model.linear.weight)
     assert load_head(facts) is None
+    torch.nn.init.constant_(model.linear.bias, torch.nan)
+    save_classifier(model, facts, ["money", "animals"], tmp_path / "broken")
+    with pytest.raises(InputError, match=r"its weights are not all finite \(bias holds a NaN"):
+        load_head(read_facts(str(tmp_path / "broken")))
     other = new_classifier(facts, Tokenizer(facts), 3, 0.5, 0)
     save_classifier(other, facts, ["a", "b", "c"], tmp_path / "other")
     (tmp_path / WEIGHTS).write_bytes((tmp_path / "other" / WEIGHTS).read_bytes())

@@ -9,6 +9,7 @@ from safetensors.torch import load_file, save_file
 from transformers import (
     AutoConfig,
     AutoModel,
+    AutoModelForMaskedLM,
     BertConfig,
     GPT2Config,
     OPTConfig,
@@ -20,7 +21,8 @@ from transformers import (
 
 from ops.errors import InputError
 from ops.model import load
-from ops.model.load import SAMPLE_SHA256, load_model, position_limit, read_facts
+from ops.model.heads import MASKED_WORD, load_head
+from ops.model.load import SAMPLE_SHA256, load_model, not_finite, position_limit, read_facts
 
 TINY = {"hidden_size": 8, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 8, "vocab_size": 30}
 
@@ -194,6 +196,36 @@ def test_weights_that_do_not_fit_are_refused(folder: Path, change: str) -> None:
     save_file(weights, folder / "model.safetensors", {"format": "pt"})
     with pytest.raises(InputError, match=f"--model {folder}: "):
         load_model(read_facts(str(folder)), "cpu", "float32")
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), float("-inf")])
+def test_weights_that_are_not_finite_are_refused(folder: Path, value: float) -> None:
+    weights = load_file(folder / "model.safetensors")
+    weights["encoder.layer.1.output.dense.weight"][3, 5] = value
+    save_file(weights, folder / "model.safetensors", {"format": "pt"})
+    message = rf"--model {folder}: .*not all finite \(encoder\.layer\.1\.output\.dense\.weight holds a NaN"
+    for dtype in ("float32", "bfloat16"):
+        with pytest.raises(InputError, match=message):
+            load_model(read_facts(str(folder)), "cpu", dtype)
+
+
+def test_a_head_whose_weights_are_not_finite_is_refused(tmp_path: Path) -> None:
+    model = AutoModelForMaskedLM.from_config(BertConfig(**TINY))
+    torch.nn.init.constant_(model.cls.predictions.transform.dense.bias, torch.nan)
+    model.save_pretrained(tmp_path)
+    facts = read_facts(str(tmp_path))
+    load_model(facts, "cpu", "float32")
+    with pytest.raises(InputError, match=r"not all finite \(cls\.predictions\.transform\.dense\.bias"):
+        load_head(facts, MASKED_WORD, "cpu", "float32")
+
+
+def test_finite_weights_whose_sum_overflows_are_taken() -> None:
+    layer = torch.nn.Linear(4, 4)
+    torch.nn.init.constant_(layer.weight, 3e38)
+    assert not_finite(layer) is None
+    assert not_finite(layer.half()) == "weight"
+    torch.nn.init.constant_(layer.weight, 6e4)
+    assert not_finite(layer) is None
 
 
 def test_a_missing_pooler_does_not_matter(folder: Path) -> None:

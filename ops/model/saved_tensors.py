@@ -1,0 +1,159 @@
+"""The tensors of a model's safetensors files, by their headers: whether they fit what the configuration describes."""
+
+import json
+import re
+from collections import defaultdict
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from ops.errors import InputError, counted
+
+Shape = tuple[int, ...]
+# Up to here a model is built to see how many layers it has: some architectures use the tensors of one layer for many.
+FEW_LAYERS = 1000
+_REMEDY = "restore the config.json that was saved with these weights"
+
+
+def saved_shapes(folder: Path | None) -> dict[str, Shape]:
+    """Return the name and shape of each tensor in a folder's safetensors files, without reading the tensors.
+
+    The result is empty if transformers would load other files, or if some files are missing.
+    """
+    from safetensors import safe_open
+
+    if folder is None or (folder / "adapter_config.json").is_file():
+        return {}  # of an adapter, the weights of another model are loaded
+    single, index = folder / "model.safetensors", folder / "model.safetensors.index.json"
+    if single.is_file():
+        files = {single}
+    elif index.is_file():
+        files = {folder / name for name in json.loads(index.read_text(encoding="utf-8"))["weight_map"].values()}
+    else:
+        return {}
+    if not all(file.is_file() for file in files):
+        return {}
+    shapes: dict[str, Shape] = {}
+    for file in sorted(files):
+        with safe_open(file, "pt") as header:
+            shapes |= {name: tuple(header.get_slice(name).get_shape()) for name in header.keys()}  # noqa: SIM118
+    return shapes
+
+
+def check_layer_count(name: str, config: Any, saved: dict[str, Shape]) -> None:
+    """Refuse a configuration with more layers than there are saved tensors, before so many layers are built.
+
+    Args:
+        name: what the user asked for, for the message.
+        config: the model's configuration.
+        saved: the tensors, as `saved_shapes` returns them.
+
+    Raises:
+        InputError: there are more layers than tensors.
+    """
+    layers = getattr(config, "num_hidden_layers", None)
+    if saved and isinstance(layers, int) and layers > max(len(saved), FEW_LAYERS):
+        raise InputError(
+            f"--model {name}: its config.json says {counted(layers, 'layer')}, but its weights are only "
+            f"{counted(len(saved), 'tensor')}; {_REMEDY}"
+        )
+
+
+def check_saved(name: str, model: torch.nn.Module, saved: dict[str, Shape]) -> None:
+    """Refuse weights that certainly do not fit the configuration: other shapes, or another number of layers.
+
+    What is only missing, or not used, is left to the loading: heads, a pooler, tied weights.
+
+    Args:
+        name: what the user asked for, for the message.
+        model: the model as its configuration describes it, on torch's meta device.
+        saved: the tensors, as `saved_shapes` returns them.
+
+    Raises:
+        InputError: a tensor has another shape, or there are more or fewer layers.
+    """
+    if not saved or not _loaded_as_saved(model):
+        return
+    own = {key: tuple(tensor.shape) for key, tensor in model.state_dict().items()}
+    found = _by_own_names(model, own, saved)
+    _check_layers(name, model, own, found)
+    wrong = [(key, shape, own[key]) for key, shape in found.items() if own.get(key, shape) != shape]
+    if wrong:
+        raise misfit(name, wrong)
+
+
+def misfit(name: str, wrong: list[tuple[str, Shape, Shape]]) -> InputError:
+    """Return the error for tensors whose shapes are not those that the configuration describes.
+
+    Args:
+        name: what the user asked for.
+        wrong: each tensor's name, its shape in the weights, and its shape by the configuration.
+    """
+    tensor, saved, own = wrong[0]
+    more = f" (and so {counted(len(wrong) - 1, 'other tensor')})" if len(wrong) > 1 else ""
+    return InputError(
+        f"--model {name}: its config.json does not fit its weights: {tensor} has the shape {list(saved)} in the "
+        f"weights and {list(own)} in the configuration{more}; {_REMEDY}"
+    )
+
+
+def _loaded_as_saved(model: Any) -> bool:
+    """Return whether transformers takes tensors by the names and with the shapes that they have in the file."""
+    from transformers.conversion_mapping import get_model_conversion_mapping
+
+    quantized = getattr(model.config, "quantization_config", None) is not None
+    return not quantized and not get_model_conversion_mapping(model, add_legacy=False)
+
+
+def _by_own_names(model: Any, own: dict[str, Shape], saved: dict[str, Shape]) -> dict[str, Shape]:
+    """Return the saved tensors by the model's names: a model that was saved with a head has a prefix before them."""
+    prefix = f"{model.base_model_prefix}."
+    ignored = [re.compile(pattern) for pattern in model._keys_to_ignore_on_load_unexpected or ()]
+    found = {}
+    for key, shape in saved.items():
+        if key not in own and any(pattern.search(key) for pattern in ignored):
+            continue
+        if key not in own and prefix + key in own:
+            key = prefix + key
+        found[key if key in own else key.removeprefix(prefix)] = shape
+    return found
+
+
+def _check_layers(name: str, model: Any, own: Iterable[str], found: Iterable[str]) -> None:
+    """Refuse weights that have more or fewer layers than the configuration."""
+    layers = getattr(model.config, "num_hidden_layers", None)
+    # Some decoders are saved with layers that predict the tokens after the next one, which are not loaded.
+    unused = getattr(model.config, "num_nextn_predict_layers", None) or 0
+    saved = _numbered(found)
+    for place, numbers in _numbered(own).items():
+        there = saved.get(place)
+        if not there or not isinstance(layers, int) or set(numbers) != set(range(layers)):
+            continue
+        last = max(there)
+        if last >= layers + unused:
+            raise InputError(
+                f"--model {name}: its config.json says {counted(layers, 'layer')}, but its weights have "
+                f"{last + 1:,} ({there[last]}); {_REMEDY}"
+            )
+        missing = sorted(set(numbers) - set(there))
+        if missing:
+            raise InputError(
+                f"--model {name}: its config.json says {counted(layers, 'layer')}, but its weights have only "
+                f"{len(there):,} ({numbers[missing[0]]} is missing); {_REMEDY}"
+            )
+
+
+def _numbered(keys: Iterable[str]) -> dict[str, dict[int, str]]:
+    """Return a tensor of each element of each list of modules; lists within lists are not looked at.
+
+    >>> _numbered(["h.0.w", "h.0.b", "h.1.w", "norm.w"])
+    {'h': {0: 'h.0.w', 1: 'h.1.w'}}
+    """
+    lists: dict[str, dict[int, str]] = defaultdict(dict)
+    for key in keys:
+        match = re.match(r"(.*?)\.(\d+)\.", key)
+        if match:
+            lists[match[1]].setdefault(int(match[2]), key)
+    return dict(lists)
