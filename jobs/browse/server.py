@@ -1,10 +1,7 @@
 """The server of `browse`: a few paths, each a page; it reads, and answers nothing else."""
 
-import asyncio
-import re
 import socket
 from collections.abc import Awaitable, Callable
-from ipaddress import ip_address
 from threading import Lock
 from typing import Any
 
@@ -15,12 +12,12 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
-from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from jobs.stage.files import check_tables
 from jobs.stage.record import RECORD
 from jobs.stage.run import RunReader
 from ops.errors import InputError, one_line
+from ops.report.guarded_http import PatientProtocol, host_name, is_loopback
 from ops.report.served_pages import Page, Pages
 from ops.show.neuron_facts import TABLES_READ
 
@@ -34,9 +31,6 @@ HEADERS = {
 }
 WAITING = 64  # requests that are taken at once; further ones are told to come again
 THREADS = 4
-HEAD_SECONDS = 5.0  # within which a connection has to send the head of its first or next request
-
-_HOST = re.compile(r"(?:\[([0-9a-f:.]+)\]|([^\[\]:]+))(?::[0-9]+)?")
 
 Answer = tuple[Page | None, int]
 
@@ -138,56 +132,6 @@ class Browser:
         return Response(page.body, status, HEADERS, page.kind)
 
 
-def host_name(header: str) -> str:
-    """Return the name in a Host header, without its port; of a header of another form, an empty text.
-
-    >>> host_name("Localhost:8000"), host_name("[::1]:8000"), host_name("[::1]")
-    ('localhost', '::1', '::1')
-    >>> host_name("localhost:evil.com"), host_name("[::1].evil.com")
-    ('', '')
-    """
-    found = _HOST.fullmatch(header.lower())
-    return (found[1] or found[2]) if found else ""
-
-
-class Protocol(H11Protocol):
-    """HTTP that closes a connection on which no complete request arrives in `HEAD_SECONDS`.
-
-    The time begins with the connection and again with each answer. Such connections would otherwise stay open and
-    count among the `WAITING`, until nobody else is served.
-    """
-
-    _closing: asyncio.TimerHandle | None = None
-
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Begin the time for the first request."""
-        super().connection_made(transport)
-        self._await_head()
-
-    def on_response_complete(self) -> None:
-        """Begin the time for the next request."""
-        super().on_response_complete()
-        self._await_head()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        """Forget the time."""
-        self._stop_waiting()
-        super().connection_lost(exc)
-
-    def _await_head(self) -> None:
-        self._stop_waiting()
-        if not self.transport.is_closing():
-            self._closing = self.loop.call_later(HEAD_SECONDS, self._close_unless_answering)
-
-    def _stop_waiting(self) -> None:
-        if self._closing is not None:
-            self._closing.cancel()
-
-    def _close_unless_answering(self) -> None:
-        if self.cycle is None or self.cycle.response_complete:
-            self.transport.close()
-
-
 def make_app(respond: Callable[[Request], Awaitable[Response]]) -> Starlette:
     """Return the application: every path is read alone (GET and HEAD)."""
     return Starlette(routes=[Route("/{path:path}", respond, methods=["GET"])])
@@ -197,7 +141,7 @@ def make_server(respond: Callable[[Request], Awaitable[Response]]) -> uvicorn.Se
     """Return the server of the application."""
     config = uvicorn.Config(
         make_app(respond),
-        http=Protocol,
+        http=PatientProtocol,
         log_level="error",
         access_log=False,
         limit_concurrency=WAITING,
@@ -230,15 +174,3 @@ def serve(out: str, host: str, port: int, winners: int, seconds: float) -> None:
         make_server(browser.respond).run(sockets=[listening])
     except KeyboardInterrupt:
         print("ended", flush=True)
-
-
-def is_loopback(host: str) -> bool:
-    """Tell whether an address is this machine's own.
-
-    >>> is_loopback("127.0.0.1"), is_loopback("localhost"), is_loopback("0.0.0.0"), is_loopback("::1")
-    (True, True, False, True)
-    """
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host.lower() == "localhost"

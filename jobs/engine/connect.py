@@ -2,7 +2,6 @@
 
 import logging
 import os
-import socket
 import sys
 import tempfile
 import warnings
@@ -10,18 +9,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
-from queue import Empty, SimpleQueue
-from threading import Thread
 from typing import Any, Literal
-from urllib.parse import urlsplit
 
+from ops.cluster_address import ALONE, check_address
 from ops.errors import InputError, one_line
 
 # What a worker takes before it has any work: Python, Ray, torch and a small model.
 WORKER_BYTES = 800_000_000
-# In which a cluster's head is reached, or is taken not to be there.
-REACHED_S = 10
-ALONE = "unset RAY_ADDRESS to work on this machine alone"
 
 
 def connect(cpus: int) -> None:
@@ -66,61 +60,6 @@ def connect(cpus: int) -> None:
             if "timed out" not in str(error) or attempt == 2:
                 raise
             ray.shutdown()
-
-
-def check_address(address: str) -> None:
-    """Refuse an address of a cluster at which nothing listens: Ray tries it for minutes, and no signal ends that.
-
-    Raises:
-        InputError: the address is none, or nobody answers there.
-    """
-    if address == "auto":
-        return
-    try:
-        # A host and its port, or those of a Ray client's server; an http:// is the dashboard's, to submit jobs to.
-        parsed = urlsplit(address if "://" in address else f"//{address}")
-        host, port = parsed.hostname, parsed.port
-    except ValueError:
-        host = port = None
-    if not host or not port or parsed.scheme not in ("", "ray"):
-        raise InputError(
-            f"RAY_ADDRESS {address}: is not where a job joins a cluster; give its head as host:port, such as "
-            f"10.0.0.1:6379, or auto; {ALONE}"
-        )
-    answers: SimpleQueue[str] = SimpleQueue()
-
-    def knock() -> None:
-        said = ""
-        for name in (host, *_own_addresses(host)):
-            try:
-                socket.create_connection((name, port), REACHED_S).close()
-                answers.put("")
-                return
-            except (OSError, ValueError) as error:
-                said = said or one_line(getattr(error, "strerror", None) or error)
-        answers.put(said)
-
-    # Apart from this thread, since no timeout ends the look-up of a name.
-    Thread(target=knock, daemon=True).start()
-    try:
-        refusal = answers.get(timeout=REACHED_S)
-    except Empty:
-        refusal = f"no answer in {REACHED_S} seconds"
-    if refusal:
-        raise InputError(f"RAY_ADDRESS {address}: no cluster can be reached there ({refusal}); start it, or {ALONE}")
-
-
-def _own_addresses(host: str) -> list[str]:
-    """Return where else a head may listen that is named by a loopback address: Ray takes the machine's own for it."""
-    if host not in ("127.0.0.1", "localhost", "::1"):
-        return []
-    found = []
-    with suppress(OSError), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        probe.connect(("192.0.2.1", 9))  # sends nothing: the system only chooses the address that it would use
-        found.append(probe.getsockname()[0])
-    with suppress(OSError):
-        found.append(socket.gethostbyname(socket.gethostname()))
-    return found
 
 
 def one_thread_a_worker() -> None:

@@ -15,7 +15,7 @@ from jobs.engine.item import EngineError
 from jobs.stage.options import PRESETS, Config
 from jobs.stage.yaml_file import read_yaml
 from ops.errors import STOPPED, InputError, TerminatedError, disk_full, one_line, refused
-from ops.storage.secrets import refuse_secrets
+from ops.storage.option_text import check_text
 
 if TYPE_CHECKING:
     from jobs.stage.run import Run
@@ -46,7 +46,7 @@ def parse(config: type[Config], job: str, about: str, argv: list[str] | None = N
     flag = ""
     for word in given_argv:
         flag, equals, _ = word.partition("=") if word.startswith("--") else (flag, "", "")
-        _check_text(word[len(flag) + 1 :] if equals else word, flag)
+        check_text(word[len(flag) + 1 :] if equals else word, flag)
     app = cyclopts.App(
         name=f"python -m jobs.{job}",
         help=about,
@@ -76,29 +76,6 @@ def parse(config: type[Config], job: str, about: str, argv: list[str] | None = N
     given = given[0] or grouped.model_validate({})
     flags = {name: getattr(given, name) for name in given.model_fields_set}
     return resolve(config, job, flags)
-
-
-def _check_text(text: str, what: str) -> None:
-    """Refuse an empty value, as of a shell variable that is not set, credentials, and what is not UTF-8 everywhere.
-
-    Raises:
-        InputError: the value is empty, holds credentials, is not valid UTF-8, or needs UTF-8 where the locale has
-            another encoding, so that Python and Arrow would write the name of a file differently.
-    """
-    if text == "" and what:
-        raise InputError(f"{what} '': is empty; leave it out or give a value")
-    refuse_secrets(text, what)
-    try:
-        # What the locale's encoding cannot decode stands in a command line as lone surrogates, which UTF-8 refuses.
-        if text.encode("utf-8") == os.fsencode(text):
-            return
-    except UnicodeEncodeError:
-        pass
-    encoding = sys.getfilesystemencoding()
-    why = "is not valid UTF-8; check its encoding"
-    if encoding != "utf-8":
-        why = f"needs UTF-8, and the encoding of this locale is {encoding}; set PYTHONUTF8=1, or LC_ALL=C.UTF-8"
-    raise InputError(f"{what} {text}: {why}")
 
 
 def _left_over(words: list[str], job: str) -> str:
@@ -149,7 +126,7 @@ def _from_file(path: str, config: type[BaseModel], job: str) -> dict[str, Any]:
     held = read_yaml(path, config, job)
     for name, value in held.items():
         for text in value if isinstance(value, list) else [value]:
-            _check_text(str(text), f"--config {path}: {name}")
+            check_text(str(text), f"--config {path}: {name}")
     try:
         return {name: getattr(config.model_validate({name: value}), name) for name, value in held.items()}
     except ValidationError as error:

@@ -1,6 +1,5 @@
 """A YAML file of options: every key is one of the job's, given once, with a value of its kind."""
 
-import re
 from collections.abc import Iterator
 from typing import Any, get_args
 
@@ -9,33 +8,7 @@ from pydantic import BaseModel
 
 from ops.errors import InputError, one_line
 from ops.storage.small_files import read_small_file
-
-# What is no text: the core schema of YAML 1.2 (section 10.3.2), with the characters that such a value can begin with.
-_CORE_SCHEMA = {
-    "null": (r"~|null|Null|NULL|", ["~", "n", "N", ""]),
-    "bool": (r"true|True|TRUE|false|False|FALSE", list("tTfF")),
-    "int": (r"[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+", list("-+0123456789")),
-    "float": (
-        r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)",
-        list("-+.0123456789"),
-    ),
-}
-
-
-class _Loader(yaml.SafeLoader):
-    """Reads YAML 1.2, in which 010 is ten, and 1:30, yes, off and 2026-01-02 are texts."""
-
-    yaml_implicit_resolvers = {}  # noqa: RUF012  # PyYAML declares it for instances
-
-    def read_int(self, node: yaml.ScalarNode) -> int:
-        """Return a whole number; a zero in front makes it no octal one."""
-        text = str(self.construct_scalar(node))
-        return int(text, {"0o": 8, "0x": 16}.get(text[:2], 10))
-
-
-for _kind, (_pattern, _first) in _CORE_SCHEMA.items():
-    _Loader.add_implicit_resolver(f"tag:yaml.org,2002:{_kind}", re.compile(rf"(?:{_pattern})\Z"), _first)
-_Loader.add_constructor("tag:yaml.org,2002:int", _Loader.read_int)
+from ops.storage.yaml_core import CoreLoader
 
 
 def read_yaml(path: str, config: type[BaseModel], job: str) -> dict[str, Any]:
@@ -52,8 +25,8 @@ def read_yaml(path: str, config: type[BaseModel], job: str) -> dict[str, Any]:
     """
     text = read_small_file("--config", path)
     try:
-        node = yaml.compose(text, Loader=_Loader)
-        value = yaml.load(text, Loader=_Loader)
+        node = yaml.compose(text, Loader=CoreLoader)
+        value = yaml.load(text, Loader=CoreLoader)
     except (ValueError, RecursionError) as error:
         raise InputError(f"--config {path}: cannot be read ({one_line(error)})") from error
     except yaml.YAMLError as error:

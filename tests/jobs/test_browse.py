@@ -22,6 +22,7 @@ from starlette.responses import Response
 from jobs.browse.server import WAITING, OpenRun, make_server, serve
 from jobs.stage.run import Run
 from ops.errors import InputError
+from ops.report.guarded_http import PatientProtocol
 from tests.conftest import ROOT
 from tests.unit.report.browser import NEEDS, browse
 from tests.unit.report.valid_html import check_html
@@ -138,7 +139,7 @@ def hasty(monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
     async def respond(request: Request) -> Response:
         return Response("here")
 
-    monkeypatch.setattr("jobs.browse.server.HEAD_SECONDS", 0.2)
+    monkeypatch.setattr(PatientProtocol, "head_seconds", 0.2)
     server = make_server(respond)
     with socket.create_server(("127.0.0.1", 0)) as listening:
         thread = threading.Thread(target=server.run, args=([listening],))

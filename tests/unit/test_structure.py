@@ -16,7 +16,7 @@ FILES = [*OPS, *JOBS]
 FLOORS = {
     "ops": (
         {"arrays", "errors", "clock", "compiled", "schema"},
-        {"hashing"},
+        {"hashing", "cluster_address"},
         {"penn", "sampling"},
         {"shards"},
         {"storage", "reducers", "model", "statistics"},

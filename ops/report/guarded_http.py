@@ -1,0 +1,76 @@
+"""What a server of pages does not put up with: other machines' names, and connections that ask for nothing."""
+
+import asyncio
+import re
+from ipaddress import ip_address
+
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+_HOST = re.compile(r"(?:\[([0-9a-f:.]+)\]|([^\[\]:]+))(?::[0-9]+)?")
+
+
+def host_name(header: str) -> str:
+    """Return the name in a Host header, without its port; of a header of another form, an empty text.
+
+    >>> host_name("Localhost:8000"), host_name("[::1]:8000"), host_name("[::1]")
+    ('localhost', '::1', '::1')
+    >>> host_name("localhost:evil.com"), host_name("[::1].evil.com")
+    ('', '')
+    """
+    found = _HOST.fullmatch(header.lower())
+    return (found[1] or found[2]) if found else ""
+
+
+class PatientProtocol(H11Protocol):
+    """HTTP that closes a connection on which no complete request arrives in `head_seconds`.
+
+    The time begins with the connection and again with each answer. Such connections would otherwise stay open and
+    count among those that are served at once, until nobody else is.
+
+    Attributes:
+        head_seconds: in which a connection has to send the head of its first or next request.
+    """
+
+    head_seconds = 5.0
+
+    _closing: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Begin the time for the first request."""
+        super().connection_made(transport)
+        self._await_head()
+
+    def on_response_complete(self) -> None:
+        """Begin the time for the next request."""
+        super().on_response_complete()
+        self._await_head()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Forget the time."""
+        self._stop_waiting()
+        super().connection_lost(exc)
+
+    def _await_head(self) -> None:
+        self._stop_waiting()
+        if not self.transport.is_closing():
+            self._closing = self.loop.call_later(self.head_seconds, self._close_unless_answering)
+
+    def _stop_waiting(self) -> None:
+        if self._closing is not None:
+            self._closing.cancel()
+
+    def _close_unless_answering(self) -> None:
+        if self.cycle is None or self.cycle.response_complete:
+            self.transport.close()
+
+
+def is_loopback(host: str) -> bool:
+    """Tell whether an address is this machine's own.
+
+    >>> is_loopback("127.0.0.1"), is_loopback("localhost"), is_loopback("0.0.0.0"), is_loopback("::1")
+    (True, True, False, True)
+    """
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host.lower() == "localhost"

@@ -1,0 +1,30 @@
+"""What no option's value may be."""
+
+import os
+import sys
+
+from ops.errors import InputError
+from ops.storage.secrets import refuse_secrets
+
+
+def check_text(text: str, what: str) -> None:
+    """Refuse an empty value, as of a shell variable that is not set, credentials, and what is not UTF-8 everywhere.
+
+    Raises:
+        InputError: the value is empty, holds credentials, is not valid UTF-8, or needs UTF-8 where the locale has
+            another encoding, so that Python and Arrow would write the name of a file differently.
+    """
+    if text == "" and what:
+        raise InputError(f"{what} '': is empty; leave it out or give a value")
+    refuse_secrets(text, what)
+    try:
+        # What the locale's encoding cannot decode stands in a command line as lone surrogates, which UTF-8 refuses.
+        if text.encode("utf-8") == os.fsencode(text):
+            return
+    except UnicodeEncodeError:
+        pass
+    encoding = sys.getfilesystemencoding()
+    why = "is not valid UTF-8; check its encoding"
+    if encoding != "utf-8":
+        why = f"needs UTF-8, and the encoding of this locale is {encoding}; set PYTHONUTF8=1, or LC_ALL=C.UTF-8"
+    raise InputError(f"{what} {text}: {why}")
