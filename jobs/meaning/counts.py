@@ -18,7 +18,7 @@ from jobs.meaning.job import MeaningConfig
 from jobs.stage.dry_run import DryRun, Plan
 from jobs.stage.estimate import by_workers, corpus_sample, of_all, spread_seconds
 from jobs.stage.files import partial_file, read_partial, read_partials, shard_file, write_partial
-from jobs.stage.options import INGEST_ONLY
+from jobs.stage.options import without_ingest
 from jobs.stage.run import Run
 from jobs.stage.runner import Stage, StageSpec, Step, run_stage
 from ops.arrays import Int64s
@@ -63,7 +63,7 @@ def count(config: MeaningConfig, record: Run, context_words: int | list[str]) ->
         partial(count_all, config, context_words),
         partial(plan, config, context_words),
         ("words", "words counted"),
-        {n: v for n, v in config.model_dump(mode="json").items() if n not in INGEST_ONLY},
+        without_ingest(config),
     )
     run_stage(spec, config, record)
 

@@ -14,7 +14,7 @@ from jobs.stage.corpus_pass import describe
 from jobs.stage.dry_run import DryRun, Plan
 from jobs.stage.estimate import by_workers, of_all, spread_seconds
 from jobs.stage.files import Output, TablePart, partial_file, read_partials, table_part, write_partial
-from jobs.stage.options import INGEST_ONLY
+from jobs.stage.options import without_ingest
 from jobs.stage.runner import Stage, StageSpec, Step
 from ops import sampling
 from ops.errors import counted
@@ -52,7 +52,6 @@ def vocabulary_stage(config: PsiConfig, facts: ModelFacts, tokenizer: Tokenizer,
     clusters, runs = config.clusters or default_clusters(tokens), config.cluster_seeds
     depends_on: dict[str, Any] = {"clusters": clusters, "cluster_seeds": runs, "model": facts.fingerprint}
     depends_on |= {"tokenizer": tokenizer.fingerprint, "seed": config.seed}
-    options = {n: v for n, v in config.model_dump(mode="json").items() if n not in INGEST_ONLY}
 
     def args(stage: Stage) -> PsiArgs:
         return PsiArgs(stage.store, facts, stage.fingerprint, clusters, config.seed)
@@ -71,7 +70,7 @@ def vocabulary_stage(config: PsiConfig, facts: ModelFacts, tokenizer: Tokenizer,
         measure,
         lambda stage, record: plan(stage, record, args(stage), runs, tokens, heads),
         ("tokens", "tokens"),
-        {**options, "clusters": clusters},
+        {**without_ingest(config), "clusters": clusters},
         about={"model": describe(facts)},
     )
 

@@ -10,7 +10,7 @@ from jobs.engine.item import Item, Worker
 from jobs.stage.checks import require_corpus
 from jobs.stage.dry_run import DryRun, Plan
 from jobs.stage.files import Output, shard_file
-from jobs.stage.options import INGEST_ONLY, CorpusPassConfig
+from jobs.stage.options import CorpusPassConfig, without_ingest
 from jobs.stage.placement import Placement, choose_placement
 from jobs.stage.run import Run
 from jobs.stage.runner import Stage, StageSpec, Step, run_stage
@@ -78,7 +78,7 @@ class CorpusPass:
         the sentence ids; `prepare` is used where shards are read ahead of GPUs. The worker commits
         `shard_file(stage, number)` and returns a row that holds `sentences`.
         """
-        parts = -(-self.corpus["counts"]["sentences"] // self.corpus["config"]["shard_size"])
+        parts = len(self.stage.record.shards())
         items = [
             {
                 "shard": i,
@@ -161,7 +161,7 @@ def run_pass(
     if per_group > 1:
         depends_on["per_group"] = per_group
     depends_on |= {"model": facts.fingerprint, **placement.identity}
-    options = {n: v for n, v in config.model_dump(mode="json").items() if n not in INGEST_ONLY}
+    options = without_ingest(config)
     options |= {"device": placement.device, "token_budget": placement.token_budget}
     model = {"model": describe(facts)}
 

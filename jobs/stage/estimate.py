@@ -56,7 +56,7 @@ class PassEstimate:
         self.tokenizer = Tokenizer(job.args.facts)
         self.missing = job.stage.missing(step)
         self.sentences = sum(item["span"][1] - item["span"][0] for item in self.missing)
-        self.sample = corpus_sample(record, -(-job.corpus["counts"]["sentences"] // job.corpus["config"]["shard_size"]))
+        self.sample = corpus_sample(record, len(record.shards()))
 
     @property
     def can_time(self) -> bool:

@@ -181,6 +181,11 @@ class CorpusPassConfig(CorpusModelConfig, ModelPassConfig, ArithmeticConfig):
 INGEST_ONLY = tuple(sorted(CorpusConfig.model_fields.keys() - StageConfig.model_fields.keys() - {"model"}))
 
 
+def without_ingest(config: BaseModel) -> dict[str, Any]:
+    """Return the resolved options of a job without those that are of `ingest` alone, as run.json records them."""
+    return {name: value for name, value in config.model_dump(mode="json").items() if name not in INGEST_ONLY}
+
+
 def part_of(config: BaseModel, part: type[Config], **changes: Any) -> Config:
     """Return the options of one job out of those of a job that runs it, some of them changed."""
     return part(**{name: getattr(config, name) for name in part.model_fields} | changes)
