@@ -65,6 +65,9 @@ def do(config: IngestConfig, record: "Run") -> None:
         depends_on,
         lambda stage: write_corpus(config, stage, facts, sources, plan()),
         lambda stage, dry_run: plan_ingest(config, stage, dry_run, facts, sources, plan()),
+        of_the_run=lambda stage, counts: {
+            "corpus": {"fingerprint": stage.fingerprint, "sentences": counts["sentences"]}
+        },
         say=lambda counts: print("\n".join(account_lines(counts["sources"])), file=sys.stderr),
     )
     run_stage(spec, config, record)
@@ -112,7 +115,6 @@ def write_corpus(
     total = int(numbering.before[-1])
     shards = -(-total // config.shard_size)
     accounts = account(config.corpus, datasets, found, numbering, truncated(store, shards, len(sources)), near)
-    stage.of_the_run["corpus"] = {"fingerprint": stage.fingerprint, "sentences": total}
     return {"sentences": total, "shards": shards, "sources": accounts}
 
 

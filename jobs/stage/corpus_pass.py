@@ -180,7 +180,7 @@ def run_pass(
         ("scored", "sentences scored"),
         options,
         about={} if model_of_the_run else model,
-        of_the_run=model if model_of_the_run else {},
+        of_the_run=(lambda *_: model) if model_of_the_run else None,
     )
     return run_stage(spec, config, record)
 

@@ -87,7 +87,6 @@ class Stage:
         record, store: the run, and its folder as this stage sees it.
         workers: most workers of a step; None for as many as a cluster brings up.
         begun: when, by the monotonic clock.
-        of_the_run: entries of run.json itself, once the stage is done.
     """
 
     def __init__(self, name: str, record: Run, fingerprint: str, workers: int | None, keep_partials: bool) -> None:
@@ -95,7 +94,6 @@ class Stage:
         self.record, self.store = record, record.store_of(name)
         self.workers, self.keep_partials = workers, keep_partials
         self.begun = time.monotonic()
-        self.of_the_run: dict[str, Any] = {}
 
     @property
     def entry(self) -> dict[str, Any]:
@@ -130,9 +128,14 @@ class Stage:
                     each(row)
         return rows
 
-    def finish(self, counts: dict[str, Any]) -> None:
-        """Put all tables in place with these counts, and drop what was under way unless it is to be kept."""
-        self.record.finish(self.name, counts, time.monotonic() - self.begun, self.of_the_run)
+    def finish(self, counts: dict[str, Any], of_the_run: dict[str, Any] | None = None) -> None:
+        """Put all tables in place with these counts, and drop what was under way unless it is to be kept.
+
+        Args:
+            counts: what was done, for the stage's entry in run.json.
+            of_the_run: further entries of run.json itself.
+        """
+        self.record.finish(self.name, counts, time.monotonic() - self.begun, of_the_run)
         if not self.keep_partials:
             clear(self.record.store, self.name)
 
@@ -149,7 +152,7 @@ class StageSpec:
         counted: which of its counts is said where it was done before, and in what words.
         options: the resolved options, for the record; without them the job's.
         about: further entries of the stage in run.json, such as the model.
-        of_the_run: entries of run.json itself, once the stage is done.
+        of_the_run: returns entries of run.json itself, once the stage is done, from its counts.
         say: prints what was found from the counts, once the stage is done.
     """
 
@@ -160,7 +163,7 @@ class StageSpec:
     counted: tuple[str, str] = ("sentences", "sentences")
     options: dict[str, Any] | None = None
     about: dict[str, Any] = field(default_factory=dict)
-    of_the_run: dict[str, Any] = field(default_factory=dict)
+    of_the_run: "Callable[[Stage, dict[str, Any]], dict[str, Any]] | None" = None
     say: Callable[[dict[str, Any]], None] | None = None
 
 
@@ -183,12 +186,11 @@ def run_stage(spec: StageSpec, options: StageConfig, record: Run) -> Stage | Non
         return None
     stage = Stage(spec.name, record, fingerprint, pool_size(options.workers), options.keep_partials)
     stage.entry.update(spec.about)
-    stage.of_the_run |= spec.of_the_run
     if isinstance(record, DryRun):
         record.plan(spec.name, spec.plan(stage, record))
     else:
         counts = spec.do(stage)
-        stage.finish(counts)
+        stage.finish(counts, spec.of_the_run(stage, counts) if spec.of_the_run is not None else None)
         if spec.say is not None:
             spec.say(counts)
     return stage
