@@ -47,7 +47,7 @@ STAGES: dict[str, StageFacts] = dict(
         _side("mixing", "ratios lengths norms tokens figures"),
         _side("positions", "similarity by_class by_position norms perplexity perplexity_by_position labels figures"),
         _side("meaning/counts", "contexts words"),
-        _side("meaning/offsets", "neighbours analogies figures", "ingest meaning/counts"),
+        _side("meaning/offsets", "neighbours analogies analogy_differences figures", "ingest meaning/counts"),
         _side("meaning/confusion", "confusion confusion_figures"),
         _side("meaning/sentences", "sentences masked_words translations sentences_figures"),
         _side("meaning/hashing", "hashing plane hashing_figures"),

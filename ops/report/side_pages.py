@@ -119,7 +119,13 @@ SIDE_JOBS = {
                 "meaning/analogies",
                 "Share of analogies answered; excluded: the three given words were no answers; nearest_c: the word "
                 "nearest to the third.",
-                ("space", "category", "rule", "excluded", "n", "n_known", *_INTERVAL),
+                ("space", "category", "rule", "excluded", "n", "n_known", "pairs", *_INTERVAL),
+            ),
+            ShownTable(
+                "meaning/analogy_differences",
+                "Accuracy minus that in a space before it, by the same questions; 0 within low and high: no difference "
+                "is shown.",
+                ("space", "other", "category", "rule", "excluded", "n_known", "pairs", "difference", "low", "high"),
             ),
             ShownTable(
                 "meaning/confusion",

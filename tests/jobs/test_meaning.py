@@ -23,8 +23,9 @@ from tests.jobs.conftest import meaning_options, translations_options
 from tests.jobs.processes import committed, kill_when, start_job
 
 TABLES = (
-    *("meaning/contexts", "meaning/words", "meaning/neighbours", "meaning/analogies", "meaning/confusion"),
-    *("meaning/sentences", "meaning/masked_words", "meaning/hashing", "meaning/plane"),
+    *("meaning/contexts", "meaning/words", "meaning/neighbours", "meaning/analogies"),
+    *("meaning/analogy_differences", "meaning/confusion", "meaning/sentences"),
+    *("meaning/masked_words", "meaning/hashing", "meaning/plane"),
 )
 SPACES = ["counts", "embedding", "layer:1", "layer:2"]
 
@@ -94,6 +95,14 @@ def test_every_space_has_its_neighbours_and_answers(whole: Path) -> None:
         known = {"made up": 2, "unknown": 0, "all": 2}[row["category"]]
         assert row["n_known"] == known
         assert (row["accuracy"] is None) == (known == 0)
+    # Differences of shares over the same questions are those of the shares.
+    found = {(r["space"], r["category"], r["rule"], r["excluded"]): r["accuracy"] for r in answers}
+    differences = pq.read_table(whole / "meaning/analogy_differences").to_pylist()
+    assert len(differences) == 6 * 3 * 3 * 2
+    for row in differences:
+        key = row["category"], row["rule"], row["excluded"]
+        own, other = (found[row[name], *key] for name in ("space", "other"))
+        assert row["difference"] == (None if own is None else pytest.approx(own - other))
     for name in counts["figures"]:
         assert (whole / name).stat().st_size > 5_000
 
