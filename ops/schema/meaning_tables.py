@@ -107,7 +107,11 @@ TABLES: dict[str, TableSpec] = {
                 "`layer:N` (cosine of the mean states), `tokens` (those shared), `head` (the model's own), `shuffled` "
                 "(the last layer's, the two changed places at random)",
             ),
-            Column("against", STRING, "`same_document` or `other_document`: of which the other sentence is"),
+            Column(
+                "against",
+                STRING,
+                "`same_document` (three sentences away or more) or `other_document`: of which the other sentence is",
+            ),
             Column("n", INT64, "sentences, each with its next one and another"),
             Column("documents", INT64, "documents that they are of"),
             Column(

@@ -130,7 +130,8 @@ def test_next_sentences_are_told_by_layers_and_by_the_model_s_own_head(whole: Pa
     assert {r["space"] for r in rows} == {"tokens", "layer:1", "layer:2", "head", "shuffled"}
     assert len(rows) == 10
     assert all(r["low"] <= r["auc"] <= r["high"] for r in rows)
-    assert {r["n"] for r in rows} == {counts["pairs"]}
+    assert {r["n"] for r in rows if r["against"] == "other_document"} == {counts["pairs"]}
+    assert {r["n"] for r in rows if r["against"] == "same_document"} == {counts["pairs"] - counts["without_distant"]}
     control = [r for r in rows if r["space"] == "shuffled"]
     assert all(abs(r["auc"] - 0.5) < 1.6 * (r["high"] - r["low"]) / 2 for r in control)
     assert counts["heads"] == ["next_sentence", "masked_word"]
