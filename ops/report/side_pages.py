@@ -129,8 +129,12 @@ SIDE_JOBS = {
             ),
             ShownTable(
                 "meaning/confusion",
-                "How often a classifier chooses the right one of confused words; majority and shuffled: by chance.",
-                ("set", "features", "n", "n_test", *_INTERVAL),
+                "How often a classifier chooses the right one of confused words; balanced: mean over the words, so "
+                "that frequent ones count no more than rare ones; majority and shuffled: by chance.",
+                (
+                    "set", "features", "n", "n_test", "documents", *_INTERVAL, "balanced_accuracy", "balanced_low",
+                    "balanced_high",
+                ),
             ),
             ShownTable(
                 "meaning/sentences",

@@ -116,6 +116,8 @@ def test_every_occurrence_of_a_confusion_set_is_found(whole: Path) -> None:
     assert {r["features"] for r in rows} == {"majority", "words", "shuffled", "layer:1", "layer:2"}
     assert len({r["n_test"] for r in rows}) == 1
     assert all(r["low"] <= r["accuracy"] <= r["high"] for r in rows)
+    assert all(r["balanced_low"] <= r["balanced_accuracy"] <= r["balanced_high"] for r in rows)
+    assert {r["features"] for r in rows if r["c"] is None} == {"majority"}
     assert 0 < max(r["n"] for r in rows) + rows[0]["n_test"] <= counts["found"]["the a"]
 
 
