@@ -1,6 +1,6 @@
 """What the page of a side job shows: what was measured, its figures, and the tables that say it shortest."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow.compute as pc
@@ -257,8 +257,10 @@ def _read(store: Store, table: ShownTable) -> Row:
     files = [store.path(name) for name in store.table_files(table.table)]
     opened = ds.dataset(files, filesystem=store.filesystem, format="parquet")
     where = pc.field(table.up_to[0]) <= table.up_to[1] if table.up_to else None
-    rows = opened.head(MOST_ROWS, filter=where, columns=list(table.columns)).to_pylist()
-    return shown(table, rows, opened.count_rows(filter=where))
+    # A run of an earlier version may lack columns.
+    columns = tuple(name for name in table.columns if name in opened.schema.names)
+    rows = opened.head(MOST_ROWS, filter=where, columns=list(columns)).to_pylist()
+    return shown(replace(table, columns=columns), rows, opened.count_rows(filter=where))
 
 
 def shown(table: ShownTable, rows: list[Row], total: int) -> Row:
