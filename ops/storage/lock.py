@@ -48,6 +48,16 @@ class Lock:
         self._beats = 0
         self._ended = threading.Event()
 
+    def check_free(self) -> None:
+        """Check that no living job of this machine holds the run; nothing is written.
+
+        Raises:
+            InputError: one does.
+        """
+        held = read_lock(self.store)
+        if held is not None and _is_here(held) and not _is_gone(held):
+            raise InputError(self._held_by(held))
+
     def take(self) -> None:
         """Take the run, from a dead holder too, and keep giving signs of life.
 
