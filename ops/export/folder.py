@@ -252,6 +252,10 @@ class Export:
 
     def finish(self) -> None:
         """Put what was copied in place, remove what the run has no more, and write the card and the list of files."""
+        card = self._in_place.get(CARD)
+        if card is not None and (self._folder / CARD).exists():
+            # Copying may take hours, in which its reader may edit it.
+            self.edited = self.edited or hash_file(self._folder / CARD) != card.sha256
         texts = {name: text for name, text in self._wanted.texts.items() if name != CARD or not self.edited}
         new = {file.name: file for file in (*self._missing, *(_as_file(*text) for text in texts.items()))}
         wanted = [file.name for file in self._wanted.tables] + list(self._wanted.texts)

@@ -95,6 +95,17 @@ def test_an_edited_card_stays(run: SmallRun, to: Path) -> None:
     assert (to / CARD).read_text() == "a card"
 
 
+def test_a_card_that_is_edited_while_tables_are_copied_stays(run: SmallRun, to: Path) -> None:
+    export(run, to)
+    run.write("patterns", b"new")
+    made = Export(Store(str(to)), str(to), run.contents("another card"))
+    made.copy(run.store, lambda size: (to / CARD).write_text("mine"))
+    made.finish()
+    assert made.edited
+    assert (to / CARD).read_text() == "mine"
+    check_listed(to, "--to to")
+
+
 def test_a_changed_file_is_named_and_stays(run: SmallRun, to: Path) -> None:
     run.write("patterns", b"one", b"two", b"three", b"four")
     export(run, to)
