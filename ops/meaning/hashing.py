@@ -108,8 +108,8 @@ def precision_row(retrieved: Float64s, classes: Int64s, documents: Int64s) -> di
     """
     own = retrieved[np.arange(len(classes)), classes]
     share = np.bincount(classes, minlength=retrieved.shape[1]) / len(classes)
-    mean, low, high = share_by_document(own, documents)
-    low, high = (None if math.isnan(end) else end for end in (low, high))
+    mean, *ends = share_by_document(own, documents)
+    low, high = (None if math.isnan(end) else end for end in ends)
     return {"precision": mean, "low": low, "high": high, "chance": float(share @ retrieved.mean(0))}
 
 
