@@ -178,6 +178,8 @@ class Run(RunReader):
         """
         self.hold(name)
         identity = {**identity, **{f"{s} stage": self.require(s)["fingerprint"] for s in stages_read(name)}}
+        if STAGES[name].method > 1:
+            identity["method"] = STAGES[name].method
         own, entry = fingerprint(identity), self.stage(name)
         at_work = entry if entry is None or not entry["complete"] else entry.get("redo")
         goes_on = at_work is not None and at_work["fingerprint"] == own and bool(at_work.get("redone") or not redo)
@@ -208,6 +210,12 @@ class Run(RunReader):
         return new
 
     def _check_same(self, name: str, entry: Entry, identity: Entry, config: Entry) -> None:
+        if entry["identity"].get("method", 1) != identity.get("method", 1):
+            readable = "its tables can still be read; " if entry["complete"] else ""
+            raise InputError(
+                f"--out {self.store.uri}: {name} was run by another version of this program, which measured "
+                f"differently; {readable}name another --out, or --redo to replace these results"
+            )
         if changes := differences(entry["identity"], identity, entry["config"], config):
             raise InputError(
                 f"--out {self.store.uri}: {name} was run with other options: {changes}; "
