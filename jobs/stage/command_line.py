@@ -224,7 +224,7 @@ def _run(run: Callable[[Config], None], config: Config) -> None:
 
         for place in filter(None, (getattr(config, name, None) for name in ("out", "against"))):
             if said := damaged_table(str(place)):
-                raise InputError(said) from error
+                raise said from error
         raise
 
 
