@@ -87,7 +87,7 @@ def comparison_text(record: Run, rows: int, width: int) -> str:
     done = [part for part in parts if record.complete(part)]
     if not done:
         raise InputError(
-            f"--out {record.store.uri}: nothing was compared yet; first run", command(record.store.uri, "compare", {})
+            f"--out {record.store.uri}: nothing was compared yet; run", command(record.store.uri, "compare", {})
         )
     record.check_files(*done)
     text = lay_out_comparison(read_findings(record.store, record.record["tables"]), rows, width)

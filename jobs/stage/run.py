@@ -89,9 +89,7 @@ class RunReader:
             options = entry["config"] if entry else {"model": corpus["config"].get("model")} if corpus else {}
             progress = entry.get("progress") if entry else None
             far = f" ({how_far(progress)})" if progress else ""
-            raise InputError(
-                f"--out {self.store.uri}: {what}{far}; {how}first run", command(self.store.uri, name, options)
-            )
+            raise InputError(f"--out {self.store.uri}: {what}{far}; {how}run", command(self.store.uri, name, options))
         return entry
 
 
