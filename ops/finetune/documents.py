@@ -107,8 +107,8 @@ def choose_documents(
     if len(enough) < 2:
         raise InputError(
             f"--label {column}: {counted(len(enough), 'label')} ({_some(enough)}) with at least "
-            f"{counted(least, 'document')} among {counted(len(chosen), 'document')}{_left_out(found, several, usable)}; "
-            "a classifier needs two labels"
+            f"{counted(least, 'document')} among {counted(len(chosen), 'document')}"
+            f"{_left_out(found, several, usable)}; a classifier needs two labels"
         )
     if len(enough) > MOST_LABELS:
         raise InputError(
