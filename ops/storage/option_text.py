@@ -11,8 +11,8 @@ def check_text(text: str, what: str) -> None:
     """Refuse an empty value, as of an unset shell variable, NUL, credentials, and what is not UTF-8 everywhere.
 
     Raises:
-        InputError: the value is empty, holds credentials or NUL, is not valid UTF-8, or needs UTF-8 where the locale has
-            another encoding, so that Python and Arrow would write the name of a file differently.
+        InputError: the value is empty, holds credentials or NUL, is not valid UTF-8, or needs UTF-8 where the locale
+            has another encoding, so that Python and Arrow would write the name of a file differently.
     """
     if text == "" and what:
         raise InputError(f"{what} '': is empty; leave it out or give a value")
