@@ -79,8 +79,8 @@ def error_line(error: BaseException | str, given: Iterable[str] = ()) -> str:
         for shown in {one_line(value, sys.maxsize), one_line(repr(value)[1:-1], sys.maxsize)}:
             if len(shown) > VALUE_LENGTH:
                 line = line.replace(shown, _cut(shown))
-    line = _LONG_WORD.sub(lambda found: _cut(found[0]), line)
     line = _LONG_QUOTED.sub(lambda found: f"{found[1]}{_cut(found[2])}{found[1]}", line)
+    line = _LONG_WORD.sub(lambda found: _cut(found[0]), line)
     if len(line) > LINE_LENGTH:
         line = f"{line[: LINE_LENGTH // 2]} ... {line[-LINE_LENGTH // 2 :]}"
     return " ".join([line, *command])
@@ -88,8 +88,8 @@ def error_line(error: BaseException | str, given: Iterable[str] = ()) -> str:
 
 def _cut(value: str) -> str:
     # What ends a word may belong to the sentence around it.
-    body = value.rstrip(":;,.)")
-    return value if len(body) <= VALUE_LENGTH else f"{value[: VALUE_LENGTH - 3]}...{value[len(body) :][:2]}"
+    body = value.rstrip(""":;,.)'\"""")
+    return value if len(body) <= VALUE_LENGTH + 1 else f"{value[: VALUE_LENGTH - 3]}...{value[len(body) :][:3]}"
 
 
 def shell_word(text: str) -> str:

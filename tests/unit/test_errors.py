@@ -17,13 +17,14 @@ WORDS = "so many words " * 400
         f"--config f: is not YAML (found {LONG!r}); it has topic",
         f"--config f: unknown key {WORDS!r}; it has topic",
         f'Invalid value "{WORDS}" for --k; it has topic',
+        f"--label {LONG}: {LONG!r} is no set; as in 'then than'; it has topic",
         f"--label {WORDS}: the corpus's documents' labels aren't there; it has topic",
         f"--label {' '.join(WORDS.split())}: none; it has topic",
     ],
 )
 def test_a_long_value_is_cut_and_the_advice_is_kept(said: str) -> None:
     found = error_line(said, [WORDS])
-    assert len(found) < 330
+    assert len(found) < 480
     assert found[:6] == said[:6]
     assert "..." in found
     assert found.endswith("it has topic")
