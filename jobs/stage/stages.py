@@ -71,12 +71,6 @@ STAGES: dict[str, StageFacts] = dict(
 )
 
 
-def made_anew(out: str, stage: str, table: str, wrong: str) -> str:
-    """Return what is wrong with a table, and the command that makes it anew."""
-    job = stage.partition("/")[0]
-    return f"--out {out}: {wrong}; python -m jobs.{job} --out {out} --redo makes {table}/ anew"
-
-
 def stages_read(stage: str) -> list[str]:
     """Return the stages that a stage's results follow from, directly or through others, in the order of the picture."""
     found = set(STAGES[stage].reads)

@@ -247,7 +247,7 @@ def test_what_does_not_fit_is_refused(
         (name,) = change
         with pytest.raises(InputError, match=rf"{name} \(was .*--redo"):
             positions.JOB.run(PositionsConfig.model_validate({**own, "label": "topic", **change}))
-    with pytest.raises(InputError, match="--label mood: the corpus has no such column; it has n, topic"):
+    with pytest.raises(InputError, match=r"--label mood: the corpus has no such column, .*; it has n, topic"):
         positions.JOB.run(PositionsConfig.model_validate({**own, "label": "mood"}))
     with pytest.raises(InputError, match="--answer-column reply: the corpus has no such column"):
         positions.JOB.run(PositionsConfig.model_validate({**own, "answer_column": "reply"}))
