@@ -181,14 +181,6 @@ def test_a_value_that_is_not_utf_8_is_refused_in_a_file(tmp_path: Path) -> None:
         read("--config", str(file))
 
 
-def test_a_nul_character_is_refused(tmp_path: Path) -> None:
-    """YAML can write one, and no path of any system holds it."""
-    file = tmp_path / "run.yaml"
-    file.write_text('out: "a\\0b"\n')
-    with pytest.raises(InputError, match=r"run\.yaml: out a\x00b: holds a NUL character; leave it out$"):
-        read("--config", str(file))
-
-
 def test_a_value_that_the_locale_cannot_encode_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the locale's encoding is ASCII, Python hands over the two bytes of an é as two lone surrogates."""
     monkeypatch.setattr(sys, "getfilesystemencoding", lambda: "ascii")
