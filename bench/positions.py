@@ -48,7 +48,7 @@ def main() -> int:
     batches = list(encoder.batches(np.arange(len(texts)), texts, 2_048))
     reader = VariantReader(facts, "cpu", "float32", 16, options.seed)
     torch.set_num_threads(1)
-    means, _ = mean_states(reader, variants, iter(batches[::4]), pad_id, "cpu")
+    means = mean_states(reader, variants, iter(batches[::4]), pad_id, "cpu").means
     scorer = PositionsScorer(reader, TokenClasses(encoder.tokenizer), variants, means, pad_id, encoder.limit, "cpu")
     plain: Any = load_model(facts, "cpu", "float32", predicts=decoder)
     inputs = padded((batch for _, batch in batches), pad_id)

@@ -21,6 +21,7 @@ from ops.compare.ablation import TABLE, Ablator, Effect, ablation_table, choose_
 from ops.compare.ablation_figures import draw_ablation
 from ops.compare.activation_vectors import sampled_texts
 from ops.compare.scalar_properties import neuron_columns, scalar_properties
+from ops.errors import InputError
 from ops.finetune.classifier import load_head
 from ops.model.tokenizer import Tokenizer
 from ops.schema import schema
@@ -59,6 +60,11 @@ def choose(config: CompareConfig, args: AblationArgs) -> tuple[dict[str, list[in
     neurons, with_last = args.neurons, load_head(args.facts) is not None
     properties = scalar_properties(args.store, neurons)
     chosen = choose_neurons(properties, neurons, config.ablate, config.ablate_most, with_last)
+    if not chosen:
+        raise InputError(
+            f"--ablate: {args.facts.name} has one layer and no classifier, so that no neuron has others after it; "
+            "leave the option out"
+        )
     layers = neurons.layer_and_unit(np.array(distinct(chosen.values())))[0].tolist()
     return chosen, random_neurons(neurons, layers, config.ablate_random, config.seed)
 

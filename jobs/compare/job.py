@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field
 
+from jobs.stage.again import command
 from jobs.stage.command_line import Job, in_run
 from jobs.stage.options import ArithmeticConfig, PlacementConfig, listed
 from jobs.stage.stages import STAGES
@@ -138,7 +139,8 @@ def check(config: CompareConfig, record: "Run", parts: tuple[str, ...]) -> None:
     if sampled < 3 and {"dimensions", "neighbours", "groups"} & set(parts):
         raise InputError(
             f"--out {config.out}: its activation sample holds {sampled} sentences, and neurons are compared on it; "
-            "run python -m jobs.topk --redo with --activation-sample 1000 or more"
+            "to draw a larger one, run",
+            command(config.out, "topk", topk["config"], redo=True, activation_sample=1_000),
         )
     if "ablation" in parts and site != "hidden":
         raise InputError(f"--ablate: the run is of --site {site}; only neurons of hidden are set to their mean")

@@ -21,7 +21,7 @@ _OWN, _RANDOM = "most of a property", "drawn from the same layer"
 
 
 def draw_ablation(store: Store, ablation: pa.Table, random: Mapping[Neuron, Effect], model: str = "") -> list[str]:
-    """Draw the figure and return the files' names, none where no neuron was set to its mean.
+    """Draw the figure and return the files' names, none where no neuron has an effect that is known.
 
     Args:
         store: the run's folder.
@@ -29,7 +29,7 @@ def draw_ablation(store: Store, ablation: pa.Table, random: Mapping[Neuron, Effe
         random: what the neurons drawn from each layer do, by layer and unit: the null.
         model: its name, for the title.
     """
-    if not ablation.num_rows:
+    if not _kinds(ablation):
         return []
     return save_figures(store, FOLDER, {"effects": lambda: effects_figure(ablation, random, model)})
 
@@ -40,8 +40,7 @@ def effects_figure(ablation: pa.Table, random: Mapping[Neuron, Effect], model: s
 
     A row of panels for the neurons of later layers and, where there is a classifier, one for its output.
     """
-    rows = ablation.to_pylist()
-    kinds = [kind for kind in _KINDS if any(row[kind] is not None for row in rows)]
+    rows, kinds = ablation.to_pylist(), _kinds(ablation)
     figure = Figure(figsize=(PAGE, 0.8 + 2.6 * len(kinds)), layout="constrained")
     panels = figure.subplots(len(kinds), 2, squeeze=False)
     for (left, right), kind in zip(panels, kinds, strict=True):
@@ -69,6 +68,11 @@ def effects_figure(ablation: pa.Table, random: Mapping[Neuron, Effect], model: s
     figure.legend(*panels[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
     figure.suptitle(titled("Neurons set to their mean: what they do to others", model))
     return figure
+
+
+def _kinds(ablation: pa.Table) -> list[str]:
+    """Return the kinds of effects that some neuron has."""
+    return [kind for kind in _KINDS if ablation[kind].null_count < ablation.num_rows]
 
 
 def _by_layer(panel: Axes, own: Points, drawn: Points) -> None:

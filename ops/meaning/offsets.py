@@ -69,7 +69,7 @@ def nearest(space: Space, most: int) -> tuple[Int64s, Float32s, Float32s]:
     """
     units, wide = space.units, space.vectors.astype(np.float64)
     size = len(units)
-    most = min(most, size - 1)
+    most = min(most, max(size - 1, 0))
     others, cosines = np.zeros((size, most), np.int64), np.zeros((size, most), np.float32)
     inner = np.zeros((size, most), np.float32)
     for start in range(0, size, _ROWS):

@@ -26,10 +26,10 @@ def ppmi(
     >>> ppmi(np.array([3, 3]), *two, 0.75).round(3).tolist()
     [0.693, 0.693]
     """
-    smoothed = column_sums.astype(np.float64) ** smoothing
+    smoothed = np.maximum(column_sums.astype(np.float64) ** smoothing, 1e-300)
     # ln(count / row_sum) - ln(share of the context word): the number of all pairs cancels.
-    share = np.log(np.maximum(smoothed, 1e-300)) - np.log(smoothed.sum()) if len(smoothed) else smoothed
-    return np.maximum(np.log(count) - np.log(row_sums[row].astype(np.float64)) - share[column], 0.0)
+    share = np.log(smoothed) - np.log(smoothed.sum()) if len(smoothed) else smoothed
+    return np.asarray(np.maximum(np.log(count) - np.log(row_sums[row].astype(np.float64)) - share[column], 0.0))
 
 
 def factorise(matrix: sp.csr_matrix, dimensions: int, power: float, seed: int) -> Float32s:

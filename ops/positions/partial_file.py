@@ -56,9 +56,14 @@ def to_table(result: PositionsResult) -> pa.Table:
     return pa.Table.from_pylist(rows, _SCHEMA)
 
 
-def merge(tables: Iterable[pa.Table]) -> tuple[Totals, Features]:
-    """Join the tables of shards in the order given, so that rounding is the same in every run."""
-    totals, features = Totals(), Features({}, {})
+def merge(tables: Iterable[pa.Table], variants: Iterable[str] = ()) -> tuple[Totals, Features]:
+    """Join the tables of shards in the order given, so that rounding is the same in every run.
+
+    Args:
+        tables: as `to_table` made them.
+        variants: those that the features are of, also where no text has any under one of them.
+    """
+    totals, features = Totals(), Features({}, {name: {} for name in variants})
     for table in tables:
         totals = totals.merge(read_totals(table, features))
     return totals, features

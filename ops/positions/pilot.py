@@ -1,14 +1,18 @@
 """The pilot of `positions`: each layer's mean state under every variant, by a seeded sample of texts."""
 
+from typing import NamedTuple
+
 import numpy as np
 import pyarrow as pa
 import torch
 
 from ops.arrays import Float32s
+from ops.errors import InputError, counted
 from ops.model.batches import pad
+from ops.model.load import ModelFacts
 from ops.positions.reader import Batch, VariantReader
 from ops.positions.shard import Batches, Means
-from ops.positions.variants import DEFAULT
+from ops.positions.variants import DEFAULT, SHIFTED
 
 PILOT_SHARE, LEAST, MOST = 50, 64, 2_048  # the pilot is a fiftieth of the corpus within these
 
@@ -18,10 +22,22 @@ def pilot_size(sentences: int) -> int:
     return min(sentences, max(LEAST, min(MOST, sentences // PILOT_SHARE)))
 
 
-def mean_states(
-    reader: VariantReader, variants: tuple[str, ...], batches: Batches, pad_id: int, device: str
-) -> tuple[Means, int]:
-    """Return each layer's mean state under every variant and `default`, `[layers, width]`, and of how many texts.
+class Pilot(NamedTuple):
+    """What a sample of texts says.
+
+    Attributes:
+        means: by variant, `default` among them, each layer's mean state, `[layers, width]`.
+        texts: by variant, how many texts that is the mean of.
+        shortest: tokens of the shortest text; 0 where there is none.
+    """
+
+    means: Means
+    texts: dict[str, int]
+    shortest: int
+
+
+def mean_states(reader: VariantReader, variants: tuple[str, ...], batches: Batches, pad_id: int, device: str) -> Pilot:
+    """Return each layer's mean state under every variant and `default`.
 
     Texts with a state that is not finite, and those that a variant has no positions for, are left out.
 
@@ -34,10 +50,13 @@ def mean_states(
     """
     sums: dict[str, torch.Tensor] = {}
     counts = dict.fromkeys((DEFAULT, *variants), 0)
-    scored = 0
+    scored = dict(counts)
+    shortest = 0
     for sent_ids, batch in batches:
         ids, real, _ = pad(batch, pad_id, torch.device(device))
         texts = Batch.of(sent_ids, ids, real)
+        least = int(real.sum(1).min())
+        shortest = min(shortest or least, least)
         for name in counts:
             states = reader.read(texts, name)
             stacked = torch.stack(states.layers)
@@ -47,8 +66,34 @@ def mean_states(
             total = stacked[:, there].double().sum(1)
             sums[name] = sums[name] + total if name in sums else total
             counts[name] += int(there.sum())
-            scored += int(good.sum()) if name == DEFAULT else 0
-    return {name: (sums[name] / max(n, 1)).float().cpu().numpy() for name, n in counts.items()}, scored
+            scored[name] += int(good.sum())
+    means = {name: (sums[name] / max(n, 1)).float().cpu().numpy() for name, n in counts.items()}
+    return Pilot(means, scored, shortest)
+
+
+def check_pilot(found: Pilot, shift: int, facts: ModelFacts) -> None:
+    """Refuse what leaves a variant without a text, since without its mean state nothing can be compared.
+
+    Args:
+        found: the pilot.
+        shift: of the variant `shifted`.
+        facts: the model.
+
+    Raises:
+        InputError: no state is finite, or no text is short enough for the shift.
+    """
+    if not found.texts[DEFAULT]:
+        raise InputError(
+            f"--model {facts.name}: gave no finite state for any text of the pilot; try --dtype float32, "
+            "or another model"
+        )
+    if found.texts.get(SHIFTED) == 0:
+        most = facts.position_limit - found.shortest
+        hint = f"give {most} or less" if most > 0 else "name the other ones by --variants"
+        raise InputError(
+            f"--shift {shift}: the shortest text of the pilot has {counted(found.shortest, 'token')}, too many to be "
+            f"moved on so far among the {facts.position_limit} positions of {facts.name}; {hint}"
+        )
 
 
 def pilot_table(means: Means, norms: Float32s) -> pa.Table:

@@ -31,7 +31,7 @@ class PositionsResult:
         unscored: texts with a value that is not finite.
         truncated: texts that were cut.
         tokens: tokens that were measured.
-        beyond: by variant, texts that it has no positions for (`shifted`), and that it leaves out.
+        beyond: by variant, the ids of the texts that it has no positions for (`shifted`), and that it leaves out.
         unpredicted: texts of one token, which nothing of is predicted (decoders).
         features: of each text of the label check its token ids, and by variant the mean of its last layer's states.
     """
@@ -41,7 +41,7 @@ class PositionsResult:
     unscored: list[int] = field(default_factory=list)
     truncated: int = 0
     tokens: int = 0
-    beyond: dict[str, int] = field(default_factory=dict)
+    beyond: dict[str, list[int]] = field(default_factory=dict)
     unpredicted: int = 0
     features: dict[int, tuple[list[int], dict[str, Float32s]]] = field(default_factory=dict)
 
@@ -75,7 +75,7 @@ class PositionsScorer:
 
     def measure_shard(self, batches: Batches, sampled: Iterable[int] = ()) -> PositionsResult:
         """Measure a shard's texts; `sampled` are the ids of those whose features the label check wants."""
-        result = PositionsResult(Sums(self.device), beyond=dict.fromkeys(self.variants, 0))
+        result = PositionsResult(Sums(self.device), beyond={name: [] for name in self.variants})
         wanted = set(sampled)
         for sent_ids, batch in batches:
             self.measure(sent_ids, batch, result, wanted)
@@ -106,9 +106,11 @@ class PositionsScorer:
             if own_values.loss is not None:
                 whole[texts.owner[predicted_tokens(texts.owner)][~torch.isfinite(own_values.loss)]] = False
         groups = _Groups(texts, pairs, torch.from_numpy(self.classes(*_ids_and_added(ids, real, added))))
+        kept = whole.cpu().numpy()
         for name, own_values in found.items():
             self._add(result, name, own_values, groups, whole)
-        kept = whole.cpu().numpy()
+            if name in result.beyond:
+                result.beyond[name] += sent_ids[kept & ~own_values.measured.cpu().numpy()].tolist()
         result.scored += int(kept.sum())
         result.unscored += sent_ids[~kept].tolist()
         result.truncated += sum(t.cut for t in batch)
@@ -123,8 +125,6 @@ class PositionsScorer:
     def _add(self, result: PositionsResult, name: str, found: "_Found", groups: "_Groups", whole: torch.Tensor) -> None:
         sums, texts = result.sums, groups.texts
         good = (whole & found.measured)[texts.owner]
-        if name in result.beyond:
-            result.beyond[name] += int((~found.measured & whole).sum())
         if found.same is not None:
             values = found.same[good]
             sums.add(CLASS, name, groups.classes.to(self.device)[good], values, len(CLASSES))

@@ -1,5 +1,6 @@
 """A dry run says what would be done, refuses what the command itself refuses, and touches nothing."""
 
+import errno
 import json
 import re
 import subprocess
@@ -187,10 +188,14 @@ def test_of_a_stopped_run_what_is_missing_is_told(
 
 
 def test_of_a_finished_run_nothing_is_left_and_redo_drops_what_follows(
-    look: Callable[..., str], do: Callable[..., None]
+    look: Callable[..., str], do: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     do("run", no_scores=True, keep_partials=True)
-    done = look("run", no_scores=True)
+    with monkeypatch.context() as read_only:
+        read_only.setattr("ops.storage.read_only._why_not_writable", lambda folder: errno.EROFS)
+        done = look("run", no_scores=True)
+        with pytest.raises(InputError, match="cannot be written"):
+            look("topk", redo=True, corpus=())
     assert done.count("done before: ") == 5
     assert "in all: nothing to do" in done
     assert "time" not in done

@@ -3,6 +3,7 @@
 import json
 import shutil
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -303,3 +304,17 @@ def test_kill_9_and_go_on(tmp_path: Path, whole: Path, source: Path, meaning_run
         assert not stages[f"meaning/{part}"]["complete"], "the kill came too late to show anything"
     meaning.JOB.run(config)
     assert same(out, whole)
+
+
+def test_a_corpus_without_spaces_has_words_without_contexts(
+    tmp_path: Path, make_model: Callable[..., Path], small_bert: Any
+) -> None:
+    model, out, source = make_model(small_bert), tmp_path / "run", tmp_path / "zh.txt"
+    source.write_text(
+        "\n".join(f"\u8fd9\u662f\u4e00\u4e2a\u53e5\u5b50{chr(0x4E00 + i)}" for i in range(20)), encoding="utf-8"
+    )
+    options = {"parts": "counts,offsets", "workers": 1, "min_count": 1, "label": None}
+    meaning.JOB.run(MeaningConfig.model_validate(meaning_options(out, source, model, **options)))
+    assert pq.read_table(out / "meaning/contexts").num_rows == 0
+    assert {row["space"] for row in pq.read_table(out / "meaning/neighbours").to_pylist()} == set(SPACES[1:])
+    assert not any(pq.read_table(out / "meaning/words")["vector"].combine_chunks().flatten().to_pylist())

@@ -194,6 +194,32 @@ def test_an_encoder_equals_a_plain_computation(
     assert variants == [("constant",), ("none",)]
 
 
+def test_texts_that_a_shift_leaves_no_place_are_counted_named_and_of_no_label_check(
+    tmp_path: Path,
+    source: Path,
+    make_model: Callable[..., Path],
+    small_bert: Any,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    model, out = make_model(small_bert), tmp_path / "run"
+    options = {"variants": "none,shifted", "workers": 1, "label": "topic", "limit": 64}
+    with pytest.raises(InputError, match=r"--shift 39: .*positions.*; give (\d+) or less") as refused:
+        positions.JOB.run(config(out, source, model, **options, shift=39))
+    lengths = pq.read_table(out / "corpus", columns=["sent_id", "n_tokens"])
+    long = [row["sent_id"] for row in lengths.to_pylist() if row["n_tokens"] + 22 > 40]
+    assert f"give {40 - min(lengths['n_tokens'].to_pylist())} or less" in str(refused.value)
+    assert 10 < len(long) < 50
+    capsys.readouterr()
+    positions.JOB.run(config(out, source, model, **options, shift=22))
+    counts = Run(str(out)).require("positions")["counts"]
+    assert counts["without_a_position"] == {"shifted": len(long)}
+    assert counts["texts_without_a_position"] == {"shifted": long[:100]}
+    assert f"shifted leaves out {len(long)} texts" in capsys.readouterr().err
+    rows = pq.read_table(out / "positions/labels").to_pylist()
+    assert {row["features"] for row in rows} == {"default", "none", "shifted", "tokens", "majority"}
+    assert {row["n_train"] + row["n"] for row in rows} == {64 - len(long)}
+
+
 def test_reading_apart_as_with_gpus_gives_the_same_partial_files(whole: Path, model: Path, tmp_path: Path) -> None:
     out = tmp_path / "copy"
     shutil.copytree(whole, out)
@@ -221,7 +247,7 @@ def test_what_does_not_fit_is_refused(
         (name,) = change
         with pytest.raises(InputError, match=rf"{name} \(was .*--redo"):
             positions.JOB.run(PositionsConfig.model_validate({**own, "label": "topic", **change}))
-    with pytest.raises(InputError, match="--label mood: the corpus has no such column; it has n, topic"):
+    with pytest.raises(InputError, match=r"--label mood: the corpus has no such column, .*; it has n, topic"):
         positions.JOB.run(PositionsConfig.model_validate({**own, "label": "mood"}))
     with pytest.raises(InputError, match="--answer-column reply: the corpus has no such column"):
         positions.JOB.run(PositionsConfig.model_validate({**own, "answer_column": "reply"}))

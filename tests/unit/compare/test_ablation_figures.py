@@ -82,3 +82,7 @@ def test_it_can_be_printed(scale: float, output: bool) -> None:
     figure = effects_figure(table(rows), random, "some-model")
     check_print(figure, "some-model")
     check_inside(figure)
+
+
+def test_neurons_without_a_known_effect_have_no_figure(tmp_path: Path) -> None:
+    assert draw_ablation(Store(str(tmp_path)), table([row(1, 0, None), row(1, 1, None)]), {(1, 2): effect(NAN)}) == []

@@ -141,3 +141,12 @@ def test_a_file_of_something_else_is_refused_by_line(tmp_path: Path, text: str, 
 def test_a_file_that_is_not_there_is_named() -> None:
     with pytest.raises(InputError, match=r"--analogies no\.txt"):
         read_analogies("no.txt")
+
+
+@pytest.mark.parametrize("words", [0, 1, 2])
+def test_a_space_of_hardly_any_word_has_the_neighbours_that_there_are(words: int) -> None:
+    space = random_space(words)
+    found = neighbour_rows(space, 3)
+    assert len(found["other"]) == len(found["cosine"]) == words * max(words - 1, 0)
+    rows = analogy_rows(space, Analogies({"c": [("w0", "w1", "w2", "w3")]}), "keep")
+    assert {(row["n"], row["n_known"], row["accuracy"]) for row in rows} == {(1, 0, None)}

@@ -82,7 +82,7 @@ def measure(
     known: tuple[VariantReader, ModelFacts], size: int, shards: int
 ) -> tuple[Totals, Features, list[PositionsResult]]:
     reader, _ = known
-    means, _ = mean_states(reader, VARIANTS, iter(batches(5, 1)[0]), 0, "cpu")
+    means = mean_states(reader, VARIANTS, iter(batches(5, 1)[0]), 0, "cpu").means
     scorer = PositionsScorer(reader, classes(), VARIANTS, means, 0, LIMIT, "cpu")
     results = [scorer.measure_shard(iter(shard), {3, 5}) for shard in batches(size, shards)]
     return *merge(map(to_table, results)), results
@@ -137,7 +137,8 @@ def test_what_has_no_position_is_left_out_of_that_variant_alone(known: tuple[Var
     totals, _, results = measure(known, 5, 2)
     similarity = similarity_rows(totals, known[1], 0)
     long = [t for t in texts() if len(t.ids) > LIMIT - 4]
-    assert sum(r.beyond["shifted"] for r in results) == len(long) == 1
+    assert [texts()[i] for r in results for i in r.beyond["shifted"]] == long
+    assert len(long) == 1
     (none,) = select(similarity, layer=1, variant="none", reference="default")
     (shifted,) = select(similarity, layer=1, variant="shifted", reference="default")
     assert none["n"] - shifted["n"] == sum(len(t.ids) for t in long)
@@ -216,7 +217,7 @@ def test_shards_change_nothing_but_rounding(known: tuple[VariantReader, ModelFac
 def test_one_text_has_no_random_pairs_and_all_else(known: tuple[VariantReader, ModelFacts]) -> None:
     reader, found = known
     alone = [(np.array([0]), [texts()[4]])]
-    means, _ = mean_states(reader, VARIANTS, iter(alone), 0, "cpu")
+    means = mean_states(reader, VARIANTS, iter(alone), 0, "cpu").means
     result = PositionsScorer(reader, classes(), VARIANTS, means, 0, LIMIT, "cpu").measure_shard(iter(alone))
     totals, _ = merge([to_table(result)])
     rows = similarity_rows(totals, found, 0)
