@@ -19,7 +19,6 @@ from jobs.stage.runner import Step
 from ops.errors import InputError, counted
 from ops.meaning.blank_states import BlankReader
 from ops.meaning.confusion import find_occurrences, from_which_layer, measure_set
-from ops.meaning.confusion_classifiers import PENALTIES
 from ops.meaning.confusion_examples import COLUMNS, Quota, Sets, examples_of, find_examples, places_of
 from ops.meaning.confusion_figure import draw_confusion
 from ops.model.load import ModelFacts
@@ -50,7 +49,6 @@ def confuse(
     """Do the part: write meaning/confusion and its figure."""
     depends_on = {name: getattr(config, name) for name in ("window", "confusion_most", "confusion_states")}
     depends_on["confusion"] = ", ".join(" ".join(words) for words in sets)
-    depends_on["penalties"] = list(PENALTIES)
     do, describe = partial(measure_sets, config, sets), partial(plan, config, sets)
     run_pass(CONFUSION, config, record, facts, tokenizer, depends_on, do, describe)
 

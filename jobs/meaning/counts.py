@@ -59,7 +59,7 @@ def count(config: MeaningConfig, record: Run, context_words: int | list[str]) ->
     named = fingerprint({"words": sorted(context_words)}) if isinstance(context_words, list) else context_words
     spec = StageSpec(
         COUNTS,
-        {**{name: getattr(config, name) for name in names}, "context_words": named, "words": "letters and digits"},
+        {**{name: getattr(config, name) for name in names}, "context_words": named},
         partial(count_all, config, context_words),
         partial(plan, config, context_words),
         ("words", "words counted"),

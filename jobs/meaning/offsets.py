@@ -62,7 +62,7 @@ def compare(config: MeaningConfig, record: Run, facts: ModelFacts, tokenizer: To
         record,
         facts,
         tokenizer,
-        {**depends_on, "analogies": fingerprint({"questions": questions.questions}), "intervals": "by pairs"},
+        {**depends_on, "analogies": fingerprint({"questions": questions.questions})},
         partial(compare_words, config, tokenizer, questions),
         partial(plan, config),
         group_size(record, facts, config.offset_words),

@@ -27,7 +27,7 @@ from ops.meaning.drawn_sentences import (
     choose_sentences,
     draw_from_shard,
 )  # fmt: skip
-from ops.meaning.next_sentences import DISTANCE, OTHER, SAME, best_layer, find_pairs
+from ops.meaning.next_sentences import OTHER, SAME, best_layer, find_pairs
 from ops.meaning.sentence_blocks import (
     masked_word_rows,
     pair_rows,
@@ -78,7 +78,7 @@ def follow(config: MeaningConfig, record: Run, facts: ModelFacts, tokenizer: Tok
     """Do the part: write meaning/sentences, meaning/masked_words, meaning/translations and their figures."""
     language = language_column(config, record)
     names = ("sentence_pairs", "masked_sentences", "mask_rate", "translation_column", "translations")
-    depends_on = {"language_column": language, "distance": DISTANCE, **{n: getattr(config, n) for n in names}}
+    depends_on = {"language_column": language, **{name: getattr(config, name) for name in names}}
     do, describe = partial(read_all, config, tokenizer, language), partial(plan, config, language)
     run_pass(SENTENCES, config, record, facts, tokenizer, depends_on, do, describe)
 
