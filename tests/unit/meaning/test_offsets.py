@@ -148,5 +148,5 @@ def test_a_space_of_hardly_any_word_has_the_neighbours_that_there_are(words: int
     space = random_space(words)
     found = neighbour_rows(space, 3)
     assert len(found["other"]) == len(found["cosine"]) == words * max(words - 1, 0)
-    rows = analogy_rows(space, Analogies({"c": [("w0", "w1", "w2", "w3")]}), "keep")
+    rows = rows_of(space, Analogies({"c": [("w0", "w1", "w2", "w3")]}))
     assert {(row["n"], row["n_known"], row["accuracy"]) for row in rows} == {(1, 0, None)}
