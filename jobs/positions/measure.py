@@ -34,6 +34,7 @@ from ops.positions.compare import EDGES, REFERENCES
 from ops.positions.encode import Encoder, Encoding, with_answers
 from ops.positions.figures import draw_all
 from ops.positions.labels import Labelled, check_labels, label_rows
+from ops.positions.pairs import Panel
 from ops.positions.partial_file import merge, to_table
 from ops.positions.pilot import mean_states, pilot_size, pilot_table, read_pilot
 from ops.positions.position_table import DECODERS
@@ -66,10 +67,10 @@ class PositionsArgs(PassArgs):
         set_numerics(self.device, self.threads, self.dtype)
         return VariantReader(self.facts, self.device, self.dtype, self.shift, self.seed)
 
-    def scorer(self, tokenizer: Tokenizer, limit: int, means: Means) -> PositionsScorer:
-        """Return what measures texts of at most so many tokens, given each variant's mean states."""
+    def scorer(self, tokenizer: Tokenizer, limit: int, means: Means, panel: Panel) -> PositionsScorer:
+        """Return what measures texts of at most so many tokens, given each variant's mean states and the panel."""
         classes, pad_id = TokenClasses(tokenizer), tokenizer.pad_id
-        return PositionsScorer(self.reader(), classes, self.variants, means, pad_id, limit, self.device)
+        return PositionsScorer(self.reader(), classes, self.variants, means, panel, pad_id, limit, self.device)
 
 
 def read_labels(config: PositionsConfig, record: Run) -> Labelled | None:
@@ -145,13 +146,13 @@ class PilotReader:
         parts = [(i, rows) for i, rows in enumerate(shards.split(ids)) if len(rows)]
         texts = (batch for i, rows in parts for batch in batches(args, self.encoder, [i], rows))
         pad_id = self.encoder.tokenizer.pad_id
-        means, scored = mean_states(self.reader, args.variants, texts, pad_id, args.device)
+        means, panel, scored = mean_states(self.reader, args.variants, texts, pad_id, args.device)
         if not scored:
             raise InputError(
                 f"--model {args.facts.name}: gave no finite state for any of {len(ids)} texts; "
                 "try --dtype float32, or another model"
             )
-        table = pilot_table(means, self.reader.positions.norms().numpy())
+        table = pilot_table(means, panel, self.reader.positions.norms().numpy())
         write_partial(args.store, PILOT_FILE, table, args.fingerprint, {"texts": scored})
         return {"sentences": len(ids)}
 
@@ -161,8 +162,8 @@ class PositionsWorker:
 
     def __init__(self, args: PositionsArgs) -> None:
         self.args, self.encoder = args, Encoder(args.facts, args.encoding)
-        means, _ = read_pilot(read_partial(args.store, PILOT_FILE))
-        self.scorer = args.scorer(self.encoder.tokenizer, self.encoder.limit, means)
+        means, panel, _ = read_pilot(read_partial(args.store, PILOT_FILE))
+        self.scorer = args.scorer(self.encoder.tokenizer, self.encoder.limit, means, panel)
 
     def __call__(self, item: Item, prepared: Any) -> Item:
         """Measure one shard."""
@@ -198,7 +199,7 @@ def measure(
     counts |= {"variants": list(variants), "pilot_texts": notes_of(pilot)["texts"], "unscored_texts": lost[:100]}
     counts["without_a_position"] = {v: n for v in variants if (n := sum(note["beyond"][v] for note in notes))}
     if scored:
-        _, norms = read_pilot(pilot)
+        *_, norms = read_pilot(pilot)
         tables = corpus_tables(totals, facts, norms, config.seed)
         if config.label is not None and texts is not None:
             rows = label_rows(facts.name, config.label, texts, features, config.seed)
@@ -219,10 +220,11 @@ def plan(
     estimate, facts = PassEstimate(record, job, shards_step), job.args.facts
     timed = None
     if estimate.can_time:
-        # What the means are makes no difference to the time.
+        # What the means and the panel are makes no difference to the time.
         means = dict.fromkeys((DEFAULT, *variants), np.zeros((facts.layers, facts.width), np.float32))
+        panel = Panel(np.full(1, -1), np.zeros((facts.layers, 1, facts.width), np.float32))
         args: PositionsArgs = shards_step.args["args"]
-        scorer = args.scorer(estimate.tokenizer, facts.position_limit, means)
+        scorer = args.scorer(estimate.tokenizer, facts.position_limit, means, panel)
         timed = estimate.time(scorer.measure_shard)
     passes = 1 + len(variants)
     pilot = pilot_size(job.shards.sentences) if job.stage.missing(pilot_step) else 0
