@@ -85,7 +85,7 @@ def read_labels(config: PositionsConfig, record: Run) -> Labelled | None:
     drawn = draw(shards.sentences, config.label_texts, config.seed, LABELS)
     rows = read_rows(record.store, shards, drawn, ["sent_id", "dataset", "doc_id", "meta"])
     found = Labelled.of(rows, config.label)
-    check_labels(config.label, found, config.seed)
+    check_labels(config.label, found, config.seed, config.label_splits)
     return found
 
 
@@ -202,7 +202,7 @@ def measure(
         *_, norms = read_pilot(pilot)
         tables = corpus_tables(totals, facts, norms, config.seed)
         if config.label is not None and texts is not None:
-            rows = label_rows(facts.name, config.label, texts, features, config.seed)
+            rows = label_rows(facts.name, config.label, texts, features, config.seed, config.label_splits)
             tables["positions/labels"] = pa.Table.from_pylist(rows, schema("positions/labels"))
         for name, table in tables.items():
             # An encoder predicts nothing: it has no tables of perplexities, rather than empty ones.

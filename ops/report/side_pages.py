@@ -103,8 +103,12 @@ SIDE_JOBS = {
             ),
             ShownTable(
                 "positions/labels",
-                "How well a classifier finds the label from mean states of the last layer.",
-                ("label", "features", "n_train", "n", "classes", *_INTERVAL),
+                "How well a classifier finds the label from mean states of the last layer, over repeated splits by "
+                "document; difference: from the accuracy of default on the same splits.",
+                (
+                    "label", "features", "splits", "n_train", "n", "classes", *_INTERVAL, "std",
+                    "difference", "difference_low", "difference_high",
+                ),
             ),
         ),
     ),

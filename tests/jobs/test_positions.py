@@ -95,8 +95,9 @@ def test_tables_and_counts_add_up(whole: Path) -> None:
         for c in ("corpus", "mean", "token_mean")
     ]
     assert same_mask[:3] == same_mask[3:]
-    labels = {row["features"] for row in pq.read_table(whole / "positions/labels").to_pylist()}
-    assert labels == {"default", *DECODER_DEFAULTS, "tokens", "majority"}
+    labels = {row["features"]: row for row in pq.read_table(whole / "positions/labels").to_pylist()}
+    assert labels.keys() == {"default", *DECODER_DEFAULTS, "tokens", "majority"}
+    assert {row["splits"] for row in labels.values()} == {20}
     for name in counts["figures"]:
         assert (whole / name).stat().st_size > 8_000
     assert len(counts["figures"]) == 6 * len(figure_files(""))
@@ -188,7 +189,6 @@ def test_an_encoder_equals_a_plain_computation(
     ).fetchall()
     assert n == len(every)
     assert mean == pytest.approx(float(every.mean()), abs=1e-5)
-    assert not (out / "positions/perplexity").exists()
     # Pairs of tokens, uniform over the corpus, of different texts.
     tokens = torch.cat([own for own, _ in states])
     owner = torch.tensor([i for i, t in enumerate(encoded) for _ in t.ids])
@@ -201,6 +201,7 @@ def test_an_encoder_equals_a_plain_computation(
     assert mean == pytest.approx(float(cosines[owner[one] != owner[other]].mean()), abs=0.002)
     assert std == pytest.approx(float(cosines.std()), rel=0.1)
     assert len(every) * 0.9 < n <= len(every)
+    assert not (out / "positions/perplexity").exists()
     assert not (out / "positions/labels").exists()
     variants = duckdb.sql(f"select distinct variant from '{out}/positions/by_class/*.parquet' order by 1").fetchall()
     assert variants == [("constant",), ("none",)]

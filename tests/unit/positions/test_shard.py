@@ -282,9 +282,11 @@ def test_a_bag_of_tokens_finds_what_the_words_say() -> None:
     texts_ = Labelled(list(range(200)), labels, [f"d{i // 2}" for i in range(200)])
     tokens = {i: [5 if label == "good" else 6, *rng.integers(7, 40, 6).tolist()] for i, label in enumerate(labels)}
     vectors = {i: rng.standard_normal(4).astype(np.float32) for i in range(200)}
-    rows = {r["features"]: r for r in label_rows("m", "x", texts_, Features(tokens, {"default": vectors}), 0)}
+    rows = {r["features"]: r for r in label_rows("m", "x", texts_, Features(tokens, {"default": vectors}), 0, 5)}
     assert rows["tokens"]["accuracy"] == 1.0
     assert 0.2 < rows["default"]["accuracy"] < 0.8
     assert rows["default"]["low"] < rows["default"]["accuracy"] < rows["default"]["high"]
     assert (rows["tokens"]["n_train"], rows["tokens"]["n"], rows["majority"]["classes"]) == (140, 60, 2)
-    assert label_rows("m", "x", replace(texts_, labels=["good"] * 200), Features(tokens, {"default": vectors}), 0) == []
+    assert rows["tokens"]["difference"] == pytest.approx(1 - rows["default"]["accuracy"])
+    alike = replace(texts_, labels=["good"] * 200)
+    assert label_rows("m", "x", alike, Features(tokens, {"default": vectors}), 0, 5) == []
