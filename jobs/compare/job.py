@@ -41,7 +41,7 @@ class CompareConfig(PlacementConfig, ArithmeticConfig):
         (), description="do this part alone, repeatable; none given: all, shift with --against, ablation with --ablate"
     )
     permutations: int = Field(1_000, ge=1, description="permutations of units, the null of dimensions")
-    rotations: int = Field(20, ge=1, description="rotated bases, the control of dimensions")
+    rotations: int = Field(99, ge=1, description="rotated bases, the control of dimensions")
     nearest: int = Field(
         10, ge=1, description="neighbours of a neuron, of each kind: by correlation and by overlap, within and across"
     )

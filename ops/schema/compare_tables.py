@@ -25,7 +25,8 @@ _INTERVALS = tuple(
     for end, word in (("low", "lower"), ("high", "upper"))
 )
 
-_MOVED = "how far later layers' neurons move, in their standard deviations, mean; null in the last layer"
+_Q = "false discovery rate over all properties and pairs of layers of the table (Benjamini and Hochberg)"
+_MOVED = "how far other neurons of later layers move, in their standard deviations, mean; null in the last layer"
 
 TABLES: dict[str, TableSpec] = {
     "compare/dimensions": TableSpec(
@@ -36,6 +37,7 @@ TABLES: dict[str, TableSpec] = {
             Column("null_low", FLOAT32, "2.5 % quantile of the correlation with the units of `layer_b` permuted"),
             Column("null_high", FLOAT32, "97.5 % quantile of the same"),
             Column("p_value", FLOAT32, "share of permutations with a correlation as far from 0, two-sided"),
+            Column("q_value", FLOAT64, _Q),
         ),
         ("property", "layer_a", "layer_b"),
     ),
@@ -49,6 +51,7 @@ TABLES: dict[str, TableSpec] = {
             Column("rotated_high", FLOAT32, "highest of these"),
             Column("p_value", FLOAT32, "share of the bases, the model's own counted, that agree as much or more"),
         ),
+            Column("q_value", FLOAT64, _Q),
         ("property", "layer_a", "layer_b"),
     ),
     "compare/diversity": TableSpec(
