@@ -72,7 +72,9 @@ class CompareConfig(PlacementConfig, ArithmeticConfig):
         0, ge=0, description="neurons of every property, those with most of it, to be set to their mean"
     )
     ablate_most: int = Field(100, ge=1, description="most neurons in all that --ablate takes")
-    ablate_random: int = Field(10, ge=1, description="neurons drawn from each layer, the null of --ablate")
+    ablate_random: int = Field(
+        39, ge=1, description="random neurons of like spread for each that --ablate takes, its null; p is at least 1/40"
+    )
     ablate_sentences: int = Field(100, ge=1, description="sentences of the sample read once for each neuron")
     figure_layer: int = Field(6, ge=1, description="layer whose groups are drawn (the last one where there are fewer)")
     figure_units: str = Field("301:350", description="FIRST:LAST, the units that the heat map of dimensions shows")
