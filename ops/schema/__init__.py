@@ -19,7 +19,7 @@ __all__ = [
     "schema",
 ]
 
-SCHEMA_VERSION = "4"
+SCHEMA_VERSION = "5"
 # Each file of this folder whose name ends in `_tables` describes those of a job.
 TABLES: dict[str, TableSpec] = {
     name: spec
