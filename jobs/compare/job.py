@@ -12,8 +12,8 @@ has its null beside it: docs/compare.md. After Oba 2021, Step 4. Print the main 
 python -m jobs.show --out runs/small --compare.
 
 What to expect (packaged model, 20,000 sentences, two cores with eight busy processes beside them, November 2026):
-dimensions 78 s, neighbours 33 s, Ray's start included; a t-SNE map of 1,000 points 13 s of a core. 9,216 neurons with
-10,000 winners: docs/compare.md.
+dimensions 132 s, neighbours 33 s, Ray's start included; a t-SNE map of 1,000 points 13 s of a core. --ablate takes
+11 ms of a core for each sentence and neuron, random ones included. 9,216 neurons with 10,000 winners: docs/compare.md.
 """
 
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal

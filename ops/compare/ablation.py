@@ -23,7 +23,7 @@ from ops.schema import schema
 from ops.topk.neurons import Neurons
 
 TABLE = "compare/ablation"
-MATCHED_AMONG = 3  # neurons of like spread for each one that is drawn
+LIKE_SPREAD = 1.25  # ratio of two standard deviations up to which they are alike
 
 
 @dataclass(frozen=True)
@@ -182,9 +182,10 @@ def matched_neurons(
 ) -> dict[int, list[int]]:
     """Return for each of these neurons others of its layer with a similar standard deviation, drawn at random.
 
-    A neuron that varies much moves others for that alone when it is set to its mean. So those that are drawn are of the
-    `each * MATCHED_AMONG` others whose standard deviations are the nearest in ratio. Every layer has one random order,
-    from which each neuron takes the first: neurons of similar spread share most of what is drawn.
+    A neuron that varies much moves others for that alone when it is set to its mean. So those that are drawn have a
+    standard deviation within a ratio of LIKE_SPREAD. Where these are too few, they are the nearest in ratio. Every
+    layer has one random order, from which each neuron takes the first: neurons of similar spread share most of what is
+    drawn.
 
     Args:
         neurons: all of them.
@@ -203,8 +204,10 @@ def matched_neurons(
         first, width = sum(neurons.widths[: layer - 1]), neurons.widths[layer - 1]
         order = np.random.default_rng([seed, RANDOM_NEURONS, layer]).permutation(width)
         own = np.arange(first, first + width)
-        nearest = own[np.lexsort((order, np.abs(logs[own] - logs[neuron])))]
-        near = nearest[nearest != neuron][: each * MATCHED_AMONG]
+        own = own[own != neuron]
+        ratio = np.abs(logs[own] - logs[neuron])
+        nearest = own[np.lexsort((order[own - first], ratio))]
+        near = nearest[: max(each, int((ratio <= np.log(LIKE_SPREAD)).sum()))]
         found[neuron] = sorted(near[np.argsort(order[near - first], kind="stable")][:each].tolist())
     return found
 

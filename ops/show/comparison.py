@@ -75,12 +75,11 @@ def _dimensions(found: dict[str, Rows], rows: int) -> list[str]:
         widths = (11, 9, 13, 9)
         lines.append(f"  {name:<30}" + "".join(number(c, w, 2) for c, w in zip(cells, widths, strict=True)))
     lines.append(
-        f"  Of {len(table):,} properties and pairs units agree more than in every rotated basis in {beyond:,} "
-        f"({by_chance:.1f} by chance)."
+        f"  Above every rotated basis: {beyond:,} of {len(table):,} properties and pairs ({by_chance:.1f} by chance)."
     )
     for against, own in (("rotated bases", table), ("permuted units", found.get("compare/dimensions", []))):
         sure = sum(row["q_value"] < 0.05 for row in own)
-        lines.append(f"  Against {against}: q < 0.05 in {sure:,} of {len(own):,}, a rate over all of these.")
+        lines.append(f"  Against {against}: {sure:,} of {len(own):,} with q < 0.05, a rate over all.")
     return lines
 
 
@@ -161,25 +160,22 @@ def _ablation(found: dict[str, Rows], rows: int) -> list[str]:
         "random neurons of their layer and a like spread; then the same unit of a later layer, and the other neuron "
         "that moves most"
     ]
-    heads = f"  {'neuron':<9}{'moved':>7}{'random':>8}{'highest':>9}{'p':>7}{'own unit':>10}{'other':>8}"
-    lines.append(f"{heads}  {'which':<8}most of")
+    lines.append(f"  {'neuron':<8}{'moved':>7}{'random':>8}{'own unit':>10}{'other':>7}  most of")
     seen: dict[tuple[int, int], dict[str, Any]] = {}
     for row in sorted(table, key=lambda row: -row["moved"]):
         seen.setdefault((row["layer"], row["unit"]), row)
     for (layer, unit), row in list(seen.items())[:rows]:
-        widths = {"moved": 7, "random": 8, "random_high": 9, "p_value": 7, "own_moved": 10, "moved_b": 8}
+        widths = {"moved": 7, "random": 8, "own_moved": 10, "moved_b": 7}
         cells = [number(row[c], w, 3) for c, w in widths.items()]
-        which = f"{row['layer_b']}:{row['unit_b']}"
-        lines.append(f"  {f'{layer}:{unit}':<9}{''.join(cells)}  {which:<8}{row['property']}")
+        lines.append(f"  {f'{layer}:{unit}':<8}{''.join(cells)}  {row['property']}")
     tested = [row for row in seen.values() if row["p_value"] is not None]
     beyond = sum(row["moved"] > row["random_high"] for row in tested)
     by_chance = sum(1 / (1 + row["n_random"]) for row in tested)
     lines.append(
-        f"  Of {len(tested):,} neurons {beyond:,} move others more than all of their random ones "
-        f"({by_chance:.1f} by chance)."
+        f"  Above all of their random ones: {beyond:,} of {len(tested):,} neurons ({by_chance:.1f} by chance)."
     )
     own = sum(row["own_moved"] is not None and row["own_moved"] > row["moved_b"] for row in seen.values())
-    lines.append(f"  Of {len(seen):,} neurons the same unit of a later layer moves furthest in {own:,}.")
+    lines.append(f"  The same unit of a later layer moves furthest: {own:,} of {len(seen):,} neurons.")
     output = [row for row in found["compare/ablation"] if row["output"] is not None]
     if output:
         most = max(output, key=lambda row: row["output"])

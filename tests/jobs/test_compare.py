@@ -225,7 +225,7 @@ def test_what_was_found_is_printed_with_its_nulls_on_a_narrow_terminal(
         "shuffled",
         "uniform sentences",
         "95 % interval",
-        "drawn from their layer",
+        "random neurons of their layer",
     ):
         assert words in said, words
     assert "docs" in said

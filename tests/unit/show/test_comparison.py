@@ -70,12 +70,12 @@ def test_each_finding_stands_beside_its_null() -> None:
     assert values("neurons  ") == ["neurons", "2", "0.250", "-", "1.000", "0.250"]
     assert values("1 ") == ["1", "0.125", "(0.50)"]
     said = "\n".join(lines(FOUND))
-    assert "Of 3 properties and pairs units agree more than in every rotated basis in 1 (0.1 by chance)." in said
-    assert "Against rotated bases: q < 0.05 in 1 of 3, a rate over all of these." in said
-    assert "Against permuted units: q < 0.05 in 1 of 2, a rate over all of these." in said
-    assert values("1:3") == ["1:3", "0.750", "0.125", "0.250", "0.025", "2.000", "0.500", "2:9", "neurons:std"]
-    assert "Of 2 neurons 1 move others more than all of their random ones (0.1 by chance)." in said
-    assert "Of 2 neurons the same unit of a later layer moves furthest in 1." in said
+    assert "Above every rotated basis: 1 of 3 properties and pairs (0.1 by chance)." in said
+    assert "Against rotated bases: 1 of 3 with q < 0.05, a rate over all." in said
+    assert "Against permuted units: 1 of 2 with q < 0.05, a rate over all." in said
+    assert values("1:3") == ["1:3", "0.750", "0.125", "2.000", "0.500", "neurons:std"]
+    assert "Above all of their random ones: 1 of 2 neurons (0.1 by chance)." in said
+    assert "The same unit of a later layer moves furthest: 1 of 2 neurons." in said
     assert "moved most: 1:7 0.5" in said
     assert "mean Jaccard index 0.250" in said
 
