@@ -35,6 +35,7 @@ from ops.positions.compare import EDGES, REFERENCES
 from ops.positions.encode import Encoder, Encoding, with_answers
 from ops.positions.figures import draw_all
 from ops.positions.labels import Labelled, check_labels, label_rows
+from ops.positions.pairs import Panel
 from ops.positions.partial_file import merge, to_table
 from ops.positions.pilot import check_pilot, mean_states, pilot_size, pilot_table, read_pilot
 from ops.positions.position_table import DECODERS
@@ -68,10 +69,10 @@ class PositionsArgs(PassArgs):
         set_numerics(self.device, self.threads, self.dtype)
         return VariantReader(self.facts, self.device, self.dtype, self.shift, self.seed)
 
-    def scorer(self, tokenizer: Tokenizer, limit: int, means: Means) -> PositionsScorer:
-        """Return what measures texts of at most so many tokens, given each variant's mean states."""
+    def scorer(self, tokenizer: Tokenizer, limit: int, means: Means, panel: Panel) -> PositionsScorer:
+        """Return what measures texts of at most so many tokens, given each variant's mean states and the panel."""
         classes, pad_id = TokenClasses(tokenizer), tokenizer.pad_id
-        return PositionsScorer(self.reader(), classes, self.variants, means, pad_id, limit, self.device)
+        return PositionsScorer(self.reader(), classes, self.variants, means, panel, pad_id, limit, self.device)
 
 
 def read_labels(config: PositionsConfig, record: Run) -> Labelled | None:
@@ -86,7 +87,7 @@ def read_labels(config: PositionsConfig, record: Run) -> Labelled | None:
     drawn = draw(shards.sentences, config.label_texts, config.seed, LABELS)
     rows = read_rows(record.store, shards, drawn, ["sent_id", "dataset", "doc_id", "meta"])
     found = Labelled.of(rows, config.label)
-    check_labels(config.label, found, config.seed)
+    check_labels(config.label, found, config.seed, config.label_splits)
     return found
 
 
@@ -149,7 +150,7 @@ class PilotReader:
         pad_id = self.encoder.tokenizer.pad_id
         found = mean_states(self.reader, args.variants, texts, pad_id, args.device)
         check_pilot(found, args.shift, args.facts)
-        table = pilot_table(found.means, self.reader.positions.norms().numpy())
+        table = pilot_table(found.means, found.panel, self.reader.positions.norms().numpy())
         write_partial(args.store, PILOT_FILE, table, args.fingerprint, {"texts": found.texts[DEFAULT]})
         return {"sentences": len(ids)}
 
@@ -159,8 +160,8 @@ class PositionsWorker:
 
     def __init__(self, args: PositionsArgs) -> None:
         self.args, self.encoder = args, Encoder(args.facts, args.encoding)
-        means, _ = read_pilot(read_partial(args.store, PILOT_FILE))
-        self.scorer = args.scorer(self.encoder.tokenizer, self.encoder.limit, means)
+        means, panel, _ = read_pilot(read_partial(args.store, PILOT_FILE))
+        self.scorer = args.scorer(self.encoder.tokenizer, self.encoder.limit, means, panel)
 
     def __call__(self, item: Item, prepared: Any) -> Item:
         """Measure one shard."""
@@ -203,10 +204,10 @@ def measure(
         few = f"{counted(left_out, 'text')} of {scored:,}, too long for --shift {config.shift}"
         print(f"positions: {variant} leaves out {few}" + ("; so does --label" if texts else ""), file=sys.stderr)
     if scored:
-        _, norms = read_pilot(pilot)
+        *_, norms = read_pilot(pilot)
         tables = corpus_tables(totals, facts, norms, config.seed)
         if config.label is not None and texts is not None:
-            rows = label_rows(facts.name, config.label, texts, features, config.seed)
+            rows = label_rows(facts.name, config.label, texts, features, config.seed, config.label_splits)
             if not rows:
                 print("positions: --label: too few texts are left for a classifier: no rows of labels", file=sys.stderr)
             tables["positions/labels"] = pa.Table.from_pylist(rows, schema("positions/labels"))
@@ -226,10 +227,11 @@ def plan(
     estimate, facts = PassEstimate(record, job, shards_step), job.args.facts
     timed = None
     if estimate.can_time:
-        # What the means are makes no difference to the time.
+        # What the means and the panel are makes no difference to the time.
         means = dict.fromkeys((DEFAULT, *variants), np.zeros((facts.layers, facts.width), np.float32))
+        panel = Panel(np.full(1, -1), np.zeros((facts.layers, 1, facts.width), np.float32))
         args: PositionsArgs = shards_step.args["args"]
-        scorer = args.scorer(estimate.tokenizer, facts.position_limit, means)
+        scorer = args.scorer(estimate.tokenizer, facts.position_limit, means, panel)
         timed = estimate.time(scorer.measure_shard)
     passes = 1 + len(variants)
     pilot = pilot_size(job.shards.sentences) if job.stage.missing(pilot_step) else 0

@@ -49,7 +49,11 @@ STAGES: dict[str, StageFacts] = dict(
         _side("psi", "vocabulary tokens clusters agreement figures", reads="", partials="psi/vocabulary"),
         _side("psi/contextual", "contextual"),
         _side("mixing", "ratios lengths norms tokens figures"),
-        _side("positions", "similarity by_class by_position norms perplexity perplexity_by_position labels figures"),
+        _side(
+            "positions",
+            "similarity by_class by_position norms perplexity perplexity_by_position labels figures",
+            method=2,
+        ),
         _side("meaning/counts", "contexts words", method=2),
         _side(
             "meaning/offsets",
@@ -61,7 +65,7 @@ STAGES: dict[str, StageFacts] = dict(
         _side("meaning/sentences", "sentences masked_words translations sentences_figures", method=2),
         _side("meaning/hashing", "hashing plane hashing_figures"),
         _side("finetune", "train test epochs labels model figures"),
-        _side("compare/dimensions", "dimensions rotated figures/dimensions", "topk annotate mine"),
+        _side("compare/dimensions", "dimensions rotated figures/dimensions", "topk annotate mine", method=2),
         _side("compare/diversity", "diversity figures/diversity", "ingest topk"),
         _side(
             "compare/groups",
@@ -70,7 +74,7 @@ STAGES: dict[str, StageFacts] = dict(
         ),
         _side("compare/neighbours", "neighbours nearest figures/neighbours", "topk"),
         _side("compare/shift", "shift shift_layers shift_neurons figures/shift", "topk"),
-        _side("compare/ablation", "ablation figures/ablation", "topk annotate mine"),
+        _side("compare/ablation", "ablation figures/ablation", "topk annotate mine", method=2),
         _stage("report", "report report/neurons report/side", "topk annotate mine"),
     )
 )

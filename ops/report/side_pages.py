@@ -103,8 +103,12 @@ SIDE_JOBS = {
             ),
             ShownTable(
                 "positions/labels",
-                "How well a classifier finds the label from mean states of the last layer.",
-                ("label", "features", "n_train", "n", "classes", *_INTERVAL),
+                "How well a classifier finds the label from mean states of the last layer, over repeated splits by "
+                "document; difference: from the accuracy of default on the same splits.",
+                (
+                    "label", "features", "splits", "n_train", "n", "classes", *_INTERVAL, "std",
+                    "difference", "difference_low", "difference_high",
+                ),
             ),
         ),
     ),
@@ -194,8 +198,12 @@ SIDE_JOBS = {
             ),
             ShownTable(
                 "compare/ablation",
-                "How far neurons move others when they are set to their mean, beside random ones of their layer.",
-                ("property", "rank", "layer", "unit", "n", "moved", "random", "random_high", "p_value"),
+                "How far neurons move others when they are set to their mean, beside random ones of their layer and a "
+                "like spread; own: the same unit of a later layer; b: the other neuron that moves most.",
+                (
+                    "property", "rank", "layer", "unit", "n", "moved", "n_random", "random", "random_high", "p_value",
+                    "own_layer", "own_moved", "layer_b", "unit_b", "moved_b", "p_value_b",
+                ),
             ),
         ),
     ),
