@@ -433,9 +433,7 @@ TEXTS: dict[str, Callable[[Drawing], str]] = {
     "psi": _place,
     "word": _one_of("cat", "the", "zebra", "The", "London", "é", "a b", "'", "cat\n"),
     "pipeline": _one_of("english", "blank", "blank", "nope", "en_core_web_sm", "/dev/null"),
-    "parts": _one_of(
-        "counts", "offsets", "confusion", "sentences", "hashing", "counts,offsets", "sentences,hashing", "hashing,,", "x"
-    ),
+    "parts": _one_of("counts", "offsets", "confusion", "sentences", "hashing", "counts,offsets", "hashing,,", "x"),
     "context_words": lambda drawing: drawing.rng.choice(("1", "5", "2000", "0", "-3", _file("words.txt")(drawing))),
     "confusion": _one_of(
         "the and", "cat dog, car horse", "zebra yak", ",", "the", "to two too, then than", "the the", "the, the and"

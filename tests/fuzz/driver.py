@@ -153,6 +153,7 @@ def work(root: Path, seed: int, to: Connection) -> None:
     """Run the cases whose numbers come, until none does; what was found goes back."""
     devnull = os.open(os.devnull, os.O_RDONLY)
     os.dup2(devnull, 0)
+    root.parent.mkdir(parents=True, exist_ok=True)
     with open(root.parent / "hang.txt", "w") as stacks:
         faulthandler.register(signal.SIGUSR1, stacks)
         resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))
@@ -206,8 +207,10 @@ class Worker:
                 return
             try:
                 kind, held = self.own.recv()
-            except EOFError:
+            except (EOFError, OSError) as error:
                 self.process.join()
+                if not doing:
+                    raise RuntimeError("the driver's own process ended before a command was run") from error
                 why = f"it ended the whole process with status {self.process.exitcode}"
                 yield self._lost(number, doing, why, time.monotonic() - began)
                 return
