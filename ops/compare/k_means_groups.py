@@ -12,6 +12,7 @@ from sklearn.metrics import adjusted_rand_score, silhouette_score
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from ops.arrays import Float32s, Floats, Int32s
+from ops.sampling import random_state
 
 STARTS = 3
 MAX_SILHOUETTE = 2_000  # points; of more a seeded sample
@@ -35,7 +36,7 @@ def group(points: Floats, groups: int, seed: int, starts: int = STARTS) -> Int32
         seed: of the starts.
         starts: of k-means, of which the best is taken.
     """
-    method = KMeans(groups, n_init=starts, random_state=seed, algorithm="lloyd")
+    method = KMeans(groups, n_init=starts, random_state=random_state(seed), algorithm="lloyd")
     # One thread: the order in which threads add would change the last bits.
     with threadpool_limits(1), warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
@@ -54,7 +55,9 @@ def grouping_quality(points: Floats, groups: int, seeds: list[int]) -> Quality:
     if 2 <= found < len(points):
         size = min(len(points), MAX_SILHOUETTE)
         with threadpool_limits(1):
-            silhouette = float(silhouette_score(points, labellings[0], sample_size=size, random_state=seeds[0]))
+            silhouette = float(
+                silhouette_score(points, labellings[0], sample_size=size, random_state=random_state(seeds[0]))
+            )
     pairs = [adjusted_rand_score(a, b) for a, b in combinations(labellings, 2)]
     return Quality(silhouette, float(np.mean(pairs)) if pairs else 1.0)
 
@@ -76,7 +79,7 @@ def project(points: Floats, seed: int) -> Float32s:
     count = len(points)
     if count <= 3:
         return np.stack([np.arange(count), np.zeros(count)], 1).astype(np.float32)
-    method = TSNE(2, perplexity=min(PERPLEXITY, (count - 1) / 3), init="pca", random_state=seed)
+    method = TSNE(2, perplexity=min(PERPLEXITY, (count - 1) / 3), init="pca", random_state=random_state(seed))
     with threadpool_limits(1), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return np.asarray(method.fit_transform(np.asarray(points, np.float32)), np.float32)

@@ -79,3 +79,10 @@ def test_a_planted_trait_comes_first() -> None:
     assert first["q_value"] < 1e-6
     assert all(row["trait"] != "common" for row in rows)
     assert all(row["g2"] > 0 and row["rank"] <= MOST_TRAITS for row in rows)
+
+
+def test_a_seed_may_be_larger_than_those_of_scikit_learn() -> None:
+    values, _ = planted()
+    assert group(values.T, GROUPS, 10**14).max() == GROUPS - 1
+    assert project(values.T, 10**14).shape == (GROUPS * EACH, 2)
+    assert grouping_quality(values.T, GROUPS, [2**32 - 1, 2**32]).silhouette is not None
