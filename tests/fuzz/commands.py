@@ -24,7 +24,7 @@ SERVERS = ("browse",)  # they run until they are stopped: only what they refuse 
 RAY_EVERY = 50
 # What keeps a command small where nothing else is drawn; `workers` is never drawn.
 SMALL: dict[str, Any] = {
-    "k": 4, "shard_size": 30, "limit": 60, "activation_sample": 30, "permutations": 10, "rotations": 2, "nearest": 2,
+    "k": 4, "shard_size": 30, "limit": 60, "activation_sample": 40, "permutations": 10, "rotations": 2, "nearest": 2,
     "clusters": 4, "cluster_seeds": 2, "epochs": 1, "resamples": 20, "dimensions": 6, "offset_words": 60,
     "min_count": 2,
     "group_count": 3, "group_range": (2, 4), "diversity_clusters": (1, 4), "diversity_sample": 50, "text_limit": 30,
@@ -183,6 +183,8 @@ class Drawing:
             values["to"] = str(to)
         if "label" in fields and job == "finetune":
             values["label"] = self.label
+        if "redo" in fields and (out / "run.json").exists() and rng.random() < 0.6:
+            values["redo"] = True
         if "neuron" in fields and rng.random() < 0.7:
             values[rng.choice(("neuron", "neuron", "compare", "psi", "positions", "word"))] = None
         for name in ("train_trees", "test_trees"):

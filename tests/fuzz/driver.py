@@ -344,6 +344,8 @@ def drive(
     seed: int, commands: int, minutes: float, only: int | None, first: int, limit_s: float, processes: int, show: bool
 ) -> int:
     """Run cases until there are enough commands or the time is over, say what was found, return the exit status."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # also where a shell in the background ignores it
     driver = Driver(seed, first if only is None else only, limit_s, show or only is not None)
     try:
         driver.run(1 if only is not None else processes, commands, 1 if only is not None else sys.maxsize, minutes)

@@ -94,7 +94,8 @@ def perform(job: Job[Any], command: Command, limit_s: float = 60.0) -> Outcome:
 
 
 def _fresh(command: Command, limit_s: float, began: float) -> Outcome:
-    env = {**os.environ, "PYTHONPATH": str(ROOT), **command.env}
+    own = {name: value for name, value in os.environ.items() if not name.startswith("RAY_")}
+    env = {**own, "PYTHONPATH": str(ROOT), **command.env}
     argv = [os.fsencode(word) for word in (sys.executable, "-m", f"jobs.{command.job}", *command.argv)]
     with subprocess.Popen(
         argv, cwd=command.cwd, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE
