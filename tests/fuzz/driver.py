@@ -94,9 +94,13 @@ def _judge(case: Case, command: Command, world: World, jobs: Jobs, verdict: Verd
 
     def run(one: Command, may_write: bool, what: str = "") -> Outcome:
         before = world.state(*(one.writes if may_write else ()))
+        alone = not has_ray()
         outcome = perform(job, one, LIMIT_S)
         after = world.state(*(one.writes if may_write else ()))
         told = check_outcome(outcome)
+        if alone and has_ray():
+            told.append("it started Ray, with one worker")
+            sys.modules["ray"].shutdown()
         if changed := changes(before, after):
             told.append(f"{changed[0]}{f' and {len(changed) - 1} more' if len(changed) > 1 else ''}")
         wrong.extend(f"{what}{line}" for line in told)
@@ -133,6 +137,11 @@ def _judge(case: Case, command: Command, world: World, jobs: Jobs, verdict: Verd
     return list(dict.fromkeys(wrong))
 
 
+def has_ray() -> bool:
+    """Tell whether this process has a Ray."""
+    return "ray" in sys.modules and bool(sys.modules["ray"].is_initialized())
+
+
 def start_ray() -> None:
     """Start one small Ray for all cases of this process that ask for workers, with tasks in the place of actors."""
     from jobs.engine import fan_out
@@ -145,7 +154,6 @@ def start_ray() -> None:
             return choose(most, False, ahead)
 
         fan_out.choose_pool = tasks
-        os.environ["PYTHONPATH"] = str(ROOT)
         connect(2)
 
 
@@ -158,6 +166,7 @@ def work(root: Path, seed: int, to: Connection) -> None:
         faulthandler.register(signal.SIGUSR1, stacks)
         resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))
         os.chdir(ROOT)
+        os.environ["PYTHONPATH"] = str(ROOT)
         os.environ["MPLCONFIGDIR"] = str(root.parent / "matplotlib")
         world, jobs = World(root), find_jobs()
         if not world.models.exists():

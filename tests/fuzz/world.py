@@ -155,7 +155,7 @@ class World:
     def state(self, *changing: Path) -> State:
         """Return what is there outside of some places: each path with its kind, size, times and number.
 
-        Of the folders in which these places lie only the kind is told: something may be made or removed there.
+        The folders in which these places lie are left out: they may be made, and something in them too.
         """
         mine = [self.root / "tmp", self.root / "caches", *changing]
         besides = {str(place) for place in mine}
@@ -165,9 +165,7 @@ class World:
         while left:
             path = left.pop()
             facts = os.lstat(path)
-            if path in above:
-                found[path] = (stat.S_IFMT(facts.st_mode),)
-            else:
+            if path not in above:
                 found[path] = (facts.st_mode, facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns, facts.st_ino)
             if stat.S_ISDIR(facts.st_mode):
                 left += [entry.path for entry in os.scandir(path) if entry.path not in besides]
