@@ -1,5 +1,6 @@
 """Chains of commands, drawn at random: jobs and options as the command line itself knows them."""
 
+import json
 import os
 import types
 from collections.abc import Callable
@@ -11,7 +12,8 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 import yaml
 from pydantic.fields import FieldInfo
 
-from jobs.stage.options import INGEST_ONLY, StageConfig
+from jobs.stage.options import INGEST_ONLY, JobConfig, StageConfig
+from jobs.stage.stages import STAGES
 from tests.all_jobs import find_jobs
 from tests.fuzz.corpora import draw_source
 from tests.fuzz.models import DAMAGE, MAKERS
@@ -33,6 +35,7 @@ SMALL: dict[str, Any] = {
     "checkpoint_steps": 3, "ablate_sentences": 8, "ablate_most": 4, "ablate_random": 1, "group_sentences": 20, "top": 2,
     "no_scores": True, "context_words": "30", "shift": 5, "figure_units": "2:9",
 }  # fmt: skip
+RARE = ("device", "gpus", "push", "private", "limit", "preset", "license")  # refused nearly always, or beside others
 # Options whose large values cost nothing where there is little to do: the most of something.
 CAPS = frozenset(
     [
@@ -131,10 +134,10 @@ class Drawing:
                 start, whole = f"{start}, damaged: {damage_run(rng, out)}", False
             if rng.random() < 0.1:
                 (out / "mine.txt").write_text("not of a job\n")
-            chain = [rng.choice(list(jobs)) for _ in range(rng.choice((1, 1, 2, 3)))]
+            chain = self._chain(rng.choice((1, 1, 2, 3)), _finished(out))
         else:
             chain = [rng.choice([name for name in on_stages if "corpus" in jobs[name].options.model_fields])]
-            chain += [rng.choice(list(jobs)) for _ in range(rng.choice((0, 0, 1, 2)))]
+            chain += self._chain(rng.choice((0, 0, 1, 2)), {"ingest", *_stages_of(chain[0])})
             if rng.random() < 0.08:
                 start = self._odd_out(out)
                 whole = False
@@ -143,6 +146,18 @@ class Drawing:
             first = i == 0 and start == "nothing"
             commands.append(self._command(job, out, sources=first or rng.random() < 0.1))
         return Case(self.number, start, commands, self.ray, whole)
+
+    def _chain(self, length: int, there: set[str]) -> list[str]:
+        """Return jobs, most of which find what they read among the finished stages."""
+        chain: list[str] = []
+        while len(chain) < length:
+            job = self.rng.choice(list(find_jobs()))
+            reads = {stage for own in _stages_of(job)[:1] for stage in STAGES[own].reads}
+            rare = job in SERVERS or not reads <= there
+            if not rare or self.rng.random() < 0.15:
+                chain.append(job)
+                there |= set(_stages_of(job))
+        return chain
 
     def _odd_out(self, out: Path) -> str:
         """Put something where the run is to be, and return what."""
@@ -169,6 +184,8 @@ class Drawing:
         values: dict[str, Any] = {}
         if "out" in fields:
             named = str(out) if rng.random() < 0.8 else os.path.relpath(out, self.world.case / "cwd")
+            if not issubclass(find_jobs()[job].options, JobConfig):
+                named = str(self.world.case / "to") if rng.random() < 0.8 else named
             values["out"] = named if rng.random() > 0.02 else rng.choice([text for text in ODD_TEXT if "." not in text])
         to = self.world.case / rng.choice(("to", "to", "deep/to"))
         usable = [name for name in fields if name not in ("out", "config", "workers", "dry_run")]
@@ -194,11 +211,16 @@ class Drawing:
             if name in own:
                 values[name] = value
         most = rng.choice((0, 1, 1, 2, 2, 3, 4, 6))
-        odd = rng.random() < 0.2
+        odd = rng.random() < 0.12
+        rare = {name for name in RARE if rng.random() < 0.8}
+        own = [name for name in own if name not in rare]
         for name in rng.sample(sorted(own if rng.random() < 0.95 else usable), min(most, len(own))):
             values[name] = None
         if job in SERVERS:
             values["port" if rng.random() < 0.5 else "seconds"] = rng.choice(("-1", "x", "99999999", "nan", ""))
+        for name, needed in (("text_set", "against"), ("against", "text_set")):
+            if name in values and rng.random() < 0.9:
+                values[needed] = None
         drawn = [name for name, value in values.items() if value is None]
         for i, name in enumerate(drawn):
             hostile = odd and i == 0
@@ -287,6 +309,22 @@ class Drawing:
             return found if kind.is_list else found[0]
         number = kind.number(rng, name)
         return [number, kind.number(rng, name)] if kind.is_list and rng.random() < 0.5 else number
+
+
+def _stages_of(job: str) -> list[str]:
+    """Return a job's stages; of `run` those of all the jobs that it runs."""
+    if job == "run":
+        return ["ingest", "topk", "annotate", "mine", "tokens"]
+    return [stage for stage in STAGES if stage.partition("/")[0] == job]
+
+
+def _finished(run: Path) -> set[str]:
+    """Return the finished stages of a run, as far as its record can be read."""
+    try:
+        stages = json.loads((run / "run.json").read_text(encoding="utf-8"))["stages"]
+        return {name for name, entry in stages.items() if entry["complete"]}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return set(STAGES)
 
 
 class _Kind:
