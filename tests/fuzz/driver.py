@@ -170,6 +170,7 @@ def work(root: Path, seed: int, to: Connection) -> None:
         os.environ["MPLCONFIGDIR"] = str(root.parent / "matplotlib")
         world, jobs = World(root), find_jobs()
         if not world.models.exists():
+            shutil.rmtree(root, ignore_errors=True)  # where it was begun and not finished
             world.make()
         while (number := to.recv()) is not None:
             try:
@@ -280,11 +281,12 @@ class Driver:
         first: number of the first case.
         limit_s: seconds that a command may take.
         show: say every verdict, not only those on broken promises.
+        folder: where the worlds are made, or lie since another call.
     """
 
-    def __init__(self, seed: int, first: int, limit_s: float, show: bool) -> None:
+    def __init__(self, seed: int, first: int, limit_s: float, show: bool, folder: Path) -> None:
         self.seed, self.first, self.limit_s, self.show = seed, first, limit_s, show
-        self.folder = Path(tempfile.mkdtemp(prefix="atlas-fuzz-"))
+        self.folder = folder
         self.verdicts: list[Verdict] = []
         self.cases = 0
         self.began = self.said = time.monotonic()
@@ -350,18 +352,27 @@ class Driver:
 
 
 def drive(
-    seed: int, commands: int, minutes: float, only: int | None, first: int, limit_s: float, processes: int, show: bool
+    seed: int,
+    commands: int,
+    minutes: float,
+    only: int | None,
+    first: int,
+    limit_s: float,
+    processes: int,
+    show: bool,
+    folder: Path | None,
 ) -> int:
     """Run cases until there are enough commands or the time is over, say what was found, return the exit status."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     signal.signal(signal.SIGINT, signal.default_int_handler)  # also where a shell in the background ignores it
-    driver = Driver(seed, first if only is None else only, limit_s, show or only is not None)
+    place = folder or Path(tempfile.mkdtemp(prefix="atlas-fuzz-"))
+    driver = Driver(seed, first if only is None else only, limit_s, show or only is not None, place.absolute())
     try:
         driver.run(1 if only is not None else processes, commands, 1 if only is not None else sys.maxsize, minutes)
     except KeyboardInterrupt:
         print("stopped")
     finally:
-        if only is None:
+        if only is None and folder is None:
             shutil.rmtree(driver.folder, ignore_errors=True)
     broke = [verdict for verdict in driver.verdicts if verdict.wrong]
     print("\n" + driver.summary())
@@ -415,6 +426,9 @@ def main() -> int:
         "--processes", type=int, default=2, help="processes that run cases, each with a world of its own"
     )
     parser.add_argument("--show", action="store_true", help="say every command, not only those that broke a promise")
+    parser.add_argument(
+        "--folder", type=Path, help="where models and runs are kept for the next call; none given: nowhere"
+    )
     return drive(**vars(parser.parse_args()))
 
 

@@ -108,7 +108,8 @@ class World:
         (self.files / "loop").symlink_to(self.files / "loop")
         (self.files / "nowhere").symlink_to(self.root / "nowhere")
         os.mkfifo(self.files / "pipe")
-        make_models(self.models)
+        make_models(self.root / ".models")
+        (self.root / ".models").rename(self.models)
 
     def run(self, name: str) -> Path:
         """Return a finished run, made now if it is not there yet."""
