@@ -141,9 +141,10 @@ class Drawing:
             if rng.random() < 0.08:
                 start = self._odd_out(out)
                 whole = False
+        new = not (out / "run.json").exists()
         commands = []
         for i, job in enumerate(chain):
-            first = i == 0 and start == "nothing"
+            first = i == 0 and new
             commands.append(self._command(job, out, sources=first or rng.random() < 0.1))
         return Case(self.number, start, commands, self.ray, whole)
 
@@ -272,7 +273,7 @@ class Drawing:
         moved = {
             name: values.pop(name)
             for name in rng.sample(sorted(values), rng.randrange(len(values) + 1))
-            if name != "out"
+            if name not in ("out", "redo")
         }
         held = {name: list(value) if isinstance(value, tuple) else value for name, value in moved.items()}
         if rng.random() < 0.15:

@@ -6,6 +6,7 @@ import unicodedata
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -60,6 +61,18 @@ def test_any_command_line(job: str, argv: list[str]) -> None:
 @SETTINGS
 def test_any_value_of_any_option(job: str, flag: str, value: str) -> None:
     call(job, ["--out", "x", flag, value])
+
+
+@pytest.mark.parametrize("job", find_jobs())
+@pytest.mark.parametrize("value", ["9" * 30, "inf"])
+def test_no_number_is_larger_than_any_table_holds(capsys: pytest.CaptureFixture[str], job: str, value: str) -> None:
+    options = find_jobs()[job].options
+    numbers = [name for name, field in options.model_fields.items() if isinstance(field.default, int | float)]
+    for name in numbers:
+        if not isinstance(options.model_fields[name].default, bool):
+            argv = [f"--{name.replace('_', '-')}", value]
+            assert main(options, job, "About.", lambda config: None, argv) == 2, argv
+            assert len(capsys.readouterr().err.splitlines()) == 1
 
 
 @given(
