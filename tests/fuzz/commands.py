@@ -217,8 +217,6 @@ class Drawing:
         own = [name for name in own if name not in rare]
         for name in rng.sample(sorted(own if rng.random() < 0.95 else usable), min(most, len(own))):
             values[name] = None
-        if job in SERVERS:
-            values["port" if rng.random() < 0.5 else "seconds"] = rng.choice(("-1", "x", "99999999", "nan", ""))
         for name, needed in (("text_set", "against"), ("against", "text_set")):
             if name in values and rng.random() < 0.9:
                 values[needed] = None
@@ -226,6 +224,10 @@ class Drawing:
         for i, name in enumerate(drawn):
             hostile = odd and i == 0
             values[name] = self._value(name, fields[name], hostile)
+        if job in SERVERS:
+            values |= rng.choice(
+                ({"port": "-1"}, {"port": "99999"}, {"seconds": "nan"}, {"seconds": "0"}, {"host": ""})
+            )
         argv: list[str] = []
         listed = {name: value for name, value in values.items() if value is not None and value is not False}
         if "config" in fields and rng.random() < 0.12:

@@ -163,7 +163,7 @@ def work(root: Path, seed: int, to: Connection) -> None:
     os.dup2(devnull, 0)
     root.parent.mkdir(parents=True, exist_ok=True)
     with open(root.parent / "hang.txt", "w") as stacks:
-        faulthandler.register(signal.SIGUSR1, stacks)
+        faulthandler.register(signal.SIGUSR1, stacks, all_threads=False)
         resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))
         os.chdir(ROOT)
         os.environ["PYTHONPATH"] = str(ROOT)
@@ -251,7 +251,7 @@ class Worker:
         lines = file.read_text().splitlines() if file.exists() else []
         return " < ".join(
             re.sub(r'.*/(\S+)", line (\d+) in (\S+)', r"\1:\2 \3", line.strip())
-            for line in lines[-40:]
+            for line in lines[:25]
             if "File" in line
         )[:400]
 
