@@ -63,6 +63,13 @@ def test_any_value_of_any_option(job: str, flag: str, value: str) -> None:
     call(job, ["--out", "x", flag, value])
 
 
+def test_a_job_may_print_what_its_terminal_has_no_letters_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    said = io.BytesIO()
+    monkeypatch.setattr("sys.stdout", io.TextIOWrapper(said, "ascii", write_through=True))
+    assert main(JOBS["report"], "report", "About.", lambda config: print(config.out), ["--out", "é"]) == 0
+    assert said.getvalue() == b"\\xe9\n"
+
+
 @pytest.mark.parametrize("job", find_jobs())
 @pytest.mark.parametrize("value", ["9" * 30, "inf"])
 def test_no_number_is_larger_than_any_table_holds(capsys: pytest.CaptureFixture[str], job: str, value: str) -> None:
