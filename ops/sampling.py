@@ -39,6 +39,11 @@ def draw(sentences: int, size: int, seed: int, purpose: int) -> Int64s:
     return np.sort(rng.choice(sentences, size, replace=False)).astype(np.int64)
 
 
+def random_state(seed: int) -> int:
+    """Return a seed as scikit-learn takes it, below 2**32: the seed itself where it is, else a number drawn by it."""
+    return seed if seed < 1 << 32 else int(np.random.default_rng(seed).integers(1 << 32))
+
+
 def pilot_size(sentences: int, at_most: int) -> int:
     """Return the number of sentences of the pilot: a fiftieth of the corpus, at least 256 and at most `at_most`."""
     return min(sentences, max(min(256, at_most), min(at_most, sentences // 50)))

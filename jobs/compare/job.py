@@ -132,10 +132,13 @@ def check(config: CompareConfig, record: "Run", parts: tuple[str, ...]) -> None:
         InputError: a stage that a part reads is missing, an option or the run's site does not fit, or there is no
             activation sample.
     """
+    from jobs.stage.placement import check_device
+
     for part in parts:
         for stage in STAGES[f"compare/{part}"].reads:
             record.require(stage)
     figure_units(config.figure_units)
+    check_device(config)
     topk = record.require("topk")
     sampled, site = topk["counts"]["activation_sample"], topk["identity"]["site"]
     if sampled < 3 and {"dimensions", "neighbours", "groups"} & set(parts):

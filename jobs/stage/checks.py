@@ -2,9 +2,8 @@
 
 from typing import Any
 
-from jobs.engine.connect import has_gpus, on_cluster
 from jobs.stage.options import INGEST_ONLY, PRESETS, CorpusConfig, CorpusModelConfig, CorpusPassConfig
-from jobs.stage.placement import on_gpus
+from jobs.stage.placement import check_device, on_gpus
 from jobs.stage.run import Run
 from ops.errors import InputError, counted
 from ops.model.load import ModelFacts, read_facts
@@ -76,8 +75,7 @@ def check_pass(config: CorpusModelConfig, record: Run) -> tuple[ModelFacts, Toke
         check_sources(config)
     else:
         record.require("ingest")
-    if config.device == "cuda" and not on_cluster() and not has_gpus():
-        raise InputError("--device cuda: no GPU is to be seen here; use --device auto or cpu")
+    check_device(config)
     if isinstance(config, CorpusPassConfig) and config.dtype == TF32:
         check_dtype(config.dtype, "cuda" if on_gpus(config) else "cpu")
     facts = read_facts(config.model)

@@ -1,6 +1,7 @@
 """From flags, a YAML file and a preset to one frozen, checked config, and from a job's errors to an exit status."""
 
 import errno
+import io
 import os
 import sys
 from collections.abc import Callable
@@ -170,6 +171,8 @@ def main(
     config: type[Config], job: str, about: str, run: Callable[[Config], None], argv: list[str] | None = None
 ) -> int:
     """Run a job from its command line and return the exit status: 0 done, 2 wrong input, 1 anything else."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # a terminal may not have the letters of a name or a text
     words = sys.argv[1:] if argv is None else argv
     given = [*words, *(word.partition("=")[2] for word in words)]
     try:

@@ -12,6 +12,7 @@ from sklearn.metrics import adjusted_rand_score, silhouette_score
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from ops.arrays import Float32s, Floats, Int32s
+from ops.sampling import random_state
 
 STARTS = 3
 MAX_SILHOUETTE = 2_000  # points; of more a seeded sample
@@ -38,7 +39,7 @@ def group(points: Floats, groups: int, seed: int, starts: int = STARTS) -> Int32
         seed: of the starts.
         starts: of k-means, of which the best is taken.
     """
-    method = KMeans(groups, n_init=starts, random_state=seed, algorithm="lloyd")
+    method = KMeans(groups, n_init=starts, random_state=random_state(seed), algorithm="lloyd")
     # One thread: the order in which threads add would change the last bits.
     with threadpool_limits(1), warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
@@ -55,7 +56,7 @@ def grouping_quality(points: Floats, groups: int, seeds: list[int]) -> Quality:
     found = len(np.unique(labellings[0]))
     silhouette = None
     if 2 <= found < len(points):
-        order = np.random.RandomState(seeds[0]).permutation(len(points))[:MAX_SILHOUETTE]
+        order = np.random.RandomState(random_state(seeds[0])).permutation(len(points))[:MAX_SILHOUETTE]
         drawn = labellings[0][order]
         # A sample may hold no member of a small group.
         if 2 <= len(np.unique(drawn)) < len(order):
@@ -85,7 +86,7 @@ def project(points: Floats, seed: int) -> Float32s:
         return np.stack([points[:, 0], np.zeros(count)], 1).astype(np.float32)
     if count <= 3 or (points == points[:1]).all():
         return np.stack([np.arange(count), np.zeros(count)], 1).astype(np.float32)
-    method = TSNE(2, perplexity=min(PERPLEXITY, (count - 1) / 3), init="pca", random_state=seed)
+    method = TSNE(2, perplexity=min(PERPLEXITY, (count - 1) / 3), init="pca", random_state=random_state(seed))
     with threadpool_limits(1), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return np.asarray(method.fit_transform(np.asarray(points, np.float32)), np.float32)

@@ -4,6 +4,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ops.arrays import Float32s, Float64s, Int64s
+from ops.sampling import random_state
 
 _OVERSAMPLES, _ITERATIONS = 20, 7
 
@@ -51,6 +52,6 @@ def factorise(matrix: sp.csr_matrix, dimensions: int, power: float, seed: int) -
     wanted = min(dimensions, *matrix.shape)
     with threadpool_limits(1):
         left, values, _ = randomized_svd(
-            matrix, wanted, n_oversamples=_OVERSAMPLES, n_iter=_ITERATIONS, random_state=seed
+            matrix, wanted, n_oversamples=_OVERSAMPLES, n_iter=_ITERATIONS, random_state=random_state(seed)
         )
     return np.asarray(left * values**power, np.float32)

@@ -97,3 +97,10 @@ def test_a_group_that_the_sample_misses_has_no_silhouette() -> None:
     assert grouping_quality(points, 2, [0]).silhouette is None
     points[MAX_SILHOUETTE * 15 :] = 1
     assert grouping_quality(points, 2, [0]).silhouette == pytest.approx(1)
+
+
+def test_a_seed_may_be_larger_than_those_of_scikit_learn() -> None:
+    values, _ = planted()
+    assert group(values.T, GROUPS, 10**14).max() == GROUPS - 1
+    assert project(values.T, 10**14).shape == (GROUPS * EACH, 2)
+    assert grouping_quality(values.T, GROUPS, [2**32 - 1, 2**32]).silhouette is not None
