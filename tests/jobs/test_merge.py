@@ -101,7 +101,7 @@ def test_a_damaged_file_is_named_and_nothing_of_its_ranges_written(
         (run / path.name).write_bytes(path.read_bytes())
     path = run / "shard-00003.parquet"
     path.write_bytes(path.read_bytes()[:-20])
-    worker = RangeMerger(Store(str(tmp_path / "run")), Neurons(WIDTHS), SHARDS, K, ("top",), "f")
+    worker = RangeMerger(Store(str(tmp_path / "run")), Neurons(WIDTHS), SHARDS, K, ("top",), "f", np.ones(len(WIDTHS)))
     row = worker(merge_step(NEURONS, {}, together=3).items[0], None)
     assert list(row["damaged"]) == [3]
     assert not (tmp_path / "run" / "topk").exists()
