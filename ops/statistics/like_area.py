@@ -93,7 +93,7 @@ def like_area(
     return LikeArea(
         float(auc),
         names,
-        np.bincount(place, np.concatenate([gain, other_gain]), len(names)),
+        np.asarray(np.bincount(place, np.concatenate([gain, other_gain]), len(names)), np.float64),
         np.bincount(place[: len(gain)], minlength=len(names)).astype(np.float64),
     )
 

@@ -45,6 +45,17 @@ def test_what_decides_comes_first() -> None:
     ]
 
 
+def test_the_excess_is_said_and_why_a_unit_is_silent() -> None:
+    excess = {"auc_excess": 0.302, "auc_excess_low": 0.21, "auc_excess_high": 0.394}
+    assert shown(score={**SCORE, **excess})[2] == "Excess over the matched set +0.302 (+0.210 to +0.394)"
+    few = dict.fromkeys(excess)
+    assert shown(score={**SCORE, **few})[2] == (
+        "Excess over the matched set not known (winners of fewer than 10 test documents)"
+    )
+    assert shown(is_silent=True)[2].startswith("This unit is silent: its standard deviation is below a millionth")
+    assert not any("silent" in text for text in shown())
+
+
 def test_what_is_not_known_is_left_out_or_said() -> None:
     assert not any("AUC" in text for text in shown(score=None))
     assert "of a set matched in length and data set not known" in shown(score={**SCORE, "matched_auc": None})[1]
