@@ -54,7 +54,8 @@ def merged(folder: Path, shards: Path, together: int, monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(Store, "parquet", watched)
     args = {"store": Store(str(folder)), "neurons": Neurons(WIDTHS), "shards": SHARDS, "k": K, "poles": ("top",)}
-    step = merge_step(NEURONS, {**args, "fingerprint": "f"}, together=together)
+    args |= {"fingerprint": "f", "largest": np.ones(len(WIDTHS))}
+    step = merge_step(NEURONS, args, together=together)
     worker = RangeMerger(**step.args)
     for item in step.items:
         assert worker(item, None) == {"damaged": {}}

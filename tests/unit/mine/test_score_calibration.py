@@ -36,7 +36,7 @@ def measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, **options: Any) ->
 
 def test_no_length_gains_or_loses_and_the_intervals_hold_0(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = measured(tmp_path, monkeypatch)
-    assert [row.null for row in rows][0] == "uniform"
+    assert rows[0].null == "uniform"
     assert len(rows) == 4
     assert [row.sets for row in rows] == [60, 30, 30, 30]
     for row in rows:
