@@ -63,9 +63,8 @@ def _head(facts: dict[str, Any], width: int) -> list[str]:
     if score is not None:
         own = _area(score, "auc", "auc_low", "auc_high")
         matched = _area(score, "matched_auc", "matched_low", "matched_high")
-        lines.append(f"Held-out AUC {own}; of a set matched in length and data set {matched}")
-        if "auc_excess" in score:
-            lines.append(f"Excess over the matched set {_excess(score)}")
+        excess = f"; excess {_excess(score)}" if "auc_excess" in score else ""
+        lines.append(f"Held-out AUC {own}; matched set {matched}{excess}")
     if facts.get("is_silent"):
         lines.append(f"This unit is {SAID}")
     about = [
@@ -96,7 +95,7 @@ def _area(score: dict[str, Any], *columns: str) -> str:
 
 def _excess(score: dict[str, Any]) -> str:
     excess, low, high = (score[column] for column in ("auc_excess", "auc_excess_low", "auc_excess_high"))
-    few = "not known (winners of fewer than 10 test documents)"
+    few = "not known (fewer than 10 test documents)"
     return few if excess is None else f"{excess:+.3f} ({low:+.3f} to {high:+.3f})"
 
 
