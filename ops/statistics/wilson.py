@@ -2,7 +2,7 @@
 
 import math
 
-_Z = 1.959963984540054
+Z = 1.959963984540054
 
 
 def wilson(share: float, n: float) -> tuple[float, float]:
@@ -11,6 +11,6 @@ def wilson(share: float, n: float) -> tuple[float, float]:
     >>> [round(end, 3) for end in wilson(0.5, 100)]
     [0.404, 0.596]
     """
-    centre = (share + _Z * _Z / (2 * n)) / (1 + _Z * _Z / n)
-    half = _Z / (1 + _Z * _Z / n) * math.sqrt(share * (1 - share) / n + _Z * _Z / (4 * n * n))
+    centre = (share + Z * Z / (2 * n)) / (1 + Z * Z / n)
+    half = Z / (1 + Z * Z / n) * math.sqrt(share * (1 - share) / n + Z * Z / (4 * n * n))
     return max(0.0, centre - half), min(1.0, centre + half)
