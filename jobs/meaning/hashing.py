@@ -62,10 +62,11 @@ def draw_labelled(config: MeaningConfig, record: Run) -> Drawn:
     """Return a seeded uniform sample of sentences with their classes; none under a dry run without a corpus.
 
     Raises:
-        InputError: the label that is asked for has fewer than two classes.
+        InputError: the label that is asked for has fewer than two classes, or the corpus is damaged.
     """
     if not record.has_corpus:
         return no_sentences()
+    record.check_files("ingest", footers=True)
     shards = record.shards()
     drawn = draw(shards.sentences, config.hashed_sentences, config.seed, HASHED)
     with record.store.parquet(part_name("corpus", 0)) as file:

@@ -43,7 +43,7 @@ class PsiConfig(CorpusPassConfig):
         description="clusters of the vocabulary by k-means; none given: 1,000 for 30,522 tokens, in proportion",
     )
     cluster_seeds: int = Field(
-        5, ge=1, le=1_000, description="runs of k-means whose agreement is measured; the first is used"
+        5, ge=1, le=100, description="runs of k-means whose agreement is measured; the first is used"
     )
     static_only: bool = Field(False, description="leave the corpus out: the word embeddings alone")
     group_size: int | None = Field(

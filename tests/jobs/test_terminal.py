@@ -80,7 +80,7 @@ def test_names_of_data_sets_and_files_are_printed_as_no_control(
 @pytest.mark.parametrize(
     ("config", "argv", "said"),
     [
-        (PsiConfig, ["--cluster-seeds", "1000000"], "--cluster-seeds '1000000': should be less than or equal to 1000"),
+        (PsiConfig, ["--cluster-seeds", "1000000"], "--cluster-seeds '1000000': should be less than or equal to 100"),
         (ShowConfig, ["--neuron", "1:" + "9" * 30], "--neuron"),
         (IngestConfig, ["--near-dedup", "9" * 400], "--near-dedup"),
         (IngestConfig, ["--seed", "9" * 30], "--seed"),
