@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -262,6 +263,17 @@ def test_documents_of_one_sentence_have_no_next_one(tmp_path: Path, meaning_run:
     own = meaning_options(tmp_path / "run", source, Path("sample"), parts="sentences")
     with pytest.raises(InputError, match="--parts sentences: no document of the corpus has three sentences"):
         meaning.JOB.run(MeaningConfig.model_validate(own))
+
+
+def test_a_part_of_the_corpus_that_was_replaced_is_named(tmp_path: Path, meaning_run: tuple[Path, Path]) -> None:
+    run, model = meaning_run
+    out = tmp_path / "run"
+    shutil.copytree(run, out)
+    columns = {"sent_id": [1], "dataset": pa.array([2], pa.int32()), "doc_id": ["a"]}
+    pq.write_table(pa.table(columns), out / "corpus/part-00001.parquet")
+    config = MeaningConfig.model_validate({"out": str(out), "model": str(model), "parts": "hashing", "workers": 1})
+    with pytest.raises(InputError, match=r"corpus/part-00001\.parquet"):
+        meaning.JOB.run(config)
 
 
 def test_a_column_that_does_not_fit_is_refused_before_the_first_part(tmp_path: Path) -> None:
