@@ -117,6 +117,9 @@ TABLES: dict[str, TableSpec] = {
             Column("lift", FLOAT32, "share over baseline share, smoothed", True),
             Column("lift_low", FLOAT32, "lower 95 % bound of the lift", True),
             Column("g2", FLOAT32, "log-likelihood ratio, negative where the share is below the baseline's"),
+            Column(
+                "design_effect", FLOAT32, "what g2 is divided by for q; null: of one document, so that p is 1", True
+            ),
             Column("q_value", FLOAT64, "false discovery rate within neuron, pole and kind", True),
             Column("docs", INT32, "distinct documents that the support comes from"),
             Column("rank", INT32, "rank by g2 within neuron, pole and kind, counted from 1"),
@@ -137,6 +140,9 @@ TABLES: dict[str, TableSpec] = {
             Column("baseline_n", INT64, "baseline sentences (or tokens) outside these winners that have the property"),
             Column("lift", FLOAT32, "share over baseline share, smoothed", True),
             Column("g2", FLOAT32, "log-likelihood ratio, negative where the share is below the baseline's"),
+            Column(
+                "design_effect", FLOAT32, "what g2 is divided by for q; null: of one document, so that p is 1", True
+            ),
             Column("q_value", FLOAT64, "false discovery rate within neuron, pole and property, two-sided", True),
             Column("docs", INT32, "distinct documents that the count comes from"),
             Column("rank", INT32, "rank by g2 within neuron, pole and property, counted from 1"),

@@ -9,13 +9,21 @@ from ops.compiled import compiled
 from ops.statistics.association import signed_g2
 
 
-def p_values(g2: ArrayLike) -> Float64s:
-    """Return each g2's two-sided p-value, `[n] float64`: the upper tail of chi-square, one degree."""
-    return np.exp(_log_p(np.asarray(g2, dtype=np.float64)))
+def p_values(g2: ArrayLike, design_effect: ArrayLike = 1.0) -> Float64s:
+    """Return each g2's two-sided p-value, `[n] float64`: the upper tail of chi-square, one degree.
+
+    The g2 is divided by its design effect first (Rao and Scott 1984).
+    """
+    return np.exp(_log_p(np.asarray(g2, dtype=np.float64) / np.asarray(design_effect, dtype=np.float64)))
 
 
 def selected_p_values(
-    support: ArrayLike, n: ArrayLike, baseline_support: ArrayLike, baseline_n: ArrayLike, min_support: ArrayLike
+    support: ArrayLike,
+    n: ArrayLike,
+    baseline_support: ArrayLike,
+    baseline_n: ArrayLike,
+    min_support: ArrayLike,
+    design_effect: ArrayLike = 1.0,
 ) -> Float64s:
     """Return the two-sided p-values `[n] float64` of patterns that are listed because of their support.
 
@@ -23,15 +31,16 @@ def selected_p_values(
     them frequent, and their plain p-values are too small. Here each is divided by the probability, given
     the table's margins, that a pattern without any preference reaches that support (the signed root of g2
     half a sentence below it, taken as normal), and capped at 1 (conditional inference after selection,
-    Fithian et al. 2014).
+    Fithian et al. 2014). Both g2 are divided by the design effect.
     """
     a, n1, c, n2 = np.broadcast_arrays(
         *(np.atleast_1d(np.asarray(count, dtype=np.float64)) for count in (support, n, baseline_support, baseline_n))
     )
-    log_p = _log_p(signed_g2(a, n1, c, n2))
+    effect = np.asarray(design_effect, dtype=np.float64)
+    log_p = _log_p(signed_g2(a, n1, c, n2) / effect)
     edge_support = np.asarray(min_support, dtype=np.float64) - 0.5
     least = np.clip(edge_support, np.maximum(a + c - n2, 0), np.minimum(a, n1))
-    edge = signed_g2(least, n1, a + c - least, n2)
+    edge = signed_g2(least, n1, a + c - least, n2) / effect
     log_selected = log_ndtr(-np.sign(edge) * np.sqrt(np.abs(edge)))
     # At or below the margins' least support every table is selected.
     log_selected = np.where(edge_support <= np.maximum(a + c - n2, 0), 0.0, log_selected)
