@@ -6,7 +6,7 @@ from scipy.special import log_ndtr  # type: ignore[import-untyped]
 
 from ops.arrays import Float64s, Int64s
 from ops.compiled import compiled
-from ops.statistics.association import signed_g2
+from ops.statistics.association import place_in_group, signed_g2
 
 
 def p_values(g2: ArrayLike, design_effect: ArrayLike = 1.0) -> Float64s:
@@ -59,6 +59,47 @@ def q_values(p: ArrayLike, groups: ArrayLike | None = None) -> Float64s:
     sizes = np.bincount(group)
     result = np.empty_like(values)
     result[order] = _stepped_up(values[order], np.concatenate(([0], np.cumsum(sizes))))
+    return result
+
+
+def description_rates(q: ArrayLike, families: ArrayLike, groups: ArrayLike | None = None) -> Float64s:
+    """Return the least rate, over a group's whole description, at which each finding is still listed, `[n] float64`.
+
+    A family's smallest q is the p-value of all its hypotheses together (Simes 1986). At a rate r, Benjamini and
+    Hochberg's method over the families selects R of F, and each of these lists its q up to r R / F (Benjamini and
+    Bogomolov 2014): the rate is then expected over the selected families, and where a group has no true finding at all
+    it is the chance of any. A q that is NaN gives NaN, and a family that has no other does not count.
+
+    Args:
+        q: rates within each family, as `q_values` returns them, `[n]`.
+        families: the family of each, such as a kind of patterns or a property, `[n]`.
+        groups: the neuron and pole of each, `[n]`; none given: all are of one.
+
+    >>> description_rates([0.01, 0.2, 0.9], ["word", "word", "tag"]).round(3).tolist()
+    [0.02, 0.4, 0.9]
+    """
+    values = np.asarray(q, dtype=np.float64)
+    result, known = np.full(values.shape, np.nan), np.flatnonzero(~np.isnan(values))
+    if not len(known):
+        return result
+    values, family = values[known], np.unique(np.asarray(families)[known], return_inverse=True)[1]
+    group = np.zeros(len(known), np.int64)
+    if groups is not None:
+        group = np.unique(np.asarray(groups)[known], return_inverse=True)[1]
+    pairs, pair = np.unique(group * (family.max() + 1) + family, return_inverse=True)
+    least = np.ones(len(pairs))
+    np.minimum.at(least, pair, values)
+    owner = pairs // (family.max() + 1)
+    count = np.bincount(owner)
+    order = np.lexsort((least, owner))
+    # For each group, at which rate one family is selected, at which two, and so on.
+    selected = np.full((len(count), count.max()), np.inf)
+    selected[owner[order], place_in_group(owner[order])] = q_values(least, owner)[order]
+    rates = np.full(len(values), 1.0)
+    for number in range(count.max()):
+        needed = np.maximum(values * count[group] / (number + 1), selected[group, number])
+        rates = np.minimum(rates, needed)
+    result[known] = rates
     return result
 
 
