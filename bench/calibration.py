@@ -17,7 +17,8 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -30,7 +31,7 @@ import pyarrow.parquet as pq
 
 from bench.running import load, run_job
 from jobs.mine.job import MINE_OPTIONS, MineConfig
-from jobs.stage.stages import CODES
+from jobs.stage.stages import CODES, PARTIALS
 from ops.arrays import Bools, Float64s, Int64s
 from ops.mine.baseline_counts import baseline_table, counters
 from ops.mine.candidates import unite
@@ -45,14 +46,16 @@ from ops.sentences.store import SentenceStore
 from ops.statistics.false_discovery import description_rates
 from ops.statistics.wilson import wilson
 from ops.storage.store import Store
-from ops.topk.neurons import POLES, Neurons, layer_widths
+from ops.tokens.peaks import peak_rows
+from ops.tokens.range_tables import range_tables
+from ops.topk.neurons import POLES, Neurons, layer_widths, neuron_and_pole, set_number
 
 ANY, EXCESS = "whole description", "auc_excess"
-FAMILIES = {"patterns": "kind", "profiles": "property"}
+FAMILIES = {"patterns": "kind", "profiles": "property", "peaks": "property"}
 LIMITS = {"uniform": 0.07, "mild": 0.07, "few": 0.10}
 RATE, Z99 = 0.05, 2.5758293035489004
 MILD, FEW = 0.5, 28  # the documents' part of a score; documents
-PER_DOCUMENT, AT_ONCE = 40, 100  # sentences of a document at most; sets that are mined together
+PER_DOCUMENT, AT_ONCE, PEAKS = 40, 100, 20  # sentences of a document at most; sets mined together; peaks of a set
 
 
 def main() -> int:
@@ -105,6 +108,7 @@ def annotate(files: list[Path], out: Path, sentences: int, k: int, seed: int) ->
         flags += ["--corpus", str(source)]
     run_job("topk", out, "--preset", "small", "--k", k, "--split", "none", *flags)
     run_job("annotate", out, "--preset", "small")
+    run_job("tokens", out, "--preset", "small", "--keep-partials")
 
 
 def fingerprint(out: Path) -> str:
@@ -118,23 +122,71 @@ def default_options() -> dict[str, Any]:
     return {name: every[name] for name in MINE_OPTIONS}
 
 
-def real_winners(store: Store, sentences: SentenceStore, count: int, seed: int) -> list[Int64s]:
-    """Return the rows of the winners of neurons and poles that are drawn."""
+@dataclass(frozen=True)
+class Sets:
+    """Sets of sentences that are looked at like winners.
+
+    Attributes:
+        rows: those of each set, ascending.
+        peaks: returns the rows of `peaks/`, set i as the neuron and pole of that number.
+    """
+
+    rows: list[Int64s]
+    peaks: Callable[[], pa.Table]
+
+
+def real_winners(store: Store, sentences: SentenceStore, count: int, seed: int) -> Sets:
+    """Return the winners of neurons and poles that are drawn."""
     neurons = Neurons(layer_widths(store))
     mining = Mining(sentences, neurons, default_options() | {"no_scores": True}, seed, draws=False)
-    _, winners = mining.winners(store, 0, len(neurons))
-    chosen = np.random.default_rng([seed, 1]).choice(len(winners), min(count, len(winners)), replace=False)
-    return [winners.items[winners.offsets[i] : winners.offsets[i + 1]].astype(np.int64) for i in np.sort(chosen)]
+    number, winners = mining.winners(store, 0, len(neurons))
+    random = np.random.default_rng([seed, 1])
+    chosen = np.sort(random.choice(len(winners), min(count, len(winners)), replace=False))
+    rows = [winners.items[winners.offsets[i] : winners.offsets[i + 1]].astype(np.int64) for i in chosen]
+    files = [file for file in store.table_files(f"{PARTIALS}/tokens") if "/shard-" in file]
+
+    def peaks() -> pa.Table:
+        table = pa.concat_tables(range_tables(store, files, neurons, 0, len(neurons))["peaks"])
+        of = neurons.number(table["layer"].to_numpy(), table["unit"].to_numpy())
+        own = np.searchsorted(number[chosen], set_number(of, positions(table["pole"])))
+        known = np.append(number[chosen], -1)[own] == set_number(of, positions(table["pole"]))
+        return numbered(table.filter(pa.array(known)), own[known])
+
+    return Sets(rows, peaks)
+
+
+def random_peaks(sentences: SentenceStore, sets: list[Int64s], seed: int) -> pa.Table:
+    """Return the rows of `peaks/` of sets of which some sentences have a peak at any word alike."""
+    random = np.random.default_rng([seed, 3])
+    rows = np.concatenate([random.permutation(own)[:PEAKS] for own in sets])
+    own = np.repeat(np.arange(len(sets)), [min(len(some), PEAKS) for some in sets])
+    lists = {}
+    for name, found in (("word", sentences.words(rows)), ("tag", sentences.tags(rows))):
+        items = pa.array(list(sentences.names[name]), pa.string()).take(pa.array(found.items))
+        lists[name] = pa.ListArray.from_arrays(pa.array(found.offsets.astype(np.int32)), items)
+    lengths = sentences.lengths(rows)
+    at = np.where(lengths > 0, random.integers(np.maximum(lengths, 1)), -1).astype(np.int32)
+    documents = np.asarray(sentences.doc[rows], np.int64)
+    return peak_rows(Neurons((len(sets),)), own, lists["word"], lists["tag"], at, documents)
+
+
+def numbered(table: pa.Table, own: Int64s) -> pa.Table:
+    """Return rows of a table with set i as the neuron and pole of that number."""
+    neuron, pole = neuron_and_pole(own)
+    named = {"unit": pa.array(neuron), "pole": pa.array(POLES).take(pa.array(pole))}
+    for name, column in named.items():
+        table = table.set_column(table.schema.get_field_index(name), name, column)
+    return table
 
 
 def calibrate(
-    sentences: SentenceStore, real: list[Int64s], sets: int, k: int, seed: int, **options: Any
+    sentences: SentenceStore, real: Sets, sets: int, k: int, seed: int, **options: Any
 ) -> dict[str, dict[str, Any]]:
     """Return what is found in random sets and in real winners, for each family of tests.
 
     Args:
         sentences: all that are annotated; random sets are drawn from them.
-        real: the rows of the winners of real neurons and poles.
+        real: the winners of real neurons and poles.
         sets: random sets of each way.
         k: sentences of a random set.
         seed: of all draws.
@@ -150,7 +202,8 @@ def calibrate(
     found: dict[str, dict[str, Any]] = {}
     for number, (way, drawn) in enumerate(ways.items()):
         random = np.random.default_rng([seed, 2, number])
-        own = [drawn(random) for _ in range(sets)]
+        rows = [drawn(random) for _ in range(sets)]
+        own = Sets(rows, partial(random_peaks, sentences, rows, seed + number))
         for name, findings in mined(sentences, own, given, seed).items():
             hits = len(np.unique(findings.owner[findings.sure]))
             by_sentence = len(np.unique(findings.owner[findings.sure_by_sentence]))
@@ -160,8 +213,8 @@ def calibrate(
     for name, findings in mined(sentences, real, given, seed).items():
         before = findings.sure_by_sentence & findings.preferred
         found.setdefault(name, {})["real"] = {
-            "share": len(np.unique(findings.owner[findings.sure])) / len(real),
-            "by_sentence": len(np.unique(findings.owner[findings.sure_by_sentence])) / len(real),
+            "share": len(np.unique(findings.owner[findings.sure])) / len(real.rows),
+            "by_sentence": len(np.unique(findings.owner[findings.sure_by_sentence])) / len(real.rows),
             "findings": int((findings.sure & findings.preferred).sum()),
             "findings_by_sentence": int(before.sum()),
             "kept": int((findings.sure & before).sum()),
@@ -186,14 +239,14 @@ class Findings:
     preferred: Bools
 
 
-def mined(sentences: SentenceStore, sets: list[Int64s], options: dict[str, Any], seed: int) -> dict[str, Findings]:
+def mined(sentences: SentenceStore, sets: Sets, options: dict[str, Any], seed: int) -> dict[str, Findings]:
     """Mine sets of sentences as winners, with and without design effects, and return what each family finds."""
     with_effects = families(sentences, sets, options, seed)
-    with (
-        patch("ops.mine.pattern_rows.design_effects", no_effect),
-        patch("ops.mine.profile_rows.design_effects", no_effect),
-        patch("ops.mine.profile_rows.expected_effects", no_effect),
-    ):
+    with ExitStack() as patches:
+        for name in ("mine.pattern_rows.design_effects", "mine.profile_rows.design_effects"):
+            patches.enter_context(patch(f"ops.{name}", no_effect))
+        patches.enter_context(patch("ops.mine.profile_rows.expected_effects", no_effect))
+        patches.enter_context(patch("ops.tokens.peaks.effects_of_residuals", lambda *given: no_effect(given[-1])))
         without = families(sentences, sets, options, seed)
     return {
         name: Findings(owner, q < RATE, without[name][1] < RATE, lift > 1)
@@ -209,29 +262,33 @@ def no_effect(count: Any, *rest: Any) -> Float64s:
 Rows = tuple[Int64s, Float64s, Float64s]  # of each row its set, q and lift
 
 
-def families(sentences: SentenceStore, sets: list[Int64s], options: dict[str, Any], seed: int) -> dict[str, Rows]:
+def families(sentences: SentenceStore, sets: Sets, options: dict[str, Any], seed: int) -> dict[str, Rows]:
     """Return the rows of each family of tests, what is over whole descriptions last."""
-    parts: dict[str, list[Rows]] = {}
-    for first in range(0, len(sets), AT_ONCE):
-        for table, rows in tables_of(sentences, sets[first : first + AT_ONCE], options, seed):
-            owner = len(POLES) * rows["unit"].to_numpy().astype(np.int64) + positions(rows["pole"]) + first
-            if table == "scores":
-                low = rows["auc_excess_low"].to_numpy()
-                parts.setdefault(EXCESS, []).append((owner, np.where(low > 0, 0.0, 1.0), np.full(len(owner), 2.0)))
-            if table not in FAMILIES:
-                continue
-            names = rows[FAMILIES[table]].to_numpy()
-            q, lift = (rows[name].to_numpy().astype(np.float64) for name in ("q_value", "lift"))
-            for name in np.unique(names):
-                own = names == name
-                parts.setdefault(f"{table} {name}", []).append((owner[own], q[own], lift[own]))
-    found: dict[str, Rows] = {}
-    for name, several in sorted(parts.items()):
-        found[name] = concatenated(several)
-    tested = {name: rows for name, rows in found.items() if name != EXCESS}
+    found: dict[str, list[Rows]] = {}
+    for first in range(0, len(sets.rows), AT_ONCE):
+        for table, rows in tables_of(sentences, sets.rows[first : first + AT_ONCE], options, seed):
+            add_rows(found, table, rows, first)
+    add_rows(found, "peaks", sets.peaks(), 0)
+    whole = {name: concatenated(parts) for name, parts in sorted(found.items())}
+    tested = {name: rows for name, rows in whole.items() if name != EXCESS}
     owner, q, lift = concatenated(list(tested.values()))
     family = np.repeat(list(tested), [len(rows[0]) for rows in tested.values()])
-    return {**found, ANY: (owner, description_rates(q, family, owner), lift)}
+    return {**whole, ANY: (owner, description_rates(q, family, owner), lift)}
+
+
+def add_rows(found: dict[str, list[Rows]], table: str, rows: pa.Table, first: int) -> None:
+    """Add a table's rows to those of each of its families; set `first` is the neuron and pole of number 0."""
+    owner = set_number(rows["unit"].to_numpy().astype(np.int64), positions(rows["pole"])) + first
+    if table == "scores" and has_excess():
+        low = rows["auc_excess_low"].to_numpy()
+        found.setdefault(EXCESS, []).append((owner, np.where(low > 0, 0.0, 1.0), np.full(len(owner), 2.0)))
+    if table not in FAMILIES:
+        return
+    names = rows[FAMILIES[table]].to_numpy()
+    q, lift = (rows[name].to_numpy().astype(np.float64) for name in ("q_value", "lift"))
+    for name in np.unique(names):
+        own = names == name
+        found.setdefault(f"{table} {name}", []).append((owner[own], q[own], lift[own]))
 
 
 def concatenated(parts: list[Rows]) -> Rows:

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ops.arrays import Float64s
+from ops.arrays import Bools, Float64s, Int64s
 
 
 def design_effects(
@@ -41,12 +41,39 @@ def design_effects(
     >>> own.item(), round(pairs.item(), 3)
     (1.0, 2.25)
     """
-    a, n1, p, docs, d = (np.asarray(given, np.float64) for given in (count, n, share, documents, n_documents))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        few = np.where(d > 1, d * (n1 - 1) / ((d - 1) * n1), np.inf)
-        effect = few * (1 + _together(a, n1, p, squares, products, n_squares))
-    alone = (docs < 2) & (a > n1 * p) & (d < n1)
-    return np.where((d < 2) | alone, np.inf, np.maximum(effect, 1.0))
+    together = _together(count, n, share, squares, products, n_squares)
+    preferred = np.asarray(count) > np.asarray(n) * np.asarray(share)
+    return _of_a_sample(together, preferred, documents, n, n_documents)
+
+
+def effects_of_residuals(
+    residuals: Float64s,
+    hits: Bools,
+    key: Int64s,
+    documents: Int64s,
+    preferred: Bools,
+    n: Int64s,
+    n_documents: Int64s,
+) -> Float64s:
+    """Return the same design effects `[n_keys] float64` where each sentence has a chance of its own.
+
+    Args:
+        residuals: what happened, 1 or 0, less the chance of it, `[residuals]`; those that are 0 may be left out.
+        hits: whether it happened, `[residuals]`.
+        key: what it is counted for, ascending, `[residuals]`.
+        documents: a code of the document, ascending for each key, `[residuals]`.
+        preferred: whether there are more hits than expected, `[n_keys]`.
+        n, n_documents: all sentences and their documents, `[n_keys]`.
+    """
+    first = np.append(True, (np.diff(key) != 0) | (np.diff(documents) != 0))[: len(key)]
+    group = np.cumsum(first) - 1
+    sums, alone, hit = (np.bincount(group, own) for own in (residuals, residuals**2, hits))
+    # Exactly 0 of a document with one residual, whose square is the sum of its squares.
+    together = np.bincount(key[first], sums**2 - alone, minlength=len(n))
+    by_sentence = np.bincount(key[first], alone, minlength=len(n))
+    with_hit = np.bincount(key[first], hit > 0, minlength=len(n))
+    added = np.divide(together, by_sentence, out=np.zeros(len(n)), where=by_sentence > 0)
+    return _of_a_sample(added, preferred, with_hit, n, n_documents)
 
 
 def expected_effects(
@@ -74,6 +101,18 @@ def expected_effects(
         whole = np.maximum(_together(a, n2, a / n2, squares, products, ww), 0.0)
         chance = np.where(ww > n2, np.minimum((own / n1 - 1) / (ww / n2 - 1), 1.0), 0.0)
     return np.where(n2 > 0, 1 + chance * whole, 1.0)
+
+
+def _of_a_sample(
+    together: ArrayLike, preferred: ArrayLike, documents: ArrayLike, n: ArrayLike, n_documents: ArrayLike
+) -> Float64s:
+    """Return the design effects of what documents add: for as many documents as there are, at least 1, or infinite."""
+    n1, d = np.asarray(n, np.float64), np.asarray(n_documents, np.float64)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        few = d * (n1 - 1) / ((d - 1) * n1)
+        effect = np.maximum(few * (1 + np.asarray(together)), 1.0)
+    alone = np.asarray(preferred) & (np.asarray(documents) < 2) & (d < n1)
+    return np.where((d < 2) | alone, np.inf, effect)
 
 
 def _together(

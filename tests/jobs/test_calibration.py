@@ -34,12 +34,15 @@ def test_random_sets_of_whole_documents_show_no_more_than_they_should(
     store = open_corpus(tmp_path, monkeypatch, sentences)
     # Winners with one thing in common, of many documents.
     about = [i for i, s in enumerate(sentences) if "thing3" in s.words]
-    found = calibration.calibrate(store, [np.array(about)], SETS, K, 0, subtree_max_nodes=3, tag_max_length=2)
+    rows = [np.array(about)]
+    real = calibration.Sets(rows, lambda: calibration.random_peaks(store, rows, 1))
+    found = calibration.calibrate(store, real, SETS, K, 0, subtree_max_nodes=3, tag_max_length=2)
     assert calibration.beyond(found) == []
     few = {name: ways["few"] for name, ways in found.items() if "few" in ways}
     assert few["profiles author"]["by_sentence"] > 0.5
     assert few["profiles author"]["share"] < 0.2
     assert few[calibration.ANY]["by_sentence"] > few[calibration.ANY]["share"]
+    assert "peaks peak_word" in found
     assert found["patterns word"]["real"]["kept"] > 0
     lines = calibration.layout(found).splitlines()
     assert len(lines) == 2 + len(found)
