@@ -40,7 +40,7 @@ STAGES: dict[str, StageFacts] = dict(
         _stage("ingest", "corpus rejects", reads=""),
         _stage("topk", "topk neurons activations unscored"),
         _stage("annotate", f"sentences {CODES}", "ingest topk"),
-        _stage("mine", "patterns profiles means scores", "topk annotate"),
+        _stage("mine", "patterns profiles means scores chance", "topk annotate"),
         _stage("tokens", "token_activations peaks", "topk annotate"),
         _side("psi", "vocabulary tokens clusters agreement figures", reads="", partials="psi/vocabulary"),
         _side("psi/contextual", "contextual"),

@@ -3,9 +3,36 @@
 import numpy as np
 
 from ops.arrays import Float64s, Int64s, Integers
+from ops.patterns.sequences import Sequences
 
+NULL_SETS = 120  # of a draw, so that none shares its random stream with another
 _STEPS = 12  # of the search for an effect of documents
 _MOST_EFFECT = 64.0  # at which hardly anything but the document decides
+
+
+def null_sets(baseline: Int64s, documents: Integers, like: Sequences, number: Int64s, seed: int) -> Sequences:
+    """Draw two random sets for each number: a uniform one, and then one of as few documents as winners are of.
+
+    Args:
+        baseline: rows to be drawn, ascending.
+        documents: the code of each row's document, of all rows.
+        like: the rows of winners: sets have as many rows as these on average, and the second ones as many documents.
+        number: distinct, `[n]`.
+        seed: of all draws.
+
+    Returns:
+        The rows of each set, `[2 n]`.
+    """
+    size = round(float(like.lengths.mean())) if len(like) else 0
+    wanted = float(np.mean([len(np.unique(documents[own])) for own in like.to_lists()])) if size else 0.0
+    codes = np.unique(documents[baseline], return_inverse=True)[1]
+    effect = effect_of_documents(codes, size, wanted, np.random.default_rng([seed, NULL_SETS]))
+    sets = []
+    for own in number.tolist():
+        random = np.random.default_rng([seed, NULL_SETS, own])
+        sets += [uniform_set(len(baseline), size, random), document_set(codes, size, effect, random)]
+    rows = baseline[np.concatenate([np.zeros(0, np.int64), *sets])].astype(np.int32)
+    return Sequences(rows, np.cumsum([0, *map(len, sets)], dtype=np.int64))
 
 
 def uniform_set(sentences: int, size: int, random: np.random.Generator) -> Int64s:

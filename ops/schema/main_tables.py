@@ -184,4 +184,22 @@ TABLES: dict[str, TableSpec] = {
         ),
         ("layer", "unit", "pole"),
     ),
+    "chance": TableSpec(
+        "a family of tests: in how many neurons and poles it finds something, and in how many it would by chance",
+        (
+            Column("source", STRING, "`patterns` or `profiles`; `all`: a description as a whole"),
+            Column("family", STRING, "kind of patterns or property whose values are tested together"),
+            Column(
+                "drawn", STRING, "how the random sets were drawn: `uniform`, or `documents`, as few as winners have"
+            ),
+            Column("n", INT64, "neurons and poles"),
+            Column("found", INT64, "those of them with a finding: q below 0.05 and lift above 1"),
+            Column("n_sets", INT64, "random sets"),
+            Column("found_sets", INT64, "those of them with a finding"),
+            Column("expected", FLOAT64, "neurons and poles that would have one by chance"),
+            Column("expected_low", FLOAT64, "lower end of its 95 % interval"),
+            Column("expected_high", FLOAT64, "upper end of its 95 % interval"),
+        ),
+        ("source", "family", "drawn"),
+    ),
 }

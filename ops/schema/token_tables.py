@@ -34,7 +34,7 @@ TABLES: dict[str, TableSpec] = {
             Column("lift", FLOAT32, "share over baseline share, smoothed"),
             Column("g2", FLOAT32, "log-likelihood ratio, negative where the share is below the baseline's"),
             Column("design_effect", FLOAT32, "what weakens p: 1 or more; null: of one document, so that p is 1", True),
-            Column("p_value", FLOAT64, "chance of a count as far from what is expected, given that it is not 0"),
+            Column("p_value", FLOAT32, "chance of a count as far from what is expected, given that it is not 0"),
             Column("q_value", FLOAT64, "false discovery rate within neuron, pole and property"),
             Column("rank", INT32, "rank by g2 within neuron, pole and property, counted from 1"),
         ),
