@@ -1,6 +1,6 @@
 """How often chance alone shows a finding: random winner sets through the job's own functions, as a table and JSON.
 
-    python -m bench calibration --data ../shared/corpora
+    python -m bench calibration --data FOLDER
 
 Sentences of whole documents of every corpus are scored, annotated and read token by token by the jobs themselves. Then
 random sets of as many sentences as a neuron has winners are mined like winners, drawn in three ways: uniformly; with a
