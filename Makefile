@@ -2,17 +2,21 @@
 #   make small        environment, then the whole job on 5,000 docstring sentences into runs/small, and its pages
 #   make test         all tests but the slow faults          make test-faults   those
 #   make check        ruff and mypy                          make bench         speed, as ratios
+#   make fuzz         2,000 hostile commands, checked: half an hour on two cores; make fuzz SEED=7 COMMANDS=300 MINUTES=5
 # On Linux the plain package index gives PyTorch with CUDA (several GB). For the small CPU build:
 #   make small PIP_ARGS='--extra-index-url https://download.pytorch.org/whl/cpu'
 
 PYTHON ?= python3
 PIP_ARGS ?=
 SMALL ?= runs/small
+SEED ?= 0
+COMMANDS ?= 2000
+MINUTES ?= 60
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check $(PIP_ARGS) -c constraints.txt
 
-.PHONY: venv venv-test small test test-faults check format bench clean
+.PHONY: venv venv-test small test test-faults fuzz check format bench clean
 
 venv: $(VENV)/.installed
 venv-test: $(VENV)/.installed-test
@@ -47,6 +51,9 @@ test: venv-test
 
 test-faults: venv-test
 	$(BIN)/python -m pytest -m faults
+
+fuzz: venv-test
+	$(BIN)/python -m tests.fuzz --seed $(SEED) --commands $(COMMANDS) --minutes $(MINUTES)
 
 check: venv-test
 	$(BIN)/ruff format --check .

@@ -47,7 +47,7 @@ def main() -> int:
     vectors = np.empty((len(neurons), options.sample), np.float32)
     for start in range(0, len(neurons), options.width):
         vectors[start : start + options.width] = unit_vectors(rng.normal(size=(options.sample, options.width)))
-    finder = NeighbourFinder(neurons, vectors, winners, 10)
+    finder = NeighbourFinder(neurons, vectors, winners, 10, np.zeros(len(neurons), np.bool_))
     finder.overlaps(0, 1)  # compiles
     seconds = dict.fromkeys(("correlation", "overlap", "rows"), 0.0)
     equal = True

@@ -292,7 +292,7 @@ def write_shards(store: Store, files: int) -> None:
 
 def merge_ranges(folder: str, files: int, together: int) -> dict[str, Any]:
     """Merge as a worker does, some ranges of neurons at a time."""
-    merger = RangeMerger(Store(folder), Neurons((NEURONS,)), files, K, ("top", "bottom"), PRINT)
+    merger = RangeMerger(Store(folder), Neurons((NEURONS,)), files, K, ("top", "bottom"), PRINT, np.ones(1))
     for item in merge_step(NEURONS, {}, together=together).items:
         if row := merger(item, None)["damaged"]:
             raise RuntimeError(f"damaged partial files: {row}")

@@ -48,8 +48,9 @@ def main() -> int:
     batches = list(encoder.batches(np.arange(len(texts)), texts, 2_048))
     reader = VariantReader(facts, "cpu", "float32", 16, options.seed)
     torch.set_num_threads(1)
-    means, _ = mean_states(reader, variants, iter(batches[::4]), pad_id, "cpu")
-    scorer = PositionsScorer(reader, TokenClasses(encoder.tokenizer), variants, means, pad_id, encoder.limit, "cpu")
+    pilot = mean_states(reader, variants, iter(batches[::4]), pad_id, "cpu")
+    classes = TokenClasses(encoder.tokenizer)
+    scorer = PositionsScorer(reader, classes, variants, pilot.means, pilot.panel, pad_id, encoder.limit, "cpu")
     plain: Any = load_model(facts, "cpu", "float32", predicts=decoder)
     inputs = padded((batch for _, batch in batches), pad_id)
     passes = [{**b, "labels": b["input_ids"].masked_fill(b["attention_mask"] == 0, -100)} for b in inputs]

@@ -194,7 +194,7 @@ def batches(first: int, stop: int) -> Iterator[tuple[Ids, list[Tokens]]]:
 
 def merge(store: Store, shards: int, k: int, deadline: float) -> dict[str, Any]:
     """Merge ranges of neurons until the deadline, one at least, and say how many, how long, and how many candidates."""
-    merger = RangeMerger(store, Neurons(WIDTHS), shards, k, POLES, PRINT)
+    merger = RangeMerger(store, Neurons(WIDTHS), shards, k, POLES, PRINT, np.ones(len(WIDTHS)))
     every = list(parts(sum(WIDTHS)))
     seconds, wall, done, pairs = 0.0, 0.0, 0, 0
     for part, first, stop in every:

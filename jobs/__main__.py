@@ -4,6 +4,8 @@ import ast
 import sys
 from pathlib import Path
 
+from ops.errors import error_line
+
 
 def main(words: list[str]) -> int:
     """Print each job's name and what it does, and return the exit status."""
@@ -13,7 +15,7 @@ def main(words: list[str]) -> int:
     if words and words[0] not in ("-h", "--help"):
         is_job = words[0] in jobs
         what = f"write python -m jobs.{words[0]}, with a dot" if is_job else f"is no job; there are {', '.join(jobs)}"
-        print(f"error: python -m jobs {words[0]}: {what}", file=sys.stderr)
+        print(f"error: {error_line(f'python -m jobs {words[0]}: {what}', words)}", file=sys.stderr)
         return 2
     print("python -m jobs.<job> --out URI [--preset small|paper] [--config FILE.yaml] [--field value ...]\n")
     for name in jobs:

@@ -3,10 +3,19 @@
 import errno
 import os
 import re
+import shlex
+import sys
+from collections.abc import Iterable
 
 
 class InputError(ValueError):
-    """The user's input is wrong: one line that names the thing, what was found and what to do (status 2)."""
+    """The user's input is wrong: one line that names the thing, what was found and what to do (status 2).
+
+    A second argument is a command that the line ends with, to be copied: it is never cut.
+    """
+
+    def __str__(self) -> str:
+        return " ".join(map(str, self.args))
 
 
 class DiskFullError(OSError):
@@ -22,6 +31,9 @@ class TerminatedError(KeyboardInterrupt):
 
 # Escape sequences begin with a control; an override turns the order of what follows it around.
 _UNSEEN = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff\u2028-\u202e\u2066-\u2069]")
+LINE_LENGTH, VALUE_LENGTH = 1_000, 200
+_LONG_WORD = re.compile(rf"\S{{{VALUE_LENGTH + 1},}}")
+_LONG_QUOTED = re.compile(rf"""(?<!\w)(['"])((?:[^'"\\]|\\.){{{VALUE_LENGTH + 1},}})\1""")
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 _REFUSED = (errno.EACCES, errno.EPERM, errno.EROFS, errno.EBUSY, errno.EIO, errno.ESTALE)
 
@@ -50,6 +62,50 @@ def one_line(error: BaseException | str, limit: int = 300) -> str:
     """Return an error's message as one line of at most `limit` characters, what is not printable as its escape."""
     text = visible(" ".join(str(error).split())) or type(error).__name__
     return text if len(text) <= limit else text[: limit - 3] + "..."
+
+
+def error_line(error: BaseException | str, given: Iterable[str] = ()) -> str:
+    """Return what a job prints of an error: one line, in which every long value is cut, and the advice is kept.
+
+    Args:
+        error: an error, or what is said of it.
+        given: the values that were given: one of many words is recognised by them, others are single words or quoted.
+    """
+    text, *command = (
+        [error] if isinstance(error, str) else error.args if isinstance(error, InputError) else [str(error)]
+    )
+    line = one_line(str(text) or type(error).__name__, sys.maxsize)
+    for value in given:
+        for shown in {one_line(value, sys.maxsize), one_line(repr(value)[1:-1], sys.maxsize)}:
+            if len(shown) > VALUE_LENGTH:
+                line = line.replace(shown, _cut(shown))
+    line = _LONG_QUOTED.sub(lambda found: f"{found[1]}{_cut(found[2])}{found[1]}", line)
+    line = _LONG_WORD.sub(lambda found: _cut(found[0]), line)
+    if len(line) > LINE_LENGTH:
+        line = f"{line[: LINE_LENGTH // 2]} ... {line[-LINE_LENGTH // 2 :]}"
+    return " ".join([line, *command])
+
+
+def _cut(value: str) -> str:
+    # What ends a word may belong to the sentence around it.
+    body = value.rstrip(""":;,.)'\"""")
+    return value if len(body) <= VALUE_LENGTH + 1 else f"{value[: VALUE_LENGTH - 3]}...{value[len(body) :][:3]}"
+
+
+def shell_word(text: str) -> str:
+    """Return a text as a shell reads it back; what is not printable is written as bash and zsh know it.
+
+    >>> print(shell_word("a b's"), shell_word("a\\nb"))
+    'a b'"'"'s' $'a\\x0ab'
+    """
+    if text.isprintable():
+        return shlex.quote(text)
+    plain = text.replace("\\", r"\\").replace("'", r"\'")
+    return "$'" + "".join(c if c.isprintable() else _escaped(ord(c)) for c in plain) + "'"
+
+
+def _escaped(character: int) -> str:
+    return f"\\x{character:02x}" if character < 128 else f"\\U{character:08x}"
 
 
 def with_article(noun: str) -> str:

@@ -12,7 +12,8 @@ ORDER, LIMIT, ACTIVATIONS, PILOT, BASELINE, NEAR, MASKING, CLUSTERS, SUPERCLUSTE
 POSITIONS, PAIRS, GAUSSIAN, LABELS, DOCUMENTS = range(9, 14)
 PERMUTATIONS, ROTATIONS, DIVERSITY, UNIFORM, GROUPS, SHUFFLES, NEIGHBOURS, TEXT_SETS, BOOTSTRAP = range(14, 23)
 MODEL_SAMPLE, NEXT_SENTENCES, OTHER_SENTENCES, MASKED_SENTENCES, TRANSLATIONS, HASHED, AUTOENCODER = range(23, 30)
-TRAINING_DOCUMENTS, TRAINING_SPLIT, SHUFFLED_LABELS, ABLATED_SENTENCES, RANDOM_NEURONS = range(30, 35)
+TRAINING_DOCUMENTS, TRAINING_SPLIT, SHUFFLED_LABELS, ABLATED_SENTENCES, RANDOM_NEURONS, PANEL = range(30, 36)
+ANALOGY_PAIRS, CONFUSION_FOLDS, CONFUSION_DOCUMENTS = range(40, 43)
 # Larger numbers, kept so that the runs which were drawn with them stay the same.
 CONFUSION_LABELS, CONFUSION_ORDER = 0x5F, 0xC0F
 
@@ -36,6 +37,11 @@ def draw(sentences: int, size: int, seed: int, purpose: int) -> Int64s:
         return np.arange(sentences, dtype=np.int64)
     rng = np.random.default_rng([seed, purpose])
     return np.sort(rng.choice(sentences, size, replace=False)).astype(np.int64)
+
+
+def random_state(seed: int) -> int:
+    """Return a seed as scikit-learn takes it, below 2**32: the seed itself where it is, else a number drawn by it."""
+    return seed if seed < 1 << 32 else int(np.random.default_rng(seed).integers(1 << 32))
 
 
 def pilot_size(sentences: int, at_most: int) -> int:

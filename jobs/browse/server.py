@@ -54,7 +54,7 @@ class OpenRun:
         for stage in (*always, "ingest"):
             reader.require(stage)
         for stage in (*always, *(s for s in ("tokens", "compare/neighbours") if reader.complete(s))):
-            check_tables(reader.store, stage, reader.record["tables"], False, TABLES_READ if stage in always else None)
+            check_tables(reader.store, stage, reader.record, False, TABLES_READ if stage in always else None)
         self.pages = Pages(reader.store, reader.record, winners, seconds)
 
     def is_stale(self) -> bool:
@@ -157,15 +157,18 @@ def serve(out: str, host: str, port: int, winners: int, seconds: float) -> None:
     Raises:
         InputError: tables are missing, or there is no listening on that address.
     """
-    local = is_loopback(host)
-    names = frozenset({"127.0.0.1", "localhost", "::1", host.lower()}) if local else frozenset()
-    browser = Browser(out, winners, seconds, names)
+    browser = Browser(out, winners, seconds, frozenset())
     browser.pages.neuron("1-0")  # what the first page opens is open then
     try:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         listening = socket.create_server((host, port), family=family)
     except (OSError, OverflowError) as error:
         raise InputError(f"--host {host} --port {port}: cannot listen there ({one_line(error)})") from error
+    # A name, or a short form such as 127.1, may stand for this machine: where it listens tells.
+    address = str(listening.getsockname()[0])
+    local = is_loopback(address)
+    if local:
+        browser.names = frozenset({"127.0.0.1", "localhost", "::1", host.lower(), address})
     at = f"[{host}]" if ":" in host else host
     print(f"http://{at}:{listening.getsockname()[1]}/ serves {out}; Ctrl-C ends it", flush=True)
     if not local:

@@ -1,7 +1,7 @@
 """The part `ablation` of `compare`: what the neurons with most of each property do to others, set to their mean."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import partial
 from typing import Any
 
@@ -17,10 +17,12 @@ from jobs.stage.placement import choose_placement, run_scoring
 from jobs.stage.run import Run
 from jobs.stage.runner import Stage, Step
 from ops import sampling
-from ops.compare.ablation import TABLE, Ablator, Effect, ablation_table, choose_neurons, random_neurons
+from ops.arrays import Float64s
+from ops.compare.ablation import TABLE, Ablator, Effect, ablation_table, choose_neurons, matched_neurons
 from ops.compare.ablation_figures import draw_ablation
 from ops.compare.activation_vectors import sampled_texts
 from ops.compare.scalar_properties import neuron_columns, scalar_properties
+from ops.errors import InputError
 from ops.finetune.classifier import load_head
 from ops.model.tokenizer import Tokenizer
 from ops.schema import schema
@@ -29,7 +31,7 @@ from ops.storage.tables import write_part
 
 NEURONS_PER_BLOCK = 4  # neurons that an item has
 SENTENCE_S, ROW_BYTES, FIGURE_BYTES = 0.011, 60, 200_000  # measured with the packaged model on one core
-COLUMNS = ("moved", "most", "most_moved", "output")
+COLUMNS = tuple(field.name for field in fields(Effect))
 block_file = partial(partial_file, TABLE, "block")  # what a block of neurons does when each is set to its mean
 
 
@@ -54,13 +56,21 @@ def ablation_part(config: CompareConfig, record: Run) -> None:
     run_part("ablation", config, record, depends_on, args, measure, plan)
 
 
-def choose(config: CompareConfig, args: AblationArgs) -> tuple[dict[str, list[int]], dict[int, list[int]]]:
-    """Return the neurons, by number, that are set to their mean: each property's, and each layer's random ones."""
+def choose(config: CompareConfig, args: AblationArgs) -> tuple[dict[str, list[int]], dict[int, list[int]], Float64s]:
+    """Return the neurons, by number, that are set to their mean: each property's, and random ones for each of these.
+
+    Then the standard deviation of every neuron.
+    """
     neurons, with_last = args.neurons, load_head(args.facts) is not None
     properties = scalar_properties(args.store, neurons)
     chosen = choose_neurons(properties, neurons, config.ablate, config.ablate_most, with_last)
-    layers = neurons.layer_and_unit(np.array(distinct(chosen.values())))[0].tolist()
-    return chosen, random_neurons(neurons, layers, config.ablate_random, config.seed)
+    if not chosen:
+        raise InputError(
+            f"--ablate: {args.facts.name} has one layer and no classifier, so that no neuron has others after it; "
+            "leave the option out"
+        )
+    std = properties["neurons:std"]
+    return chosen, matched_neurons(neurons, std, distinct(chosen.values()), config.ablate_random, config.seed), std
 
 
 def distinct(lists: Iterable[Sequence[int]]) -> list[int]:
@@ -70,9 +80,8 @@ def distinct(lists: Iterable[Sequence[int]]) -> list[int]:
 
 def measure(config: CompareConfig, stage: Stage, args: AblationArgs) -> dict[str, Any]:
     """Set the neurons to their mean, write the table and its figure, and return the counts."""
-    chosen, drawn = choose(config, args)
-    strongest, random = distinct(chosen.values()), distinct(drawn.values())
-    wanted = distinct((strongest, random))
+    chosen, matched, std = choose(config, args)
+    wanted = distinct((*chosen.values(), *matched.values()))
     step = ablation_step(args, wanted)
     stage.do(step)
     effects = {
@@ -81,21 +90,22 @@ def measure(config: CompareConfig, stage: Stage, args: AblationArgs) -> dict[str
         for row in table.to_pylist()
     }
     sentences = len(drawn_texts(args))
-    table = ablation_table(chosen, drawn, effects, args.neurons, sentences)
+    table = ablation_table(chosen, matched, effects, args.neurons, std, sentences)
     write_part(stage.store, TABLE, 0, schema(TABLE), [table], stage.fingerprint)
-    places = zip(*(of.tolist() for of in args.neurons.layer_and_unit(np.array(random, np.int64))), strict=True)
-    null = {place: effects[number] for place, number in zip(places, random, strict=True)}
+    layers, units = (of.tolist() for of in args.neurons.layer_and_unit(np.array(wanted, np.int64)))
+    place = dict(zip(wanted, zip(layers, units, strict=True), strict=True))
+    null = {place[neuron]: {place[i]: effects[i] for i in drawn} for neuron, drawn in matched.items()}
     figures = draw_ablation(stage.store, table, null, args.facts.title)
-    counts = {"rows": table.num_rows, "neurons": len(strongest), "sentences": sentences}
+    counts = {"rows": table.num_rows, "neurons": len(matched), "sentences": sentences}
     return {**counts, "forward_passes": sentences * len(wanted), "figures": figures}
 
 
 def plan(config: CompareConfig, stage: Stage, args: AblationArgs, record: DryRun) -> Plan:
     """Return what the part would do."""
-    chosen, drawn = choose(config, args)
-    strongest, wanted = distinct(chosen.values()), distinct((*chosen.values(), *drawn.values()))
-    random = len(wanted) - len(strongest)
-    more = [f"{len(strongest):,} neurons of {len(chosen):,} properties and {random:,} random ones"]
+    chosen, matched, _ = choose(config, args)
+    wanted = distinct((*chosen.values(), *matched.values()))
+    random = len(wanted) - len(matched)
+    more = [f"{len(matched):,} neurons of {len(chosen):,} properties and {random:,} random ones"]
     kept = ROW_BYTES * sum(map(len, chosen.values())) + FIGURE_BYTES
     return part_plan(
         stage, record, [(ablation_step(args, wanted), NEURONS_PER_BLOCK * args.sentences * SENTENCE_S)], kept, more

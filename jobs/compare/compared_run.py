@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from jobs.compare.job import CompareConfig
+from jobs.stage.again import command
 from jobs.stage.dry_run import DryRun, Plan
 from jobs.stage.estimate import by_workers, of_all, spread_seconds
 from jobs.stage.placement import Placement
@@ -138,6 +139,7 @@ def model_of(record: Run) -> ModelFacts:
     if facts.fingerprint != topk["identity"]["model"]:
         raise InputError(
             f"--out {record.store.uri}: was made with another model than {facts.name} is now; "
-            "put that one back, or run python -m jobs.topk --redo"
+            "put that one back, or run",
+            command(record.store.uri, "topk", topk["config"], redo=True),
         )
     return facts

@@ -21,7 +21,7 @@ from ops.storage.store import Store
 from ops.storage.tables import read_table, write_part
 
 # Measured with the packaged model on one core: seconds of a basis for a value of the sample; and about what is written.
-BASIS_S, PROPERTIES, ROW_BYTES, FIGURES_BYTES = 1e-6, 60, 15, 500_000
+BASIS_S, PROPERTIES, ROW_BYTES, FIGURES_BYTES = 3e-7, 60, 15, 500_000
 # The agreement of layers in a basis: 0 the model's own, the others rotated.
 basis_file = partial(partial_file, "compare/dimensions", "basis")
 

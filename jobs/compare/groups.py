@@ -40,7 +40,8 @@ def groups_part(config: CompareConfig, record: Run) -> None:
 def find(config: CompareConfig, stage: Stage, args: GroupArgs) -> dict[str, Any]:
     """Group the neurons, draw the figures, and return the counts."""
     stage.do(groups_step(args))
-    return {"rows": len(args.neurons), "figures": draw(config, stage.record, stage.store)}
+    rows = read_table(stage.store, "compare/joint_groups", columns=["unit"]).num_rows
+    return {"rows": rows, "figures": draw(config, stage.record, stage.store)}
 
 
 def plan(config: CompareConfig, stage: Stage, args: GroupArgs, record: DryRun) -> Plan:

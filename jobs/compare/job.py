@@ -12,14 +12,15 @@ has its null beside it: docs/compare.md. After Oba 2021, Step 4. Print the main 
 python -m jobs.show --out runs/small --compare.
 
 What to expect (packaged model, 20,000 sentences, two cores with eight busy processes beside them, November 2026):
-dimensions 78 s, neighbours 33 s, Ray's start included; a t-SNE map of 1,000 points 13 s of a core. 9,216 neurons with
-10,000 winners: docs/compare.md.
+dimensions 132 s, neighbours 33 s, Ray's start included; a t-SNE map of 1,000 points 13 s of a core. --ablate takes
+11 ms of a core for each sentence and neuron, random ones included. 9,216 neurons with 10,000 winners: docs/compare.md.
 """
 
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field
 
+from jobs.stage.again import command
 from jobs.stage.command_line import Job, in_run
 from jobs.stage.options import ArithmeticConfig, PlacementConfig, listed
 from jobs.stage.stages import STAGES
@@ -41,7 +42,7 @@ class CompareConfig(PlacementConfig, ArithmeticConfig):
         (), description="do this part alone, repeatable; none given: all, shift with --against, ablation with --ablate"
     )
     permutations: int = Field(1_000, ge=1, description="permutations of units, the null of dimensions")
-    rotations: int = Field(20, ge=1, description="rotated bases, the control of dimensions")
+    rotations: int = Field(99, ge=1, description="rotated bases, the control of dimensions")
     nearest: int = Field(
         10, ge=1, description="neighbours of a neuron, of each kind: by correlation and by overlap, within and across"
     )
@@ -72,7 +73,9 @@ class CompareConfig(PlacementConfig, ArithmeticConfig):
         0, ge=0, description="neurons of every property, those with most of it, to be set to their mean"
     )
     ablate_most: int = Field(100, ge=1, description="most neurons in all that --ablate takes")
-    ablate_random: int = Field(10, ge=1, description="neurons drawn from each layer, the null of --ablate")
+    ablate_random: int = Field(
+        39, ge=1, description="random neurons of like spread for each that --ablate takes, its null; p is at least 1/40"
+    )
     ablate_sentences: int = Field(100, ge=1, description="sentences of the sample read once for each neuron")
     figure_layer: int = Field(6, ge=1, description="layer whose groups are drawn (the last one where there are fewer)")
     figure_units: str = Field("301:350", description="FIRST:LAST, the units that the heat map of dimensions shows")
@@ -129,16 +132,20 @@ def check(config: CompareConfig, record: "Run", parts: tuple[str, ...]) -> None:
         InputError: a stage that a part reads is missing, an option or the run's site does not fit, or there is no
             activation sample.
     """
+    from jobs.stage.placement import check_device
+
     for part in parts:
         for stage in STAGES[f"compare/{part}"].reads:
             record.require(stage)
     figure_units(config.figure_units)
+    check_device(config)
     topk = record.require("topk")
     sampled, site = topk["counts"]["activation_sample"], topk["identity"]["site"]
     if sampled < 3 and {"dimensions", "neighbours", "groups"} & set(parts):
         raise InputError(
             f"--out {config.out}: its activation sample holds {sampled} sentences, and neurons are compared on it; "
-            "run python -m jobs.topk --redo with --activation-sample 1000 or more"
+            "to draw a larger one, run",
+            command(config.out, "topk", topk["config"], redo=True, activation_sample=1_000),
         )
     if "ablation" in parts and site != "hidden":
         raise InputError(f"--ablate: the run is of --site {site}; only neurons of hidden are set to their mean")

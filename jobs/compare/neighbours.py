@@ -19,6 +19,7 @@ from ops.compare.neighbour_figures import draw_nearest
 from ops.compare.shared_winners import read_winner_lists
 from ops.storage.tables import read_table
 from ops.topk.neurons import parts
+from ops.topk.silent import read_silent
 
 # Measured on one core: seconds of a product, and of a winner that two neurons share; bytes that are written, about.
 PRODUCT_S, SHARED_S, ROW_BYTES, FIGURE_BYTES = 4.2e-11, 2.5e-9, 9, 200_000
@@ -95,7 +96,8 @@ class NeighbourWorker:
     def __init__(self, args: NeighbourArgs) -> None:
         self.args, self.store = args, args.store
         vectors = neuron_vectors(self.store, args.neurons.widths)
-        self.finder = NeighbourFinder(args.neurons, vectors, read_winner_lists(self.store, args.neurons), args.nearest)
+        winners, silent = read_winner_lists(self.store, args.neurons), read_silent(self.store, args.neurons)
+        self.finder = NeighbourFinder(args.neurons, vectors, winners, args.nearest, silent)
 
     def __call__(self, item: Item, prepared: Any) -> Item:
         """Write one range's part."""

@@ -19,7 +19,7 @@ from jobs.stage.runner import Stage, Step
 from ops import sampling
 from ops.arrays import Float64s
 from ops.compare.model_shift import shift_rows, shift_tables, with_whole
-from ops.compare.sentence_distances import TwoModels, compare_runs, from_table, to_table
+from ops.compare.sentence_distances import TwoModels, common_sentences, compare_runs, from_table, to_table
 from ops.compare.shift_figures import draw_shift
 from ops.compare.text_set import parse_text_sets, read_text_set
 from ops.errors import InputError
@@ -72,7 +72,7 @@ def check_shift(config: CompareConfig, record: Run) -> Compared:
     other = other if name is None else None
     against = check_other(config, record, other, name or config.against, neurons_of(record), model_of(record))
     same_corpus = other is not None and other.record.get("corpus") == record.record.get("corpus")
-    if not names and not same_corpus:
+    if not names and not (other is not None and same_corpus and common_sentences(record.store, other.store)):
         raise InputError(f"--against {config.against}: give sentences that both models read, by --text-set NAME=SOURCE")
     return Compared(names, sources, other, same_corpus, against)
 

@@ -4,17 +4,24 @@
     python -m jobs.export --out runs/mine --to exports/mine --license cc-by-4.0 --source-license reviews=CC-BY-4.0
     python -m jobs.export --out runs/mine --to exports/mine --push ORG/NAME --private
 
-Every complete table as Parquet, a config each in the card's YAML; the card says what was run, whose the sentences are,
-and how to query each table. Paths of this machine are left out. A killed export goes on where it was. Starts no Ray.
+The folder holds every complete table as Parquet, with a config for each in the YAML of the card. The card says what was
+run, whose the sentences are, and how to query each table. `export.json` lists the files with their hashes: export
+replaces, removes and uploads no others. Paths of this machine are left out. A killed export is resumed. Starts no Ray.
 """
 
 import sys
-from typing import Annotated, ClassVar
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from pydantic import BeforeValidator, Field
 
 from jobs.stage.command_line import Job
 from jobs.stage.options import JobConfig, listed
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from ops.export.folder import Contents
+    from ops.storage.store import Store
 
 
 class ExportConfig(JobConfig):
@@ -34,7 +41,10 @@ class ExportConfig(JobConfig):
 
 def run(config: ExportConfig) -> None:
     """Make the folder, upload it where that was asked for, and say where it is."""
+    from tqdm import tqdm
+
     from ops.errors import InputError, counted
+    from ops.export.folder import Export, hold_folder
     from ops.export.licences import parse_terms
     from ops.export.push import check_access, check_name, push
 
@@ -44,28 +54,38 @@ def run(config: ExportConfig) -> None:
     if config.push:
         check_name(config.push)
         check_access(config.push)
-    tables = make(config, given)
-    print(f"{config.to}: {counted(tables, 'table')}; its README.md has a query for each")
-    if config.push:
-        print(f"{push(config.to, config.push, config.private)}: uploaded")
+    folder, store, wanted = prepare(config, given)
+    with hold_folder(folder, config.to) as target:
+        export = Export(target, config.to, wanted, complete=bool(config.push))
+        with tqdm(
+            total=export.bytes, unit="B", unit_scale=True, desc="export", file=sys.stderr, disable=not export.bytes
+        ) as bar:
+            export.copy(store, bar.update)
+        export.finish()
+        if export.edited:
+            print(
+                f"note: {config.to}/README.md was edited, and stays as it is; remove it for a new one", file=sys.stderr
+            )
+        print(f"{config.to}: {counted(wanted.n_tables, 'table')}; its README.md has a query for each")
+        if config.push:
+            print(f"{push(target.root, f'--to {config.to}', config.push, config.private)}: uploaded")
 
 
-def make(config: ExportConfig, given: dict[str, str]) -> int:
-    """Make the folder and return how many tables it has; of one that is there already only the card is written again.
+def prepare(config: ExportConfig, given: dict[str, str]) -> "tuple[Path, Store, Contents]":
+    """Return the folder to make, the run's folder, and what is to be in the one from the other; nothing is written.
 
     Args:
         config: the options.
         given: terms of sources, by the name of the data set.
 
     Raises:
-        InputError: tables are missing, the folder holds something else, or there is no room for it.
+        InputError: tables are missing, or the folder cannot be made there.
     """
-    from tqdm import tqdm
-
+    from jobs.stage.record import TOOL, versions
     from jobs.stage.run import Run
     from jobs.stage.stages import STAGES
     from ops.export.card import write_card
-    from ops.export.folder import begin_folder, check_folder, copy_file, finish_folder, provenance
+    from ops.export.folder import check_folder, contents, provenance
     from ops.export.licences import check_licence, source_terms
 
     record = Run(config.out, create=False)
@@ -76,19 +96,8 @@ def make(config: ExportConfig, given: dict[str, str]) -> int:
     record.check_files(*done)
     found = provenance(record.record, done, [table for name in done for table in STAGES[name].tables])
     card = write_card(found, source_terms(record.require("ingest")["counts"]["sources"], given), config.license)
-    folder = check_folder(config.to, record.store, found)
-    if folder.exists():
-        (folder / "README.md").write_text(card, encoding="utf-8")
-        return len(found["tables"])
-    files = {f["name"]: f["bytes"] for table in found["tables"] for f in record.record["tables"][table]}
-    total = sum(files.values())
-    under_way = begin_folder(folder, found, total)
-    with tqdm(total=total, unit="B", unit_scale=True, desc="export", file=sys.stderr) as bar:
-        for name, size in files.items():
-            copy_file(record.store, name, under_way / name, size)
-            bar.update(size)
-    finish_folder(under_way, folder, found, card)
-    return len(found["tables"])
+    folder = check_folder(config.to, record.store)
+    return folder, record.store, contents(found, record.record, card, versions()[TOOL])
 
 
 JOB = Job("export", ExportConfig, run, __doc__)

@@ -26,7 +26,7 @@ from ops.meaning.hashing_figures import draw_hashing
 from ops.model.load import ModelFacts
 from ops.model.tokenizer import Tokenizer
 from ops.sampling import HASHED, draw
-from ops.schema import meta_keys, schema
+from ops.schema import TABLES, meta_keys, schema
 from ops.storage.side_by_side import LARGE_FILES_AT_ONCE
 from ops.storage.tables import part_name, write_part
 
@@ -163,8 +163,8 @@ def hash_all(config: MeaningConfig, layer: int, drawn: Drawn, job: CorpusPass) -
     step = codes_step(args)
     job.stage.do(step)
     outputs = [codes_files(item) for item in step.items]
-    rows = _together(args, [own[-1] for own in outputs], ("label", "method", "code", "size"))
-    places = _together(args, [own[0] for own in outputs if len(own) > 1], ("method", "sent_id"))
+    rows = _together(HASHING, args, [own[-1] for own in outputs])
+    places = _together(PLANE, args, [own[0] for own in outputs if len(own) > 1])
     if not rows.num_rows:
         raise InputError("--label: no two classes are in the documents on both sides; raise --hashed-sentences")
     write_part(args.store, HASHING, 0, schema(HASHING), [rows], args.fingerprint)
@@ -182,9 +182,10 @@ def hash_all(config: MeaningConfig, layer: int, drawn: Drawn, job: CorpusPass) -
     }  # fmt: skip
 
 
-def _together(args: HashArgs, outputs: list[Output], order: tuple[str, ...]) -> pa.Table:
-    tables = [table.replace_schema_metadata(None) for table in read_partials(args.store, outputs)]
-    return pa.concat_tables(tables).sort_by([(column, "ascending") for column in order])
+def _together(name: str, args: HashArgs, outputs: list[Output]) -> pa.Table:
+    # A model of two units or fewer has no codes of two dimensions.
+    tables = [schema(name).empty_table(), *(table.cast(schema(name)) for table in read_partials(args.store, outputs))]
+    return pa.concat_tables(tables).sort_by([(column, "ascending") for column in TABLES[name].order])
 
 
 def plan(config: MeaningConfig, layer: int, job: CorpusPass, record: DryRun) -> Plan:

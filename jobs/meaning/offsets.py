@@ -21,8 +21,9 @@ from ops import sampling
 from ops.corpus.read_shard import read_shard
 from ops.errors import InputError, counted
 from ops.meaning.analogies import Analogies
+from ops.meaning.analogy_intervals import AnalogyBootstrap
 from ops.meaning.figures import PAIRS, any_known, draw_all, known_pairs
-from ops.meaning.offsets import analogy_rows, neighbour_rows
+from ops.meaning.offsets import Judged, judge, neighbour_rows
 from ops.meaning.vocabulary import count_words
 from ops.meaning.word_spaces import frequent_words, space_names, spaces_by_name
 from ops.meaning.word_states import WordReader, WordSums
@@ -34,7 +35,8 @@ from ops.storage.fingerprint import fingerprint
 from ops.storage.store import Store
 from ops.storage.tables import read_table, write_part
 
-OFFSETS, NEIGHBOURS, ANALOGIES = "meaning/offsets", "meaning/neighbours", "meaning/analogies"
+OFFSETS, NEIGHBOURS = "meaning/offsets", "meaning/neighbours"
+ANALOGIES, DIFFERENCES = "meaning/analogies", "meaning/analogy_differences"
 PARTIALS_BYTES = 16e9
 NEIGHBOUR_BYTES, FIGURES_BYTES = 14, 400_000
 # One core finds the neighbours of so many words of 384 units in so many seconds (measured).
@@ -52,7 +54,7 @@ class OffsetArgs(PassArgs):
 
 
 def compare(config: MeaningConfig, record: Run, facts: ModelFacts, tokenizer: Tokenizer, questions: Analogies) -> None:
-    """Do the part: write meaning/neighbours, meaning/analogies and the figures; the words are to have been counted."""
+    """Do the part: write its tables and figures; the words are to have been counted."""
     depends_on = {name: getattr(config, name) for name in ("offset_words", "model_sample", "neighbours")}
     run_pass(
         OFFSETS,
@@ -147,13 +149,13 @@ def compare_words(config: MeaningConfig, tokenizer: Tokenizer, questions: Analog
     if read == lost:
         raise InputError("--model: gave no finite state for any sentence; try --dtype float32, or another model")
     names = space_names(facts.layers)
-    rows: list[dict[str, Any]] = []
+    judged: dict[str, Judged] = {}
     shown: dict[str, dict[str, Any]] = {name: {} for name in PAIRS}
 
     def neighbours() -> Iterator[pa.Table]:
         with Progress("meaning: compare", len(names), "spaces", 0, None) as progress:
             for space in spaces_by_name(words, vectors, sums, facts, tokenizer):
-                rows.extend(analogy_rows(space, questions, args.case))
+                judged[space.name] = judge(space, questions, args.case)
                 for figure in PAIRS:
                     shown[figure][space.name] = (space.name, *known_pairs(space, figure, args.case))
                 found = pa.table(neighbour_rows(space, config.neighbours), schema=schema(NEIGHBOURS))
@@ -162,8 +164,11 @@ def compare_words(config: MeaningConfig, tokenizer: Tokenizer, questions: Analog
                 progress.add()
 
     pairs = write_part(store, NEIGHBOURS, 0, schema(NEIGHBOURS), neighbours(), args.fingerprint)
-    outcomes = pa.Table.from_pylist(rows, schema(ANALOGIES))
-    write_part(store, ANALOGIES, 0, schema(ANALOGIES), [outcomes], args.fingerprint)
+    outcomes = AnalogyBootstrap([judged[name] for name in names], questions, args.case, args.seed)
+    rows = outcomes.rows()
+    for table, found in ((ANALOGIES, rows), (DIFFERENCES, outcomes.differences())):
+        data = pa.Table.from_pylist(found, schema(table))
+        write_part(store, table, 0, schema(table), [data], args.fingerprint)
     ordered = {figure: [found[name] for name in names] for figure, found in shown.items()}
     figures = draw_all(store, ordered, rows, names, facts.title)
     if not any_known(rows):

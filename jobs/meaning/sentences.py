@@ -237,7 +237,8 @@ def read_all(config: MeaningConfig, tokenizer: Tokenizer, language: str | None, 
     rows, lost = pair_rows(found[PAIR], pairs["document"].to_pylist(), facts.layers, has_head, args.seed)
     if pairs.num_rows and lost == pairs.num_rows:
         raise InputError("--model: gave no finite state for any sentence; try --dtype float32, or another model")
-    texts = [text for own in chosen["texts"].to_pylist() for text in own[:1]]
+    drawn = chosen["texts"].to_pylist()
+    texts = [text for own in drawn for text in own[:1]]
     masked = found[MASKED]
     words = masked_word_rows(masked, texts, tokenizer, facts.vocabulary)
     keys, languages = (translations[column].to_pylist() for column in ("document", "language"))
@@ -258,6 +259,7 @@ def read_all(config: MeaningConfig, tokenizer: Tokenizer, language: str | None, 
         say(f"left out: {what}")
     return {
         "sentences": job.shards.sentences, "pairs": pairs.num_rows, "not_finite": lost,
+        "without_distant": sum(own[2] is None for own in drawn[: pairs.num_rows]),
         "masked_places": 0 if masked is None else masked.num_rows, "translated": translations.num_rows,
         "scored": chosen.num_rows, "heads": list(args.heads),
         "knows_next_best": {against: best_layer(rows, against) for against in (SAME, OTHER)},

@@ -61,6 +61,7 @@ class PositionsConfig(CorpusPassConfig):
         None, description="column of the sources that a linear classifier predicts from the states"
     )
     label_texts: int = Field(10_000, ge=10, description="texts drawn for the classifier")
+    label_splits: int = Field(20, ge=2, description="times that the classifier is fitted, each on another split")
 
 
 def do(config: PositionsConfig, record: "Run") -> None:
@@ -78,7 +79,7 @@ def do(config: PositionsConfig, record: "Run") -> None:
     for flag, column in columns.items():
         check_column(record, flag, column)
     texts = read_labels(config, record)
-    names = ("shift", "max_tokens", "start_token", "answer_column", "label", "label_texts")
+    names = ("shift", "max_tokens", "start_token", "answer_column", "label", "label_texts", "label_splits")
     depends_on = {"variants": list(variants), **{name: getattr(config, name) for name in names}}
     given = (config, variants, texts)
     run_pass("positions", config, record, facts, tokenizer, depends_on, partial(measure, *given), partial(plan, *given))

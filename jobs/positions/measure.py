@@ -1,5 +1,6 @@
 """The stage `positions`: a pilot finds the mean states, and the shards that are measured become the tables."""
 
+import sys
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -25,7 +26,7 @@ from jobs.stage.run import Run
 from jobs.stage.runner import Step
 from jobs.stage.stages import STAGES
 from ops.corpus.read_shard import read_rows
-from ops.errors import InputError, counted
+from ops.errors import counted
 from ops.mixing.token_classes import CLASSES, TokenClasses
 from ops.model.batches import batch_lengths
 from ops.model.numerics import set_numerics
@@ -34,8 +35,9 @@ from ops.positions.compare import EDGES, REFERENCES
 from ops.positions.encode import Encoder, Encoding, with_answers
 from ops.positions.figures import draw_all
 from ops.positions.labels import Labelled, check_labels, label_rows
+from ops.positions.pairs import Panel
 from ops.positions.partial_file import merge, to_table
-from ops.positions.pilot import mean_states, pilot_size, pilot_table, read_pilot
+from ops.positions.pilot import check_pilot, mean_states, pilot_size, pilot_table, read_pilot
 from ops.positions.position_table import DECODERS
 from ops.positions.reader import VariantReader
 from ops.positions.shard import Batches, Means, PositionsScorer
@@ -47,6 +49,7 @@ from ops.shards import Ids, Shards
 from ops.storage.side_by_side import LARGE_FILES_AT_ONCE
 from ops.storage.tables import part_name, write_part
 
+NAMED = 100  # texts that run.json names
 PILOT_FILE = partial_file("positions", "pilot")
 ROW_BYTES, VALUE_BYTES = 30, 16  # of the tables; of a number of a group in a partial file
 FIGURES_BYTES = 500_000
@@ -66,10 +69,10 @@ class PositionsArgs(PassArgs):
         set_numerics(self.device, self.threads, self.dtype)
         return VariantReader(self.facts, self.device, self.dtype, self.shift, self.seed)
 
-    def scorer(self, tokenizer: Tokenizer, limit: int, means: Means) -> PositionsScorer:
-        """Return what measures texts of at most so many tokens, given each variant's mean states."""
+    def scorer(self, tokenizer: Tokenizer, limit: int, means: Means, panel: Panel) -> PositionsScorer:
+        """Return what measures texts of at most so many tokens, given each variant's mean states and the panel."""
         classes, pad_id = TokenClasses(tokenizer), tokenizer.pad_id
-        return PositionsScorer(self.reader(), classes, self.variants, means, pad_id, limit, self.device)
+        return PositionsScorer(self.reader(), classes, self.variants, means, panel, pad_id, limit, self.device)
 
 
 def read_labels(config: PositionsConfig, record: Run) -> Labelled | None:
@@ -84,7 +87,7 @@ def read_labels(config: PositionsConfig, record: Run) -> Labelled | None:
     drawn = draw(shards.sentences, config.label_texts, config.seed, LABELS)
     rows = read_rows(record.store, shards, drawn, ["sent_id", "dataset", "doc_id", "meta"])
     found = Labelled.of(rows, config.label)
-    check_labels(config.label, found, config.seed)
+    check_labels(config.label, found, config.seed, config.label_splits)
     return found
 
 
@@ -145,14 +148,10 @@ class PilotReader:
         parts = [(i, rows) for i, rows in enumerate(shards.split(ids)) if len(rows)]
         texts = (batch for i, rows in parts for batch in batches(args, self.encoder, [i], rows))
         pad_id = self.encoder.tokenizer.pad_id
-        means, scored = mean_states(self.reader, args.variants, texts, pad_id, args.device)
-        if not scored:
-            raise InputError(
-                f"--model {args.facts.name}: gave no finite state for any of {len(ids)} texts; "
-                "try --dtype float32, or another model"
-            )
-        table = pilot_table(means, self.reader.positions.norms().numpy())
-        write_partial(args.store, PILOT_FILE, table, args.fingerprint, {"texts": scored})
+        found = mean_states(self.reader, args.variants, texts, pad_id, args.device)
+        check_pilot(found, args.shift, args.facts)
+        table = pilot_table(found.means, found.panel, self.reader.positions.norms().numpy())
+        write_partial(args.store, PILOT_FILE, table, args.fingerprint, {"texts": found.texts[DEFAULT]})
         return {"sentences": len(ids)}
 
 
@@ -161,8 +160,8 @@ class PositionsWorker:
 
     def __init__(self, args: PositionsArgs) -> None:
         self.args, self.encoder = args, Encoder(args.facts, args.encoding)
-        means, _ = read_pilot(read_partial(args.store, PILOT_FILE))
-        self.scorer = args.scorer(self.encoder.tokenizer, self.encoder.limit, means)
+        means, panel, _ = read_pilot(read_partial(args.store, PILOT_FILE))
+        self.scorer = args.scorer(self.encoder.tokenizer, self.encoder.limit, means, panel)
 
     def __call__(self, item: Item, prepared: Any) -> Item:
         """Measure one shard."""
@@ -174,8 +173,10 @@ class PositionsWorker:
                 f"positions: shard {item['shard']} holds {stop - first} sentences, "
                 f"{result.scored} were measured and {len(result.unscored)} not"
             )
-        names = ("scored", "unscored", "truncated", "tokens", "beyond", "unpredicted")
+        names = ("scored", "unscored", "truncated", "tokens", "unpredicted")
         notes = {name: getattr(result, name) for name in names}
+        notes["beyond"] = {name: len(ids) for name, ids in result.beyond.items()}
+        notes["first_beyond"] = {name: ids[:NAMED] for name, ids in result.beyond.items()}
         write_partial(args.store, shard_file("positions", item["shard"]), to_table(result), args.fingerprint, notes)
         return {"sentences": stop - first}
 
@@ -190,18 +191,25 @@ def measure(
     store, facts = job.stage.store, job.args.facts
     notes: list[dict[str, Any]] = []
     shards = read_partials(store, job.partials, at_once=LARGE_FILES_AT_ONCE)
-    totals, features = merge(with_notes(shards, notes))
+    totals, features = merge(with_notes(shards, notes), (DEFAULT, *variants))
     pilot = read_partial(store, PILOT_FILE)
     lost = sorted(i for note in notes for i in note["unscored"])
     scored = sum(note["scored"] for note in notes)
     counts: dict[str, Any] = {n: sum(note[n] for note in notes) for n in ("tokens", "truncated", "unpredicted")}
-    counts |= {"variants": list(variants), "pilot_texts": notes_of(pilot)["texts"], "unscored_texts": lost[:100]}
-    counts["without_a_position"] = {v: n for v in variants if (n := sum(note["beyond"][v] for note in notes))}
+    counts |= {"variants": list(variants), "pilot_texts": notes_of(pilot)["texts"], "unscored_texts": lost[:NAMED]}
+    beyond = {v: n for v in variants if (n := sum(note["beyond"][v] for note in notes))}
+    first = {v: sorted(i for note in notes for i in note["first_beyond"][v])[:NAMED] for v in beyond}
+    counts |= {"without_a_position": beyond, "texts_without_a_position": first}
+    for variant, left_out in beyond.items():
+        few = f"{counted(left_out, 'text')} of {scored:,}, too long for --shift {config.shift}"
+        print(f"positions: {variant} leaves out {few}" + ("; so does --label" if texts else ""), file=sys.stderr)
     if scored:
-        _, norms = read_pilot(pilot)
+        *_, norms = read_pilot(pilot)
         tables = corpus_tables(totals, facts, norms, config.seed)
         if config.label is not None and texts is not None:
-            rows = label_rows(facts.name, config.label, texts, features, config.seed)
+            rows = label_rows(facts.name, config.label, texts, features, config.seed, config.label_splits)
+            if not rows:
+                print("positions: --label: too few texts are left for a classifier: no rows of labels", file=sys.stderr)
             tables["positions/labels"] = pa.Table.from_pylist(rows, schema("positions/labels"))
         for name, table in tables.items():
             # An encoder predicts nothing: it has no tables of perplexities, rather than empty ones.
@@ -219,10 +227,11 @@ def plan(
     estimate, facts = PassEstimate(record, job, shards_step), job.args.facts
     timed = None
     if estimate.can_time:
-        # What the means are makes no difference to the time.
+        # What the means and the panel are makes no difference to the time.
         means = dict.fromkeys((DEFAULT, *variants), np.zeros((facts.layers, facts.width), np.float32))
+        panel = Panel(np.full(1, -1), np.zeros((facts.layers, 1, facts.width), np.float32))
         args: PositionsArgs = shards_step.args["args"]
-        scorer = args.scorer(estimate.tokenizer, facts.position_limit, means)
+        scorer = args.scorer(estimate.tokenizer, facts.position_limit, means, panel)
         timed = estimate.time(scorer.measure_shard)
     passes = 1 + len(variants)
     pilot = pilot_size(job.shards.sentences) if job.stage.missing(pilot_step) else 0

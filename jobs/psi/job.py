@@ -103,7 +103,10 @@ def prepare(config: PsiConfig, record: "Run", contextual: bool) -> "tuple[ModelF
     model = load_model(facts, "cpu", "float32")
     if not any(bool(layer.weight.any()) for layer in head_projections(model, facts)):
         raise InputError(f"--model {config.model}: its heads' matrices are all zero; give other weights")
-    vocabulary = len(word_embeddings(model, facts))
+    words = word_embeddings(model, facts)
+    vocabulary = len(words)
+    if not bool(words.any()):
+        raise InputError(f"--model {config.model}: its word embeddings are all zero; give other weights")
     if config.clusters is not None and config.clusters > vocabulary:
         raise InputError(
             f"--clusters {config.clusters}: {config.model} has a vocabulary of {vocabulary} tokens; give fewer clusters"

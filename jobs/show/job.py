@@ -11,7 +11,6 @@
 Reads the tables of a finished run; starts no Ray.
 """
 
-import io
 import shutil
 import sys
 from typing import Any, ClassVar, Literal
@@ -100,8 +99,6 @@ def _print(text: str) -> None:
     """Print lines of which some are the corpus's words, to a terminal of any alphabet."""
     from ops.errors import visible
 
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="backslashreplace")
     print("\n".join(visible(line) for line in text.split("\n")))
 
 

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from jobs.stage.again import command
 from jobs.stage.run import Run
 from jobs.stage.stages import STAGES
 from ops.errors import InputError
@@ -86,8 +87,7 @@ def comparison_text(record: Run, rows: int, width: int) -> str:
     done = [part for part in parts if record.complete(part)]
     if not done:
         raise InputError(
-            f"--out {record.store.uri}: nothing was compared yet; "
-            f"run python -m jobs.compare --out {record.store.uri} first"
+            f"--out {record.store.uri}: nothing was compared yet; run", command(record.store.uri, "compare", {})
         )
     record.check_files(*done)
     text = lay_out_comparison(read_findings(record.store, record.record["tables"]), rows, width)

@@ -2,11 +2,10 @@
 
 from typing import Any
 
-from jobs.engine.connect import has_gpus, on_cluster
 from jobs.stage.options import INGEST_ONLY, PRESETS, CorpusConfig, CorpusModelConfig, CorpusPassConfig
-from jobs.stage.placement import on_gpus
+from jobs.stage.placement import check_device, on_gpus
 from jobs.stage.run import Run
-from ops.errors import InputError
+from ops.errors import InputError, counted
 from ops.model.load import ModelFacts, read_facts
 from ops.model.numerics import TF32, check_dtype
 from ops.model.tokenizer import Tokenizer
@@ -55,13 +54,14 @@ def check_column(record: Run, flag: str, column: str | None) -> None:
     with record.store.parquet(part_name("corpus", 0)) as file:
         keys = meta_keys(file.schema_arrow)
     if column not in keys:
-        raise no_such_column(flag, column, keys)
+        sentences = counted(record.require("ingest")["counts"]["sentences"], "sentence")
+        raise no_such_column(flag, column, keys, f"no such column, or no value in it ({sentences})")
 
 
-def no_such_column(flag: str, column: str, there: list[str]) -> InputError:
+def no_such_column(flag: str, column: str, there: list[str], lacks: str = "no such column") -> InputError:
     """Return the error of a flag that names a column of metadata which the corpus has not, nor will have."""
     beside = f"it has {', '.join(there)}" if there else "its sources have no column beside the text"
-    return InputError(f"{flag} {column}: the corpus has no such column; {beside}")
+    return InputError(f"{flag} {column}: the corpus has {lacks}; {beside}")
 
 
 def check_pass(config: CorpusModelConfig, record: Run) -> tuple[ModelFacts, Tokenizer]:
@@ -75,8 +75,7 @@ def check_pass(config: CorpusModelConfig, record: Run) -> tuple[ModelFacts, Toke
         check_sources(config)
     else:
         record.require("ingest")
-    if config.device == "cuda" and not on_cluster() and not has_gpus():
-        raise InputError("--device cuda: no GPU is to be seen here; use --device auto or cpu")
+    check_device(config)
     if isinstance(config, CorpusPassConfig) and config.dtype == TF32:
         check_dtype(config.dtype, "cuda" if on_gpus(config) else "cpu")
     facts = read_facts(config.model)

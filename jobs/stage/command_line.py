@@ -1,6 +1,7 @@
 """From flags, a YAML file and a preset to one frozen, checked config, and from a job's errors to an exit status."""
 
 import errno
+import io
 import os
 import sys
 from collections.abc import Callable
@@ -14,7 +15,7 @@ from pydantic import BaseModel, ValidationError, create_model
 from jobs.engine.item import EngineError
 from jobs.stage.options import PRESETS, Config
 from jobs.stage.yaml_file import read_yaml
-from ops.errors import STOPPED, InputError, TerminatedError, disk_full, one_line, refused
+from ops.errors import STOPPED, InputError, TerminatedError, disk_full, error_line, one_line, refused
 from ops.storage.option_text import check_text
 
 if TYPE_CHECKING:
@@ -170,29 +171,37 @@ def main(
     config: type[Config], job: str, about: str, run: Callable[[Config], None], argv: list[str] | None = None
 ) -> int:
     """Run a job from its command line and return the exit status: 0 done, 2 wrong input, 1 anything else."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # a terminal may not have the letters of a name or a text
+    words = sys.argv[1:] if argv is None else argv
+    given = [*words, *(word.partition("=")[2] for word in words)]
     try:
-        _run(run, parse(config, job, about, argv))
+        options = parse(config, job, about, argv)
+        given += [
+            str(one) for value in vars(options).values() for one in (value if isinstance(value, tuple) else [value])
+        ]
+        _run(run, options)
         sys.stdout.flush()
     except BrokenPipeError:
         # Who reads the output has seen enough (`| head`); nothing more can be said there, at the end neither.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except InputError as error:
         sys.stdout.flush()
-        print(f"error: {one_line(error, 1000)}", file=sys.stderr)
+        print(f"error: {error_line(error, given)}", file=sys.stderr)
         return 2
     except OSError as error:
         if error.errno in _NO_PATH:
             where = f"{error.filename}: {error.strerror}" if error.filename else str(error)
-            print(f"error: {one_line(where)}; check the path", file=sys.stderr)
+            print(f"error: {error_line(f'{where}; check the path', given)}", file=sys.stderr)
             return 2
         said = disk_full(error) or refused(error)
         if not said:
             raise
-        print(f"error: {said}", file=sys.stderr)
+        print(f"error: {error_line(said, given)}", file=sys.stderr)
         return 1
     except EngineError as error:
         sys.stdout.flush()
-        print(f"error: {one_line(error, 1000)}", file=sys.stderr, flush=True)
+        print(f"error: {error_line(error, given)}", file=sys.stderr, flush=True)
         # At once: Ray's own end would wait for what is gone, or speak after the message.
         os._exit(1)
     except KeyboardInterrupt as error:
@@ -218,7 +227,7 @@ def _run(run: Callable[[Config], None], config: Config) -> None:
 
         for place in filter(None, (getattr(config, name, None) for name in ("out", "against"))):
             if said := damaged_table(str(place)):
-                raise InputError(said) from error
+                raise said from error
         raise
 
 

@@ -74,12 +74,11 @@ class DryRun(Run):
         """Leave the record as it is on disk."""
 
     def hold(self, work: str) -> None:
-        """Ask whether the folder could be written; nobody is kept from it.
+        """Keep nobody from the run.
 
         Raises:
-            InputError: it could not, or it is between two states.
+            InputError: it is between two states.
         """
-        self.store.check_writable()
         if "publishing" in self.record:
             raise InputError(
                 f"--out {self.store.uri}: a job was killed while it put its tables in place; "
@@ -89,6 +88,17 @@ class DryRun(Run):
     def check_files(self, *names: str, footers: bool = False, only: Container[str] | None = None) -> None:
         """Look whether tables are there as they were written, but for those that are only expected."""
         super().check_files(*(name for name in names if not self.is_expected(name)), footers=footers, only=only)
+
+    def begin(self, name: str, identity: dict[str, Any], config: dict[str, Any], redo: bool) -> str | None:
+        """Begin a stage as ever, and ask whether the folder could be written where there is something to do.
+
+        Raises:
+            InputError: it could not be, or as `Run.begin` raises it.
+        """
+        found = super().begin(name, identity, config, redo)
+        if found is not None:
+            self.store.check_writable()
+        return found
 
     def _start_anew(self, name: str, redo: bool) -> dict[str, Any]:
         if redo:

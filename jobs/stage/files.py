@@ -3,7 +3,7 @@
 import json
 import re
 import sys
-from collections.abc import Callable, Container, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -12,8 +12,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from jobs.stage.stages import STAGES, made_anew
-from ops.errors import InputError, visible
+from jobs.stage.again import made_anew
+from jobs.stage.stages import STAGES
+from ops.errors import visible
 from ops.schema import schema
 from ops.storage.side_by_side import SMALL_FILES_AT_ONCE, side_by_side
 from ops.storage.store import FINGERPRINT, Store, View, is_whole, shard_footer
@@ -238,13 +239,15 @@ def added(store: Store, table: str, names: list[str], fingerprint: str) -> list[
     return [{"name": name, "rows": None, "bytes": found[name], "fingerprint": fingerprint} for name in names]
 
 
-def check_tables(store: Store, stage: str, tables: Tables, footers: bool, only: Container[str] | None = None) -> None:
+def check_tables(
+    store: Store, stage: str, record: Mapping[str, Any], footers: bool, only: Container[str] | None = None
+) -> None:
     """Look whether a finished stage's tables are there as it wrote them; a note names files that are nobody's.
 
     Args:
         store: the run's folder.
         stage: the stage.
-        tables: the recorded files.
+        record: what run.json holds.
         footers: look into the files too, not at names and sizes alone.
         only: look at these of the stage's tables; None: at all.
 
@@ -255,7 +258,7 @@ def check_tables(store: Store, stage: str, tables: Tables, footers: bool, only: 
     for table in STAGES[stage].tables:
         if only is not None and table not in only:
             continue
-        recorded = {f["name"]: f for f in tables.get(table, []) if f["rows"] is not None}
+        recorded = {f["name"]: f for f in record["tables"].get(table, []) if f["rows"] is not None}
         found = {name: size for name, size in store.walk(table).items() if name.rpartition("/")[0] == table}
         wrong = ""
         for name, file in recorded.items():
@@ -269,7 +272,7 @@ def check_tables(store: Store, stage: str, tables: Tables, footers: bool, only: 
             with ThreadPoolExecutor(SMALL_FILES_AT_ONCE) as threads:
                 wrong = next(filter(None, threads.map(lambda file: _other(store, file), recorded.values())), "")
         if wrong:
-            raise InputError(made_anew(store.uri, stage, table, wrong))
+            raise made_anew(store.uri, stage, table, wrong, record["stages"][stage]["config"])
         _tell_foreign(name for name in found if name.endswith(".parquet") and "/." not in name and name not in recorded)
 
 

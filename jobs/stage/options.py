@@ -41,15 +41,27 @@ def preset_sizes(name: str) -> str:
 Config = TypeVar("Config", bound=BaseModel)
 
 
-class JobConfig(BaseModel):
-    """Options of every job.
+class CheckedConfig(BaseModel):
+    """Options that do not change, with no number that no table could hold."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=())
+
+    @field_validator("*")
+    @classmethod
+    def _is_countable(cls, value: Any) -> Any:
+        if isinstance(value, int | float) and abs(value) >= MOST:
+            raise ValueError(f"is too large; a number is less than {MOST:,}")
+        return value
+
+
+class JobConfig(CheckedConfig):
+    """Options of every job that has a run.
 
     Attributes:
         heading: where the help lists the options that a class adds: a place among the others, and a title.
         required: the options that the help lists first.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=())
     heading: ClassVar[tuple[int, str]] = (5, "The run")
     required: ClassVar[tuple[str, ...]] = ("out",)
 
@@ -60,14 +72,6 @@ class JobConfig(BaseModel):
         + ". ".join(f"{p}: {preset_sizes(p)}" for p in PRESETS),
     )
     config: str | None = Field(None, description="YAML file whose keys are these options, with _ for -")
-
-    @field_validator("*")
-    @classmethod
-    def _is_countable(cls, value: Any) -> Any:
-        """Refuse a number that no table could hold."""
-        if isinstance(value, int | float) and abs(value) >= MOST:
-            raise ValueError(f"is too large; a number is less than {MOST:,}")
-        return value
 
 
 class StageConfig(JobConfig):

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from jobs.engine.connect import gpu_pool_size, has_gpus, on_cluster, pool_size
-from jobs.stage.options import PlacementConfig
+from jobs.stage.options import DeviceConfig, PlacementConfig
+from ops.errors import InputError
 from ops.model.activations import ScoreOptions
 from ops.model.numerics import gpu_kind
 
@@ -44,6 +45,7 @@ class Placement:
 
 def choose_placement(config: PlacementConfig) -> Placement:
     """Choose device, size of a batch and number of workers."""
+    check_device(config)
     gpu = on_gpus(config)
     budget = config.token_budget or (32_768 if gpu else 2_048)
     if not gpu:
@@ -58,6 +60,18 @@ def choose_placement(config: PlacementConfig) -> Placement:
     # On a cluster the driver may see none, or another: topk's workers compare theirs with the pilot's.
     own = None if on_cluster() else gpu_kind()
     return Placement("cuda", budget, None, min(limits, default=None), {"gpus": 1}, own)
+
+
+def check_device(config: DeviceConfig) -> None:
+    """Refuse GPUs where there are none: on one machine a worker would wait for its own without end.
+
+    Raises:
+        InputError: they were asked for by --device or --gpus.
+    """
+    gpus = getattr(config, "gpus", None) if config.device == "auto" else None
+    if (config.device == "cuda" or gpus) and not on_cluster() and not has_gpus():
+        asked, instead = (f"--gpus {gpus}", "leave it out") if gpus else ("--device cuda", "use --device auto or cpu")
+        raise InputError(f"{asked}: no GPU is to be seen here; {instead}")
 
 
 def on_gpus(config: PlacementConfig) -> bool:

@@ -8,9 +8,10 @@ from typing import Any
 
 import pyarrow as pa
 
+from jobs.stage.again import command, made_anew
 from jobs.stage.files import added, check_tables, clear, finished_view, put_in_place, view_of, written
 from jobs.stage.record import RECORD, TOOL, check_out, how_far, read_record, versions
-from jobs.stage.stages import PARTIALS, STAGES, made_anew, stages_after, stages_read
+from jobs.stage.stages import PARTIALS, STAGES, stages_after, stages_read
 from ops.clock import utc_now
 from ops.errors import InputError
 from ops.schema import SCHEMA_VERSION
@@ -84,12 +85,11 @@ class RunReader:
         if entry is None or not entry["complete"]:
             what = f"{name} is not complete" if entry else f"{STAGES[name].tables[0]}/ is missing"
             how = "give --corpus, or " if name == "ingest" else ""
-            job = name.partition("/")[0]
+            corpus = self.stage("ingest")
+            options = entry["config"] if entry else {"model": corpus["config"].get("model")} if corpus else {}
             progress = entry.get("progress") if entry else None
             far = f" ({how_far(progress)})" if progress else ""
-            raise InputError(
-                f"--out {self.store.uri}: {what}{far}; {how}run python -m jobs.{job} --out {self.store.uri} first"
-            )
+            raise InputError(f"--out {self.store.uri}: {what}{far}; {how}run", command(self.store.uri, name, options))
         return entry
 
 
@@ -141,7 +141,7 @@ class Run(RunReader):
             self.hold("finishing what a job that was killed began")
             self.release()
         for name in names:
-            check_tables(self.store, name, self.record["tables"], footers, only)
+            check_tables(self.store, name, self.record, footers, only)
 
     def publish(self) -> None:
         """Put in place what the record says that is to be, and remove what it replaces."""
@@ -178,6 +178,8 @@ class Run(RunReader):
         """
         self.hold(name)
         identity = {**identity, **{f"{s} stage": self.require(s)["fingerprint"] for s in stages_read(name)}}
+        if STAGES[name].method > 1:
+            identity["method"] = STAGES[name].method
         own, entry = fingerprint(identity), self.stage(name)
         at_work = entry if entry is None or not entry["complete"] else entry.get("redo")
         goes_on = at_work is not None and at_work["fingerprint"] == own and bool(at_work.get("redone") or not redo)
@@ -208,6 +210,12 @@ class Run(RunReader):
         return new
 
     def _check_same(self, name: str, entry: Entry, identity: Entry, config: Entry) -> None:
+        if entry["identity"].get("method", 1) != identity.get("method", 1):
+            readable = "its tables can still be read; " if entry["complete"] else ""
+            raise InputError(
+                f"--out {self.store.uri}: {name} was run by another version of this program, which measured "
+                f"differently; {readable}name another --out, or --redo to replace these results"
+            )
         if changes := differences(entry["identity"], identity, entry["config"], config):
             raise InputError(
                 f"--out {self.store.uri}: {name} was run with other options: {changes}; "
@@ -290,8 +298,8 @@ def _outline(record: Entry) -> Entry:
     return {name: (entry["fingerprint"], entry["complete"]) for name, entry in record["stages"].items()}
 
 
-def damaged_table(out: str) -> str:
-    """Return which file of a run's finished tables cannot be read and what makes it anew, empty where all can.
+def damaged_table(out: str) -> InputError | None:
+    """Return the error of a run's first finished table that cannot be read, with what makes it anew; None if all can.
 
     Every value is read, a row group at a time; a job looks at names, sizes and footers before it begins, which shows
     no damage between them.
@@ -299,13 +307,14 @@ def damaged_table(out: str) -> str:
     try:
         run = RunReader(out, create=False)
     except (InputError, OSError, pa.ArrowException):
-        return ""
+        return None
     for stage, facts in STAGES.items():
         for table in facts.tables:
             for file in run.record["tables"].get(table, []):
                 if file["rows"] is not None and not _readable(run.store, file["name"]):
-                    return made_anew(out, stage, table, f"{file['name']} is damaged")
-    return ""
+                    options = run.record["stages"][stage]["config"]
+                    return made_anew(out, stage, table, f"{file['name']} is damaged", options)
+    return None
 
 
 def _readable(store: Store, name: str) -> bool:

@@ -17,21 +17,25 @@ class StageFacts:
         tables: the folders that hold its results.
         reads: the stages whose results it reads itself.
         partials: the folder of what it has under way.
+        method: raised when the same options give other results or other partial files than before.
     """
 
     tables: tuple[str, ...]
     reads: tuple[str, ...]
     partials: str
+    method: int = 1
 
 
-def _stage(name: str, tables: str, reads: str = "ingest", partials: str = "") -> tuple[str, StageFacts]:
-    return name, StageFacts(tuple(tables.split()), tuple(reads.split()), f"{PARTIALS}/{partials or name}")
+def _stage(
+    name: str, tables: str, reads: str = "ingest", partials: str = "", method: int = 1
+) -> tuple[str, StageFacts]:
+    return name, StageFacts(tuple(tables.split()), tuple(reads.split()), f"{PARTIALS}/{partials or name}", method)
 
 
-def _side(name: str, tables: str, reads: str = "ingest", partials: str = "") -> tuple[str, StageFacts]:
+def _side(name: str, tables: str, reads: str = "ingest", partials: str = "", method: int = 1) -> tuple[str, StageFacts]:
     """Return a stage whose tables lie in one folder, that of its job."""
     job = name.partition("/")[0]
-    return _stage(name, " ".join(f"{job}/{table}" for table in tables.split()), reads, partials)
+    return _stage(name, " ".join(f"{job}/{table}" for table in tables.split()), reads, partials, method)
 
 
 # In the order of the picture. A stage `job/part` is a part of a job that is done or left out by itself.
@@ -45,14 +49,23 @@ STAGES: dict[str, StageFacts] = dict(
         _side("psi", "vocabulary tokens clusters agreement figures", reads="", partials="psi/vocabulary"),
         _side("psi/contextual", "contextual"),
         _side("mixing", "ratios lengths norms tokens figures"),
-        _side("positions", "similarity by_class by_position norms perplexity perplexity_by_position labels figures"),
-        _side("meaning/counts", "contexts words"),
-        _side("meaning/offsets", "neighbours analogies figures", "ingest meaning/counts"),
-        _side("meaning/confusion", "confusion confusion_figures"),
-        _side("meaning/sentences", "sentences masked_words translations sentences_figures"),
+        _side(
+            "positions",
+            "similarity by_class by_position norms perplexity perplexity_by_position labels figures",
+            method=2,
+        ),
+        _side("meaning/counts", "contexts words", method=2),
+        _side(
+            "meaning/offsets",
+            "neighbours analogies analogy_differences figures",
+            "ingest meaning/counts",
+            method=2,
+        ),
+        _side("meaning/confusion", "confusion confusion_figures", method=2),
+        _side("meaning/sentences", "sentences masked_words translations sentences_figures", method=2),
         _side("meaning/hashing", "hashing plane hashing_figures"),
         _side("finetune", "train test epochs labels model figures"),
-        _side("compare/dimensions", "dimensions rotated figures/dimensions", "topk annotate mine"),
+        _side("compare/dimensions", "dimensions rotated figures/dimensions", "topk annotate mine", method=2),
         _side("compare/diversity", "diversity figures/diversity", "ingest topk"),
         _side(
             "compare/groups",
@@ -61,16 +74,10 @@ STAGES: dict[str, StageFacts] = dict(
         ),
         _side("compare/neighbours", "neighbours nearest figures/neighbours", "topk"),
         _side("compare/shift", "shift shift_layers shift_neurons figures/shift", "topk"),
-        _side("compare/ablation", "ablation figures/ablation", "topk annotate mine"),
+        _side("compare/ablation", "ablation figures/ablation", "topk annotate mine", method=2),
         _stage("report", "report report/neurons report/side", "topk annotate mine"),
     )
 )
-
-
-def made_anew(out: str, stage: str, table: str, wrong: str) -> str:
-    """Return what is wrong with a table, and the command that makes it anew."""
-    job = stage.partition("/")[0]
-    return f"--out {out}: {wrong}; python -m jobs.{job} --out {out} --redo makes {table}/ anew"
 
 
 def stages_read(stage: str) -> list[str]:

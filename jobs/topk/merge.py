@@ -14,6 +14,7 @@ from jobs.stage.files import TablePart, shard_file, table_part
 from jobs.stage.runner import Step
 from jobs.stage.stages import STAGES
 from jobs.topk.score import PILOT_FILE
+from ops.arrays import Float64s
 from ops.errors import one_line
 from ops.storage.side_by_side import side_by_side
 from ops.storage.store import Store
@@ -38,6 +39,8 @@ def merge_ranges(job: CorpusPass, neurons: Neurons, k: int, poles: tuple[str, ..
     args = {
         "store": store, "neurons": neurons, "shards": shards, "k": k, "poles": poles,
         "fingerprint": job.stage.fingerprint,
+        # A shard that was scored before there was this note leaves to the others how large activations are.
+        "largest": np.max([np.zeros(len(neurons.widths)), *(n["largest"] for n in notes if "largest" in n)], axis=0),
     }  # fmt: skip
     # A pool takes longer to start than so much takes to merge, the activation sample aside.
     sampled = sum(len(note["sampled"]) for note in notes)
@@ -85,9 +88,16 @@ class RangeMerger:
     """Merges all shards' winners so far, moments and histograms of some ranges of neurons after others."""
 
     def __init__(
-        self, store: Store, neurons: Neurons, shards: int, k: int, poles: tuple[str, ...], fingerprint: str
+        self,
+        store: Store,
+        neurons: Neurons,
+        shards: int,
+        k: int,
+        poles: tuple[str, ...],
+        fingerprint: str,
+        largest: Float64s,
     ) -> None:
-        self.store, self.neurons, self.shards = store, neurons, shards
+        self.store, self.neurons, self.shards, self.largest = store, neurons, shards, largest
         self.k, self.poles, self.fingerprint = k, poles, fingerprint
         torch.set_num_threads(1)
 
@@ -108,7 +118,7 @@ class RangeMerger:
         with self.store.parquet(PILOT_FILE.path) as file:
             edges = [read_matrix(file.read_row_group(own["part"]), "edges") for own in ranges]
         for own, found, own_edges in zip(ranges, sums, edges, strict=True):
-            own_tables = found.tables(self.neurons, own_edges)
+            own_tables = found.tables(self.neurons, own_edges, self.largest)
             for output in range_outputs(own):
                 output.write(self.store, own_tables[output.table], self.fingerprint)
         return {"damaged": {}}

@@ -32,10 +32,12 @@ from ops.sampling import PILOT, draw, pilot_size
 from ops.shards import Ids, Shards
 from ops.storage.side_by_side import side_by_side
 from ops.storage.store import Store
+from ops.topk.neurons import Neurons
 from ops.topk.partial_file import write_table
 from ops.topk.pilot import Pilot
 from ops.topk.score_shard import ShardScorer, score_batch
 from ops.topk.shared_bounds import BoundPublisher, BoundReader
+from ops.topk.silent import largest_by_layer
 
 PILOT_FILE = partial_file("topk", "pilot")
 BOUNDS = partial_file("topk", "bound").path  # which workers share: soft state, and no output of any item
@@ -171,6 +173,7 @@ class ShardWorker:
             self.newer_bounds = BoundReader(self.store, BOUNDS, args.fingerprint, len(pilot.edges))
         scorer = Scorer(args.facts, args.options, self.tokenizer.pad_id)
         edges = torch.from_numpy(pilot.edges.copy())
+        self.layer, _ = Neurons(pilot.widths).layer_and_unit(np.arange(len(pilot.edges)))
         self.shards = ShardScorer(scorer, args.k, args.poles, edges, args.options.never_waits)
         self.shards.warm_up(args.token_budget, args.facts.position_limit)
 
@@ -187,6 +190,8 @@ class ShardWorker:
                 f"{result.scored} were scored and {lost} not"
             )
         notes = {"unscored": result.unscored, "sampled": result.sampled, "tokens": result.tokens}
+        low, high = (result.table[name].to_numpy() for name in ("min", "max"))
+        notes["largest"] = largest_by_layer(self.layer, low, high, int(self.layer[-1])).tolist()
         output = shard_file("topk", item["shard"])
         write_partial(self.store, output, result.table, self.args.fingerprint, notes, write_table)
         took = {"began": began, "ended": time.time(), "cpu": time.process_time() - cpu}

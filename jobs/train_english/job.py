@@ -19,9 +19,10 @@ from pathlib import Path
 from typing import Annotated
 
 import cyclopts
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from jobs.stage.command_line import Job
+from jobs.stage.options import CheckedConfig
 
 # What the pipeline that comes with the project was trained on.
 SOURCES = (
@@ -34,10 +35,8 @@ SOURCES = (
 Files = Annotated[tuple[Path, ...], cyclopts.Parameter(consume_multiple=True)]
 
 
-class TrainEnglishConfig(BaseModel):
+class TrainEnglishConfig(CheckedConfig):
     """What to train on and how, or with ``evaluate_only`` what to test."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     train_trees: Files = Field((), description="Files, one bracketed tree per line, read whole each pass")
     capped_trees: Files = Field((), description="Files of trees, of which a pass draws capped_sentences")

@@ -95,6 +95,7 @@ def train(config: TrainEnglishConfig, progress: Callable[[str], None] = print) -
     own_trees = bool(config.own_trees and tagged)
     curve = run_passes(trainer, mixture, batcher, config.passes, own_trees, dev, random, progress)
 
+    config.out.mkdir(parents=True, exist_ok=True)
     with trainer.averaged() as averaged:
         assemble(averaged.eval(), META | {"sources": list(config.sources)}).to_disk(config.out)
     scores = score(spacy.load(config.out), tests, progress)

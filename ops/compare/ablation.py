@@ -1,6 +1,6 @@
 """What neurons do to others: each is set to its mean at every token, and the sentences are read again."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,21 +23,29 @@ from ops.schema import schema
 from ops.topk.neurons import Neurons
 
 TABLE = "compare/ablation"
+LIKE_SPREAD = 1.25  # ratio of two standard deviations up to which they are alike
 
 
 @dataclass(frozen=True)
 class Effect:
     """What setting a neuron to its mean does.
 
+    In a residual stream the unit of the same number in a later layer holds much of the neuron's own value. It is
+    reported by itself and is none of the others. Distances are means over sentences, in the neuron's own standard
+    deviations; NaN in the last layer.
+
     Attributes:
-        moved: mean over sentences and the neurons of later layers of how far one moves, in its own standard deviations;
-            NaN in the last layer.
-        most: the neuron that moves most.
-        most_moved: how far, on average over sentences, in its standard deviations.
+        moved: how far another neuron of a later layer moves, mean over these.
+        own: the neuron of the same number, in a later layer as wide, that moves most; -1 where there is none.
+        own_moved: how far it moves.
+        most: the other neuron that moves most; -1 where there is none.
+        most_moved: how far it moves.
         output: how far the classifier's probabilities move, mean total variation (0 to 1); NaN without a classifier.
     """
 
     moved: float
+    own: int
+    own_moved: float
     most: int
     most_moved: float
     output: float
@@ -102,14 +110,14 @@ class Ablator:
         finally:
             handle.remove()
         scale = self.std[first:]
-        moved = np.divide(total / count, scale, out=np.zeros(len(total)), where=scale > 0)
-        most = int(moved.argmax()) if len(moved) else -1
-        return Effect(
-            float(moved[scale > 0].mean()) if (scale > 0).any() else np.nan,
-            first + most if len(moved) else -1,
-            float(moved[most]) if len(moved) else np.nan,
-            output / count if self.head is not None else np.nan,
-        )
+        moved = np.divide(total / count, scale, out=np.full(len(total), np.nan), where=scale > 0)
+        widths = np.repeat(self.neurons.widths[layer:], self.neurons.widths[layer:])
+        _, units_b = self.neurons.layer_and_unit(np.arange(first, len(self.neurons)))
+        same = (units_b == unit) & (widths == self.neurons.widths[layer - 1])
+        others = moved[~same & (scale > 0)]
+        ends = [_furthest(np.where(which, moved, np.nan), first) for which in (same, ~same)]
+        changed_output = output / count if self.head is not None else np.nan
+        return Effect(float(others.mean()) if len(others) else np.nan, *ends[0], *ends[1], changed_output)
 
     @torch.inference_mode()
     def _read(self, place: int) -> tuple[Float64s, Float64s | None]:
@@ -120,6 +128,14 @@ class Ablator:
         if self.head is None:
             return values, None
         return values, self.head[0](found[layers]).double().softmax(1).cpu().numpy()
+
+
+def _furthest(moved: Float64s, first: int) -> tuple[int, float]:
+    """Return the number and the value of the largest; NaN values are none. `first` numbers the first value."""
+    if np.isnan(moved).all():
+        return -1, np.nan
+    most = int(np.nanargmax(moved))
+    return first + most, float(moved[most])
 
 
 def _setting(unit: int, value: float) -> Any:
@@ -161,48 +177,85 @@ def choose_neurons(
     return {name: own for name, own in found.items() if own}
 
 
-def random_neurons(neurons: Neurons, layers: Sequence[int], each: int, seed: int) -> dict[int, list[int]]:
-    """Return for each of these layers (from 1) some of its neurons by number, drawn at random, ascending."""
+def matched_neurons(
+    neurons: Neurons, std: Float64s, chosen: Iterable[int], each: int, seed: int
+) -> dict[int, list[int]]:
+    """Return for each of these neurons others of its layer with a similar standard deviation, drawn at random.
+
+    A neuron that varies much moves others for that alone when it is set to its mean. So those that are drawn have a
+    standard deviation within a ratio of LIKE_SPREAD. Where these are too few, they are the nearest in ratio. Every
+    layer has one random order, from which each neuron takes the first: neurons of similar spread share most of what is
+    drawn.
+
+    Args:
+        neurons: all of them.
+        std: of each over the corpus, `[neurons]`.
+        chosen: neurons by number.
+        each: how many are drawn for one; a narrow layer may have fewer.
+        seed: the run's.
+
+    Returns:
+        Numbers of neurons, ascending, by the number of the chosen one.
+    """
+    logs = np.log(np.maximum(std, np.finfo(np.float64).tiny))
     found = {}
-    for layer in sorted(set(layers)):
+    for neuron in sorted(set(chosen)):
+        layer = int(neurons.layer_and_unit(np.array([neuron]))[0][0])
         first, width = sum(neurons.widths[: layer - 1]), neurons.widths[layer - 1]
-        rng = np.random.default_rng([seed, RANDOM_NEURONS, layer])
-        found[layer] = sorted((first + rng.choice(width, min(each, width), replace=False)).tolist())
+        order = np.random.default_rng([seed, RANDOM_NEURONS, layer]).permutation(width)
+        own = np.arange(first, first + width)
+        own = own[own != neuron]
+        ratio = np.abs(logs[own] - logs[neuron])
+        nearest = own[np.lexsort((order[own - first], ratio))]
+        near = nearest[: max(each, int((ratio <= np.log(LIKE_SPREAD)).sum()))]
+        found[neuron] = sorted(near[np.argsort(order[near - first], kind="stable")][:each].tolist())
     return found
 
 
 def ablation_table(
     chosen: Mapping[str, Sequence[int]],
-    drawn: Mapping[int, Sequence[int]],
+    matched: Mapping[int, Sequence[int]],
     effects: Mapping[int, Effect],
     neurons: Neurons,
+    std: Float64s,
     sentences: int,
 ) -> pa.Table:
     """Return `compare/ablation`.
 
     Args:
         chosen: as `choose_neurons` returns it.
-        drawn: as `random_neurons` returns it, the null.
+        matched: as `matched_neurons` returns it, the null.
         effects: of every neuron that is chosen or drawn.
         neurons: all of them.
+        std: of each over the corpus, `[neurons]`.
         sentences: that were read.
     """
     rows = []
     for name in sorted(chosen):
         for rank, neuron in enumerate(chosen[name], 1):
-            own = effects[neuron]
-            (layer,), (unit,) = neurons.layer_and_unit(np.array([neuron]))
-            (layer_b,), (unit_b,) = neurons.layer_and_unit(np.array([max(own.most, 0)]))
-            row: dict[str, Any] = {"property": name, "rank": rank, "layer": int(layer), "unit": int(unit)}
-            row |= {"n": sentences, "moved": _number(own.moved)}
-            others = [effects[i] for i in drawn[int(layer)] if i != neuron]
-            row |= null_of(own.moved, [e.moved for e in others], "random")
-            follows = own.most >= 0
-            row |= {"layer_b": int(layer_b) if follows else None, "unit_b": int(unit_b) if follows else None}
-            row |= {"moved_b": _number(own.most_moved), "output": _number(own.output)}
-            row |= {"output_random": null_of(own.output, [e.output for e in others], "random")["random"]}
+            effect, drawn = effects[neuron], list(matched[neuron])
+            others = [effects[number] for number in drawn]
+            layer, unit = _place(neurons, neuron)
+            row: dict[str, Any] = {"property": name, "rank": rank, "layer": layer, "unit": unit, "n": sentences}
+            row |= {"std": float(std[neuron]), "moved": _number(effect.moved), "n_random": len(drawn)}
+            row |= {"random_std": float(std[drawn].mean()) if drawn else None}
+            row |= null_of(effect.moved, [e.moved for e in others], "random")
+            row |= {"own_layer": _place(neurons, effect.own)[0], "own_moved": _number(effect.own_moved)}
+            layer_b, unit_b = _place(neurons, effect.most)
+            row |= {"layer_b": layer_b, "unit_b": unit_b, "moved_b": _number(effect.most_moved)}
+            row |= {"p_value_b": null_of(effect.most_moved, [e.most_moved for e in others], "")["p_value"]}
+            row |= {"output": _number(effect.output)}
+            row |= {"output_random": null_of(effect.output, [e.output for e in others], "random")["random"]}
             rows.append(row)
     return pa.Table.from_pylist(rows, schema(TABLE))
+
+
+def _place(neurons: Neurons, neuron: int) -> tuple[int | None, int | None]:
+    """Return a neuron's layer and unit; None for -1."""
+    if neuron < 0:
+        return None, None
+    (layer,), (unit,) = neurons.layer_and_unit(np.array([neuron]))
+    return int(layer), int(unit)
 
 
 def null_of(own: float, others: Sequence[float], name: str) -> dict[str, float | None]:

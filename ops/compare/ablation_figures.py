@@ -1,6 +1,6 @@
-"""The figure of `compare/ablation`: what neurons do to others, beside neurons drawn from the same layer."""
+"""The figure of `compare/ablation`: what neurons do to others, beside random neurons of their layer."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
 import pyarrow as pa
@@ -16,43 +16,40 @@ FOLDER = "compare/figures/ablation"
 FIRST = 15  # neurons that are named
 Neuron = tuple[int, int]  # layer and unit
 Points = dict[Neuron, float]
-_KINDS = {"moved": "how far later layers' neurons move (sd)", "output": "how far the classifier's output moves"}
-_OWN, _RANDOM = "most of a property", "drawn from the same layer"
+_KINDS = {"moved": "how far other neurons of later layers move (sd)", "output": "how far the classifier's output moves"}
+_OWN, _RANDOM = "most of a property", "random, of the same layer and a like spread"
+Null = Mapping[Neuron, Mapping[Neuron, Effect]]  # of each neuron, the random ones that it stands beside
 
 
-def draw_ablation(store: Store, ablation: pa.Table, random: Mapping[Neuron, Effect], model: str = "") -> list[str]:
-    """Draw the figure and return the files' names, none where no neuron was set to its mean.
+def draw_ablation(store: Store, ablation: pa.Table, random: Null, model: str = "") -> list[str]:
+    """Draw the figure and return the files' names, none where no neuron has an effect that is known.
 
     Args:
         store: the run's folder.
         ablation: the table.
-        random: what the neurons drawn from each layer do, by layer and unit: the null.
+        random: what the random neurons do that are drawn for each neuron, all by layer and unit.
         model: its name, for the title.
     """
-    if not ablation.num_rows:
+    if not _kinds(ablation):
         return []
     return save_figures(store, FOLDER, {"effects": lambda: effects_figure(ablation, random, model)})
 
 
 @for_print
-def effects_figure(ablation: pa.Table, random: Mapping[Neuron, Effect], model: str = "") -> Figure:
+def effects_figure(ablation: pa.Table, random: Null, model: str = "") -> Figure:
     """Draw neurons' effects beside the null: of all by layer, and of those first that exceed its mean most.
 
     A row of panels for the neurons of later layers and, where there is a classifier, one for its output.
     """
-    rows = ablation.to_pylist()
-    kinds = [kind for kind in _KINDS if any(row[kind] is not None for row in rows)]
+    rows, kinds = ablation.to_pylist(), _kinds(ablation)
     figure = Figure(figsize=(PAGE, 0.8 + 2.6 * len(kinds)), layout="constrained")
     panels = figure.subplots(len(kinds), 2, squeeze=False)
     for (left, right), kind in zip(panels, kinds, strict=True):
         own = {(row["layer"], row["unit"]): row[kind] for row in rows if row[kind] is not None}
-        drawn = {
-            neuron: getattr(effect, kind)
-            for neuron, effect in random.items()
-            if np.isfinite(getattr(effect, kind)) and any(layer == neuron[0] for layer, _ in own)
-        }
+        beside = {neuron: _finite(random.get(neuron, {}), kind) for neuron in own}
+        drawn = dict(sorted({other: value for points in beside.values() for other, value in points.items()}.items()))
         _by_layer(left, own, drawn)
-        _first(right, own, drawn)
+        _first(right, own, beside)
         left.set_ylabel(_KINDS[kind])
         right.set_xlabel(_KINDS[kind])
         every = [*own.values(), *drawn.values()]
@@ -71,6 +68,11 @@ def effects_figure(ablation: pa.Table, random: Mapping[Neuron, Effect], model: s
     return figure
 
 
+def _kinds(ablation: pa.Table) -> list[str]:
+    """Return the kinds of effects that some neuron has."""
+    return [kind for kind in _KINDS if ablation[kind].null_count < ablation.num_rows]
+
+
 def _by_layer(panel: Axes, own: Points, drawn: Points) -> None:
     for points, aside, look, label in ((own, -0.17, "C0o", _OWN), (drawn, 0.17, "C2x", _RANDOM)):
         places = [layer + aside for layer, _ in points]
@@ -80,9 +82,9 @@ def _by_layer(panel: Axes, own: Points, drawn: Points) -> None:
     panel.xaxis.set_major_locator(MaxNLocator(integer=True))
 
 
-def _first(panel: Axes, own: Points, drawn: Points) -> None:
-    """Draw the neurons whose effects are largest over the mean of those drawn from their layer, a line each."""
-    nulls = {neuron: _others(neuron, drawn) for neuron in own}
+def _first(panel: Axes, own: Points, beside: Mapping[Neuron, Points]) -> None:
+    """Draw the neurons whose effects are largest over the mean of those drawn for them, a line each."""
+    nulls = {neuron: list(points.values()) for neuron, points in beside.items()}
     named = sorted((n for n in own if nulls[n]), key=lambda n: (-own[n] / max(float(np.mean(nulls[n])), 1e-12), n))[
         :FIRST
     ]
@@ -94,6 +96,6 @@ def _first(panel: Axes, own: Points, drawn: Points) -> None:
     panel.set_ylabel("neuron")
 
 
-def _others(neuron: Neuron, drawn: Points) -> Sequence[float]:
-    """Return the effects of the other neurons that were drawn from a neuron's layer."""
-    return [effect for other, effect in drawn.items() if other[0] == neuron[0] and other != neuron]
+def _finite(effects: Mapping[Neuron, Effect], kind: str) -> Points:
+    """Return what neurons do of this kind, where it is known."""
+    return {neuron: getattr(e, kind) for neuron, e in effects.items() if np.isfinite(getattr(e, kind))}

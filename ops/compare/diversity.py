@@ -50,7 +50,7 @@ def squared_error(points: Floats, times: Int64s, clusters: int, seed: int, most_
         seed: of the starts.
         most_at_once: points that k-means sees together; of more it sees some at a time.
     """
-    options = {"n_clusters": clusters, "n_init": STARTS, "random_state": seed}
+    options = {"n_clusters": clusters, "n_init": STARTS, "random_state": sampling.random_state(seed)}
     method = KMeans(**options) if len(points) <= most_at_once else MiniBatchKMeans(**options, batch_size=4_096)
     with threadpool_limits(1), warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)

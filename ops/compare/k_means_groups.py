@@ -12,6 +12,7 @@ from sklearn.metrics import adjusted_rand_score, silhouette_score
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from ops.arrays import Float32s, Floats, Int32s
+from ops.sampling import random_state
 
 STARTS = 3
 MAX_SILHOUETTE = 2_000  # points; of more a seeded sample
@@ -20,7 +21,10 @@ PERPLEXITY = 30.0
 
 @dataclass(frozen=True)
 class Quality:
-    """How distinct and how stable groups are: silhouette, and mean adjusted Rand index of pairs of seeds."""
+    """How distinct and how stable groups are: silhouette, and mean adjusted Rand index of pairs of seeds.
+
+    The silhouette is None where the points, or the sample of many, are of one group.
+    """
 
     silhouette: float | None
     rand_index: float
@@ -35,7 +39,7 @@ def group(points: Floats, groups: int, seed: int, starts: int = STARTS) -> Int32
         seed: of the starts.
         starts: of k-means, of which the best is taken.
     """
-    method = KMeans(groups, n_init=starts, random_state=seed, algorithm="lloyd")
+    method = KMeans(groups, n_init=starts, random_state=random_state(seed), algorithm="lloyd")
     # One thread: the order in which threads add would change the last bits.
     with threadpool_limits(1), warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
@@ -52,9 +56,12 @@ def grouping_quality(points: Floats, groups: int, seeds: list[int]) -> Quality:
     found = len(np.unique(labellings[0]))
     silhouette = None
     if 2 <= found < len(points):
-        size = min(len(points), MAX_SILHOUETTE)
-        with threadpool_limits(1):
-            silhouette = float(silhouette_score(points, labellings[0], sample_size=size, random_state=seeds[0]))
+        order = np.random.RandomState(random_state(seeds[0])).permutation(len(points))[:MAX_SILHOUETTE]
+        drawn = labellings[0][order]
+        # A sample may hold no member of a small group.
+        if 2 <= len(np.unique(drawn)) < len(order):
+            with threadpool_limits(1):
+                silhouette = float(silhouette_score(points[order], drawn))
     pairs = [adjusted_rand_score(a, b) for a, b in combinations(labellings, 2)]
     return Quality(silhouette, float(np.mean(pairs)) if pairs else 1.0)
 
@@ -71,12 +78,15 @@ def shuffled_sentences(values: Floats, rng: np.random.Generator) -> Floats:
 def project(points: Floats, seed: int) -> Float32s:
     """Return a map of the points in two dimensions, `[points, 2]` float32, by t-SNE (van der Maaten and Hinton 2008).
 
-    Perplexity is 30, or a third of the points where these are few; three points or fewer stand on a line.
+    Perplexity is 30, or a third of the points where these are few; three points or fewer stand on a line, and so do
+    points that are all alike or of one dimension.
     """
     count = len(points)
-    if count <= 3:
+    if points.shape[1] == 1:
+        return np.stack([points[:, 0], np.zeros(count)], 1).astype(np.float32)
+    if count <= 3 or (points == points[:1]).all():
         return np.stack([np.arange(count), np.zeros(count)], 1).astype(np.float32)
-    method = TSNE(2, perplexity=min(PERPLEXITY, (count - 1) / 3), init="pca", random_state=seed)
+    method = TSNE(2, perplexity=min(PERPLEXITY, (count - 1) / 3), init="pca", random_state=random_state(seed))
     with threadpool_limits(1), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return np.asarray(method.fit_transform(np.asarray(points, np.float32)), np.float32)

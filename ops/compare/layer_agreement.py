@@ -2,12 +2,14 @@
 
 from collections.abc import Mapping
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from ops.arrays import Float64s
 from ops.schema import schema
+from ops.statistics.false_discovery import q_values
 
 Pairs = list[tuple[int, int]]
 
@@ -70,7 +72,7 @@ def dimension_rows(
     Returns:
         A row for every property and pair of layers of equal width in which it varies.
     """
-    rows: dict[str, list[object]] = {name: [] for name in schema("compare/dimensions").names}
+    rows: dict[str, list[Any]] = {name: [] for name in schema("compare/dimensions").names if name != "q_value"}
     starts = np.cumsum([0, *widths])
     for name in sorted(properties):
         for width in sorted(set(widths)):
@@ -89,6 +91,7 @@ def dimension_rows(
                 measured = (found[a, b], low[a, b], high[a, b], (1 + beyond[a, b]) / (1 + permutations))
                 for column, value in zip(rows, (name, *pair, *measured), strict=True):
                     rows[column].append(value)
+    rows["q_value"] = q_values(rows["p_value"]).tolist()
     table = pa.table(rows).cast(schema("compare/dimensions"))
     return table.sort_by([(column, "ascending") for column in ("property", "layer_a", "layer_b")])
 
@@ -109,6 +112,8 @@ def rotated_rows(own: pa.Table, rotated: list[pa.Table]) -> pa.Table:
             continue
         p_value = (1 + int((null >= row["correlation"]).sum())) / (1 + len(null))
         measured = {"rotated_mean": null.mean(), "rotated_low": null.min(), "rotated_high": null.max()}
-        rows.append({**row, **measured, "p_value": p_value})
+        rows.append({**row, **measured, "rotations": len(null), "p_value": p_value})
+    for row, q_value in zip(rows, q_values([row["p_value"] for row in rows]).tolist(), strict=True):
+        row["q_value"] = q_value
     rows.sort(key=lambda row: tuple(row[k] for k in keys))
     return pa.Table.from_pylist(rows, schema("compare/rotated"))

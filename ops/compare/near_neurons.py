@@ -5,7 +5,7 @@ from itertools import pairwise
 import numpy as np
 import pyarrow as pa
 
-from ops.arrays import Float32s, Float64s, Floats, Int32s, Int64s
+from ops.arrays import Bools, Float32s, Float64s, Floats, Int32s, Int64s
 from ops.compare.activation_vectors import random_rotation, unit_vectors
 from ops.compare.shared_winners import WinnerLists
 from ops.schema import schema
@@ -22,10 +22,13 @@ class NeighbourFinder:
         vectors: as `unit_vectors` returns them, `[neurons, sentences]` float32.
         winners: those of each pole.
         most: neighbours of each kind: by correlation and by overlap, within the layer and across layers.
+        silent: which neurons have no neighbours and are none, `[neurons]` bool.
     """
 
-    def __init__(self, neurons: Neurons, vectors: Float32s, winners: dict[str, WinnerLists], most: int) -> None:
-        self.neurons, self.vectors, self.winners, self.most = neurons, vectors, winners, most
+    def __init__(
+        self, neurons: Neurons, vectors: Float32s, winners: dict[str, WinnerLists], most: int, silent: Bools
+    ) -> None:
+        self.neurons, self.vectors, self.winners, self.most, self.silent = neurons, vectors, winners, most, silent
         self.layer, self.unit = neurons.layer_and_unit(np.arange(len(neurons)))
         self.constant = np.asarray(~vectors.any(1))
         self.sizes = np.array(sum(np.diff(lists.starts) for lists in winners.values()))
@@ -42,13 +45,14 @@ class NeighbourFinder:
         """Return the rows of `compare/neighbours` of a block of neurons.
 
         A neuron's neighbours are those that are among the first of any of the four kinds; one without a winner in
-        common is not near by overlap, a constant one not by correlation.
+        common is not near by overlap, a constant one not by correlation, and a silent one not at all.
         """
         correlation, shared = self.correlations(first, stop), self.overlaps(first, stop)
         block = np.arange(first, stop)
         own = block[:, None] == np.arange(len(self.neurons))
-        same = (self.layer[first:stop, None] == self.layer) & ~own
-        other = ~same & ~own
+        heard = ~self.silent & ~self.silent[first:stop, None] & ~own
+        same = (self.layer[first:stop, None] == self.layer) & heard
+        other = ~same & heard
         candidates = []
         vary = ~self.constant & ~self.constant[first:stop, None]
         for reach in (same, other):
@@ -94,17 +98,20 @@ def nearest_rows(
         finder: of the run's neurons.
         layers: the activations of each layer, `[sentences, units]`.
         sentences: scored sentences of the corpus, among which random winners are drawn.
-        drawn: neurons of each layer over which the means are.
+        drawn: neurons of each layer over which the means are, none of them silent.
         seed: of all draws.
     """
     rng = np.random.default_rng(seed)
     starts = np.cumsum([0, *(layer.shape[1] for layer in layers)])
-    chosen = [np.sort(rng.choice(np.arange(a, b), min(drawn, b - a), replace=False)) for a, b in pairwise(starts)]
+    heard = [a + np.flatnonzero(~finder.silent[a:b]) for a, b in pairwise(starts)]
+    chosen = [np.sort(rng.choice(own, min(drawn, len(own)), replace=False)) for own in heard]
     rotations = {width: random_rotation(width, rng) for width in sorted({layer.shape[1] for layer in layers})}
     turned = np.concatenate([unit_vectors((layer - layer.mean(0)) @ rotations[layer.shape[1]]) for layer in layers])
     order = rng.permutation(finder.vectors.shape[1])
     rows = []
     for number, own in enumerate(chosen, 1):
+        if not len(own):
+            continue
         vectors = finder.vectors[own]
         highest = {
             "correlation": vectors @ finder.vectors.T,
@@ -116,7 +123,7 @@ def nearest_rows(
         itself = own[:, None] == np.arange(len(finder.neurons))
         for reach in REACHES:
             allowed = (finder.layer == number) if reach == "within" else (finder.layer != number)
-            there = allowed[None, :] & ~itself
+            there = (allowed & ~finder.silent)[None, :] & ~itself
             if not there.any(1).all():
                 continue
             means = {n: float(np.where(there, values, -np.inf).max(1).mean()) for n, values in highest.items()}

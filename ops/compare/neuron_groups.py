@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ops import sampling
-from ops.arrays import Floats, Int32s
+from ops.arrays import Floats, Int32s, Int64s
 from ops.compare.activation_vectors import layer_activations, sampled_sentences, unit_vectors
 from ops.compare.group_traits import trait_rows
 from ops.compare.k_means_groups import group, grouping_quality, project, shuffled_sentences
@@ -15,6 +15,7 @@ from ops.schema import schema
 from ops.storage.store import Store
 from ops.storage.tables import read_table
 from ops.topk.neurons import Neurons
+from ops.topk.silent import read_silent
 
 SEEDS = 5  # of k-means, whose agreement is measured
 FIRST = 10  # of a neuron's patterns of a kind, and values of a property, that count as its traits
@@ -25,7 +26,7 @@ OF_ALL = ("compare/joint_groups", "compare/group_quality", "compare/group_traits
 
 
 class NeuronGroups:
-    """Groups the neurons, and the sentences, of one layer after another.
+    """Groups the neurons, and the sentences, of one layer after another; silent neurons are in no group.
 
     Args:
         store: the run's folder, with `activations/`, `patterns/` and `profiles/`.
@@ -43,6 +44,7 @@ class NeuronGroups:
         every = sampled_sentences(store)
         self.rows = sampling.draw(len(every), sentences, seed, sampling.GROUPS)
         self.sent_ids = every[self.rows]
+        self.heard = ~read_silent(store, neurons)
 
     def tables(self, layer: int) -> dict[str, pa.Table]:
         """Return the rows of the tables `OF_A_LAYER`, or for layer 0, which is all together, of those `OF_ALL`."""
@@ -50,15 +52,16 @@ class NeuronGroups:
         raw = [layer_activations(self.store, number)[self.rows] for number in layers]
         # Of one layer as published; of all each neuron standardised, since layers differ in scale.
         values = raw[0] if layer else np.concatenate([unit_vectors(own).T for own in raw], 1)
-        points = np.ascontiguousarray(values.T)
+        members = self._first(layer) + np.arange(values.shape[1])
+        heard = self.heard[members] if self.heard[members].any() else np.ones(len(members), np.bool_)
+        members, points = members[heard], np.ascontiguousarray(values.T[heard])
         labels = group(points, min(self.groups, len(points)), self.seed)
         own = self._grouped(points, labels)
-        first = self._first(layer)
-        number, unit = self.neurons.layer_and_unit(np.arange(first, first + len(points)))
+        number, unit = self.neurons.layer_and_unit(members)
         found = {
             "compare/groups" if layer else "compare/joint_groups": pa.table({"layer": number, "unit": unit, **own})
         }
-        quality = self._quality(layer, "neurons", points, values)
+        quality = self._quality(layer, "neurons", points, values[:, heard])
         if layer:
             of_sentences = group(values, min(self.groups, len(values)), self.seed)
             columns = {"layer": np.full(len(values), layer, np.int16), "sent_id": self.sent_ids}
@@ -66,7 +69,7 @@ class NeuronGroups:
             quality += self._quality(layer, "sentences", values, values)
         quality.sort(key=lambda row: (row["grouped"], row["groups"]))
         found["compare/group_quality"] = pa.Table.from_pylist(quality, schema("compare/group_quality"))
-        found["compare/group_traits"] = self._traits(layer, labels)
+        found["compare/group_traits"] = self._traits(layer, members, labels)
         return {name: table.select(schema(name).names) for name, table in found.items()}
 
     def _first(self, layer: int) -> int:
@@ -93,8 +96,11 @@ class NeuronGroups:
             rows.append({"layer": layer, "grouped": grouped, "groups": count, "n": len(points), **measured})
         return rows
 
-    def _traits(self, layer: int, labels: Int32s) -> pa.Table:
-        """Return the rows of compare/group_traits of a layer's groups, or (layer 0) of those of all."""
+    def _traits(self, layer: int, members: Int64s, labels: Int32s) -> pa.Table:
+        """Return the rows of compare/group_traits of a layer's groups, or (layer 0) of those of all.
+
+        `members` are the numbers of the neurons that are in groups, ascending, and `labels` their groups.
+        """
         where = (pc.field("rank") <= FIRST) & (pc.field("g2") > 0) & (pc.field("q_value") < MAX_Q)
         if layer:
             where &= pc.field("layer") == layer
@@ -105,5 +111,6 @@ class NeuronGroups:
         rows = pa.concat_tables(found)
         rows = rows.filter(pc.invert(pc.is_in(rows["kind"], pa.array(NOT_TRAITS))))
         neuron = self.neurons.number(rows["layer"].to_numpy(), rows["unit"].to_numpy())
-        table = trait_rows(neuron - self._first(layer), rows, labels)
+        grouped = np.isin(neuron, members)
+        table = trait_rows(np.searchsorted(members, neuron[grouped]), rows.filter(pa.array(grouped)), labels)
         return table.append_column("layer", pa.array([layer] * len(table), pa.int16()))

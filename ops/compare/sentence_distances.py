@@ -66,6 +66,11 @@ class TwoModels:
         return total, found[:, ~np.isnan(found).any((0, 2))]
 
 
+def common_sentences(store: Store, other: Store) -> int:
+    """Return how many sentences are in the activation samples of both of two runs of one corpus."""
+    return len(np.intersect1d(sampled_sentences(store), sampled_sentences(other), assume_unique=True))
+
+
 def compare_runs(store: Store, other: Store, neurons: Neurons) -> tuple[pa.Table, Float64s]:
     """Compare the winners and the activation samples of two runs of one corpus, neuron by neuron.
 

@@ -110,6 +110,8 @@ def similar_groups(pairs: Int64s, copies: Int64s) -> tuple[Bools, Int64s, Int64s
 
 def places_of(position: Int64s, named: Int64s) -> tuple[Int64s, Int64s]:
     """Return the places in `named`, and those in `position`, of what stands in both; both ascend."""
+    if not len(position):
+        return np.zeros(0, np.int64), np.zeros(0, np.int64)
     first, stop = np.searchsorted(named, [position[0], position[-1] + 1])
     at = np.arange(first, stop)
     here = np.searchsorted(position, named[at])

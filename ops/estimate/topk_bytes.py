@@ -38,9 +38,8 @@ def neurons_bytes(neurons: int, sentences: int) -> int:
     histogram.update(values)
     counts = histogram.result().cpu().numpy() * max(sentences // _PILOT, 1)
     numbers = np.arange(_NEURONS)
-    table = neuron_rows(
-        numbers.astype(np.int16), numbers.astype(np.int32), Moments.of(values), {}, edges.numpy(), counts
-    )
+    layer, unit, largest = np.ones(_NEURONS, np.int16), numbers.astype(np.int32), np.ones(1)
+    table = neuron_rows(layer, unit, Moments.of(values), {}, edges.numpy(), counts, largest)
     return stored_bytes(table) * neurons // _NEURONS
 
 

@@ -20,8 +20,8 @@ _QUERIES = {
     "where layer = 1 and unit = 0 and pole = 'top' order by rank limit 10;",
     "patterns": "select kind, pattern, support, share, baseline_share, lift, g2, q_value from 'patterns/*.parquet'\n"
     "where layer = 1 and unit = 0 and pole = 'top' and rank <= 5 order by kind, rank;",
-    "scores": "select layer, unit, pole, auc, matched_auc from 'scores/*.parquet'\n"
-    "order by auc - matched_auc desc limit 10;",
+    "scores": "select layer, unit, pole, auc, auc_excess from 'scores/*.parquet'\n"
+    "order by auc_excess desc nulls last limit 10;",
     "activations": "select sent_id, layer_1[1:4] from 'activations/*.parquet' limit 10;",
 }
 

@@ -1,23 +1,41 @@
-"""A dataset folder: what it says of the run, the check of what lies there, and the tables' files copied into it.
+"""A dataset folder: what it says of the run, who may change it, and the tables' files copied into it.
 
-A folder is made under a name of its own and renamed at the end, so that it is whole or absent; a killed export leaves
-that one, and the next export of the same tables goes on with it.
+The files are copied to `.under-way/` in the folder and put in place once all are there. A killed export leaves what it
+copied, and the next one goes on with it. `ops/export/manifest.py` says which files are ours; no other file is touched.
 """
 
+import hashlib
 import json
 import os
-import shutil
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ops.errors import InputError
+from ops.errors import InputError, disk_full, one_line
 from ops.export.licences import without_place
+from ops.export.manifest import (
+    CARD,
+    MANIFEST,
+    PLAN,
+    PROVENANCE,
+    TOOL,
+    UNDER_WAY,
+    ExportedFile,
+    as_json,
+    basis,
+    compare,
+    hash_file,
+    look,
+    refuse_changed,
+    refuse_missing,
+)
 from ops.schema import TABLES
+from ops.storage.lock import Lock
 from ops.storage.store import Store
 
-PROVENANCE = "provenance.json"
-UNDER_WAY = ".tables.json"  # in the folder to be: of which tables it is
 CHUNK = 1 << 22
 
 Row = dict[str, Any]
@@ -48,98 +66,289 @@ def provenance(run: Row, stages: Iterable[str], tables: Iterable[str]) -> Row:
     return cleaned
 
 
-def check_folder(to: str, store: Store, found: Row) -> Path:
-    """Return the folder to make; where it exists it is an export of the same tables.
+def check_folder(to: str, run: Store) -> Path:
+    """Return the folder that `--to` names, links followed; whatever it holds, nothing is touched.
 
     Args:
         to: its path, as it was given.
-        store: the run's folder.
-        found: the `provenance` of the export.
+        run: the run's folder.
 
     Raises:
-        InputError: it holds something else, lies in the run, or is no path of this machine.
+        InputError: it is no folder, lies in the run, or is no path of this machine.
     """
     if not to:
         raise InputError("--to is missing: name the folder to make")
     if "://" in to:
         raise InputError(f"--to {to}: is no path of this machine; export to one, and copy it, or give --push")
-    folder = Path(os.path.abspath(os.path.expanduser(to)))
-    if store.local and folder.is_relative_to(store.root):
+    named = os.path.abspath(os.path.expanduser(to))
+    if os.path.lexists(named) and not os.path.exists(named):
+        raise InputError(f"--to {to}: is a link that leads nowhere; name another folder")
+    folder = Path(os.path.realpath(named))
+    if run.local and folder.is_relative_to(os.path.realpath(run.root)):
         raise InputError(f"--to {to}: lies in the run's own folder; name one outside of it")
-    if not os.path.lexists(folder):
-        return folder
-    if not folder.is_dir():
+    if os.path.exists(folder) and not os.path.isdir(folder):
         raise InputError(f"--to {to}: is a file; name a folder")
-    if not os.listdir(folder):
-        folder.rmdir()
-        return folder
-    try:
-        before = json.loads((folder / PROVENANCE).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        before = None
-    if not isinstance(before, dict) or before.get("tool") != found["tool"]:
-        raise InputError(f"--to {to}: holds other files; name a new or an empty folder")
-    if before.get("tables") != found["tables"]:
-        raise InputError(f"--to {to}: holds an export of other tables; name a new folder, or remove it first")
     return folder
 
 
-def begin_folder(folder: Path, found: Row, needed: int) -> Path:
-    """Return the folder under way in which `folder` is made, with what a killed export of the same tables left there.
-
-    Args:
-        folder: the folder to make.
-        found: the `provenance` of the export.
-        needed: bytes that are to be in it.
+@contextmanager
+def hold_folder(folder: Path, to: str) -> Iterator[Store]:
+    """Make a folder if it is new, and keep other exports out of it meanwhile; gives it as a store.
 
     Raises:
-        InputError: it cannot be written, or there is no room for it.
+        InputError: it holds files that no export wrote, nothing can be written there, or another job holds it.
     """
-    under_way = folder.with_name(f".{folder.name}.under-way")
-    _drop_other(under_way, found["tables"])
-    _check_room(under_way, needed)
-    (under_way / UNDER_WAY).write_text(json.dumps(found["tables"]), encoding="utf-8")
-    return under_way
-
-
-def copy_file(store: Store, name: str, target: Path, size: int) -> None:
-    """Copy a file; one that is there whole, by an export that was killed, is left."""
-    if target.exists() and target.stat().st_size == size:
-        return
-    target.parent.mkdir(parents=True, exist_ok=True)
-    half = target.with_name(f".{target.name}.half")
-    with store.filesystem.open_input_stream(store.path(name), compression=None) as source, open(half, "wb") as file:
-        shutil.copyfileobj(source, file, CHUNK)
-    os.replace(half, target)
-
-
-def finish_folder(under_way: Path, folder: Path, found: Row, card: str) -> None:
-    """Write the card and the provenance, and give the folder its name."""
-    (under_way / "README.md").write_text(card, encoding="utf-8")
-    (under_way / UNDER_WAY).unlink()
-    # The last, so that a folder that has it is whole.
-    (under_way / PROVENANCE).write_text(json.dumps(found, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-    os.replace(under_way, folder)
-
-
-def _drop_other(folder: Path, tables: dict[str, Any]) -> None:
-    """Remove what a killed export left of other tables."""
+    place = f"--to {to}"
+    target = Store(str(folder))
+    lock = Lock(target, "export", place, "folder")
     try:
-        same = json.loads((folder / UNDER_WAY).read_text(encoding="utf-8")) == tables
-    except (OSError, ValueError):
-        same = False
-    if not same:
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-def _check_room(folder: Path, needed: int) -> None:
-    try:
+        new = not folder.exists()
+        if not new:
+            _check_ours(folder, lock)
         folder.mkdir(parents=True, exist_ok=True)
+        lock.take()
     except OSError as error:
-        raise InputError(f"--to: {folder.parent} cannot be written ({error.strerror}); name another folder") from error
-    there = sum(path.stat().st_size for path in folder.rglob("*.parquet"))
-    free = shutil.disk_usage(folder).free
-    if needed - there > free:
+        if disk_full(error):
+            raise
+        why = one_line(error.strerror or error)
+        raise InputError(f"{place}: cannot be read and written ({why}); name another folder") from error
+    try:
+        yield target
+    finally:
+        lock.release()
+        if new:
+            # Of an export that was refused nothing is left.
+            with suppress(OSError):
+                folder.rmdir()
+
+
+def _check_ours(folder: Path, lock: Lock) -> None:
+    """Check before anything is written that a folder holds exports alone.
+
+    Raises:
+        InputError: it holds something else, or another job holds it.
+    """
+    lock.check_free()
+    try:
+        look(folder, lock.place)
+    except InputError:
+        # Another job may have begun or ended while this one looked.
+        lock.check_free()
+        look(folder, lock.place)
+
+
+@dataclass(frozen=True)
+class Contents:
+    """What an export is to hold.
+
+    Attributes:
+        about: what `export.json` says besides its files: the tool, its version and the run.
+        tables: the files to copy, not hashed yet.
+        texts: what else is written, by name.
+    """
+
+    about: Row
+    tables: tuple[ExportedFile, ...]
+    texts: dict[str, str]
+
+    @property
+    def n_tables(self) -> int:
+        """How many tables it has."""
+        return len({file.name.rpartition("/")[0] for file in self.tables})
+
+
+def contents(found: Row, run: Row, card: str, version: str) -> Contents:
+    """Return what an export of a run is to hold.
+
+    Args:
+        found: its `provenance`.
+        run: what run.json holds.
+        card: the text of README.md.
+        version: of this program.
+    """
+    about = {
+        "tool": TOOL,
+        "version": version,
+        "run": {
+            "model": found["model"]["fingerprint"],
+            "stages": {name: stage["fingerprint"] for name, stage in found["stages"].items()},
+        },
+    }
+    tables = (
+        ExportedFile(file["name"], file["bytes"], fingerprint=file["fingerprint"])
+        for table in found["tables"]
+        for file in run["tables"][table]
+    )
+    said = json.dumps(found, indent=2, ensure_ascii=False) + "\n"
+    return Contents(about, tuple(tables), {CARD: card, PROVENANCE: said})
+
+
+class Export:
+    """An export to a folder that this job holds: what is to be copied, and putting it in place.
+
+    Args:
+        target: the folder.
+        to: its path, as it was given.
+        wanted: what it is to hold.
+        complete: refuse an earlier export that lacks files; they are copied again otherwise.
+
+    Attributes:
+        bytes: to be copied.
+        edited: whether the card is another than export wrote; it stays as it is.
+
+    Raises:
+        InputError: the folder holds something else, an export of another run, or files that were changed.
+    """
+
+    def __init__(self, target: Store, to: str, wanted: Contents, complete: bool = False) -> None:
+        self._target, self._wanted, self._folder, self._place = target, wanted, Path(target.root), f"--to {to}"
+        self._held = held = look(self._folder, self._place)
+        self._in_place, changed = compare(self._folder, held.known)
+        self.edited = False
+        if CARD in changed:
+            new = _as_file(CARD, wanted.texts[CARD])
+            self.edited = hash_file(self._folder / CARD) != new.sha256
+            # Its entry stays that of the card as export wrote it, so that it is known as edited from now on.
+            self._in_place[CARD] = held.known[CARD][0] if self.edited else new
+        if basis(self._in_place.values()) - basis(wanted.tables) or basis(held.listed) - basis(wanted.tables):
+            raise InputError(
+                f"{self._place}: holds an export of other tables: its corpus/ or topk/ is not this run's; "
+                "name a new folder, or remove it first"
+            )
+        refuse_changed(self._place, [name for name in changed if name != CARD])
+        if complete:
+            found = {*self._in_place, CARD, *held.planned}
+            refuse_missing(self._place, [file.name for file in held.listed if file.name not in found])
+        self._missing = [file for file in wanted.tables if not file.same_table(self._in_place.get(file.name))]
+        self.bytes = sum(file.bytes for file in self._missing)
+        self._check_room()
+
+    def copy(self, run: Store, copied: Callable[[int], object]) -> None:
+        """Copy the files that are missing to where they wait for each other; those of a killed export are used.
+
+        Args:
+            run: the run's folder.
+            copied: told the bytes of each file.
+        """
+        for name in self._held.unfinished:
+            self._target.delete(name)
+        for name in (self._held.known.keys() | self._held.planned.keys()) - self._in_place.keys():
+            # A killed export had made the folder for it, or emptied it.
+            _remove_empty(self._folder, name)
+        usable = {file.name for file in self._missing if self._is_copied(file)}
+        self._drop(f"{UNDER_WAY}/{name}" for name in self._held.planned.keys() - usable)
+        if not self._missing:
+            return
+        self._write_plan(self._missing)
+        hashed = []
+        for file in self._missing:
+            staged = f"{UNDER_WAY}/{file.name}"
+            found = hash_file(self._folder / staged) if file.name in usable else ""
+            if not found or self._held.planned[file.name].sha256 not in ("", found):
+                found = copy_file(run, file.name, self._target, staged, file.bytes)
+            hashed.append(replace(file, sha256=found))
+            copied(file.bytes)
+        self._missing = hashed
+
+    def finish(self) -> None:
+        """Put what was copied in place, remove what the run has no more, and write the card and the list of files."""
+        card = self._in_place.get(CARD)
+        if card is not None and (self._folder / CARD).exists():
+            # Copying may take hours, in which its reader may edit it.
+            self.edited = self.edited or hash_file(self._folder / CARD) != card.sha256
+        texts = {name: text for name, text in self._wanted.texts.items() if name != CARD or not self.edited}
+        new = {file.name: file for file in (*self._missing, *(_as_file(*text) for text in texts.items()))}
+        wanted = [file.name for file in self._wanted.tables] + list(self._wanted.texts)
+        files = {name: new[name] if name in new else self._in_place[name] for name in wanted}
+        manifest = {**self._wanted.about, "files": as_json(files.values())}
+        if manifest != self._held.manifest or self._held.plan is not None or files != self._in_place:
+            self._write_plan(new.values())
+            self._target.delete(MANIFEST)
+            for file in self._missing:
+                staged = f"{UNDER_WAY}/{file.name}"
+                _move(self._folder / staged, self._folder / file.name)
+                _remove_empty(self._folder, staged)
+            self._drop(self._held.known.keys() - files.keys())
+            for name, text in texts.items():
+                self._target.commit(name, partial(_write, text))
+            # The last, so that a folder that has it is complete.
+            self._target.write_json(MANIFEST, manifest)
+        self._drop([PLAN])
+
+    def _write_plan(self, new: Iterable[ExportedFile]) -> None:
+        was = as_json(self._in_place.values())
+        self._target.write_json(PLAN, {**self._wanted.about, "files": as_json(new), "was": was})
+
+    def _is_copied(self, file: ExportedFile) -> bool:
+        """Tell whether a killed export copied a file."""
+        staged = self._folder / UNDER_WAY / file.name
+        return file.same_table(self._held.planned.get(file.name)) and _size(staged) == file.bytes
+
+    def _check_room(self) -> None:
+        there = sum(file.bytes for file in self._missing if self._is_copied(file))
+        free = self._target.free_bytes()
+        if free is not None and self.bytes - there > free:
+            raise InputError(
+                f"{self._place}: {self.bytes - there:,} bytes are to be copied, and {free:,} are free there; make room"
+            )
+
+    def _drop(self, names: Iterable[str]) -> None:
+        """Remove files that export wrote, and the folders that are empty then; those that are gone are fine."""
+        for name in names:
+            self._target.delete(name)
+            _remove_empty(self._folder, name)
+
+
+def copy_file(run: Store, name: str, target: Store, to: str, size: int) -> str:
+    """Copy a file of a run in one step, and return its sha256.
+
+    Raises:
+        InputError: it is gone, or has another size than run.json says: another job changed the run meanwhile.
+    """
+    whole = hashlib.sha256()
+
+    def write(path: str) -> None:
+        copied = 0
+        with run.filesystem.open_input_stream(run.path(name), compression=None) as source, open(path, "wb") as file:
+            while data := source.read(CHUNK):
+                whole.update(data)
+                file.write(data)
+                copied += len(data)
+        if copied != size:
+            raise FileNotFoundError(f"{copied:,} bytes, not {size:,}")
+
+    try:
+        target.commit(to, write)
+    except FileNotFoundError as error:
         raise InputError(
-            f"--to: {needed - there:,} bytes are to be copied, and {free:,} are free at {folder.parent}; make room"
-        )
+            f"--out {run.uri}: {name} changed while it was copied ({one_line(error)}); give the same command again"
+        ) from error
+    return whole.hexdigest()
+
+
+def _as_file(name: str, text: str) -> ExportedFile:
+    data = text.encode("utf-8")
+    return ExportedFile(name, len(data), hashlib.sha256(data).hexdigest())
+
+
+def _move(source: Path, target: Path) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    os.replace(source, target)
+
+
+def _remove_empty(folder: Path, name: str) -> None:
+    """Remove the folders that held a file, up to its export's, as long as they are empty."""
+    for parent in list((folder / name).parents):
+        if parent == folder:
+            return
+        with suppress(OSError):
+            parent.rmdir()
+
+
+def _size(path: Path) -> int:
+    return path.stat().st_size if path.exists() else -1
+
+
+def _write(text: str, path: str) -> None:
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text)

@@ -1,8 +1,11 @@
 """Uploading a dataset folder to the Hugging Face hub, by its own client."""
 
+import glob
 import re
+from pathlib import Path
 
 from ops.errors import InputError, one_line
+from ops.export.manifest import check_listed
 
 _NAME = re.compile(r"[\w.-]{1,96}/[\w.-]{1,96}", re.ASCII)
 
@@ -33,27 +36,48 @@ def check_access(name: str) -> None:
         raise InputError(f"--push {name}: {_refused(error)}") from error
 
 
-def push(folder: str, name: str, private: bool) -> str:
-    """Upload a folder as the dataset ORG/NAME, which is made where it is not there, and return its address.
+def push(folder: str, place: str, name: str, private: bool) -> str:
+    """Upload an export as the dataset ORG/NAME, which is made where it is not there, and return its address.
 
-    What the hub has already is not sent again, so that the same command goes on after an upload that broke.
+    The files that its list names are uploaded, and nothing else, after their sizes and hashes were checked. What the
+    hub has already is not sent again, so that the same command goes on after an upload that broke.
+
+    Args:
+        folder: the export.
+        place: it as messages name it, with its option.
+        name: ORG/NAME.
+        private: make it private, where it is not there.
 
     Raises:
-        InputError: the hub refuses, or is not reached.
+        InputError: a file is missing or changed, the folder holds other files, or the hub refuses, or is not reached.
     """
     from huggingface_hub import HfApi
 
+    listed = check_listed(Path(folder), place)
     api = HfApi()
     try:
         made = api.create_repo(name, repo_type="dataset", private=private or None, exist_ok=True)
         api.upload_folder(
-            repo_id=name, folder_path=folder, repo_type="dataset", commit_message="Tables of a Neuron Atlas run"
+            repo_id=name,
+            folder_path=folder,
+            repo_type="dataset",
+            commit_message="Tables of a Neuron Atlas run",
+            allow_patterns=literal(listed),
         )
     except _errors(RuntimeError, ValueError) as error:
         raise InputError(
             f"--push {name}: {_refused(error)}; the folder is whole, and the same command goes on"
         ) from error
     return str(made)
+
+
+def literal(names: list[str]) -> list[str]:
+    """Return patterns of which each matches one of these names, and no other.
+
+    >>> literal(["topk/part-[0].parquet"])
+    ['topk/part-[[]0].parquet']
+    """
+    return [glob.escape(name) for name in names]
 
 
 def _errors(*more: type[BaseException]) -> tuple[type[BaseException], ...]:

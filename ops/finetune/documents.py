@@ -27,19 +27,22 @@ class LabelledDocuments:
 
     Attributes:
         labels: each document's label; None where its sentences have several.
-        without: sentences that have no label.
+        without: sentences that have no label, or a blank one.
+        several: the first document found to have several labels, with two of them, as text.
     """
 
     labels: dict[Key, str | None] = field(default_factory=dict)
     without: int = 0
+    several: str = ""
 
     def add(self, datasets: Sequence[str], doc_ids: Sequence[str], labels: Sequence[str | None]) -> None:
         """Take in some sentences: their data set, document and label, `[sentences]` each."""
         for dataset, doc_id, label in zip(datasets, doc_ids, labels, strict=True):
             key = (dataset, doc_id)
-            if label is None:
+            if label is None or not label.strip():
                 self.without += 1
-            elif self.labels.setdefault(key, label) != label:
+            elif (before := self.labels.setdefault(key, label)) != label:
+                self.several = self.several or f"{doc_id} ({before}, {label})"
                 self.labels[key] = None
 
 
@@ -82,12 +85,18 @@ def choose_documents(
         InputError: no document has a label, a dropped label does not occur, or no two labels are left.
     """
     if not found.labels:
-        raise InputError(f"--label {column}: no sentence of the corpus has a value; name another column")
+        of_all = counted(found.without, "sentence")
+        raise InputError(f"--label {column}: no sentence of the corpus has a value ({of_all}); name another column")
     there = {label for label in found.labels.values() if label is not None}
     for label in dropped:
         if label not in there:
             raise InputError(f"--drop-label {label}: no document has this value of {column}; it has {_some(there)}")
     several = sum(label is None for label in found.labels.values())
+    if several == len(found.labels):
+        raise InputError(
+            f"--label {column}: all {counted(several, 'document')} have several labels, such as {found.several}; "
+            "a document's sentences need one label: name another column, or give each text its own doc_id"
+        )
     usable = [(key, label) for key, label in found.labels.items() if label is not None and label not in dropped]
     sample = draw(len(usable), len(usable) if most is None else most, seed, TRAINING_DOCUMENTS)
     chosen = [usable[i] for i in sample]
@@ -98,7 +107,8 @@ def choose_documents(
     if len(enough) < 2:
         raise InputError(
             f"--label {column}: {counted(len(enough), 'label')} ({_some(enough)}) with at least "
-            f"{counted(least, 'document')} among {counted(len(chosen), 'document')}; a classifier needs two"
+            f"{counted(least, 'document')} among {counted(len(chosen), 'document')}"
+            f"{_left_out(found, several, usable)}; a classifier needs two labels"
         )
     if len(enough) > MOST_LABELS:
         raise InputError(
@@ -113,6 +123,18 @@ def choose_documents(
         "label too rare": len(chosen) - len(kept),
     }
     return Choice(kept, left_out)
+
+
+def _left_out(found: LabelledDocuments, several: int, usable: Sequence[Any]) -> str:
+    """Return in words what was left out before the sample, with a document of several labels; empty if nothing was."""
+    dropped = len(found.labels) - several - len(usable)
+    reasons = (
+        (several, "document", f"of several labels, such as {found.several}"),
+        (dropped, "document", "of a dropped label"),
+        (found.without, "sentence", "without a value"),
+    )
+    said = ", ".join(f"{counted(number, noun)} {why}" for number, noun, why in reasons if number)
+    return f"; left out: {said}" if said else ""
 
 
 def first_of_each_text(texts: Iterable[str]) -> list[bool]:

@@ -1,7 +1,6 @@
 """Confusion sets: where their words stand, and how well classifiers choose among them (Banko and Brill 2001)."""
 
 import hashlib
-import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,9 +8,10 @@ import numpy as np
 from ops.arrays import Bools, Float32s, Int64s, UInt64s
 from ops.errors import InputError
 from ops.hashing import mix
+from ops.meaning.confusion_classifiers import answer, choose_penalty, folds_of, standardised
+from ops.meaning.confusion_scores import AnswerScores
 from ops.meaning.words import fold, word_spans
 from ops.sampling import CONFUSION_LABELS, CONFUSION_ORDER
-from ops.statistics.wilson import wilson
 
 DEFAULT = (
     "to two too, then than, its it's, their there they're, your you're, weather whether, principal principle, "
@@ -21,6 +21,7 @@ SIZES = (100, 300, 1_000, 3_000, 10_000, 30_000, 100_000)
 TEST_SHARE = 0.2  # of the documents
 LEAST_TRAINED, LEAST_TESTED = 20, 20  # occurrences
 MOST_TESTED = 2_000
+MOST_CHOSEN_BY = 10_000  # training examples by which a penalty is chosen
 _FEATURES = 1 << 18
 
 
@@ -92,10 +93,20 @@ def priority(sent_id: Int64s, start: Int64s, seed: int) -> UInt64s:
     return mix(mix(sent_id.astype(np.uint64) ^ salt) + start.astype(np.uint64))
 
 
-def held_out(dataset: str, doc_id: str, seed: int) -> bool:
-    """Tell whether a document is one that classifiers are tested on: a fifth of them, by a hash of their names."""
+def document_number(dataset: str, doc_id: str, seed: int) -> int:
+    """Return 64 bits of a hash of a document's names."""
     digest = hashlib.blake2b(f"{seed}\0{dataset}\0{doc_id}".encode("utf-8", "surrogatepass"), digest_size=8).digest()
-    return int.from_bytes(digest) < TEST_SHARE * 2**64
+    return int.from_bytes(digest)
+
+
+def is_tested(document: int) -> bool:
+    """Tell by the number of a document whether it is one that classifiers are tested on: a fifth of them are."""
+    return document < TEST_SHARE * 2**64
+
+
+def held_out(dataset: str, doc_id: str, seed: int) -> bool:
+    """Tell by its names whether a document is one that classifiers are tested on."""
+    return is_tested(document_number(dataset, doc_id, seed))
 
 
 class Examples(NamedTuple):
@@ -107,6 +118,7 @@ class Examples(NamedTuple):
         words: features of the words around it, a list each.
         states: `[occurrences with states, layers, width]` float32.
         has_state: which occurrences have them, `[occurrences]` bool.
+        document: the number of the document of each, `[occurrences]` uint64.
     """
 
     label: Int64s
@@ -114,6 +126,7 @@ class Examples(NamedTuple):
     words: list[list[str]]
     states: Float32s
     has_state: Bools
+    document: UInt64s
 
 
 def measure_set(name: str, examples: Examples, seed: int) -> tuple[list[dict[str, Any]], int]:
@@ -122,39 +135,52 @@ def measure_set(name: str, examples: Examples, seed: int) -> tuple[list[dict[str
     There are no rows where a set has too few examples, or words of one kind alone.
 
     All classifiers are tested on the same occurrences: those of held-out documents that have states. `majority`
-    answers with the most frequent word; `words` and `layer:N` are logistic regressions; `shuffled` is `words` with
-    the labels in a random order, those trained on and those tested on: the control. One that did not converge is a
-    weaker classifier, and no error.
+    answers with the most frequent word; `words` and `layer:N` are logistic regressions, each with the penalty that
+    cross-validation by document chooses among its own training examples; `shuffled` is `words` with the labels in a
+    random order, those trained on and those tested on: the control. One that did not converge is a weaker classifier,
+    and no error.
     """
+    from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+
+    # Small regressions: more threads would wait for each other.
+    with threadpool_limits(1):
+        return _measure(name, examples, seed)
+
+
+def _measure(name: str, examples: Examples, seed: int) -> tuple[list[dict[str, Any]], int]:
     tests = np.flatnonzero(examples.tested & examples.has_state)[:MOST_TESTED]
     train = np.flatnonzero(~examples.tested)
     if len(train) < LEAST_TRAINED or len(tests) < LEAST_TESTED or len(np.unique(examples.label[train])) < 2:
         return [], 0
     truth = examples.label[tests]
+    scores, folds = AnswerScores(truth, examples.document[tests], seed), folds_of(examples.document, seed)
     rows: list[dict[str, Any]] = []
     not_converged = 0
 
-    def trained(given: Any, labels: Int64s, asked: Any) -> Int64s:
+    def add(features: str, n: int, answers: Int64s, penalty: float | None = None, truth: Int64s = truth) -> None:
+        rows.append({"set": name, "features": features, "n": n, "c": penalty, **scores.columns(answers, truth)})
+
+    def trained(given: Any, labels: Int64s, asked: Any, penalty: float) -> Int64s:
         nonlocal not_converged
-        answers, converged = answer(given, labels, asked)
+        answers, converged = answer(given, labels, asked, penalty)
         not_converged += not converged
         return answers
 
-    def add(features: str, n: int, answers: Int64s, truth: Int64s = truth) -> None:
-        correct = int((answers == truth).sum())
-        low, high = wilson(correct / len(truth), len(truth))
-        own = {"set": name, "features": features, "n": n, "n_test": len(truth), "correct": correct}
-        rows.append({**own, "accuracy": correct / len(truth), "low": low, "high": high})
-
     matrix = hashed(examples.words)
     sizes = sizes_of(len(train))
+    penalties: dict[int, float] = {}
     for n in sizes:
-        own = train[:n]
+        own, asked = train[:n], min(n, MOST_CHOSEN_BY)
+        if asked not in penalties:
+            some = train[:asked]
+            penalties[asked] = choose_penalty(matrix[some], examples.label[some], folds[some])
         add("majority", n, np.full(len(truth), np.bincount(examples.label[own]).argmax()))
-        add("words", n, trained(matrix[own], examples.label[own], matrix[tests]))
+        answers = trained(matrix[own], examples.label[own], matrix[tests], penalties[asked])
+        add("words", n, answers, penalties[asked])
     rng = np.random.default_rng([seed, CONFUSION_LABELS])
     shuffled = rng.permutation(examples.label[train])
-    add("shuffled", sizes[-1], trained(matrix[train], shuffled, matrix[tests]), rng.permutation(truth))
+    answers = trained(matrix[train], shuffled, matrix[tests], penalties[asked])
+    add("shuffled", sizes[-1], answers, penalties[asked], rng.permutation(truth))
     stated = train[examples.has_state[train]]
     place = np.cumsum(examples.has_state) - 1
     if len(stated) < LEAST_TRAINED:
@@ -163,8 +189,9 @@ def measure_set(name: str, examples: Examples, seed: int) -> tuple[list[dict[str
         states = examples.states[:, layer]
         for n in sizes_of(len(stated)):
             own = stated[:n]
-            given, asked = standardised(states[place[own]], states[place[tests]])
-            add(f"layer:{layer + 1}", n, trained(given, examples.label[own], asked))
+            given, others = standardised(states[place[own]], states[place[tests]])
+            penalty = choose_penalty(given, examples.label[own], folds[own])
+            add(f"layer:{layer + 1}", n, trained(given, examples.label[own], others, penalty), penalty)
     return rows, not_converged
 
 
@@ -182,35 +209,6 @@ def hashed(words: list[list[str]]) -> Any:
     from sklearn.feature_extraction import FeatureHasher
 
     return FeatureHasher(_FEATURES, input_type="string", alternate_sign=False).transform(words).tocsr()
-
-
-def standardised(given: Float32s, asked: Float32s) -> tuple[Float32s, Float32s]:
-    """Return training and test states with the training's mean 0 and standard deviation 1 in each unit."""
-    mean, std = given.mean(0), given.std(0)
-    std = np.where(std > 0, std, 1)
-    return (given - mean) / std, (asked - mean) / std
-
-
-def answer(given: Any, labels: Int64s, asked: Any) -> tuple[Int64s, bool]:
-    """Return what a logistic regression trained on examples answers, `[asked]`, and whether its training converged.
-
-    Where the examples have one label alone, it is the answer. Other warnings of scikit-learn than that of convergence
-    are passed on.
-    """
-    from sklearn.exceptions import ConvergenceWarning
-    from sklearn.linear_model import LogisticRegression
-    from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
-
-    if len(np.unique(labels)) < 2:
-        return np.full(asked.shape[0], labels[0]), True
-    with threadpool_limits(1), warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", ConvergenceWarning)
-        model = LogisticRegression(C=0.1, max_iter=100, tol=1e-3)
-        answers = np.asarray(model.fit(given, labels).predict(asked))
-    others = [warning for warning in caught if not issubclass(warning.category, ConvergenceWarning)]
-    for warning in others:
-        warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
-    return answers, len(others) == len(caught)
 
 
 def from_which_layer(rows: list[dict[str, Any]], layers: int, alike: bool = False) -> int | None:

@@ -9,7 +9,15 @@ import pyarrow.compute as pc
 
 from ops.arrays import Int64s
 from ops.meaning.blank_states import BlankReader
-from ops.meaning.confusion import Examples, Occurrence, find_occurrences, held_out, priority, words_around
+from ops.meaning.confusion import (
+    Examples,
+    Occurrence,
+    document_number,
+    find_occurrences,
+    is_tested,
+    priority,
+    words_around,
+)
 
 COLUMNS = ["sent_id", "text", "dataset", "doc_id"]  # of corpus/
 Sets = tuple[tuple[str, ...], ...]
@@ -46,8 +54,9 @@ def find_examples(
         seed: the run's.
 
     Returns:
-        A row for each example that is kept: `set`, `label`, `order`, `tested`, `words`, and `state` (all layers one
-        after another; null without one); and what was `found` of each set, and how many states were `not_finite`.
+        A row for each example that is kept: `set`, `label`, `order`, `document` (its number), `tested`, `words`, and
+        `state` (all layers one after another; null without one); and what was `found` of each set, and how many states
+        were `not_finite`.
     """
     ids, texts, datasets, documents = (column.to_pylist() for column in table.select(COLUMNS).columns)
     places = places_of(sets)
@@ -67,11 +76,13 @@ def find_examples(
     good = np.asarray(np.isfinite(states).all(1))
     by_place = {k: state for (k, _), state, fine in zip(there, states, good, strict=True) if fine}
     chosen = [found[k] for k in kept]
+    documents_of = [document_number(datasets[row], documents[row], seed) for row, _ in chosen]
     columns = {
         "set": pa.array([o.set for _, o in chosen], pa.int32()),
         "label": pa.array([o.label for _, o in chosen], pa.int32()),
         "order": pa.array(order[kept] if kept else [], pa.uint64()),
-        "tested": pa.array([held_out(datasets[r], documents[r], seed) for r, _ in chosen], pa.bool_()),
+        "document": pa.array(documents_of, pa.uint64()),
+        "tested": pa.array([is_tested(document) for document in documents_of], pa.bool_()),
         "words": pa.array([words_around(texts[r], o.start, o.stop, window) for r, o in chosen], pa.list_(pa.string())),
         "state": pa.array([by_place.get(k) for k in kept], pa.list_(pa.float32())),
     }
@@ -98,5 +109,5 @@ def examples_of(number: int, shards: Iterable[pa.Table], layers: int, width: int
     states = np.array([s for s in table["state"].to_pylist() if s is not None], np.float32)
     return Examples(
         table["label"].to_numpy(), table["tested"].to_numpy(), table["words"].to_pylist(),
-        states.reshape(-1, layers, width), table["state"].is_valid().to_numpy(),
+        states.reshape(-1, layers, width), table["state"].is_valid().to_numpy(), table["document"].to_numpy(),
     )  # fmt: skip

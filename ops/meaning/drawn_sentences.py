@@ -51,8 +51,8 @@ def draw_from_shard(table: pa.Table, wanted: Wanted) -> pa.Table:
 
     Returns:
         Columns `kind`, `order` (the lowest are chosen over all shards), `sent_id`, `document` (of a translation the
-        key that its translations share), `language` and `texts`: of a pair the sentence, the next one, and another one
-        of its document.
+        key that its translations share), `language` and `texts`: of a pair the sentence, the next one, and a distant
+        one of its document, null where it has none.
     """
     ids, places = table["sent_id"].to_numpy(), table["sent_in_doc"].to_numpy()
     texts = table["text"].to_pylist()
@@ -63,7 +63,8 @@ def draw_from_shard(table: pa.Table, wanted: Wanted) -> pa.Table:
     found = find_pairs(ids, numbers.astype(np.int64), places, wanted.seed)
     quota = -(-_OVERSAMPLED * wanted.pairs * len(ids) // wanted.sentences)
     for one, after, same, order in zip(*(column[:quota].tolist() for column in found), strict=True):
-        rows.append(_row(PAIR, order, ids[one], documents[one], None, [texts[one], texts[after], texts[same]]))
+        own = [texts[one], texts[after], texts[same] if same >= 0 else None]
+        rows.append(_row(PAIR, order, ids[one], documents[one], None, own))
     drawn = sampling.draw(wanted.sentences, wanted.masked, wanted.seed, sampling.MASKED_SENTENCES)
     # A shard's ids follow each other.
     for number in drawn[np.searchsorted(drawn, ids[0]) : np.searchsorted(drawn, ids[-1], "right")].tolist():
@@ -91,7 +92,9 @@ def _translations(table: pa.Table, texts: list[str], language: str, wanted: Want
             yield _row(TRANSLATION, place, table["sent_id"][i].as_py(), keys[i], meta[i][language], [texts[i]])
 
 
-def _row(kind: str, order: int, sent_id: int, document: str, language: str | None, texts: list[str]) -> dict[str, Any]:
+def _row(
+    kind: str, order: int, sent_id: int, document: str, language: str | None, texts: list[str | None]
+) -> dict[str, Any]:
     return {
         "kind": kind, "order": order, "sent_id": int(sent_id), "document": document, "language": language,
         "texts": texts,
@@ -101,8 +104,8 @@ def _row(kind: str, order: int, sent_id: int, document: str, language: str | Non
 def choose_sentences(shards: Iterable[pa.Table], wanted: Wanted) -> pa.Table:
     """Return the sentences that are read, from those drawn from all shards: pairs, then masked ones, then translations.
 
-    A pair's row has four texts, the last null where no other document was found: the sentence, the next one, one of
-    its document, and one of another.
+    A pair's row has four texts: the sentence, the next one, a distant one of its document, and one of another document.
+    The last two are null where there is none.
     """
     rows: dict[str, list[dict[str, Any]]] = {PAIR: [], MASKED: [], TRANSLATION: []}
     for table in shards:

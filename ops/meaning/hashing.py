@@ -1,5 +1,6 @@
 """Short codes of sentences, by principal components or bits, and how well neighbours by codes share a class."""
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,12 +21,13 @@ class Codes(NamedTuple):
 
     Attributes:
         given, asked: codes of the sentences among which, and for which, neighbours are looked for, `[n, size]`.
-        error: share of the variance of the asked states that is lost when they are rebuilt from their codes.
+        error: share of the variance of the asked states that is lost when they are rebuilt from their codes; None where
+            they do not vary.
     """
 
     given: Float32s
     asked: Float32s
-    error: float
+    error: float | None
 
 
 def at_length_1(states: Float32s) -> Float32s:
@@ -59,9 +61,13 @@ def principal_codes(given: Float32s, asked: Float32s, size: int) -> dict[str, Co
     }
 
 
-def lost(states: Arrays, rebuilt: Arrays) -> float:
-    """Return the share of the variance that is lost, of states from which the mean of the given ones is taken."""
-    return float(((states - rebuilt) ** 2).sum() / (states**2).sum())
+def lost(states: Arrays, rebuilt: Arrays) -> float | None:
+    """Return the share of the variance that is lost, of states from which the mean of the given ones is taken.
+
+    None where the states are all that mean, so that there is no variance.
+    """
+    variance = float((states**2).sum())
+    return float(((states - rebuilt) ** 2).sum()) / variance if variance else None
 
 
 def retrieved_classes(given: Float32s, asked: Float32s, classes: Int64s, neighbours: int) -> Float64s:
@@ -90,8 +96,8 @@ def retrieved_classes(given: Float32s, asked: Float32s, classes: Int64s, neighbo
     return found
 
 
-def precision_row(retrieved: Float64s, classes: Int64s, documents: Int64s) -> dict[str, float]:
-    """Return precision, its interval and what chance gives, of some queries.
+def precision_row(retrieved: Float64s, classes: Int64s, documents: Int64s) -> dict[str, float | None]:
+    """Return precision, its interval and what chance gives, of some queries; no interval where all are of one document.
 
     Chance is what the same neighbours give for queries whose classes stand in a random order.
 
@@ -102,7 +108,8 @@ def precision_row(retrieved: Float64s, classes: Int64s, documents: Int64s) -> di
     """
     own = retrieved[np.arange(len(classes)), classes]
     share = np.bincount(classes, minlength=retrieved.shape[1]) / len(classes)
-    mean, low, high = share_by_document(own, documents)
+    mean, *ends = share_by_document(own, documents)
+    low, high = (None if math.isnan(end) else end for end in ends)
     return {"precision": mean, "low": low, "high": high, "chance": float(share @ retrieved.mean(0))}
 
 

@@ -36,10 +36,9 @@ def draw_hashing(store: Store, rows: Rows, plane: Rows, classes: list[str | None
         model: its name, for the titles.
     """
     name = short_name(model)
-    drawings: dict[str, Callable[[], Figure]] = {
-        "code_precision": lambda: draw_precision(rows, name),
-        "code_plane": lambda: draw_plane(plane, classes, label, name),
-    }
+    drawings: dict[str, Callable[[], Figure]] = {"code_precision": lambda: draw_precision(rows, name)}
+    if plane:
+        drawings["code_plane"] = lambda: draw_plane(plane, classes, label, name)
     return save_figures(store, FOLDER, drawings)
 
 
@@ -54,10 +53,7 @@ def draw_precision(rows: Rows, model: str) -> Figure:
         for shift, ((method, code), (title, colour, look)) in zip(_SHIFTS, _LINES.items(), strict=True):
             line = sorted((r for r in own if (r["method"], r["code"]) == (method, code)), key=lambda r: r["size"])
             middle = [r["precision"] for r in line]
-            ends = [
-                [max(r["precision"] - r["low"], 0) for r in line],
-                [max(r["high"] - r["precision"], 0) for r in line],
-            ]
+            ends = [[0.0 if r[end] is None else abs(r["precision"] - r[end]) for r in line] for end in ("low", "high")]
             panel.errorbar(
                 [shift * r["size"] for r in line], middle, ends, fmt=look, color=colour, capsize=2, label=title
             )
@@ -70,7 +66,8 @@ def draw_precision(rows: Rows, model: str) -> Figure:
     panels[0].set_ylabel(f"share of the {rows[0]['neighbours']} nearest (95 %)")
     lost = panels[-1]
     for (method, code), (_, colour, look) in _LINES.items():
-        found = {r["size"]: r["error"] for r in rows if (r["method"], r["code"]) == (method, code)}
+        own = [r for r in rows if (r["method"], r["code"]) == (method, code) and r["error"] is not None]
+        found = {r["size"]: r["error"] for r in own}
         lost.plot(sorted(found), [found[size] for size in sorted(found)], look, color=colour)
     lost.set_title("variance lost")
     lost.set_ylim(0, 1)

@@ -12,6 +12,7 @@ from ops.statistics.by_document import area_by_document
 SAME, OTHER = "same_document", "other_document"
 TOKENS, HEAD, SHUFFLED = "tokens", "head", "shuffled"
 LEAST_PAIRS = 20
+DISTANCE = 3  # sentences from the first to another one of its document, at least
 _TRIES = 32
 
 
@@ -21,7 +22,7 @@ class Pairs(NamedTuple):
     Attributes:
         first: the sentence.
         following: the one right after it in its document.
-        same: another one of its document, neither of these two.
+        same: another one of its document, `DISTANCE` places or more away; -1 where the document has none.
         order: the seeded order in which pairs are taken, uint64.
     """
 
@@ -33,6 +34,8 @@ class Pairs(NamedTuple):
 
 def find_pairs(sent_ids: Int64s, documents: Int64s, places: Int64s, seed: int) -> Pairs:
     """Return the sentences of a shard whose next one is there too, and a third of their document; in seeded order.
+
+    The other sentence of the document is not one of the sentences around, which are nearly as close as the next one.
 
     Args:
         sent_ids: of the shard's sentences, `[rows]`.
@@ -48,11 +51,16 @@ def find_pairs(sent_ids: Int64s, documents: Int64s, places: Int64s, seed: int) -
     consecutive = np.flatnonzero((document[1:] == document[:-1]) & (place[1:] == place[:-1] + 1))
     at = consecutive[size[consecutive] >= 3]
     priority = priorities(sent_ids[order[at]].astype(np.uint64), seed, NEXT_SENTENCES)
-    # One of the document's other sentences: those before the pair, then those after it.
-    drawn = (mix(priority) % (size[at] - 2).astype(np.uint64)).astype(np.int64)
-    third = start[at] + drawn + np.where(drawn >= at - start[at], 2, 0)
+    # Documents and places as one ascending number, so far apart that no distance leads to another document.
+    key = document * (int(place.max(initial=0)) + 1 + DISTANCE) + place
+    before = np.searchsorted(key, key[at] - DISTANCE, "right") - start[at]
+    after = np.searchsorted(key, key[at] + DISTANCE)
+    distant = before + start[at] + size[at] - after
+    drawn = (mix(priority) % np.maximum(distant, 1).astype(np.uint64)).astype(np.int64)
+    row = np.where(drawn < before, start[at] + drawn, after + drawn - before)
+    third = np.where(distant > 0, order[np.minimum(row, len(order) - 1)], -1)
     taken = np.argsort(priority, kind="stable")
-    return Pairs(order[at][taken], order[at + 1][taken], order[third][taken], priority[taken])
+    return Pairs(order[at][taken], order[at + 1][taken], third[taken], priority[taken])
 
 
 def other_documents(documents: list[str], seed: int) -> Int64s:
@@ -73,8 +81,8 @@ def next_rows(scores: dict[str, Float32s], documents: list[str], seed: int) -> l
     """Return the rows of `meaning/sentences`.
 
     Args:
-        scores: by space, in the order wanted: each pair's score with the next sentence, with one of its document and
-            with one of another, `[pairs, 3]`; NaN where there is none.
+        scores: by space, in the order wanted: each pair's score with the next sentence, with a distant one of its
+            document and with one of another, `[pairs, 3]`; NaN where there is none.
         documents: of which document each pair is.
         seed: of the shuffled control, which is the last layer's scores with the two sentences changed places at random.
     """

@@ -5,12 +5,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ops.arrays import Float32s, Float64s, Int64s
-from ops.meaning.analogies import ALL, Analogies
+from ops.arrays import Bools, Float32s, Float64s, Int64s
+from ops.meaning.analogies import Analogies
 from ops.meaning.words import fold
-from ops.statistics.wilson import wilson
 
 RULES = ("add", "mul", "nearest_c")
+ANSWERS = tuple((rule, excluded) for rule in RULES for excluded in (False, True))  # in the order of the table
 _EPSILON = 1e-3  # of 3CosMul (Levy and Goldberg 2014)
 _ROWS = 512  # scored at once
 
@@ -35,6 +35,21 @@ class Space(NamedTuple):
         return np.asarray(wide / np.linalg.norm(wide, axis=1, keepdims=True))
 
 
+class Judged(NamedTuple):
+    """How questions are answered in one space.
+
+    Attributes:
+        space: its name.
+        known: whether the four words of each question have a vector, `[questions]` by category.
+        right: whether each is answered rightly, `[questions, answers]` by category, in the order of `ANSWERS`; false
+            where it is not known.
+    """
+
+    space: str
+    known: dict[str, Bools]
+    right: dict[str, Bools]
+
+
 def make_space(name: str, words: list[str], vectors: Float32s) -> Space:
     """Return a space of those words whose vector is finite and not zero."""
     norms = np.linalg.norm(vectors.astype(np.float64), axis=1)
@@ -54,7 +69,7 @@ def nearest(space: Space, most: int) -> tuple[Int64s, Float32s, Float32s]:
     """
     units, wide = space.units, space.vectors.astype(np.float64)
     size = len(units)
-    most = min(most, size - 1)
+    most = min(most, max(size - 1, 0))
     others, cosines = np.zeros((size, most), np.int64), np.zeros((size, most), np.float32)
     inner = np.zeros((size, most), np.float32)
     for start in range(0, size, _ROWS):
@@ -96,17 +111,6 @@ def neighbour_rows(space: Space, most: int) -> dict[str, Any]:
     }
 
 
-def known_questions(space: Space, analogies: Analogies, case: str) -> dict[str, Int64s]:
-    """Return the questions of each category whose four words have a vector, `[questions, 4]` places in the space."""
-    places = {word: i for i, word in enumerate(space.words)}
-    found = {}
-    for category, questions in analogies.questions.items():
-        rows = [[places.get(fold(word, case), -1) for word in question] for question in questions]
-        numbers = np.array(rows, np.int64)
-        found[category] = numbers[(numbers >= 0).all(1)]
-    return found
-
-
 def answers(space: Space, questions: Int64s) -> dict[tuple[str, bool], Int64s]:
     """Return the answers to questions by each rule, with and without the words a, b, c excluded.
 
@@ -140,25 +144,16 @@ def _scores(units: Float64s, given: Int64s) -> Iterator[tuple[str, Float64s]]:
     yield "nearest_c", c
 
 
-def analogy_rows(space: Space, analogies: Analogies, case: str) -> list[dict[str, Any]]:
-    """Return the rows of `meaning/analogies` of a space, in the order of the table."""
-    known = known_questions(space, analogies, case)
-    tally: dict[tuple[str, str, bool], tuple[int, int, int]] = {}
-    for category, numbers in known.items():
-        asked = len(analogies.questions[category])
-        for (rule, excluded), given in answers(space, numbers).items():
-            right = int((given == numbers[:, 3]).sum())
-            tally[category, rule, excluded] = (asked, len(numbers), right)
-            n, n_known, correct = tally.get((ALL, rule, excluded), (0, 0, 0))
-            tally[ALL, rule, excluded] = (n + asked, n_known + len(numbers), correct + right)
-    rows = []
-    for (category, rule, excluded), (n, n_known, correct) in sorted(tally.items()):
-        low, high = wilson(correct / n_known, n_known) if n_known else (None, None)
-        rows.append(
-            {
-                "space": space.name, "category": category, "rule": rule, "excluded": excluded, "n": n,
-                "n_known": n_known, "correct": correct, "accuracy": correct / n_known if n_known else None,
-                "low": low, "high": high,
-            }
-        )  # fmt: skip
-    return rows
+def judge(space: Space, analogies: Analogies, case: str) -> Judged:
+    """Return which questions are known in a space, and which of them are answered rightly."""
+    places = {word: i for i, word in enumerate(space.words)}
+    known, right = {}, {}
+    for category, questions in analogies.questions.items():
+        rows = [[places.get(fold(word, case), -1) for word in question] for question in questions]
+        numbers = np.array(rows, np.int64).reshape(-1, 4)
+        there = np.asarray((numbers >= 0).all(1))
+        given = answers(space, numbers[there])
+        known[category], right[category] = there, np.zeros((len(numbers), len(ANSWERS)), bool)
+        for i, key in enumerate(ANSWERS):
+            right[category][there, i] = given[key] == numbers[there, 3]
+    return Judged(space.name, known, right)

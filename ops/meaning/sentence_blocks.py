@@ -34,7 +34,7 @@ def read_pairs(reader: SentenceReader, head: torch.nn.Module | None, texts: Text
         texts: four of each pair, as `choose_sentences` returns them.
 
     Returns:
-        Columns of lists, NaN where there is no fourth text or no head: `cosine` (of each other sentence in each layer),
+        Columns of lists, NaN where a text is null or there is no head: `cosine` (of each other sentence in each layer),
         `tokens` (shared with each) and `head` (its scores).
     """
     flat = [text or "" for own in texts for text in own]
@@ -49,9 +49,9 @@ def read_pairs(reader: SentenceReader, head: torch.nn.Module | None, texts: Text
     if head is not None:
         for k in (1, 2, 3):
             scores[:, k - 1] = next_scores(head, reader.tokenizer, flat[::4], flat[k::4], reader.token_budget)
-    alone = np.array([own[3] is None for own in texts])
+    missing = np.array([[text is None for text in own[1:]] for own in texts])
     for found in (near, shared, scores):
-        found[alone, 2] = np.nan
+        found[missing] = np.nan
     return {"cosine": _lists(near.reshape(len(texts), -1)), "tokens": _lists(shared), "head": _lists(scores)}
 
 
@@ -110,12 +110,13 @@ def pair_rows(
     """
     if found is None:
         return [], 0
-    near = _matrix(found["cosine"], (len(documents), 3, layers))
-    scores = {TOKENS: _matrix(found["tokens"], (len(documents), 3))}
+    near, shared = _matrix(found["cosine"], (len(documents), 3, layers)), _matrix(found["tokens"], (len(documents), 3))
+    scores = {TOKENS: shared}
     scores |= {f"layer:{layer + 1}": near[:, :, layer] for layer in range(layers)}
     if has_head:
         scores[HEAD] = _matrix(found["head"], (len(documents), 3))
-    good = np.asarray(np.isfinite(near[:, :2]).all((1, 2)))
+    # Without a distant sentence its tokens are NaN too.
+    good = np.asarray((np.isfinite(near[:, :2]).all(2) | np.isnan(shared[:, :2])).all(1))
     kept = {space: own[good] for space, own in scores.items()}
     of_documents = [document for document, fine in zip(documents, good, strict=True) if fine]
     return next_rows(kept, of_documents, seed), int((~good).sum())

@@ -4,6 +4,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ops.arrays import Float32s, Float64s, Int64s
+from ops.sampling import random_state
 
 _OVERSAMPLES, _ITERATIONS = 20, 7
 
@@ -26,10 +27,10 @@ def ppmi(
     >>> ppmi(np.array([3, 3]), *two, 0.75).round(3).tolist()
     [0.693, 0.693]
     """
-    smoothed = column_sums.astype(np.float64) ** smoothing
+    smoothed = np.maximum(column_sums.astype(np.float64) ** smoothing, 1e-300)
     # ln(count / row_sum) - ln(share of the context word): the number of all pairs cancels.
-    share = np.log(np.maximum(smoothed, 1e-300)) - np.log(smoothed.sum()) if len(smoothed) else smoothed
-    return np.maximum(np.log(count) - np.log(row_sums[row].astype(np.float64)) - share[column], 0.0)
+    share = np.log(smoothed) - np.log(smoothed.sum()) if len(smoothed) else smoothed
+    return np.asarray(np.maximum(np.log(count) - np.log(row_sums[row].astype(np.float64)) - share[column], 0.0))
 
 
 def factorise(matrix: sp.csr_matrix, dimensions: int, power: float, seed: int) -> Float32s:
@@ -51,6 +52,6 @@ def factorise(matrix: sp.csr_matrix, dimensions: int, power: float, seed: int) -
     wanted = min(dimensions, *matrix.shape)
     with threadpool_limits(1):
         left, values, _ = randomized_svd(
-            matrix, wanted, n_oversamples=_OVERSAMPLES, n_iter=_ITERATIONS, random_state=seed
+            matrix, wanted, n_oversamples=_OVERSAMPLES, n_iter=_ITERATIONS, random_state=random_state(seed)
         )
     return np.asarray(left * values**power, np.float32)

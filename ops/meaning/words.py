@@ -9,7 +9,8 @@ from ops.arrays import Int32s
 
 # A number with its points and commas, or letters and digits with apostrophes and hyphens between them.
 _CURLY = "\u2019"
-_WORD = rf"\d+(?:[.,]\d+)+|\w+(?:['{_CURLY}-]\w+)*"
+_LETTERS = r"[^\W_]+"  # \w has the underscore too
+_WORD = rf"\d+(?:[.,]\d+)+|{_LETTERS}(?:['{_CURLY}-]{_LETTERS})*"
 _FIND = re.compile(_WORD)
 _FIND_ALL = re.compile(rf"\n|{_WORD}")
 SENTENCE_END = -2  # among the numbers of words

@@ -1,6 +1,7 @@
-"""Sets of sentences for the held-out areas: training and test documents, random sets and matched sets."""
+"""Sets of sentences for the held-out areas: training and test documents, random and matched sets, like sentences."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -13,7 +14,7 @@ from ops.sentences.store import SentenceStore
 SETS = ("own", "matched", "random")
 
 # One number for each draw, so that no two share their random stream.
-SPLIT, RANDOM, MATCHED, OTHERS = range(100, 104)
+SPLIT, RANDOM, MATCHED, OTHERS, RESAMPLES = range(100, 105)
 _WIDTHS = np.array([1, 2, 4, 8, 16, 1 << 30])
 
 
@@ -22,7 +23,8 @@ class HeldOutSets:
 
     def __init__(self, store: SentenceStore, seed: int) -> None:
         self._seed, self._baseline = seed, np.flatnonzero(store.baseline)
-        self._matched = MatchedSets(self._baseline, np.asarray(store.dataset), store.lengths, store.longest, seed)
+        cells = Cells(self._baseline, np.asarray(store.dataset), store.lengths, store.longest)
+        self._matched = MatchedSets(cells, len(store.sent_id), seed)
 
     def draw(self, number: Int64s, winners: Sequences) -> Sequences:
         """Return the rows of each of `SETS` for each neuron and pole, ascending in each.
@@ -55,28 +57,46 @@ def random_set(baseline: Int64s, size: int, seed: int, number: int) -> Int64s:
     return np.sort(rng.choice(baseline, min(size, len(baseline)), replace=False))
 
 
+class Cells:
+    """Rows by dataset and length: those of one cell, and those of lengths that follow each other, lie side by side.
+
+    Args:
+        rows: distinct and ascending.
+        dataset: code of each row of the store, `[rows]`.
+        lengths: returns the words of rows of the store.
+        longest: words of the longest row of the store.
+
+    Attributes:
+        rows: by cell, ascending in each.
+        starts: cell i has the rows `rows[starts[i]:starts[i + 1]]`.
+        per_dataset: so many cells, one after the other, are of one dataset, for each length from 0.
+    """
+
+    def __init__(self, rows: Int64s, dataset: Int32s, lengths: Callable[[Int64s], Int64s], longest: int) -> None:
+        self._dataset, self._lengths, self.per_dataset = dataset, lengths, longest + 1
+        cell = self.of(rows)
+        self.rows = rows[np.argsort(cell, kind="stable")]
+        cells = (int(dataset.max(initial=-1)) + 1) * self.per_dataset
+        self.starts = np.concatenate(([0], np.cumsum(np.bincount(cell, minlength=cells))))
+
+    def of(self, rows: Integers) -> Int64s:
+        """Return the cell of each of these rows of the store."""
+        codes = self._dataset[rows].astype(np.int64)
+        return np.asarray(codes * self.per_dataset + self._lengths(rows.astype(np.int64)))
+
+
 class MatchedSets:
     """Draws, for rows, others of the baseline that are like them in dataset and length, in a time that grows with them.
 
     Args:
-        baseline: rows, distinct and ascending.
-        dataset: code of each row of the store, `[rows]`.
-        lengths: returns the words of rows of the store.
-        longest: words of the longest row of the store.
+        cells: the baseline's rows.
+        rows: of the store.
         seed: of all draws.
     """
 
-    def __init__(
-        self, baseline: Int64s, dataset: Int32s, lengths: Callable[[Int64s], Int64s], longest: int, seed: int
-    ) -> None:
-        self._dataset, self._lengths, self._seed = dataset, lengths, seed
-        # A cell is a dataset and a length. A bucket of lengths is cells that follow each other.
-        self._per_dataset = longest + 1
-        cell = self._cells(baseline)
-        self._rows = baseline[np.argsort(cell, kind="stable")]
-        cells = (int(dataset.max(initial=-1)) + 1) * self._per_dataset
-        self._starts = np.concatenate(([0], np.cumsum(np.bincount(cell, minlength=cells))))
-        self._used = np.zeros(len(dataset), np.bool_)
+    def __init__(self, cells: Cells, rows: int, seed: int) -> None:
+        self._cells, self._seed = cells, seed
+        self._used = np.zeros(rows, np.bool_)
 
     def draw(self, winners: Integers, number: int) -> Int64s:
         """Draw, for each winner, a row of the baseline that is no winner: of its dataset and the nearest length left.
@@ -93,15 +113,10 @@ class MatchedSets:
         """
         random = np.random.default_rng([self._seed, MATCHED, number])
         self._used[winners] = True
-        found = _draw_like(
-            self._cells(winners), self._rows, self._starts, self._per_dataset, self._used, random, _WIDTHS
-        )
+        own = self._cells
+        found = _draw_like(own.of(winners), own.rows, own.starts, own.per_dataset, self._used, random, _WIDTHS)
         self._used[winners] = self._used[found] = False
         return np.sort(found)
-
-    def _cells(self, rows: Integers) -> Int64s:
-        codes = self._dataset[rows].astype(np.int64)
-        return np.asarray(codes * self._per_dataset + self._lengths(rows.astype(np.int64)))
 
 
 @compiled
@@ -179,17 +194,95 @@ def draw_others(baseline: Int64s, at_most: int, seed: int) -> Int64s:
     return baseline if len(baseline) <= at_most else np.sort(rng.choice(baseline, at_most, replace=False))
 
 
-def others_of(others: Int64s, sets: Sequences) -> Sequences:
-    """Return the others without the members of each set, which ascend."""
-    found = [_without(others, sets.items[a:b]) for a, b in zip(sets.offsets[:-1], sets.offsets[1:], strict=True)]
-    rows = np.concatenate([np.zeros(0, np.int32), *found]).astype(np.int32)
-    return Sequences(rows, np.cumsum([0, *map(len, found)], dtype=np.int64))
+@dataclass(frozen=True)
+class LikeRows:
+    """The rows that the winners of several sets are compared with.
+
+    Attributes:
+        rows: of each set, rows like some of its winners, side by side if they are like the same one.
+        first, stop: which of its set's rows are like a winner, `[winners of all sets]`; none where both are equal.
+    """
+
+    rows: Sequences
+    first: Int64s
+    stop: Int64s
 
 
-def _without(rows: Int64s, members: Integers) -> Int64s:
-    """Return the rows that are no members; both ascend, and each is distinct."""
-    place = np.minimum(np.searchsorted(rows, members), len(rows) - 1) if len(rows) else np.zeros(0, np.int64)
-    keep = np.ones(len(rows), bool)
-    if len(rows):
-        keep[place[rows[place] == members]] = False
-    return rows[keep]
+class LikeOthers:
+    """Finds, for winners, those others that are like them in dataset and length.
+
+    Args:
+        cells: the others' rows.
+        rows: of the store.
+    """
+
+    def __init__(self, cells: Cells, rows: int) -> None:
+        self._cells = cells
+        self._used = np.zeros(rows, np.bool_)
+
+    def of(self, sets: Sequences) -> LikeRows:
+        """Return, for each winner, the rows of its dataset and length that are none of its set.
+
+        Where there is none of its length it has those of the same bucket of 2, 4, 8 or 16 words, else all of the
+        dataset.
+
+        Args:
+            sets: the rows of each set's winners.
+        """
+        rows, firsts, stops = [], [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
+        cells, own = self._cells, self._cells.of(sets.items)
+        for begin, end in zip(sets.offsets[:-1], sets.offsets[1:], strict=True):
+            winners = sets.items[begin:end]
+            self._used[winners] = True
+            found, first, stop = _like_rows(
+                own[begin:end], cells.rows, cells.starts, cells.per_dataset, self._used, _WIDTHS
+            )
+            self._used[winners] = False
+            rows.append(found)
+            firsts.append(first)
+            stops.append(stop)
+        items = np.concatenate([np.zeros(0, np.int64), *rows]).astype(np.int32)
+        offsets = np.cumsum([0, *map(len, rows)], dtype=np.int64)
+        return LikeRows(Sequences(items, offsets), np.concatenate(firsts), np.concatenate(stops))
+
+
+@compiled
+def _like_rows(
+    cells: Int64s, rows: Int64s, starts: Int64s, per_dataset: int, used: Bools, widths: Int64s
+) -> tuple[Int64s, Int64s, Int64s]:
+    """Return the rows like any of the winners, in the order of `rows`, and where each winner's begin and end.
+
+    Args:
+        cells: the winners', `[winners]`.
+        rows, starts, per_dataset: as `Cells` has them.
+        used: rows that are like none, `[rows of the store]`.
+        widths: of buckets, ascending.
+    """
+    free = np.zeros(rows.size + 1, np.int64)
+    for place in range(rows.size):
+        free[place + 1] = free[place] + (not used[rows[place]])
+    first, stop = np.zeros(cells.size, np.int64), np.zeros(cells.size, np.int64)
+    wanted = np.zeros(rows.size + 1, np.int64)
+    for winner in range(cells.size):
+        dataset = cells[winner] // per_dataset * per_dataset
+        for width in widths:
+            begin = dataset + (cells[winner] - dataset) // width * width
+            end = min(begin + width, dataset + per_dataset)
+            if free[starts[end]] > free[starts[begin]]:
+                first[winner], stop[winner] = starts[begin], starts[end]
+                wanted[starts[begin]] += 1
+                wanted[starts[end]] -= 1
+                break
+    # Of each place how many rows before it are kept: what `first` and `stop` count in the end.
+    kept = np.zeros(rows.size + 1, np.int64)
+    found = np.empty(rows.size, np.int64)
+    open_now = 0
+    for place in range(rows.size):
+        open_now += wanted[place]
+        keep = open_now > 0 and not used[rows[place]]
+        if keep:
+            found[kept[place]] = rows[place]
+        kept[place + 1] = kept[place] + keep
+    for winner in range(cells.size):
+        first[winner], stop[winner] = kept[first[winner]], kept[stop[winner]]
+    return found[: kept[rows.size]], first, stop

@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from ops.arrays import Int64s
 from ops.mine.baseline_counts import read_baselines
-from ops.mine.held_out_sets import SETS, draw_others, others_of
+from ops.mine.held_out_sets import RESAMPLES, SETS, Cells, LikeOthers, draw_others
 from ops.mine.mean_rows import mean_rows
 from ops.mine.mining import Mining
 from ops.mine.pattern_rows import pattern_rows
@@ -18,14 +18,16 @@ from ops.mine.row_groups import row_groups
 from ops.mine.score_sets import score_sets
 from ops.patterns.sequences import Sequences
 from ops.schema import group_rows, schema
+from ops.statistics.like_area import Resamples, intervals
 from ops.topk.neurons import POLES, neuron_and_pole
 
 COLUMNS = {
     "own": ("auc", "auc_low", "auc_high"),
     "matched": ("matched_auc", "matched_low", "matched_high"),
     "random": ("random_auc", "random_low", "random_high"),
+    "excess": ("auc_excess", "auc_excess_low", "auc_excess_high"),
 }
-MAX_OTHERS = 1_000
+MAX_OTHERS = 5_000
 
 
 class RangeTables:
@@ -40,7 +42,10 @@ class RangeTables:
         self.mining, self.profiler = mining, Profiler(mining.text)
         self.baseline, self.training = read_baselines(totals, self.profiler)
         tested = np.flatnonzero(mining.sentences.baseline & ~mining.trains)
-        self.others = draw_others(tested, MAX_OTHERS, mining.seed)
+        store = mining.sentences
+        drawn = draw_others(tested, MAX_OTHERS, mining.seed)
+        cells = Cells(drawn, np.asarray(store.dataset), store.lengths, store.longest)
+        self.others, self.resamples = LikeOthers(cells, len(store.sent_id)), Resamples(mining.seed, RESAMPLES)
 
     def of(self, candidates: pa.Table, number: Int64s, winners: Sequences) -> Iterator[tuple[str, Iterator[pa.Table]]]:
         """Return the name of each table and its row groups, no neuron cut in two; scores come last, if wanted.
@@ -60,19 +65,23 @@ class RangeTables:
             yield table, self._groups(table, number[owner], rows)
         if self.mining.held_out is not None and not self.mining.are_random(number):
             drawn = self.mining.held_out.draw(number, winners)
-            yield "scores", self._groups("scores", number, self._scores(candidates, number, drawn))
+            yield "scores", self._groups("scores", number, self.scores(candidates, number, drawn))
 
-    def _scores(self, candidates: pa.Table, number: Int64s, drawn: Sequences) -> pa.Table:
+    def scores(self, candidates: pa.Table, number: Int64s, drawn: Sequences) -> pa.Table:
         """Score the sets drawn for each neuron and pole on the test documents; return all columns but the neuron's."""
         mining = self.mining
         sets, floor = mining.training_sets(number, drawn), mining.options["min_count"]
         found = represent(candidates, mining.kinds, self.training, sets, self.profiler, floor)
-        held_out, others = drawn.where(~mining.trains[drawn.items]), others_of(self.others, drawn)
-        areas = score_sets(found, held_out, others)
-        columns = {"n_winners": held_out.lengths[:: len(SETS)], "n_baseline": others.lengths[:: len(SETS)]}
-        for place, name in enumerate(SETS):
+        held_out = drawn.where(~mining.trains[drawn.items])
+        others = self.others.of(held_out)
+        areas = score_sets(found, held_out, others, mining.sentences.doc)
+        each = [
+            intervals(areas[first : first + len(SETS)], self.resamples) for first in range(0, len(areas), len(SETS))
+        ]
+        columns = {"n_winners": held_out.lengths[:: len(SETS)], "n_baseline": others.rows.lengths[:: len(SETS)]}
+        for place, name in enumerate((*SETS, "excess")):
             for column, measure in zip(COLUMNS[name], ("auc", "low", "high"), strict=True):
-                values = [getattr(area, measure) for area in areas[place :: len(SETS)]]
+                values = [getattr((*own, excess)[place], measure) for own, excess in each]
                 columns[column] = pa.array(values, pa.float64(), from_pandas=True)
         return pa.table(columns)
 

@@ -1,38 +1,49 @@
-"""How well representations separate held-out sentences from others."""
+"""How well representations separate held-out sentences from others like them."""
 
 import numpy as np
 
-from ops.arrays import Int64s
+from ops.arrays import Int64s, Integers
+from ops.mine.held_out_sets import LikeRows
 from ops.mine.representation import Representations
 from ops.mine.sentence_sets import spans_within
 from ops.patterns.sequences import Sequences
-from ops.statistics.auc import Area, area
+from ops.statistics.like_area import LikeArea, like_area
 
 _MOST_WANTED = 1_000_000
 
 
 def score_sets(
-    representations: Representations, held_out: Sequences, others: Sequences, most_wanted: int = _MOST_WANTED
-) -> list[Area]:
+    representations: Representations,
+    held_out: Sequences,
+    others: LikeRows,
+    documents: Integers,
+    most_wanted: int = _MOST_WANTED,
+) -> list[LikeArea]:
     """Return the area under the curve of each set.
 
     Args:
         representations: what was learnt of each set.
-        held_out: rows of its sentences that were not learnt from, ascending.
-        others: rows of what they are set apart from, ascending.
+        held_out: rows of its sentences that were not learnt from.
+        others: rows like these, from which they are set apart.
+        documents: the document of each row of the store.
         most_wanted: sentences, with repetitions, that are weighed at once.
     """
-    areas: list[Area] = []
-    for first, stop in spans_within(held_out.offsets + others.offsets, most_wanted):
-        own, other = (sets.take(np.arange(first, stop)) for sets in (held_out, others))
+    areas: list[LikeArea] = []
+    for start, end in spans_within(held_out.offsets + others.rows.offsets, most_wanted):
+        own, other = (sets.take(np.arange(start, end)) for sets in (held_out, others.rows))
         wanted = _side_by_side(own, other)
         rows, places = np.unique(wanted.items, return_inverse=True)
         evidence = representations.evidence(
-            first, rows.astype(np.int64), Sequences(places.astype(np.int32), wanted.offsets)
+            start, rows.astype(np.int64), Sequences(places.astype(np.int32), wanted.offsets)
         )
+        document = np.asarray(documents)[wanted.items]
         for number, size in enumerate(own.lengths):
-            found = evidence[wanted.offsets[number] : wanted.offsets[number + 1]]
-            areas.append(area(found[:size], found[size:]))
+            here = slice(wanted.offsets[number], wanted.offsets[number + 1])
+            winners = slice(*held_out.offsets[start + number : start + number + 2])
+            found, of = evidence[here], document[here]
+            areas.append(
+                like_area(found[:size], found[size:], others.first[winners], others.stop[winners], of[:size], of[size:])
+            )
     return areas
 
 

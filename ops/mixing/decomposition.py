@@ -170,4 +170,6 @@ def _length(vectors: torch.Tensor) -> torch.Tensor:
 
 
 def _ratio(mixing: torch.Tensor, preserving: torch.Tensor) -> torch.Tensor:
-    return mixing / (mixing + preserving)
+    both = mixing + preserving
+    # Where nothing is added, nothing is mixed in.
+    return torch.where(both == 0, mixing, mixing / both)

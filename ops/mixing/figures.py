@@ -88,10 +88,11 @@ def draw_lengths(lengths: pa.Table, model: str) -> Figure:
                 panel.fill_between(middle, low * 100, high * 100, color=color, alpha=0.15, linewidth=0)
         panel.set_title(STAGE_TITLES[stage])
         panel.set_xlabel("tokens of the sequence")
-    panels[0].set_yscale("log")
-    panels[0].yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-    panels[0].yaxis.set_major_formatter("{x:g}")
-    panels[0].yaxis.set_minor_formatter(NullFormatter())
+    if any(lengths["mean"].to_numpy() > 0):
+        panels[0].set_yscale("log")
+        panels[0].yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        panels[0].yaxis.set_major_formatter("{x:g}")
+        panels[0].yaxis.set_minor_formatter(NullFormatter())
     panels[0].set_ylabel("mean mixing ratio, %")
     figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=6)
     about = f"at most {_LENGTH_BINS} groups of like size; bands: standard deviation, first and last layer"

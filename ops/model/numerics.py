@@ -51,7 +51,7 @@ def check_gpu(pilot: str | None, own: str | None) -> None:
     if pilot != own:
         raise InputError(
             f"--device cuda: this run was begun on {pilot or 'no GPU'}, and a worker has {own or 'none'}; give it GPUs "
-            "of one kind, or begin anew by --redo"
+            "of one kind, or repeat the command with --redo"
         )
 
 

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from ops.sampling import GAUSSIAN, PAIRS
-from ops.shards import Ids
+from ops.sampling import GAUSSIAN
 
 SAME_TOKEN = ("default", "default_centred")
 RANDOM_PAIR = ("random_pair", "random_pair_centred")
@@ -14,7 +13,6 @@ GAUSSIAN_PAIR = "gaussian"
 REFERENCES = (*SAME_TOKEN, *RANDOM_PAIR, GAUSSIAN_PAIR)
 
 _LEAST = 1e-12
-_PAIRS_OF_A_BATCH = 256
 GAUSSIAN_PAIRS = 10_000
 # Inner edges of the histograms of cosines: 200 bins of a hundredth.
 EDGES = torch.from_numpy(np.linspace(-0.99, 0.99, 199).astype(np.float32))
@@ -22,67 +20,31 @@ EDGES = torch.from_numpy(np.linspace(-0.99, 0.99, 199).astype(np.float32))
 
 @dataclass(frozen=True)
 class Vectors:
-    """Every token's state in one layer, with what its cosines need.
+    """The directions of every token's state in one layer; their products are cosines.
 
     Attributes:
-        states, centred: as they are, and without the mean state; `[tokens, width]` float32.
-        norms, centred_norms: their Euclidean norms, `[tokens]` float32.
+        units, centred: the states as they are and without the mean state, each of length 1, `[tokens, width]` float32.
+        norms: Euclidean norms of the states, `[tokens]` float32.
     """
 
-    states: torch.Tensor
+    units: torch.Tensor
     centred: torch.Tensor
     norms: torch.Tensor
-    centred_norms: torch.Tensor
 
     @classmethod
     def of(cls, states: torch.Tensor, mean: torch.Tensor) -> "Vectors":
-        """Return the states of a layer, whose mean is `[width]` float32."""
-        centred = states - mean
-        return cls(states, centred, _norm(states), _norm(centred))
+        """Return the directions of a layer's states, whose mean is `[width]` float32."""
+        norms, centred = _norm(states), states - mean
+        return cls(states / norms[:, None], centred.div_(_norm(centred)[:, None]), norms)
+
+    def __getitem__(self, rows: torch.Tensor) -> "Vectors":
+        return Vectors(self.units[rows], self.centred[rows], self.norms[rows])
 
 
-def same_token(found: Vectors, default: Vectors) -> torch.Tensor:
-    """Return the cosines of each token's state with its default one, as SAME_TOKEN has them, `[tokens, 2]`."""
-    plain = torch.linalg.vecdot(found.states, default.states) / (found.norms * default.norms)
-    centred = torch.linalg.vecdot(found.centred, default.centred) / (found.centred_norms * default.centred_norms)
-    return torch.stack([plain, centred], 1).clamp(-1, 1)
-
-
-def random_pairs(found: Vectors, default: Vectors, pairs: torch.Tensor) -> torch.Tensor:
-    """Return the cosines of tokens' states with other tokens' default ones, as RANDOM_PAIR has them.
-
-    Args:
-        found, default: a layer's states.
-        pairs: the tokens and the others, `[2, pairs]` int64.
-
-    Returns:
-        `[pairs, 2]`.
-    """
-    one, other = pairs
-    plain = torch.linalg.vecdot(found.states[one], default.states[other])
-    centred = torch.linalg.vecdot(found.centred[one], default.centred[other])
-    plain = plain / (found.norms[one] * default.norms[other])
-    centred = centred / (found.centred_norms[one] * default.centred_norms[other])
-    return torch.stack([plain, centred], 1).clamp(-1, 1)
-
-
-def draw_pairs(owner: torch.Tensor, sent_ids: Ids, seed: int) -> torch.Tensor:
-    """Draw at most 256 tokens of a batch without replacement, and for each any token of another text.
-
-    Args:
-        owner: the row of each token's text, `[tokens]` int64.
-        sent_ids: the batch's texts; the first one's id and the seed make the draw.
-        seed: the run's.
-
-    Returns:
-        `[2, pairs]` int64, on the device of `owner`.
-    """
-    rng = np.random.default_rng([seed, PAIRS, int(sent_ids[0])])
-    tokens = len(owner)
-    one = rng.permutation(tokens)[:_PAIRS_OF_A_BATCH]
-    other = rng.integers(0, tokens, len(one))
-    pairs = torch.from_numpy(np.stack([one, other])).to(owner.device)
-    return pairs[:, owner[pairs[0]] != owner[pairs[1]]]
+def cosines(found: Vectors, other: Vectors) -> torch.Tensor:
+    """Return the cosines of each state with the other one of its row: as they are, and centred, `[tokens, 2]`."""
+    both = (torch.linalg.vecdot(found.units, other.units), torch.linalg.vecdot(found.centred, other.centred))
+    return torch.stack(both, 1).clamp(-1, 1)
 
 
 def gaussian_cosines(width: int, seed: int) -> torch.Tensor:

@@ -185,7 +185,8 @@ def draw_labels(labels: pa.Table, model: str) -> Figure:
     panel.errorbar(values[:, 0], range(len(rows)), xerr=off, fmt="o", color="black", capsize=3)
     panel.set_yticks(range(len(rows)), [_FEATURES.get(row["features"], row["features"]) for row in rows])
     panel.invert_yaxis()
-    panel.set_xlabel(f"accuracy, % of {rows[0]['n']:,} texts of other documents (95 % interval)")
+    splits = f"mean of {rows[0]['splits']} splits, 95 % interval"
+    panel.set_xlabel(f"accuracy, % of about {rows[0]['n']:,} texts of other documents ({splits})")
     panel.grid(axis="x", alpha=0.3)
     panel.set_title(titled(f"A linear classifier of {rows[0]['label']}", model))
     return figure

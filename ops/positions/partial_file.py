@@ -6,19 +6,19 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from ops.arrays import Float32s
+from ops.arrays import Float32s, Float64s
 from ops.positions.shard import PositionsResult
 from ops.positions.sums import Totals
 from ops.reducers.token_moments import TokenMoments
 
-_HISTOGRAM, _FEATURE = "histogram/", "feature"
+_HISTOGRAM, _SUM, _FEATURE = "histogram/", "sum/", "feature"
 _SCHEMA = pa.schema(
     [
         ("kind", pa.string()),
         ("variant", pa.string()),
         ("key", pa.int64()),  # group, column of a histogram, or text
         ("n", pa.int64()),
-        ("mean", pa.list_(pa.float64())),
+        ("mean", pa.list_(pa.float64())),  # or a sum
         ("m2", pa.list_(pa.float64())),
         ("counts", pa.list_(pa.int64())),  # bins of a histogram, or tokens of a text
         ("feature", pa.list_(pa.float32())),
@@ -49,6 +49,8 @@ def to_table(result: PositionsResult) -> pa.Table:
     for (kind, variant), counts in sorted(totals.counts.items()):
         for column, bins in enumerate(counts):
             rows.append({"kind": _HISTOGRAM + kind, "variant": variant, "key": column, "counts": bins})
+    for (kind, variant), total in sorted(totals.sums.items()):
+        rows.append({"kind": _SUM + kind, "variant": variant, "key": 0, "mean": total})
     for sent_id, (tokens, vectors) in sorted(result.features.items()):
         rows.append({"kind": _FEATURE, "variant": "", "key": sent_id, "counts": tokens})
         for variant, vector in vectors.items():
@@ -56,9 +58,14 @@ def to_table(result: PositionsResult) -> pa.Table:
     return pa.Table.from_pylist(rows, _SCHEMA)
 
 
-def merge(tables: Iterable[pa.Table]) -> tuple[Totals, Features]:
-    """Join the tables of shards in the order given, so that rounding is the same in every run."""
-    totals, features = Totals(), Features({}, {})
+def merge(tables: Iterable[pa.Table], variants: Iterable[str] = ()) -> tuple[Totals, Features]:
+    """Join the tables of shards in the order given, so that rounding is the same in every run.
+
+    Args:
+        tables: as `to_table` made them.
+        variants: those that the features are of, also where no text has any under one of them.
+    """
+    totals, features = Totals(), Features({}, {name: {} for name in variants})
     for table in tables:
         totals = totals.merge(read_totals(table, features))
     return totals, features
@@ -68,6 +75,7 @@ def read_totals(table: pa.Table, features: Features) -> Totals:
     """Return what `to_table` laid out; the texts of the label check are put into `features`."""
     moments: dict[tuple[str, str], list[dict[str, Any]]] = {}
     counts: dict[tuple[str, str], list[list[int]]] = {}
+    sums: dict[tuple[str, str], Float64s] = {}
     for row in table.to_pylist():
         kind, variant = row["kind"], row["variant"]
         if kind == _FEATURE and not variant:
@@ -76,6 +84,8 @@ def read_totals(table: pa.Table, features: Features) -> Totals:
             features.vectors.setdefault(variant, {})[row["key"]] = np.array(row["feature"], np.float32)
         elif kind.startswith(_HISTOGRAM):
             counts.setdefault((kind.removeprefix(_HISTOGRAM), variant), []).append(row["counts"])
+        elif kind.startswith(_SUM):
+            sums[kind.removeprefix(_SUM), variant] = np.array(row["mean"])
         else:
             moments.setdefault((kind, variant), []).append(row)
     joined = {
@@ -87,4 +97,4 @@ def read_totals(table: pa.Table, features: Features) -> Totals:
         )
         for key, rows in moments.items()
     }
-    return Totals(joined, {key: np.array(bins, np.int64) for key, bins in counts.items()})
+    return Totals(joined, {key: np.array(bins, np.int64) for key, bins in counts.items()}, sums)

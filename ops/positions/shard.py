@@ -10,9 +10,10 @@ from ops.arrays import Bools, Float32s, Int64s
 from ops.mixing.token_classes import CLASSES, TokenClasses
 from ops.model.batches import pad
 from ops.model.tokenizer import Tokens
-from ops.positions.compare import Vectors, draw_pairs, random_pairs, same_token
+from ops.positions.compare import Vectors, cosines
+from ops.positions.pairs import Panel, draw_partners, sum_of_pairs, text_sums
 from ops.positions.reader import Batch, States, VariantReader, predicted_tokens
-from ops.positions.sums import CLASS, INPUT, LOSS, PAIR, POSITION, TEXT, Sums
+from ops.positions.sums import CLASS, INPUT, LOSS, PAIR, POSITION, TEXT, UNITS, WITHIN, Sums
 from ops.positions.variants import DEFAULT
 from ops.shards import Ids
 
@@ -31,7 +32,7 @@ class PositionsResult:
         unscored: texts with a value that is not finite.
         truncated: texts that were cut.
         tokens: tokens that were measured.
-        beyond: by variant, texts that it has no positions for (`shifted`), and that it leaves out.
+        beyond: by variant, the ids of the texts that it has no positions for (`shifted`), and that it leaves out.
         unpredicted: texts of one token, which nothing of is predicted (decoders).
         features: of each text of the label check its token ids, and by variant the mean of its last layer's states.
     """
@@ -41,7 +42,7 @@ class PositionsResult:
     unscored: list[int] = field(default_factory=list)
     truncated: int = 0
     tokens: int = 0
-    beyond: dict[str, int] = field(default_factory=dict)
+    beyond: dict[str, list[int]] = field(default_factory=dict)
     unpredicted: int = 0
     features: dict[int, tuple[list[int], dict[str, Float32s]]] = field(default_factory=dict)
 
@@ -54,6 +55,7 @@ class PositionsScorer:
         classes: its tokenizer's token classes.
         variants: what to measure beside `default`.
         means: by variant, `default` among them, each layer's mean state, `[layers, width]`.
+        panel: the tokens with which others are paired, at least one.
         pad_id: token that fills up.
         limit: most tokens of a text.
         device: the model's.
@@ -65,6 +67,7 @@ class PositionsScorer:
         classes: TokenClasses,
         variants: tuple[str, ...],
         means: Means,
+        panel: Panel,
         pad_id: int,
         limit: int,
         device: str,
@@ -72,10 +75,13 @@ class PositionsScorer:
         self.reader, self.classes, self.variants = reader, classes, variants
         self.pad_id, self.limit, self.device = pad_id, limit, torch.device(device)
         self.means = {name: torch.from_numpy(mean).to(self.device) for name, mean in means.items()}
+        states = torch.from_numpy(panel.states).to(self.device)
+        self.panel = [Vectors.of(s, m) for s, m in zip(states, self.means[DEFAULT], strict=True)]
+        self.panel_texts = panel.sent_ids
 
     def measure_shard(self, batches: Batches, sampled: Iterable[int] = ()) -> PositionsResult:
         """Measure a shard's texts; `sampled` are the ids of those whose features the label check wants."""
-        result = PositionsResult(Sums(self.device), beyond=dict.fromkeys(self.variants, 0))
+        result = PositionsResult(Sums(self.device), beyond={name: [] for name in self.variants})
         wanted = set(sampled)
         for sent_ids, batch in batches:
             self.measure(sent_ids, batch, result, wanted)
@@ -86,29 +92,32 @@ class PositionsScorer:
         """Measure a batch and add it to a result."""
         ids, real, added = pad(batch, self.pad_id, self.device)
         texts = Batch.of(sent_ids, ids, real)
-        pairs = draw_pairs(texts.owner, sent_ids, self.reader.seed)
+        groups = _Groups(texts, torch.from_numpy(self.classes(*_ids_and_added(ids, real, added))))
+        groups.pair(self.panel_texts, self.reader.seed)
         default = self.reader.read(texts, DEFAULT, joined=True)
         vectors = [Vectors.of(s, m) for s, m in zip(default.layers, self.means[DEFAULT], strict=True)]
         finite = torch.isfinite(torch.stack([v.norms for v in vectors])).all(0)
-        found = {DEFAULT: _Found(default, None, _columns([random_pairs(v, v, pairs) for v in vectors]), texts)}
+        found = {
+            DEFAULT: _Found(default, None, self._pairs(vectors, groups), text_sums(vectors, groups.lengths), texts)
+        }
         found[DEFAULT].pool_sampled(sent_ids, sampled)
         for name in self.variants:
             states = self.reader.read(texts, name)
             own = [Vectors.of(s, m) for s, m in zip(states.layers, self.means[name], strict=True)]
-            same = _columns([same_token(v, d) for v, d in zip(own, vectors, strict=True)])
-            pair = _columns([random_pairs(v, d, pairs) for v, d in zip(own, vectors, strict=True)])
+            same = _columns([cosines(v, d) for v, d in zip(own, vectors, strict=True)])
             finite &= torch.isfinite(same).all(1) | ~states.measured[texts.owner]
-            found[name] = _Found(states, same, pair, texts)
+            found[name] = _Found(states, same, self._pairs(own, groups), text_sums(own, groups.lengths), texts)
             found[name].pool_sampled(sent_ids, sampled)
         whole = torch.ones(len(batch), dtype=torch.bool, device=self.device)
         whole[texts.owner[~finite]] = False
         for own_values in found.values():
             if own_values.loss is not None:
                 whole[texts.owner[predicted_tokens(texts.owner)][~torch.isfinite(own_values.loss)]] = False
-        groups = _Groups(texts, pairs, torch.from_numpy(self.classes(*_ids_and_added(ids, real, added))))
-        for name, own_values in found.items():
-            self._add(result, name, own_values, groups, whole)
         kept = whole.cpu().numpy()
+        for name, own_values in found.items():
+            self._add(result, name, own_values, found[DEFAULT].sums, groups, whole)
+            if name in result.beyond:
+                result.beyond[name] += sent_ids[kept & ~own_values.measured.cpu().numpy()].tolist()
         result.scored += int(kept.sum())
         result.unscored += sent_ids[~kept].tolist()
         result.truncated += sum(t.cut for t in batch)
@@ -120,17 +129,31 @@ class PositionsScorer:
                 own_features = {name: f.features[row] for name, f in found.items() if bool(f.measured[row])}
                 result.features[int(sent_ids[row])] = (batch[row].ids, own_features)
 
-    def _add(self, result: PositionsResult, name: str, found: "_Found", groups: "_Groups", whole: torch.Tensor) -> None:
+    def _pairs(self, layers: list[Vectors], groups: "_Groups") -> torch.Tensor:
+        """Return the cosine of each token's state with its partner's default one, `[tokens, 2 * layers]`."""
+        return _columns([cosines(own, panel[groups.partners]) for own, panel in zip(layers, self.panel, strict=True)])
+
+    def _add(
+        self,
+        result: PositionsResult,
+        name: str,
+        found: "_Found",
+        default_sums: torch.Tensor,
+        groups: "_Groups",
+        whole: torch.Tensor,
+    ) -> None:
         sums, texts = result.sums, groups.texts
-        good = (whole & found.measured)[texts.owner]
-        if name in result.beyond:
-            result.beyond[name] += int((~found.measured & whole).sum())
+        measured = whole & found.measured
+        good = measured[texts.owner]
         if found.same is not None:
             values = found.same[good]
             sums.add(CLASS, name, groups.classes.to(self.device)[good], values, len(CLASSES))
             sums.add(POSITION, name, groups.places[good], values, self.limit)
             sums.count(CLASS, name, values)
-        pair = found.pair[good[groups.pairs[0]] & whole[texts.owner[groups.pairs[1]]]]
+        units, within = sum_of_pairs(found.sums[measured], default_sums[measured], groups.lengths[measured])
+        sums.total(UNITS, name, units)
+        sums.total(WITHIN, name, within)
+        pair = found.pair[good & groups.apart]
         sums.add(PAIR, name, torch.zeros(len(pair), dtype=torch.int64, device=self.device), pair, 1)
         sums.count(PAIR, name, pair)
         if found.joined is not None:
@@ -150,19 +173,28 @@ class PositionsScorer:
 
 
 class _Groups:
-    """Of each token of a batch its class and its place in its text, and the random pairs."""
+    """Of each token of a batch its class, its place in its text and its partner; of each text its tokens."""
 
-    def __init__(self, texts: Batch, pairs: torch.Tensor, classes: torch.Tensor) -> None:
-        self.texts, self.pairs = texts, pairs
+    def __init__(self, texts: Batch, classes: torch.Tensor) -> None:
+        self.texts = texts
         self.classes = classes.long()
         self.places = texts.real.nonzero()[:, 1]
+        self.lengths = texts.real.sum(1)
+
+    def pair(self, panel: Ids, seed: int) -> None:
+        """Draw each token's partner from a panel; `panel` has the text of each of its tokens."""
+        owner, places = self.texts.owner.cpu().numpy(), self.places.cpu().numpy()
+        drawn = draw_partners(panel, self.texts.sent_ids[owner], places, seed)
+        self.partners, self.apart = (torch.from_numpy(values).to(self.places.device) for values in drawn)
 
 
 class _Found:
     """What is kept of a batch under one variant until it is known which of its texts are finite."""
 
-    def __init__(self, states: States, same: torch.Tensor | None, pair: torch.Tensor, texts: Batch) -> None:
-        self.same, self.pair = same, pair
+    def __init__(
+        self, states: States, same: torch.Tensor | None, pair: torch.Tensor, sums: torch.Tensor, texts: Batch
+    ) -> None:
+        self.same, self.pair, self.sums = same, pair, sums
         self.loss, self.joined, self.measured = states.loss, states.joined, states.measured
         self._last, self._texts = states.layers[-1], texts
         self.features: dict[int, Float32s] = {}

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import numpy as np
 import torch
 
-from ops.arrays import Int64s
+from ops.arrays import Float64s, Int64s
 from ops.positions.compare import EDGES
 from ops.reducers.histogram import Histogram
 from ops.reducers.token_moments import TokenMoments, TokenSums
@@ -13,6 +13,8 @@ from ops.reducers.token_moments import TokenMoments, TokenSums
 # What is grouped by what: cosines of tokens by class and by position, cosines of random pairs, what predicted tokens
 # cost by position, perplexities of texts, and the input's norms by position.
 CLASS, POSITION, PAIR, LOSS, TEXT, INPUT = "class", "position", "pair", "loss", "text", "input"
+# What is only summed: the unit vectors of all tokens, and the cosines of the pairs within a text with their number.
+UNITS, WITHIN = "units", "within"
 Key = tuple[str, str]
 
 
@@ -23,6 +25,7 @@ class Sums:
         self.device = device
         self._sums: dict[Key, TokenSums] = {}
         self._histograms: dict[Key, Histogram] = {}
+        self._totals: dict[Key, Float64s] = {}
 
     def add(self, kind: str, variant: str, groups: torch.Tensor, values: torch.Tensor, most: int) -> None:
         """Add values.
@@ -44,35 +47,42 @@ class Sums:
             self._histograms[kind, variant] = Histogram(edges)
         self._histograms[kind, variant].update(cosines.contiguous())
 
+    def total(self, kind: str, variant: str, values: Float64s) -> None:
+        """Add up values of a fixed number, `[columns]` float64."""
+        self._totals[kind, variant] = self._totals.get((kind, variant), 0.0) + values
+
     def result(self) -> "Totals":
         """Return what was summed so far."""
         moments = {key: sums.result() for key, sums in self._sums.items()}
         counts = {key: h.result().cpu().numpy() for key, h in self._histograms.items()}
-        return Totals(moments, counts)
+        return Totals(moments, counts, dict(self._totals))
 
 
 class Totals:
-    """Moments by group, and counts `[columns, bins]` int64, by kind and variant.
+    """Moments by group, counts `[columns, bins]` int64 and sums `[columns]` float64, by kind and variant.
 
-    A reducer of disjoint sets of texts: `Totals()` is empty, `merge` joins two. Counts are whole; moments are merged
-    exactly but for rounding, which depends on the order.
+    A reducer of disjoint sets of texts: `Totals()` is empty, `merge` joins two. Counts are whole; moments and sums are
+    merged exactly but for rounding, which depends on the order.
     """
 
     def __init__(
         self,
         moments: dict[Key, TokenMoments] | None = None,
         counts: dict[Key, Int64s] | None = None,
+        sums: dict[Key, Float64s] | None = None,
     ) -> None:
-        self.moments, self.counts = moments or {}, counts or {}
+        self.moments, self.counts, self.sums = moments or {}, counts or {}, sums or {}
 
     def merge(self, other: "Totals") -> "Totals":
         """Return the totals of two disjoint sets of texts together."""
-        moments, counts = dict(self.moments), dict(self.counts)
+        moments, counts, sums = dict(self.moments), dict(self.counts), dict(self.sums)
         for key, found in other.moments.items():
             moments[key] = moments[key].merge(found) if key in moments else found
         for key, count in other.counts.items():
             counts[key] = counts[key] + count if key in counts else count
-        return Totals(moments, counts)
+        for key, total in other.sums.items():
+            sums[key] = sums[key] + total if key in sums else total
+        return Totals(moments, counts, sums)
 
     def variants(self, kind: str, order: Iterable[str]) -> list[str]:
         """Return the variants that have moments of a kind, in this order."""

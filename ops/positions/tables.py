@@ -1,17 +1,19 @@
 """The published positions tables, from the merged totals."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import torch
 
-from ops.arrays import Float32s
+from ops.arrays import Float32s, Float64s
 from ops.mixing.token_classes import CLASSES
 from ops.model.load import ModelFacts
 from ops.positions.compare import EDGES, GAUSSIAN_PAIR, RANDOM_PAIR, SAME_TOKEN, gaussian_cosines
+from ops.positions.pairs import mean_of_pairs
 from ops.positions.reader import INPUT_VALUES
-from ops.positions.sums import CLASS, INPUT, LOSS, PAIR, POSITION, TEXT, Sums, Totals, all_groups
+from ops.positions.sums import CLASS, INPUT, LOSS, PAIR, POSITION, TEXT, UNITS, WITHIN, Sums, Totals, all_groups
 from ops.positions.variants import DEFAULT, VARIANTS
 from ops.reducers.token_moments import TokenMoments
 from ops.schema import TABLES, schema
@@ -35,8 +37,9 @@ def corpus_tables(totals: Totals, facts: ModelFacts, norms: Float32s, seed: int)
 def similarity_rows(totals: Totals, facts: ModelFacts, seed: int) -> pa.Table:
     """Return `positions/similarity`: every layer and variant with each thing that it is compared with.
 
-    The Gaussian reference is the same for every layer and variant: it stands with each, so that a row of the table
-    always finds it.
+    The mean of random pairs is that of all pairs of tokens of different texts; their spread and histogram are of those
+    that were drawn. The Gaussian reference is the same for every layer and variant: it stands with each, so that a row
+    of the table always finds it.
     """
     edges = EDGES.numpy()
     gaussian = Sums()
@@ -53,6 +56,8 @@ def similarity_rows(totals: Totals, facts: ModelFacts, seed: int) -> pa.Table:
             whole = all_groups(totals.moments[kind, variant])
             if not len(whole.ids):
                 continue
+            if kind == PAIR:
+                whole = replace(whole, mean=_mean_of_pairs(totals, variant)[None])
             counts = totals.counts[kind, variant]
             for column in range(whole.mean.shape[1]):
                 layer, reference = divmod(column, len(references))
@@ -62,6 +67,11 @@ def similarity_rows(totals: Totals, facts: ModelFacts, seed: int) -> pa.Table:
             row = _moments(facts, layer, variant, GAUSSIAN_PAIR, random.moments[PAIR, DEFAULT], 0, 0)
             rows.append({**row, "histogram_edges": edges, "histogram_counts": random.counts[PAIR, DEFAULT][0]})
     return _sorted("positions/similarity", rows)
+
+
+def _mean_of_pairs(totals: Totals, variant: str) -> Float64s:
+    default, within = totals.sums[UNITS, DEFAULT], totals.sums[WITHIN, DEFAULT]
+    return mean_of_pairs(totals.sums[UNITS, variant], totals.sums[WITHIN, variant], default, within[-2])
 
 
 def class_rows(totals: Totals, facts: ModelFacts) -> pa.Table:

@@ -11,7 +11,7 @@ from ops.positions import masks
 from ops.sampling import POSITIONS
 from ops.shards import Ids
 
-DEFAULT = "default"
+DEFAULT, SHIFTED = "default", "shifted"
 Mask = Callable[[int, int, torch.dtype], torch.Tensor]
 
 
@@ -74,7 +74,7 @@ VARIANTS: dict[str, Variant] = {
     DEFAULT: Variant(),
     "none": Variant(embeds=False),
     "shuffled": Variant(positions=shuffle),
-    "shifted": Variant(positions=move_on),
+    SHIFTED: Variant(positions=move_on),
     "constant": Variant(positions=stay),
     "none_self_only": Variant(embeds=False, bias=masks.self_only),
     "none_additive_linear": Variant(embeds=False, bias=masks.additive_linear),

@@ -15,7 +15,7 @@ class ClusterPsi:
         n: tokens that the means are over (those of norm zero have no psi), `[clusters]`.
         mean: mean over the cluster's tokens.
         z: how many standard deviations the mean lies from that of a random group of as many tokens.
-        relative: the mean, divided by the psi of a random direction.
+        relative: the mean, divided by the psi of a random direction; NaN in a head whose matrix is zero.
         rank: place by the mean of the last value, from 1, `[clusters]`; clusters without a value come last.
     """
 
@@ -44,7 +44,8 @@ def cluster_psi(values: Float64s, labels: Integers, random: Float64s) -> Cluster
     order = np.lexsort((np.arange(clusters), -np.nan_to_num(mean[:, -1], nan=-1.0)))
     rank = np.empty(clusters, np.int32)
     rank[order] = np.arange(1, clusters + 1)
-    return ClusterPsi(count, mean, z, mean / random, rank)
+    relative = np.divide(mean, random, out=np.full_like(mean, np.nan), where=random > 0)
+    return ClusterPsi(count, mean, z, relative, rank)
 
 
 def group_z_score(mean: Float64s, size: Integers, population: Float64s) -> Float64s:
@@ -62,6 +63,8 @@ def group_z_score(mean: Float64s, size: Integers, population: Float64s) -> Float
         `[groups, values]`; NaN for a group of none or of all, and where all values are equal.
     """
     everything = len(population)
+    if not everything:
+        return np.full(mean.shape, np.nan)
     with np.errstate(invalid="ignore", divide="ignore"):
         spread = np.sqrt(population.var(0) / size * (everything - size) / (everything - 1))
         return np.where(spread > 0, (mean - population.mean(0)) / spread, np.nan)

@@ -63,10 +63,11 @@ def draw_cosines(counts: Integers, marked: dict[str, float], model: str = "") ->
     for name, value in marked.items():
         axes.axvline(value, color=TYPE_COLOURS["Tags"], lw=1.2, ls="--", label=f"{name}: {value:.3f}")
     seen = edges[:-1][counts > 0]
-    low, high = min([seen.min(), *marked.values()]), max([seen.max(), *marked.values()])
+    ends = [*seen, *marked.values()] or [-1.0, 1.0]
+    low, high = min(ends), max(ends)
     axes.set(
         title=titled(f"Cosine of every word embedding with every position embedding ({counts.sum():,} pairs)", model),
-        xlabel="cosine", ylabel="pairs", yscale="log", xlim=(low - 0.05, high + 0.05),
+        xlabel="cosine", ylabel="pairs", yscale="log" if len(seen) else "linear", xlim=(low - 0.05, high + 0.05),
     )  # fmt: skip
     if marked:
         figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center")

@@ -41,7 +41,8 @@ def draw_static(store: Store, model: nn.Module, facts: ModelFacts) -> None:
     plane = principal_plane(np.concatenate([words, order]))
     drawn = draw_plane(plane, vocabulary["type"].to_pylist(), len(order), name)
     save_figure(store, f"{FOLDER}/embedding_plane", drawn)
-    marked = {f"{t} with position 0": cosine(words[names.index(t)], order[0]) for t in _FIRST_TOKENS if t in names}
+    first = {f"{t} with position 0": cosine(words[names.index(t)], order[0]) for t in _FIRST_TOKENS if t in names}
+    marked = {name: value for name, value in first.items() if np.isfinite(value)}
     histogram = cosine_histogram(words, order, COSINE_BINS)
     save_figure(store, f"{FOLDER}/word_position_cosines", draw_cosines(histogram, marked, name))
     attention = position_attention(model, heads[0], positions[:POSITIONS], facts.decoder)

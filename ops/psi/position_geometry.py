@@ -36,7 +36,9 @@ def position_table(model: nn.Module) -> torch.Tensor | None:
 
 
 def principal_plane(vectors: Floats) -> Plane:
-    """Project vectors `[vectors, width]` on the two axes along which they vary most."""
+    """Project vectors `[vectors, width]` on the two axes along which they vary most; of width 1 the second is 0."""
+    if vectors.shape[1] < 2:
+        vectors = np.hstack([vectors, np.zeros((len(vectors), 2 - vectors.shape[1]))])
     centred = vectors.astype(np.float64) - vectors.mean(0, dtype=np.float64)
     values, axes = np.linalg.eigh(centred.T @ centred)
     chosen = axes[:, [-1, -2]]

@@ -22,46 +22,57 @@ def host_name(header: str) -> str:
 
 
 class PatientProtocol(H11Protocol):
-    """HTTP that closes a connection on which no complete request arrives in `head_seconds`.
+    """HTTP that closes a connection on which no complete request arrives, or of an answer nothing more is read.
 
-    The time begins with the connection and again with each answer. Such connections would otherwise stay open and
-    count among those that are served at once, until nobody else is.
+    The time for a request begins with the connection and again with each answer. Such connections would otherwise stay
+    open and count among those that are served at once, until nobody else is.
 
     Attributes:
         head_seconds: in which a connection has to send the head of its first or next request.
+        read_seconds: in which it has to read some of an answer that waits to be sent.
     """
 
     head_seconds = 5.0
+    read_seconds = 20.0
 
+    _unsent = 0
     _closing: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begin the time for the first request."""
         super().connection_made(transport)
-        self._await_head()
+        self._watch(self.head_seconds)
 
     def on_response_complete(self) -> None:
         """Begin the time for the next request."""
         super().on_response_complete()
-        self._await_head()
+        self._watch(self.head_seconds)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Forget the time."""
         self._stop_waiting()
         super().connection_lost(exc)
 
-    def _await_head(self) -> None:
+    def _watch(self, seconds: float) -> None:
         self._stop_waiting()
-        if not self.transport.is_closing():
-            self._closing = self.loop.call_later(self.head_seconds, self._close_unless_answering)
+        self._closing = self.loop.call_later(seconds, self._look)
 
     def _stop_waiting(self) -> None:
         if self._closing is not None:
             self._closing.cancel()
 
-    def _close_unless_answering(self) -> None:
-        if self.cycle is None or self.cycle.response_complete:
+    def _look(self) -> None:
+        """Close a connection that asks for nothing, end one that reads nothing, and look at others again."""
+        unsent, before = self.transport.get_write_buffer_size(), self._unsent
+        self._unsent = unsent
+        if unsent and unsent == before:
+            self.transport.abort()
+        elif unsent:
+            self._watch(self.read_seconds)
+        elif self.cycle is None or self.cycle.response_complete:
             self.transport.close()
+        else:
+            self._watch(self.head_seconds)
 
 
 def is_loopback(host: str) -> bool:

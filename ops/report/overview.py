@@ -20,7 +20,7 @@ def map_data(tables: dict[str, pa.Table], widths: tuple[int, ...], poles: list[s
 
     Args:
         tables: rows of `neurons`, `scores`, `means` (words a sentence), `profiles` (strongest values of data set and
-            tag), `peaks` (strongest words), the last and scores possibly empty.
+            tag), `peaks` (strongest words), the last and scores possibly empty; without those of silent neurons.
         widths: units of each layer.
         poles: those of the run.
 
@@ -65,9 +65,12 @@ def map_data(tables: dict[str, pa.Table], widths: tuple[int, ...], poles: list[s
 
 
 def margin(score: Row) -> float | None:
-    """Return by how much a held-out score is above its matched set's, or above chance where that one is below."""
+    """Return by how much a held-out score is above its matched set's; runs of before `auc_excess` are read too."""
     own, matched = score["auc"], score["matched_auc"]
-    return None if own is None or matched is None else own - max(matched, 0.5)
+    known: float | None = score.get("auc_excess")
+    if "auc_excess" in score or own is None or matched is None:
+        return known
+    return float(own - matched)
 
 
 def most_worth(scores: list[Row], count: int) -> list[Row]:

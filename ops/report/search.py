@@ -1,10 +1,11 @@
 """Search over a run's tables: what may be asked, and the SQL that answers it with every value bound."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from threading import Lock, Timer
 from typing import Any, NamedTuple
 
 import duckdb
+import pyarrow as pa
 import pyarrow.dataset as ds
 
 from ops.errors import InputError, one_line
@@ -31,12 +32,12 @@ with matched as (
 ), strongest as (
   select * from matched qualify row_number() over (partition by layer, unit, pole order by g2 desc, found) = 1
 )
-select strongest.*, auc, matched_auc from strongest left join scores using (layer, unit, pole)
+select strongest.*, auc, auc_excess from strongest left join scores using (layer, unit, pole)
 where {limits} order by g2 desc, layer, unit, pole limit {most}
 """
 _SCORES = """
-select layer, unit, pole, auc, matched_auc from scores where auc is not null and {limits}
-order by auc desc, layer, unit, pole limit {most}
+select layer, unit, pole, auc, auc_excess from scores where auc is not null and {limits}
+order by auc_excess desc nulls last, layer, unit, pole limit {most}
 """
 _WINNERS = """
 with matched as (
@@ -123,21 +124,30 @@ class Searcher:
     Args:
         tables: `topk`, `sentences`, `patterns`, `profiles`, and where there are any `scores` and `peaks`.
         seconds: that a search may take.
+        silent: layer and unit of the neurons that are left out.
     """
 
-    def __init__(self, tables: Mapping[str, ds.Dataset], seconds: float) -> None:
+    def __init__(
+        self, tables: Mapping[str, ds.Dataset], seconds: float, silent: Collection[tuple[int, int]] = ()
+    ) -> None:
         self.names, self.seconds = set(tables), seconds
         self._lock = Lock()
         self._connection = duckdb.connect(
             config={"enable_external_access": False, "memory_limit": MEMORY, "temp_directory": ""}
         )
         for name, table in tables.items():
-            self._connection.register(name, table)
-        if "scores" not in tables:
-            self._connection.execute(
-                "create view scores as select 0::smallint as layer, 0::int as unit, '' as pole, "
-                "null::double as auc, null::double as matched_auc where false"
-            )
+            self._connection.register("all_scores" if name == "scores" else name, table)
+        none = "0::smallint as layer, 0::int as unit, '' as pole, null::double as auc, null::double as auc_excess"
+        source = f"select {none} where false"
+        if "scores" in tables:
+            # Runs of before `auc_excess` are read too.
+            known = "auc_excess" in tables["scores"].schema.names
+            excess = "auc_excess" if known else "auc - matched_auc as auc_excess"
+            source = f"select layer, unit, pole, auc, {excess} from all_scores"
+        self._connection.execute(f"create view scores as {source}")
+        layers, units = [layer for layer, _ in silent], [unit for _, unit in silent]
+        silenced = pa.table({"layer": pa.array(layers, pa.int16()), "unit": pa.array(units, pa.int32())})
+        self._connection.register("silent", silenced)
         self._connection.execute("set lock_configuration = true")
 
     def find(self, query: Query) -> list[dict[str, Any]]:
@@ -170,7 +180,7 @@ class Searcher:
 
 def statement(query: Query) -> tuple[str, dict[str, Any]]:
     """Return the SQL of a query, made of fixed words alone, and the values that are bound to it."""
-    limits, values = ["true"], dict[str, Any]()
+    limits, values = ["(layer, unit) not in (select (layer, unit) from silent)"], dict[str, Any]()
     for name, value, condition in (
         ("pole", query.pole or None, "pole = $pole"),
         ("layer", query.layer, "layer = $layer"),

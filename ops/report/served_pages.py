@@ -55,7 +55,7 @@ class Pages:
     def _searcher(self) -> Searcher:
         names = [*SEARCHED, *(["peaks"] if self.site.has_tokens else [])]
         names += [] if self.site.options["no_scores"] else ["scores"]
-        return Searcher({name: self.site.tables.dataset(name) for name in names}, self.seconds)
+        return Searcher({name: self.site.tables.dataset(name) for name in names}, self.seconds, self.site.silent)
 
     def overview(self) -> Page:
         """Return the overview, which is made once."""

@@ -1,6 +1,6 @@
 """What the page of a side job shows: what was measured, its figures, and the tables that say it shortest."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow.compute as pc
@@ -103,8 +103,12 @@ SIDE_JOBS = {
             ),
             ShownTable(
                 "positions/labels",
-                "How well a classifier finds the label from mean states of the last layer.",
-                ("label", "features", "n_train", "n", "classes", *_INTERVAL),
+                "How well a classifier finds the label from mean states of the last layer, over repeated splits by "
+                "document; difference: from the accuracy of default on the same splits.",
+                (
+                    "label", "features", "splits", "n_train", "n", "classes", *_INTERVAL, "std",
+                    "difference", "difference_low", "difference_high",
+                ),
             ),
         ),
     ),
@@ -119,12 +123,22 @@ SIDE_JOBS = {
                 "meaning/analogies",
                 "Share of analogies answered; excluded: the three given words were no answers; nearest_c: the word "
                 "nearest to the third.",
-                ("space", "category", "rule", "excluded", "n", "n_known", *_INTERVAL),
+                ("space", "category", "rule", "excluded", "n", "n_known", "pairs", *_INTERVAL),
+            ),
+            ShownTable(
+                "meaning/analogy_differences",
+                "Accuracy minus that in a space before it, by the same questions; 0 within low and high: no difference "
+                "is shown.",
+                ("space", "other", "category", "rule", "excluded", "n_known", "pairs", "difference", "low", "high"),
             ),
             ShownTable(
                 "meaning/confusion",
-                "How often a classifier chooses the right one of confused words; majority and shuffled: by chance.",
-                ("set", "features", "n", "n_test", *_INTERVAL),
+                "How often a classifier chooses the right one of confused words; balanced: mean over the words, so "
+                "that frequent ones count no more than rare ones; majority and shuffled: by chance.",
+                (
+                    "set", "features", "n", "n_test", "documents", *_INTERVAL, "balanced_accuracy", "balanced_low",
+                    "balanced_high",
+                ),
             ),
             ShownTable(
                 "meaning/sentences",
@@ -184,8 +198,12 @@ SIDE_JOBS = {
             ),
             ShownTable(
                 "compare/ablation",
-                "How far neurons move others when they are set to their mean, beside random ones of their layer.",
-                ("property", "rank", "layer", "unit", "n", "moved", "random", "random_high", "p_value"),
+                "How far neurons move others when they are set to their mean, beside random ones of their layer and a "
+                "like spread; own: the same unit of a later layer; b: the other neuron that moves most.",
+                (
+                    "property", "rank", "layer", "unit", "n", "moved", "n_random", "random", "random_high", "p_value",
+                    "own_layer", "own_moved", "layer_b", "unit_b", "moved_b", "p_value_b",
+                ),
             ),
         ),
     ),
@@ -247,8 +265,10 @@ def _read(store: Store, table: ShownTable) -> Row:
     files = [store.path(name) for name in store.table_files(table.table)]
     opened = ds.dataset(files, filesystem=store.filesystem, format="parquet")
     where = pc.field(table.up_to[0]) <= table.up_to[1] if table.up_to else None
-    rows = opened.head(MOST_ROWS, filter=where, columns=list(table.columns)).to_pylist()
-    return shown(table, rows, opened.count_rows(filter=where))
+    # A run of an earlier version may lack columns.
+    columns = tuple(name for name in table.columns if name in opened.schema.names)
+    rows = opened.head(MOST_ROWS, filter=where, columns=list(columns)).to_pylist()
+    return shown(replace(table, columns=columns), rows, opened.count_rows(filter=where))
 
 
 def shown(table: ShownTable, rows: list[Row], total: int) -> Row:

@@ -20,6 +20,7 @@ from ops.show.neuron_facts import NEURON, known, parse_pair
 from ops.storage.open_tables import OpenTables
 from ops.storage.store import Store
 from ops.topk.neurons import layer_widths
+from ops.topk.silent import COLUMNS, SAID, silent_neurons
 
 Row = dict[str, Any]
 Pair = tuple[int, int]
@@ -44,6 +45,7 @@ class Site:
         tables: its tables, opened once.
         widths: units of each layer.
         options: those of `mine`.
+        silent: layer and unit of the neurons that are left out of lists and of the map.
         scores: the rows of scores/, none where they were left out.
     """
 
@@ -55,13 +57,21 @@ class Site:
         self.complete = {name: entry for name, entry in run["stages"].items() if entry["complete"]}
         self.has_tokens = "tokens" in self.complete
         self.has_nearest = "compare/neighbours" in self.complete
-        self.scores = self._read("scores", None, not self.options["no_scores"])
+        self.silent = silent_neurons(self._read("neurons", None, columns=COLUMNS))
+        self.scores = self._heard(self._read("scores", None, not self.options["no_scores"]))
         self._sample = lru_cache(LAYERS_KEPT)(self._sample_of)
 
     def _read(
         self, table: str, where: pc.Expression | None, there: bool = True, columns: list[str] | None = None
     ) -> pa.Table:
         return self.tables.read(table, where, columns) if there else pa.table({})
+
+    def _heard(self, rows: pa.Table) -> pa.Table:
+        """Return the rows of a table of neurons that are of no silent one."""
+        if not self.silent or not rows.num_rows:
+            return rows
+        pairs = zip(rows["layer"].to_pylist(), rows["unit"].to_pylist(), strict=True)
+        return rows.filter(pa.array([pair not in self.silent for pair in pairs]))
 
     def choose(self, worth: list[Row], best: int, named: tuple[str, ...]) -> list[Pair]:
         """Return the neurons that get pages: those named, and the best; without scores the most skewed.
@@ -72,7 +82,7 @@ class Site:
         chosen = [self.parse(which) for which in named]
         ranked = [(s["layer"], s["unit"]) for s in worth]
         if not self.scores.num_rows:
-            rows = self._read("neurons", None, columns=["layer", "unit", "skew"]).to_pylist()
+            rows = self._heard(self._read("neurons", None, columns=["layer", "unit", "skew"])).to_pylist()
             ranked = [(r["layer"], r["unit"]) for r in sorted(rows, key=lambda r: -abs(r["skew"] or 0.0))[:best]]
         return list(dict.fromkeys([*chosen, *ranked]))
 
@@ -102,7 +112,7 @@ class Site:
         }
         topk = self.complete["topk"]
         poles = ["top", "bottom"] if topk["identity"]["poles"] == "both" else [topk["identity"]["poles"]]
-        drawn = map_data(tables, self.widths, poles)
+        drawn = map_data({name: self._heard(rows) for name, rows in tables.items()}, self.widths, poles)
         return {
             "map": {**drawn, "pages": [f"{layer}-{unit}" for layer, unit in chosen], "every": False},
             "all_pages": False,
@@ -167,6 +177,7 @@ class Site:
         sentences = {row["sent_id"]: row for row in read}
         return [
             neuron_context({name: by.get(n, []) for name, by in tables.items()}, sentences, self.options, samples[n])
+            | {"silent": SAID if n in self.silent else ""}
             for n in chosen
         ]
 

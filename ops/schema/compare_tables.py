@@ -25,7 +25,8 @@ _INTERVALS = tuple(
     for end, word in (("low", "lower"), ("high", "upper"))
 )
 
-_MOVED = "how far later layers' neurons move, in their standard deviations, mean; null in the last layer"
+_Q = "false discovery rate over all properties and pairs of layers of the table (Benjamini and Hochberg)"
+_MOVED = "how far other neurons of later layers move, in their standard deviations, mean; null in the last layer"
 
 TABLES: dict[str, TableSpec] = {
     "compare/dimensions": TableSpec(
@@ -36,6 +37,7 @@ TABLES: dict[str, TableSpec] = {
             Column("null_low", FLOAT32, "2.5 % quantile of the correlation with the units of `layer_b` permuted"),
             Column("null_high", FLOAT32, "97.5 % quantile of the same"),
             Column("p_value", FLOAT32, "share of permutations with a correlation as far from 0, two-sided"),
+            Column("q_value", FLOAT64, _Q),
         ),
         ("property", "layer_a", "layer_b"),
     ),
@@ -47,7 +49,9 @@ TABLES: dict[str, TableSpec] = {
             Column("rotated_mean", FLOAT32, "mean of the same over bases in which all layers are rotated alike"),
             Column("rotated_low", FLOAT32, "lowest of these"),
             Column("rotated_high", FLOAT32, "highest of these"),
+            Column("rotations", INT32, "rotated bases"),
             Column("p_value", FLOAT32, "share of the bases, the model's own counted, that agree as much or more"),
+            Column("q_value", FLOAT64, _Q),
         ),
         ("property", "layer_a", "layer_b"),
     ),
@@ -141,13 +145,19 @@ TABLES: dict[str, TableSpec] = {
             Column("rank", INT32, "rank by the property, the highest first, counted from 1"),
             *NEURON,
             Column("n", INT64, "sentences that were read"),
+            Column("std", FLOAT32, "the neuron's standard deviation over the corpus"),
             Column("moved", FLOAT32, _MOVED, True),
-            Column("random", FLOAT32, "mean of the same of neurons drawn from its layer", True),
+            Column("n_random", INT32, "random neurons of its layer with a similar standard deviation"),
+            Column("random_std", FLOAT32, "mean standard deviation of these", True),
+            Column("random", FLOAT32, "mean over these of how far they move others, as moved", True),
             Column("random_high", FLOAT64, "highest of these", True),
             Column("p_value", FLOAT32, "share of these, the neuron counted, that move others as much or more", True),
-            Column("layer_b", INT16, "layer of the neuron that moves most; null in the last layer", True),
-            Column("unit_b", INT32, "unit of the neuron that moves most", True),
+            Column("own_layer", INT16, "later layer whose unit of the same number moves most; null where none", True),
+            Column("own_moved", FLOAT32, "how far that one moves, in its standard deviations", True),
+            Column("layer_b", INT16, "layer of the other neuron that moves most; null in the last layer", True),
+            Column("unit_b", INT32, "unit of the other neuron that moves most", True),
             Column("moved_b", FLOAT32, "how far it moves, in its standard deviations", True),
+            Column("p_value_b", FLOAT32, "share as p_value, by how far the other neuron that moves most does", True),
             Column(
                 "output", FLOAT32, "how far a classifier's probabilities move (total variation); null without", True
             ),

@@ -52,7 +52,9 @@ def build_copy(
     vocabulary, places = (f"{codes}/{name}.parquet" for name in ("vocabulary", "vocabulary-places"))
     files = store.table_files(codes)
     if vocabulary in files and places not in files:
-        raise InputError(f"{codes}/: is as an earlier version wrote it; jobs.annotate --redo makes it anew")
+        raise InputError(
+            f"{codes}/: is as an earlier version wrote it; repeat the command of jobs.annotate with --redo"
+        )
     files = [name for name in files if name not in (vocabulary, places)]
     with store.parquet(places) as file, FlatWriter(folder) as writer:
         kinds: list[str] = file.schema_arrow.names

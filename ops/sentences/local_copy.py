@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from ops.errors import InputError
+from ops.errors import InputError, one_line
 from ops.schema import SCHEMA_VERSION
 from ops.sentences.build_copy import build_copy
 from ops.sentences.store import SentenceStore
@@ -113,11 +113,15 @@ def _check_private(folder: Path) -> None:
     """Make the folder of the copies, for this user alone.
 
     Raises:
-        InputError: it is somebody else's: what lies there is not to be trusted.
+        InputError: none can be made there, or it is somebody else's: what lies there is not to be trusted.
     """
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with suppress(FileExistsError):
-        folder.mkdir(mode=0o700)
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with suppress(FileExistsError):
+            folder.mkdir(mode=0o700)
+    except (FileExistsError, FileNotFoundError, NotADirectoryError) as error:
+        why = f"no folder can be made there ({one_line(error.strerror or error)})"
+        raise InputError(f"{folder.parent}: {why}; name another place for local copies by ATLAS_CACHE") from error
     _check_own(folder)
 
 

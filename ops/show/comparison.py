@@ -66,6 +66,7 @@ def _dimensions(found: dict[str, Rows], rows: int) -> list[str]:
     ]
     last = max((row["layer_b"] for row in table), default=1)
     beyond = sum(row["correlation"] > row["rotated_high"] for row in table)
+    by_chance = sum(1 / (1 + row["rotations"]) for row in table)
     for name in _SHOWN[:rows]:
         own = [row for row in table if row["property"] == name]
         near = [row for row in own if row["layer_b"] - row["layer_a"] == 1]
@@ -74,11 +75,11 @@ def _dimensions(found: dict[str, Rows], rows: int) -> list[str]:
         widths = (11, 9, 13, 9)
         lines.append(f"  {name:<30}" + "".join(number(c, w, 2) for c, w in zip(cells, widths, strict=True)))
     lines.append(
-        f"  Of {len(table):,} properties and pairs units agree more than in every rotated basis in {beyond:,}."
+        f"  Above every rotated basis: {beyond:,} of {len(table):,} properties and pairs ({by_chance:.1f} by chance)."
     )
-    pairs = found.get("compare/dimensions", [])
-    sure = sum(row["p_value"] < 0.05 for row in pairs)
-    lines.append(f"  Against permuted units: {sure:,} of {len(pairs):,} pairs with p < 0.05 (one in 20 by chance).")
+    for against, own in (("rotated bases", table), ("permuted units", found.get("compare/dimensions", []))):
+        sure = sum(row["q_value"] < 0.05 for row in own)
+        lines.append(f"  Against {against}: {sure:,} of {len(own):,} with q < 0.05, a rate over all.")
     return lines
 
 
@@ -155,25 +156,33 @@ def _shift(found: dict[str, Rows], rows: int) -> list[str]:
 def _ablation(found: dict[str, Rows], rows: int) -> list[str]:
     table = [row for row in found["compare/ablation"] if row["moved"] is not None]
     lines = [
-        "Set to their mean: the neurons that move those of later layers most (in standard deviations), beside neurons "
-        "drawn from their layer"
+        "Set to their mean: the neurons that move others of later layers most (mean, in standard deviations), beside "
+        "random neurons of their layer and a like spread; then the same unit of a later layer, and the other neuron "
+        "that moves most"
     ]
-    lines.append(f"  {'neuron':<10}{'moved':>8}{'random':>8}{'highest':>9}  most of")
+    lines.append(f"  {'neuron':<8}{'moved':>7}{'random':>8}{'own unit':>10}{'other':>7}  most of")
     seen: dict[tuple[int, int], dict[str, Any]] = {}
     for row in sorted(table, key=lambda row: -row["moved"]):
         seen.setdefault((row["layer"], row["unit"]), row)
     for (layer, unit), row in list(seen.items())[:rows]:
-        cells = [number(row[c], w, 3) for c, w in (("moved", 8), ("random", 8), ("random_high", 9))]
-        lines.append(f"  {f'{layer}:{unit}':<10}{''.join(cells)}  {row['property']}")
-    beyond = sum(row["p_value"] is not None and row["moved"] > row["random_high"] for row in seen.values())
-    lines.append(f"  Of {len(seen):,} neurons {beyond:,} move others more than every neuron drawn from their layer.")
+        widths = {"moved": 7, "random": 8, "own_moved": 10, "moved_b": 7}
+        cells = [number(row[c], w, 3) for c, w in widths.items()]
+        lines.append(f"  {f'{layer}:{unit}':<8}{''.join(cells)}  {row['property']}")
+    tested = [row for row in seen.values() if row["p_value"] is not None]
+    beyond = sum(row["moved"] > row["random_high"] for row in tested)
+    by_chance = sum(1 / (1 + row["n_random"]) for row in tested)
+    lines.append(
+        f"  Above all of their random ones: {beyond:,} of {len(tested):,} neurons ({by_chance:.1f} by chance)."
+    )
+    own = sum(row["own_moved"] is not None and row["own_moved"] > row["moved_b"] for row in seen.values())
+    lines.append(f"  The same unit of a later layer moves furthest: {own:,} of {len(seen):,} neurons.")
     output = [row for row in found["compare/ablation"] if row["output"] is not None]
     if output:
         most = max(output, key=lambda row: row["output"])
         beside = "-" if most["output_random"] is None else f"{most['output_random']:.3g}"
         lines.append(
             f"  The classifier's output moves most by {most['layer']}:{most['unit']}: total variation "
-            f"{most['output']:.3g}, of neurons drawn {beside}."
+            f"{most['output']:.3g}, of random ones {beside}."
         )
     return lines
 

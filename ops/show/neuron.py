@@ -5,6 +5,7 @@ from typing import Any
 from ops.errors import counted
 from ops.show.examples import mark
 from ops.show.text import activation, lift, number, q_value, shorten
+from ops.topk.silent import SAID
 
 Rows = list[dict[str, Any]]
 
@@ -62,7 +63,10 @@ def _head(facts: dict[str, Any], width: int) -> list[str]:
     if score is not None:
         own = _area(score, "auc", "auc_low", "auc_high")
         matched = _area(score, "matched_auc", "matched_low", "matched_high")
-        lines.append(f"Held-out AUC {own}; of a set matched in length and data set {matched}")
+        excess = f"; excess {_excess(score)}" if "auc_excess" in score else ""
+        lines.append(f"Held-out AUC {own}; matched set {matched}{excess}")
+    if facts.get("is_silent"):
+        lines.append(f"This unit is {SAID}")
     about = [
         f"{mean['mean']:.1f} words a sentence (baseline {_value(mean['baseline_mean'])})"
         for mean in facts["means"]
@@ -87,6 +91,12 @@ def _head(facts: dict[str, Any], width: int) -> list[str]:
 def _area(score: dict[str, Any], *columns: str) -> str:
     area, low, high = (score[column] for column in columns)
     return "not known (no test documents)" if area is None else f"{area:.3f} ({low:.3f} to {high:.3f})"
+
+
+def _excess(score: dict[str, Any]) -> str:
+    excess, low, high = (score[column] for column in ("auc_excess", "auc_excess_low", "auc_excess_high"))
+    few = "not known (fewer than 10 test documents)"
+    return few if excess is None else f"{excess:+.3f} ({low:+.3f} to {high:+.3f})"
 
 
 def _value(value: float | None) -> str:

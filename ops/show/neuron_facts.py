@@ -9,7 +9,8 @@ from ops.show.examples import matched_words, spans_of_words
 from ops.show.peaks import peak_word
 from ops.show.strongest import KINDS, avoided, preferred
 from ops.storage.store import Store
-from ops.storage.tables import read_rows
+from ops.storage.tables import read_rows, read_table
+from ops.topk.silent import COLUMNS, silent_neurons
 
 # The tables that are read of the stages that every run has.
 TABLES_READ = ("topk", "neurons", "sentences", "patterns", "profiles", "means", "scores")
@@ -39,9 +40,10 @@ def read_neuron(
         has_tokens: `tokens` has run.
 
     Returns:
-        `layer`, `unit`, `pole`, `n_winners`; `neuron`, its row of neurons/ without the histogram; `score`, that of
-        scores/ or None; `means`; `dataset`, the row of profiles/ of the data set that most winners are of, or None;
-        `winners`, the first of them, with their `peak` (`ops.show.peaks`) where `tokens` has run, else None; `peaks`,
+        `layer`, `unit`, `pole`, `n_winners`; `neuron`, its row of neurons/ without the histogram; `is_silent`, whether
+        what varies of it is rounding; `score`, its row of scores/ or None; `means`; `dataset`, the row of profiles/ of
+        the data set that most winners are of, or None; `winners`, the first of them, with their `peak`
+        (`ops.show.peaks`) where `tokens` has run, else None; `peaks`,
         the rows of peaks/ by rank, none without; `prefers` by kind and `avoids` (see `ops.show.strongest`), the
         former with an `example`: `sent_id`, `rank`, `text`, and the `spans` of its characters that match.
 
@@ -75,6 +77,7 @@ def read_neuron(
         "pole": pole,
         "n_winners": len(winners),
         "neuron": {name: value for name, value in neuron[0].items() if not name.startswith("histogram")},
+        "is_silent": (layer, unit) in silent_neurons(read_table(store, "neurons", columns=COLUMNS)),
         "score": next(iter(score), None),
         "means": means,
         "dataset": max(datasets, key=lambda p: p["count"], default=None),

@@ -60,8 +60,17 @@ def lay_out_positions(similarity: Rows, perplexity: Rows, labels: Rows, order: l
             values = "".join(f"{r[c]:>{w},.4g}" for c, w in (("corpus", 14), ("mean", 16), ("token_mean", 16)))
             lines.append(f"{variant:<{width}}{values}{r['n']:>10,}")
     if labels:
-        lines += ["", f"accuracy of a linear classifier of {labels[0]['label']}, {labels[0]['n']:,} texts held out"]
+        held_out = f"{labels[0]['splits']} splits by document, about {labels[0]['n']:,} texts held out"
+        lines += ["", f"accuracy of a linear classifier of {labels[0]['label']}, {held_out} (95 % interval)"]
+        lines.append(f"{'':<{width}}{'mean, %':>10}{'':<19}{'spread':>6}  less default's, points")
         for r in sorted(labels, key=lambda row: -row["accuracy"]):
-            interval = f"({r['low'] * 100:.1f} to {r['high'] * 100:.1f})"
-            lines.append(f"{r['features']:<{width}}{r['accuracy'] * 100:>10.1f} %  {interval}")
+            cells = f"{r['accuracy'] * 100:>10.1f}  {_interval(r['low'], r['high']):<17}{r['std'] * 100:>6.1f}"
+            if r["difference"] is not None:
+                ends = _interval(r["difference_low"], r["difference_high"])
+                cells += f"  {r['difference'] * 100:+.1f}  {ends}"
+            lines.append(f"{r['features']:<{width}}{cells}")
     return "\n".join(lines)
+
+
+def _interval(low: float, high: float) -> str:
+    return f"({low * 100:.1f} to {high * 100:.1f})"

@@ -1,16 +1,17 @@
 """Compressed files that hold next to nothing: they would be unpacked for hours, and all of it be rejected."""
 
-from ops.errors import InputError
+from ops.errors import InputError, counted
 from ops.sources.file_names import compression
 from ops.storage.streams import file_size
 
 MOST_GROWTH = 50  # times a compressed file's size; text grows 2 to 20 times
 LEAST_CHARACTERS = 1 << 21
 MOST_ROWS = 1_000_000
+ROWS_OF_A_SENTENCE = 100_000  # of more rows a sentence that can be used is none: a bomb may begin with a good line
 
 
 class Growth:
-    """Stops reading a compressed file that has grown past a bound without a sentence that can be used.
+    """Stops reading a compressed file that has grown past a bound with next to no sentence that can be used.
 
     Args:
         file: the file, or what else a piece is read from.
@@ -22,16 +23,17 @@ class Growth:
         self.bound = max(MOST_GROWTH * file_size(file), least_characters) if compression(file) else None
 
     def check(self, rows: int, characters: int, sentences: int) -> None:
-        """Do nothing as long as a sentence was found, or little was read.
+        """Do nothing as long as sentences are found, or little was read.
 
         Raises:
-            InputError: the file is past its bound without one.
+            InputError: the file is past its bound without one, or with one in more than 100,000 rows.
         """
-        if self.bound is None or sentences:
+        if self.bound is None or sentences * ROWS_OF_A_SENTENCE > rows:
             return
         if characters > self.bound or rows > MOST_ROWS:
+            few = counted(sentences, "sentence") if sentences else "no sentence"
             raise InputError(
-                f"{self.file}: gave no sentence that can be used in {rows:,} rows of {characters:,} characters (a "
+                f"{self.file}: gave {few} that can be used in {rows:,} rows of {characters:,} characters (a "
                 f"compressed file is given up at {MOST_GROWTH} times its size, or {MOST_ROWS:,} rows); look into it, "
                 "or leave it out"
             )

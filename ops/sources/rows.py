@@ -10,7 +10,7 @@ from ops.errors import InputError
 
 OnError = Literal["fail", "reject"]
 EXCERPT = 200  # characters
-ROW_BYTES = 1 << 28  # a longer line is taken for a broken file, so that memory stays bounded
+ROW_BYTES = 1 << 26  # a longer line is taken for a broken file, so that memory stays bounded
 _INVALID = re.compile("[\x00\ud800-\udfff]")
 
 

@@ -14,6 +14,7 @@ from ops.sources.formats import FORMATS, suffixes
 from ops.sources.hub_format import HUB
 from ops.sources.hub_spec import parse_hub
 from ops.sources.source_format import Source
+from ops.storage.option_text import check_text
 from ops.storage.streams import WILDCARD, expand_glob, file_type, is_uri
 
 READABLE = f"pydocs, a preset, hf:ORG/NAME, or a file or glob of {suffixes()}"
@@ -33,8 +34,6 @@ def parse_source(spec: str) -> Source:
     Raises:
         InputError: nothing readable is named.
     """
-    if "\0" in spec:
-        raise InputError(f"--corpus {spec!r}: a NUL character in the path; check it")
     name, path = _split_name(spec)
     if path == "pydocs":
         return Source(spec, name or PYDOCS.kind, PYDOCS.kind, ())
@@ -73,6 +72,8 @@ def _files(spec: str, path: str) -> list[str]:
         files = expand_glob(path)
         if not files:
             raise InputError(f"--corpus {spec}: no file matches this pattern; check the folder and the suffix")
+        for file in files:
+            check_text(file, f"--corpus {spec}: the name of")
         return files
     kind = file_type(path)
     if not is_uri(path) and os.path.islink(path) and not os.path.exists(path):

@@ -2,10 +2,10 @@
 
 import math
 
-_Z = 1.959963984540054
+Z = 1.959963984540054
 
 
-def wilson(share: float, n: float, z: float = _Z) -> tuple[float, float]:
+def wilson(share: float, n: float, z: float = Z) -> tuple[float, float]:
     """Return the ends of the 95 % interval of a share of `n` observations (Wilson 1927); it stays within 0 and 1.
 
     Another `z`, the quantile of the normal distribution, gives another interval.

@@ -1,4 +1,4 @@
-"""Who holds a run: one job at a time, told by a file with a heartbeat, on any file system."""
+"""Who holds a run, or another folder: one job at a time, told by a file with a heartbeat, on any file system."""
 
 import contextlib
 import fcntl
@@ -32,18 +32,31 @@ class Lock:
     Args:
         store: the run's folder, which is there.
         work: what it is held for, shown to others.
+        place: the folder as messages name it, with the option that named it; `--out` and its address if empty.
+        kind: what messages call the folder.
 
     Attributes:
         beat_s: seconds between two signs of life.
         dead_s: seconds without a sign of life after which a holder on another machine is taken for dead.
     """
 
-    def __init__(self, store: Store, work: str) -> None:
+    def __init__(self, store: Store, work: str, place: str = "", kind: str = "run") -> None:
         self.store, self.token = store, uuid.uuid4().hex
+        self.place, self.kind = place or f"--out {store.uri}", kind
         self._said = {"token": self.token, "work": work, "since": utc_now(), **_this_process()}
         self.beat_s, self.dead_s = BEAT_S, DEAD_S
         self._beats = 0
         self._ended = threading.Event()
+
+    def check_free(self) -> None:
+        """Check that no living job of this machine holds the run; nothing is written.
+
+        Raises:
+            InputError: one does.
+        """
+        held = read_lock(self.store)
+        if held is not None and _is_here(held) and not _is_gone(held):
+            raise InputError(self._held_by(held))
 
     def take(self) -> None:
         """Take the run, from a dead holder too, and keep giving signs of life.
@@ -59,13 +72,13 @@ class Lock:
                     self._write()
                     break
             if _is_here(held):
-                raise InputError(_held_by(self.store, held))
+                raise InputError(self._held_by(held))
             dead = self._watch(held)
         if not alone:
             time.sleep(SETTLE_S)
             held = read_lock(self.store)
             if held is not None and held["token"] != self.token:
-                raise InputError(_held_by(self.store, held))
+                raise InputError(self._held_by(held))
         threading.Thread(target=self._keep, name="atlas-lock", daemon=True).start()
 
     def release(self) -> None:
@@ -83,7 +96,7 @@ class Lock:
             InputError: it gave a sign of life.
         """
         who = f"process {held['pid']} on {held['host']}"
-        print(f"the run is held by {who}: looking for {self.dead_s:.0f} s whether it is alive", file=sys.stderr)
+        print(f"the {self.kind} is held by {who}: looking for {self.dead_s:.0f} s whether it is alive", file=sys.stderr)
         until = time.monotonic() + self.dead_s
         while time.monotonic() < until:
             time.sleep(min(1.0, self.dead_s / 10))
@@ -91,8 +104,14 @@ class Lock:
             if now is None or now["token"] != held["token"]:
                 return None
             if now["beat"] != held["beat"]:
-                raise InputError(_held_by(self.store, held))
+                raise InputError(self._held_by(held))
         return str(held["token"])
+
+    def _held_by(self, held: dict[str, Any]) -> str:
+        return (
+            f"{self.place}: another job holds this {self.kind}: {held.get('work', 'a job')}, process {held['pid']} on "
+            f"{held['host']}, since {held.get('since', 'unknown')}; wait for it, or end it"
+        )
 
     def _write(self) -> None:
         self._beats += 1
@@ -107,7 +126,7 @@ class Lock:
                 held = read_lock(self.store)
                 if held is not None and held["token"] != self.token:
                     if not (_is_here(held) and held["pid"] == os.getpid()):
-                        print(f"error: {lost(self.store, held)}", file=sys.stderr, flush=True)
+                        print(f"error: {lost(self.place, held)}", file=sys.stderr, flush=True)
                         os._exit(1)
                     return
                 if self.store.local and not os.path.isdir(self.store.root):
@@ -127,13 +146,13 @@ def check_holder(store: Store, token: str) -> None:
     """
     held = read_lock(store)
     if held is None or held["token"] != token:
-        raise LostRunError(lost(store, held))
+        raise LostRunError(lost(f"--out {store.uri}", held))
 
 
-def lost(store: Store, held: dict[str, Any] | None) -> str:
-    """Return in words that a job has lost its run."""
+def lost(place: str, held: dict[str, Any] | None) -> str:
+    """Return in words that a job has lost its run, which `place` names."""
     by = f"was taken over by process {held['pid']} on {held['host']}" if held else "was given back"
-    return f"--out {store.uri}: {by}; this job puts nothing in place any more"
+    return f"{place}: {by}; this job puts nothing in place any more"
 
 
 def read_lock(store: Store) -> dict[str, Any] | None:
@@ -143,13 +162,6 @@ def read_lock(store: Store) -> dict[str, Any] | None:
     except (FileNotFoundError, InputError):
         return None
     return held if isinstance(held, dict) and {"token", "pid", "host", "place", "beat"} <= held.keys() else None
-
-
-def _held_by(store: Store, held: dict[str, Any]) -> str:
-    return (
-        f"--out {store.uri}: another job holds this run: {held.get('work', 'a job')}, process {held['pid']} on "
-        f"{held['host']}, since {held.get('since', 'unknown')}; wait for it, or end it"
-    )
 
 
 def _this_process() -> dict[str, Any]:

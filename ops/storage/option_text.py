@@ -8,14 +8,16 @@ from ops.storage.secrets import refuse_secrets
 
 
 def check_text(text: str, what: str) -> None:
-    """Refuse an empty value, as of a shell variable that is not set, credentials, and what is not UTF-8 everywhere.
+    """Refuse an empty value, as of an unset shell variable, NUL, credentials, and what is not UTF-8 everywhere.
 
     Raises:
-        InputError: the value is empty, holds credentials, is not valid UTF-8, or needs UTF-8 where the locale has
-            another encoding, so that Python and Arrow would write the name of a file differently.
+        InputError: the value is empty, holds credentials or NUL, is not valid UTF-8, or needs UTF-8 where the locale
+            has another encoding, so that Python and Arrow would write the name of a file differently.
     """
     if text == "" and what:
         raise InputError(f"{what} '': is empty; leave it out or give a value")
+    if "\0" in text:
+        raise InputError(f"{what} {text!r}: holds a NUL character; no path nor name has one, check it")
     refuse_secrets(text, what)
     try:
         # What the locale's encoding cannot decode stands in a command line as lone surrogates, which UTF-8 refuses.

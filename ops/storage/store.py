@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+import re
 import shutil
 import tempfile
 import uuid
@@ -22,6 +23,7 @@ FINGERPRINT = b"atlas.fingerprint"
 SHARD = b"atlas.shard"
 ROWS = b"atlas.rows"
 _UPLOAD_BYTES = 1 << 22
+_ATTEMPT = re.compile(r"(?P<folder>(.*/)?)\.(?P<base>[^/]+)\.[0-9a-f]{12}", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -273,6 +275,16 @@ def attempt_name(name: str) -> str:
     """Return a name for a file that is not finished yet: hidden, and unlike that of any other attempt at it."""
     folder, slash, base = name.rpartition("/")
     return f"{folder}{slash}.{base}.{uuid.uuid4().hex[:12]}"
+
+
+def attempted(name: str) -> str:
+    """Return the name that an unfinished file was to get; empty for any other file.
+
+    >>> attempted("topk/.part-00000.parquet.0123456789ab"), attempted("topk/part-00000.parquet")
+    ('topk/part-00000.parquet', '')
+    """
+    found = _ATTEMPT.fullmatch(name)
+    return found["folder"] + found["base"] if found else ""
 
 
 def _write_text(path: str, text: str) -> None:

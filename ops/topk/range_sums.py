@@ -3,7 +3,7 @@
 import numpy as np
 import pyarrow as pa
 
-from ops.arrays import Float32s
+from ops.arrays import Float32s, Float64s
 from ops.reducers.moments import Moments
 from ops.reducers.top_k import TopK
 from ops.topk.neurons import Neurons
@@ -33,14 +33,15 @@ class RangeSums:
         counts = read_counts(table)
         self.histogram = self.histogram + counts if len(self.histogram) else counts.astype(np.int64)
 
-    def tables(self, neurons: Neurons, edges: Float32s) -> dict[str, list[pa.Table]]:
+    def tables(self, neurons: Neurons, edges: Float32s, largest: Float64s) -> dict[str, list[pa.Table]]:
         """Return the row groups of this range's part of `neurons` and of `topk`.
 
         Args:
             neurons: all of the model.
             edges: the inner edges of this range's histograms, `[stop - first, bins - 1]`.
+            largest: the largest absolute activation of each layer, `[layers]`.
         """
         layer, unit = neurons.layer_and_unit(np.arange(self.first, self.stop))
         winners = {pole: decode_winners(best.result(), pole) for pole, best in self.winners.items()}
-        rows = neuron_rows(layer, unit, self.moments, winners, edges, self.histogram)
+        rows = neuron_rows(layer, unit, self.moments, winners, edges, self.histogram, largest)
         return {"neurons": [rows], "topk": list(winner_rows(layer, unit, winners))}

@@ -7,12 +7,13 @@ import numpy as np
 import pyarrow as pa
 import torch
 
-from ops.arrays import Bools, Float32s, Int16s, Int32s, Int64s
+from ops.arrays import Bools, Float32s, Float64s, Int16s, Int32s, Int64s
 from ops.reducers.moments import Moments
 from ops.reducers.top_k import EMPTY, decode_keys
 from ops.schema import group_rows, schema
 from ops.topk.neurons import POLES
 from ops.topk.partial_file import by_neuron
+from ops.topk.silent import is_silent
 
 
 class PoleWinners(NamedTuple):
@@ -37,6 +38,7 @@ def neuron_rows(
     winners: dict[str, PoleWinners],
     edges: Float32s,
     histogram: Int64s,
+    largest: Float64s,
 ) -> pa.Table:
     """Return the rows of `neurons/`; threshold and mean of a pole that is not asked for are null.
 
@@ -46,6 +48,7 @@ def neuron_rows(
         winners: by pole; the last of them is the pole's threshold.
         edges: the histogram's inner edges, `[neurons, bins - 1]`.
         histogram: its counts, `[neurons, bins]`.
+        largest: the largest absolute activation of each layer, `[layers]`.
     """
     size = len(layer)
     columns = {
@@ -69,6 +72,7 @@ def neuron_rows(
             threshold = pa.array(values[np.arange(size), count - 1])
             mean = pa.array(np.where(filled, values.astype(np.float64), 0).sum(1) / count)
         columns |= {f"{pole}_threshold": threshold, f"{pole}_mean": mean}
+    columns["is_silent"] = pa.array(is_silent(layer, moments.std, largest))
     return pa.table({name: columns[name] for name in schema("neurons").names})
 
 

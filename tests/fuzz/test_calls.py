@@ -6,42 +6,15 @@ import unicodedata
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from jobs.annotate.job import AnnotateConfig
-from jobs.compare.job import CompareConfig
-from jobs.finetune.job import FinetuneConfig
-from jobs.ingest.job import IngestConfig
-from jobs.meaning.job import MeaningConfig
-from jobs.mine.job import MineConfig
-from jobs.mixing.job import MixingConfig
-from jobs.positions.job import PositionsConfig
-from jobs.psi.job import PsiConfig
-from jobs.report.job import ReportConfig
-from jobs.run import RunConfig
-from jobs.show.job import ShowConfig
 from jobs.stage.command_line import main
-from jobs.stage.options import Config
-from jobs.tokens.job import TokensConfig
-from jobs.topk.job import TopkConfig
+from jobs.stage.options import JobConfig
+from tests.all_jobs import find_jobs
 
-JOBS = {
-    "ingest": IngestConfig,
-    "topk": TopkConfig,
-    "annotate": AnnotateConfig,
-    "mine": MineConfig,
-    "tokens": TokensConfig,
-    "run": RunConfig,
-    "psi": PsiConfig,
-    "mixing": MixingConfig,
-    "meaning": MeaningConfig,
-    "positions": PositionsConfig,
-    "finetune": FinetuneConfig,
-    "compare": CompareConfig,
-    "show": ShowConfig,
-    "report": ReportConfig,
-}
+JOBS = {name: job.options for name, job in find_jobs().items() if issubclass(job.options, JobConfig)}
 FLAGS = sorted({f"--{name.replace('_', '-')}" for config in JOBS.values() for name in config.model_fields})
 ODD = [
     *("", "-1", "0", "1", "1e400", "-0.0", "nan", "inf", "9" * 30, "0x10", "True", "None", "[]", "{}", "é", "\x1b[31m"),
@@ -58,7 +31,7 @@ SETTINGS = settings(max_examples=75, derandomize=True, suppress_health_check=[He
 
 def call(job: str, argv: list[str]) -> None:
     """Run a job by this command line, but for the work itself."""
-    began: list[Config] = []
+    began: list[JobConfig] = []
     said, told = io.StringIO(), io.StringIO()
     with contextlib.redirect_stderr(told), contextlib.redirect_stdout(said):
         status = None
@@ -88,6 +61,25 @@ def test_any_command_line(job: str, argv: list[str]) -> None:
 @SETTINGS
 def test_any_value_of_any_option(job: str, flag: str, value: str) -> None:
     call(job, ["--out", "x", flag, value])
+
+
+def test_a_job_may_print_what_its_terminal_has_no_letters_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    said = io.BytesIO()
+    monkeypatch.setattr("sys.stdout", io.TextIOWrapper(said, "ascii", write_through=True))
+    assert main(JOBS["report"], "report", "About.", lambda config: print(config.out), ["--out", "é"]) == 0
+    assert said.getvalue() == b"\\xe9\n"
+
+
+@pytest.mark.parametrize("job", find_jobs())
+@pytest.mark.parametrize("value", ["9" * 30, "inf"])
+def test_no_number_is_larger_than_any_table_holds(capsys: pytest.CaptureFixture[str], job: str, value: str) -> None:
+    options = find_jobs()[job].options
+    numbers = [name for name, field in options.model_fields.items() if isinstance(field.default, int | float)]
+    for name in numbers:
+        if not isinstance(options.model_fields[name].default, bool):
+            argv = [f"--{name.replace('_', '-')}", value]
+            assert main(options, job, "About.", lambda config: None, argv) == 2, argv
+            assert len(capsys.readouterr().err.splitlines()) == 1
 
 
 @given(

@@ -12,6 +12,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from urllib.parse import quote
 
 import pyarrow.parquet as pq
@@ -137,9 +138,10 @@ def hasty(monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
     """Return the port of a server without a run that waits a fifth of a second for a request."""
 
     async def respond(request: Request) -> Response:
-        return Response("here")
+        return Response("here" if request.url.path == "/" else b"x" * 60_000_000)
 
     monkeypatch.setattr(PatientProtocol, "head_seconds", 0.2)
+    monkeypatch.setattr(PatientProtocol, "read_seconds", 0.2)
     server = make_server(respond)
     with socket.create_server(("127.0.0.1", 0)) as listening:
         thread = threading.Thread(target=server.run, args=([listening],))
@@ -158,6 +160,28 @@ def test_connections_without_a_whole_request_are_closed_and_others_served(hasty:
         assert line.recv(100) == b""
         line.close()
     assert ask(hasty, "/") == (200, "here")
+
+
+@pytest.mark.parametrize("request_line", ["GET /large HTTP/1.1\r\nHost: localhost", "GET /large HTTP/1.0"])
+def test_a_connection_that_reads_nothing_is_ended(
+    hasty: int, request_line: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lost, before = threading.Event(), PatientProtocol.connection_lost
+
+    def note(self: PatientProtocol, exc: Exception | None) -> None:
+        lost.set()
+        before(self, exc)
+
+    monkeypatch.setattr(PatientProtocol, "connection_lost", note)
+    with socket.create_connection(("127.0.0.1", hasty), timeout=3) as line:
+        line.sendall(f"{request_line}\r\n\r\n".encode() * 3)
+        assert lost.wait(30)
+    assert ask(hasty, "/") == (200, "here")
+
+
+def test_whoever_reads_on_gets_all_of_a_large_answer(hasty: int) -> None:
+    status, text = ask(hasty, "/large")
+    assert (status, len(text)) == (200, 60_000_000)
 
 
 def test_a_connection_stays_open_for_a_next_request_and_is_closed_without_one(hasty: int) -> None:
@@ -235,6 +259,21 @@ def test_wrong_calls_are_one_line(out: Path, tmp_path: Path) -> None:
         number = taken.getsockname()[1]
         with pytest.raises(InputError, match=f"--port {number}: cannot listen there"):
             serve(str(out), "127.0.0.1", number, 5, 10)
+
+
+@pytest.mark.parametrize(("host", "is_local"), [("127.1", True), ("0.0.0.0", False)])
+def test_a_short_form_of_this_machine_s_address_is_its_own(
+    out: Path, host: str, is_local: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("jobs.browse.server.make_server", lambda respond: SimpleNamespace(run=hold))
+    found: list[socket.socket] = []
+
+    def hold(sockets: list[socket.socket]) -> None:
+        found.extend(sockets)
+
+    serve(str(out), host, 0, 5, 10)
+    found[0].close()
+    assert ("whoever reaches this address" not in capsys.readouterr().out) == is_local
 
 
 def test_nothing_in_the_run_was_touched(port: int, out: Path, small_run: tuple[Path, Path]) -> None:

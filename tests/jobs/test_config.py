@@ -128,6 +128,15 @@ def test_an_empty_value_is_refused(
     assert capsys.readouterr().err == said
 
 
+@pytest.mark.parametrize("key", ["out", "corpus", "model", "text_column"])
+def test_nul_in_a_yaml_text_is_refused(key: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "run.yaml"
+    file.write_text(f'{key}: ["a.txt", "b\\0c"]\n' if key == "corpus" else f'{key}: "b\\0c"\n')
+    assert RUN.main(["--config", str(file)]) == 2
+    said = f"error: --config {file}: {key} 'b\\x00c': holds a NUL character; no path nor name has one, check it\n"
+    assert capsys.readouterr().err == said
+
+
 def test_a_file_is_read_as_yaml_1_2(tmp_path: Path) -> None:
     """YAML 1.1 read 010 as 8, 1:30 as 90 seconds, and yes and no as true and false."""
     file = tmp_path / "run.yaml"

@@ -10,7 +10,7 @@ from ray.data import ActorPoolStrategy
 
 from jobs.ingest import job as ingest
 from jobs.ingest.job import IngestConfig
-from jobs.stage import checks, corpus_pass, placement
+from jobs.stage import corpus_pass, placement
 from jobs.stage.checks import check_pass
 from jobs.stage.corpus_pass import CorpusPass, run_pass
 from jobs.stage.dry_run import DryRun, Plan
@@ -142,14 +142,18 @@ def test_workers_on_gpus_have_the_shards_with_them_that_were_asked_for(
 def test_what_does_not_fit_is_refused(
     config: CorpusPassConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(checks, "has_gpus", lambda: False)
+    monkeypatch.setattr(placement, "has_gpus", lambda: False)
     bare = CorpusPassConfig(out=str(tmp_path / "new"))
     with pytest.raises(InputError, match="corpus/ is missing"):
         check_pass(bare, Run(bare.out))
     with pytest.raises(InputError, match="--limit: is an option of ingest"):
         check_pass(CorpusPassConfig(out=bare.out, limit=5), Run(bare.out))
-    with pytest.raises(InputError, match="--device cuda"):
-        check_pass(config.model_copy(update={"device": "cuda"}), Run(config.out))
+    for options, named in (({"device": "cuda"}, "--device cuda"), ({"gpus": 2}, "--gpus 2")):
+        asked = config.model_copy(update=options)
+        with pytest.raises(InputError, match=f"{named}: no GPU is to be seen here"):
+            check_pass(asked, Run(config.out))
+        with pytest.raises(InputError, match=f"{named}: no GPU is to be seen here"):
+            choose_placement(asked)
 
 
 @pytest.mark.parametrize(

@@ -125,10 +125,8 @@ def test_a_table_damaged_between_its_ends_is_named_with_what_makes_it_anew(
     path.write_bytes(bytes([*path.read_bytes()[:4], *[255] * 30, *path.read_bytes()[34:]]))
     assert main(ShowConfig, "show", "", read, argv) == 2
     job = {"corpus": "ingest"}.get(name, name)
-    said = (
-        f"error: --out {tmp_path}: {name}/part-00000.parquet is damaged; python -m jobs.{job} --out {tmp_path} --redo"
-    )
-    assert capsys.readouterr().err == f"{said} makes {name}/ anew\n"
+    said = f"error: --out {tmp_path}: {name}/part-00000.parquet is damaged; to make {name}/ anew, run"
+    assert capsys.readouterr().err == f"{said} python -m jobs.{job} --out {tmp_path} --redo\n"
 
 
 def test_what_no_damage_explains_is_raised(tmp_path: Path) -> None:

@@ -3,11 +3,14 @@
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import datasets
 import duckdb
@@ -20,8 +23,27 @@ from jobs.export.job import ExportConfig
 from ops.errors import InputError
 from ops.export import folder as dataset_folder
 from ops.export.card import query
+from ops.export.manifest import MANIFEST, UNDER_WAY, check_listed
+from ops.export.push import push
+from ops.storage.store import Store
 from tests.conftest import ROOT
 from tests.jobs.hub_server import TOKEN, Hub
+
+# Ends itself in the middle of the fourth file, as an interrupted machine would.
+KILLED = """
+import os, signal, sys
+from jobs.export.job import JOB
+from ops.export import folder
+from ops.storage.store import Store
+real, copied = folder.copy_file, []
+def copy_file(run, name, target, to, size):
+    copied.append(name)
+    if len(copied) > 3:
+        target.commit(to, lambda path: (open(path, "w").write("half"), os.kill(os.getpid(), signal.SIGKILL)))
+    return real(run, name, target, to, size)
+folder.copy_file = copy_file
+sys.exit(JOB.main(sys.argv[1:]))
+"""
 
 
 def config(run: Path, to: Path, **more: object) -> ExportConfig:
@@ -85,27 +107,82 @@ def test_again_changes_nothing_and_a_killed_one_goes_on(
     to, copied = tmp_path / "to", list[str]()
     real = dataset_folder.copy_file
 
-    def fails(store: object, name: str, *rest: object) -> None:
+    def fails(store: Store, name: str, *rest: Any) -> str:
         if len(copied) == 5:
             raise KeyboardInterrupt
         copied.append(name)
-        real(store, name, *rest)  # type: ignore[arg-type]
+        return real(store, name, *rest)
 
     monkeypatch.setattr(dataset_folder, "copy_file", fails)
     options = {"license": "cc0-1.0", "source_license": "docs=CC0-1.0"}
     with pytest.raises(KeyboardInterrupt):
         export.JOB.run(config(small_run[0], to, **options))
-    assert not to.exists()
-    kept = {p: p.stat().st_mtime_ns for p in tmp_path.rglob("*.parquet")}
+    assert [p.name for p in to.iterdir()] == [UNDER_WAY]
+    kept = {p: p.stat().st_mtime_ns for p in to.rglob("*.parquet")}
     assert len(kept) == 5
     monkeypatch.setattr(dataset_folder, "copy_file", real)
     export.JOB.run(config(small_run[0], to, **options))
     assert files(to) == before
-    under = tmp_path / ".to.under-way"
-    assert {to / p.relative_to(under): t for p, t in kept.items()}.items() <= {
+    assert {to / p.relative_to(to / UNDER_WAY): t for p, t in kept.items()}.items() <= {
         p: p.stat().st_mtime_ns for p in to.rglob("*.parquet")
     }.items()
     assert [p.name for p in tmp_path.iterdir()] == ["to"]
+    assert not (to / UNDER_WAY).exists()
+
+
+def test_of_three_exports_at_once_one_is_made_and_the_others_are_one_line(
+    small_run: tuple[Path, Path], tmp_path: Path
+) -> None:
+    """A fourth is killed in the middle of the copying before; its folder is theirs."""
+    to = tmp_path / "to"
+    command = [sys.executable, "-m", "jobs.export", "--out", str(small_run[0]), "--to", str(to)]
+    killed = subprocess.run(
+        [sys.executable, "-c", KILLED, *command[3:]], cwd=ROOT, capture_output=True, text=True, timeout=120
+    )
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    assert not (to / MANIFEST).exists()
+    assert len(list((to / UNDER_WAY).rglob("*.parquet"))) == 3
+    with ExitStack() as stack:
+        started = [
+            stack.enter_context(
+                subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            )
+            for _ in range(3)
+        ]
+        ended = [(*process.communicate(timeout=120), process.returncode) for process in started]
+    for _, error, status in ended:
+        assert status in (0, 2), error
+        if status:
+            [line] = error.splitlines()
+            assert line.startswith(f"error: --to {to}: another job holds this folder: export, process ")
+    assert 0 in [status for *_, status in ended]
+    assert {*check_listed(to, "--to to")} == files(to).keys()
+
+
+def test_an_export_of_a_run_that_gained_tables_gains_them(
+    folder: Path, small_run: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run, to = tmp_path / "run", tmp_path / "to"
+    shutil.copytree(small_run[0], run)
+    whole = json.loads((run / "run.json").read_text())
+    without = json.loads((run / "run.json").read_text())
+    del without["stages"]["tokens"]
+    for table in ("token_activations", "peaks"):
+        del without["tables"][table]
+    (run / "run.json").write_text(json.dumps(without))
+    options = {"license": "cc0-1.0", "source_license": "docs=CC0-1.0"}
+    export.JOB.run(config(run, to, **options))
+    assert not (to / "peaks").exists()
+    (run / "run.json").write_text(json.dumps(whole))
+    export.JOB.run(config(run, to, **options))
+    assert files(to) == files(folder)
+    (to / "README.md").write_text("mine")
+    capsys.readouterr()
+    export.JOB.run(config(run, to))
+    assert (to / "README.md").read_text() == "mine"
+    said = capsys.readouterr()
+    assert said.err == f"note: {to}/README.md was edited, and stays as it is; remove it for a new one\n"
+    assert said.out.startswith(f"{to}: ")
 
 
 def test_wrong_calls_are_refused_and_change_nothing(
@@ -178,6 +255,46 @@ def test_a_pushed_folder_is_on_the_hub_byte_by_byte(hub: Hub, small_run: tuple[P
     again = call(small_run[0], to, hub.address, tmp_path / "home", TOKEN)
     assert again.returncode == 0, again.stderr
     assert hub.sent == sent, "what the hub has is not sent again"
+    # An edited card is what its reader wants there.
+    (to / "README.md").write_text("---\npretty_name: mine\n---\n")
+    edited = call(small_run[0], to, hub.address, tmp_path / "home", TOKEN)
+    assert edited.returncode == 0, edited.stderr
+    assert {name: data for name, data in hub.files.items() if name != ".gitattributes"} == files(to)
+    assert hub.files["README.md"] == b"---\npretty_name: mine\n---\n"
+
+
+@pytest.mark.parametrize("wrong", ["missing", "changed", "foreign"])
+def test_an_upload_takes_what_export_wrote_and_nothing_else(
+    folder: Path, small_run: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wrong: str
+) -> None:
+    to, table = tmp_path / "to", "topk/part-00000.parquet"
+    shutil.copytree(folder, to)
+    said = {
+        "missing": f"--to {to}: missing: {table}; export again without --push to copy what is missing",
+        "changed": f"--to {to}: not as export wrote it: {table}; move it away, and export again without --push",
+        "foreign": f"--to {to}: holds other files than its export (.env, .git, notes.txt); move them away, or name a "
+        "new or an empty folder",
+    }[wrong]
+    if wrong == "missing":
+        (to / table).unlink()
+    elif wrong == "changed":
+        data = (to / table).read_bytes()
+        (to / table).write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
+    else:
+        (to / ".git").mkdir()
+        for name in (".env", ".git/config", "notes.txt"):
+            (to / name).write_text("mine")
+    before = files(to)
+    # What the job asks the hub first is not what is tried here.
+    monkeypatch.setattr("ops.export.push.check_access", lambda name: None)
+    monkeypatch.setattr("huggingface_hub.HfApi", lambda: pytest.fail("it uploads"))
+    with pytest.raises(InputError) as found:
+        export.JOB.run(config(small_run[0], to, push="org/neurons"))
+    assert str(found.value) == said
+    assert files(to) == before
+    with pytest.raises(InputError) as found:
+        push(str(to), f"--to {to}", "org/neurons", False)
+    assert str(found.value) == said
 
 
 def test_a_hub_that_refuses_or_is_not_there_is_one_line(hub: Hub, small_run: tuple[Path, Path], tmp_path: Path) -> None:

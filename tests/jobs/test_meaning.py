@@ -3,6 +3,7 @@
 import json
 import shutil
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +24,9 @@ from tests.jobs.conftest import meaning_options, translations_options
 from tests.jobs.processes import committed, kill_when, start_job
 
 TABLES = (
-    *("meaning/contexts", "meaning/words", "meaning/neighbours", "meaning/analogies", "meaning/confusion"),
-    *("meaning/sentences", "meaning/masked_words", "meaning/hashing", "meaning/plane"),
+    *("meaning/contexts", "meaning/words", "meaning/neighbours", "meaning/analogies"),
+    *("meaning/analogy_differences", "meaning/confusion", "meaning/sentences"),
+    *("meaning/masked_words", "meaning/hashing", "meaning/plane"),
 )
 SPACES = ["counts", "embedding", "layer:1", "layer:2"]
 
@@ -94,6 +96,14 @@ def test_every_space_has_its_neighbours_and_answers(whole: Path) -> None:
         known = {"made up": 2, "unknown": 0, "all": 2}[row["category"]]
         assert row["n_known"] == known
         assert (row["accuracy"] is None) == (known == 0)
+    # Differences of shares over the same questions are those of the shares.
+    found = {(r["space"], r["category"], r["rule"], r["excluded"]): r["accuracy"] for r in answers}
+    differences = pq.read_table(whole / "meaning/analogy_differences").to_pylist()
+    assert len(differences) == 6 * 3 * 3 * 2
+    for row in differences:
+        key = row["category"], row["rule"], row["excluded"]
+        own, other = (found[row[name], *key] for name in ("space", "other"))
+        assert row["difference"] == (None if own is None else pytest.approx(own - other))
     for name in counts["figures"]:
         assert (whole / name).stat().st_size > 5_000
 
@@ -107,6 +117,8 @@ def test_every_occurrence_of_a_confusion_set_is_found(whole: Path) -> None:
     assert {r["features"] for r in rows} == {"majority", "words", "shuffled", "layer:1", "layer:2"}
     assert len({r["n_test"] for r in rows}) == 1
     assert all(r["low"] <= r["accuracy"] <= r["high"] for r in rows)
+    assert all(r["balanced_low"] <= r["balanced_accuracy"] <= r["balanced_high"] for r in rows)
+    assert {r["features"] for r in rows if r["c"] is None} == {"majority"}
     assert 0 < max(r["n"] for r in rows) + rows[0]["n_test"] <= counts["found"]["the a"]
 
 
@@ -121,7 +133,8 @@ def test_next_sentences_are_told_by_layers_and_by_the_model_s_own_head(whole: Pa
     assert {r["space"] for r in rows} == {"tokens", "layer:1", "layer:2", "head", "shuffled"}
     assert len(rows) == 10
     assert all(r["low"] <= r["auc"] <= r["high"] for r in rows)
-    assert {r["n"] for r in rows} == {counts["pairs"]}
+    assert {r["n"] for r in rows if r["against"] == "other_document"} == {counts["pairs"]}
+    assert {r["n"] for r in rows if r["against"] == "same_document"} == {counts["pairs"] - counts["without_distant"]}
     control = [r for r in rows if r["space"] == "shuffled"]
     assert all(abs(r["auc"] - 0.5) < 1.6 * (r["high"] - r["low"]) / 2 for r in control)
     assert counts["heads"] == ["next_sentence", "masked_word"]
@@ -291,3 +304,17 @@ def test_kill_9_and_go_on(tmp_path: Path, whole: Path, source: Path, meaning_run
         assert not stages[f"meaning/{part}"]["complete"], "the kill came too late to show anything"
     meaning.JOB.run(config)
     assert same(out, whole)
+
+
+def test_a_corpus_without_spaces_has_words_without_contexts(
+    tmp_path: Path, make_model: Callable[..., Path], small_bert: Any
+) -> None:
+    model, out, source = make_model(small_bert), tmp_path / "run", tmp_path / "zh.txt"
+    source.write_text(
+        "\n".join(f"\u8fd9\u662f\u4e00\u4e2a\u53e5\u5b50{chr(0x4E00 + i)}" for i in range(20)), encoding="utf-8"
+    )
+    options = {"parts": "counts,offsets", "workers": 1, "min_count": 1, "label": None}
+    meaning.JOB.run(MeaningConfig.model_validate(meaning_options(out, source, model, **options)))
+    assert pq.read_table(out / "meaning/contexts").num_rows == 0
+    assert {row["space"] for row in pq.read_table(out / "meaning/neighbours").to_pylist()} == set(SPACES[1:])
+    assert not any(pq.read_table(out / "meaning/words")["vector"].combine_chunks().flatten().to_pylist())

@@ -54,7 +54,8 @@ def merged(folder: Path, shards: Path, together: int, monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(Store, "parquet", watched)
     args = {"store": Store(str(folder)), "neurons": Neurons(WIDTHS), "shards": SHARDS, "k": K, "poles": ("top",)}
-    step = merge_step(NEURONS, {**args, "fingerprint": "f"}, together=together)
+    args |= {"fingerprint": "f", "largest": np.ones(len(WIDTHS))}
+    step = merge_step(NEURONS, args, together=together)
     worker = RangeMerger(**step.args)
     for item in step.items:
         assert worker(item, None) == {"damaged": {}}
@@ -101,7 +102,7 @@ def test_a_damaged_file_is_named_and_nothing_of_its_ranges_written(
         (run / path.name).write_bytes(path.read_bytes())
     path = run / "shard-00003.parquet"
     path.write_bytes(path.read_bytes()[:-20])
-    worker = RangeMerger(Store(str(tmp_path / "run")), Neurons(WIDTHS), SHARDS, K, ("top",), "f")
+    worker = RangeMerger(Store(str(tmp_path / "run")), Neurons(WIDTHS), SHARDS, K, ("top",), "f", np.ones(len(WIDTHS)))
     row = worker(merge_step(NEURONS, {}, together=3).items[0], None)
     assert list(row["damaged"]) == [3]
     assert not (tmp_path / "run" / "topk").exists()

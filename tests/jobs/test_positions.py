@@ -95,8 +95,9 @@ def test_tables_and_counts_add_up(whole: Path) -> None:
         for c in ("corpus", "mean", "token_mean")
     ]
     assert same_mask[:3] == same_mask[3:]
-    labels = {row["features"] for row in pq.read_table(whole / "positions/labels").to_pylist()}
-    assert labels == {"default", *DECODER_DEFAULTS, "tokens", "majority"}
+    labels = {row["features"]: row for row in pq.read_table(whole / "positions/labels").to_pylist()}
+    assert labels.keys() == {"default", *DECODER_DEFAULTS, "tokens", "majority"}
+    assert {row["splits"] for row in labels.values()} == {20}
     for name in counts["figures"]:
         assert (whole / name).stat().st_size > 8_000
     assert len(counts["figures"]) == 6 * len(figure_files(""))
@@ -177,21 +178,59 @@ def test_an_encoder_equals_a_plain_computation(
     plain, without = AutoModel.from_pretrained(folder).eval(), AutoModel.from_pretrained(folder).eval()
     with torch.no_grad():
         without.embeddings.position_embeddings.weight.zero_()
-        cosines = [
-            torch.cosine_similarity(plain(ids).last_hidden_state[0], without(ids).last_hidden_state[0], dim=-1)
+        states = [
+            [model(ids).last_hidden_state[0] for model in (plain, without)]
             for ids in (torch.tensor([t.ids]) for t in encoded)
         ]
-    every = torch.cat(cosines)
+    every = torch.cat([torch.cosine_similarity(*both, dim=-1) for both in states])
     ((mean, n),) = duckdb.sql(
         f"""select mean, n from '{out}/positions/similarity/*.parquet'
         where layer = 2 and variant = 'none' and reference = 'default'"""
     ).fetchall()
     assert n == len(every)
     assert mean == pytest.approx(float(every.mean()), abs=1e-5)
+    # Pairs of tokens, uniform over the corpus, of different texts.
+    tokens = torch.cat([own for own, _ in states])
+    owner = torch.tensor([i for i, t in enumerate(encoded) for _ in t.ids])
+    one, other = torch.randint(len(tokens), (2, 1_000_000), generator=torch.Generator().manual_seed(0))
+    cosines = torch.linalg.vecdot(*(torch.nn.functional.normalize(tokens, dim=1)[rows] for rows in (one, other)))
+    ((mean, n, std),) = duckdb.sql(
+        f"""select mean, n, std from '{out}/positions/similarity/*.parquet'
+        where layer = 2 and variant = 'default' and reference = 'random_pair'"""
+    ).fetchall()
+    assert mean == pytest.approx(float(cosines[owner[one] != owner[other]].mean()), abs=0.002)
+    assert std == pytest.approx(float(cosines.std()), rel=0.1)
+    assert len(every) * 0.9 < n <= len(every)
     assert not (out / "positions/perplexity").exists()
     assert not (out / "positions/labels").exists()
     variants = duckdb.sql(f"select distinct variant from '{out}/positions/by_class/*.parquet' order by 1").fetchall()
     assert variants == [("constant",), ("none",)]
+
+
+def test_texts_that_a_shift_leaves_no_place_are_counted_named_and_of_no_label_check(
+    tmp_path: Path,
+    source: Path,
+    make_model: Callable[..., Path],
+    small_bert: Any,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    model, out = make_model(small_bert), tmp_path / "run"
+    options = {"variants": "none,shifted", "workers": 1, "label": "topic", "limit": 64}
+    with pytest.raises(InputError, match=r"--shift 39: .*positions.*; give (\d+) or less") as refused:
+        positions.JOB.run(config(out, source, model, **options, shift=39))
+    lengths = pq.read_table(out / "corpus", columns=["sent_id", "n_tokens"])
+    long = [row["sent_id"] for row in lengths.to_pylist() if row["n_tokens"] + 22 > 40]
+    assert f"give {40 - min(lengths['n_tokens'].to_pylist())} or less" in str(refused.value)
+    assert 10 < len(long) < 50
+    capsys.readouterr()
+    positions.JOB.run(config(out, source, model, **options, shift=22))
+    counts = Run(str(out)).require("positions")["counts"]
+    assert counts["without_a_position"] == {"shifted": len(long)}
+    assert counts["texts_without_a_position"] == {"shifted": long[:100]}
+    assert f"shifted leaves out {len(long)} texts" in capsys.readouterr().err
+    rows = pq.read_table(out / "positions/labels").to_pylist()
+    assert {row["features"] for row in rows} == {"default", "none", "shifted", "tokens", "majority"}
+    assert {row["n_train"] + row["n"] for row in rows} == {64 - len(long)}
 
 
 def test_reading_apart_as_with_gpus_gives_the_same_partial_files(whole: Path, model: Path, tmp_path: Path) -> None:
@@ -221,7 +260,7 @@ def test_what_does_not_fit_is_refused(
         (name,) = change
         with pytest.raises(InputError, match=rf"{name} \(was .*--redo"):
             positions.JOB.run(PositionsConfig.model_validate({**own, "label": "topic", **change}))
-    with pytest.raises(InputError, match="--label mood: the corpus has no such column; it has n, topic"):
+    with pytest.raises(InputError, match=r"--label mood: the corpus has no such column, .*; it has n, topic"):
         positions.JOB.run(PositionsConfig.model_validate({**own, "label": "mood"}))
     with pytest.raises(InputError, match="--answer-column reply: the corpus has no such column"):
         positions.JOB.run(PositionsConfig.model_validate({**own, "answer_column": "reply"}))

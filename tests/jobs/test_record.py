@@ -3,6 +3,7 @@
 import json
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -187,7 +188,7 @@ def test_a_table_that_is_not_as_it_was_written_is_named_with_what_makes_it_anew(
     do(tmp_path, "ingest")
     change(tmp_path / "corpus" / "part-00000.parquet")
     before = (tmp_path / "run.json").read_text()
-    with pytest.raises(InputError, match=rf"corpus/part-00000.parquet {said}; python -m jobs.ingest .* --redo makes"):
+    with pytest.raises(InputError, match=rf"corpus/part-00000.parquet {said}; .* python -m jobs.ingest .* --redo"):
         Run(str(tmp_path)).begin("topk", {}, {}, redo=False)
     assert (tmp_path / "run.json").read_text() == before
 
@@ -261,6 +262,26 @@ def test_a_refused_option_does_not_stick(tmp_path: Path) -> None:
     assert again.require("ingest")["identity"] == {"limit": 1}
     assert "redo" not in again.require("ingest")
     assert not (tmp_path / "_lock.json").exists()
+
+
+@pytest.mark.parametrize("finished", [True, False])
+def test_a_stage_of_an_earlier_method_is_neither_continued_nor_taken_for_done(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, finished: bool
+) -> None:
+    config = StageConfig.model_validate({"out": str(tmp_path)})
+    with open_run(config) as run:
+        assert run.begin("ingest", {"limit": 1}, {}, redo=False) is not None
+        if finished:
+            write(run, "ingest", run.under_way("ingest")["fingerprint"])
+            run.finish("ingest", {}, 0.0)
+    monkeypatch.setitem(STAGES, "ingest", replace(STAGES["ingest"], method=2))
+    before = (tmp_path / "run.json").read_bytes()
+    what = "ingest was run by another version of this program, which measured differently"
+    with open_run(config) as run, pytest.raises(InputError, match=f"{what}; {'its tables' if finished else 'name'}"):
+        run.begin("ingest", {"limit": 1}, {}, redo=False)
+    assert (tmp_path / "run.json").read_bytes() == before
+    with open_run(config) as run:
+        assert run.begin("ingest", {"limit": 1}, {}, redo=True) is not None
 
 
 # What transformers saves of a model and a tokenizer, and what lies beside it.

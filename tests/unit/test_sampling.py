@@ -16,6 +16,7 @@ from ops.sampling import (
     in_sample,
     pilot_size,
     priorities,
+    random_state,
     sample_cutoff,
 )
 
@@ -85,3 +86,15 @@ def test_the_draw_is_uniform_and_another_for_another_seed() -> None:
         assert np.abs(np.histogram(share, 20, (0, 1))[0] / 1_000 - 1).max() < 0.15
     both = ((one < np.uint64(2**63)) & (other < np.uint64(2**63))).mean()
     assert abs(both - 0.25) < 0.015
+
+
+@given(st.integers(0, 10**15))
+def test_a_seed_of_any_size_is_one_of_libraries(seed: int) -> None:
+    found = random_state(seed)
+    assert 0 <= found < 2**32
+    assert found == seed or seed >= 2**32
+    assert random_state(seed) == found
+
+
+def test_large_seeds_are_told_apart() -> None:
+    assert len({random_state(2**32 + i) for i in range(100)}) == 100

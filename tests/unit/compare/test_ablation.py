@@ -14,7 +14,7 @@ from ops.compare.ablation import (
     Effect,
     ablation_table,
     choose_neurons,
-    random_neurons,
+    matched_neurons,
 )
 from ops.finetune.classifier import new_classifier, save_classifier
 from ops.model.activations import ScoreOptions
@@ -56,8 +56,8 @@ def test_a_neuron_that_feeds_the_others_is_found(planted: ModelFacts) -> None:
     assert sorted(moved)[-1] > 2 * sorted(moved)[-2]
     assert np.isnan(effects[0].output)
     last = found.effect(12)
-    assert np.isnan(last.moved)
-    assert last.most == -1
+    assert np.isnan([last.moved, last.own_moved, last.most_moved]).all()
+    assert last.most == last.own == -1
 
 
 @pytest.mark.parametrize(("pool", "special"), [("mean", "include"), ("max", "exclude"), ("cls", "include")])
@@ -82,9 +82,12 @@ def test_the_numbers_are_those_of_the_layers_run_by_hand(planted: ModelFacts, po
             differences.append({"mean": own.mean(0), "max": own.amax(0), "cls": own[0]}[pool].numpy())
         total += np.abs(differences[1] - differences[0])
     by_neuron = total / len(TEXTS) / STD[12:]
-    assert found.moved == pytest.approx(by_neuron.mean(), rel=1e-4)
-    assert found.most == 12 + int(by_neuron.argmax())
-    assert found.most_moved == pytest.approx(by_neuron.max(), rel=1e-4)
+    # Unit 3 of layer 2 holds the residual of what was set, and is none of the others.
+    assert (found.own, found.own_moved) == (15, pytest.approx(by_neuron[3], rel=1e-4))
+    by_neuron[3] = np.nan
+    assert found.moved == pytest.approx(np.nanmean(by_neuron), rel=1e-4)
+    assert found.most == 12 + int(np.nanargmax(by_neuron))
+    assert found.most_moved == pytest.approx(np.nanmax(by_neuron), rel=1e-4)
 
 
 def test_a_classifier_s_output_moves_with_the_unit_that_it_reads(planted: ModelFacts, tmp_path: Path) -> None:
@@ -132,21 +135,53 @@ def test_the_strongest_of_each_property_are_taken_in_turn_up_to_a_bound() -> Non
     assert choose_neurons(properties, NEURONS, 3, 100, False) == {"down": [0, 1, 2], "up": [11, 10, 9]}
     assert choose_neurons(properties, NEURONS, 3, 100, True)["up"] == [23, 22, 21]
     assert choose_neurons(properties, NEURONS, 3, 3, False) == {"down": [0, 1], "up": [11]}
-    drawn = random_neurons(NEURONS, [2, 1, 2], 5, 0)
-    assert {layer: len(own) for layer, own in drawn.items()} == {1: 5, 2: 5}
-    assert all(12 <= neuron < 24 for neuron in drawn[2])
-    assert drawn == random_neurons(NEURONS, [1, 2], 5, 0)
 
 
-def test_rows_stand_beside_the_random_neurons_of_their_layer() -> None:
-    effects = {n: Effect(float(n), 12 + n, 9.0, float("nan")) for n in range(12)}
-    effects[14] = Effect(float("nan"), -1, float("nan"), 0.25)
-    effects[13] = Effect(float("nan"), -1, float("nan"), 0.5)
-    table = ablation_table({"up": [11, 13], "low": [1]}, {1: [0, 1, 2, 11], 2: [13, 14]}, effects, NEURONS, 4)
+def test_random_neurons_are_of_the_layer_and_of_a_like_spread() -> None:
+    neurons, width = Neurons((200, 200)), 200
+    std = np.random.default_rng(1).permutation(np.geomspace(0.5, 2, 2 * width))
+    most = int(std[:width].argmax())
+    middle = int(np.argsort(std[width:])[100]) + width
+    drawn = matched_neurons(neurons, std, [most, middle, most], 20, 0)
+    assert drawn.keys() == {most, middle}
+    for neuron, own in drawn.items():
+        assert len(set(own)) == len(own) == 20
+        assert neuron not in own
+        assert {i // width for i in own} == {neuron // width}
+        assert np.abs(np.log(std[own] / std[neuron])).max() <= np.log(1.25)
+    # What is drawn for one does not depend on which others are asked for.
+    assert matched_neurons(neurons, std, [middle], 20, 0)[middle] == drawn[middle]
+    assert matched_neurons(neurons, std, [middle], 20, 1)[middle] != drawn[middle]
+    # Of an outlier the nearest are taken, and of a narrow layer all others.
+    std[most] = 9
+    nearest = np.argsort(-std[:width])[1:21]
+    assert matched_neurons(neurons, std, [most], 20, 0)[most] == sorted(nearest.tolist())
+    assert matched_neurons(NEURONS, STD, [3], 39, 0) == {3: [i for i in range(12) if i != 3]}
+    # Of equal spreads each is as likely as any other.
+    drawn_often = [matched_neurons(neurons, np.ones(2 * width), [7], 20, seed)[7] for seed in range(200)]
+    often = np.bincount(np.concatenate(drawn_often), minlength=width)
+    assert often[7] == 0
+    assert 13 < often.var() < 26
+    assert often.max() < 45
+
+
+def test_rows_stand_beside_the_random_neurons_that_are_drawn_for_them() -> None:
+    nan = float("nan")
+    effects = {n: Effect(float(n), 12 + n, 9.0, 12 + (n + 1) % 12, 4.0 - n, nan) for n in range(12)}
+    effects[14] = Effect(nan, -1, nan, -1, nan, 0.25)
+    effects[13] = Effect(nan, -1, nan, -1, nan, 0.5)
+    std = np.arange(24.0)
+    matched = {11: [0, 1, 2], 1: [0, 2, 11], 13: [14]}
+    table = ablation_table({"up": [11, 13], "low": [1]}, matched, effects, NEURONS, std, 4)
     assert table.schema.equals(TABLES["compare/ablation"].arrow)
     low, first, last = table.to_pylist()
-    assert (first["layer"], first["unit"], first["layer_b"], first["unit_b"]) == (1, 11, 2, 11)
+    assert (first["layer"], first["unit"], first["layer_b"], first["unit_b"]) == (1, 11, 2, 0)
     assert (first["moved"], first["random"], first["random_high"], first["p_value"]) == (11, 1, 2, 0.25)
+    assert (first["std"], first["n_random"], first["random_std"]) == (11, 3, 1)
+    assert (first["own_layer"], first["own_moved"]) == (2, 9)
+    assert (first["moved_b"], first["p_value_b"]) == (-7, 1)
     assert (low["random"], low["p_value"]) == (pytest.approx(13 / 3), 0.75)
+    assert (low["moved_b"], low["p_value_b"]) == (3, 0.5)
     assert (last["layer"], last["moved"], last["layer_b"], last["p_value"]) == (2, None, None, None)
+    assert (last["own_layer"], last["own_moved"], last["p_value_b"]) == (None, None, None)
     assert (last["output"], last["output_random"]) == (0.5, 0.25)

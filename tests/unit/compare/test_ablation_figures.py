@@ -1,4 +1,4 @@
-"""The figure of ablation: every neuron once, beside those drawn from its layer, itself not among them."""
+"""The figure of ablation: every neuron once, beside the random ones that are drawn for it."""
 
 from pathlib import Path
 
@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from ops.compare.ablation import Effect
-from ops.compare.ablation_figures import FIRST, draw_ablation, effects_figure
+from ops.compare.ablation_figures import FIRST, Neuron, Null, draw_ablation, effects_figure
 from ops.figures import figure_files
 from ops.schema import schema
 from ops.storage.store import Store
@@ -27,14 +27,20 @@ def table(rows: list[dict[str, object]]) -> pa.Table:
 
 
 def effect(moved: float, output: float = NAN) -> Effect:
-    return Effect(moved, 0, 0.0, output)
+    return Effect(moved, -1, NAN, 0, 0.0, output)
+
+
+def beside(rows: list[dict[str, object]], random: dict[Neuron, Effect]) -> Null:
+    """Let each neuron stand beside all others that are drawn from its layer."""
+    own = [(int(str(row["layer"])), int(str(row["unit"]))) for row in rows]
+    return {n: {other: e for other, e in random.items() if other[0] == n[0] and other != n} for n in own}
 
 
 def test_a_neuron_is_drawn_once_beside_the_others_of_its_layer() -> None:
     rows = [row(1, 3, 0.5, of="a"), row(1, 3, 0.5, of="b"), row(2, 4, 0.3), row(2, 5, 0.36)]
     # 2:4 is among those drawn from its layer too; from layer 3 no neuron was set to its mean.
     random = {(1, 0): effect(0.1), (1, 1): effect(0.3), (2, 4): effect(0.3), (2, 6): effect(0.02), (3, 0): effect(9.0)}
-    left, right = effects_figure(table(rows), random, "m").axes
+    left, right = effects_figure(table(rows), beside(rows, random), "m").axes
     np.testing.assert_allclose(np.asarray(left.lines[0].get_xydata()), [[0.83, 0.5], [1.83, 0.3], [1.83, 0.36]])
     np.testing.assert_allclose(
         np.asarray(left.lines[1].get_xydata()), [[1.17, 0.1], [1.17, 0.3], [2.17, 0.3], [2.17, 0.02]]
@@ -51,7 +57,7 @@ def test_a_neuron_is_drawn_once_beside_the_others_of_its_layer() -> None:
 def test_a_classifier_s_output_has_panels_of_its_own_with_the_last_layer() -> None:
     rows = [row(1, 3, 0.5, 0.25), row(2, 4, None, 0.125)]
     random = {(1, 0): effect(0.0, 0.0), (2, 0): effect(NAN, 0.0625)}
-    panels = effects_figure(table(rows), random).axes
+    panels = effects_figure(table(rows), beside(rows, random)).axes
     assert len(panels) == 4
     assert [len(panels[i].lines[0].get_xydata()) for i in (0, 2)] == [1, 2]
     # 1:3 first: those drawn from its layer do nothing at all. Where an effect is 0, no axis is logarithmic.
@@ -61,12 +67,12 @@ def test_a_classifier_s_output_has_panels_of_its_own_with_the_last_layer() -> No
 
 def test_the_first_are_named_and_of_none_there_is_no_figure(tmp_path: Path) -> None:
     rows = [row(1, unit, float(unit)) for unit in range(1, 3 * FIRST)]
-    named = effects_figure(table(rows), {(1, 100): effect(1.0)}).axes[1].get_yticklabels()
+    named = effects_figure(table(rows), beside(rows, {(1, 100): effect(1.0)})).axes[1].get_yticklabels()
     assert [label.get_text() for label in named] == [f"1:{unit}" for unit in range(3 * FIRST - 1, 2 * FIRST - 1, -1)]
     store = Store(str(tmp_path))
     assert draw_ablation(store, table([]), {}) == []
     name = "compare/figures/ablation/effects"
-    assert draw_ablation(store, table(rows), {(1, 100): effect(1.0)}) == figure_files(name)
+    assert draw_ablation(store, table(rows), beside(rows, {(1, 100): effect(1.0)})) == figure_files(name)
     assert (tmp_path / f"{name}.png").stat().st_size > 5_000
 
 
@@ -79,6 +85,10 @@ def test_it_can_be_printed(scale: float, output: bool) -> None:
     rows = [row(layer, 3000 + unit, *drawn(layer)) for layer in range(1, 25) for unit in range(4)]
     rows = [{**r, "output": r["output"] if output else None} for r in rows]
     random = {(layer, unit): effect(*drawn(layer)) for layer in range(1, 25) for unit in range(10)}
-    figure = effects_figure(table(rows), random, "some-model")
+    figure = effects_figure(table(rows), beside(rows, random), "some-model")
     check_print(figure, "some-model")
     check_inside(figure)
+
+
+def test_neurons_without_a_known_effect_have_no_figure(tmp_path: Path) -> None:
+    assert draw_ablation(Store(str(tmp_path)), table([row(1, 0, None), row(1, 1, None)]), {(1, 2): effect(NAN)}) == []

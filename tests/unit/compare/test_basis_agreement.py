@@ -29,6 +29,16 @@ def test_unit_properties_are_scipy_s_and_those_of_sorted_sentences() -> None:
         assert found["x:bottom"][unit] == pytest.approx(features[order, 1].mean())
 
 
+def test_sentences_that_tie_share_the_last_places() -> None:
+    values, features = np.zeros((SENTENCES, 1)), np.zeros((SENTENCES, 1))
+    values[:4], features[:4] = 1.0, 8.0
+    features[4:103] = 2.0
+    found = unit_properties(values, ["x"], features)
+    # Of 20 winners 4 are beyond; 16 places are shared by 396, of which 99 have a 2.
+    assert found["x:top"][0] == pytest.approx((4 * 8 + 16 * 0.25 * 2) / 20)
+    assert found["x:bottom"][0] == pytest.approx(0.25 * 2)
+
+
 def test_a_property_of_units_fades_under_rotation_and_what_the_stream_carries_does_not() -> None:
     """Units of large spread in both layers: any other axis mixes all units, and is much like the next."""
     units, sentences = 200, 100

@@ -24,7 +24,7 @@ def table(name: str, rows: list[dict[str, object]]) -> pa.Table:
 def rotated() -> pa.Table:
     rows: list[dict[str, object]] = []
     for a, b in ((1, 2), (1, 3), (2, 3)):
-        ends = {"rotated_low": 0.1, "rotated_high": 0.4, "p_value": 0.5}
+        ends = {"rotated_low": 0.1, "rotated_high": 0.4, "rotations": 9, "p_value": 0.5, "q_value": 0.6}
         row = {"property": "neurons:mean", "layer_a": a, "layer_b": b, "correlation": 1 / (b - a), "rotated_mean": 0.3}
         rows.append({**row, **ends})
     return table("compare/rotated", rows)
@@ -120,7 +120,7 @@ def test_figures_can_be_printed() -> None:
     properties = {f"means:words_per_sentence:{i}": RNG.normal(size=(12, UNITS)) for i in range(4)}
     far = [
         {"property": name, "layer_a": a, "layer_b": b, "correlation": 0.5, "rotated_mean": 0.3, "rotated_low": 0.1}
-        | {"rotated_high": 0.4, "p_value": 0.5}
+        | {"rotated_high": 0.4, "rotations": 9, "p_value": 0.5, "q_value": 0.6}
         for name in ("neurons:mean", "neurons:std", "means:words_per_sentence:top", "means:verbs_per_sentence:top")
         for a in range(1, 12)
         for b in range(a + 1, 13)

@@ -4,7 +4,7 @@ import pytest
 from sklearn.metrics import adjusted_rand_score, silhouette_score
 
 from ops.compare.group_traits import MOST_TRAITS, trait_rows
-from ops.compare.k_means_groups import group, grouping_quality, project, shuffled_sentences
+from ops.compare.k_means_groups import MAX_SILHOUETTE, group, grouping_quality, project, shuffled_sentences
 from ops.statistics.association import signed_g2
 
 RNG = np.random.default_rng(0)
@@ -79,3 +79,28 @@ def test_a_planted_trait_comes_first() -> None:
     assert first["q_value"] < 1e-6
     assert all(row["trait"] != "common" for row in rows)
     assert all(row["g2"] > 0 and row["rank"] <= MOST_TRAITS for row in rows)
+
+
+@pytest.mark.parametrize("points", [1, 3, 4, 20])
+@pytest.mark.parametrize("dimensions", [1, 2])
+@pytest.mark.parametrize("alike", [True, False])
+def test_points_that_are_alike_or_of_one_dimension_have_places_too(points: int, dimensions: int, alike: bool) -> None:
+    given = np.ones((points, dimensions)) if alike else RNG.normal(size=(points, dimensions))
+    places = project(given, 0)
+    assert places.shape == (points, 2)
+    assert np.isfinite(places).all()
+
+
+def test_a_group_that_the_sample_misses_has_no_silhouette() -> None:
+    points = np.zeros((MAX_SILHOUETTE * 30, 1))
+    points[-1] = 1
+    assert grouping_quality(points, 2, [0]).silhouette is None
+    points[MAX_SILHOUETTE * 15 :] = 1
+    assert grouping_quality(points, 2, [0]).silhouette == pytest.approx(1)
+
+
+def test_a_seed_may_be_larger_than_those_of_scikit_learn() -> None:
+    values, _ = planted()
+    assert group(values.T, GROUPS, 10**14).max() == GROUPS - 1
+    assert project(values.T, 10**14).shape == (GROUPS * EACH, 2)
+    assert grouping_quality(values.T, GROUPS, [2**32 - 1, 2**32]).silhouette is not None

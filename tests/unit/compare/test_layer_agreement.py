@@ -1,8 +1,10 @@
 import numpy as np
 import pyarrow as pa
 import pytest
+from scipy.stats import false_discovery_control
 
 from ops.compare.layer_agreement import correlations, dimension_rows, layer_pairs, permuted_correlations, rotated_rows
+from ops.schema import TABLES
 
 RNG = np.random.default_rng(0)
 LAYERS, UNITS = 4, 60
@@ -56,11 +58,26 @@ def test_layers_in_which_nothing_varies_or_of_other_widths_have_no_row() -> None
     assert [(r["layer_a"], r["layer_b"]) for r in table.to_pylist()] == [(1, 3)]
 
 
+def test_rates_are_over_all_properties_and_pairs_of_layers() -> None:
+    rng = np.random.default_rng(3)
+    same = np.tile(rng.normal(size=UNITS), 2)
+    properties = {"a": same, **{name: rng.normal(size=2 * UNITS) for name in "bcd"}}
+    found = dimension_rows(properties, (UNITS, UNITS), 199, (0,)).to_pylist()
+    p = np.array([row["p_value"] for row in found])
+    assert [row["q_value"] for row in found] == pytest.approx(false_discovery_control(p).tolist(), rel=1e-6)
+    assert found[0]["q_value"] == pytest.approx(4 * 0.005)
+    assert dimension_rows({}, (UNITS, UNITS), 9, (0,)).num_rows == 0
+
+
 def test_rows_beside_rotated_bases() -> None:
     def table(r: float) -> pa.Table:
         return pa.table({"property": ["p"], "layer_a": [1], "layer_b": [2], "correlation": [r]})
 
-    (row,) = rotated_rows(table(0.5), [table(r) for r in (0.1, 0.2, 0.6)]).to_pylist()
+    rotated = rotated_rows(table(0.5), [table(r) for r in (0.1, 0.2, 0.6)])
+    assert rotated.schema.equals(TABLES["compare/rotated"].arrow)
+    (row,) = rotated.to_pylist()
+    assert row["rotations"] == 3
+    assert row["q_value"] == pytest.approx(2 / 4)
     assert row["rotated_mean"] == pytest.approx(0.3)
     assert (row["rotated_low"], row["rotated_high"]) == pytest.approx((0.1, 0.6))
     assert row["p_value"] == pytest.approx(2 / 4)

@@ -32,8 +32,22 @@ def lists(winners: np.ndarray) -> WinnerLists:
     return WinnerLists.of(np.full(len(winners), winners.shape[1]), (7 * winners + 100).ravel())
 
 
-def finder(most: int = 3) -> NeighbourFinder:
-    return NeighbourFinder(NEURONS, unit_vectors(VALUES), {"bottom": lists(BOTTOM), "top": lists(TOP)}, most)
+def finder(most: int = 3, silent: tuple[int, ...] = ()) -> NeighbourFinder:
+    marks = np.isin(np.arange(COUNT), silent)
+    return NeighbourFinder(NEURONS, unit_vectors(VALUES), {"bottom": lists(BOTTOM), "top": lists(TOP)}, most, marks)
+
+
+def test_a_silent_neuron_has_no_neighbours_and_is_none() -> None:
+    rows = finder(silent=(5, 20)).rows(0, COUNT).to_pylist()
+    silent = {tuple(int(n[0]) for n in NEURONS.layer_and_unit(np.array([place]))) for place in (5, 20)}
+    assert not silent & {(row["layer"], row["unit"]) for row in rows}
+    assert not silent & {(row["layer_b"], row["unit_b"]) for row in rows}
+    layers = [VALUES[:, :9], VALUES[:, 9:18], VALUES[:, 18:]]
+    heard = nearest_rows(finder(silent=(5, 20)), layers, SENTENCES, 64, (0,)).to_pylist()
+    assert [row["n"] for row in heard] == [8, 8, 9, 9, 6, 6]
+    # Without 1:5 the nearest of 1:1 is another.
+    every = nearest_rows(finder(), layers, SENTENCES, 64, (0,)).to_pylist()
+    assert heard[1]["correlation"] < every[1]["correlation"]
 
 
 def shared_by_scipy() -> np.ndarray:

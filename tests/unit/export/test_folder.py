@@ -1,45 +1,416 @@
+"""The folder of an export: complete or known as not, and nothing in it is touched that export did not write."""
+
+import hashlib
 import json
+import os
+import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from ops.errors import InputError
-from ops.export.folder import begin_folder, check_folder, copy_file, finish_folder, provenance
-from ops.storage.store import Store
-
-FOUND: dict[str, Any] = {"tool": "neuron-atlas", "tables": {"topk": {"rows": 1, "bytes": 3, "fingerprint": "f"}}}
+from ops.export import folder as dataset_folder
+from ops.export.folder import Export, check_folder, provenance
+from ops.export.manifest import CARD, MANIFEST, PROVENANCE, UNDER_WAY, check_listed
+from ops.storage.lock import LOCK, Lock
+from ops.storage.store import Store, attempt_name
+from tests.unit.export.small_export import CORPUS, TOPK, SmallRun, export, files
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Store:
-    (tmp_path / "run" / "topk").mkdir(parents=True)
-    (tmp_path / "run" / "topk" / "part-00000.parquet").write_bytes(b"abc")
-    return Store(str(tmp_path / "run"))
+def run(tmp_path: Path) -> SmallRun:
+    return SmallRun(tmp_path / "run")
 
 
-def test_a_folder_is_whole_or_absent_and_an_export_of_the_same_tables_goes_on(store: Store, tmp_path: Path) -> None:
-    folder = check_folder(str(tmp_path / "to"), store, FOUND)
-    name = "topk/part-00000.parquet"
-    under_way = begin_folder(folder, FOUND, 3)
-    copy_file(store, name, under_way / name, 3)
-    assert not folder.exists()
-    assert (begin_folder(folder, FOUND, 3) / name).is_file()
-    assert not (begin_folder(folder, {**FOUND, "tables": {}}, 3) / name).exists(), "one of other tables begins anew"
-    copy_file(store, name, under_way / name, 3)
-    finish_folder(under_way, folder, FOUND, "card")
-    assert not under_way.exists()
-    assert (folder / name).read_bytes() == b"abc"
-    assert sorted(p.name for p in folder.iterdir()) == ["README.md", "provenance.json", "topk"]
-    assert json.loads((folder / "provenance.json").read_text()) == FOUND
-    assert check_folder(str(folder), store, FOUND) == folder
-    with pytest.raises(InputError, match="holds an export of other tables"):
-        check_folder(str(folder), store, {**FOUND, "tables": {}})
+@pytest.fixture
+def to(tmp_path: Path) -> Path:
+    return tmp_path / "to"
 
 
-def test_more_than_there_is_room_for_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"bytes are to be copied, and .* are free"):
-        begin_folder(tmp_path / "to", FOUND, 1 << 62)
+def said(run: SmallRun, to: Path | str, **more: Any) -> str:
+    """The one line by which an export is refused."""
+    with pytest.raises(InputError) as found:
+        export(run, to, **more)
+    assert "\n" not in str(found.value)
+    return str(found.value)
+
+
+def test_the_list_names_every_file_with_its_size_and_hash(run: SmallRun, to: Path) -> None:
+    assert not export(run, to).edited
+    found = files(to)
+    listed = json.loads(found.pop(MANIFEST))
+    assert found.keys() == {CARD, PROVENANCE, CORPUS, TOPK}
+    assert (found[CORPUS], found[TOPK]) == (b"a corpus", b"the top")
+    assert listed["run"] == {"model": "m", "stages": {"topk": "t"}}
+    assert (listed["tool"], listed["version"]) == ("neuron-atlas", "1.0")
+    assert {f["name"]: (f["bytes"], f["sha256"]) for f in listed["files"]} == {
+        name: (len(data), hashlib.sha256(data).hexdigest()) for name, data in found.items()
+    }
+    assert {f["name"]: f.get("fingerprint") for f in listed["files"]}[TOPK] == "topk"
+    assert check_listed(to, "--to to") == [*sorted(found), MANIFEST]
+
+
+def test_again_writes_nothing(run: SmallRun, to: Path) -> None:
+    export(run, to)
+    before = {p: p.stat().st_mtime_ns for p in to.rglob("*") if p.is_file()}
+    assert export(run, to).bytes == 0
+    assert {p: p.stat().st_mtime_ns for p in to.rglob("*") if p.is_file()} == before
+
+
+def test_an_export_follows_its_run(run: SmallRun, to: Path) -> None:
+    run.write("patterns", b"one", b"two")
+    run.write("psi/tokens", b"three")
+    export(run, to)
+    run.write("patterns", b"another", fingerprint="other")
+    del run.tables["psi/tokens"]
+    run.write("mixing/norms", b"new")
+    assert export(run, to, card="another card").bytes == len(b"another") + len(b"new")
+    found = files(to)
+    assert found[CARD] == b"another card"
+    assert {name: data for name, data in found.items() if "/" in name} == run.files()
+    assert {p.name for p in to.iterdir()} == {CARD, PROVENANCE, MANIFEST, "corpus", "topk", "patterns", "mixing"}
+    check_listed(to, "--to to")
+
+
+def test_one_of_another_run_is_refused(run: SmallRun, to: Path) -> None:
+    export(run, to)
+    before = files(to)
+    run.write("topk", b"the top", fingerprint="of another run")
+    assert "holds an export of other tables" in said(run, to)
+    assert files(to) == before
+
+
+def test_an_edited_card_stays(run: SmallRun, to: Path) -> None:
+    export(run, to)
+    (to / CARD).write_text("mine")
+    run.write("patterns", b"new")
+    for card in ("a card", "another card"):
+        assert export(run, to, card=card).edited
+        assert (to / CARD).read_text() == "mine"
+        assert CARD in check_listed(to, "--to to")
+    (to / CARD).unlink()
+    assert not export(run, to, complete=True).edited
+    assert (to / CARD).read_text() == "a card"
+
+
+def test_a_card_that_is_edited_while_tables_are_copied_stays(run: SmallRun, to: Path) -> None:
+    export(run, to)
+    run.write("patterns", b"new")
+    made = Export(Store(str(to)), str(to), run.contents("another card"))
+    made.copy(run.store, lambda size: (to / CARD).write_text("mine"))
+    made.finish()
+    assert made.edited
+    assert (to / CARD).read_text() == "mine"
+    check_listed(to, "--to to")
+
+
+def test_a_changed_file_is_named_and_stays(run: SmallRun, to: Path) -> None:
+    run.write("patterns", b"one", b"two", b"three", b"four")
+    export(run, to)
+    for change in (TOPK, PROVENANCE):
+        kept = (to / change).read_bytes()
+        (to / change).write_bytes(kept[:-1] + b"!")
+        assert said(run, to) == (
+            f"--to {to}: not as export wrote it: {change}; move it away, and export again without --push"
+        )
+        with pytest.raises(InputError, match=f"--to to: not as export wrote it: {change}"):
+            check_listed(to, "--to to")
+        assert (to / change).read_bytes() == kept[:-1] + b"!"
+        (to / change).write_bytes(kept)
+    # Those that the run has no more are removed only as they were written.
+    del run.tables["patterns"]
+    for path in (to / "patterns").iterdir():
+        path.write_bytes(b"mine")
+    assert "not as export wrote them: patterns/part-00000.parquet, " in said(run, to)
+    assert len(list((to / "patterns").iterdir())) == 4
+
+
+def test_a_missing_file_is_copied_again_unless_the_export_is_to_be_complete(run: SmallRun, to: Path) -> None:
+    export(run, to)
+    (to / TOPK).unlink()
+    refused = f"missing: {TOPK}; export again without --push to copy what is missing"
+    assert said(run, to, complete=True) == f"--to {to}: {refused}"
+    with pytest.raises(InputError, match=f"--to to: {refused}"):
+        check_listed(to, "--to to")
+    assert not (to / TOPK).exists()
+    assert export(run, to).bytes == len(b"the top")
+    check_listed(to, "--to to")
+
+
+def put(path: Path, held: str = "mine") -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(held)
+
+
+FOREIGN: dict[str, Callable[[Path], object]] = {
+    ".env": lambda to: put(to / ".env", "SECRET=1"),
+    "notes.txt": lambda to: put(to / "notes.txt"),
+    ".git": lambda to: put(to / ".git" / "config"),
+    "empty": lambda to: (to / "empty").mkdir(parents=True),
+    "topk/part-00001.parquet": lambda to: put(to / "topk" / "part-00001.parquet"),
+    "topk/.part-00000.parquet.0123456789ab": lambda to: put(to / "topk" / ".part-00000.parquet.0123456789ab"),
+    ".under-way/mine": lambda to: put(to / UNDER_WAY / "mine"),
+    "_lock.json": lambda to: put(to / LOCK, '{"mine": 1}'),
+    "a link": lambda to: (to / "a link").symlink_to(to.parent),
+    "a pipe": lambda to: os.mkfifo(to / "a pipe"),
+    "a\\nb": lambda to: put(to / "a\nb"),
+    "\\udcff": lambda to: put(to / os.fsdecode(b"\xff")),
+    "corpus": lambda to: (shutil.rmtree(to / "corpus", True), (to / "corpus").symlink_to(to.parent / "run" / "corpus")),
+}
+
+
+@pytest.mark.parametrize("name", FOREIGN)
+@pytest.mark.parametrize("exported", [True, False])
+def test_what_export_did_not_write_is_named_and_stays(run: SmallRun, to: Path, name: str, exported: bool) -> None:
+    to.mkdir()
+    if exported:
+        export(run, to)
+    FOREIGN[name](to)
+    before = files(to)
+    names = sorted(os.listdir(to))
+    found = said(run, to)
+    assert f"--to {to}: holds other files" in found
+    assert f"({name})" in found or not exported
+    assert files(to) == before
+    assert sorted(os.listdir(to)) == names
+    if exported:
+        with pytest.raises(InputError, match="holds other files"):
+            check_listed(to, "--to to")
+
+
+@pytest.mark.parametrize("held", ["{", "[]", "null", '{"tool": "other", "files": []}', "[" * 100_000, "\x00", "a pipe"])
+def test_a_list_of_others_is_theirs(run: SmallRun, to: Path, held: str) -> None:
+    to.mkdir()
+    if held == "a pipe":
+        os.mkfifo(to / MANIFEST)
+    else:
+        (to / MANIFEST).write_text(held)
+    assert f"holds other files ({MANIFEST})" in said(run, to)
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        {"name": "../victim", "bytes": 4, "sha256": hashlib.sha256(b"mine").hexdigest()},
+        {"name": "/victim", "bytes": 4},
+        {"name": ".env", "bytes": 4},
+        {"name": "a/../../victim", "bytes": 4},
+        {"name": "a//b", "bytes": 4},
+        {"name": "", "bytes": 4},
+        {"name": MANIFEST, "bytes": 4},
+        {"name": "a", "bytes": "4"},
+        {"name": "a", "bytes": 4, "sha256": "*"},
+        {"name": 3, "bytes": 4},
+        "a",
+    ],
+)
+def test_a_list_that_names_what_no_export_has_is_none(run: SmallRun, to: Path, entry: Any) -> None:
+    """Files are removed and uploaded by these names."""
+    victim = to.parent / "victim"
+    victim.write_bytes(b"mine")
+    export(run, to)
+    listed = json.loads((to / MANIFEST).read_text())
+    listed["files"].append(entry)
+    (to / MANIFEST).write_text(json.dumps(listed))
+    assert "holds other files" in said(run, to)
+    assert victim.read_bytes() == b"mine"
+
+
+def test_a_neighbour_is_never_touched(run: SmallRun, to: Path) -> None:
+    neighbour = to.parent / f".{to.name}.under-way"
+    neighbour.mkdir()
+    (neighbour / "thesis.tex").write_text("mine")
+    export(run, to)
+    assert files(neighbour) == {"thesis.tex": b"mine"}
+
+
+def test_a_link_to_a_folder_is_that_folder(run: SmallRun, to: Path) -> None:
+    real = to.parent / "real"
+    real.mkdir()
+    to.symlink_to(real)
+    export(run, to)
+    assert to.is_symlink()
+    assert {CARD, PROVENANCE, MANIFEST, CORPUS, TOPK} == files(real).keys()
+    run.write("patterns", b"new")
+    export(run, to)
+    check_listed(real, "--to to")
+
+
+def test_what_is_no_folder_is_refused(run: SmallRun, to: Path) -> None:
+    (to.parent / "nowhere").symlink_to(to.parent / "none")
+    (to.parent / "circle").symlink_to(to.parent / "circle")
+    (to.parent / "file").write_text("mine")
+    (to.parent / "inside").symlink_to(run.folder)
+    os.mkfifo(to.parent / "pipe")
+    for name, why in {
+        "nowhere": "is a link that leads nowhere",
+        "circle": "is a link that leads nowhere",
+        "circle/new": "cannot be read and written",
+        "file": "is a file",
+        "file/new": "cannot be read and written",
+        "pipe": "is a file",
+        "inside": "lies in the run's own folder",
+        "inside/new": "lies in the run's own folder",
+        "run": "lies in the run's own folder",
+        "run/../run/topk": "lies in the run's own folder",
+        "x" * 300: "cannot be read and written",
+    }.items():
+        assert f"--to {to.parent}/{name}: {why}" in said(run, to.parent / name)
+    assert "no path of this machine" in said(run, "s3://bucket/key")
+    assert "--to is missing" in said(run, "")
+    assert sorted(os.listdir(to.parent)) == ["circle", "file", "inside", "nowhere", "pipe", "run"]
+    assert {str(p) for p in files(run.folder)} == {CORPUS, TOPK}
+
+
+def test_more_than_there_is_room_for_is_refused(run: SmallRun, to: Path) -> None:
+    run.tables["topk"][0]["bytes"] = 1 << 62
+    assert "bytes are to be copied, and" in said(run, to)
+    assert not to.exists(), "nothing is left of it"
+
+
+def test_a_run_that_changes_meanwhile_is_refused(run: SmallRun, to: Path) -> None:
+    for change in (lambda p: p.write_bytes(b"another top"), Path.unlink):
+        change(run.folder / TOPK)
+        assert f"{TOPK} changed while it was copied" in said(run, to)
+        assert not (to / MANIFEST).exists()
+    run.write("topk", b"the top")
+    export(run, to)
+    check_listed(to, "--to to")
+
+
+def test_a_folder_that_another_export_holds_is_refused(
+    run: SmallRun, to: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    to.mkdir()
+    held = Lock(Store(str(to)), "export")
+    held.take()
+    monkeypatch.setattr("ops.storage.lock._is_gone", lambda held: False)
+    # Files that the other one puts there meanwhile are not taken for foreign.
+    (to / "topk").mkdir()
+    assert f"--to {to}: another job holds this folder: export, process {os.getpid()}" in said(run, to)
+    monkeypatch.undo()
+    held.release()
+    (to / "topk").rmdir()
+    export(run, to)
+    assert not (to / LOCK).exists()
+
+
+class Killed(BaseException):
+    pass
+
+
+def killed_at(step: int, do: Callable[[], object], monkeypatch: pytest.MonkeyPatch) -> bool:
+    """Do something, and end it before the step of this number that changes the disk; tell whether it came so far."""
+    steps = 0
+
+    def counted(real: Callable[..., object]) -> Callable[..., object]:
+        def call(*args: Any, **more: Any) -> object:
+            nonlocal steps
+            if steps == step:
+                raise Killed
+            steps += 1
+            return real(*args, **more)
+
+        return call
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "replace", counted(os.replace))
+        patch.setattr(Store, "delete", counted(Store.delete))
+        patch.setattr(Path, "rmdir", counted(Path.rmdir))
+        try:
+            do()
+        except Killed:
+            return True
+    return False
+
+
+def do_export(run: SmallRun, to: Path, card: str = "a card") -> None:
+    """Export without the lock, whose release is no part of a killed process."""
+    to.mkdir(exist_ok=True)
+    made = Export(Store(str(to)), str(to), run.contents(card))
+    made.copy(run.store, lambda size: None)
+    made.finish()
+
+
+@pytest.mark.parametrize("edited", [False, True])
+@pytest.mark.parametrize("again", [None, 6])
+def test_a_killed_export_is_never_taken_for_complete_and_is_resumed(
+    run: SmallRun, to: Path, edited: bool, again: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At each step that changes the disk, of an export that replaces, removes and adds files; some ended twice."""
+    run.write("patterns", b"one", b"two")
+    run.write("psi/tokens", b"three")
+    export(run, to)
+    if edited:
+        (to / CARD).write_text("mine")
+    shutil.copytree(to, to.parent / "before")
+    run.write("patterns", b"another", fingerprint="other")
+    del run.tables["psi/tokens"]
+    run.write("mixing/norms", b"new")
+    step, came_so_far = 0, True
+    while came_so_far:
+        shutil.rmtree(to)
+        shutil.copytree(to.parent / "before", to)
+        came_so_far = killed_at(step, lambda: do_export(run, to, "another card"), monkeypatch)
+        if again is not None:
+            killed_at(again, lambda: do_export(run, to, "another card"), monkeypatch)
+        if (to / MANIFEST).exists() and not (to / UNDER_WAY / MANIFEST).exists():
+            check_listed(to, "--to to")
+        else:
+            with pytest.raises(InputError, match="the export is not complete"):
+                check_listed(to, "--to to")
+        # While the list of before is there, its tables are too.
+        if (to / MANIFEST).exists() and again is None and step < 5:
+            assert files(to.parent / "before").items() <= files(to).items()
+        export(run, to, "another card")
+        listed = check_listed(to, "--to to")
+        assert {*listed} == files(to).keys() == run.files().keys() | {CARD, PROVENANCE, MANIFEST}
+        assert {name: data for name, data in files(to).items() if "/" in name} == run.files()
+        assert (to / CARD).read_text() == ("mine" if edited else "another card")
+        assert sorted(p.name for p in to.iterdir() if p.is_dir()) == ["corpus", "mixing", "patterns", "topk"]
+        step += 1
+    assert step > 15
+
+
+def test_what_a_killed_export_copied_is_used(run: SmallRun, to: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run.write("patterns", b"one", b"two")
+    real, copied, most = dataset_folder.copy_file, list[str](), 2
+
+    def fails(store: Store, name: str, *rest: Any) -> str:
+        if len(copied) == most:
+            raise KeyboardInterrupt
+        copied.append(name)
+        return real(store, name, *rest)
+
+    monkeypatch.setattr(dataset_folder, "copy_file", fails)
+    with pytest.raises(KeyboardInterrupt):
+        export(run, to)
+    assert files(to).keys() == {f"{UNDER_WAY}/{name}" for name in (MANIFEST, *copied)}
+    # Of another stage's file with its name nothing is used, and what a write left of itself is removed.
+    (to / attempt_name(f"{UNDER_WAY}/{TOPK}")).write_text("half")
+    run.write("corpus", b"a Corpus", fingerprint="another")
+    first, copied, most = copied, [], 4
+    export(run, to)
+    assert {*run.files()} - {*copied} == {*first} - {CORPUS}
+    check_listed(to, "--to to")
+
+
+def test_a_file_that_changed_while_it_waited_is_copied_again(
+    run: SmallRun, to: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(source: Path, target: Path) -> None:
+        raise Killed
+
+    with monkeypatch.context() as patch:
+        patch.setattr(dataset_folder, "_move", fails)
+        with pytest.raises(Killed):
+            export(run, to)
+    (to / UNDER_WAY / TOPK).write_bytes(b"the tip")
+    export(run, to)
+    assert (to / TOPK).read_bytes() == b"the top"
+    check_listed(to, "--to to")
 
 
 def test_the_provenance_has_tables_with_rows_and_no_place() -> None:
@@ -57,3 +428,9 @@ def test_the_provenance_has_tables_with_rows_and_no_place() -> None:
     assert found["tables"] == {"topk": {"rows": 4, "bytes": 10, "fingerprint": "f"}}
     assert "/home" not in json.dumps(found)
     assert "config" not in found["stages"]["topk"]
+
+
+def test_a_path_is_looked_at_and_not_touched(run: SmallRun, to: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(to.parent))
+    assert check_folder("~/to", run.store) == to.resolve()
+    assert not to.exists()

@@ -48,9 +48,28 @@ def test_documents_are_chosen_and_what_is_left_out_is_counted() -> None:
 @pytest.mark.parametrize(
     ("labels", "dropped", "message"),
     [
-        ({"d": [None]}, (), "--label topic: no sentence of the corpus has a value"),
-        ({"d": ["a"], "e": ["a"]}, (), r"--label topic: 1 label \(a\) with at least 2 documents among 2 documents"),
-        ({"d": ["a"], "e": ["b"]}, (), r"--label topic: 0 labels \(none\)"),
+        ({"d": [None]}, (), r"--label topic: no sentence of the corpus has a value \(1 sentence\)"),
+        (
+            {"d": [None, "", " "]},
+            (),
+            r"--label topic: no sentence of the corpus has a value \(3 sentences\); name another",
+        ),
+        (
+            {"d": ["a"], "e": ["a"]},
+            (),
+            r"--label topic: 1 label \(a\) with at least 2 documents among 2 documents; a classifier needs two labels",
+        ),
+        (
+            {"d": ["a"], "e": ["b"], "f": [None], "g": ["c", "b"], "h": ["a", "b"], "i": ["x"]},
+            ("x",),
+            r"--label topic: 0 labels \(none\) with at least 2 documents among 2 documents; left out: 2 documents of "
+            r"several labels, such as g \(c, b\), 1 document of a dropped label, 1 sentence without a value; a classi",
+        ),
+        (
+            {"d": ["a", None, "b"], "e": ["b", "a"]},
+            (),
+            r"--label topic: all 2 documents have several labels, such as e \(b, a\); .* give each text its own doc_id",
+        ),
         ({"d": ["a"], "e": ["a"]}, ("b",), "--drop-label b: no document has this value of topic; it has a"),
     ],
 )

@@ -19,6 +19,7 @@ from ops.meaning.confusion import (
     read_sets,
     words_around,
 )
+from ops.meaning.confusion_classifiers import PENALTIES
 from ops.meaning.confusion_figure import draw_confusion
 from ops.storage.store import Store
 
@@ -38,7 +39,8 @@ def examples(
     given = RNG.normal(size=(states or n, layers, width)).astype(np.float32)
     given[:, 1:, 0] += 8.0 * label[: states or n, None]
     has_state = np.arange(n) < (states or n)
-    return Examples(label, RNG.random(n) < 0.2, words, given, has_state)
+    document = np.arange(n).astype(np.uint64)
+    return Examples(label, RNG.random(n) < 0.2, words, given, has_state, document)
 
 
 def by_features(rows: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
@@ -55,6 +57,23 @@ def test_classifiers_learn_what_is_there_and_the_shuffled_one_nothing() -> None:
     own = last["majority"]
     assert own["accuracy"] == pytest.approx(0.6, abs=0.1)
     assert own["low"] < own["accuracy"] < own["high"]
+    assert own["balanced_accuracy"] == 0.5
+    assert last["words"]["balanced_accuracy"] > 0.8
+    assert own["c"] is None
+    assert {row["c"] for row in rows if row["features"] != "majority"} <= {*PENALTIES}
+    assert last["shuffled"]["c"] == last["words"]["c"]
+
+
+def test_intervals_take_a_document_as_one_observation() -> None:
+    """Ten examples of one document that are all alike are one: the interval is as wide as that of a tenth of them."""
+    few = examples(300)
+    copies = np.repeat(np.arange(300), 10)
+    words = [few.words[i] for i in copies]
+    many = Examples(*(own[copies] for own in few[:2]), words, *(own[copies] for own in few[3:]))
+    wide, narrow = (by_features(measure_set("a b", own, 0)[0])["majority"] for own in (many, few))
+    assert wide["n_test"] == 10 * narrow["n_test"]
+    assert wide["documents"] == narrow["documents"] == narrow["n_test"]
+    assert (wide["low"], wide["high"]) == (narrow["low"], narrow["high"])
 
 
 def test_the_shuffled_control_is_at_chance() -> None:
@@ -128,7 +147,8 @@ def test_the_blanked_word_is_no_feature() -> None:
 def test_a_fifth_of_the_documents_is_held_out_and_the_order_is_seeded() -> None:
     share = np.mean([held_out("news", f"d{i}", 0) for i in range(4_000)])
     assert share == pytest.approx(0.2, abs=0.02)
-    assert [held_out("news", f"d{i}", 0) for i in range(50)] != [held_out("news", f"d{i}", 1) for i in range(50)]
+    first, second = ([held_out("news", f"d{i}", seed) for i in range(50)] for seed in (0, 1))
+    assert first != second
     ids, start = np.arange(50), np.zeros(50, np.int64)
     assert len(set(priority(ids, start, 0).tolist())) == 50
     assert (priority(ids, start, 0) != priority(ids, start, 1)).all()

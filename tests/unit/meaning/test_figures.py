@@ -1,10 +1,12 @@
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from ops.meaning.analogies import Analogies
+from ops.meaning.analogy_intervals import AnalogyBootstrap
 from ops.meaning.figures import PAIRS, draw_accuracy, draw_all, draw_pairs, fill_panel, known_pairs, principal_plane
-from ops.meaning.offsets import Space, analogy_rows
+from ops.meaning.offsets import Space, judge
 from ops.storage.store import Store
 
 RNG = np.random.default_rng(0)
@@ -15,10 +17,14 @@ def a_space(name: str) -> Space:
     return Space(name, words, RNG.normal(size=(len(words), 5)).astype(np.float32))
 
 
+def rows_of(spaces: list[Space], analogies: Analogies) -> list[dict[str, Any]]:
+    return AnalogyBootstrap([judge(space, analogies, "keep") for space in spaces], analogies, "keep", 0).rows()
+
+
 def test_every_figure_is_the_same_each_time_and_one_without_pairs_is_left_out(tmp_path: Path) -> None:
     spaces = [a_space("counts"), a_space("layer:1")]
     asked = Analogies({"x": [("man", "woman", "king", "queen")], "none": [("a", "b", "c", "d")]})
-    rows = [row for space in spaces for row in analogy_rows(space, asked, "keep")]
+    rows = rows_of(spaces, asked)
     shown = {name: [(s.name, *known_pairs(s, name, "keep")) for s in spaces] for name in PAIRS}
     for folder in "ab":
         found = draw_all(Store(str(tmp_path / folder)), shown, rows, ["counts", "layer:1"], "m")
@@ -57,7 +63,7 @@ def test_the_plane_holds_most_of_what_differs() -> None:
 
 def test_the_accuracies_shown_are_the_table_s() -> None:
     space = a_space("counts")
-    rows = analogy_rows(space, Analogies({"x": [("man", "woman", "king", "queen")]}), "keep")
+    rows = rows_of([space], Analogies({"x": [("man", "woman", "king", "queen")]}))
     axes = draw_accuracy(rows, ["counts"], "t").axes[0]
     shown = [float(container[0].get_ydata()[0]) for container in axes.containers]
     wanted = {r["rule"]: 100 * r["accuracy"] for r in rows if r["category"] == "all" and r["excluded"]}

@@ -1,5 +1,7 @@
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ops.meaning.autoencoder import autoencoder_codes
 from ops.meaning.hashing import (
@@ -102,3 +104,32 @@ def test_of_many_held_out_sentences_those_asked_about_are_spread_over_the_corpus
     (row,) = measure_codes(Codes(states[~tested], states[tested], 0.0), tested, np.arange(n), labels, 10)
     assert row["n"] == 2_000
     assert row["chance"] == pytest.approx(0.5, abs=0.01)
+
+
+@given(
+    n=st.integers(1, 12), asked=st.integers(1, 6), width=st.integers(1, 6), size=st.integers(1, 6), alike=st.booleans()
+)
+def test_codes_of_few_or_equal_states_are_finite(n: int, asked: int, width: int, size: int, alike: bool) -> None:
+    rng = np.random.default_rng([n, asked, width])
+    values = np.ones((n + asked, width)) if alike else rng.normal(size=(n + asked, width))
+    states = at_length_1(values.astype(np.float32))
+    for codes in principal_codes(states[:n], states[n:], min(size, width)).values():
+        assert np.isfinite(codes.given).all()
+        assert np.isfinite(codes.asked).all()
+        assert codes.error is None or np.isfinite(codes.error)
+
+
+def test_states_that_are_all_alike_have_no_variance_to_lose() -> None:
+    states = np.ones((5, 4), np.float32)
+    assert {codes.error for codes in principal_codes(states[:3], states[3:], 2).values()} == {None}
+    assert {codes.error for codes in autoencoder_codes(states[:3], states[3:], 2, 1, 0).values()} == {None}
+
+
+def test_queries_of_one_document_have_no_interval() -> None:
+    states, number = planted(60, 4, 2)
+    names = [label[i] for i in number for label in ["ab"]]
+    tested = np.arange(60) < 10
+    codes = Codes(states[~tested], states[tested], 0.0)
+    (row,) = measure_codes(codes, tested, np.where(tested, 0, 1), [labelled("t", names)], 3)
+    assert (row["low"], row["high"]) == (None, None)
+    assert 0 <= row["precision"] <= 1

@@ -42,9 +42,9 @@ def lists(column: pa.Array, *shape: int) -> np.ndarray:
 
 
 def test_pairs_are_compared_with_three_others_in_every_layer(facts: ModelFacts, reader: SentenceReader) -> None:
-    given = [TEXTS, [*TEXTS[:3], None]]
+    given = [TEXTS, [*TEXTS[:3], None], [*TEXTS[:2], None, TEXTS[3]]]
     found = read_pairs(reader, load_head(facts, NEXT_SENTENCE, "cpu", "float32"), given)
-    near, shared, head = (lists(found[n], *s) for n, s in (("cosine", (2, 3, 2)), ("tokens", (2, 3)), ("head", (2, 3))))
+    near, shared, head = (lists(found[n], *s) for n, s in (("cosine", (3, 3, 2)), ("tokens", (3, 3)), ("head", (3, 3))))
     states = reader.read(reader.tokenizer.encode(TEXTS))
     np.testing.assert_allclose(near[0], cosines(states[1:], states[:1]), atol=1e-5)
     assert shared[0, 1] > shared[0, 0] > 0  # `the` and the full stop, and in the third sentence a word less
@@ -52,8 +52,10 @@ def test_pairs_are_compared_with_three_others_in_every_layer(facts: ModelFacts, 
         assert np.isfinite(own[0]).all()
         assert np.isfinite(own[1, :2]).all()
         assert np.isnan(own[1, 2]).all()
+        assert np.isnan(own[2, 1]).all()
+        assert np.isfinite(own[2, ::2]).all()
     np.testing.assert_array_equal(near[0, :2], near[1, :2])
-    assert np.isnan(lists(read_pairs(reader, None, given)["head"], 2, 3)).all()
+    assert np.isnan(lists(read_pairs(reader, None, given)["head"], 3, 3)).all()
 
 
 def test_masked_places_have_a_rank_and_the_tag_of_their_word(facts: ModelFacts, reader: SentenceReader) -> None:
@@ -89,12 +91,13 @@ def test_pairs_with_a_state_that_is_not_finite_are_counted_and_left_out() -> Non
     near[:30, 2] = np.nan  # no sentence of another document
     near[50:57, 0, 1] = np.nan
     scores = rng.random((n, 3)).astype(np.float32)
+    near[60:75, 1] = scores[60:75, 1] = np.nan  # no distant sentence of the document
     found = columns(cosine=near, tokens=scores, head=scores)
     rows, lost = pair_rows(found, [f"d{i // 2}" for i in range(n)], 2, False, 0)
     assert lost == 7
     assert {row["space"] for row in rows} == {"tokens", "layer:1", "layer:2", "shuffled"}
     by_layer = {row["against"]: row["n"] for row in rows if row["space"] == "layer:1"}
-    assert by_layer == {"same_document": n - 7, "other_document": n - 30 - 7}
+    assert by_layer == {"same_document": n - 15 - 7, "other_document": n - 30 - 7}
     with_head, _ = pair_rows(found, [f"d{i // 2}" for i in range(n)], 2, True, 0)
     assert "head" in {row["space"] for row in with_head}
     assert pair_rows(None, [], 2, True, 0) == ([], 0)

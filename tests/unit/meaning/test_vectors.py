@@ -45,3 +45,9 @@ def test_a_small_matrix_gives_as_many_dimensions_as_it_has() -> None:
     assert factorise(sp.csr_matrix(matrix), 100, 1.0, 0).shape == (6, 3)
     found = factorise(sp.csr_matrix(matrix), 100, 1.0, 0)
     np.testing.assert_allclose(found @ found.T, matrix @ matrix.T, atol=1e-5)
+
+
+def test_a_corpus_without_a_context_has_no_information_and_vectors_of_zeros() -> None:
+    none = np.zeros(0, np.int64)
+    assert len(ppmi(none, none, none, np.zeros(3, np.int64), np.zeros(2, np.int64), 0.75)) == 0
+    assert not factorise(sp.csr_matrix((3, 2)), 5, 0.5, 0).any()

@@ -22,6 +22,12 @@ def test_punctuation_is_no_word_and_apostrophes_are_one() -> None:
     assert split_words("... !? --") == []
 
 
+def test_words_are_of_letters_and_digits_and_underscores_part_them() -> None:
+    assert split_words("snake_case, __init__ and _ but 1_000 or re-run_it's") == [
+        *("snake", "case", "init", "and", "but", "1", "000", "or", "re-run", "it's")
+    ]
+
+
 def test_unknown_words_keep_their_places() -> None:
     words = words_and_ends(["a b c", "b"], "keep")
     assert numbered(words, {"a": 0, "b": 1}).tolist() == [0, 1, UNKNOWN, SENTENCE_END, 1, SENTENCE_END]

@@ -8,10 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ops.mine.held_out_sets import (
+    Cells,
     HeldOutSets,
+    LikeOthers,
     MatchedSets,
     draw_others,
-    others_of,
     random_set,
     training_documents,
 )
@@ -34,7 +35,7 @@ def test_a_matched_set_has_the_winners_datasets_and_nearest_lengths(n: int, seed
     lengths = rng.integers(1, 30, 200)
     baseline = np.sort(rng.choice(200, data.draw(st.integers(1, 200)), replace=False))
     winners = np.sort(rng.choice(200, n, replace=False))
-    drawing = MatchedSets(baseline, dataset, lengths.__getitem__, 40, seed)
+    drawing = MatchedSets(Cells(baseline, dataset, lengths.__getitem__, 40), len(dataset), seed)
     found = drawing.draw(winners, 5)
     assert found.tolist() == sorted(found.tolist())
     assert len(set(found.tolist())) == len(found) <= n
@@ -81,7 +82,7 @@ def test_matching_fills_each_bucket_width_by_width(size: int) -> None:
         lengths[baseline] = np.where(rng.random(size // 2) < 0.9, lengths[baseline] // 2, lengths[baseline])
         winners = np.sort(rng.choice(size, 20, replace=False))
         free, left, expected = np.setdiff1d(baseline, winners).tolist(), winners.tolist(), []
-        found = MatchedSets(baseline, dataset, lengths.__getitem__, 40, seed).draw(winners, 7)
+        found = MatchedSets(Cells(baseline, dataset, lengths.__getitem__, 40), len(dataset), seed).draw(winners, 7)
         for width in (1, 2, 4, 8, 16, 1 << 30):
             for winner in list(left):
                 cell = dataset[winner], lengths[winner] // width
@@ -100,7 +101,11 @@ def test_all_rows_of_a_bucket_are_drawn_alike() -> None:
     # Length 4: two free rows for three winners; the third takes one of the twelve of length 5, in the same bucket of 2.
     lengths = np.array([4] * 5 + [5] * 12 + [20] * 600)
     dataset, baseline, winners = np.zeros(617, np.int32), np.arange(3, 617), np.array([0, 1, 2, 17, 18])
-    drawing, counts, draws = MatchedSets(baseline, dataset, lengths.__getitem__, 20, 3), np.zeros(617), 6_000
+    drawing, counts, draws = (
+        MatchedSets(Cells(baseline, dataset, lengths.__getitem__, 20), len(dataset), 3),
+        np.zeros(617),
+        6_000,
+    )
     for number in range(draws):
         rows = drawing.draw(winners, number)
         assert len(rows) == 5
@@ -117,7 +122,8 @@ def test_drawing_takes_no_longer_in_a_large_baseline() -> None:
     """By what it looks at: the memory of a draw."""
     lengths, peaks = np.arange(1_000_000) % 30, []
     for size in (10_000, 1_000_000):
-        drawing = MatchedSets(np.arange(0, size, 2), np.zeros(size, np.int32), lengths.__getitem__, 30, 0)
+        cells = Cells(np.arange(0, size, 2), np.zeros(size, np.int32), lengths.__getitem__, 30)
+        drawing = MatchedSets(cells, size, 0)
         drawing.draw(np.arange(1, 201), 0)
         tracemalloc.start()
         drawing.draw(np.arange(1, 201), 1)
@@ -131,16 +137,41 @@ def test_each_winners_set_comes_with_a_matched_and_a_random_one(
 ) -> None:
     store = open_corpus(tmp_path, monkeypatch, random_sentences(2, 40))
     baseline = np.flatnonzero(store.baseline)
+    cells = Cells(baseline, store.dataset, store.lengths, 30)
     winners = Sequences.from_lists([[0, 3, 9], [5, 6]])
     found = HeldOutSets(store, 4).draw(np.array([8, 11]), winners).to_lists()
     for number, own, drawn in ((8, [0, 3, 9], found[:3]), (11, [5, 6], found[3:])):
-        matched = MatchedSets(baseline, store.dataset, store.lengths, 30, 4).draw(np.array(own), number)
+        matched = MatchedSets(cells, 80, 4).draw(np.array(own), number)
         assert drawn == [own, matched.tolist(), random_set(baseline, len(own), 4, number).tolist()]
 
 
-def test_others_are_drawn_once_and_leave_the_members_out() -> None:
+def test_others_are_drawn_once() -> None:
     assert draw_others(np.arange(6), 10, 0).tolist() == list(range(6))
     assert len(draw_others(np.arange(1_000), 10, 0)) == 10
-    found = others_of(np.array([1, 2, 5, 8]), Sequences.from_lists([[2, 4, 8], [], [0, 9]]))
-    assert found.to_lists() == [[1, 5], [1, 2, 5, 8], [1, 2, 5, 8]]
-    assert others_of(np.zeros(0, np.int64), Sequences.from_lists([[2], []])).to_lists() == [[], []]
+
+
+@given(st.integers(0, 2**16), st.integers(0, 60))
+@settings(max_examples=60)
+def test_winners_are_compared_with_others_of_their_dataset_and_length(seed: int, others: int) -> None:
+    rng = np.random.default_rng(seed)
+    dataset, lengths = rng.integers(0, 3, 100).astype(np.int32), rng.integers(1, 40, 100)
+    rows = np.sort(rng.choice(100, others, replace=False))
+    sets = [np.sort(rng.choice(100, size, replace=False)) for size in (0, 1, 12, 30)]
+    finder = LikeOthers(Cells(rows, dataset, lengths.__getitem__, 40), 100)
+    found = finder.of(Sequences.from_lists([own.tolist() for own in sets]))
+    at = 0
+    for own, mine in zip(sets, found.rows.to_lists(), strict=True):
+        assert len(set(mine)) == len(mine)
+        used: set[int] = set()
+        for winner in own:
+            like = [row for row in np.setdiff1d(rows, own) if dataset[row] == dataset[winner]]
+            for width in (1, 2, 4, 8, 16):
+                near = [row for row in like if lengths[row] // width == lengths[winner] // width]
+                if near:
+                    like = near
+                    break
+            assert sorted(mine[found.first[at] : found.stop[at]]) == like
+            used |= set(like)
+            at += 1
+        assert used == set(mine)
+    assert at == len(found.first) == len(found.stop)

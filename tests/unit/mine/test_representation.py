@@ -11,6 +11,7 @@ import pytest
 
 from ops.mine.baseline_counts import baseline_table, read_baselines
 from ops.mine.candidates import from_keys, mine_candidates, unite
+from ops.mine.held_out_sets import LikeRows
 from ops.mine.pattern_kinds import PatternKind, SequenceKind
 from ops.mine.properties import Profiler
 from ops.mine.representation import Representations, represent
@@ -19,7 +20,8 @@ from ops.mine.sentence_sets import SentenceSets
 from ops.patterns.sequences import Sequences
 from ops.sentences.mining_view import MiningView
 from ops.statistics.association import signed_g2
-from ops.statistics.auc import area
+from ops.statistics.by_document import area_by_document
+from ops.statistics.like_area import LikeArea
 from tests.unit.small_corpus import Sentence, open_corpus
 
 WORDS = [f"w{i}" for i in range(30)]
@@ -92,9 +94,13 @@ def test_the_planted_pattern_recognises_the_others_of_its_kind(tmp_path: Path, m
     # 40 of 40 winners, 40 of the 360 others.
     assert np.isclose(weights, log((40.5 / 41) / (40.5 / 361))).any()
     scores = evidence(found, np.arange(40, 400))
-    assert area(scores[:40], scores[40:]).auc == 1.0
+    assert scores[:40].min() > scores[40:].max()
     own, others = Sequences.of_all(80).take([0]).where(np.arange(80) >= 40), Sequences.from_lists([range(80, 400)])
-    assert score_sets(found, own, others) == [area(scores[:40], scores[40:])]
+    like = LikeRows(others, np.zeros(40, np.int64), np.full(40, 320))
+    (area,) = score_sets(found, own, like, np.arange(400) // 2)
+    assert area.auc == 1.0
+    assert area.documents.tolist() == list(range(20, 200))
+    assert area.winners.tolist() == [2.0] * 20 + [0.0] * 160
 
 
 def test_the_evidence_is_the_sum_of_the_weights_of_what_the_sentence_has(
@@ -143,12 +149,23 @@ def contains(words: list[str], pattern: tuple[str, ...]) -> bool:
     return bool(places)
 
 
+def assert_same(one: LikeArea, other: LikeArea) -> None:
+    assert one.auc == other.auc
+    for name in ("documents", "gain", "winners"):
+        assert np.array_equal(getattr(one, name), getattr(other, name))
+
+
 def test_sets_are_weighed_the_same_alone_and_beside_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sets = [np.arange(0, 100, 3), np.arange(200, 260), np.zeros(0, np.int64), np.arange(10, 100, 2)]
     found, _ = built(tmp_path, monkeypatch, sets, 80)
     held_out, others = ([np.arange(first + i, first + 40 + i).tolist() for i in range(4)] for first in (100, 300))
-    drawn = Sequences.from_lists(held_out), Sequences.from_lists(others)
-    assert score_sets(found, *drawn, most_wanted=1) == score_sets(found, *drawn)
+    first = np.arange(160) % 40 // 10 * 10
+    like, documents = LikeRows(Sequences.from_lists(others), first, first + 10), np.arange(400)
+    apart, together = (
+        score_sets(found, Sequences.from_lists(held_out), like, documents, most) for most in (1, 1_000_000)
+    )
+    for one, other in zip(apart, together, strict=True):
+        assert_same(one, other)
     for i, own in enumerate(sets):
         alone, _ = built(tmp_path / str(i), monkeypatch, [own], 80)
         assert np.allclose(
@@ -164,7 +181,8 @@ def test_random_sets_are_recognised_no_better_than_by_chance(tmp_path: Path, mon
         found, _ = built(tmp_path / str(draw), monkeypatch, [np.sort(chosen[:60])], 0)
         scores = evidence(found, np.sort(chosen[60:]))
         held_out = np.isin(np.sort(chosen[60:]), chosen[60:130])
-        measured = area(scores[held_out], scores[~held_out])
+        numbers = np.arange(len(scores))
+        measured = area_by_document(scores[held_out], scores[~held_out], numbers[held_out], numbers[~held_out])
         inside += measured.low <= 0.5 <= measured.high
     assert inside >= 10
 

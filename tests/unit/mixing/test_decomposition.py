@@ -165,3 +165,15 @@ def test_without_a_normalisation_there_are_no_parts_after_it() -> None:
     parts = Parts(vectors, vectors, vectors, torch.zeros(4), None, None)
     with pytest.raises(ValueError, match="no normalisation"):
         parts.normalised()
+
+
+def test_where_attention_adds_nothing_nothing_is_mixed_in() -> None:
+    none, some = torch.zeros(1, 2, 3), torch.ones(1, 2, 3)
+    found = Parts(none, none, some, torch.zeros(3), None, None).measure()
+    assert found[..., :2].eq(0).all()
+    # A normalisation of one unit leaves zeros of everything.
+    one = torch.ones(1, 2, 1)
+    found = Parts(one, one, one, torch.zeros(1), nn.LayerNorm(1), 3 * one).measure()
+    assert found[..., :3].tolist() == [[[0.5, pytest.approx(1 / 3), 0.0]] * 2]
+    lost = torch.full((1, 2, 3), torch.nan)
+    assert Parts(none, lost, some, torch.zeros(3), None, None).measure()[..., 0].isnan().all()

@@ -95,3 +95,11 @@ def test_the_lines_show_the_tables(normalised: bool) -> None:
     rows = [r for r in found["mixing/lengths"].to_pylist() if (r["layer"], r["stage"]) == (1, "attn")]
     overall = sum(r["n"] * r["mean"] for r in rows) / sum(r["n"] for r in rows)
     assert np.asarray(line.get_ydata()).min() <= overall * 100 <= np.asarray(line.get_ydata()).max()
+
+
+def test_a_model_that_mixes_nothing_is_drawn_too() -> None:
+    lengths = tables(True)["mixing/lengths"]
+    zeros = pa.array(np.zeros(lengths.num_rows, np.float32))
+    for name in ("mean", "std"):
+        lengths = lengths.set_column(lengths.column_names.index(name), name, zeros)
+    assert {panel.get_yscale() for panel in draw_lengths(lengths, "m").axes} == {"linear"}

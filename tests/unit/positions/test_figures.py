@@ -58,7 +58,10 @@ def test_figures_of_perplexity_norms_and_labels_can_be_printed() -> None:
         for p in range(POSITIONS)
     ]
     names = (TOKENS, MAJORITY, *VARIANTS)
-    labels = [{"features": f, "label": "topic", "n": 70, "accuracy": 0.5, "low": 0.4, "high": 0.6} for f in names]
+    labels = [
+        {"features": f, "label": "topic", "splits": 20, "n": 70, "accuracy": 0.5, "low": 0.4, "high": 0.6}
+        for f in names
+    ]
     for figure in (
         figures.draw_perplexity(pa.Table.from_pylist(whole), MODEL),
         figures.draw_perplexity_positions(pa.Table.from_pylist(places), MODEL),

@@ -5,7 +5,8 @@ import pyarrow as pa
 import pytest
 
 from ops.errors import InputError
-from ops.positions.labels import Labelled, bag, check_labels, interval, is_test
+from ops.positions.labels import Labelled, bag, check_labels, interval, is_test, label_rows, usable_splits
+from ops.positions.partial_file import Features
 
 
 def labelled(labels: list[str], per_document: int = 1) -> Labelled:
@@ -23,7 +24,7 @@ def labelled(labels: list[str], per_document: int = 1) -> Labelled:
 )
 def test_labels_of_no_use_are_refused(found: Labelled, message: str) -> None:
     with pytest.raises(InputError, match=f"--label mood: .*{message}"):
-        check_labels("mood", found, 0)
+        check_labels("mood", found, 0, 20)
 
 
 def test_rows_without_a_label_take_no_part() -> None:
@@ -37,23 +38,48 @@ def test_rows_without_a_label_take_no_part() -> None:
 
 def test_a_document_is_on_one_side() -> None:
     documents = [f"d{i // 7}" for i in range(700)]
-    test = is_test(documents, 0)
+    test = is_test(documents, 0, 3)
     assert len({d for d, held in zip(documents, test, strict=True) if held}) == 30
     assert all(len(set(test[i : i + 7].tolist())) == 1 for i in range(0, 700, 7))
-    assert (is_test(documents, 1) != test).any()
-    check_labels("mood", labelled(["good", "bad"] * 50), 0)
+    assert (is_test(documents, 1, 3) != test).any()
+    assert (is_test(documents, 0, 4) != test).any()
+    check_labels("mood", labelled(["good", "bad"] * 50), 0, 2)
 
 
-def test_the_interval_is_wider_where_documents_agree_within() -> None:
+def test_splits_that_cannot_be_fitted_to_are_left_out() -> None:
+    labels, documents = np.array(["a"] * 9 + ["b"]), [f"d{i}" for i in range(10)]
+    tests = usable_splits(labels, documents, 0, 60)
+    # The one text that is a "b" is held out in three splits of ten.
+    assert 30 < len(tests) < 55
+    assert not any(test[9] for test in tests)
+
+
+def test_the_interval_is_that_of_nadeau_and_bengio() -> None:
+    values = np.array([0.5, 0.625, 0.75, 0.5])
+    mean, low, high = interval(values)
+    assert mean == 0.59375
+    reach = 3.1824463 * values.std(ddof=1) * np.sqrt(0.25 + 3 / 7)
+    assert [mean - low, high - mean] == pytest.approx([reach, reach])
+
+
+def test_differences_are_paired_and_their_intervals_hold_what_is_true() -> None:
+    """Two features that say the same differ by nothing at all; of independent ones, intervals hold 0 most times."""
     rng = np.random.default_rng(0)
-    correct = np.repeat(rng.random(100) < 0.7, 10)
-    alone = interval(correct, [f"d{i}" for i in range(1000)], 0)
-    together = interval(correct, [f"d{i // 10}" for i in range(1000)], 0)
-    assert alone[0] < correct.mean() < alone[1]
-    assert together[1] - together[0] > 2 * (alone[1] - alone[0])
-    assert alone[1] - alone[0] == pytest.approx(
-        2 * 1.96 * np.sqrt(correct.mean() * (1 - correct.mean()) / 1000), rel=0.15
-    )
+    held = 0
+    for seed in range(8):
+        labels = rng.choice(["good", "bad"], 120)
+        sign = np.where(labels == "good", 0.5, -0.5)[:, None]
+        vectors = [(sign + rng.normal(size=(120, 3))).astype(np.float32) for _ in range(2)]
+        by_id = [dict(enumerate(own)) for own in (*vectors, vectors[0])]
+        features = Features({i: [5] for i in range(120)}, dict(zip(("default", "none", "same"), by_id, strict=True)))
+        texts = Labelled(list(range(120)), labels.tolist(), [f"d{i // 2}" for i in range(120)])
+        rows = {row["features"]: row for row in label_rows("m", "x", texts, features, seed, 6)}
+        assert (rows["same"]["difference"], rows["same"]["difference_high"]) == (0, 0)
+        assert rows["default"]["difference"] is None
+        assert rows["default"]["splits"] == 6
+        held += rows["none"]["difference_low"] <= 0 <= rows["none"]["difference_high"]
+        assert rows["none"]["difference"] == pytest.approx(rows["none"]["accuracy"] - rows["default"]["accuracy"])
+    assert held >= 6
 
 
 def test_the_bag_counts() -> None:

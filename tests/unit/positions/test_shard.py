@@ -82,8 +82,8 @@ def measure(
     known: tuple[VariantReader, ModelFacts], size: int, shards: int
 ) -> tuple[Totals, Features, list[PositionsResult]]:
     reader, _ = known
-    means, _ = mean_states(reader, VARIANTS, iter(batches(5, 1)[0]), 0, "cpu")
-    scorer = PositionsScorer(reader, classes(), VARIANTS, means, 0, LIMIT, "cpu")
+    pilot = mean_states(reader, VARIANTS, iter(batches(5, 1)[0]), 0, "cpu")
+    scorer = PositionsScorer(reader, classes(), VARIANTS, pilot.means, pilot.panel, 0, LIMIT, "cpu")
     results = [scorer.measure_shard(iter(shard), {3, 5}) for shard in batches(size, shards)]
     return *merge(map(to_table, results)), results
 
@@ -133,11 +133,37 @@ def test_cosines_equal_those_of_texts_read_alone(known: tuple[VariantReader, Mod
     assert len(keys) == len(set(keys)) == known[1].layers * (3 + 2 * 5)
 
 
+@pytest.mark.parametrize("variant", ["default", *VARIANTS])
+def test_random_pairs_are_of_the_whole_corpus(known: tuple[VariantReader, ModelFacts], variant: str) -> None:
+    """The mean is that of all pairs of tokens of two texts, and the same however texts lie in batches and shards."""
+    reader, found = known
+    means = mean_states(reader, VARIANTS, iter(batches(5, 1)[0]), 0, "cpu").means
+    there = [i for i, text in enumerate(texts()) if variant != "shifted" or len(text.ids) <= LIMIT - 4]
+    default, _ = plain(known, "default")
+    own, _ = plain(known, variant)
+    owner = torch.tensor([i for i, text in enumerate(texts()) for _ in text.ids])
+    kept = torch.tensor([i for i in there for _ in texts()[i].ids])
+    apart = kept[:, None] != owner[None]
+    every, parted = [similarity_rows(measure(known, *cut)[0], found, 0) for cut in ((5, 1), (2, 3))]
+    for layer in range(found.layers):
+        a, b = torch.cat([own[i] for i in there], 1)[layer], torch.cat(default, 1)[layer]
+        for reference, minus in (("random_pair", 0), ("random_pair_centred", 1)):
+            shifts = [torch.from_numpy(means[name][layer]) * minus for name in (variant, "default")]
+            units = [nn.functional.normalize(x - m, dim=1) for x, m in zip((a, b), shifts, strict=True)]
+            expected = float((units[0] @ units[1].T)[apart].mean())
+            for table in (every, parted):
+                (row,) = select(table, layer=layer + 1, variant=variant, reference=reference)
+                assert row["mean"] == pytest.approx(expected, abs=1e-5)
+                assert sum(row["histogram_counts"]) == row["n"] > len(kept) * 0.8
+                assert row["std"] == pytest.approx(float((units[0] @ units[1].T)[apart].std()), rel=0.25)
+
+
 def test_what_has_no_position_is_left_out_of_that_variant_alone(known: tuple[VariantReader, ModelFacts]) -> None:
     totals, _, results = measure(known, 5, 2)
     similarity = similarity_rows(totals, known[1], 0)
     long = [t for t in texts() if len(t.ids) > LIMIT - 4]
-    assert sum(r.beyond["shifted"] for r in results) == len(long) == 1
+    assert [texts()[i] for r in results for i in r.beyond["shifted"]] == long
+    assert len(long) == 1
     (none,) = select(similarity, layer=1, variant="none", reference="default")
     (shifted,) = select(similarity, layer=1, variant="shifted", reference="default")
     assert none["n"] - shifted["n"] == sum(len(t.ids) for t in long)
@@ -216,8 +242,9 @@ def test_shards_change_nothing_but_rounding(known: tuple[VariantReader, ModelFac
 def test_one_text_has_no_random_pairs_and_all_else(known: tuple[VariantReader, ModelFacts]) -> None:
     reader, found = known
     alone = [(np.array([0]), [texts()[4]])]
-    means, _ = mean_states(reader, VARIANTS, iter(alone), 0, "cpu")
-    result = PositionsScorer(reader, classes(), VARIANTS, means, 0, LIMIT, "cpu").measure_shard(iter(alone))
+    pilot = mean_states(reader, VARIANTS, iter(alone), 0, "cpu")
+    scorer = PositionsScorer(reader, classes(), VARIANTS, pilot.means, pilot.panel, 0, LIMIT, "cpu")
+    result = scorer.measure_shard(iter(alone))
     totals, _ = merge([to_table(result)])
     rows = similarity_rows(totals, found, 0)
     shown = {(row["variant"], row["reference"]) for row in rows.to_pylist()}
@@ -257,9 +284,11 @@ def test_a_bag_of_tokens_finds_what_the_words_say() -> None:
     texts_ = Labelled(list(range(200)), labels, [f"d{i // 2}" for i in range(200)])
     tokens = {i: [5 if label == "good" else 6, *rng.integers(7, 40, 6).tolist()] for i, label in enumerate(labels)}
     vectors = {i: rng.standard_normal(4).astype(np.float32) for i in range(200)}
-    rows = {r["features"]: r for r in label_rows("m", "x", texts_, Features(tokens, {"default": vectors}), 0)}
+    rows = {r["features"]: r for r in label_rows("m", "x", texts_, Features(tokens, {"default": vectors}), 0, 5)}
     assert rows["tokens"]["accuracy"] == 1.0
     assert 0.2 < rows["default"]["accuracy"] < 0.8
     assert rows["default"]["low"] < rows["default"]["accuracy"] < rows["default"]["high"]
     assert (rows["tokens"]["n_train"], rows["tokens"]["n"], rows["majority"]["classes"]) == (140, 60, 2)
-    assert label_rows("m", "x", replace(texts_, labels=["good"] * 200), Features(tokens, {"default": vectors}), 0) == []
+    assert rows["tokens"]["difference"] == pytest.approx(1 - rows["default"]["accuracy"])
+    alike = replace(texts_, labels=["good"] * 200)
+    assert label_rows("m", "x", alike, Features(tokens, {"default": vectors}), 0, 5) == []

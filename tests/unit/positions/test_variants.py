@@ -3,13 +3,11 @@
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
-import torch
 
 from ops.errors import InputError
 from ops.model.load import read_facts
-from ops.positions.compare import EDGES, draw_pairs, gaussian_cosines
+from ops.positions.compare import EDGES, gaussian_cosines
 from ops.positions.encode import Encoder, Encoding
 from ops.positions.variants import DECODER_DEFAULTS, ENCODER_VARIANTS, choose_variants
 
@@ -32,15 +30,6 @@ def test_what_is_measured_where_nothing_is_named() -> None:
 def test_variants_that_cannot_be(names: tuple[str, ...], message: str) -> None:
     with pytest.raises(InputError, match=message):
         choose_variants(names, False)
-
-
-def test_pairs_are_of_two_texts() -> None:
-    owner = torch.repeat_interleave(torch.arange(5), torch.tensor([40, 50, 60, 70, 80]))
-    one, other = draw_pairs(owner, np.array([4, 8]), 0)
-    assert 150 < len(one) <= 256
-    assert (owner[one] != owner[other]).all()
-    assert len(set(one.tolist())) == len(one)
-    assert draw_pairs(torch.zeros(9, dtype=torch.int64), np.array([1]), 0).shape == (2, 0)
 
 
 def test_gaussian_vectors_are_at_right_angles() -> None:

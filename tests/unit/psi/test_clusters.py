@@ -49,3 +49,15 @@ def test_tokens_without_a_value_are_left_out(values: np.ndarray) -> None:
     assert np.isnan(found.mean[2]).all()
     assert np.isnan(found.z[2]).all()
     assert found.rank[2] == 4
+
+
+@pytest.mark.parametrize("known", [0, 1, 2])
+def test_of_hardly_any_token_with_a_value_means_are_null_and_nothing_is_infinite(known: int) -> None:
+    values = np.full((4, 4), np.nan)
+    values[:known] = 1.5
+    found = cluster_psi(values, np.array([0, 0, 1, 2]), np.array([1.0, 0.0, 2.0, 0.0]))
+    assert found.n.sum() == known
+    assert not np.isinf(found.relative).any()
+    assert np.isnan(found.relative[:, [1, 3]]).all()
+    assert np.isnan(found.z).all()
+    assert sorted(found.rank.tolist()) == [1, 2, 3]

@@ -60,3 +60,12 @@ def test_attention_from_positions_is_the_model_s_own_without_words(kind: str) ->
     found = position_attention(model, head_projections(model, known)[0], positions[:9], known.decoder)
     assert found.shape == (HEADS, 9, 9)
     np.testing.assert_allclose(found, shown.numpy(), atol=1e-5)
+
+
+@pytest.mark.parametrize("width", [1, 2, 3])
+def test_vectors_of_any_width_have_a_plane(width: int) -> None:
+    plane = principal_plane(np.arange(5 * width, dtype=np.float32).reshape(5, width))
+    assert plane.places.shape == (5, 2)
+    assert np.isfinite(plane.places).all()
+    assert plane.shares[0] == pytest.approx(1)
+    assert principal_plane(np.ones((3, width), np.float32)).shares == (0, 0)

@@ -8,6 +8,7 @@ from ops.report.overview import map_data, most_worth
 
 
 def score(layer: int, unit: int, pole: str, auc: float | None, matched: float | None) -> dict[str, Any]:
+    """A row of a run of before `auc_excess`."""
     return {"layer": layer, "unit": unit, "pole": pole, "auc": auc, "matched_auc": matched}
 
 
@@ -27,7 +28,7 @@ def test_values_stand_at_their_neuron() -> None:
     own = {name: p["values"] for name, p in found["properties"].items()}
     assert sorted(own) == ["auc", "margin", "skew", "tag", "words"]
     assert own["auc"] == {"top": [0.75, None, 0.875, None, None], "bottom": [None] * 5}
-    assert own["margin"]["top"] == [0.25, None, 0.375, None, None]
+    assert own["margin"]["top"] == [0.25, None, 0.625, None, None]
     assert own["skew"] == {pole: [None, -1.23, None, None, None] for pole in ("top", "bottom")}
     assert own["words"]["bottom"] == [None, None, None, None, 12.3]
     assert found["properties"]["tag"]["names"] == ["NN", "CD"]
@@ -35,6 +36,8 @@ def test_values_stand_at_their_neuron() -> None:
 
 
 def test_the_best_are_most_above_their_matched_sets() -> None:
-    assert [(s["layer"], s["margin"]) for s in most_worth(SCORES, 5)] == [(2, 0.375), (1, 0.25)]
+    assert [(s["layer"], s["margin"]) for s in most_worth(SCORES, 5)] == [(2, 0.625), (1, 0.25)]
     assert len(most_worth(SCORES, 1)) == 1
     assert most_worth([], 3) == []
+    excess = [{**row, "auc_excess": value} for row, value in zip(SCORES, (0.2, 0.3, None), strict=True)]
+    assert [(s["layer"], s["unit"], s["margin"]) for s in most_worth(excess, 5)] == [(1, 1, 0.3), (1, 0, 0.2)]

@@ -60,16 +60,21 @@ PROFILES = [
     for u, (name, value) in enumerate(VALUES)
 ]  # fmt: skip
 SCORES = [
-    {"layer": 1, "unit": 0, "pole": "top", "auc": 0.9, "matched_auc": 0.5},
-    {"layer": 2, "unit": 0, "pole": "top", "auc": 0.6, "matched_auc": 0.55},
-    {"layer": 2, "unit": 1, "pole": "top", "auc": None, "matched_auc": None},
+    {"layer": 1, "unit": 0, "pole": "top", "auc": 0.9, "matched_auc": 0.6, "auc_excess": 0.3},
+    {"layer": 2, "unit": 0, "pole": "top", "auc": 0.6, "matched_auc": 0.2, "auc_excess": 0.4},
+    {"layer": 2, "unit": 2, "pole": "top", "auc": 0.7, "matched_auc": 0.6, "auc_excess": None},
+    {"layer": 2, "unit": 1, "pole": "top", "auc": None, "matched_auc": None, "auc_excess": None},
 ]
 
 
-def searcher(seconds: float = 20, without: tuple[str, ...] = ()) -> Searcher:
+def searcher(
+    seconds: float = 20, without: tuple[str, ...] = (), silent: tuple[tuple[int, int], ...] = (), old: bool = False
+) -> Searcher:
     tables = {"patterns": PATTERNS, "sentences": SENTENCES, "topk": TOPK, "profiles": PROFILES, "scores": SCORES}
     kept = {name: ds.dataset(pa.Table.from_pylist(rows)) for name, rows in tables.items() if name not in without}
-    return Searcher(kept, seconds)
+    if old:
+        kept["scores"] = ds.dataset(pa.Table.from_pylist(SCORES).drop(["auc_excess"]))
+    return Searcher(kept, seconds, silent)
 
 
 def pairs(rows: list[dict[str, Any]]) -> list[tuple[int, int]]:
@@ -93,15 +98,23 @@ def test_words_are_whole_words_and_a_neuron_stands_once() -> None:
         (Query("pattern", "DT"), []),
         (Query("value", "BOOKS"), [(1, 1), (1, 0)]),
         (Query("value", "BOOKS", property="author"), [(1, 1)]),
-        (Query("score", least=0.7), [(1, 0)]),
-        (Query("score"), [(1, 0), (2, 0)]),
-        (Query("score", layer=2), [(2, 0)]),
+        (Query("score", least=0.7), [(1, 0), (2, 2)]),
+        (Query("score"), [(2, 0), (1, 0), (2, 2)]),
+        (Query("score", layer=2), [(2, 0), (2, 2)]),
         (Query("word", "end", least=0.7), [(1, 0)]),
         (Query("word", "end", pole="bottom"), []),
     ],
 )
 def test_each_kind_and_limit_finds_its_neurons(query: Query, expected: list[tuple[int, int]]) -> None:
     assert pairs(searcher().find(query)) == expected
+
+
+def test_silent_neurons_are_left_out_and_runs_without_an_excess_are_read() -> None:
+    assert pairs(searcher(silent=((2, 0),)).find(Query("score"))) == [(1, 0), (2, 2)]
+    assert pairs(searcher(silent=((2, 0), (5, 5))).find(Query("word", "end"))) == [(1, 0)]
+    assert set(pairs(searcher(silent=((1, 0),)).find(Query("text", "storm")))) == {(1, 1), (1, 2)}
+    found = searcher(old=True).find(Query("score"))
+    assert [row["auc_excess"] for row in found] == pytest.approx([0.4, 0.3, 0.1])
 
 
 def test_text_finds_the_winners_that_contain_it_in_any_case() -> None:

@@ -13,7 +13,15 @@ def rotated(name: str, a: int, b: int, own: float, mean: float, high: float) -> 
         "correlation": own,
         "rotated_mean": mean,
         "rotated_high": high,
+        "rotations": 24,
+        "q_value": 0.04 if own > high else 0.9,
     }
+
+
+def ablated(unit: int, moved: float | None, own: float | None, p: float | None = 0.025) -> dict[str, Any]:
+    row = {"layer": 1, "unit": unit, "property": "neurons:std", "moved": moved, "random": 0.125, "random_high": 0.25}
+    row |= {"n_random": 39, "p_value": p, "own_moved": own, "layer_b": 2, "unit_b": 9, "moved_b": 0.5}
+    return row | {"output": None}
 
 
 FOUND: dict[str, Rows] = {
@@ -22,7 +30,7 @@ FOUND: dict[str, Rows] = {
         rotated("neurons:mean", 2, 3, 0.25, 0.5, 0.6),
         rotated("neurons:mean", 1, 3, 0.125, 0.25, 0.3),
     ],
-    "compare/dimensions": [{"p_value": 0.01}, {"p_value": 0.5}],
+    "compare/dimensions": [{"q_value": 0.01}, {"q_value": 0.5}],
     "compare/nearest": [
         {"reach": "within", "correlation": c, "correlation_of_rotated": 0.2, "correlation_of_shuffled": 0.1}
         | {"overlap": 0.05, "overlap_of_shuffled": 0.01}
@@ -42,6 +50,7 @@ FOUND: dict[str, Rows] = {
         for name, m in (("news", 5.0), ("tweets", 7.0))
         for layer in (0, 1)
     ],
+    "compare/ablation": [ablated(3, 0.75, 2.0), ablated(3, 0.75, 2.0), ablated(4, 0.0625, 0.25, 0.9)],
     "compare/shift_neurons": [{"layer": 1, "unit": 7, "shift": 0.5, "jaccard": 0.25}],
 }
 
@@ -61,8 +70,12 @@ def test_each_finding_stands_beside_its_null() -> None:
     assert values("neurons  ") == ["neurons", "2", "0.250", "-", "1.000", "0.250"]
     assert values("1 ") == ["1", "0.125", "(0.50)"]
     said = "\n".join(lines(FOUND))
-    assert "Of 3 properties and pairs units agree more than in every rotated basis in 1." in said
-    assert "1 of 2 pairs with p < 0.05" in said
+    assert "Above every rotated basis: 1 of 3 properties and pairs (0.1 by chance)." in said
+    assert "Against rotated bases: 1 of 3 with q < 0.05, a rate over all." in said
+    assert "Against permuted units: 1 of 2 with q < 0.05, a rate over all." in said
+    assert values("1:3") == ["1:3", "0.750", "0.125", "2.000", "0.500", "neurons:std"]
+    assert "Above all of their random ones: 1 of 2 neurons (0.1 by chance)." in said
+    assert "The same unit of a later layer moves furthest: 1 of 2 neurons." in said
     assert "moved most: 1:7 0.5" in said
     assert "mean Jaccard index 0.250" in said
 

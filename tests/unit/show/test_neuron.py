@@ -38,16 +38,25 @@ def line(lines: list[str], start: str) -> str:
 def test_what_decides_comes_first() -> None:
     assert shown()[:4] == [
         "Neuron 3:17, highest activations: 100 winners",
-        "Held-out AUC 0.912 (0.850 to 0.961); of a set matched in length and data set 0.610 (0.500 to 0.700)",
+        "Held-out AUC 0.912 (0.850 to 0.961); matched set 0.610 (0.500 to 0.700)",
         "7.2 words a sentence (baseline 15.1); data set imdb 88% (baseline 25%)",
         "Activations 1.2500 and beyond, mean 1.5000; of all 5,000 sentences -1.0000 to 2.0000, mean 0.1000, "
         "standard deviation 0.2500",
     ]
 
 
+def test_the_excess_is_said_and_why_a_unit_is_silent() -> None:
+    excess = {"auc_excess": 0.302, "auc_excess_low": 0.21, "auc_excess_high": 0.394}
+    assert shown(score={**SCORE, **excess})[1].endswith("0.700); excess +0.302 (+0.210 to +0.394)")
+    few = dict.fromkeys(excess)
+    assert shown(score={**SCORE, **few})[1].endswith("0.700); excess not known (fewer than 10 test documents)")
+    assert shown(is_silent=True)[2].startswith("This unit is silent: its standard deviation is below a millionth")
+    assert not any("silent" in text for text in shown())
+
+
 def test_what_is_not_known_is_left_out_or_said() -> None:
     assert not any("AUC" in text for text in shown(score=None))
-    assert "of a set matched in length and data set not known" in shown(score={**SCORE, "matched_auc": None})[1]
+    assert "matched set not known" in shown(score={**SCORE, "matched_auc": None})[1]
     lines = shown(means=[{**WORDS, "baseline_mean": None}], dataset=None)
     assert lines[2] == "7.2 words a sentence (baseline not known)"
     assert shown(means=[], dataset=None)[2].startswith("Activations")

@@ -17,8 +17,9 @@ def test_a_line_has_its_variant_s_references() -> None:
     ]
     perplexity = [{"variant": "none", "corpus": 712_014.0, "mean": 5.0, "token_mean": 6.0, "n": 817}]
     labels = [
-        {"label": "mood", "features": f, "accuracy": a, "low": 0.1, "high": 0.9, "n": 30}
-        for f, a in (("tokens", 0.25), ("none", 0.5))
+        {"label": "mood", "features": f, "accuracy": a, "low": 0.1, "high": 0.9, "n": 30, "splits": 20, "std": 0.05}
+        | {"difference": d, "difference_low": -0.2, "difference_high": 0.1}
+        for f, a, d in (("tokens", 0.25, -0.05), ("default", 0.5, None))
     ]
     said = lay_out_positions(similarity, perplexity, labels, ["default", "none"])
     lines = [line.split() for line in said.splitlines()]
@@ -26,8 +27,8 @@ def test_a_line_has_its_variant_s_references() -> None:
     assert ["default", "2", "-", "-", "0.3000", "-", "-", "-"] in lines
     assert ["none", "7.12e+05", "5", "6", "817"] in lines
     assert lines[-2:] == [
-        ["none", "50.0", "%", "(10.0", "to", "90.0)"],
-        ["tokens", "25.0", "%", "(10.0", "to", "90.0)"],
+        ["default", "50.0", "(10.0", "to", "90.0)", "5.0"],
+        ["tokens", "25.0", "(10.0", "to", "90.0)", "5.0", "-5.0", "(-20.0", "to", "10.0)"],
     ]
     assert all(len(line) <= 120 for line in said.splitlines())
 

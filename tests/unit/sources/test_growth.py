@@ -13,7 +13,10 @@ def test_a_compressed_file_of_nothing_ends_by_name(tmp_path: Path) -> None:
     bound = MOST_GROWTH * path.stat().st_size
     found = Growth(str(path), least_characters=1_000)
     found.check(9, bound, 0)
-    found.check(1 << 40, 10 * bound, 1)
+    found.check(99_999, 10 * bound, 1)
+    found.check(10 * MOST_ROWS, 10 * bound, 1_000)
+    with pytest.raises(InputError, match=r"gave 1 sentence that can be used in 1,000,001 rows"):
+        found.check(MOST_ROWS + 1, 9, 1)
     for rows, characters in ((9, bound + 1), (MOST_ROWS + 1, 9)):
         with pytest.raises(
             InputError, match=r"a\.txt\.gz: gave no sentence that can be used in .* at 50 times its size"

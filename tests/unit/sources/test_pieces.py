@@ -36,6 +36,51 @@ def _touch(path: Path, content: bytes = b"text\na\n") -> str:
     return str(path)
 
 
+NAMES = [
+    *(
+        "a\nb",
+        "-dash",
+        "a#b",
+        "a?b",
+        "a%b",
+        "a%20b",
+        "a*b",
+        "[ab]",
+        "a:b",
+        "a=b",
+        " a  b ",
+        "a'b",
+        'a"b',
+        "a\\b",
+        "a\tb",
+    ),
+    *("a\r\nb", "L" * 240, "hf:x", "s3:", "{a,b}", "e\u0301", "~", "file:x", "pydocs"),
+]
+
+
+@pytest.mark.parametrize("suffix", [".txt", ".txt.gz", ".jsonl", ".csv", ".parquet"])
+def test_a_file_of_any_name_is_read_named_directly_and_in_a_folder(tmp_path: Path, suffix: str) -> None:
+    content = {".csv": b"text\nOne.\n", ".jsonl": b'{"text": "One."}\n', ".txt.gz": gzip.compress(b"One.\n")}
+    for number, name in enumerate(NAMES):
+        path = tmp_path / str(number) / f"{name}{suffix}"
+        _touch(path, content.get(suffix, b"One.\n"))
+        if suffix == ".parquet":
+            pq.write_table(pa.table({"text": ["One."]}), str(path))
+        for spec in (str(path), f"set={path}", f"{path.parent}/*{suffix}"):
+            source = parse_source(spec)
+            assert source.dataset == ("set" if spec.startswith("set=") else name), name
+            check_source(source)
+            (piece,) = pieces(source)
+            assert [(row.text, row.doc_id) for row in read_piece(piece)] == [("One.", f"{path.name}:0")], name
+
+
+def test_a_file_of_a_folder_whose_name_is_no_utf8_is_named(tmp_path: Path) -> None:
+    with open(os.fsencode(tmp_path) + b"/\xff.txt", "wb") as file:
+        file.write(b"One.\n")
+    with pytest.raises(InputError, match=r"\*\.txt: the name of .*\.txt: is not valid UTF-8"):
+        parse_source(f"{tmp_path}/*.txt")
+
+
 def test_a_file_is_a_piece(tmp_path: Path) -> None:
     path = _touch(tmp_path / "a.csv")
     (piece,) = pieces(parse_source(f"n={path}"))

@@ -2,9 +2,21 @@ import math
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.metrics import roc_auc_score
 
-from ops.statistics.auc import area
 from ops.statistics.by_document import area_by_document, share_by_document
+from ops.statistics.wilson import wilson
+
+VALUES = st.lists(st.integers(-3, 3), min_size=1, max_size=30)
+
+
+@given(VALUES, VALUES)
+def test_the_area_is_scikit_learns_with_ties(higher: list[int], lower: list[int]) -> None:
+    truth = [1] * len(higher) + [0] * len(lower)
+    found = area_by_document(higher, lower, np.arange(len(higher)), np.arange(len(lower)))
+    assert found.auc == pytest.approx(roc_auc_score(truth, higher + lower))
 
 
 def test_many_values_of_documents_of_their_own_give_the_usual_interval() -> None:
@@ -24,8 +36,10 @@ def test_a_document_written_ten_times_is_no_more_than_one() -> None:
         np.repeat(above, 10), np.repeat(below, 10), np.repeat(np.arange(40), 10), np.repeat(np.arange(40, 80), 10)
     )
     assert (many.auc, many.low, many.high) == pytest.approx((alone.auc, alone.low, alone.high))
-    assert alone.auc == area(above, below).auc
-    assert alone.low == pytest.approx(area(above, below).low, abs=0.01)
+    wins = (above[:, None] > below).astype(float)
+    variance = wins.mean(1).var(ddof=1) / 40 + wins.mean(0).var(ddof=1) / 40
+    assert alone.auc == pytest.approx(wins.mean())
+    assert alone.low == pytest.approx(wilson(alone.auc, alone.auc * (1 - alone.auc) / variance)[0], abs=0.01)
 
 
 def test_the_intervals_hold_the_truth_about_95_times_in_100() -> None:

@@ -29,7 +29,7 @@ def summed() -> dict[str, list[pa.Table]]:
         sums.update(shard(number))
     np.testing.assert_array_equal(sums.histogram, COUNTS.sum(0))
     edges = np.sort(RNG.normal(size=(STOP - FIRST, BINS - 1)).astype(np.float32), 1)
-    return sums.tables(Neurons(WIDTHS), edges)
+    return sums.tables(Neurons(WIDTHS), edges, np.ones(len(WIDTHS)))
 
 
 def test_the_rows_are_those_of_the_range_s_neurons() -> None:

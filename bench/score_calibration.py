@@ -1,0 +1,103 @@
+"""What the held-out scores say of sets of sentences that have nothing in common but, at most, their length.
+
+Used by `python -m bench calibration`.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from ops.arrays import Float64s, Int64s
+from ops.mine.baseline_counts import add_up, baseline_table, counters
+from ops.mine.candidates import unite
+from ops.mine.mining import Mining
+from ops.mine.properties import Profiler
+from ops.mine.range_tables import RangeTables
+from ops.patterns.sequences import Sequences
+from ops.shards import spans
+from ops.statistics.wilson import wilson
+
+SETS_AT_ONCE = 128
+MOST_EXCESS = 0.01  # of the mean over sets, from 0
+COVERED = (0.93, 0.97)
+_Z99 = 2.5758293035489004
+
+
+@dataclass(frozen=True)
+class ScoreRow:
+    """What the scores say of the sets of one null.
+
+    Attributes:
+        null: how the sets were drawn: `uniform`, or the words of their sentences, such as `12 to 15 words`.
+        sets: sets that have an `auc_excess`.
+        auc, matched: their mean areas.
+        excess, excess_low, excess_high: the mean `auc_excess` and its 99 % interval.
+        covered, covered_low, covered_high: the share of the 95 % intervals that hold 0, and its 95 % interval.
+        ok: neither lies beyond what is asked for, so far as the intervals can tell.
+    """
+
+    null: str
+    sets: int
+    auc: float
+    matched: float
+    excess: float
+    excess_low: float
+    excess_high: float
+    covered: float
+    covered_low: float
+    covered_high: float
+    ok: bool
+
+
+def score_rows(mining: Mining, size: int, uniform: int, each_length: int, lengths: int, seed: int) -> list[ScoreRow]:
+    """Return the rows of uniform sets, and of sets of one part of the lengths after the other.
+
+    Args:
+        mining: the annotated sentences, all in the baseline, with scores among the options.
+        size: sentences of a set.
+        uniform: sets that are drawn from all sentences alike.
+        each_length: sets that are drawn from the sentences of each part of the lengths.
+        lengths: parts of the lengths, each with as many sentences; of fewer sentences than twice `size` fewer parts.
+        seed: of the draws.
+    """
+    rng = np.random.default_rng(seed)
+    rows = np.flatnonzero(mining.sentences.baseline)
+    by_null = {"uniform": [np.sort(rng.choice(rows, size, replace=False)) for _ in range(uniform)]}
+    words = mining.sentences.lengths(rows)
+    ascending = rows[np.lexsort((rng.random(len(rows)), words))]
+    for part in np.array_split(ascending, max(min(lengths, len(rows) // (2 * size)), 1)):
+        first, last = np.sort(mining.sentences.lengths(part))[[0, -1]]
+        drawn = [np.sort(rng.choice(part, size, replace=False)) for _ in range(each_length)]
+        by_null.setdefault(f"{first} to {last} words", []).extend(drawn)
+    return [_row(null, np.concatenate(list(null_scores(mining, sets)))) for null, sets in by_null.items() if sets]
+
+
+def null_scores(mining: Mining, sets: list[Int64s]) -> Iterator[Float64s]:
+    """Yield `auc`, `matched_auc`, `auc_excess` and its ends for sets as if they were winners, `[some sets, 5]`."""
+    names = ("auc", "matched_auc", "auc_excess", "auc_excess_low", "auc_excess_high")
+    profiler = Profiler(mining.text)
+    for first, stop in spans(len(sets), SETS_AT_ONCE):
+        number = np.arange(first, stop)
+        winners = Sequences.from_lists([rows.tolist() for rows in sets[first:stop]])
+        candidates = mining.candidates(number, winners)
+        patterns = counters(unite([candidates]), mining.kinds)
+        parts = mining.baseline_rows(0, len(mining.sentences.sent_id))
+        tables = RangeTables(mining, add_up([baseline_table(patterns, profiler, parts)]))
+        if mining.held_out is None:
+            raise ValueError("null_scores: the options leave the scores out")
+        scores = tables.scores(candidates, number, mining.held_out.draw(number, winners))
+        yield np.stack([scores[name].to_numpy() for name in names], 1)
+
+
+def _row(null: str, scores: Float64s) -> ScoreRow:
+    auc, matched, excess, low, high = scores[~np.isnan(scores[:, 2])].T
+    count = len(excess)
+    mean, error = float(excess.mean()), float(excess.std(ddof=1)) / np.sqrt(count)
+    ends = mean - _Z99 * error, mean + _Z99 * error
+    covered = float(((low <= 0) & (high >= 0)).mean())
+    held = wilson(covered, count)
+    ok = ends[0] <= MOST_EXCESS and ends[1] >= -MOST_EXCESS
+    if null == "uniform":
+        ok = ok and held[1] >= COVERED[0] and held[0] <= COVERED[1]
+    return ScoreRow(null, count, float(auc.mean()), float(matched.mean()), mean, *ends, covered, *held, bool(ok))

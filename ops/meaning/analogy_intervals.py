@@ -1,0 +1,157 @@
+"""How sure the accuracies of analogies are, and the differences between spaces: a bootstrap over pairs of words.
+
+Questions are not independent: twelve pairs make 132 of them, and each pair is part of 22.
+"""
+
+from collections.abc import Sequence
+from itertools import combinations
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ops.arrays import Bools, Float64s, Int64s
+from ops.meaning.analogies import ALL, Analogies
+from ops.meaning.offsets import ANSWERS, Judged
+from ops.meaning.words import fold
+from ops.sampling import ANALOGY_PAIRS
+from ops.statistics.cluster_bootstrap import RESAMPLES, draw_clusters, percentile_interval
+
+_AT_ONCE = 1 << 22  # weights of questions
+
+
+class _Resampled(NamedTuple):
+    """Questions, and what resamples of the pairs that they are made of give.
+
+    Attributes:
+        questions, pairs: how many there are.
+        right: rightly answered questions of each space, `[spaces, answers]`.
+        drawn: questions of each resample, `[resamples]` float64.
+        drawn_right: those rightly answered, `[spaces, resamples, answers]` float64.
+    """
+
+    questions: int
+    pairs: int
+    right: Int64s
+    drawn: Float64s
+    drawn_right: Float64s
+
+
+class AnalogyBootstrap:
+    """Resamples the pairs of each category, with replacement; the same ones for all spaces.
+
+    A question counts as often as the product of how often its two pairs were drawn, so that a pair which was drawn
+    twice makes no question with itself. A question of the file whose two pairs are one counts as often as that pair.
+    A pair and its reverse are one. Only pairs are drawn that the known questions are made of.
+
+    Args:
+        judged: the answers in each space, in the order of the spaces.
+        analogies, case: the questions, and how their words are folded.
+        seed: the run's.
+    """
+
+    def __init__(self, judged: Sequence[Judged], analogies: Analogies, case: str, seed: int) -> None:
+        self.judged, self.seed = judged, seed
+        self.pairs = {name: _pairs_of(questions, case) for name, questions in analogies.questions.items()}
+        self._found: dict[tuple[str, bytes], _Resampled] = {}
+
+    @property
+    def _categories(self) -> list[tuple[str, list[str]]]:
+        return sorted([(ALL, list(self.pairs)), *((name, [name]) for name in self.pairs)])
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return the rows of `meaning/analogies`, in the order of the table."""
+        rows = []
+        for place, own in sorted(enumerate(self.judged), key=lambda entry: entry[1].space):
+            for category, names in self._categories:
+                found = self._added([place], names)
+                asked = sum(len(self.pairs[name]) for name in names)
+                for i, (rule, excluded) in enumerate(ANSWERS):
+                    right = int(found.right[0, i])
+                    accuracy, low, high = _share(found, right, found.drawn_right[0, :, i], 0.0)
+                    rows.append(
+                        {
+                            "space": own.space, "category": category, "rule": rule, "excluded": excluded, "n": asked,
+                            "n_known": found.questions, "pairs": found.pairs, "correct": right, "accuracy": accuracy,
+                            "low": low, "high": high,
+                        }
+                    )  # fmt: skip
+        return rows
+
+    def differences(self) -> list[dict[str, Any]]:
+        """Return the rows of `meaning/analogy_differences`, in the order of the table.
+
+        Each space is compared with every one before it, by the questions that are known in both.
+        """
+        rows = []
+        for (first, before), (second, own) in combinations(enumerate(self.judged), 2):
+            for category, names in self._categories:
+                found = self._added([second, first], names)
+                for i, (rule, excluded) in enumerate(ANSWERS):
+                    more = int(found.right[0, i] - found.right[1, i])
+                    drawn = found.drawn_right[0, :, i] - found.drawn_right[1, :, i]
+                    difference, low, high = _share(found, more, drawn, -1.0)
+                    rows.append(
+                        {
+                            "space": own.space, "other": before.space, "category": category, "rule": rule,
+                            "excluded": excluded, "n_known": found.questions, "pairs": found.pairs,
+                            "difference": difference, "low": low, "high": high,
+                        }
+                    )  # fmt: skip
+        return sorted(rows, key=lambda row: (row["space"], row["other"]))
+
+    def _added(self, places: list[int], names: list[str]) -> _Resampled:
+        """Return what resamples give in some spaces, added up over categories."""
+        parts = [self._resample(name, places) for name in names]
+        return _Resampled(
+            sum(part.questions for part in parts), sum(part.pairs for part in parts),
+            np.sum([part.right[places] for part in parts], 0), np.sum([part.drawn for part in parts], 0),
+            np.sum([part.drawn_right[places] for part in parts], 0),
+        )  # fmt: skip
+
+    def _resample(self, name: str, places: list[int]) -> _Resampled:
+        """Resample the questions of a category that are known in all of some spaces; what it gives is kept."""
+        known = np.logical_and.reduce([self.judged[place].known[name] for place in places])
+        key = (name, known.tobytes())
+        if key not in self._found:
+            rng = np.random.default_rng([self.seed, ANALOGY_PAIRS, list(self.pairs).index(name)])
+            self._found[key] = _resample(known, self.pairs[name], [own.right[name] for own in self.judged], rng)
+        return self._found[key]
+
+
+def _pairs_of(questions: list[tuple[str, str, str, str]], case: str) -> Int64s:
+    """Return the numbers of each question's two pairs, `[questions, 2]`."""
+    numbers: dict[frozenset[str], int] = {}
+    folded = [[fold(word, case) for word in question] for question in questions]
+    found = [[numbers.setdefault(frozenset(own), len(numbers)) for own in (q[:2], q[2:])] for q in folded]
+    return np.array(found, np.int64).reshape(-1, 2)
+
+
+def _resample(known: Bools, pairs: Int64s, right: list[Bools], rng: np.random.Generator) -> _Resampled:
+    own, numbers = np.unique(pairs[known], return_inverse=True)
+    first, second = numbers.reshape(-1, 2).T
+    answers = np.concatenate([each[known] for each in right], axis=1).astype(np.float64)
+    questions, spaces = len(first), len(right)
+    drawn, drawn_right = np.zeros(RESAMPLES), np.zeros((RESAMPLES, answers.shape[1]))
+    if questions:
+        times = draw_clusters(len(own), rng)
+        step = max(_AT_ONCE // questions, 1)
+        for start in range(0, RESAMPLES, step):
+            rows = slice(start, start + step)
+            weight = np.where(first == second, 1.0, times[rows][:, second]) * times[rows][:, first]
+            drawn[rows] = weight.sum(1)
+            drawn_right[rows] = weight @ answers
+    shape = (spaces, len(ANSWERS))
+    return _Resampled(
+        questions, len(own), answers.sum(0).astype(np.int64).reshape(shape), drawn,
+        drawn_right.reshape(RESAMPLES, *shape).transpose(1, 0, 2),
+    )  # fmt: skip
+
+
+def _share(
+    found: _Resampled, right: int, drawn: Float64s, least: float
+) -> tuple[float | None, float | None, float | None]:
+    """Return a share of the questions with its interval, None where there are no questions."""
+    if not found.questions:
+        return None, None, None
+    share, there = right / found.questions, found.drawn > 0
+    return share, *percentile_interval(share, drawn[there] / found.drawn[there], found.pairs, least)

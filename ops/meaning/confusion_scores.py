@@ -1,0 +1,53 @@
+"""How rightly classifiers choose among confused words, with intervals that take a document as one observation."""
+
+from typing import Any
+
+import numpy as np
+
+from ops.arrays import Int64s, UInt64s
+from ops.sampling import CONFUSION_DOCUMENTS
+from ops.statistics.cluster_bootstrap import draw_clusters, percentile_interval
+
+
+class AnswerScores:
+    """Scores answers to the same examples, by the same resamples of their documents.
+
+    Args:
+        truth: the right label of each example, `[examples]`, at least one.
+        documents: the number of its document, `[examples]` uint64.
+        seed: the run's.
+    """
+
+    def __init__(self, truth: Int64s, documents: UInt64s, seed: int) -> None:
+        self.truth = truth
+        own, self.place = np.unique(documents, return_inverse=True)
+        self.documents = len(own)
+        self.times = draw_clusters(self.documents, np.random.default_rng([seed, CONFUSION_DOCUMENTS]))
+
+    def columns(self, answers: Int64s, truth: Int64s | None = None) -> dict[str, Any]:
+        """Return the columns of `meaning/confusion` that say how right answers are.
+
+        Balanced accuracy is the mean over the words of the share of a word's examples that are answered rightly. Words
+        that do not occur among the examples, or among those of a resample, are left out of the mean.
+
+        Args:
+            answers: the label that was chosen for each example, `[examples]`.
+            truth: other labels in the place of the right ones, `[examples]`, for a control.
+        """
+        truth = self.truth if truth is None else truth
+        labels, word = np.unique(truth, return_inverse=True)
+        cell, shape = self.place * len(labels) + word, (self.documents, len(labels))
+        asked = np.bincount(cell, minlength=self.documents * len(labels)).astype(np.float64).reshape(shape)
+        right = np.bincount(cell, answers == truth, self.documents * len(labels)).reshape(shape)
+        drawn_asked, drawn_right = np.split(self.times @ np.concatenate([asked, right], 1), 2, 1)
+        accuracy, balanced = float(right.sum() / asked.sum()), float((right.sum(0) / asked.sum(0)).mean())
+        there = drawn_asked > 0
+        shares = drawn_right / np.where(there, drawn_asked, 1)
+        of_draws = drawn_right.sum(1) / drawn_asked.sum(1), shares.sum(1) / there.sum(1)
+        low, high = percentile_interval(accuracy, of_draws[0], self.documents)
+        balanced_low, balanced_high = percentile_interval(balanced, of_draws[1], self.documents)
+        return {
+            "n_test": len(truth), "documents": self.documents, "correct": int(right.sum()), "accuracy": accuracy,
+            "low": low, "high": high, "balanced_accuracy": balanced, "balanced_low": balanced_low,
+            "balanced_high": balanced_high,
+        }  # fmt: skip

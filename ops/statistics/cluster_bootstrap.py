@@ -1,0 +1,49 @@
+"""Intervals by a bootstrap over clusters: what belongs together, such as a document, is drawn together."""
+
+import numpy as np
+
+from ops.arrays import Float64s
+from ops.statistics.wilson import wilson
+
+RESAMPLES = 2_000
+
+
+def draw_clusters(clusters: int, rng: np.random.Generator, resamples: int = RESAMPLES) -> Float64s:
+    """Draw as many clusters as there are, with replacement, and return how often each was drawn.
+
+    Args:
+        clusters: how many there are, at least one.
+        rng: makes the draws; the same one makes the same draws.
+        resamples: draws.
+
+    Returns:
+        Whole numbers, `[resamples, clusters]` float64, so that products of them are exact.
+    """
+    return rng.multinomial(clusters, np.full(clusters, 1 / clusters), resamples).astype(np.float64)
+
+
+def percentile_interval(
+    value: float, drawn: Float64s, clusters: int, least: float = 0.0, most: float = 1.0
+) -> tuple[float, float]:
+    """Return the ends of a statistic's 95 % interval: the 2.5 % and 97.5 % percentiles of its resamples (Efron 1979).
+
+    Where all resamples are equal, the sample shows no spread, which does not mean that there is none. The interval then
+    reaches as far from the value as Wilson's upper end for none of `clusters` observations.
+
+    Args:
+        value: the statistic of the whole sample.
+        drawn: the statistic of each resample, `[resamples]`; NaN where it is undefined, at least one is not.
+        clusters: how many there are.
+        least, most: the ends of the statistic's range.
+
+    >>> [round(end, 3) for end in percentile_interval(0.5, np.linspace(0, 1, 41), 10)]
+    [0.025, 0.975]
+    >>> [round(end, 2) for end in percentile_interval(1.0, np.ones(5), 12)]
+    [0.76, 1.0]
+    """
+    there = drawn[np.isfinite(drawn)]
+    low, high = (float(end) for end in np.percentile(there, (2.5, 97.5)))
+    if there.min() < there.max():
+        return low, high
+    reach = wilson(0.0, clusters)[1]
+    return max(value - reach, least), min(value + reach, most)

@@ -1,0 +1,193 @@
+"""How well a number separates winners from others that are like them, with intervals by document."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ops.arrays import Float32s, Float64s, Int64s, Integers
+from ops.compiled import compiled
+from ops.statistics.auc import Area
+from ops.statistics.wilson import Z, wilson
+
+RESAMPLES = 1_000
+LEAST_DOCUMENTS = 10  # of the winners, for an interval of a difference
+_COLUMNS = 1_024  # documents whose weights are drawn at once
+
+
+@dataclass(frozen=True)
+class LikeArea:
+    """The area under the ROC curve of winners against others like them, and what each document adds to it.
+
+    Attributes:
+        auc: the sum of `gain` over that of `winners`; NaN where no winner has another like it.
+        documents: of the sentences that were compared, ascending, `[documents]`.
+        gain: what each adds, `[documents]`.
+        winners: the winners of each that were compared, `[documents]`.
+    """
+
+    auc: float
+    documents: Int64s
+    gain: Float64s
+    winners: Float64s
+
+
+class Resamples:
+    """Bootstrap samples of documents: how often each sample holds each document, Poisson-distributed with mean 1.
+
+    The samples of a set of documents are the same in every process; those of two sets are not independent.
+
+    Args:
+        *seed: of all draws.
+    """
+
+    def __init__(self, *seed: int) -> None:
+        self._seed = seed
+        self._weights = np.zeros((RESAMPLES, 0), np.float32)
+
+    def weights(self, documents: int) -> Float32s:
+        """Return how often each sample holds each of so many documents, `[RESAMPLES, documents]`."""
+        blocks = [self._weights]
+        for block in range(self._weights.shape[1] // _COLUMNS, -(-documents // _COLUMNS)):
+            rng = np.random.default_rng([*self._seed, block])
+            blocks.append(rng.poisson(1.0, (RESAMPLES, _COLUMNS)).astype(np.float32))
+        if len(blocks) > 1:
+            self._weights = np.concatenate(blocks, 1)
+        return self._weights[:, :documents]
+
+
+def like_area(
+    winners: Float64s, others: Float64s, first: Int64s, stop: Int64s, documents: Integers, other_documents: Integers
+) -> LikeArea:
+    """Return the area of winners against others that are weighted to be like them.
+
+    Each winner shares a weight of 1 out among the others that are like it. The area is how often a winner's value lies
+    above that of another, drawn by these weights; ties count half.
+
+    Each document's gain is made of what its sentences do to the area, to first order. A winner adds its standing above
+    the weighted others, and the mean share of the winners that stand above the others like it, less the area; another
+    adds how far its own such share lies above those means, by its weights. The second part is why an interval by
+    document leaves out what a winner's kind alone does to its value, as the comparison does.
+
+    Args:
+        winners, others: their values, `[n]` and `[m]`.
+        first, stop: `others[first[i]:stop[i]]` are like winner i, `[n]`; a winner without any is left out.
+        documents, other_documents: of which document each is, `[n]` and `[m]` int.
+
+    Raises:
+        ValueError: a value is NaN.
+
+    >>> all_alike = np.array([0, 0, 0]), np.array([2, 2, 2])
+    >>> like_area(np.array([3.0, 2, 2]), np.array([1.0, 2]), *all_alike, np.arange(3), np.arange(2)).auc
+    0.8333333333333334
+    """
+    if np.isnan(winners).any() or np.isnan(others).any():
+        raise ValueError("like_area: a value is NaN")
+    own = stop > first
+    if not own.any():
+        return LikeArea(math.nan, np.zeros(0, np.int64), np.zeros(0), np.zeros(0))
+    auc, gain, other_gain = _gains(winners[own], others, first[own].astype(np.int64), stop[own].astype(np.int64))
+    both = np.concatenate([np.asarray(documents)[own], other_documents]).astype(np.int64)
+    names, place = np.unique(both, return_inverse=True)
+    return LikeArea(
+        float(auc),
+        names,
+        np.asarray(np.bincount(place, np.concatenate([gain, other_gain]), len(names)), np.float64),
+        np.bincount(place[: len(gain)], minlength=len(names)).astype(np.float64),
+    )
+
+
+def intervals(areas: Sequence[LikeArea], resamples: Resamples) -> tuple[list[Area], Area]:
+    """Return the areas, and how far the first lies above the second, each with its 95 % interval by document.
+
+    All are made again from the same samples of documents. The interval of an area has the form of Wilson 1927, with the
+    number of observations that would give a share the bootstrap's variance; at an area of 0 or 1, where that is 0, it
+    is the number of the winners' documents. With fewer than two of these it is NaN. The interval of the difference
+    is 1.96 standard errors of the bootstrap to both sides. Where the winners of either set come from fewer than
+    `LEAST_DOCUMENTS` documents the difference is NaN, since so few say little of the spread.
+
+    Args:
+        areas: at least two.
+        resamples: of documents.
+    """
+    known = [one for one in areas if len(one.documents)]
+    every = np.unique(np.concatenate([np.zeros(0, np.int64), *(one.documents for one in known)]))
+    sums = np.zeros((len(every), 2 * len(areas)), np.float32)
+    for number, one in enumerate(areas):
+        rows = np.searchsorted(every, one.documents)
+        sums[rows, 2 * number], sums[rows, 2 * number + 1] = one.gain, one.winners
+    drawn = (resamples.weights(len(every)) @ sums).astype(np.float64)
+    # A sample without any winner says nothing; with ten documents it is one in 20,000.
+    with np.errstate(invalid="ignore", divide="ignore"):
+        again = np.where(drawn[:, 1::2] > 0, drawn[:, ::2] / drawn[:, 1::2], np.nan)
+    counts = [int(np.count_nonzero(one.winners)) for one in areas]
+    found = [_with_interval(one.auc, again[:, i], counts[i]) for i, one in enumerate(areas)]
+    if min(counts[:2]) < LEAST_DOCUMENTS:
+        return found, Area(math.nan, math.nan, math.nan)
+    excess = areas[0].auc - areas[1].auc
+    half = Z * _spread(again[:, 0] - again[:, 1])
+    return found, Area(excess, excess - half, excess + half)
+
+
+def _with_interval(auc: float, again: Float64s, documents: int) -> Area:
+    if documents < 2:
+        return Area(auc, math.nan, math.nan)
+    variance = _spread(again) ** 2
+    if auc in (0.0, 1.0):
+        return Area(auc, *wilson(auc, documents))
+    return Area(auc, *wilson(auc, auc * (1 - auc) / variance)) if variance > 0 else Area(auc, auc, auc)
+
+
+def _spread(values: Float64s) -> float:
+    known = values[~np.isnan(values)]
+    return float(known.std()) if len(known) else 0.0
+
+
+@compiled
+def _gains(winners: Float64s, others: Float64s, first: Int64s, stop: Int64s) -> tuple[float, Float64s, Float64s]:
+    """Return the area, and each winner's and each other's part of the sum of which it is the mean over winners.
+
+    Every winner has another like it.
+    """
+    n, m = winners.size, others.size
+    weight = np.zeros(m + 1)
+    for i in range(n):
+        share = 1.0 / (stop[i] - first[i])
+        weight[first[i]] += share
+        weight[stop[i]] -= share
+    weight = np.cumsum(weight)
+    # How many others, by weight, lie below each winner, and how many winners above each other: ties at a time.
+    order, own_order = np.argsort(others), np.argsort(winners)
+    above, gain = np.empty(m), np.ones(n)
+    below, at, own = 0.0, 0, 0
+    while at < m:
+        value, level, end = others[order[at]], 0.0, at
+        while end < m and others[order[end]] == value:
+            level += weight[order[end]]
+            end += 1
+        while own < n and winners[own_order[own]] < value:
+            gain[own_order[own]] = below / n
+            own += 1
+        lower = own
+        while own < n and winners[own_order[own]] == value:
+            gain[own_order[own]] = (below + level / 2) / n
+            own += 1
+        for place in range(at, end):
+            above[order[place]] = (n - (lower + own) / 2) / n
+        below += level
+        at = end
+    auc = gain.mean()
+    # A winner also brings those like it into the comparison: how many winners stand above them.
+    sums = np.zeros(m + 1)
+    for place in range(m):
+        sums[place + 1] = sums[place] + above[place]
+    means = np.zeros(m + 1)
+    for i in range(n):
+        count = stop[i] - first[i]
+        mean = (sums[stop[i]] - sums[first[i]]) / count
+        gain[i] += mean - auc
+        means[first[i]] += mean / count
+        means[stop[i]] -= mean / count
+    means = np.cumsum(means)
+    return auc, gain, above * weight[:m] - means[:m]

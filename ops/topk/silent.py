@@ -1,0 +1,60 @@
+"""Units that a weight of next to nothing silences: what varies of them is rounding."""
+
+import numpy as np
+import pyarrow as pa
+
+from ops.arrays import Bools, Float64s, Floats, Integers
+from ops.storage.store import Store
+from ops.storage.tables import read_table
+from ops.topk.neurons import Neurons
+
+# A unit is silent whose standard deviation is no more than this share of its layer's largest absolute activation.
+SILENT = 1e-6
+COLUMNS = ["layer", "unit", "std", "min", "max"]
+
+SAID = (
+    "silent: its standard deviation is below a millionth of the largest activation in its layer, "
+    "so that what varies is rounding; it is left out of lists, groups and averages"
+)
+
+
+def largest_by_layer(layer: Integers, low: Floats, high: Floats, layers: int) -> Float64s:
+    """Return the largest absolute activation of each layer, `[layers]`; 0 where nothing was scored.
+
+    Args:
+        layer: of each neuron, counted from 1, `[neurons]`.
+        low, high: each one's lowest and highest activation, `[neurons]`.
+        layers: of the model.
+    """
+    found = np.zeros(layers)
+    extreme = np.maximum(np.abs(low), np.abs(high)).astype(np.float64)
+    np.maximum.at(found, np.asarray(layer, np.int64) - 1, np.where(np.isfinite(extreme), extreme, 0.0))
+    return found
+
+
+def is_silent(layer: Integers, std: Float64s, largest: Float64s) -> Bools:
+    """Return which neurons are silent, `[neurons]` bool.
+
+    >>> is_silent(np.array([1, 1, 2]), np.array([0.1, 1e-9, 1e-9]), np.array([3.0, 1e-4])).tolist()
+    [False, True, False]
+    """
+    return np.asarray(std <= SILENT * largest[np.asarray(layer, np.int64) - 1])
+
+
+def silent_neurons(neurons: pa.Table) -> set[tuple[int, int]]:
+    """Return layer and unit of the silent neurons, from the `COLUMNS` of all rows of neurons/.
+
+    The column `is_silent` says the same; tables that were written before there was one are read too.
+    """
+    layer, unit, std, low, high = (neurons[name].to_numpy() for name in COLUMNS)
+    largest = largest_by_layer(layer, low, high, int(layer.max(initial=0)))
+    silent = is_silent(layer, std, largest)
+    return set(zip(layer[silent].tolist(), unit[silent].tolist(), strict=True))
+
+
+def read_silent(store: Store, neurons: Neurons) -> Bools:
+    """Return which neurons of a run are silent, `[neurons]` bool, from neurons/."""
+    found = np.zeros(len(neurons), np.bool_)
+    for layer, unit in silent_neurons(read_table(store, "neurons", columns=COLUMNS)):
+        found[neurons.number(np.array(layer), np.array(unit))] = True
+    return found

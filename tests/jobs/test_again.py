@@ -1,0 +1,92 @@
+"""The command that a message gives to repeat a stage leads to the options of before."""
+
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jobs.annotate.job import AnnotateConfig
+from jobs.compare.job import CompareConfig, check
+from jobs.finetune.job import FinetuneConfig
+from jobs.ingest.job import IngestConfig
+from jobs.meaning.job import MeaningConfig
+from jobs.report.job import ReportConfig
+from jobs.stage.again import command, made_anew
+from jobs.stage.command_line import parse
+from jobs.stage.options import without_ingest
+from jobs.stage.run import Run
+from jobs.topk.job import TopkConfig
+from ops.errors import error_line
+
+CASES: list[tuple[str, Any, dict[str, Any]]] = [
+    ("ingest", IngestConfig, {"corpus": ("x y.txt", "n=*.csv", "it's\n$1.txt"), "limit": 5, "near_dedup": 0.8}),
+    ("ingest", IngestConfig, {"preset": "small", "corpus": ("pydocs",), "shard_size": 2_000, "model": "other"}),
+    ("topk", TopkConfig, {"preset": "small", "k": 100, "model": "m", "activation_sample": 0, "no_sharing": True}),
+    ("annotate", AnnotateConfig, {"out": "s3://b/run", "baseline_size": 0, "workers": 2}),
+    ("finetune", FinetuneConfig, {"label": "-x", "drop_label": ("a", "-b"), "learning_rate": 1e-7, "split_seed": 1}),
+    ("compare/groups", CompareConfig, {"part": ("groups",), "group_range": (2, 3), "figure_units": "1:2"}),
+    ("meaning/counts", MeaningConfig, {"parts": "counts", "window": 3}),
+]
+
+
+@pytest.mark.parametrize(("stage", "kind", "options"), CASES)
+def test_the_command_is_read_as_the_recorded_options(stage: str, kind: Any, options: dict[str, Any]) -> None:
+    config = kind.model_validate({"out": "a b", "seed": 3, **options})
+    words = shlex_split(command(config.out, stage, config.model_dump(mode="json"), redo=True))
+    assert words[:3] == ["python", "-m", f"jobs.{stage.partition('/')[0]}"]
+    found = parse(kind, "", "", words[3:])
+    assert found == config.model_copy(update={"redo": True, "preset": None})
+
+
+def shlex_split(text: str) -> list[str]:
+    """Read what is quoted as bash reads it; shlex knows no $'...'."""
+    plain = text.replace(r"$'it\'s\x0a$1.txt'", shlex.quote("it's\n$1.txt"))
+    return shlex.split(plain)
+
+
+def test_a_part_is_repeated_alone_and_a_report_has_no_redo() -> None:
+    assert command("x", "compare/groups", CompareConfig.model_validate({}).model_dump(mode="json")).endswith(
+        "--out x --part groups"
+    )
+    assert command("x", "meaning/hashing", MeaningConfig.model_validate({}).model_dump(mode="json")).endswith(
+        "--parts hashing"
+    )
+    report = ReportConfig.model_validate({"out": "x", "best": 3, "neurons": ("1:2",)}).model_dump(mode="json")
+    assert command("x", "report", report, redo=True) == "python -m jobs.report --out x --best 3 --neurons 1:2"
+
+
+def test_the_options_of_ingest_are_of_ingest_alone() -> None:
+    config = FinetuneConfig.model_validate({"out": "x", "corpus": ("a.txt",), "limit": 5, "label": "y"})
+    assert command("x", "finetune", config.model_dump(mode="json")) == "python -m jobs.finetune --out x --label y"
+    assert "limit" not in without_ingest(config)
+
+
+def test_a_long_command_is_not_cut() -> None:
+    corpus = tuple(f"{'folder/' * 40}{i}.txt" for i in range(20))
+    error = made_anew("x" * 300, "ingest", "corpus", "corpus/a is missing", {"corpus": corpus})
+    said = error_line(error)
+    assert said.endswith(" ".join(f"--corpus {path}" for path in corpus))
+    assert said.startswith(
+        f"--out {'x' * 197}...: corpus/a is missing; to make corpus/ anew, run python -m jobs.ingest"
+    )
+
+
+def test_hints_name_the_options_of_the_run(small_run: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    out, model = small_run
+    record = Run(str(out))
+    options = f"--out {out} --redo --workers 2 --device cpu --token-budget 2048 --model {model} --k 40"
+    topk = record.require("topk")
+    assert command(str(out), "topk", topk["config"], redo=True).startswith(f"python -m jobs.topk {options}")
+    monkeypatch.setitem(topk["counts"], "activation_sample", 2)
+    with pytest.raises(ValueError, match="its activation sample holds 2 sentences") as found:
+        check(CompareConfig.model_validate({"out": str(out)}), record, ("neighbours",))
+    assert str(found.value).endswith(f"run python -m jobs.topk {options} --activation-sample 1000")
+    monkeypatch.setitem(record.record["stages"], "topk", {**topk, "complete": False})
+    with pytest.raises(ValueError, match="topk is not complete") as found:
+        record.require("topk")
+    assert str(found.value).endswith(f"run python -m jobs.topk {options.replace(' --redo', '')} --activation-sample 50")
+    monkeypatch.delitem(record.record["stages"], "topk")
+    with pytest.raises(ValueError, match="topk/ is missing") as found:
+        record.require("topk")
+    assert str(found.value).endswith(f"run python -m jobs.topk --out {out} --model {model}")

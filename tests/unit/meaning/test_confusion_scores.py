@@ -1,0 +1,58 @@
+import numpy as np
+import pytest
+from sklearn.metrics import balanced_accuracy_score
+
+from ops.meaning.confusion_scores import AnswerScores
+
+RNG = np.random.default_rng(4)
+
+
+def resampled(documents: np.ndarray, truth: np.ndarray, answers: np.ndarray) -> np.ndarray:
+    """A bootstrap over documents by itself: accuracy and balanced accuracy of the examples of drawn documents."""
+    rows = [np.flatnonzero(documents == document) for document in np.unique(documents)]
+    found = []
+    for _ in range(1_000):
+        own = np.concatenate([rows[i] for i in RNG.integers(0, len(rows), len(rows))])
+        right = answers[own] == truth[own]
+        found.append((right.mean(), np.mean([right[truth[own] == label].mean() for label in np.unique(truth[own])])))
+    return np.array(found)
+
+
+def test_intervals_are_those_of_a_bootstrap_over_documents() -> None:
+    documents = np.repeat(np.arange(40), RNG.integers(1, 12, 40)).astype(np.uint64) * np.uint64(2**58)
+    truth = (RNG.random(len(documents)) < 0.2).astype(np.int64)
+    hard = RNG.random(40)[np.unique(documents, return_inverse=True)[1]]
+    answers = np.where(RNG.random(len(truth)) < hard, truth, 1 - truth)
+    row = AnswerScores(truth, documents, 0).columns(answers)
+    assert (row["n_test"], row["documents"]) == (len(truth), 40)
+    assert row["correct"] == (answers == truth).sum()
+    assert row["accuracy"] == pytest.approx((answers == truth).mean())
+    assert row["balanced_accuracy"] == pytest.approx(balanced_accuracy_score(truth, answers))
+    expected = np.percentile(resampled(documents, truth, answers), (2.5, 97.5), axis=0)
+    np.testing.assert_allclose((row["low"], row["high"]), expected[:, 0], atol=0.025)
+    np.testing.assert_allclose((row["balanced_low"], row["balanced_high"]), expected[:, 1], atol=0.025)
+
+
+def test_the_most_frequent_word_alone_has_a_balanced_accuracy_of_one_over_the_words() -> None:
+    truth = np.array([0] * 90 + [1] * 6 + [3] * 4)
+    row = AnswerScores(truth, np.arange(100).astype(np.uint64), 0).columns(np.zeros(100, np.int64))
+    assert row["accuracy"] == pytest.approx(0.9)
+    assert row["balanced_accuracy"] == pytest.approx(1 / 3)
+    # A resample may lack one of the rare words, and no more.
+    assert 1 / 3 <= row["balanced_high"] <= 1 / 2
+
+
+def test_one_document_shows_no_spread_and_its_interval_is_wide() -> None:
+    truth = np.array([0, 1] * 20)
+    row = AnswerScores(truth, np.zeros(40, np.uint64), 0).columns(np.zeros(40, np.int64))
+    assert row["documents"] == 1
+    assert row["high"] - row["low"] > 0.9
+
+
+def test_labels_in_another_order_have_their_own_balance_and_draws_are_seeded() -> None:
+    truth, documents = RNG.integers(0, 3, 60), RNG.integers(0, 9, 60).astype(np.uint64)
+    answers, other = RNG.integers(0, 3, 60), RNG.permutation(truth)
+    row = AnswerScores(truth, documents, 0).columns(answers, other)
+    assert row["balanced_accuracy"] == pytest.approx(balanced_accuracy_score(other, answers))
+    assert row == AnswerScores(truth, documents, 0).columns(answers, other)
+    assert row != AnswerScores(truth, documents, 1).columns(answers, other)

@@ -1,0 +1,53 @@
+"""Sets that have no more in common than their length: what the held-out scores say of them."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bench.score_calibration import ScoreRow, score_rows
+from ops.mine.mining import Mining
+from ops.topk.neurons import Neurons
+from tests.unit.mine.test_mining import OPTIONS
+from tests.unit.small_corpus import Sentence, open_corpus
+
+SIZE, DOCUMENTS = 60, 150
+
+
+def sentences(seed: int) -> list[Sentence]:
+    """Sentences of documents, each of which prefers some of the words, in two data sets of different lengths."""
+    rng = np.random.default_rng(seed)
+    found = []
+    for document in range(DOCUMENTS):
+        words = np.array([f"w{i}" for i in range(40)])
+        share = rng.dirichlet(np.full(40, 2.0))
+        for _ in range(4):
+            length = int(rng.integers(3, 12)) + 4 * (document % 2)
+            own = [str(word) for word in rng.choice(words, length, p=share)]
+            found.append(Sentence(own, dataset=f"s{document % 2}", doc_id=f"d{document}"))
+    return found
+
+
+def measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, **options: Any) -> list[ScoreRow]:
+    mining = Mining(open_corpus(tmp_path, monkeypatch, sentences(1)), Neurons((8,)), OPTIONS | options, 3)
+    return score_rows(mining, SIZE, 60, 30, 3, 5)
+
+
+def test_no_length_gains_or_loses_and_the_intervals_hold_0(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = measured(tmp_path, monkeypatch)
+    assert rows[0].null == "uniform"
+    assert len(rows) == 4
+    assert [row.sets for row in rows] == [60, 30, 30, 30]
+    for row in rows:
+        assert row.ok, row
+        # Longer sentences have more evidence: against all of their data set areas lie as far as 0.27 from 0.5.
+        assert abs(row.auc - 0.5) < 0.04, row
+        assert row.excess_low < row.excess < row.excess_high
+    assert 0.86 < rows[0].covered <= 1
+    assert rows[0].covered_low < rows[0].covered < rows[0].covered_high
+
+
+def test_scores_that_are_left_out_are_no_measurement(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ValueError, match="leave the scores out"):
+        measured(tmp_path, monkeypatch, no_scores=True)

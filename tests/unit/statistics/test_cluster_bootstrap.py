@@ -1,0 +1,28 @@
+import numpy as np
+import pytest
+
+from ops.statistics.cluster_bootstrap import draw_clusters, percentile_interval
+
+
+def test_draws_are_seeded_and_hold_as_many_clusters_as_there_are() -> None:
+    drawn = draw_clusters(7, np.random.default_rng(0), 500)
+    assert drawn.shape == (500, 7)
+    assert (drawn.sum(1) == 7).all()
+    np.testing.assert_allclose(drawn.mean(0), 1, atol=0.15)
+    np.testing.assert_array_equal(drawn, draw_clusters(7, np.random.default_rng(0), 500))
+    assert (draw_clusters(1, np.random.default_rng(0), 3) == 1).all()
+
+
+def test_intervals_are_percentiles_and_undefined_resamples_are_left_out() -> None:
+    drawn = np.random.default_rng(1).normal(size=3_000)
+    expected = tuple(np.percentile(drawn, (2.5, 97.5)))
+    assert percentile_interval(0.0, drawn, 9, -1, 1) == expected
+    assert percentile_interval(0.0, np.append(drawn, np.nan), 9, -1, 1) == expected
+
+
+@pytest.mark.parametrize(("value", "least", "expected"), [(1.0, 0.0, (0.757, 1.0)), (0.0, -1.0, (-0.243, 0.243))])
+def test_a_sample_without_spread_is_no_proof(value: float, least: float, expected: tuple[float, float]) -> None:
+    found = percentile_interval(value, np.full(50, value), 12, least)
+    assert found == pytest.approx(expected, abs=1e-3)
+    wider = percentile_interval(value, np.full(50, value), 2, least)
+    assert wider[1] - wider[0] > found[1] - found[0]

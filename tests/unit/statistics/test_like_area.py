@@ -1,0 +1,139 @@
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.metrics import roc_auc_score
+
+from ops.statistics.auc import Area
+from ops.statistics.by_document import area_by_document
+from ops.statistics.like_area import LEAST_DOCUMENTS, RESAMPLES, LikeArea, Resamples, intervals, like_area
+
+VALUES = st.lists(st.integers(-3, 3), min_size=1, max_size=20)
+
+
+def whole(winners: np.ndarray, others: np.ndarray, documents: np.ndarray, other_documents: np.ndarray) -> LikeArea:
+    """All others are like all winners."""
+    first, stop = np.zeros(len(winners), np.int64), np.full(len(winners), len(others))
+    return like_area(winners, others, first, stop, documents, other_documents)
+
+
+@given(VALUES, VALUES, st.integers(0, 2**16))
+@settings(max_examples=150)
+def test_the_area_counts_pairs_by_the_weight_of_the_other(winners: list[int], others: list[int], seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    above, below = np.array(winners, float), np.array(others, float)
+    first = rng.integers(0, len(below), len(above))
+    stop = np.minimum(first + rng.integers(0, 4, len(above)), len(below))
+    documents, other_documents = rng.integers(0, 5, len(above)), rng.integers(0, 5, len(below))
+    found = like_area(above, below, first, stop, documents, other_documents)
+    compared = [i for i in range(len(above)) if stop[i] > first[i]]
+    if not compared:
+        assert math.isnan(found.auc)
+        assert not len(found.documents)
+        return
+    weight = np.zeros(len(below))
+    for i in compared:
+        weight[first[i] : stop[i]] += 1 / (stop[i] - first[i])
+    pairs = [
+        weight[j] * ((above[i] > below[j]) + 0.5 * (above[i] == below[j])) for i in compared for j in range(len(below))
+    ]
+    assert found.auc == pytest.approx(sum(pairs) / (len(compared) * weight.sum()))
+    truth = [1] * len(compared) + [0] * len(below)
+    weights = [1.0] * len(compared) + weight.tolist()
+    assert found.auc == pytest.approx(roc_auc_score(truth, [*above[compared], *below], sample_weight=weights))
+    assert found.gain.sum() / found.winners.sum() == pytest.approx(found.auc)
+    counted = np.bincount(documents[compared], minlength=5)[found.documents]
+    assert found.winners.tolist() == counted.tolist()
+
+
+def test_where_all_are_alike_the_intervals_are_those_of_clustered_pairs() -> None:
+    rng = np.random.default_rng(1)
+    for sentences in (1, 4):
+        documents = np.repeat(np.arange(150), sentences)
+        shared = rng.normal(size=300).repeat(sentences)
+        values = shared + rng.normal(size=300 * sentences)
+        above, below = values[: len(documents)] + 0.6, values[len(documents) :]
+        area, other = whole(above, below, documents, documents + 150), whole(below, above, documents, documents)
+        (found, _), _ = intervals([area, other], Resamples(3))
+        known = area_by_document(above, below, documents, documents + 150)
+        assert found.auc == pytest.approx(known.auc)
+        assert found.high - found.low == pytest.approx(known.high - known.low, rel=0.1)
+
+
+def drawn(rng: np.random.Generator, documents: int, lift: float = 0.0, apart: float = 1.0) -> LikeArea:
+    """Winners and others of four kinds: values depend on kind, document and chance, and winners lie `lift` higher."""
+    kinds, each = 4, 15
+    of_document = rng.normal(0, 0.5, 2 * documents)
+    kind = np.sort(rng.integers(0, kinds, 2 * documents))
+    others = np.arange(kinds).repeat(each)
+    document, other_document = np.arange(2 * documents) // 2, rng.integers(0, 2 * documents, kinds * each)
+    above = apart * kind + of_document[document] + rng.normal(size=len(kind)) + lift
+    below = apart * others + of_document[other_document] + rng.normal(size=len(others))
+    return like_area(above, below, kind * each, (kind + 1) * each, document, other_document)
+
+
+def test_the_intervals_of_differences_hold_the_truth_about_95_times_in_100() -> None:
+    rng, resamples, held, widths = np.random.default_rng(0), Resamples(0), {12: 0, 40: 0}, []
+    for documents in held:
+        for _ in range(400):
+            own, matched = drawn(rng, documents), drawn(rng, documents)
+            _, excess = intervals([own, matched], resamples)
+            assert excess.auc == pytest.approx(own.auc - matched.auc)
+            held[documents] += excess.low <= 0 <= excess.high
+            widths.append(excess.high - excess.low)
+    assert {n: count / 400 for n, count in held.items()} == pytest.approx(dict.fromkeys(held, 0.95), abs=0.035)
+
+
+def test_what_a_kind_does_to_all_of_its_values_widens_no_interval() -> None:
+    area = drawn(np.random.default_rng(2), 60, 0.3, 5.0)
+    (found, _), _ = intervals([area, area], Resamples(0))
+    # Kinds lie so far apart that a winner is above or below nearly all of another kind.
+    assert found.high - found.low < 0.12
+    assert found.low < found.auc < found.high
+
+
+def test_samples_of_documents_are_poisson_and_always_the_same() -> None:
+    some = Resamples(5, 1)
+    few = some.weights(3).copy()
+    many = some.weights(1_500)
+    assert many.shape == (RESAMPLES, 1_500)
+    assert np.array_equal(many[:, :3], few)
+    assert np.array_equal(Resamples(5, 1).weights(1_500), many)
+    assert not np.array_equal(Resamples(6, 1).weights(3), few)
+    assert (many.mean(), many.var()) == (pytest.approx(1, abs=0.01), pytest.approx(1, abs=0.01))
+    assert abs(np.corrcoef(many[:, 0], many[:, 1_100])[0, 1]) < 0.2
+
+
+def test_few_documents_give_no_difference_and_one_no_interval() -> None:
+    def known(found: Area) -> list[bool]:
+        return [not math.isnan(value) for value in (found.auc, found.low, found.high)]
+
+    rng = np.random.default_rng(3)
+    for documents, differs in ((LEAST_DOCUMENTS, True), (LEAST_DOCUMENTS - 1, False), (1, False), (0, False)):
+        few = whole(rng.normal(size=documents), rng.normal(size=30), np.arange(documents), np.arange(30))
+        many = whole(rng.normal(size=40), rng.normal(size=30), np.arange(40), np.arange(30))
+        for pair in ([few, many], [many, few]):
+            found, excess = intervals(pair, Resamples(0))
+            assert known(excess) == [differs] * 3
+            own = found[pair.index(few)] if pair[0] is few else found[1]
+            assert known(own) == [documents > 0, documents > 1, documents > 1]
+
+
+def test_intervals_at_the_ends_stay_within_0_and_1() -> None:
+    above, below, documents = np.arange(20.0) + 50, np.arange(30.0), np.arange(20)
+    top, bottom = whole(above, below, documents, np.arange(30)), whole(-above, below, documents, np.arange(30))
+    (high, low), _ = intervals([top, bottom], Resamples(0))
+    assert (high.auc, high.high, low.auc, low.low) == (1.0, 1.0, 0.0, 0.0)
+    assert 0.7 < high.low < 1
+    assert 0 < low.high < 0.3
+    same = whole(np.ones(20), np.ones(30), documents, np.arange(30))
+    found, excess = intervals([same, same], Resamples(0))
+    assert found[0] == Area(0.5, 0.5, 0.5)
+    assert excess == Area(0.0, 0.0, 0.0)
+
+
+def test_a_value_that_is_nan_is_refused() -> None:
+    with pytest.raises(ValueError, match="NaN"):
+        whole(np.array([math.nan]), np.zeros(1), np.zeros(1, int), np.zeros(1, int))
