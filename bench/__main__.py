@@ -5,6 +5,7 @@ import sys
 
 NAMES = (
     "browse",
+    "calibration",
     "compare",
     "english",
     "ingest",

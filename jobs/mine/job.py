@@ -3,7 +3,8 @@
     python -m jobs.mine --out runs/docs --preset small
     ray job submit --working-dir . -- python -m jobs.mine --out s3://bucket/run --preset paper
 
-Writes patterns/, profiles/, means/ and scores/. Needs topk/ (jobs.topk) and sentences/ (jobs.annotate).
+Writes patterns/, profiles/, means/ and scores/, and with --null-sets chance/: how many neurons show something, and how
+many would by chance. Needs topk/ (jobs.topk) and sentences/ (jobs.annotate).
 
 What to expect (two cores shared with others, November 2026): 2,304 neurons and 100 winners take 91 s, workers' starts
 included. 9,216 neurons take 0.1 core-hours with 100 winners, 1.1 with 1,000 and 8 with 10,000, more than half of it for
@@ -57,6 +58,9 @@ class MineConfig(StageConfig):
         1.05, ge=0, description="least lift over that of each pattern one item shorter; 0 keeps all patterns"
     )
     no_scores: bool = Field(False, description="leave out the held-out scores, which take more than half of the time")
+    null_sets: int = Field(
+        0, ge=0, description="random sets of each way that are mined too, to say how much chance alone shows; 0: none"
+    )
     max_patterns: int = Field(1_000, ge=0, description="most patterns of a neuron, pole and kind, by rank; 0: all")
 
 

@@ -35,9 +35,10 @@ def plan(config: MineConfig, stage: Stage, record: DryRun) -> Plan:
     expected = record.is_expected("topk") or record.is_expected("annotate")
     args = mine_args(config, stage, Neurons((topk["counts"]["neurons"],) if expected else layer_widths(record.store)))
     neurons = len(args.neurons)
+    own = neurons + config.null_sets
     sets = neurons * (2 if topk["identity"]["poles"] == "both" else 1)
-    winners = sets * min(topk["identity"]["k"], sentences)
-    steps = mine_steps(args, neuron_ranges(neurons), sentence_runs(sentences))
+    winners = (sets + 2 * config.null_sets) * min(topk["identity"]["k"], sentences)
+    steps = mine_steps(args, neuron_ranges(neurons, config.null_sets), sentence_runs(sentences))
     missing = {step.name: len(stage.missing(step)) for step in steps}
 
     mined = None
@@ -46,7 +47,7 @@ def plan(config: MineConfig, stage: Stage, record: DryRun) -> Plan:
     seconds, work = 0.0, []
     for step in steps:
         left, every = missing[step.name], len(step.items)
-        all_s = winners * WINNER_S.get(step.name, 0.0) if mined is None else mined.seconds_for(step.name, neurons)
+        all_s = winners * WINNER_S.get(step.name, 0.0) if mined is None else mined.seconds_for(step.name, own)
         worker_s = all_s * left / every
         seconds += worker_s if step.here else spread_seconds(record, left, stage.workers, worker_s)
         if step.unit:
@@ -59,7 +60,9 @@ def plan(config: MineConfig, stage: Stage, record: DryRun) -> Plan:
         kept = round(mined.bytes_per_neuron * neurons)
         took = sum(mined.seconds.values())
         basis = f"timed {counted(mined.neurons, 'neuron')} through all steps in {took:.1f} s"
-    return Plan(work, seconds, kept, kept, [basis, by_workers(stage.workers)], tables(config.no_scores))
+    return Plan(
+        work, seconds, kept, kept, [basis, by_workers(stage.workers)], tables(config.no_scores, config.null_sets)
+    )
 
 
 @dataclass
@@ -81,7 +84,7 @@ class MinedNeurons:
     def seconds_for(self, step: str, neurons: int) -> float:
         """Return what a step of so many neurons takes one worker; counting takes as long as there are patterns."""
         power = self.growth if step == COUNTED else 1.0
-        return float(self.seconds[step] * (neurons / self.neurons) ** power)
+        return float(self.seconds.get(step, 0.0) * (neurons / self.neurons) ** power)
 
 
 def time_neurons(store: Store, args: MineArgs, sentences: int) -> MinedNeurons:

@@ -1,5 +1,6 @@
 """The steps of `mine`: ranges of neurons are mined, their patterns counted over the baseline, the tables written."""
 
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -15,6 +16,7 @@ from jobs.stage.runner import Stage, Step
 from jobs.stage.stages import CODES
 from ops.mine.baseline_counts import add_up, baseline_table, counters, few_counts
 from ops.mine.candidates import unite
+from ops.mine.chance import FAMILIES, chance_rows, count_findings, summary
 from ops.mine.mining import Mining
 from ops.mine.properties import Profiler
 from ops.mine.range_tables import RangeTables
@@ -27,6 +29,7 @@ from ops.topk.neurons import Neurons, layer_widths
 NEURONS_PER_RANGE = 64
 SENTENCES_PER_COUNT, RUNS, MOST_PER_COUNT = 50_000, 160, 200_000
 
+CHANCE = table_part("chance", 0, "chance")
 UNION = partial_file("mine", "union")  # all ranges' candidates, each once
 TOTALS = partial_file("mine", "totals")  # the counts over the whole baseline
 
@@ -55,11 +58,11 @@ def mine_args(config: MineConfig, stage: Stage, neurons: Neurons) -> MineArgs:
     return MineArgs(stage.store, annotate, stage.fingerprint, neurons, config.seed, options)
 
 
-def neuron_ranges(neurons: int) -> list[Item]:
-    """Return the ranges of so many neurons as items."""
-    return [
-        {"range": i, "first": first, "stop": stop} for i, (first, stop) in enumerate(spans(neurons, NEURONS_PER_RANGE))
-    ]
+def neuron_ranges(neurons: int, null_sets: int = 0) -> list[Item]:
+    """Return the ranges of so many neurons as items, and then those of random sets, numbered as further neurons."""
+    every = [*spans(neurons, NEURONS_PER_RANGE)]
+    every += [(neurons + first, neurons + stop) for first, stop in spans(null_sets, NEURONS_PER_RANGE)]
+    return [{"range": i, "first": first, "stop": stop} for i, (first, stop) in enumerate(every)]
 
 
 def sentence_runs(sentences: int) -> list[Item]:
@@ -76,15 +79,20 @@ def range_file(number: int) -> Output:
     return partial_file("mine", "range", number)
 
 
+def findings_file(number: int) -> Output:
+    """Return the file of how many sets of a range show a finding."""
+    return partial_file("mine", "findings", number)
+
+
 def run_file(number: int) -> Output:
     """Return the file of the counts over a run of baseline sentences."""
     return partial_file("mine", "run", number)
 
 
-def tables(no_scores: bool) -> tuple[str, ...]:
+def tables(no_scores: bool, null_sets: int = 0) -> tuple[str, ...]:
     """Return the tables that are written, in the order of their commit."""
-    found = ("patterns", "profiles", "means", "scores")
-    return found[:-1] if no_scores else found
+    found = ("patterns", "profiles", "means", *(() if no_scores else ("scores",)))
+    return (*found, "chance") if null_sets else found
 
 
 def range_part(table: str, number: int) -> TablePart:
@@ -95,10 +103,17 @@ def range_part(table: str, number: int) -> TablePart:
 def mine(config: MineConfig, stage: Stage) -> dict[str, Any]:
     """Do what is missing of all steps, and return the rows of each table."""
     args = mine_args(config, stage, Neurons(layer_widths(stage.store)))
-    ranges = neuron_ranges(len(args.neurons))
+    ranges = neuron_ranges(len(args.neurons), config.null_sets)
     for step in mine_steps(args, ranges, sentence_runs(stage.record.require("annotate")["counts"]["sentences"])):
         stage.do(step)
-    return {table: count_rows(stage.store, table, ranges) for table in tables(config.no_scores)}
+    own = [item for item in ranges if not is_random(args, item)]
+    counts = {table: count_rows(stage.store, table, own) for table in tables(config.no_scores)}
+    if config.null_sets:
+        with stage.store.parquet(CHANCE.path) as file:
+            found = file.read()
+        counts["chance"] = found.num_rows
+        print(f"mine: {summary(found)}", file=sys.stderr)
+    return counts
 
 
 def drop_copies(stage: Stage) -> None:
@@ -114,13 +129,19 @@ def mine_steps(args: MineArgs, ranges: list[Item], runs: list[Item]) -> list[Ste
         ranges: as `neuron_ranges` returns them.
         runs: as `sentence_runs` returns them.
     """
-    return [
+    steps = [
         mine_step(args, ranges),
         unite_step(args, ranges),
         count_step(args, runs),
         add_up_step(args, runs),
         tables_step(args, ranges),
     ]
+    return [*steps, chance_step(args, ranges)] if any(is_random(args, item) for item in ranges) else steps
+
+
+def is_random(args: MineArgs, item: Item) -> bool:
+    """Tell whether a range is of random sets."""
+    return bool(item["first"] >= len(args.neurons))
 
 
 def mine_step(args: MineArgs, ranges: list[Item]) -> Step:
@@ -155,9 +176,18 @@ def tables_step(args: MineArgs, ranges: list[Item]) -> Step:
     """Return the step that writes all tables."""
 
     def outputs(item: Item) -> list[Output]:
-        return [range_part(table, item["range"]) for table in tables(args.options["no_scores"])]
+        written: list[Output] = []
+        if not is_random(args, item):
+            written += [range_part(table, item["range"]) for table in tables(args.options["no_scores"])]
+        return [*written, findings_file(item["range"])] if args.options["null_sets"] else written
 
     return Step("mine: tables", ranges, outputs, RangeFinisher, {"args": args}, "ranges of neurons")
+
+
+def chance_step(args: MineArgs, ranges: list[Item]) -> Step:
+    """Return the step, done in this process, that says how many neurons would show something by chance."""
+    files = [findings_file(item["range"]) for item in ranges]
+    return Step("mine: chance", [{}], lambda _: [CHANCE], ChanceWriter, {"args": args, "files": files}, here=True)
 
 
 Join = Callable[[Iterator[pa.Table]], pa.Table]
@@ -224,9 +254,30 @@ class RangeFinisher:
         store, number = self.args.store, item["range"]
         candidates = read_partial(store, range_file(number)).unify_dictionaries()
         winners = self.mining.winners(store, item["first"], item["stop"])
+        kept: dict[str, list[pa.Table]] = {}
         for table, groups in self.tables.of(candidates, *winners):
-            range_part(table, number).write(store, groups, self.args.fingerprint)
+            rows = list(groups)
+            if self.args.options["null_sets"] and table in FAMILIES:
+                kept[table] = rows
+            if not is_random(self.args, item):
+                range_part(table, number).write(store, rows, self.args.fingerprint)
+        if self.args.options["null_sets"]:
+            found = count_findings(kept, self.mining.neurons, winners[0])
+            write_partial(store, findings_file(number), found, self.args.fingerprint)
         return {"range": number}
+
+
+class ChanceWriter:
+    """Writes what all ranges show, next to what random sets show."""
+
+    def __init__(self, args: MineArgs, files: Sequence[Output]) -> None:
+        self.args, self.files = args, files
+
+    def __call__(self, item: Item, prepared: Any) -> Item:
+        """Write it."""
+        rows = chance_rows(read_partials(self.args.store, self.files))
+        CHANCE.write(self.args.store, [rows], self.args.fingerprint)
+        return {}
 
 
 def count_rows(store: Store, table: str, ranges: list[Item]) -> int:

@@ -15,6 +15,7 @@ PAPER: dict[str, Any] = {
     "baseline_size": 1_000_000,
     "activation_sample": 10_000,
     "shard_size": 100_000,
+    "null_sets": 200,
     "subtree_root": "collapse",
     "pack": 128,
 }

@@ -127,7 +127,10 @@ def _runs(patterns: Counters, profiler: Profiler, rows: Int64s) -> Iterator[_Run
         yield _Run.of(f"pattern:{kind}", count(rows), keys)
     for number, (own, found) in enumerate(zip(profiler.properties, profiler.count(rows), strict=True)):
         yield _Run(f"values:{number}", None, len(own.values), found.value, found.count)
-        yield _Run.of(f"n:{number}", np.array([found.n]))
+        yield _Run.of(f"n:{number}", np.array([found.n, found.n_squares]))
+        if not own.rare_left_out:
+            yield _Run(f"squares:{number}", None, len(own.values), found.value, found.squares)
+            yield _Run(f"products:{number}", None, len(own.values), found.value, found.products)
     for name, sums in profiler.sums(rows).items():
         yield _Run.of(f"sums:{name}", np.array([sums.n, sums.total, sums.squares]))
 
@@ -165,16 +168,21 @@ def read_baselines(table: pa.Table, profiler: Profiler) -> tuple[Baseline, Basel
 
 def _baseline(lines: dict[str, slice], count: Int64s, index: dict[str, PatternIndex], properties: int) -> Baseline:
     none = slice(0, 0)
-    values = [
-        ValueCounts(count[lines.get(f"values:{i}", none)], int(count[lines[f"n:{i}"]][0])) for i in range(properties)
-    ]
+
+    def values_of(number: int) -> ValueCounts:
+        by_value, squares, products = (
+            count[lines.get(f"{name}:{number}", none)] for name in ("values", "squares", "products")
+        )
+        n, n_squares = count[lines[f"n:{number}"]].tolist()
+        return ValueCounts(by_value, n, squares, products, n_squares)
+
     sums = {
         name.removeprefix("sums:"): Sums(*(int(number) for number in count[own]))
         for name, own in lines.items()
         if name.startswith("sums:")
     }
     counts = {kind: count[lines[f"pattern:{kind}"]] for kind in index}
-    return Baseline(int(count[0]), index, counts, values, sums)
+    return Baseline(int(count[0]), index, counts, list(map(values_of, range(properties))), sums)
 
 
 def add_up(tables: Iterable[pa.Table]) -> pa.Table:

@@ -16,7 +16,8 @@ from ops.patterns.mined import Mined
 from ops.patterns.sequences import Sequences
 
 # Of sets that were mined together the rows of one kind follow each other, and in them the sets ascend. `own` is the
-# support among the sentences that the baseline has too, `docs` how many documents the support comes from.
+# support among the sentences that the baseline has too, `docs` how many documents the support comes from; `squares` and
+# `products` are sums over these documents, as in `ops.patterns.mined.Mined`.
 SCHEMA = pa.schema(
     [
         ("set", pa.int32()),
@@ -25,6 +26,8 @@ SCHEMA = pa.schema(
         ("support", pa.int32()),
         ("own", pa.int32()),
         ("docs", pa.int32()),
+        ("squares", pa.int64()),
+        ("products", pa.int64()),
     ]
 )
 UNION_SCHEMA = pa.schema([("kind", pa.string()), ("key", pa.binary())])
@@ -71,6 +74,7 @@ def _table(kind: str, number: Int64s, found: Mined) -> pa.Table:
     n = len(found.patterns)
     name = pa.DictionaryArray.from_arrays(pa.array(np.zeros(n, np.int8)), pa.array([kind]))
     counts = [pa.array(column.astype(np.int32)) for column in (found.support, found.marked, found.documents)]
+    counts += [pa.array(found.squares), pa.array(found.products)]
     sets = pa.array(np.repeat(number, np.diff(found.offsets)).astype(np.int32))
     return pa.table([sets, name, to_keys(found.patterns), *counts], schema=SCHEMA)
 
@@ -82,7 +86,7 @@ class Candidates:
     Attributes:
         patterns: each one once.
         sets: those of each set, as places among `patterns`, `[n]` in all.
-        support, own, docs: as in `SCHEMA`, `[n]`.
+        support, own, docs, squares, products: as in `SCHEMA`, `[n]`.
     """
 
     patterns: Sequences
@@ -90,6 +94,8 @@ class Candidates:
     support: Int64s
     own: Int64s
     docs: Int64s
+    squares: Int64s
+    products: Int64s
 
     @property
     def set_of(self) -> Int64s:
@@ -113,8 +119,9 @@ def read_candidates(rows: pa.Table, number: Int64s) -> Candidates:
     encoded = rows["key"].combine_chunks().dictionary_encode()
     codes = np.asarray(encoded.indices).astype(np.int32)
     offsets = np.searchsorted(rows["set"].to_numpy(), np.append(number, np.iinfo(np.int32).max))
-    support, own, docs = (rows[name].to_numpy().astype(np.int64) for name in ("support", "own", "docs"))
-    return Candidates(from_keys(encoded.dictionary), Sequences(codes, offsets), support, own, docs)
+    support, own, docs, squares, products = (rows[name].to_numpy().astype(np.int64) for name in SCHEMA.names[3:])
+    patterns = from_keys(encoded.dictionary)
+    return Candidates(patterns, Sequences(codes, offsets), support, own, docs, squares, products)
 
 
 def to_keys(patterns: Sequences) -> pa.BinaryArray:

@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 from ops.arrays import Int64s
 from ops.mine.candidates import mine_candidates
 from ops.mine.held_out_sets import SETS, HeldOutSets, training_documents
+from ops.mine.null_sets import NULL_SETS, null_sets
 from ops.mine.pattern_kinds import PatternKind, SequenceKind, SubtreeKind
 from ops.mine.sentence_sets import SentenceSets
 from ops.patterns.sequences import Sequences
@@ -59,12 +60,14 @@ class Mining:
         self.held_out = HeldOutSets(sentences, seed) if draws and not options["no_scores"] else None
 
     def winners(self, store: Store, first: int, stop: int) -> tuple[Int64s, Sequences]:
-        """Return the winners of a range of neurons, from `topk/`.
+        """Return the winners of a range of neurons, from `topk/`; beyond the last neuron, random sets of sentences.
 
         Returns:
             The `set_number` of each neuron and pole, ascending, and the rows of its winners among the sentences,
             ascending too.
         """
+        if first >= len(self.neurons):
+            return self._random_sets(store, first, stop)
         numbers, rows = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
         for part in range(part_of(first), part_of(stop - 1) + 1):
             with store.parquet(part_name("topk", part)) as file:
@@ -80,6 +83,16 @@ class Mining:
         each, starts = np.unique(number, return_index=True)
         return each, Sequences(row.astype(np.int32), np.append(starts, len(number)))
 
+    def _random_sets(self, store: Store, first: int, stop: int) -> tuple[Int64s, Sequences]:
+        """Draw two sets for each number of a neuron that there is not, like the winners of some that there are."""
+        some = min(stop - first, len(self.neurons))
+        start = int(np.random.default_rng([self.seed, NULL_SETS, 0, first]).integers(len(self.neurons) - some + 1))
+        _, like = self.winners(store, start, start + some)
+        baseline = np.flatnonzero(self.sentences.baseline)
+        neurons = np.arange(first, stop)
+        sets = null_sets(baseline, np.asarray(self.sentences.doc), like, neurons, self.seed)
+        return set_number(neurons[:, None], np.arange(len(POLES))).ravel(), sets
+
     def winner_sets(self, number: Int64s, winners: Sequences) -> SentenceSets:
         """Return the winners of neurons and poles as sets that are mined."""
         return SentenceSets.gather(len(MINED) * number, winners, self.sentences)
@@ -92,11 +105,15 @@ class Mining:
     def candidates(self, number: Int64s, winners: Sequences) -> pa.Table:
         """Return the patterns of all `MINED` of these neurons and poles, rows of `ops.mine.candidates.SCHEMA`."""
         sets = [self.winner_sets(number, winners)]
-        if self.held_out is not None:
+        if self.held_out is not None and not self.are_random(number):
             sets.append(self.training_sets(number, self.held_out.draw(number, winners)))
         floor = self.options["min_count"]
         found = [mine_candidates(some, self.kinds.values(), floor) for some in sets]
         return pa.concat_tables(found).unify_dictionaries()
+
+    def are_random(self, number: Int64s) -> bool:
+        """Tell whether sets with these numbers are random ones, and none of neurons."""
+        return bool(len(number)) and int(number[0]) >= set_number(len(self.neurons), 0)
 
     def baseline_rows(self, first: int, stop: int) -> tuple[Int64s, Int64s]:
         """Return which of a run of rows are in the baseline: those of training documents, and those of test ones."""

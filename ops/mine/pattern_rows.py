@@ -12,6 +12,7 @@ from ops.mine.candidates import Candidates, least_supports, of_kind, read_candid
 from ops.mine.pattern_kinds import PatternKind
 from ops.mine.sentence_sets import SentenceSets, spans_within
 from ops.statistics.association import Measures, measures, place_in_group, rank_patterns
+from ops.statistics.design_effect import design_effects
 from ops.statistics.false_discovery import q_values, selected_p_values
 
 MOST_CANDIDATES = 200_000
@@ -41,11 +42,13 @@ def pattern_rows(
     """
     owners: list[Int64s] = [np.zeros(0, np.int64)]
     tables = []
+    n_documents, n_squares = sets.document_sizes()
     for kind in sorted(kinds, key=lambda kind: kind.name):
         rows = of_kind(candidates, kind.name, sets.number)
         for first, stop, some in chunks(rows, sets.number, most_candidates):
             part = Chosen(some, kind, baseline, sets.sizes[first:stop], sets.inside[first:stop])
-            owner, table = part.rows(min_count, productivity, max_patterns)
+            effects = part.design_effects(n_documents[first:stop], n_squares[first:stop])
+            owner, table = part.rows(effects, min_count, productivity, max_patterns)
             owners.append(owner + first)
             tables.append(table)
     owner = np.concatenate(owners)
@@ -94,7 +97,19 @@ class Chosen:
         self.elsewhere = baseline.support(kind.name, candidates.patterns)[candidates.sets.items] - candidates.own
         self.measured: Measures = measures(candidates.support, self.n1, self.elsewhere, self.n2)
 
-    def rows(self, min_count: int, productivity: float, max_patterns: int) -> tuple[Int64s, pa.Table]:
+    def design_effects(self, n_documents: Int64s, n_squares: Int64s) -> Float64s:
+        """Return each candidate's design effect, given what `SentenceSets.document_sizes` says of the sets."""
+        found = self.candidates
+        expected = (found.support + self.elsewhere) / (self.n1 + self.n2)
+        of_pattern, of_set = (
+            (found.docs, found.squares, found.products),
+            (n_documents[self.set_of], n_squares[self.set_of]),
+        )
+        return design_effects(found.support, self.n1, expected, *of_pattern, *of_set)
+
+    def rows(
+        self, effects: Float64s, min_count: int, productivity: float, max_patterns: int
+    ) -> tuple[Int64s, pa.Table]:
         """Return each row's set, and all columns of `patterns/` but the neuron's, by set and rank."""
         found, g2 = self.candidates, self.measured.g2
         keep = np.arange(len(found.support))
@@ -118,20 +133,22 @@ class Chosen:
                 "support": pa.array(found.support[chosen], pa.int32()),
                 **measured_columns(self.measured, chosen),
                 "lift_low": float_column(self.measured.lift_low[chosen]),
-                "q_value": pa.array(self._q_values(min_count)[chosen], pa.float64(), from_pandas=True),
+                "design_effect": float_column(effects[chosen]),
+                "q_value": pa.array(self._q_values(effects, min_count)[chosen], pa.float64(), from_pandas=True),
                 "docs": pa.array(found.docs[chosen], pa.int32()),
                 "rank": pa.array(rank + 1, pa.int32()),
             }
         )
         return self.set_of[chosen], table
 
-    def _q_values(self, min_count: int) -> Float64s:
+    def _q_values(self, effects: Float64s, min_count: int) -> Float64s:
         """Return each candidate's false discovery rate within its set, NaN without a baseline."""
         least = least_supports(self.kind.min_support, self.sizes, min_count)[self.set_of]
         q = np.full(len(least), np.nan)
         has = self.n2 > 0
-        counts = (self.candidates.support, self.n1, self.elsewhere, self.n2, least)
-        p = selected_p_values(*(column[has] for column in counts))
+        counts = (self.candidates.support, self.n1, self.elsewhere, self.n2, least, effects)
+        a, n1, c, n2, floor, effect = (column[has] for column in counts)
+        p = selected_p_values(a, n1, c, n2, floor, effect)
         q[has] = q_values(p, self.set_of[has])
         return q
 
@@ -142,5 +159,5 @@ def measured_columns(found: Measures, rows: Int64s) -> dict[str, pa.Array]:
 
 
 def float_column(values: Float64s) -> pa.Array:
-    """Return single-precision numbers, null where they are NaN."""
-    return pa.array(values.astype(np.float32), from_pandas=True)
+    """Return single-precision numbers, null where they are not finite."""
+    return pa.array(np.where(np.isfinite(values), values, np.nan).astype(np.float32), from_pandas=True)

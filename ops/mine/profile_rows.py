@@ -7,11 +7,12 @@ import pyarrow as pa
 
 from ops.arrays import Bools, Float64s, Int64s
 from ops.mine.baseline_counts import Baseline
-from ops.mine.pattern_rows import measured_columns
+from ops.mine.pattern_rows import float_column, measured_columns
 from ops.mine.properties import Profiler, Property, Selection
 from ops.mine.sentence_sets import SentenceSets
 from ops.mine.value_counts import ValueCounts, count_in_sets
 from ops.statistics.association import Measures, measures, place_in_group
+from ops.statistics.design_effect import design_effects, expected_effects
 from ops.statistics.false_discovery import q_values, selected_p_values
 
 MAX_VALUES = 200
@@ -21,8 +22,8 @@ MAX_VALUES = 200
 class Values:
     """Values of one property in several sets of sentences, a row each, by set, g2 and count descending, and value.
 
-    `set_of`, `value`, `count`, `n`, `baseline_count`, `baseline_n` and `docs` (the documents that the count comes from)
-    are `[rows]`; `rank` counts from 0 in each set.
+    `set_of`, `value`, `count`, `n`, `baseline_count`, `baseline_n`, `docs` (the documents that the count comes from),
+    and `design_effect` are `[rows]`; `rank` counts from 0 in each set.
     """
 
     set_of: Int64s
@@ -32,6 +33,7 @@ class Values:
     baseline_count: Int64s
     baseline_n: Int64s
     docs: Int64s
+    design_effect: Float64s
     rank: Int64s
     measured: Measures
 
@@ -55,18 +57,27 @@ class Values:
         found = count_in_sets(
             own.codes(selection), sets.members, sets.in_baseline, sets.documents, n_values, own.every_sentence
         )
-        set_of, value, count, inside, docs = found.set_of, found.value, found.count, found.marked, found.documents
+        set_of, value = found.set_of, found.value
+        counts = np.stack([found.count, found.marked, found.documents, found.squares, found.products])
         if not least:
             # Every value that the set or the baseline has, few enough for a table of them all.
-            table = np.zeros((3, len(sets), n_values), np.int64)
-            table[:, set_of, value] = count, inside, docs
+            table = np.zeros((len(counts), len(sets), n_values), np.int64)
+            table[:, set_of, value] = counts
             set_of, value = np.nonzero((table[0] > 0) | (baseline.count > 0))
-            count, inside, docs = table[:, set_of, value]
-        keep = np.flatnonzero((count >= least) & (found.n[set_of] > 0))
-        set_of, value, count, inside, docs = set_of[keep], value[keep], count[keep], inside[keep], docs[keep]
+            counts = table[:, set_of, value]
+        keep = np.flatnonzero((counts[0] >= least) & (found.n[set_of] > 0))
+        set_of, value = set_of[keep], value[keep]
+        count, inside, docs, squares, products = counts[:, keep]
         n, baseline_n = found.n[set_of], baseline.n - found.marked_n[set_of]
         elsewhere = baseline.count[value] - inside
         measured = measures(count, n, elsewhere, baseline_n)
+        expected = (count + elsewhere) / (n + baseline_n)
+        n_documents, n_squares = found.n_documents[set_of], found.n_squares[set_of]
+        effect = design_effects(count, n, expected, docs, squares, products, n_documents, n_squares)
+        if len(baseline.squares):
+            of_values = baseline.count[value], baseline.n, baseline.squares[value], baseline.products[value]
+            lacking = expected_effects(*of_values, baseline.n_squares, n, n_squares)
+            effect = np.where(count < n * expected, np.maximum(effect, lacking), effect)
         order = np.lexsort((value, -count, -measured.g2, set_of))
         rank = place_in_group(set_of[order])
         return cls(
@@ -77,6 +88,7 @@ class Values:
             elsewhere[order],
             baseline_n[order],
             docs[order],
+            effect[order],
             rank,
             Measures(**{name: column[order] for name, column in vars(measured).items()}),
         )
@@ -87,7 +99,9 @@ class Values:
         Where values were left out that fewer than `least` have, p-values are those of `selected_p_values`; 0 is none.
         """
         q, has = np.full(len(self.value), np.nan), self.baseline_n > 0
-        p = selected_p_values(self.count[has], self.n[has], self.baseline_count[has], self.baseline_n[has], least)
+        every = (self.count, self.n, self.baseline_count, self.baseline_n, self.design_effect)
+        count, n, baseline_count, baseline_n, effect = (column[has] for column in every)
+        p = selected_p_values(count, n, baseline_count, baseline_n, least, effect)
         q[has] = q_values(p, self.set_of[has])
         return q
 
@@ -134,6 +148,7 @@ def profile_rows(
                     "n": pa.array(found.n),
                     **measured_columns(found.measured, np.arange(rows)),
                     "baseline_n": pa.array(found.baseline_n),
+                    "design_effect": float_column(found.design_effect),
                     "q_value": pa.array(q, pa.float64(), from_pandas=True),
                     "docs": pa.array(found.docs, pa.int32()),
                     "rank": pa.array(found.rank + 1, pa.int32()),

@@ -174,11 +174,18 @@ class Profiler:
         return Selection(self.view, rows, self._class_of)
 
     def count(self, rows: Int64s) -> list[FoundValues]:
-        """Count every property over these rows, in the order of `properties`."""
+        """Count every property over these rows, in the order of `properties`.
+
+        Where rare values are not left out, what documents hold is counted too.
+        """
         selection = self.select(rows)
         counts = []
         for own in self.properties:
             codes = own.codes(selection)
+            if not own.rare_left_out:
+                documents = self.view.store.doc[rows]
+                counts.append(FoundValues.by_document(codes, documents, len(own.values), own.every_sentence))
+                continue
             n = len(codes) if own.every_sentence else len(codes.items)
             counts.append(FoundValues.of(codes.items, len(own.values), n))
         return counts

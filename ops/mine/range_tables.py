@@ -63,7 +63,7 @@ class RangeTables:
         }
         for table, (owner, rows) in found.items():
             yield table, self._groups(table, number[owner], rows)
-        if self.mining.held_out is not None:
+        if self.mining.held_out is not None and not self.mining.are_random(number):
             drawn = self.mining.held_out.draw(number, winners)
             yield "scores", self._groups("scores", number, self.scores(candidates, number, drawn))
 

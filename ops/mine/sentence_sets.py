@@ -51,6 +51,16 @@ class SentenceSets:
         """How many sentences of each set the baseline has too, `[sets]`."""
         return sums_of_sets(self.in_baseline, self.members)
 
+    def document_sizes(self) -> tuple[Int64s, Int64s]:
+        """Return of each set its documents, and the sum of the squares of their sentences, each `[sets]`."""
+        set_of = np.repeat(np.arange(len(self), dtype=np.int64), self.sizes)
+        # A set and a document as one number: codes of documents count from 0.
+        pairs = set_of << 32 | self.documents[self.members.items]
+        each, sizes = np.unique(pairs, return_counts=True)
+        starts = np.searchsorted(each, np.arange(len(self) + 1, dtype=np.int64) << 32)
+        running = np.concatenate(([0], np.cumsum(sizes**2)))
+        return np.diff(starts), np.diff(running[starts])
+
     def take(self, which: Int64s) -> Self:
         """Return some of the sets (indices, ascending)."""
         members = self.members.take(which)

@@ -1,6 +1,6 @@
 """What values a property has: counted over one set of sentences, or over many sets at once."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -14,10 +14,17 @@ from ops.patterns.sequences import Sequences
 
 @dataclass(frozen=True)
 class ValueCounts:
-    """How often each value of a property occurs: `count int64 [n_values]` out of `n`."""
+    """How often each value of a property occurs: `count int64 [n_values]` out of `n`.
+
+    `squares` and `products [n_values]` and `n_squares` are those of `SetCounts`; a property whose rare values are left
+    out has none.
+    """
 
     count: Int64s
     n: int
+    squares: Int64s
+    products: Int64s
+    n_squares: int
 
 
 @dataclass(frozen=True)
@@ -28,11 +35,15 @@ class FoundValues:
         value: they, ascending, `[found]`.
         count: how often each occurs, `[found]`.
         n: out of how many.
+        squares, products, n_squares: as in `SetCounts`, `[found]`; none where documents are not looked at.
     """
 
     value: Int64s
     count: Int64s
     n: int
+    squares: Int64s = field(default_factory=lambda: np.zeros(0, np.int64))
+    products: Int64s = field(default_factory=lambda: np.zeros(0, np.int64))
+    n_squares: int = 0
 
     @classmethod
     def of(cls, codes: Int32s, n_values: int, n: int) -> "FoundValues":
@@ -44,6 +55,18 @@ class FoundValues:
         value = np.flatnonzero(every)
         return cls(value, every[value], n)
 
+    @classmethod
+    def by_document(cls, values: Sequences, documents: Int32s, n_values: int, every_sentence: bool) -> "FoundValues":
+        """Count values and what documents hold; the arguments are those of `count_in_sets`, of one set of all."""
+        sentences = len(values)
+        found = count_in_sets(
+            values, Sequences.of_all(sentences), np.zeros(sentences, bool), documents, n_values, every_sentence
+        )
+        order = np.argsort(found.value)
+        columns = (column[order] for column in (found.value, found.count, found.squares, found.products))
+        value, count, squares, products = columns
+        return cls(value, count, int(found.n[0]), squares, products, int(found.n_squares[0]))
+
 
 @dataclass(frozen=True)
 class SetCounts:
@@ -53,7 +76,10 @@ class SetCounts:
         offsets: set i has the entries `offsets[i]` to `offsets[i + 1] - 1`, in no order that means anything.
         value, count, marked: the value, how often it occurs, and how often in marked sentences, `[entries]`.
         documents: how many documents it occurs in, `[entries]`.
+        squares: the sum over these documents of the square of its count, `[entries]`.
+        products: the sum over them of its count times what it is out of in the document, `[entries]`.
         n, marked_n: out of how many, `[sets]`.
+        n_documents, n_squares: the documents that these are of, and the sum over them of their squares, `[sets]`.
     """
 
     offsets: Int64s
@@ -61,8 +87,12 @@ class SetCounts:
     count: Int64s
     marked: Int64s
     documents: Int64s
+    squares: Int64s
+    products: Int64s
     n: Int64s
     marked_n: Int64s
+    n_documents: Int64s
+    n_squares: Int64s
 
     @property
     def set_of(self) -> Int64s:
@@ -84,13 +114,18 @@ def count_in_sets(
         every_sentence: count out of all sentences, not out of all values that they have.
     """
     # numpy's zeros cost nothing until touched, which matters where millions of words are known but few occur.
-    count, inside, seen, last = (np.zeros(n_values, np.int64) for _ in range(4))
+    of_value = np.zeros((n_values, 8), np.int64)
     members = by_document(sets, documents)
-    counted = _count_in_sets(
-        values.items, values.offsets, members, sets.offsets, marked, documents, count, inside, seen, last
-    )
     of_each = np.ones(len(values), np.int64) if every_sentence else values.lengths
-    return SetCounts(*counted, sums_of_sets(of_each, sets), sums_of_sets(of_each * marked, sets))
+    entries, counted, sizes = _count_in_sets(
+        values.items, values.offsets, members, sets.offsets, marked, documents, of_each, of_value
+    )
+    n, marked_n = sums_of_sets(of_each, sets), sums_of_sets(of_each * marked, sets)
+    value, count, inside, in_documents, squares, products = counted
+    n_documents, n_squares = sizes.T.copy()
+    return SetCounts(
+        entries, value, count, inside, in_documents, squares, products, n, marked_n, n_documents, n_squares
+    )
 
 
 def distinct_values(values: Sequences, n_values: int) -> Sequences:
@@ -128,52 +163,52 @@ def _count_in_sets(
     starts: Int64s,
     marked: Bools,
     documents: Int32s,
-    count: Int64s,
-    inside: Int64s,
-    seen: Int64s,
-    last: Int64s,
-) -> tuple[Int64s, Int64s, Int64s, Int64s, Int64s]:
-    """Return each set's first entry, and of all the value, its count, marked count and documents.
+    of_each: Int64s,
+    of_value: Int64s,
+) -> tuple[Int64s, Int64s, Int64s]:
+    """Return each set's first entry, the columns of all entries `[6, entries]`, and `[sets, 2]` of the documents.
 
-    A document's members follow each other. The last four arguments, `[n_values]`, are zero, before and after.
+    A document's members follow each other. For each value `of_value [n_values, 8]` holds the columns from the count on,
+    the document that had it last, and how often this document has; it is zero, before and after.
     """
-    entries = np.zeros(starts.size, np.int64)
-    value, total, marked_total = np.empty(1024, np.int64), np.empty(1024, np.int64), np.empty(1024, np.int64)
-    in_documents = np.empty(1024, np.int64)
+    entries, sizes = np.zeros(starts.size, np.int64), np.zeros((starts.size - 1, 2), np.int64)
+    columns = np.empty((1024, 6), np.int64)
     found = 0
     for number in range(starts.size - 1):
+        document, size, stop = -1, 0, starts[number]
         for entry in range(starts[number], starts[number + 1]):
             sentence = members[entry]
+            if entry == stop:
+                document, size = documents[sentence], 0
+                while stop < starts[number + 1] and documents[members[stop]] == document:
+                    size += of_each[members[stop]]
+                    stop += 1
+                sizes[number, 0] += int(size > 0)
+                sizes[number, 1] += size * size
             mark = int(marked[sentence])
             for place in range(offsets[sentence], offsets[sentence + 1]):
                 item = items[place]
-                if count[item] == 0:
-                    if found == value.size:
-                        value, total = _longer(value), _longer(total)
-                        marked_total, in_documents = _longer(marked_total), _longer(in_documents)
-                    value[found] = item
+                own = of_value[item]
+                if own[0] == 0:
+                    if found == columns.shape[0]:
+                        longer = np.empty((2 * found, 6), np.int64)
+                        longer[:found] = columns
+                        columns = longer
+                    columns[found, 0] = item
                     found += 1
-                count[item] += 1
-                inside[item] += mark
-                if last[item] != documents[sentence] + 1:
-                    last[item] = documents[sentence] + 1
-                    seen[item] += 1
+                own[0] += 1
+                own[1] += mark
+                if own[5] != document + 1:
+                    own[5] = document + 1
+                    own[2] += 1
+                    own[6] = 0
+                own[3] += 2 * own[6] + 1
+                own[4] += size
+                own[6] += 1
         for index in range(entries[number], found):
-            item = value[index]
-            total[index], marked_total[index], in_documents[index] = count[item], inside[item], seen[item]
-            count[item], inside[item], seen[item], last[item] = 0, 0, 0, 0
+            own = of_value[columns[index, 0]]
+            for which in range(5):
+                columns[index, which + 1] = own[which]
+            own[:] = 0
         entries[number + 1] = found
-    return (
-        entries,
-        value[:found].copy(),
-        total[:found].copy(),
-        marked_total[:found].copy(),
-        in_documents[:found].copy(),
-    )
-
-
-@compiled
-def _longer(array: Int64s) -> Int64s:
-    result = np.empty(2 * array.size, array.dtype)
-    result[: array.size] = array
-    return result
+    return entries, columns[:found].T.copy(), sizes

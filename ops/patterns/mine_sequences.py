@@ -131,13 +131,17 @@ def _mine(
     max_length: int,
     max_gap: int,
 ) -> tuple[Int64s, Int64s, Int64s]:
-    """Grow patterns by an item at a time; return each one's beginning (or -1), last item, and counts.
+    """Grow patterns by an item at a time; return each one's beginning (or -1), last item, and the counts of `Mined`.
 
-    The counts are of the sentences with the pattern, of the marked ones among them, and of their documents; a
-    document's sentences follow each other. A pattern's matches are the places of its last item: the first in each
+    A document's sentences follow each other. A pattern's matches are the places of its last item: the first in each
     sentence, or with a gap limit all.
     """
     n_sentences, n_codes = offsets.size - 1, codes.size
+    document_size, first = np.empty(n_sentences, np.int64), 0
+    for sentence in range(n_sentences):
+        if sentence + 1 == n_sentences or documents[sentence + 1] != documents[sentence]:
+            document_size[first : sentence + 1] = sentence + 1 - first
+            first = sentence + 1
     # The place of the same item before, in the sentence, and the sentence.
     previous, sentence_of = np.full(n_codes, -1, np.int32), np.empty(n_codes, np.int32)
     latest = np.full(n_items, -1, np.int32)
@@ -148,19 +152,18 @@ def _mine(
                 if latest[codes[place]] >= offsets[sentence]:
                     previous[place] = latest[codes[place]]
                 latest[codes[place]] = place
-    last, last_document = np.zeros(n_items, np.int64), np.zeros(n_items, np.int64)
-    # For each item: sentences, marked ones, documents.
-    counts = np.zeros((n_items, 3), np.int64)
+    # For each item the counts, and then: the sentence and document that had it last, and how often this document has.
+    counts = np.zeros((n_items, 8), np.int64)
     size, next_free = np.zeros(n_items, np.int64), np.zeros(n_items, np.int64)
     touched, hit = np.empty(n_items + 1, np.int32), np.empty(n_codes + 1, np.int32)
     places = np.empty(2 * n_codes + 1, np.int32)
-    parent, item_of, counts_of = np.empty(1024, np.int64), np.empty(1024, np.int64), np.empty((1024, 3), np.int64)
+    parent, item_of, counts_of = np.empty(1024, np.int64), np.empty(1024, np.int64), np.empty((1024, 5), np.int64)
     found, stamp, document_stamp = 0, 0, 0
     pending = [(-1, 1, 0, n_sentences)]
     while pending:
         pattern, length, begin, end = pending.pop()
         deepest = length == max_length
-        n_touched, hits, reached, current, document, mark = 0, 0, 0, -1, -1, 0
+        n_touched, hits, reached, current, document, mark, sentences = 0, 0, 0, -1, -1, 0, 0
         for entry in range(begin, end):
             if pattern < 0:
                 sentence, start = entry, offsets[entry]
@@ -173,7 +176,7 @@ def _mine(
                 stamp += 1
                 mark = int(marked[sentence])
                 if documents[sentence] != document:
-                    document = documents[sentence]
+                    document, sentences = documents[sentence], document_size[sentence]
                     document_stamp += 1
             if max_gap < 0:
                 for place in range(start, stop):
@@ -184,8 +187,13 @@ def _mine(
                     n_touched += new & int(counts[code, 0] == 0)
                     counts[code, 0] += new
                     counts[code, 1] += new & mark
-                    counts[code, 2] += new & int(last_document[code] != document_stamp)
-                    last_document[code] = document_stamp
+                    other = int(counts[code, 6] != document_stamp)
+                    counts[code, 6] = document_stamp
+                    counts[code, 7] *= 1 - other
+                    counts[code, 2] += new & other
+                    counts[code, 3] += new * (2 * counts[code, 7] + 1)
+                    counts[code, 4] += new * sentences
+                    counts[code, 7] += new
                     hit[hits] = place
                     hits += new
                 continue
@@ -197,16 +205,20 @@ def _mine(
             for place in range(start, stop):
                 code = codes[place]
                 if code >= 0:
-                    if last[code] != stamp:
-                        last[code] = stamp
+                    if counts[code, 5] != stamp:
+                        counts[code, 5] = stamp
                         if counts[code, 0] == 0:
                             touched[n_touched] = code
                             n_touched += 1
                         counts[code, 0] += 1
                         counts[code, 1] += mark
-                        if last_document[code] != document_stamp:
-                            last_document[code] = document_stamp
+                        if counts[code, 6] != document_stamp:
+                            counts[code, 6] = document_stamp
                             counts[code, 2] += 1
+                            counts[code, 7] = 0
+                        counts[code, 3] += 2 * counts[code, 7] + 1
+                        counts[code, 4] += sentences
+                        counts[code, 7] += 1
                     if not deepest:
                         hit[hits] = place
                         size[code] += 1
@@ -217,13 +229,13 @@ def _mine(
             places = _longer(places, top + hits)
         if found + n_touched > parent.size:
             parent, item_of = _longer(parent, found + n_touched), _longer(item_of, found + n_touched)
-            longer = np.empty((parent.size, 3), np.int64)
+            longer = np.empty((parent.size, 5), np.int64)
             longer[:found] = counts_of[:found]
             counts_of = longer
         for code in np.sort(touched[:n_touched]):
             if counts[code, 0] >= min_support:
                 parent[found], item_of[found] = pattern, code
-                for which in range(3):
+                for which in range(5):
                     counts_of[found, which] = counts[code, which]
                 if not deepest:
                     next_free[code] = top
@@ -232,7 +244,9 @@ def _mine(
                 found += 1
             else:
                 next_free[code] = -1
-            counts[code, 0], counts[code, 1], counts[code, 2], size[code] = 0, 0, 0, 0
+            for which in range(5):
+                counts[code, which] = 0
+            size[code] = 0
         for index in range(hits):
             code = codes[hit[index]]
             if next_free[code] >= 0:

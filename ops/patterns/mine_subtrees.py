@@ -105,35 +105,37 @@ def _mine(
 ) -> tuple[Int64s, Int64s, Int64s]:
     """Grow patterns by a node at a time; a pattern's matches are the places of its last node, by tree.
 
-    Counted are the trees with a pattern, the marked ones among them, and their documents; a document's trees follow
-    each other. A code is (steps back up from the last node, label). Several matches can share the node that a new child
-    goes below; the first comes with the leftmost child there, so its later siblings hold those of the
-    others, and each (steps, node) is gone through once a pattern and tree. Steps belong to it: where a
-    label recurs, one node can be both a parent and a grandparent of matches.
+    The counts are those of `Mined`; a document's trees follow each other. A code is (steps back up from the last node,
+    label). Several matches can share the node that a new child goes below; the first comes with the leftmost child
+    there, so its later siblings hold those of the others, and each (steps, node) is gone through once a pattern and
+    tree. Steps belong to it: where a label recurs, one node can be both a parent and a grandparent of matches.
     """
     n_codes = n_labels * max_nodes
-    last, last_document = np.zeros(n_codes, np.int64), np.zeros(n_codes, np.int64)
-    # For each code: trees, marked ones, documents.
-    counts = np.zeros((n_codes, 3), np.int64)
+    # For each code the counts, and then: the tree and document that had it last, and how often this document has.
+    counts = np.zeros((n_codes, 8), np.int64)
     count, next_free, touched = (
         np.zeros(n_codes, np.int64),
         np.zeros(n_codes, np.int64),
         np.empty(n_codes, np.int64),
     )
-    longest = 0
+    longest, first = 0, 0
+    document_size = np.empty(documents.size, np.int64)
     for tree in range(offsets.size - 1):
+        if tree + 1 == documents.size or documents[tree + 1] != documents[tree]:
+            document_size[first : tree + 1] = tree + 1 - first
+            first = tree + 1
         longest = max(longest, offsets[tree + 1] - offsets[tree])
     stamps = np.zeros(longest * max_nodes, np.int64)
     # No pattern has more matches to visit than this, so that nothing need grow inside the loops.
     most = tree_of.size * max_nodes
     hit, hit_code, places = np.empty(most, np.int32), np.empty(most, np.int32), np.empty(1024, np.int32)
-    above, code_of, counts_of = np.empty(1024, np.int64), np.empty(1024, np.int64), np.empty((1024, 3), np.int64)
+    above, code_of, counts_of = np.empty(1024, np.int64), np.empty(1024, np.int64), np.empty((1024, 5), np.int64)
     found, stamp, document_stamp = 0, 0, 0
     pending = [(-1, 0, 0, 0, tree_of.size)]
     while pending:
         pattern, nodes, depth, begin, end = pending.pop()
         deepest = nodes + 1 == max_nodes
-        n_touched, hits, tree_begin, tree_end, document, mark = 0, 0, 0, 0, -1, 0
+        n_touched, hits, tree_begin, tree_end, document, mark, trees = 0, 0, 0, 0, -1, 0, 0
         for entry in range(begin, end):
             node = np.int64(entry if pattern < 0 else places[entry])
             if node >= tree_end:
@@ -142,7 +144,7 @@ def _mine(
                 stamp += 1
                 mark = int(marked[tree])
                 if documents[tree] != document:
-                    document = documents[tree]
+                    document, trees = documents[tree], document_size[tree]
                     document_stamp += 1
             child = node if pattern < 0 else np.int64(links[node, 2])
             for steps in range(depth + 1):
@@ -151,16 +153,20 @@ def _mine(
                     stamps[visit] = stamp
                     while child >= 0:
                         code = steps * n_labels + links[child, 0]
-                        if last[code] != stamp:
-                            last[code] = stamp
+                        if counts[code, 5] != stamp:
+                            counts[code, 5] = stamp
                             if counts[code, 0] == 0:
                                 touched[n_touched] = code
                                 n_touched += 1
                             counts[code, 0] += 1
                             counts[code, 1] += mark
-                            if last_document[code] != document_stamp:
-                                last_document[code] = document_stamp
+                            if counts[code, 6] != document_stamp:
+                                counts[code, 6] = document_stamp
                                 counts[code, 2] += 1
+                                counts[code, 7] = 0
+                            counts[code, 3] += 2 * counts[code, 7] + 1
+                            counts[code, 4] += trees
+                            counts[code, 7] += 1
                         if not deepest:
                             hit[hits], hit_code[hits] = child, code
                             count[code] += 1
@@ -172,13 +178,13 @@ def _mine(
             places = _longer(places, free + hits)
         if found + n_touched > above.size:
             above, code_of = _longer(above, found + n_touched), _longer(code_of, found + n_touched)
-            longer = np.empty((above.size, 3), np.int64)
+            longer = np.empty((above.size, 5), np.int64)
             longer[:found] = counts_of[:found]
             counts_of = longer
         for code in np.sort(touched[:n_touched]):
             if counts[code, 0] >= min_support:
                 above[found], code_of[found] = pattern, code
-                for which in range(3):
+                for which in range(5):
                     counts_of[found, which] = counts[code, which]
                 if not deepest:
                     below = 0 if pattern < 0 else depth + 1 - code // n_labels
@@ -188,7 +194,9 @@ def _mine(
                 found += 1
             else:
                 next_free[code] = -1
-            counts[code, 0], counts[code, 1], counts[code, 2], count[code] = 0, 0, 0, 0
+            for which in range(5):
+                counts[code, which] = 0
+            count[code] = 0
         for index in range(hits):
             code = hit_code[index]
             if next_free[code] >= 0:

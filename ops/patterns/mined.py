@@ -14,14 +14,21 @@ from ops.patterns.sequences import Sequences
 class Mined:
     """Patterns of several sets, end to end: set i has patterns `offsets[i]` to `offsets[i + 1] - 1`.
 
-    `support`, `marked` and `documents`, each `[n_patterns] int64`, count the set's sentences that contain a pattern,
-    those of them that were marked, and the documents that they come from.
+    Each of these is `[n_patterns] int64`:
+
+    Attributes:
+        support, marked, documents: the set's sentences that contain a pattern, those of them that were marked, and the
+            documents that they come from.
+        squares: the sum over these documents of the square of the sentences that contain it.
+        products: the sum over them of these sentences times all the set's sentences of the document.
     """
 
     patterns: Sequences
     support: Int64s
     marked: Int64s
     documents: Int64s
+    squares: Int64s
+    products: Int64s
     offsets: Int64s
 
     @classmethod
@@ -31,20 +38,23 @@ class Mined:
         Args:
             parent: which pattern of the set each one begins with, -1 for none, `[n]`.
             item: what comes after it, `[n]`.
-            counts: its sentences, marked sentences and documents, `[n, 3]`.
+            counts: its support, marked, documents, squares and products, `[n, 5]`.
         """
         offsets = np.cumsum([0, *map(len, parent)], dtype=np.int64)
         shifted = [np.where(own < 0, own, own + start) for own, start in zip(parent, offsets[:-1], strict=True)]
         none = np.zeros(0, np.int64)
         patterns = Sequences.from_parents(np.concatenate([none, *shifted]), np.concatenate([none, *item]))
-        found = np.concatenate([np.zeros((0, 3), np.int64), *counts])
-        return cls(patterns, found[:, 0].copy(), found[:, 1].copy(), found[:, 2].copy(), offsets)
+        found = np.concatenate([np.zeros((0, 5), np.int64), *counts])
+        support, marked, documents, squares, products = np.ascontiguousarray(found.T)
+        return cls(patterns, support, marked, documents, squares, products, offsets)
 
     def where(self, keep: Bools) -> Self:
         """Return the patterns that `keep [n_patterns]` marks."""
         kept = np.concatenate(([0], np.cumsum(keep, dtype=np.int64)))
         patterns = self.patterns.take(keep)
-        return type(self)(patterns, self.support[keep], self.marked[keep], self.documents[keep], kept[self.offsets])
+        every = (self.support, self.marked, self.documents, self.squares, self.products)
+        support, marked, documents, squares, products = (count[keep] for count in every)
+        return type(self)(patterns, support, marked, documents, squares, products, kept[self.offsets])
 
 
 def by_document(sets: Sequences, documents: Int32s) -> Int32s:

@@ -53,15 +53,16 @@ class Occurrences:
         counted = np.concatenate(([0], np.cumsum(mask[self.sentences], dtype=np.int64)))
         return np.diff(counted[self.offsets])
 
-    def distinct(self, codes: ArrayLike) -> Int64s:
-        """Return how many different codes the sentences of each pattern have, `[n_patterns] int64`.
+    def by_document(self, documents: ArrayLike) -> tuple[Int64s, Int64s, Int64s]:
+        """Return each pattern's documents, squares and products, as in `ops.patterns.mined.Mined`, `[n_patterns]`.
 
-        `codes [n_sentences]` count from 0: with a code for each document this is the number of documents.
+        Args:
+            documents: the code of the document of each sentence, counted from 0, `[n_sentences]`.
         """
-        values = np.asarray(codes, dtype=np.int64)
-        if values.size and values.min() < 0:
+        codes = np.asarray(documents, dtype=np.int64)
+        if codes.size and codes.min() < 0:
             raise ValueError("occurrences: the codes to be counted must not be negative")
-        return _distinct(self.sentences, self.offsets, values, int(values.max(initial=-1)) + 1)
+        return _by_document(self.sentences, self.offsets, codes, np.bincount(codes))
 
 
 @compiled
@@ -77,13 +78,17 @@ def _scatter(
 
 
 @compiled
-def _distinct(sentences: Int32s, offsets: Int64s, codes: Int64s, n_codes: int) -> Int64s:
-    seen = np.full(n_codes, -1, np.int64)
-    result = np.zeros(offsets.size - 1, np.int64)
+def _by_document(sentences: Int32s, offsets: Int64s, codes: Int64s, sizes: Int64s) -> tuple[Int64s, Int64s, Int64s]:
+    seen, count = np.full(sizes.size, -1, np.int64), np.zeros(sizes.size, np.int64)
+    documents, squares, products = np.zeros((3, offsets.size - 1), np.int64)
     for pattern in range(offsets.size - 1):
         for pair in range(offsets[pattern], offsets[pattern + 1]):
             code = codes[sentences[pair]]
             if seen[code] != pattern:
                 seen[code] = pattern
-                result[pattern] += 1
-    return result
+                count[code] = 0
+                documents[pattern] += 1
+            squares[pattern] += 2 * count[code] + 1
+            products[pattern] += sizes[code]
+            count[code] += 1
+    return documents, squares, products

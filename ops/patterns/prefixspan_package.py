@@ -35,7 +35,7 @@ def mine_sets(
     documents: Int32s,
 ) -> Mined:
     """Return what `mine` finds in each set of sentences; the arguments are those of `mine_sequences.mine_sets`."""
-    patterns, counts, offsets = [], [np.zeros((0, 3), np.int64)], [0]
+    patterns, counts, offsets = [], [np.zeros((0, 5), np.int64)], [0]
     for places, least in zip(sets.to_lists(), min_support.tolist(), strict=True):
         own = sequences.take(places)
         found = mine(own, least, max_length)
@@ -43,7 +43,8 @@ def mine_sets(
         where = count_sequences.occurrences(own, Sequences.from_lists([pattern for pattern, _ in found]))
         codes = np.unique(documents[places], return_inverse=True)[1]
         support = np.array([support for _, support in found], np.int64)
-        counts.append(np.stack([support, where.support_within(marked[places]), where.distinct(codes)], axis=1))
+        counts.append(np.stack([support, where.support_within(marked[places]), *where.by_document(codes)], axis=1))
         offsets.append(len(patterns))
-    support, inside, n_documents = np.ascontiguousarray(np.concatenate(counts).T)
-    return Mined(Sequences.from_lists(patterns), support, inside, n_documents, np.array(offsets))
+    supports, inside, n_documents, squares, products = np.ascontiguousarray(np.concatenate(counts).T)
+    ends = np.array(offsets)
+    return Mined(Sequences.from_lists(patterns), supports, inside, n_documents, squares, products, ends)

@@ -118,6 +118,9 @@ TABLES: dict[str, TableSpec] = {
             Column("lift", FLOAT32, "share over baseline share, smoothed", True),
             Column("lift_low", FLOAT32, "lower 95 % bound of the lift", True),
             Column("g2", FLOAT32, "log-likelihood ratio, negative where the share is below the baseline's"),
+            Column(
+                "design_effect", FLOAT32, "what g2 is divided by for q; null: of one document, so that p is 1", True
+            ),
             Column("q_value", FLOAT64, "false discovery rate within neuron, pole and kind", True),
             Column("docs", INT32, "distinct documents that the support comes from"),
             Column("rank", INT32, "rank by g2 within neuron, pole and kind, counted from 1"),
@@ -138,6 +141,9 @@ TABLES: dict[str, TableSpec] = {
             Column("baseline_n", INT64, "baseline sentences (or tokens) outside these winners that have the property"),
             Column("lift", FLOAT32, "share over baseline share, smoothed", True),
             Column("g2", FLOAT32, "log-likelihood ratio, negative where the share is below the baseline's"),
+            Column(
+                "design_effect", FLOAT32, "what g2 is divided by for q; null: of one document, so that p is 1", True
+            ),
             Column("q_value", FLOAT64, "false discovery rate within neuron, pole and property, two-sided", True),
             Column("docs", INT32, "distinct documents that the count comes from"),
             Column("rank", INT32, "rank by g2 within neuron, pole and property, counted from 1"),
@@ -189,5 +195,23 @@ TABLES: dict[str, TableSpec] = {
             Column("auc_excess_high", FLOAT64, "upper end of its 95 % interval", True),
         ),
         ("layer", "unit", "pole"),
+    ),
+    "chance": TableSpec(
+        "a family of tests: in how many neurons and poles it finds something, and in how many it would by chance",
+        (
+            Column("source", STRING, "`patterns` or `profiles`; `all`: a description as a whole"),
+            Column("family", STRING, "kind of patterns or property whose values are tested together"),
+            Column(
+                "drawn", STRING, "how the random sets were drawn: `uniform`, or `documents`, as few as winners have"
+            ),
+            Column("n", INT64, "neurons and poles"),
+            Column("found", INT64, "those of them with a finding: q below 0.05 and lift above 1"),
+            Column("n_sets", INT64, "random sets"),
+            Column("found_sets", INT64, "those of them with a finding"),
+            Column("expected", FLOAT64, "neurons and poles that would have one by chance"),
+            Column("expected_low", FLOAT64, "lower end of its 95 % interval"),
+            Column("expected_high", FLOAT64, "upper end of its 95 % interval"),
+        ),
+        ("source", "family", "drawn"),
     ),
 }

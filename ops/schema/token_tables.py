@@ -2,7 +2,7 @@
 
 import pyarrow as pa
 
-from ops.schema.columns import FLOAT32, INT32, INT64, NEURON, POLE, STRING, STRINGS, Column, TableSpec
+from ops.schema.columns import FLOAT32, FLOAT64, INT32, INT64, NEURON, POLE, STRING, STRINGS, Column, TableSpec
 
 TABLES: dict[str, TableSpec] = {
     "token_activations": TableSpec(
@@ -30,9 +30,12 @@ TABLES: dict[str, TableSpec] = {
             Column("count", INT64, "winners that peak there"),
             Column("n", INT64, "winners that peak at a word (with a tag)"),
             Column("share", FLOAT32, "count over n"),
-            Column("baseline_share", FLOAT32, "its share among all words of the same sentences"),
+            Column("baseline_share", FLOAT32, "share that is expected: its mean share of a sentence's words"),
             Column("lift", FLOAT32, "share over baseline share, smoothed"),
             Column("g2", FLOAT32, "log-likelihood ratio, negative where the share is below the baseline's"),
+            Column("design_effect", FLOAT32, "what weakens p: 1 or more; null: of one document, so that p is 1", True),
+            Column("p_value", FLOAT32, "chance of a count as far from what is expected, given that it is not 0"),
+            Column("q_value", FLOAT64, "false discovery rate within neuron, pole and property"),
             Column("rank", INT32, "rank by g2 within neuron, pole and property, counted from 1"),
         ),
         ("layer", "unit", "pole", "property", "rank"),

@@ -58,6 +58,20 @@ def measures(support: ArrayLike, n: ArrayLike, baseline_support: ArrayLike, base
     )
 
 
+def expected_measures(support: ArrayLike, n: ArrayLike, expected: ArrayLike, words: ArrayLike) -> Measures:
+    """Return the measures of `support` among `n` against a number that is expected of them, each `[n] float64`.
+
+    They are those of `measures`, where the expected share stands for the baseline's among so many words, in full
+    numbers or not.
+    """
+    a, n1, e, n2 = (np.asarray(given, np.float64) for given in (support, n, expected, words))
+    c = e / n1 * n2
+    lift = ((a + 0.5) / (n1 + 1)) / ((c + 0.5) / (n2 + 1))
+    variance = 1 / (a + 0.5) - 1 / (n1 + 1) + 1 / (c + 0.5) - 1 / (n2 + 1)
+    low = lift * np.exp(-1.96 * np.sqrt(variance))
+    return Measures(share=a / n1, baseline_share=e / n1, lift=lift, lift_low=low, g2=signed_g2(a, n1, c, n2))
+
+
 def signed_g2(support: ArrayLike, n: ArrayLike, baseline_support: ArrayLike, baseline_n: ArrayLike) -> Float64s:
     """Return each table's log-likelihood ratio, negative where the share is below the baseline's.
 

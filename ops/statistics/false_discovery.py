@@ -6,16 +6,24 @@ from scipy.special import log_ndtr  # type: ignore[import-untyped]
 
 from ops.arrays import Float64s, Int64s
 from ops.compiled import compiled
-from ops.statistics.association import signed_g2
+from ops.statistics.association import place_in_group, signed_g2
 
 
-def p_values(g2: ArrayLike) -> Float64s:
-    """Return each g2's two-sided p-value, `[n] float64`: the upper tail of chi-square, one degree."""
-    return np.exp(_log_p(np.asarray(g2, dtype=np.float64)))
+def p_values(g2: ArrayLike, design_effect: ArrayLike = 1.0) -> Float64s:
+    """Return each g2's two-sided p-value, `[n] float64`: the upper tail of chi-square, one degree.
+
+    The g2 is divided by its design effect first (Rao and Scott 1984).
+    """
+    return np.exp(_log_p(np.asarray(g2, dtype=np.float64) / np.asarray(design_effect, dtype=np.float64)))
 
 
 def selected_p_values(
-    support: ArrayLike, n: ArrayLike, baseline_support: ArrayLike, baseline_n: ArrayLike, min_support: ArrayLike
+    support: ArrayLike,
+    n: ArrayLike,
+    baseline_support: ArrayLike,
+    baseline_n: ArrayLike,
+    min_support: ArrayLike,
+    design_effect: ArrayLike = 1.0,
 ) -> Float64s:
     """Return the two-sided p-values `[n] float64` of patterns that are listed because of their support.
 
@@ -23,15 +31,16 @@ def selected_p_values(
     them frequent, and their plain p-values are too small. Here each is divided by the probability, given
     the table's margins, that a pattern without any preference reaches that support (the signed root of g2
     half a sentence below it, taken as normal), and capped at 1 (conditional inference after selection,
-    Fithian et al. 2014).
+    Fithian et al. 2014). Both g2 are divided by the design effect.
     """
     a, n1, c, n2 = np.broadcast_arrays(
         *(np.atleast_1d(np.asarray(count, dtype=np.float64)) for count in (support, n, baseline_support, baseline_n))
     )
-    log_p = _log_p(signed_g2(a, n1, c, n2))
+    effect = np.asarray(design_effect, dtype=np.float64)
+    log_p = _log_p(signed_g2(a, n1, c, n2) / effect)
     edge_support = np.asarray(min_support, dtype=np.float64) - 0.5
     least = np.clip(edge_support, np.maximum(a + c - n2, 0), np.minimum(a, n1))
-    edge = signed_g2(least, n1, a + c - least, n2)
+    edge = signed_g2(least, n1, a + c - least, n2) / effect
     log_selected = log_ndtr(-np.sign(edge) * np.sqrt(np.abs(edge)))
     # At or below the margins' least support every table is selected.
     log_selected = np.where(edge_support <= np.maximum(a + c - n2, 0), 0.0, log_selected)
@@ -50,6 +59,47 @@ def q_values(p: ArrayLike, groups: ArrayLike | None = None) -> Float64s:
     sizes = np.bincount(group)
     result = np.empty_like(values)
     result[order] = _stepped_up(values[order], np.concatenate(([0], np.cumsum(sizes))))
+    return result
+
+
+def description_rates(q: ArrayLike, families: ArrayLike, groups: ArrayLike | None = None) -> Float64s:
+    """Return the least rate, over a group's whole description, at which each finding is still listed, `[n] float64`.
+
+    A family's smallest q is the p-value of all its hypotheses together (Simes 1986). At a rate r, Benjamini and
+    Hochberg's method over the families selects R of F, and each of these lists its q up to r R / F (Benjamini and
+    Bogomolov 2014): the rate is then expected over the selected families, and where a group has no true finding at all
+    it is the chance of any. A q that is NaN gives NaN, and a family that has no other does not count.
+
+    Args:
+        q: rates within each family, as `q_values` returns them, `[n]`.
+        families: the family of each, such as a kind of patterns or a property, `[n]`.
+        groups: the neuron and pole of each, `[n]`; none given: all are of one.
+
+    >>> description_rates([0.01, 0.2, 0.9], ["word", "word", "tag"]).round(3).tolist()
+    [0.02, 0.4, 0.9]
+    """
+    values = np.asarray(q, dtype=np.float64)
+    result, known = np.full(values.shape, np.nan), np.flatnonzero(~np.isnan(values))
+    if not len(known):
+        return result
+    values, family = values[known], np.unique(np.asarray(families)[known], return_inverse=True)[1]
+    group = np.zeros(len(known), np.int64)
+    if groups is not None:
+        group = np.unique(np.asarray(groups)[known], return_inverse=True)[1]
+    pairs, pair = np.unique(group * (family.max() + 1) + family, return_inverse=True)
+    least = np.ones(len(pairs))
+    np.minimum.at(least, pair, values)
+    owner = pairs // (family.max() + 1)
+    count = np.bincount(owner)
+    order = np.lexsort((least, owner))
+    # For each group, at which rate one family is selected, at which two, and so on.
+    selected = np.full((len(count), count.max()), np.inf)
+    selected[owner[order], place_in_group(owner[order])] = q_values(least, owner)[order]
+    rates = np.full(len(values), 1.0)
+    for number in range(count.max()):
+        needed = np.maximum(values * count[group] / (number + 1), selected[group, number])
+        rates = np.minimum(rates, needed)
+    result[known] = rates
     return result
 
 

@@ -6,6 +6,7 @@ import pyarrow.parquet as pq
 
 from ops.model.tokenizer import PlacedTokens
 from ops.schema import schema
+from ops.sentences.codes import document_codes
 from ops.storage.tables import COMPRESSION
 from ops.tokens.read_tokens import TokenActivations
 from ops.tokens.winners import Winners
@@ -24,7 +25,7 @@ def piece_rows(
         wanted: their rows of `ops.tokens.winners.SCHEMA`.
         winners: the same winners.
         placed: the sentences' tokens.
-        sentences: their `words` and `tags`.
+        sentences: their `dataset`, `doc_id`, `words` and `tags`.
         found: the winners' activations at them.
     """
     whole = np.concatenate([[0], np.cumsum([len(p.strings) for p in placed])]).astype(np.int32)
@@ -36,6 +37,7 @@ def piece_rows(
         "ends": pa.ListArray.from_arrays(whole, pa.array(ends, pa.int32())),
         "words": sentences["words"],
         "tags": sentences["tags"],
+        "document": document_codes(sentences["dataset"], sentences["doc_id"]),
     }
     order = pa.array(np.lexsort((wanted["rank"].to_numpy(), wanted["set"].to_numpy())))
     activations = pa.ListArray.from_arrays(found.offsets.astype(np.int32), pa.array(found.values))

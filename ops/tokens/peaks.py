@@ -1,4 +1,4 @@
-"""At which words and tags a neuron's winners peak, against all words of the same sentences."""
+"""At which words and tags a neuron's winners peak, against a peak at any word of each sentence."""
 
 from typing import Any
 
@@ -8,28 +8,40 @@ import pyarrow.compute as pc
 
 from ops.arrays import Int32s, Int64s
 from ops.schema import schema
-from ops.statistics.association import measures, place_in_group, rank_patterns
+from ops.statistics.association import expected_measures, place_in_group, rank_patterns
+from ops.statistics.design_effect import effects_of_residuals
+from ops.statistics.false_discovery import q_values
+from ops.statistics.poisson_binomial import chance_of_hits
 from ops.topk.neurons import POLES, Neurons, neuron_and_pole
 
 
-def peak_rows(neurons: Neurons, sets: Int64s, words: pa.Array, tags: pa.Array, peak: Int32s) -> pa.Table:
+def peak_rows(
+    neurons: Neurons, sets: Int64s, words: pa.Array, tags: pa.Array, peak: Int32s, documents: Int64s
+) -> pa.Table:
     """Return the rows of `peaks/` of some sets of winners.
+
+    A winner has one peak. Were it at any word of its sentence alike, a word would be the peak with the chance of its
+    share of the sentence's words: what is expected is the sum of these over the winners.
 
     Args:
         neurons: the model's.
         sets: the set of each winner (`ops.topk.neurons.set_number`), ascending, `[winners]`.
         words, tags: of each winner's sentence, list columns `[winners]`; null where it has none.
         peak: the place of the word at which it peaks, -1 for none, `[winners]`.
+        documents: a code of its sentence's document, `[winners]`.
     """
-    found = [_rows("peak_tag", neurons, sets, tags, peak), _rows("peak_word", neurons, sets, words, peak)]
+    found = [
+        _rows("peak_tag", neurons, sets, tags, peak, documents),
+        _rows("peak_word", neurons, sets, words, peak, documents),
+    ]
     order = [("layer", "ascending"), ("unit", "ascending"), ("pole", "ascending"), ("property", "ascending")]
     return pa.concat_tables(found).sort_by([*order, ("rank", "ascending")])
 
 
-def _rows(name: str, neurons: Neurons, sets: Int64s, lists: pa.Array, peak: Int32s) -> pa.Table:
+def _rows(name: str, neurons: Neurons, sets: Int64s, lists: pa.Array, peak: Int32s, documents: Int64s) -> pa.Table:
     lists = lists.combine_chunks() if isinstance(lists, pa.ChunkedArray) else lists
     has = (peak >= 0) & pc.is_valid(lists).to_numpy(zero_copy_only=False)
-    kept, own, peak = lists.filter(pa.array(has)), sets[has], peak[has]
+    kept, own, peak, documents = lists.filter(pa.array(has)), sets[has], peak[has], documents[has]
     values = kept.flatten().dictionary_encode()
     codes = values.indices.to_numpy().astype(np.int64)
     names = values.dictionary
@@ -37,14 +49,28 @@ def _rows(name: str, neurons: Neurons, sets: Int64s, lists: pa.Array, peak: Int3
     lengths = kept.value_lengths().to_numpy().astype(np.int64)
     starts = np.concatenate([[0], np.cumsum(lengths)])[:-1].astype(np.int64)
     span = max(len(names), 1)
+    at_peak = codes[starts + peak]
     # A value of a set of winners is one number: the set's place times the number of values, and the value's.
-    keys, counts = np.unique(own * span + codes[starts + peak], return_counts=True)
-    every, among_words = np.unique(np.repeat(own, lengths) * span + codes, return_counts=True)
+    keys, counts = np.unique(own * span + at_peak, return_counts=True)
+    # A value of a winner's sentence, and its share there, which is the chance that the peak is at it.
+    pairs, in_sentence = np.unique(np.repeat(np.arange(len(own)), lengths) * span + codes, return_counts=True)
+    winner, value = pairs // span, pairs % span
+    key = np.searchsorted(keys, own[winner] * span + value)
+    listed = np.append(keys, -1)[key] == own[winner] * span + value
+    winner, value, key, chance = winner[listed], value[listed], key[listed], (in_sentence / lengths[winner])[listed]
+    order = np.lexsort((documents[winner], key))
+    winner, value, key, chance = winner[order], value[order], key[order], chance[order]
+    expected = np.bincount(key, chance, minlength=len(keys))
+
     which = keys // span
     n = _total(own, np.ones(len(own), np.int64), which)
     n_words = _total(own, lengths, which)
-    in_words = among_words[np.searchsorted(every, keys)] if len(keys) else keys
-    found = measures(counts, n, in_words, n_words)
+    in_set = np.unique(np.stack([own, documents], axis=1), axis=0)[:, 0]
+    n_documents = _total(in_set, np.ones(len(in_set), np.int64), which)
+    found = expected_measures(counts, n, expected, n_words)
+    hit = at_peak[winner] == value
+    effect = effects_of_residuals(hit - chance, hit, key, documents[winner], counts > expected, n, n_documents)
+    p = chance_of_hits(chance, np.searchsorted(key, np.arange(len(keys) + 1)), counts, effect)
     order = rank_patterns(found.g2, counts, alphabetical[keys % span], which)
     neuron, pole = neuron_and_pole(which[order])
     layer, unit = neurons.layer_and_unit(neuron)
@@ -60,6 +86,9 @@ def _rows(name: str, neurons: Neurons, sets: Int64s, lists: pa.Array, peak: Int3
         "baseline_share": found.baseline_share[order],
         "lift": found.lift[order],
         "g2": found.g2[order],
+        "design_effect": pa.array(np.where(np.isinf(effect), np.nan, effect)[order], from_pandas=True),
+        "p_value": p[order],
+        "q_value": q_values(p, which)[order],
         "rank": place_in_group(which[order]) + 1,
     }
     return pa.table(columns).cast(schema("peaks"))

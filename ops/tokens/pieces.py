@@ -23,7 +23,7 @@ from ops.tokens.winners import place_winners
 from ops.topk.neurons import Neurons
 
 PER_PIECE = 512  # sentences, at most
-COLUMNS = ["sent_id", "text", "words", "tags"]
+COLUMNS = ["sent_id", "text", "dataset", "doc_id", "words", "tags"]
 
 
 def pieces(ids: Ids, shards: Shards) -> list[dict[str, int]]:

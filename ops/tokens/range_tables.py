@@ -27,7 +27,8 @@ def range_tables(
     sets = set_number(first, 0), set_number(stop - 1, len(POLES) - 1)
     found = read_each_between(store, names, "set", *sets)
     rows = pa.concat_tables(found).sort_by([("set", "ascending"), ("rank", "ascending")]).combine_chunks()
-    peaks = peak_rows(neurons, rows["set"].to_numpy(), rows["words"], rows["tags"], rows["peak"].to_numpy())
+    own, peak, documents = (rows[name].to_numpy() for name in ("set", "peak", "document"))
+    peaks = peak_rows(neurons, own, rows["words"], rows["tags"], peak, documents)
     tables = {"peaks": peaks, "token_activations": token_rows(rows, neurons)}
     return {
         name: row_groups(table, neurons.number(table["layer"].to_numpy(), table["unit"].to_numpy()), group_rows(name))

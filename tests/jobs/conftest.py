@@ -74,7 +74,7 @@ def small_run(
     """The main job on a small random model: its run directory and the model's folder."""
     model = make_model(small_bert)
     out = tmp_path_factory.mktemp("runs") / "small"
-    run_job.JOB.run(config(out, source, model=str(model), no_tokens=False))
+    run_job.JOB.run(config(out, source, model=str(model), no_tokens=False, null_sets=6))
     return out, model
 
 
@@ -263,7 +263,7 @@ def run_with(finished: Path, request: pytest.FixtureRequest) -> Callable[..., Pa
             run: Path = request.getfixturevalue("translations_run")
             return run
         jobs = [table.partition("/")[0] for table in tables if "/" in table]
-        if not jobs and {"scores", "token_activations", "peaks"}.isdisjoint(tables):
+        if not jobs and {"scores", "chance", "token_activations", "peaks"}.isdisjoint(tables):
             return finished
         runs: tuple[Path, Path] = request.getfixturevalue(f"{jobs[0] if jobs else 'small'}_run")
         return runs[0]

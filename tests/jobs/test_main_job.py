@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 import torch
@@ -264,3 +265,17 @@ def test_running_again_does_nothing(finished: Path, source: Path) -> None:
     before = {p: p.stat().st_mtime_ns for p in finished.rglob("*.parquet")}
     run_job.JOB.run(config(finished, source, no_scores=True))
     assert {p: p.stat().st_mtime_ns for p in finished.rglob("*.parquet")} == before
+
+
+def test_chance_says_how_many_neurons_show_something_and_how_many_random_sets(small_run: tuple[Path, Path]) -> None:
+    rows = pq.read_table(small_run[0] / "chance").to_pylist()
+    neurons = pq.read_table(small_run[0] / "neurons").num_rows
+    for source, column in (("patterns", "kind"), ("profiles", "property")):
+        table = pq.read_table(small_run[0] / source)
+        sure = table.filter(pc.and_(pc.less(table["q_value"], 0.05), pc.greater(table["lift"], 1))).to_pylist()
+        for family in set(table[column].to_pylist()):
+            own = [row for row in rows if (row["source"], row["family"]) == (source, family)]
+            assert [row["drawn"] for row in own] == ["documents", "uniform"]
+            found = {(row["layer"], row["unit"], row["pole"]) for row in sure if row[column] == family}
+            assert {(row["n"], row["found"], row["n_sets"]) for row in own} == {(2 * neurons, len(found), 6)}
+    assert rows[0]["source"] == rows[0]["family"] == "all"

@@ -1,4 +1,5 @@
 import math
+from collections import Counter
 from fractions import Fraction
 
 import numpy as np
@@ -38,9 +39,12 @@ class Items:
             for item in range(10):
                 own = [p for p in places if item in self.sentences[sets.rows[p]]]
                 if len(own) >= floor:
-                    documents = {int(sets.documents[p]) for p in own}
-                    found.append((item, len(own), int(sets.in_baseline[own].sum()), len(documents)))
-            columns = np.array(found, np.int64).reshape(-1, 4)
+                    documents, sizes = (Counter(sets.documents[some].tolist()) for some in (own, places))
+                    squares = sum(n * n for n in documents.values())
+                    products = sum(n * sizes[code] for code, n in documents.items())
+                    inside = int(sets.in_baseline[own].sum())
+                    found.append((item, len(own), inside, len(documents), squares, products))
+            columns = np.array(found, np.int64).reshape(-1, 6)
             parent.append(np.full(len(found), -1))
             items.append(columns[:, 0])
             counts.append(columns[:, 1:])
@@ -73,13 +77,13 @@ def test_candidates_of_several_sets() -> None:
     kinds: list[PatternKind] = [Items("word", SENTENCES, 0.5), Items("tag", SENTENCES, 0.75)]
     found = mine_candidates(sets, kinds, 1)
     assert found.schema.equals(SCHEMA)
-    rows = [(r["set"], r["kind"], r["support"], r["own"], r["docs"]) for r in found.to_pylist()]
+    rows = [tuple(row[name] for name in SCHEMA.names if name != "key") for row in found.to_pylist()]
     assert rows == [
-        (7, "word", 3, 2, 2),
-        (7, "word", 2, 2, 2),
-        (9, "word", 1, 1, 1),
-        (9, "word", 1, 1, 1),
-        (7, "tag", 3, 2, 2),
+        (7, "word", 3, 2, 2, 5, 6),
+        (7, "word", 2, 2, 2, 2, 4),
+        (9, "word", 1, 1, 1, 1, 2),
+        (9, "word", 1, 1, 1, 1, 2),
+        (7, "tag", 3, 2, 2, 5, 6),
     ]
     assert from_keys(found["key"]).to_lists() == [[1], [2], [2], [9], [1]]
 
@@ -108,9 +112,8 @@ def test_too_few_sentences_have_no_candidates() -> None:
 def test_the_union_holds_each_pattern_of_each_kind_once() -> None:
     def table(*rows: tuple[str, int]) -> pa.Table:
         keys = to_keys(Sequences.from_lists([[item] for _, item in rows]))
-        numbers = {
-            name: pa.array([1] * len(rows), SCHEMA.field(name).type) for name in ("set", "support", "own", "docs")
-        }
+        counts = set(SCHEMA.names) - {"kind", "key"}
+        numbers = {name: pa.array([1] * len(rows), SCHEMA.field(name).type) for name in counts}
         columns = {"kind": pa.array([kind for kind, _ in rows], SCHEMA.field("kind").type), "key": keys, **numbers}
         return pa.table({name: columns[name] for name in SCHEMA.names})
 

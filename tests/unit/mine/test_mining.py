@@ -87,3 +87,23 @@ def test_all_sets_are_mined_and_every_row_has_its_neuron(
         assert rows.schema.names == schema(name).names
         keys = zip(rows["layer"].to_pylist(), rows["unit"].to_pylist(), rows["pole"].to_pylist(), strict=True)
         assert set(keys) == {(*place, pole) for place in ((1, 198), (1, 199), (2, 0), (2, 1)) for pole in POLES}
+
+
+def test_beyond_the_last_neuron_are_random_sets_like_its_winners(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, drawn: Drawn
+) -> None:
+    mining, store = open_mining(tmp_path, monkeypatch), Store(str(tmp_path))
+    first = len(NEURONS)
+    number, sets = mining.winners(store, first, first + 3)
+    assert number.tolist() == [set_number(n, pole) for n in range(first, first + 3) for pole in range(len(POLES))]
+    assert mining.are_random(number)
+    assert not mining.are_random(mining.winners(store, 0, 3)[0])
+    sizes = {len(ids) for ids in drawn.values()}
+    assert min(sizes) <= sets.lengths.min() == sets.lengths.max() <= max(sizes)
+    assert mining.sentences.baseline[sets.items].all()
+    again = mining.winners(store, first, first + 3)[1]
+    assert again.to_lists() == sets.to_lists()
+    assert len({tuple(own) for own in sets.to_lists()}) == len(sets)
+    # They are mined as winners, and nothing is held out of them.
+    candidates = mining.candidates(number, sets)
+    assert set(candidates["set"].to_pylist()) <= set((len(MINED) * number).tolist())

@@ -3,7 +3,7 @@
 from collections import Counter
 from dataclasses import replace
 from itertools import combinations, pairwise
-from math import exp, isnan, log, sqrt
+from math import exp, inf, isnan, log, sqrt
 from pathlib import Path
 from statistics import fmean, pstdev
 from typing import Any
@@ -49,7 +49,8 @@ class Mined:
         self.candidates = mine_candidates(self.sets, self.kinds.values(), FLOOR)
         union = unite([self.candidates])
         rows = np.flatnonzero(store.baseline)
-        table = baseline_table(counters(union, self.kinds), self.profiler, (rows[::2], rows[1::2]))
+        even = store.doc[rows] % 2 == 0
+        table = baseline_table(counters(union, self.kinds), self.profiler, (rows[even], rows[~even]))
         self.baseline = read_baselines(table, self.profiler)[0]
 
     def rows(self, found: tuple[np.ndarray, pa.Table]) -> list[list[dict[str, Any]]]:
@@ -93,6 +94,50 @@ def same(row: dict[str, Any], expected: dict[str, float | None]) -> None:
             assert row[name] is None
         else:
             assert row[name] == pytest.approx(value, rel=1e-5, abs=1e-5)
+
+
+Counts = list[tuple[str, int, int]]  # of each sentence its document, how often it counts, and out of how many
+
+
+def residuals(found: Counts, share: float) -> tuple[float, int]:
+    """Return the variance of a share by documents over that by what is counted, and the documents."""
+    of_document: dict[str, float] = {}
+    alone = 0.0
+    for document, count, n in found:
+        if n:
+            of_document[document] = of_document.get(document, 0.0) + count - share * n
+            alone += count * (1 - share) ** 2 + (n - count) * share**2
+    return (sum(r * r for r in of_document.values()) / alone if alone else 1.0), len(of_document)
+
+
+def design_effect(own: Counts, others: Counts, baseline: Counts | None = None) -> float | None:
+    """Return the design effect by its definition; None where it has no end.
+
+    Args:
+        own, others: of the winners, and of the baseline's sentences that are not among them.
+        baseline: of all the baseline's, for a value that has a row also where no winner has it.
+    """
+    count, n = (sum(s[place] for s in own) for place in (1, 2))
+    c, n2 = (sum(s[place] for s in others) for place in (1, 2))
+    share = (count + c) / (n + n2)
+    ratio, documents = residuals(own, share)
+    if documents < 2 or (count > n * share and len({s[0] for s in own if s[1]}) < 2 and documents < n):
+        return None
+    effect = max(1.0, ratio * documents / (documents - 1) * (n - 1) / n)
+    total, m = (sum(s[place] for s in baseline or []) for place in (1, 2))
+    if m and count < n * share:
+        whole, _ = residuals(baseline or [], total / m)
+        crowds = [sum_of_squares(some) / sum(s[2] for s in some) - 1 for some in (own, baseline or [])]
+        chance = min(crowds[0] / crowds[1], 1.0) if crowds[1] else 0.0
+        effect = max(effect, 1 + chance * max(whole - 1, 0.0))
+    return effect
+
+
+def sum_of_squares(found: Counts) -> int:
+    sizes = Counter[str]()
+    for document, _, n in found:
+        sizes[document] += n
+    return sum(n * n for n in sizes.values())
 
 
 def subsequences(items: list[str]) -> set[tuple[str, ...]]:
@@ -153,6 +198,7 @@ def test_patterns(mined: Mined, sentences: list[Sentence], kind: str, most: int)
         least = least_support(SHARE, len(winners), FLOOR)
         assert [r["kind"] for r in found] == sorted(r["kind"] for r in found)
         rows = [r for r in found if r["kind"] == kind]
+        effects: list[float] = []
         assert {tuple(r["items"]) for r in rows} == {p for p, n in support.items() if n >= least}
         assert [r["rank"] for r in rows] == list(range(1, len(rows) + 1))
         for row in rows:
@@ -161,12 +207,19 @@ def test_patterns(mined: Mined, sentences: list[Sentence], kind: str, most: int)
             assert row["support"] == support[pattern]
             assert row["docs"] == len(documents[pattern])
             same(row, measured(support[pattern], len(winners), elsewhere[pattern], len(others)))
+            ours, theirs = (
+                [(s.document, int(pattern in subsequences(mining_items(s, kind))), 1) for s in part]
+                for part in (winners, others)
+            )
+            effect = design_effect(ours, theirs)
+            assert row["design_effect"] == (effect and pytest.approx(effect, rel=1e-6))
+            effects.append(effect or inf)
         order = [(-r["g2"], -r["support"], r["pattern"]) for r in rows]
         assert order == sorted(order, key=lambda key: (round(key[0], 4), *key[1:]))
         expected = [None] * len(rows)
         if others and rows:
             a, c = ([count[tuple(r["items"])] for r in rows] for count in (support, elsewhere))
-            expected = q_values(selected_p_values(a, len(winners), c, len(others), least)).tolist()
+            expected = q_values(selected_p_values(a, len(winners), c, len(others), least, effects)).tolist()
         assert [r["q_value"] for r in rows] == [q if q is None else pytest.approx(q) for q in expected]
 
 
@@ -210,10 +263,12 @@ def test_profiles(mined: Mined, sentences: list[Sentence]) -> None:
     every = mined.rows(profile_rows(mined.profiler, mined.baseline, mined.sets, FLOOR))
     for own_rows, rows in zip(winner_sets(sentences), every, strict=True):
         winners, others = split(sentences, own_rows)
+        baseline = [s for s in sentences if s.baseline]
         names = [r["property"] for r in rows]
         assert list(dict.fromkeys(names)) == sorted(set(names))
         for name in PROPERTIES:
             own = [r for r in rows if r["property"] == name]
+            effects: list[float] = []
             counts, n = count(winners, name)
             elsewhere, baseline_n = count(others, name)
             cut = name in ("noun", "verb", "adjective", "punctuation", "author", "topic")
@@ -227,10 +282,19 @@ def test_profiles(mined: Mined, sentences: list[Sentence]) -> None:
                 assert (row["count"], row["n"], row["baseline_n"]) == (counts[value], n, baseline_n)
                 assert row["docs"] == len({s.document for s in winners if count([s], name)[0][value]})
                 same(row, measured(counts[value], n, elsewhere[value], baseline_n))
+                ours, theirs, every = (
+                    [(s.document, found[0][value], found[1]) for s in part for found in [count([s], name)]]
+                    for part in (winners, others, baseline)
+                )
+                effect = design_effect(ours, theirs, None if cut else every)
+                assert row["design_effect"] == (effect and pytest.approx(effect, rel=1e-6))
+                effects.append(effect or inf)
             expected = [None] * len(own)
             if baseline_n and own:
                 a, c = ([counter[r["value"]] for r in own] for counter in (counts, elsewhere))
-                p = selected_p_values(a, n, c, baseline_n, FLOOR) if cut else p_values(signed_g2(a, n, c, baseline_n))
+                p = p_values(signed_g2(a, n, c, baseline_n), effects)
+                if cut:
+                    p = selected_p_values(a, n, c, baseline_n, FLOOR, effects)
                 expected = [pytest.approx(q) for q in q_values(p)]
             assert [r["q_value"] for r in own] == expected
 

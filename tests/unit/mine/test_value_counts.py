@@ -23,9 +23,17 @@ def test_values_are_counted_in_each_set_as_by_hand(lists, every_sentence, data):
     assert len({(number, value) for number, value, *_ in entries}) == len(entries)
     for number, members in enumerate(sets):
         inside = [m for m in members if marked[m]]
-        own_documents = zip(found.value, found.documents, found.set_of, strict=True)
-        in_documents = {value: n for value, n, own in own_documents if own == number}
-        assert in_documents == {v: len({codes[m] for m in members if v in lists[m]}) for v in in_documents}
+        sizes = Counter[int]()
+        for m in members:
+            sizes[codes[m]] += 1 if every_sentence else len(lists[m])
+        assert found.n_documents[number] == sum(size > 0 for size in sizes.values())
+        assert found.n_squares[number] == sum(size**2 for size in sizes.values())
+        of_entries = (found.documents, found.squares, found.products)
+        for value, own, *by_document in zip(found.value, found.set_of, *of_entries, strict=True):
+            if own == number:
+                have = Counter(codes[m] for m in members for v in lists[m] if v == value)
+                products = sum(n * sizes[code] for code, n in have.items())
+                assert by_document == [len(have), sum(n * n for n in have.values()), products]
         for place, own in ((2, members), (3, inside)):
             expected = Counter(value for m in own for value in lists[m])
             assert {e[1]: e[place] for e in entries if e[0] == number and e[place]} == dict(expected)
@@ -41,6 +49,21 @@ def test_each_value_once_and_where_it_is(lists):
     found = occurrences_of(once, wanted, 6)
     for value, first, stop in zip(wanted, found.offsets[:-1], found.offsets[1:], strict=True):
         assert found.sentences[first:stop].tolist() == [i for i, row in enumerate(lists) if value in row]
+
+
+@given(LISTS, st.booleans())
+def test_values_by_document_are_those_of_one_set_of_all(lists, every_sentence):
+    values, documents = Sequences.from_lists(lists), np.arange(len(lists), dtype=np.int32) // 2
+    found = FoundValues.by_document(values, documents, 6, every_sentence)
+    every, nowhere = Sequences.of_all(len(lists)), np.zeros(len(lists), bool)
+    known = count_in_sets(values, every, nowhere, documents, 6, every_sentence)
+    assert found.value.tolist() == sorted(known.value.tolist())
+    for name in ("count", "squares", "products"):
+        ours, theirs = (
+            dict(zip(own.value.tolist(), getattr(own, name).tolist(), strict=True)) for own in (found, known)
+        )
+        assert ours == theirs
+    assert (found.n, found.n_squares) == (known.n[0], known.n_squares[0])
 
 
 @given(st.lists(st.integers(0, 5), max_size=12), st.integers(6, 40))

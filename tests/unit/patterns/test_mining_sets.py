@@ -1,5 +1,8 @@
 """Several sets mined together: each has what it has alone, and the counts are those of a search for each pattern."""
 
+from collections import Counter
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -31,15 +34,21 @@ def draw_sets(data: st.DataObject, sentences: int) -> tuple[Sequences, np.ndarra
     return sets, least, marked, np.array(data.draw(codes), np.int32)
 
 
-def counted(where: Occurrences, marked: np.ndarray, documents: np.ndarray) -> list[tuple[int, int, int]]:
-    found = (where.support(), where.support_within(marked), where.distinct(documents))
-    return list(zip(*(column.tolist() for column in found), strict=True))
+def counted(where: Occurrences, marked: np.ndarray, documents: np.ndarray) -> list[tuple[int, ...]]:
+    """Support, marked sentences, documents, squares and products of each pattern, by hand."""
+    sizes, rows = Counter(documents.tolist()), []
+    for first, stop in pairwise(where.offsets.tolist()):
+        own = where.sentences[first:stop]
+        of = Counter(documents[own].tolist())
+        squares, products = sum(n * n for n in of.values()), sum(n * sizes[code] for code, n in of.items())
+        rows.append((len(own), int(marked[own].sum()), len(of), squares, products))
+    return rows
 
 
-def of_set(found: Mined, number: int) -> tuple[list[list[int]], list[tuple[int, int, int]]]:
+def of_set(found: Mined, number: int) -> tuple[list[list[int]], list[tuple[int, ...]]]:
     own = slice(found.offsets[number], found.offsets[number + 1])
-    counts = zip(found.support[own].tolist(), found.marked[own].tolist(), found.documents[own].tolist(), strict=True)
-    return found.patterns.to_lists()[own], list(counts)
+    counts = (found.support, found.marked, found.documents, found.squares, found.products)
+    return found.patterns.to_lists()[own], list(zip(*(count[own].tolist() for count in counts), strict=True))
 
 
 @given(SENTENCES, st.integers(1, 4), st.integers(-1, 3), st.data())

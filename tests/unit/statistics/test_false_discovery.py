@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from scipy.stats import chi2, false_discovery_control
 
 from ops.statistics.association import signed_g2
-from ops.statistics.false_discovery import p_values, q_values, selected_p_values
+from ops.statistics.false_discovery import description_rates, p_values, q_values, selected_p_values
 
 P = st.floats(0, 1)
 
@@ -54,3 +54,51 @@ def test_among_random_sets_false_discoveries_keep_to_their_rate():
         corrected += bool((q_values(selected_p_values(*table, 5)) < 0.05).any())
     assert corrected / draws <= 0.05 + 2 * np.sqrt(0.05 * 0.95 / draws)
     assert plain > corrected
+
+
+FINDINGS = st.lists(st.tuples(P, st.integers(0, 3), st.integers(0, 2)), max_size=25)
+
+
+def by_definition(q: float, own: int, families: dict[int, list[float]]) -> float:
+    """Return the least rate of a grid fine enough at which the family is selected and lists the finding."""
+    least = sorted(min(values) for values in families.values())
+    n = len(least)
+    # Rates at which anything changes: where another family is selected, and where a family lists the finding.
+    rates = {n * p / (i + 1) for i, p in enumerate(least)} | {q * n / r for r in range(1, n + 1)}
+    for rate in sorted(rate for rate in rates if rate <= 1):
+        chosen = max((i + 1 for i, p in enumerate(least) if p <= rate * (i + 1) / n * (1 + 1e-12)), default=0)
+        if chosen and q <= rate * chosen / n * (1 + 1e-12) and min(families[own]) <= rate * chosen / n * (1 + 1e-12):
+            return rate
+    return 1.0
+
+
+@given(FINDINGS)
+def test_the_rate_over_a_description_is_that_of_selected_families(rows):
+    q, family, group = (np.array([row[place] for row in rows]) for place in range(3))
+    found = description_rates(q, family, group)
+    for place, (value, own, number) in enumerate(rows):
+        families: dict[int, list[float]] = {}
+        for other, its, where in rows:
+            if where == number:
+                families.setdefault(its, []).append(other)
+        assert found[place] == pytest.approx(by_definition(value, own, families), rel=1e-6, abs=1e-12)
+
+
+def test_one_family_keeps_its_rates_and_none_is_left_alone():
+    assert description_rates([0.01, 0.3], ["word", "word"]).tolist() == [0.01, 0.3]
+    assert description_rates([], []).tolist() == []
+    found = description_rates([0.01, np.nan, np.nan], ["word", "word", "tag"])
+    assert found[0] == 0.01
+    assert np.isnan(found[1:]).all()
+
+
+def test_of_descriptions_without_a_true_finding_few_have_any():
+    random = np.random.default_rng(3)
+    draws, families = 600, np.repeat(np.arange(8), [1, 3, 10, 30, 5, 5, 2, 40])
+    whole = apart = 0
+    for _ in range(draws):
+        q = q_values(random.random(len(families)), families)
+        apart += bool((q < 0.05).any())
+        whole += bool((description_rates(q, families) < 0.05).any())
+    assert whole / draws <= 0.05 + 2.6 * np.sqrt(0.05 * 0.95 / draws)
+    assert apart / draws > 0.2

@@ -92,7 +92,8 @@ def test_the_rows_are_the_winners_by_neuron(facts: ModelFacts, placed: list[Plac
     own = [text.split() for text in TEXTS]
     words = [words_of_tokens(p.spans, word_spans(text, w)) for p, text, w in zip(placed, TEXTS, own, strict=True)]
     found = read_tokens(scorer, winners, placed, words, 100)
-    sentences = pa.table({"words": own, "tags": [None, ["DT", "NN"], None, None]})
+    of = {"dataset": ["d"] * len(TEXTS), "doc_id": [f"{i // 2}" for i in range(len(TEXTS))]}
+    sentences = pa.table({**of, "words": own, "tags": [None, ["DT", "NN"], None, None]})
     rows = piece_rows(wanted, winners, placed, sentences, found)
     keys = list(zip(rows["set"].to_pylist(), rows["rank"].to_pylist(), strict=True))
     assert keys == sorted(keys)

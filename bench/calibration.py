@@ -1,0 +1,352 @@
+"""How often chance alone shows a finding: random winner sets through the job's own functions, as a table and JSON.
+
+    python -m bench calibration --data FOLDER
+
+Sentences of whole documents of every corpus are scored, annotated and read token by token by the jobs themselves. Then
+random sets of as many sentences as a neuron has winners are mined like winners, drawn in three ways: uniformly; with a
+part of their score in common by document (`mild`); and out of few documents. For each family of tests the table says in
+what share of the sets anything has q below 0.05, next to the same share without design effects; of the winners
+of real neurons it says that share too, and how many findings (q below 0.05, lift above 1) are kept of those that there
+are without design effects. Exit status 1 where the 99 % interval of a share lies above 7 % (uniform, mild) or 10 %
+(few).
+"""
+
+import argparse
+import json
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from bench.running import load, run_job
+from jobs.mine.job import MINE_OPTIONS, MineConfig
+from jobs.stage.stages import CODES, PARTIALS
+from ops.arrays import Bools, Float64s, Int64s
+from ops.mine.baseline_counts import baseline_table, counters
+from ops.mine.candidates import unite
+from ops.mine.mining import Mining
+from ops.mine.null_sets import document_set, few_documents_set, uniform_set
+from ops.mine.properties import Profiler
+from ops.mine.range_tables import RangeTables
+from ops.patterns.sequences import Sequences
+from ops.schema import schema
+from ops.sentences.local_copy import open_sentences
+from ops.sentences.store import SentenceStore
+from ops.statistics.false_discovery import description_rates
+from ops.statistics.wilson import wilson
+from ops.storage.store import Store
+from ops.tokens.peaks import peak_rows
+from ops.tokens.range_tables import range_tables
+from ops.topk.neurons import POLES, Neurons, layer_widths, neuron_and_pole, set_number
+
+ANY, EXCESS = "whole description", "auc_excess"
+FAMILIES = {"patterns": "kind", "profiles": "property", "peaks": "property"}
+LIMITS = {"uniform": 0.07, "mild": 0.07, "few": 0.10}
+RATE, Z99 = 0.05, 2.5758293035489004
+MILD, FEW = 0.5, 28  # the documents' part of a score; documents
+PER_DOCUMENT, AT_ONCE, PEAKS = 40, 100, 20  # sentences of a document at most; sets mined together; peaks of a set
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="bench calibration", description=str(__doc__).splitlines()[0])
+    parser.add_argument("--data", help="folder of Parquet files (text, doc_id); none: corpora/ below ATLAS_TEST_DATA")
+    parser.add_argument("--sentences", type=int, default=2_700)
+    parser.add_argument("--sets", type=int, default=300, help="random sets of each way")
+    parser.add_argument("--neurons", type=int, default=150, help="real neurons and poles")
+    parser.add_argument("--k", type=int, default=100)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--json", action="store_true", help="accepted for all benchmarks; the output is JSON anyway")
+    options = parser.parse_args()
+    data = Path(options.data or os.path.join(os.environ.get("ATLAS_TEST_DATA", ""), "corpora"))
+    files = sorted(data.glob("*.parquet"))
+    if not files:
+        print(f"error: bench calibration: {data} has no Parquet file; name a folder by --data", file=sys.stderr)
+        return 2
+    started = time.perf_counter()
+    with tempfile.TemporaryDirectory(prefix="atlas-bench-") as folder:
+        os.environ["ATLAS_CACHE"] = f"{folder}/cache"
+        out = Path(folder) / "run"
+        annotate(files, out, options.sentences, options.k, options.seed)
+        sentences = open_sentences(Store(str(out)), CODES, fingerprint(out))
+        real = real_winners(Store(str(out)), sentences, options.neurons, options.seed)
+        found = calibrate(sentences, real, options.sets, options.k, options.seed)
+    print(layout(found), file=sys.stderr)
+    wrong = beyond(found)
+    seconds = round(time.perf_counter() - started)
+    result = {"bench": "calibration", "sentences": len(sentences.sent_id), "documents": sentences.documents}
+    print(json.dumps({**result, "families": found, "beyond": wrong, "seconds": seconds, "load": load()}))
+    return 1 if wrong else 0
+
+
+def annotate(files: list[Path], out: Path, sentences: int, k: int, seed: int) -> None:
+    """Draw whole documents of each file, as many sentences of each, and run the jobs on them."""
+    random, flags = np.random.default_rng(seed), []
+    for file in files:
+        table = pq.read_table(file)
+        document = np.unique(table["doc_id"].to_pylist(), return_inverse=True)[1]
+        by_document = np.argsort(document, kind="stable")
+        each = np.split(by_document, np.cumsum(np.bincount(document))[:-1])
+        rows: list[int] = []
+        for own in random.permutation(len(each)):
+            first = int(random.integers(max(len(each[own]) - PER_DOCUMENT, 0) + 1))
+            rows += each[own][first : first + PER_DOCUMENT].tolist()
+            if len(rows) * len(files) >= sentences:
+                break
+        source = out.parent / file.name
+        pq.write_table(table.take(rows), source)
+        flags += ["--corpus", str(source)]
+    run_job("topk", out, "--preset", "small", "--k", k, "--split", "none", *flags)
+    run_job("annotate", out, "--preset", "small")
+    run_job("tokens", out, "--preset", "small", "--keep-partials")
+
+
+def fingerprint(out: Path) -> str:
+    """Return the fingerprint of a run's annotated sentences."""
+    return str(json.loads((out / "run.json").read_text())["stages"]["annotate"]["fingerprint"])
+
+
+def default_options() -> dict[str, Any]:
+    """Return the options of `jobs.mine` as they are by default."""
+    every = MineConfig.model_validate({"out": "-"}).model_dump(mode="json")
+    return {name: every[name] for name in MINE_OPTIONS}
+
+
+@dataclass(frozen=True)
+class Sets:
+    """Sets of sentences that are looked at like winners.
+
+    Attributes:
+        rows: those of each set, ascending.
+        peaks: returns the rows of `peaks/`, set i as the neuron and pole of that number.
+    """
+
+    rows: list[Int64s]
+    peaks: Callable[[], pa.Table]
+
+
+def real_winners(store: Store, sentences: SentenceStore, count: int, seed: int) -> Sets:
+    """Return the winners of neurons and poles that are drawn."""
+    neurons = Neurons(layer_widths(store))
+    mining = Mining(sentences, neurons, default_options() | {"no_scores": True}, seed, draws=False)
+    number, winners = mining.winners(store, 0, len(neurons))
+    random = np.random.default_rng([seed, 1])
+    chosen = np.sort(random.choice(len(winners), min(count, len(winners)), replace=False))
+    rows = [winners.items[winners.offsets[i] : winners.offsets[i + 1]].astype(np.int64) for i in chosen]
+    files = [file for file in store.table_files(f"{PARTIALS}/tokens") if "/shard-" in file]
+
+    def peaks() -> pa.Table:
+        table = pa.concat_tables(range_tables(store, files, neurons, 0, len(neurons))["peaks"])
+        of = neurons.number(table["layer"].to_numpy(), table["unit"].to_numpy())
+        own = np.searchsorted(number[chosen], set_number(of, positions(table["pole"])))
+        known = np.append(number[chosen], -1)[own] == set_number(of, positions(table["pole"]))
+        return numbered(table.filter(pa.array(known)), own[known])
+
+    return Sets(rows, peaks)
+
+
+def random_peaks(sentences: SentenceStore, sets: list[Int64s], seed: int) -> pa.Table:
+    """Return the rows of `peaks/` of sets of which some sentences have a peak at any word alike."""
+    random = np.random.default_rng([seed, 3])
+    rows = np.concatenate([random.permutation(own)[:PEAKS] for own in sets])
+    own = np.repeat(np.arange(len(sets)), [min(len(some), PEAKS) for some in sets])
+    lists = {}
+    for name, found in (("word", sentences.words(rows)), ("tag", sentences.tags(rows))):
+        items = pa.array(list(sentences.names[name]), pa.string()).take(pa.array(found.items))
+        lists[name] = pa.ListArray.from_arrays(pa.array(found.offsets.astype(np.int32)), items)
+    lengths = sentences.lengths(rows)
+    at = np.where(lengths > 0, random.integers(np.maximum(lengths, 1)), -1).astype(np.int32)
+    documents = np.asarray(sentences.doc[rows], np.int64)
+    return peak_rows(Neurons((len(sets),)), own, lists["word"], lists["tag"], at, documents)
+
+
+def numbered(table: pa.Table, own: Int64s) -> pa.Table:
+    """Return rows of a table with set i as the neuron and pole of that number."""
+    neuron, pole = neuron_and_pole(own)
+    named = {"unit": pa.array(neuron), "pole": pa.array(POLES).take(pa.array(pole))}
+    for name, column in named.items():
+        table = table.set_column(table.schema.get_field_index(name), name, column)
+    return table
+
+
+def calibrate(
+    sentences: SentenceStore, real: Sets, sets: int, k: int, seed: int, **options: Any
+) -> dict[str, dict[str, Any]]:
+    """Return what is found in random sets and in real winners, for each family of tests.
+
+    Args:
+        sentences: all that are annotated; random sets are drawn from them.
+        real: the winners of real neurons and poles.
+        sets: random sets of each way.
+        k: sentences of a random set.
+        seed: of all draws.
+        options: of `jobs.mine`, where they are others than by default.
+    """
+    documents = np.asarray(sentences.doc)
+    ways = {
+        "uniform": partial(uniform_set, len(documents), k),
+        "mild": partial(document_set, documents, k, MILD),
+        "few": partial(few_documents_set, documents, k, FEW),
+    }
+    given = default_options() | {"no_scores": not has_excess()} | options
+    found: dict[str, dict[str, Any]] = {}
+    for number, (way, drawn) in enumerate(ways.items()):
+        random = np.random.default_rng([seed, 2, number])
+        rows = [drawn(random) for _ in range(sets)]
+        own = Sets(rows, partial(random_peaks, sentences, rows, seed + number))
+        for name, findings in mined(sentences, own, given, seed).items():
+            hits = len(np.unique(findings.owner[findings.sure]))
+            by_sentence = len(np.unique(findings.owner[findings.sure_by_sentence]))
+            low, high = wilson(hits / sets, sets, Z99)
+            rates = {"share": hits / sets, "low": low, "high": high, "by_sentence": by_sentence / sets}
+            found.setdefault(name, {})[way] = rates
+    for name, findings in mined(sentences, real, given, seed).items():
+        before = findings.sure_by_sentence & findings.preferred
+        found.setdefault(name, {})["real"] = {
+            "share": len(np.unique(findings.owner[findings.sure])) / len(real.rows),
+            "by_sentence": len(np.unique(findings.owner[findings.sure_by_sentence])) / len(real.rows),
+            "findings": int((findings.sure & findings.preferred).sum()),
+            "findings_by_sentence": int(before.sum()),
+            "kept": int((findings.sure & before).sum()),
+        }
+    return found
+
+
+@dataclass(frozen=True)
+class Findings:
+    """The rows of one family of tests, of all sets.
+
+    Attributes:
+        owner: the set, `[rows]`.
+        sure: whether q is below the rate.
+        sure_by_sentence: the same without design effects.
+        preferred: whether the lift is above 1.
+    """
+
+    owner: Int64s
+    sure: Bools
+    sure_by_sentence: Bools
+    preferred: Bools
+
+
+def mined(sentences: SentenceStore, sets: Sets, options: dict[str, Any], seed: int) -> dict[str, Findings]:
+    """Mine sets of sentences as winners, with and without design effects, and return what each family finds."""
+    with_effects = families(sentences, sets, options, seed)
+    with ExitStack() as patches:
+        for name in ("mine.pattern_rows.design_effects", "mine.profile_rows.design_effects"):
+            patches.enter_context(patch(f"ops.{name}", no_effect))
+        patches.enter_context(patch("ops.mine.profile_rows.expected_effects", no_effect))
+        patches.enter_context(patch("ops.tokens.peaks.effects_of_residuals", lambda *given: no_effect(given[-1])))
+        without = families(sentences, sets, options, seed)
+    return {
+        name: Findings(owner, q < RATE, without[name][1] < RATE, lift > 1)
+        for name, (owner, q, lift) in with_effects.items()
+    }
+
+
+def no_effect(count: Any, *rest: Any) -> Float64s:
+    """Stand in for a design effect: 1 everywhere."""
+    return np.ones(np.shape(count))
+
+
+Rows = tuple[Int64s, Float64s, Float64s]  # of each row its set, q and lift
+
+
+def families(sentences: SentenceStore, sets: Sets, options: dict[str, Any], seed: int) -> dict[str, Rows]:
+    """Return the rows of each family of tests, what is over whole descriptions last."""
+    found: dict[str, list[Rows]] = {}
+    for first in range(0, len(sets.rows), AT_ONCE):
+        for table, rows in tables_of(sentences, sets.rows[first : first + AT_ONCE], options, seed):
+            add_rows(found, table, rows, first)
+    add_rows(found, "peaks", sets.peaks(), 0)
+    whole = {name: concatenated(parts) for name, parts in sorted(found.items())}
+    tested = {name: rows for name, rows in whole.items() if name != EXCESS}
+    owner, q, lift = concatenated(list(tested.values()))
+    family = np.repeat(list(tested), [len(rows[0]) for rows in tested.values()])
+    return {**whole, ANY: (owner, description_rates(q, family, owner), lift)}
+
+
+def add_rows(found: dict[str, list[Rows]], table: str, rows: pa.Table, first: int) -> None:
+    """Add a table's rows to those of each of its families; set `first` is the neuron and pole of number 0."""
+    owner = set_number(rows["unit"].to_numpy().astype(np.int64), positions(rows["pole"])) + first
+    if table == "scores" and has_excess():
+        low = rows["auc_excess_low"].to_numpy()
+        found.setdefault(EXCESS, []).append((owner, np.where(low > 0, 0.0, 1.0), np.full(len(owner), 2.0)))
+    if table not in FAMILIES:
+        return
+    names = rows[FAMILIES[table]].to_numpy()
+    q, lift = (rows[name].to_numpy().astype(np.float64) for name in ("q_value", "lift"))
+    for name in np.unique(names):
+        own = names == name
+        found.setdefault(f"{table} {name}", []).append((owner[own], q[own], lift[own]))
+
+
+def concatenated(parts: list[Rows]) -> Rows:
+    """Return the rows of all parts, one part after the other."""
+    owner, q, lift = (np.concatenate(column) for column in zip(*parts, strict=True))
+    return owner, q, lift
+
+
+def positions(poles: pa.ChunkedArray) -> Int64s:
+    """Return the place in `POLES` of each pole."""
+    return np.array([POLES.index(pole) for pole in poles.to_pylist()], np.int64)
+
+
+def tables_of(
+    sentences: SentenceStore, sets: list[Int64s], options: dict[str, Any], seed: int
+) -> Iterator[tuple[str, pa.Table]]:
+    """Return each table that `jobs.mine` writes of these sets, set i as the neuron and pole of that number."""
+    mining = Mining(sentences, Neurons((len(sets),)), options, seed)
+    number = np.arange(len(sets))
+    lengths = np.cumsum([0, *map(len, sets)], dtype=np.int64)
+    winners = Sequences(np.concatenate(sets).astype(np.int32), lengths)
+    candidates = mining.candidates(number, winners)
+    parts = mining.baseline_rows(0, len(sentences.sent_id))
+    totals = baseline_table(counters(unite([candidates]), mining.kinds), Profiler(mining.text), parts)
+    for table, groups in RangeTables(mining, totals).of(candidates, number, winners):
+        several = list(groups)
+        if several:
+            yield table, pa.concat_tables(several)
+
+
+def has_excess() -> bool:
+    """Tell whether `scores/` has an interval of what the area is above that of a matched set."""
+    return "auc_excess_low" in schema("scores").names
+
+
+def beyond(found: dict[str, dict[str, Any]]) -> list[str]:
+    """Return the families and ways whose interval lies above the limit."""
+    return [
+        f"{name}, {way}"
+        for name, ways in found.items()
+        for way, limit in LIMITS.items()
+        if way in ways and ways[way]["low"] > limit
+    ]
+
+
+def layout(found: dict[str, dict[str, Any]]) -> str:
+    """Return the table as Markdown."""
+    lines = ["| family | uniform | mild | few | real | findings kept |", "|---|---|---|---|---|---|"]
+    for name, ways in found.items():
+        cells = [name]
+        for way in (*LIMITS, "real"):
+            own = ways.get(way)
+            cells.append("" if own is None else f"{own['share']:.1%} ({own['by_sentence']:.1%})")
+        real = ways.get("real")
+        cells.append("" if real is None else f"{real['kept']:,} of {real['findings_by_sentence']:,}")
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

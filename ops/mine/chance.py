@@ -1,0 +1,92 @@
+"""How many neurons show a finding, and how many would by chance: what random sets show that were mined like winners."""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ops.arrays import Int64s
+from ops.schema import schema
+from ops.statistics.false_discovery import description_rates
+from ops.statistics.wilson import wilson
+from ops.topk.neurons import POLES, Neurons, neuron_and_pole, set_number
+
+RATE = 0.05  # below which a finding's rate is
+FAMILIES = {"patterns": "kind", "profiles": "property"}
+WHOLE = "all"  # the source of what is found in a description as a whole, by a rate over all of its families
+# Random sets are numbered as those of neurons after the last one are: of each one two, drawn in these ways.
+REAL, DRAWN = "neurons", ("uniform", "documents")
+SCHEMA = pa.schema(
+    [("source", pa.string()), ("family", pa.string()), ("drawn", pa.string()), ("n", pa.int64()), ("found", pa.int64())]
+)
+
+
+def count_findings(tables: Mapping[str, Sequence[pa.Table]], neurons: Neurons, number: Int64s) -> pa.Table:
+    """Return in how many sets each family of tests has a finding that they prefer, rows of `SCHEMA`.
+
+    A finding's rate is below 0.05 and its lift above 1.
+
+    Args:
+        tables: the rows of `FAMILIES`, in parts.
+        neurons: those of the run.
+        number: the number of every set that they are of, of neurons and of random sets (`set_number`), `[sets]`.
+    """
+    columns: list[tuple[Int64s, list[str], np.ndarray, np.ndarray]] = []
+    for source, column in FAMILIES.items():
+        for rows in tables[source]:
+            neuron = neurons.number(rows["layer"].to_numpy(), rows["unit"].to_numpy())
+            pole = pc.index_in(rows["pole"], pa.array(POLES)).to_numpy().astype(np.int64)
+            names = [f"{source}\t{name}" for name in rows[column].to_pylist()]
+            columns.append((set_number(neuron, pole), names, rows["q_value"].to_numpy(), rows["lift"].to_numpy()))
+    owner = np.concatenate([np.zeros(0, np.int64), *(own for own, *_ in columns)])
+    each, family = np.unique([name for _, names, *_ in columns for name in names], return_inverse=True)
+    q, lift = (np.concatenate([np.zeros(0), *(own[place] for own in columns)]) for place in (2, 3))
+    with np.errstate(invalid="ignore"):
+        preferred = lift > 1
+        sure, described = preferred & (q < RATE), preferred & (description_rates(q, family, owner) < RATE)
+    found = []
+    for drawn, own in _by_way(number, neurons).items():
+        of_way = np.isin(owner, own)
+        found.append((WHOLE, WHOLE, drawn, len(own), len(np.unique(owner[of_way & described]))))
+        for place, name in enumerate(each.tolist()):
+            showing = np.unique(owner[of_way & sure & (family == place)])
+            found.append((*name.split("\t"), drawn, len(own), len(showing)))
+    return pa.table([list(column) for column in zip(*found, strict=True)] if found else [[]] * 5, schema=SCHEMA)
+
+
+def chance_rows(parts: Iterable[pa.Table]) -> pa.Table:
+    """Return the rows of `chance/` from the findings of all sets: expected is the share that random sets have."""
+    whole = pa.concat_tables(parts).group_by(["source", "family", "drawn"]).aggregate([("n", "sum"), ("found", "sum")])
+    found = {(r["source"], r["family"], r["drawn"]): r["found_sum"] for r in whole.to_pylist()}
+    n = {r["drawn"]: r["n_sum"] for r in whole.to_pylist() if r["source"] == WHOLE}
+    rows = []
+    for source, family in sorted({key[:2] for key in found}):
+        for drawn in sorted(DRAWN):
+            # A family that no set of a way has anything of has no line of that way.
+            own, random = (found.get((source, family, way), 0) for way in (REAL, drawn))
+            low, high = wilson(random / n[drawn], n[drawn])
+            expected = {"expected": random / n[drawn] * n[REAL], "expected_low": low * n[REAL]}
+            sets = {"drawn": drawn, "n_sets": n[drawn], "found_sets": random}
+            rows.append(
+                {"source": source, "family": family, "n": n[REAL], "found": own, **sets, **expected}
+                | {"expected_high": high * n[REAL]}
+            )
+    return pa.Table.from_pylist(rows, schema=schema("chance"))
+
+
+def summary(rows: pa.Table) -> str:
+    """Return in one line what rows of `chance/` say of descriptions as a whole."""
+    own = next(r for r in rows.to_pylist() if r["source"] == WHOLE and r["drawn"] == DRAWN[1])
+    return (
+        f"{own['found']:,} of {own['n']:,} neurons and poles show something at a rate of {RATE} over a description; by "
+        f"chance about {own['expected']:,.0f} would ({own['found_sets']:,} of {own['n_sets']:,} random sets do; "
+        f"{own['expected_low']:,.0f} to {own['expected_high']:,.0f})"
+    )
+
+
+def _by_way(number: Int64s, neurons: Neurons) -> dict[str, Int64s]:
+    """Return the numbers of sets by how they were drawn."""
+    neuron, way = neuron_and_pole(number)
+    ways = {REAL: neuron < len(neurons)} | {name: (neuron >= len(neurons)) & (way == i) for i, name in enumerate(DRAWN)}
+    return {name: number[own] for name, own in ways.items() if own.any()}

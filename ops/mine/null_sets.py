@@ -1,0 +1,108 @@
+"""Random sets of sentences: what would be found in winners that have nothing in common."""
+
+import numpy as np
+
+from ops.arrays import Float64s, Int64s, Integers
+from ops.patterns.sequences import Sequences
+
+NULL_SETS = 120  # of a draw, so that none shares its random stream with another
+_STEPS = 12  # of the search for an effect of documents
+_MOST_EFFECT = 64.0  # at which hardly anything but the document decides
+
+
+def null_sets(baseline: Int64s, documents: Integers, like: Sequences, number: Int64s, seed: int) -> Sequences:
+    """Draw two random sets for each number: a uniform one, and then one of as few documents as winners are of.
+
+    Args:
+        baseline: rows to be drawn, ascending.
+        documents: the code of each row's document, of all rows.
+        like: the rows of winners: sets have as many rows as these on average, and the second ones as many documents.
+        number: distinct, `[n]`.
+        seed: of all draws.
+
+    Returns:
+        The rows of each set, `[2 n]`.
+    """
+    size = round(float(like.lengths.mean())) if len(like) else 0
+    wanted = float(np.mean([len(np.unique(documents[own])) for own in like.to_lists()])) if size else 0.0
+    codes = np.unique(documents[baseline], return_inverse=True)[1]
+    effect = effect_of_documents(codes, size, wanted, np.random.default_rng([seed, NULL_SETS]))
+    sets = []
+    for own in number.tolist():
+        random = np.random.default_rng([seed, NULL_SETS, own])
+        sets += [uniform_set(len(baseline), size, random), document_set(codes, size, effect, random)]
+    rows = baseline[np.concatenate([np.zeros(0, np.int64), *sets])].astype(np.int32)
+    return Sequences(rows, np.cumsum([0, *map(len, sets)], dtype=np.int64))
+
+
+def uniform_set(sentences: int, size: int, random: np.random.Generator) -> Int64s:
+    """Draw a uniform set of `size` of the sentences, or all of them, as ascending places."""
+    return np.sort(random.choice(sentences, min(size, sentences), replace=False)).astype(np.int64)
+
+
+def document_set(documents: Integers, size: int, effect: float, random: np.random.Generator) -> Int64s:
+    """Draw a set of `size` sentences, as ascending places, whose documents tend to be in it together.
+
+    A sentence's score is normal, its own part and `effect` times a part of its document; the highest are drawn. Every
+    sentence has the same chance, so that nothing but the documents tells the set from the rest.
+
+    Args:
+        documents: the code of each sentence's document, counted from 0, `[sentences]`.
+        size: of the set; all sentences where they are no more.
+        effect: standard deviation of the document's part, that of a sentence's own being 1.
+        random: draws.
+    """
+    if size >= len(documents):
+        return np.arange(len(documents), dtype=np.int64)
+    return np.sort(np.argpartition(-_scores(documents, effect, random), size)[:size]).astype(np.int64)
+
+
+def effect_of_documents(documents: Integers, size: int, wanted: float, random: np.random.Generator) -> float:
+    """Return the effect at which sets of `document_set` have about as many documents as wanted.
+
+    It is 0 where uniform sets have no more than that, and has an upper bound, for fewer than sets can have.
+
+    Args:
+        documents, size: as `document_set` takes them.
+        wanted: documents of a set.
+        random: draws.
+    """
+
+    def found(effect: float) -> float:
+        sets = [document_set(documents, size, effect, random) for _ in range(3)]
+        return float(np.mean([len(np.unique(documents[own])) for own in sets]))
+
+    if found(0.0) <= wanted:
+        return 0.0
+    low, high = 0.0, _MOST_EFFECT
+    for _ in range(_STEPS):
+        # In between by ratio where both are above 1, as effects matter by their ratio there.
+        middle = (low + high) / 2 if high < 2 else float(np.sqrt(max(low, 0.25) * high))
+        low, high = (middle, high) if found(middle) > wanted else (low, middle)
+    return (low + high) / 2
+
+
+def few_documents_set(documents: Integers, size: int, most: int, random: np.random.Generator) -> Int64s:
+    """Draw a set of `size` sentences, as ascending places, out of `most` documents that are drawn whole.
+
+    Where these have fewer sentences, more documents are drawn until there are enough.
+
+    Args:
+        documents, size: as `document_set` takes them.
+        most: documents.
+        random: draws.
+    """
+    of_document = np.bincount(documents)
+    order = random.permutation(np.flatnonzero(of_document))
+    enough = int(np.searchsorted(np.cumsum(of_document[order]), size)) + 1
+    chosen = np.zeros(len(of_document), np.bool_)
+    chosen[order[: max(most, enough)]] = True
+    rows = np.flatnonzero(chosen[documents])
+    return np.sort(random.choice(rows, min(size, len(rows)), replace=False)).astype(np.int64)
+
+
+def _scores(documents: Integers, effect: float, random: np.random.Generator) -> Float64s:
+    scores = random.normal(size=len(documents))
+    if effect:
+        scores += effect * random.normal(size=int(documents.max(initial=-1)) + 1)[documents]
+    return scores

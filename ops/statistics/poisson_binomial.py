@@ -1,0 +1,81 @@
+"""How surprising a number of hits is, each of which had a chance of its own."""
+
+import numpy as np
+from scipy.special import log_ndtr, ndtri_exp  # type: ignore[import-untyped]
+
+from ops.arrays import Bools, Float64s, Int64s
+from ops.compiled import compiled
+
+# Steps of the exact distribution of one number of hits; beyond them it is taken as normal.
+MOST_STEPS = 1_000_000
+
+
+def chance_of_hits(
+    chances: Float64s, offsets: Int64s, hits: Int64s, design_effect: Float64s, most_steps: int = MOST_STEPS
+) -> Float64s:
+    """Return the two-sided p-values `[n] float64` of numbers of hits that are listed because there is one at least.
+
+    The number of hits is Poisson-binomial: a sum of independent draws, each with its own chance. p is twice the smaller
+    of the two tails, exact, or for large numbers by the normal approximation with a correction for continuity. The
+    quantile of the normal distribution that has this tail is divided by the root of the design effect, and p then by
+    the chance of a hit at all (as `selected_p_values` does), which is treated alike; it is at most 1.
+
+    Args:
+        chances: of every draw, above 0 and at most 1, one number of hits after the other.
+        offsets: number i has the draws `chances[offsets[i]:offsets[i + 1]]`, `[n + 1]`.
+        hits: the numbers, at least 1 and at most that of the draws, `[n]`.
+        design_effect: of each, `[n]`.
+        most_steps: as `MOST_STEPS`.
+
+    >>> two_of_three = np.array([0.1, 0.2, 0.1]), np.array([0, 3]), np.array([2]), np.ones(1)
+    >>> chance_of_hits(*two_of_three).round(4).tolist()  # 2 (0.044 + 0.002) / 0.352
+    [0.2614]
+    """
+    upper, lower, none = _log_tails(chances, offsets, hits, most_steps)
+    root = np.sqrt(design_effect)
+    # What the smaller tail is as a quantile; both tails are more than a half where the number is the median.
+    away = np.maximum(-ndtri_exp(np.minimum(upper, lower)), 0.0)
+    any_hit = np.log(-np.expm1(none))
+    with np.errstate(invalid="ignore"):
+        listed = log_ndtr(np.where(any_hit < 0, ndtri_exp(any_hit), np.inf) / root)
+        log_p = np.log(2.0) + log_ndtr(-np.where(np.isinf(root), 0.0, away) / root) - listed
+    return np.where(np.isinf(root), 1.0, np.exp(np.minimum(log_p, 0.0)))
+
+
+def _log_tails(
+    chances: Float64s, offsets: Int64s, hits: Int64s, most_steps: int
+) -> tuple[Float64s, Float64s, Float64s]:
+    """Return the logarithms of the chances of so many hits or more, of so many or fewer, and of none, each `[n]`."""
+    exact = np.diff(offsets) * hits <= most_steps
+    upper, lower, none, mean, variance = _tails(chances, offsets, hits, exact)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        deviation = np.sqrt(np.maximum(variance, 1e-300))
+        above, below = (mean + 0.5 - hits) / deviation, (hits + 0.5 - mean) / deviation
+        logs = np.log(np.minimum(upper, 1.0)), np.log(np.minimum(lower, 1.0))
+    return np.where(exact, logs[0], log_ndtr(above)), np.where(exact, logs[1], log_ndtr(below)), none
+
+
+@compiled
+def _tails(
+    chances: Float64s, offsets: Int64s, hits: Int64s, exact: Bools
+) -> tuple[Float64s, Float64s, Float64s, Float64s, Float64s]:
+    """Return both tails where they are to be exact, the logarithm of the chance of no hit, means and variances."""
+    n = hits.size
+    upper, lower, none, mean, variance = np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n)
+    for number in range(n):
+        most = hits[number]
+        # The chance of each number of hits up to `most` after some draws; what has passed it is in `upper` for good.
+        below = np.zeros(most + 1)
+        below[0] = 1.0
+        for draw in range(offsets[number], offsets[number + 1]):
+            p = chances[draw]
+            mean[number] += p
+            variance[number] += p * (1 - p)
+            none[number] += np.log1p(-p)
+            if exact[number]:
+                upper[number] += below[most - 1] * p
+                for k in range(most, 0, -1):
+                    below[k] = below[k] * (1 - p) + below[k - 1] * p
+                below[0] *= 1 - p
+        lower[number] = below.sum()
+    return upper, lower, none, mean, variance
