@@ -14,7 +14,7 @@ import torch
 from jobs.engine.item import Item
 from jobs.engine.progress import say
 from jobs.stage.corpus_pass import CorpusPass
-from jobs.stage.files import partial_file, shard_file, write_partial
+from jobs.stage.files import commit_partial, partial_file, shard_file
 from jobs.stage.runner import Step
 from ops.arrays import Float32s
 from ops.corpus.read_shard import read_shard
@@ -32,7 +32,6 @@ from ops.sampling import PILOT, draw, pilot_size
 from ops.shards import Ids, Shards
 from ops.storage.side_by_side import side_by_side
 from ops.storage.store import Store
-from ops.topk.partial_file import write_table
 from ops.topk.pilot import Pilot
 from ops.topk.score_shard import ShardScorer, score_batch
 from ops.topk.shared_bounds import BoundPublisher, BoundReader
@@ -188,6 +187,7 @@ class ShardWorker:
             )
         notes = {"unscored": result.unscored, "sampled": result.sampled, "tokens": result.tokens}
         output = shard_file("topk", item["shard"])
-        write_partial(self.store, output, result.table, self.args.fingerprint, notes, write_table)
+        rows = result.rows
+        commit_partial(self.store, output, rows.neurons, self.args.fingerprint, rows.write, notes)
         took = {"began": began, "ended": time.time(), "cpu": time.process_time() - cpu}
         return {"shard": item["shard"], "sentences": stop - first, **took}
