@@ -56,17 +56,25 @@ class ShardScorer:
         edges: the histogram's inner edges `[neurons, bins - 1]` float32.
         queued: whether no batch waits for what the device finds (None: on any device but a CPU). Winners are the same;
             what a shard hands over and the last digits of its moments may differ.
+        room: slots of each neuron's winners where batches are queued (None: by the device's free memory).
     """
 
     def __init__(
-        self, scorer: Scorer, k: int, poles: tuple[str, ...], edges: torch.Tensor, queued: bool | None = None
+        self,
+        scorer: Scorer,
+        k: int,
+        poles: tuple[str, ...],
+        edges: torch.Tensor,
+        queued: bool | None = None,
+        room: int | None = None,
     ) -> None:
         self.scorer = scorer
         self.k, self.poles = k, poles
         self.queued = scorer.device.type != "cpu" if queued is None else queued
         self.edges = edges.to(scorer.device)
         kind = QueuedTopK if self.queued else TopK
-        room = device_room(scorer.device, len(edges), k, len(poles)) if self.queued else None
+        if room is None and self.queued:
+            room = device_room(scorer.device, len(edges), k, len(poles))
         self.winners: dict[str, TopK] = {p: kind(len(edges), k, scorer.device, room) for p in poles}
         self.runs = 0
 
