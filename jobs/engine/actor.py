@@ -51,7 +51,8 @@ def attempt_counter() -> Any:
     if job not in _counters:
         _counters.clear()
         here = NodeAffinitySchedulingStrategy(context.get_node_id(), soft=False)
-        _counters[job] = ray.remote(num_cpus=0, scheduling_strategy=here)(AttemptCounter).remote()
+        counter: Any = ray.remote(AttemptCounter)
+        _counters[job] = counter.options(num_cpus=0, scheduling_strategy=here).remote()
     return _counters[job]
 
 
