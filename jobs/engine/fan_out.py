@@ -72,20 +72,26 @@ def fan_out(
     connect(math.ceil(most * cpus))
     from jobs.engine.stream import needs, planned, stream
 
-    pool = choose_pool(most, actors, ahead)
+    pool = choose_pool(most, actors, ahead, all_at_once=bool(gpus) and workers is not None)
     holds = {"num_gpus": gpus} if gpus else {"num_cpus": cpus}
     named = [(name_item(item), item) for item in items]
     dataset = planned(named, make, args, pool, holds, prepare)
     yield from map(_raise_user_error, stream(name, dataset, needs(holds)))
 
 
-def choose_pool(most: int, actors: bool, ahead: int) -> "ActorPoolStrategy | TaskPoolStrategy":
-    """Return at most so many tasks at a time, or a pool of actors that grows on a cluster, as `fan_out` takes them."""
+def choose_pool(
+    most: int, actors: bool, ahead: int, all_at_once: bool = False
+) -> "ActorPoolStrategy | TaskPoolStrategy":
+    """Return at most so many tasks at a time, or a pool of actors that grows on a cluster.
+
+    A growing pool doubles once its machines are up: 1, 2, 4, 8 machines take four boots. With `all_at_once` every actor
+    is asked for at the start, and work begins with the first that comes.
+    """
     from ray.data import ActorPoolStrategy, TaskPoolStrategy
 
     if not actors:
         return TaskPoolStrategy(size=most)
-    if on_cluster():
+    if on_cluster() and not all_at_once:
         return ActorPoolStrategy(min_size=1, max_size=most, max_tasks_in_flight_per_actor=ahead)
     return ActorPoolStrategy(size=most, max_tasks_in_flight_per_actor=ahead)
 
