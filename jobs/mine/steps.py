@@ -1,7 +1,7 @@
 """The steps of `mine`: ranges of neurons are mined, their patterns counted over the baseline, the tables written."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -24,7 +24,7 @@ from ops.storage.side_by_side import LARGE_FILES_AT_ONCE, side_by_side
 from ops.storage.store import Store
 from ops.topk.neurons import Neurons, layer_widths
 
-NEURONS_PER_RANGE = 64
+WINNERS_PER_RANGE, NEURONS_PER_RANGE = 160_000, (16, 64)  # of a pole; the fewest and most neurons
 SENTENCES_PER_COUNT, RUNS, MOST_PER_COUNT = 50_000, 160, 200_000
 
 UNION = partial_file("mine", "union")  # all ranges' candidates, each once
@@ -55,11 +55,13 @@ def mine_args(config: MineConfig, stage: Stage, neurons: Neurons) -> MineArgs:
     return MineArgs(stage.store, annotate, stage.fingerprint, neurons, config.seed, options)
 
 
-def neuron_ranges(neurons: int) -> list[Item]:
-    """Return the ranges of so many neurons as items."""
-    return [
-        {"range": i, "first": first, "stop": stop} for i, (first, stop) in enumerate(spans(neurons, NEURONS_PER_RANGE))
-    ]
+def neuron_ranges(neurons: int, k: int) -> list[Item]:
+    """Return the ranges of so many neurons, with so many winners each, as items.
+
+    With many winners a range takes minutes, and the last round of workers as long: then ranges are shorter.
+    """
+    size = min(max(WINNERS_PER_RANGE // k, NEURONS_PER_RANGE[0]), NEURONS_PER_RANGE[1])
+    return [{"range": i, "first": first, "stop": stop} for i, (first, stop) in enumerate(spans(neurons, size))]
 
 
 def sentence_runs(sentences: int) -> list[Item]:
@@ -71,9 +73,9 @@ def sentence_runs(sentences: int) -> list[Item]:
     return [{"run": i, "first": first, "stop": stop} for i, (first, stop) in enumerate(spans(sentences, size))]
 
 
-def range_file(number: int) -> Output:
+def range_file(item: Item) -> Output:
     """Return the file of the candidates of a range of neurons."""
-    return partial_file("mine", "range", number)
+    return replace(partial_file("mine", "range", item["range"]), name=_name(item))
 
 
 def run_file(number: int) -> Output:
@@ -87,15 +89,20 @@ def tables(no_scores: bool) -> tuple[str, ...]:
     return found[:-1] if no_scores else found
 
 
-def range_part(table: str, number: int) -> TablePart:
+def range_part(table: str, item: Item) -> TablePart:
     """Return a table's part of a range of neurons."""
-    return table_part(table, number, f"range-{number}")
+    return table_part(table, item["range"], _name(item))
+
+
+def _name(item: Item) -> str:
+    """Return the name of a range by its neurons, so that one of another size is never taken for it."""
+    return f"neurons-{item['first']}-{item['stop']}"
 
 
 def mine(config: MineConfig, stage: Stage) -> dict[str, Any]:
     """Do what is missing of all steps, and return the rows of each table."""
     args = mine_args(config, stage, Neurons(layer_widths(stage.store)))
-    ranges = neuron_ranges(len(args.neurons))
+    ranges = neuron_ranges(len(args.neurons), stage.record.require("topk")["identity"]["k"])
     for step in mine_steps(args, ranges, sentence_runs(stage.record.require("annotate")["counts"]["sentences"])):
         stage.do(step)
     return {table: count_rows(stage.store, table, ranges) for table in tables(config.no_scores)}
@@ -127,14 +134,14 @@ def mine_step(args: MineArgs, ranges: list[Item]) -> Step:
     """Return the step that mines the winners of each range of neurons, and the training halves of its sets."""
 
     def outputs(item: Item) -> list[Output]:
-        return [range_file(item["range"])]
+        return [range_file(item)]
 
     return Step("mine: patterns", ranges, outputs, RangeMiner, {"args": args}, "ranges of neurons")
 
 
 def unite_step(args: MineArgs, ranges: list[Item]) -> Step:
     """Return the step, done in this process, that puts the candidates of all ranges together, each once."""
-    return _joined(args, [range_file(item["range"]) for item in ranges], UNION, unite)
+    return _joined(args, [range_file(item) for item in ranges], UNION, unite)
 
 
 def count_step(args: MineArgs, runs: list[Item]) -> Step:
@@ -155,7 +162,7 @@ def tables_step(args: MineArgs, ranges: list[Item]) -> Step:
     """Return the step that writes all tables."""
 
     def outputs(item: Item) -> list[Output]:
-        return [range_part(table, item["range"]) for table in tables(args.options["no_scores"])]
+        return [range_part(table, item) for table in tables(args.options["no_scores"])]
 
     return Step("mine: tables", ranges, outputs, RangeFinisher, {"args": args}, "ranges of neurons")
 
@@ -177,7 +184,7 @@ class RangeMiner:
     def __call__(self, item: Item, prepared: Any) -> Item:
         """Mine one range and commit its candidates."""
         table = self.mining.candidates(*self.mining.winners(self.args.store, item["first"], item["stop"]))
-        write_partial(self.args.store, range_file(item["range"]), table, self.args.fingerprint)
+        write_partial(self.args.store, range_file(item), table, self.args.fingerprint)
         return {"patterns": table.num_rows}
 
 
@@ -221,19 +228,19 @@ class RangeFinisher:
 
     def __call__(self, item: Item, prepared: Any) -> Item:
         """Write one range's part of every table."""
-        store, number = self.args.store, item["range"]
-        candidates = read_partial(store, range_file(number)).unify_dictionaries()
+        store = self.args.store
+        candidates = read_partial(store, range_file(item)).unify_dictionaries()
         winners = self.mining.winners(store, item["first"], item["stop"])
         for table, groups in self.tables.of(candidates, *winners):
-            range_part(table, number).write(store, groups, self.args.fingerprint)
-        return {"range": number}
+            range_part(table, item).write(store, groups, self.args.fingerprint)
+        return {"range": item["range"]}
 
 
 def count_rows(store: Store, table: str, ranges: list[Item]) -> int:
     """Count the rows of all parts of a table."""
 
     def rows(item: Item) -> int:
-        with store.parquet(range_part(table, item["range"]).path) as file:
+        with store.parquet(range_part(table, item).path) as file:
             return int(file.metadata.num_rows)
 
     return sum(side_by_side(rows, ranges))
