@@ -77,7 +77,8 @@ def check_pass(config: CorpusModelConfig, record: Run) -> tuple[ModelFacts, Toke
         record.require("ingest")
     if config.device == "cuda" and not on_cluster() and not has_gpus():
         raise InputError("--device cuda: no GPU is to be seen here; use --device auto or cpu")
-    if isinstance(config, CorpusPassConfig) and config.dtype == TF32:
+    # On a cluster the user may have to choose, before anything is done.
+    if isinstance(config, CorpusPassConfig) and (config.dtype == TF32 or on_cluster()):
         check_dtype(config.dtype, "cuda" if on_gpus(config) else "cpu")
     facts = read_facts(config.model)
     return facts, Tokenizer(facts)
