@@ -1,8 +1,9 @@
 """What machines a cluster has and may start, and a word each minute as long as none is up that the work fits on."""
 
+import math
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
@@ -48,16 +49,21 @@ def asked_for_gpus(number: int) -> Iterator[None]:
 
 def gpus_to_come() -> list[str]:
     """Return the kinds of machines with GPUs that the cluster starts when work asks for them, as far as is known."""
+    return [name for name, has in kinds_to_come().items() if has.get("GPU", 0) > 0]
+
+
+def kinds_to_come() -> dict[str, Resources]:
+    """Return what the machines have that the cluster starts when work asks for them, by kind, as far as is known."""
     if not on_cluster():
-        return []
+        return {}
     connect(1)
     import ray
 
-    return kinds_with_gpus(ray.get_runtime_context().gcs_address)
+    return configured_kinds(ray.get_runtime_context().gcs_address)
 
 
-def kinds_with_gpus(gcs_address: str, processes: Path = Path("/proc")) -> list[str]:
-    """Return the kinds of machines with GPUs that the autoscaler of a cluster may start; none where it is not known.
+def configured_kinds(gcs_address: str, processes: Path = Path("/proc")) -> dict[str, Resources]:
+    """Return the kinds of machines that the autoscaler of a cluster may start; none where it is not known.
 
     Ray tells this to nobody, but the command line of its autoscaler names the file of its configuration. That process
     is on the head, as is the driver of a submitted job. On Kubernetes it is in a container of its own, and has no file.
@@ -75,12 +81,23 @@ def kinds_with_gpus(gcs_address: str, processes: Path = Path("/proc")) -> list[s
             file = options.get("--autoscaling-config")
             if file and options.get("--gcs-address", "").endswith(f":{port}"):
                 config = yaml.safe_load(Path(file).expanduser().read_text(encoding="utf-8"))
-                return [
-                    name
-                    for name, kind in config["available_node_types"].items()
-                    if kind["resources"].get("GPU", 0) > 0 and name != config["head_node_type"]
-                ]
-    return []
+                kinds = config["available_node_types"].items()
+                return {name: dict(kind["resources"]) for name, kind in kinds if name != config["head_node_type"]}
+    return {}
+
+
+def cores_for(memory: int, machines: Iterable[Resources]) -> int:
+    """Return how many cores a worker is to hold so that as many as a machine has room for run there, at most all.
+
+    Args:
+        memory: bytes of a worker.
+        machines: what each has; those that do not state cores and memory are left out.
+
+    >>> cores_for(5 << 30, [{"CPU": 16, "memory": 32 << 30}, {"CPU": 2, "memory": 4 << 30}, {"GPU": 1}])
+    3
+    """
+    stated = [(int(has.get("CPU", 0)), has.get("memory", 0)) for has in machines]
+    return max([1, *(min(math.ceil(memory * cores / has), cores) for cores, has in stated if cores and has)])
 
 
 class MachineWait:

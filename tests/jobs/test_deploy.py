@@ -18,7 +18,7 @@ import jsonschema
 import pytest
 import yaml
 
-from jobs.engine.machines import kinds_with_gpus
+from jobs.engine.machines import configured_kinds, cores_for
 from tests.conftest import ROOT
 
 Document = dict[str, Any]
@@ -225,7 +225,7 @@ def test_ray_up_and_its_autoscaler_against_a_stand_in_for_aws(s3: str, tmp_path:
     head_home = machines / head["PublicIpAddress"]
     workers, asked = json.loads(run(head_home, "-c", AUTOSCALER).splitlines()[-1])
 
-    # On the head a job can tell that machines with GPUs may come.
+    # On the head a job can tell what machines may come.
     (tmp_path / "proc/1").mkdir(parents=True)
     monitor = [
         "monitor.py",
@@ -233,7 +233,10 @@ def test_ray_up_and_its_autoscaler_against_a_stand_in_for_aws(s3: str, tmp_path:
         f"--autoscaling-config={head_home}/ray_bootstrap_config.yaml",
     ]
     (tmp_path / "proc/1/cmdline").write_text("\0".join(monitor))
-    assert kinds_with_gpus("10.0.0.1:6379", tmp_path / "proc") == ["gpu"]
+    kinds = configured_kinds("10.0.0.1:6379", tmp_path / "proc")
+    assert {kind: (has["CPU"], has.get("GPU", 0)) for kind, has in kinds.items()} == {"cpu": (32, 0), "gpu": (12, 1)}
+    # Less than 64 GB a machine are the workers', for 32 cores: a worker of 6.5 GB holds more than three of them.
+    assert 3 < cores_for(6_500_000_000, kinds.values()) < 8
     run(home, *ray, "down", "--yes", "cluster.yaml")
 
     # Each has its role, and none was made besides.

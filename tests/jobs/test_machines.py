@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from jobs.engine.machines import MachineWait, Resources, kinds_with_gpus
+from jobs.engine.machines import MachineWait, Resources, configured_kinds
 
 HEAD: Resources = {"memory": 1e9, "node:__internal_head__": 1.0}
 CPUS: Resources = {"CPU": 8.0, "memory": 1e9}
@@ -81,15 +81,15 @@ CONFIG = {
 @pytest.mark.parametrize(
     ("text", "address", "found"),
     [
-        (json.dumps(CONFIG), "10.0.0.1:6379", ["gpu"]),
-        (json.dumps(CONFIG), "localhost:6379", ["gpu"]),
+        (json.dumps(CONFIG), "10.0.0.1:6379", ["cpu", "gpu"]),
+        (json.dumps(CONFIG), "localhost:6379", ["cpu", "gpu"]),
         (json.dumps(CONFIG), "10.0.0.1:16379", []),  # another cluster's
         (json.dumps({**CONFIG, "available_node_types": {}}), "10.0.0.1:6379", []),
         ("available_node_types: [gpu", "10.0.0.1:6379", []),
         (None, "10.0.0.1:6379", []),
     ],
 )
-def test_which_machines_with_gpus_may_come(tmp_path: Path, text: str | None, address: str, found: list[str]) -> None:
+def test_which_machines_may_come(tmp_path: Path, text: str | None, address: str, found: list[str]) -> None:
     config = tmp_path / "ray_bootstrap_config.yaml"
     if text is not None:
         config.write_text(text)
@@ -98,4 +98,4 @@ def test_which_machines_with_gpus_may_come(tmp_path: Path, text: str | None, add
         (tmp_path / str(number)).mkdir()
         (tmp_path / str(number) / "cmdline").write_bytes("\0".join(words).encode())
     (tmp_path / "7").mkdir()  # a process that has ended meanwhile
-    assert kinds_with_gpus(address, tmp_path) == found
+    assert list(configured_kinds(address, tmp_path)) == found
