@@ -169,7 +169,8 @@ def by_node(commits: Path) -> dict[int, list[str]]:
 
 def launches(folder: str) -> list[int]:
     """How many machines with a GPU the autoscaler started at a time."""
-    log = Path(folder) / "session_latest/logs/monitor.log"
+    # Not by session_latest, a link that each machine makes anew.
+    [log] = Path(folder).glob("session_2*/logs/monitor.log")
     return list(map(int, re.findall(r"Launching (\d+) nodes, type gpu\.", log.read_text())))
 
 
