@@ -19,7 +19,7 @@ import sys
 import tempfile
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -28,6 +28,7 @@ import torch
 from transformers import BertConfig
 
 from bench.running import load
+from bench.traffic import Traffic
 from ops.model.activations import ScoreOptions, Scorer
 from ops.model.batches import Lengths, length_batches, pad
 from ops.model.known_padding import batch_without_padding
@@ -42,6 +43,7 @@ from ops.shards import Ids
 from ops.topk.neurons import POLES
 from ops.topk.partial_file import read_counts
 from ops.topk.score_shard import ShardScorer, score_batch
+from ops.topk.shard_sums import SENTENCES_PER_BLOCK, QueuedSums
 
 T = TypeVar("T")
 DTYPES = {"cuda": ("float32", "tf32", "bfloat16", "float16"), "cpu": ("float32", "bfloat16")}
@@ -128,10 +130,12 @@ def measure(
     edges = edges_from_pilot(pilot.cpu())
     sentences = sum(len(ids) for ids, _ in batches)
     nobody = np.array([], np.int64)
-    first = ShardScorer(scorer, k, POLES, edges, queued=True).run((0, sentences), iter(batches), nobody)
     shared = SharedBound(edges.numpy(), k)
+    first = new_scorer(scorer, k, edges, sentences).run((0, sentences), iter(batches), nobody)
     shared.update(0, read_counts(first.table))
-    shard = ShardScorer(scorer, k, POLES, edges, queued=True)
+    scored_first = first.scored
+    del first
+    shard = new_scorer(scorer, k, edges, sentences)
     shard.raise_bounds(*shared.result())
     if device == "cuda":
         torch.cuda.reset_peak_memory_stats()
@@ -153,11 +157,31 @@ def measure(
         "matrix_product_tflops": round(peak / 1e12, 2),
         "scorer_tflops": round(used / 1e12, 3),
         "over_matrix_products": round(used / peak, 3),
+        "reducer_bytes_per_value": round(reducer_bytes(shard, pilot.shape[1]), 1),
         "waits_in_batches": waits.within,
         "waits_at_the_end": waits.after,
         "peak_memory_gb": None if memory is None else round(memory, 2),
     }
-    return figures, found.scored == sentences == first.scored and not waits.within
+    return figures, found.scored == sentences == scored_first and not waits.within
+
+
+def reducer_bytes(shard: ShardScorer, neurons: int) -> float:
+    """Return the bytes that the reducers' operators read and write for each activation of a batch."""
+    sums = QueuedSums(shard.winners, shard.edges, np.zeros(0, np.int64))
+    values = torch.randn(SENTENCES_PER_BLOCK, neurons, device=shard.edges.device)
+    with Traffic() as traffic:
+        sums.add(np.arange(len(values)), [values])
+    return float(traffic.total / values.numel())
+
+
+def new_scorer(scorer: Scorer, k: int, edges: torch.Tensor, sentences: int) -> ShardScorer:
+    """Return a scorer whose winners have room for a whole shard beside K, so that none is sorted between batches.
+
+    Without the room given, a GPU with little free memory would get less and would sort in between, which waits.
+    """
+    if scorer.device.type == "cuda":
+        torch.cuda.empty_cache()
+    return ShardScorer(scorer, k, POLES, edges, queued=True, room=k + sentences)
 
 
 def forward(scorer: Scorer, batches: Batches) -> Callable[[], None]:
@@ -205,7 +229,15 @@ class Waits:
         self.catching.__exit__(None, None, None)
 
     def _count(self) -> int:
-        return sum("synchroniz" in str(w.message) for w in self.caught)
+        return waits_among(str(w.message) for w in self.caught)
+
+
+def waits_among(warned: Iterable[str]) -> int:
+    """Return how many of torch's warnings are of an operation that waited.
+
+    `set_sync_debug_mode` itself warns, too: that it is a prototype and does not see every synchronizing operation.
+    """
+    return sum("called a synchronizing" in message for message in warned)
 
 
 def matrix_products(device: str, dtype: str) -> float:

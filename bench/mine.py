@@ -223,7 +223,7 @@ def is_equal(args: MineArgs, store: Store, ranges: list[Item]) -> bool:
 
 def read_all(store: Store, ranges: list[Item]) -> list[pa.Table]:
     """Return the candidates and tables of all ranges."""
-    names = [range_file(item["range"]).path for item in ranges]
+    names = [range_file(item).path for item in ranges]
     names += [part_name(table, item["range"]) for table in tables(no_scores=False) for item in ranges]
     return [pq.read_table(Path(store.path(name))) for name in names]
 
@@ -233,7 +233,7 @@ def candidates(store: Store, ranges: list[Item], sets: int) -> tuple[int, int]:
 
     The estimate is Heaps' law through two points: half of the sampled neurons and poles, and all of them.
     """
-    tables = [pq.read_table(Path(store.path(range_file(item["range"]).path))) for item in ranges]
+    tables = [pq.read_table(Path(store.path(range_file(item).path))) for item in ranges]
     whole = pa.concat_tables(tables).unify_dictionaries()
     number = whole["set"].to_numpy()
     half = whole.filter(pa.array(number < np.median(np.unique(number))))

@@ -8,7 +8,9 @@ SENTENCES, TOKENS, NEURONS, POLES, K, SHARD = 82_000_000, 22, 9_216, 2, 10_000, 
 FLOP_PER_TOKEN = 170e6  # computed: two for each weight of twelve layers (85 million)
 PEAK_FLOPS, PEAK_SHARE = 989e12, 0.4  # an H100's data sheet, bfloat16 without sparsity; assumed share
 GPU_BYTES_PER_S = 3.35e12 * 0.5  # data sheet, and half of it assumed
-BYTES_PER_VALUE = 270  # computed: what the reducer's operators read and write on a GPU
+BYTES_PER_VALUE = (
+    608  # counted by `bench gpu`, in blocks of 256 sentences: what the reducers' operators read and write on a GPU
+)
 CORES, CORES_PER_GPU = 128, 16  # assumed: cores in all, and the least of them for each GPU
 PREFETCH = 4  # shards that a GPU has with it; assumed: no more are tokenized at a time
 UNSORTED = 1.25  # computed, at most: candidates of a GPU, which sorts less often, over those of `EMITTED`

@@ -1,7 +1,7 @@
 """Run the whole main job: ingest, topk, annotate, mine and tokens in turn, skipping what is done.
 
     python -m jobs.run --out runs/docs --preset small --model sample --corpus pydocs --limit 5000
-    ray job submit --working-dir . -- python -m jobs.run --out s3://bucket/run --preset paper --corpus 's3://bucket/*.parquet'
+    ray job submit --working-dir . -- python -m jobs.run --out s3://bucket/run --preset paper --gpus 8 --corpus 's3://bucket/*.parquet'
 
 Writes every table of the main job. The same command again goes on where the last one stopped.
 

@@ -14,7 +14,7 @@ from jobs.stage.run import Run
 from jobs.stage.runner import Stage, Step
 from ops import sampling
 from ops.compare.activation_vectors import layer_activations, neuron_vectors
-from ops.compare.near_neurons import NeighbourFinder, nearest_rows
+from ops.compare.near_neurons import NeighbourFinder, finder_bytes, nearest_rows
 from ops.compare.neighbour_figures import draw_nearest
 from ops.compare.shared_winners import read_winner_lists
 from ops.storage.tables import read_table
@@ -29,10 +29,11 @@ NEAREST = table_part("compare/nearest", 0, "nearest")
 
 @dataclass(frozen=True)
 class NeighbourArgs(PartArgs):
-    """What a worker is made from; `sentences` are the scored ones of the corpus."""
+    """What a worker is made from: `sentences` are the scored ones of the corpus, `memory` is in bytes."""
 
     nearest: int
     sentences: int
+    memory: int = 0
 
 
 def neighbours_part(config: CompareConfig, record: Run) -> None:
@@ -66,8 +67,11 @@ def plan(config: CompareConfig, stage: Stage, args: NeighbourArgs, record: DryRu
 
 def neighbour_args(config: CompareConfig, stage: Stage) -> NeighbourArgs:
     """Return what the workers are made from."""
-    scored = stage.record.require("topk")["counts"]["scored"]
-    return NeighbourArgs(**vars(part_args(config, stage)), nearest=config.nearest, sentences=scored)
+    topk, own = stage.record.require("topk"), part_args(config, stage)
+    scored, poles = topk["counts"]["scored"], 2 if topk["identity"]["poles"] == "both" else 1
+    winners, sampled = min(topk["identity"]["k"], scored), topk["counts"]["activation_sample"]
+    memory = finder_bytes(len(own.neurons), sampled, winners, poles, scored)
+    return NeighbourArgs(**vars(own), nearest=config.nearest, sentences=scored, memory=memory)
 
 
 def neighbours_step(args: NeighbourArgs) -> Step:
@@ -76,7 +80,7 @@ def neighbours_step(args: NeighbourArgs) -> Step:
     given = {"args": args}
     return Step(
         "compare: neighbours", items, lambda item: [neighbours_part_of(item)], NeighbourWorker, given,
-        "ranges of neurons",
+        "ranges of neurons", memory=args.memory,
     )  # fmt: skip
 
 
@@ -87,7 +91,10 @@ def neighbours_part_of(item: Item) -> TablePart:
 
 def nearest_step(args: NeighbourArgs) -> Step:
     """Return the step that sets the nearest of some neurons beside the nulls."""
-    return Step("compare: nearest", [{"all": True}], lambda _: [NEAREST], NearestWorker, {"args": args}, "table")
+    return Step(
+        "compare: nearest", [{"all": True}], lambda _: [NEAREST], NearestWorker, {"args": args}, "table",
+        memory=args.memory,
+    )  # fmt: skip
 
 
 class NeighbourWorker:

@@ -12,6 +12,7 @@ import pyarrow as pa
 import ray
 from ray import cloudpickle
 from ray.exceptions import GetTimeoutError, RayError
+from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from jobs.engine.item import Item, Worker
 from ops.errors import InputError, disk_full, one_line
@@ -40,11 +41,18 @@ _counters: dict[str, Any] = {}
 
 
 def attempt_counter() -> Any:
-    """Return the driver's counter, started at the first call: a process less for every further step."""
-    job = ray.get_runtime_context().get_job_id()
+    """Return the driver's counter, started at the first call: a process less for every further step.
+
+    It is on the driver's machine. Elsewhere an item that ends its worker's machine would end the counter too, and be
+    attempted for ever.
+    """
+    context = ray.get_runtime_context()
+    job = context.get_job_id()
     if job not in _counters:
         _counters.clear()
-        _counters[job] = ray.remote(num_cpus=0)(AttemptCounter).remote()
+        here = NodeAffinitySchedulingStrategy(context.get_node_id(), soft=False)
+        counter: Any = ray.remote(AttemptCounter)
+        _counters[job] = counter.options(num_cpus=0, scheduling_strategy=here).remote()
     return _counters[job]
 
 

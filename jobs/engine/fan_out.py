@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
-from jobs.engine.connect import connect, on_cluster, one_thread_a_worker, stays_here
+from jobs.engine.connect import available_bytes, connect, on_cluster, one_thread_a_worker, stays_here
 from jobs.engine.item import Item, Worker
+from jobs.engine.machines import cores_for, kinds_to_come, machines_up
 from ops.errors import DiskFullError, InputError
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ def fan_out(
     actors: bool = False,
     ahead: int = ITEMS_AHEAD,
     here: bool = False,
+    memory: int = 0,
 ) -> Iterator[Item]:
     """Spread items over workers by Ray Data and return each one's row as it comes, in no order.
 
@@ -52,9 +54,13 @@ def fan_out(
             Otherwise its items are tasks, in processes that Ray keeps from call to call: no start for each.
         ahead: items that an actor has with it, the one under way included.
         here: do them in threads of this process, with one worker for all: for work that is less than a start of Ray.
+        memory: bytes of a worker, where they may be more than a core's share of a machine's memory. On a cluster it
+            holds further cores for them; on one machine there are no more workers than there is room for.
     """
     if not items:
         return
+    if memory and not on_cluster():
+        workers = min(workers or len(items), max(available_bytes() // memory, 1))
     most = min(workers or len(items), len(items))
     if here or (not gpus and stays_here(len(items), workers)):
         one_thread_a_worker()
@@ -70,22 +76,30 @@ def fan_out(
             yield from threads.map(work, items)
         return
     connect(math.ceil(most * cpus))
+    if memory and on_cluster():
+        cpus = max(cpus, cores_for(memory, [*machines_up(), *kinds_to_come().values()]))
     from jobs.engine.stream import needs, planned, stream
 
-    pool = choose_pool(most, actors, ahead)
+    pool = choose_pool(most, actors, ahead, all_at_once=bool(gpus) and workers is not None)
     holds = {"num_gpus": gpus} if gpus else {"num_cpus": cpus}
     named = [(name_item(item), item) for item in items]
     dataset = planned(named, make, args, pool, holds, prepare)
     yield from map(_raise_user_error, stream(name, dataset, needs(holds)))
 
 
-def choose_pool(most: int, actors: bool, ahead: int) -> "ActorPoolStrategy | TaskPoolStrategy":
-    """Return at most so many tasks at a time, or a pool of actors that grows on a cluster, as `fan_out` takes them."""
+def choose_pool(
+    most: int, actors: bool, ahead: int, all_at_once: bool = False
+) -> "ActorPoolStrategy | TaskPoolStrategy":
+    """Return at most so many tasks at a time, or a pool of actors that grows on a cluster.
+
+    A growing pool doubles once its machines are up: 1, 2, 4, 8 machines take four boots. With `all_at_once` every actor
+    is asked for at the start, and work begins with the first that comes.
+    """
     from ray.data import ActorPoolStrategy, TaskPoolStrategy
 
     if not actors:
         return TaskPoolStrategy(size=most)
-    if on_cluster():
+    if on_cluster() and not all_at_once:
         return ActorPoolStrategy(min_size=1, max_size=most, max_tasks_in_flight_per_actor=ahead)
     return ActorPoolStrategy(size=most, max_tasks_in_flight_per_actor=ahead)
 

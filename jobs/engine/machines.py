@@ -1,10 +1,16 @@
-"""A word each minute as long as a cluster has no machine that the work fits on: whoever waits sees for what."""
+"""What machines a cluster has and may start, and a word each minute as long as none is up that the work fits on."""
 
+import math
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
 from types import TracebackType
 
+import yaml
+
+from jobs.engine.connect import connect, on_cluster
 from jobs.engine.progress import say
 from ops.clock import duration
 
@@ -19,6 +25,79 @@ def machines_up() -> list[Resources]:
     import ray
 
     return [node["Resources"] for node in ray.nodes() if node["Alive"]]
+
+
+@contextmanager
+def asked_for_gpus(number: int) -> Iterator[None]:
+    """Ask a cluster for so many machines' worth of a GPU and a core each, beside those that work holds, while entered.
+
+    What comes is not used: whoever needs it later does not wait for its boot. The request goes with this process, and
+    it is a pending placement group, since `ray.autoscaler.sdk.request_resources` would outlive a killed driver.
+    """
+    if number < 1 or not on_cluster():
+        yield
+        return
+    connect(1)
+    from ray.util import placement_group, remove_placement_group
+
+    group = placement_group([{"GPU": 1, "CPU": 1}] * number)
+    try:
+        yield
+    finally:
+        remove_placement_group(group)
+
+
+def gpus_to_come() -> list[str]:
+    """Return the kinds of machines with GPUs that the cluster starts when work asks for them, as far as is known."""
+    return [name for name, has in kinds_to_come().items() if has.get("GPU", 0) > 0]
+
+
+def kinds_to_come() -> dict[str, Resources]:
+    """Return what the machines have that the cluster starts when work asks for them, by kind, as far as is known."""
+    if not on_cluster():
+        return {}
+    connect(1)
+    import ray
+
+    return configured_kinds(ray.get_runtime_context().gcs_address)
+
+
+def configured_kinds(gcs_address: str, processes: Path = Path("/proc")) -> dict[str, Resources]:
+    """Return the kinds of machines that the autoscaler of a cluster may start; none where it is not known.
+
+    Ray tells this to nobody, but the command line of its autoscaler names the file of its configuration. That process
+    is on the head, as is the driver of a submitted job. On Kubernetes it is in a container of its own, and has no file.
+
+    Args:
+        gcs_address: the cluster's. The port alone is compared, since a machine has several names.
+        processes: the folder in which Linux shows the processes of this machine.
+    """
+    port = gcs_address.rpartition(":")[2]
+    for path in processes.glob("[0-9]*/cmdline"):
+        # Whatever cannot be read, or is no configuration as Ray writes it, says nothing.
+        with suppress(Exception):
+            words = (word.partition("=") for word in path.read_text(errors="replace").split("\0"))
+            options = {name: value for name, _, value in words}
+            file = options.get("--autoscaling-config")
+            if file and options.get("--gcs-address", "").endswith(f":{port}"):
+                config = yaml.safe_load(Path(file).expanduser().read_text(encoding="utf-8"))
+                kinds = config["available_node_types"].items()
+                return {name: dict(kind["resources"]) for name, kind in kinds if name != config["head_node_type"]}
+    return {}
+
+
+def cores_for(memory: int, machines: Iterable[Resources]) -> int:
+    """Return how many cores a worker is to hold so that as many as a machine has room for run there, at most all.
+
+    Args:
+        memory: bytes of a worker.
+        machines: what each has; those that do not state cores and memory are left out.
+
+    >>> cores_for(5 << 30, [{"CPU": 16, "memory": 32 << 30}, {"CPU": 2, "memory": 4 << 30}, {"GPU": 1}])
+    3
+    """
+    stated = [(int(has.get("CPU", 0)), has.get("memory", 0)) for has in machines]
+    return max([1, *(min(math.ceil(memory * cores / has), cores) for cores, has in stated if cores and has)])
 
 
 class MachineWait:

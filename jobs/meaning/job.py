@@ -1,7 +1,8 @@
 """Measure what words and sentences mean: counted contexts, vectors, offsets, the next sentence, short codes.
 
     python -m jobs.meaning --out runs/meaning --preset small --corpus pydocs --limit 5000
-    ray job submit --working-dir . -- python -m jobs.meaning --out s3://bkt/run --preset paper --model bert-base-uncased
+    ray job submit --working-dir . -- python -m jobs.meaning --out s3://bkt/run --preset paper --gpus 8 \\
+        --model bert-base-uncased
 
 Parts: `counts` of contexts, `offsets` of words in the counts' vectors and in the model's token table and layers,
 `confusion` of blanked words, `sentences` (the next one, masked words, translations), `hashing` to short codes:

@@ -8,8 +8,8 @@ many would by chance. Needs topk/ (jobs.topk) and sentences/ (jobs.annotate).
 
 What to expect (two cores shared with others, November 2026): 2,304 neurons and 100 winners take 91 s, workers' starts
 included. 9,216 neurons take 0.1 core-hours with 100 winners, 1.1 with 1,000 and 8 with 10,000, more than half of it for
-the held-out scores but with 10,000 (`python -m bench mine`); --no-scores leaves them out. A worker of 64 neurons with
-10,000 winners each holds 0.9 GB while it mines and 1.2 GB while it writes the tables.
+the held-out scores but with 10,000 (`python -m bench mine`); --no-scores leaves them out. A worker that was given 64
+neurons with 10,000 winners each held 0.9 GB while it mined and 1.2 GB while it wrote the tables; it is now given 16.
 """
 
 from functools import partial

@@ -6,6 +6,7 @@ import time
 from dataclasses import dataclass, field, replace
 from math import log2
 
+from jobs.engine.item import Item
 from jobs.mine.job import MineConfig
 from jobs.mine.steps import MineArgs, mine_args, mine_steps, neuron_ranges, range_file, sentence_runs, tables
 from jobs.stage.dry_run import DryRun, Plan
@@ -38,7 +39,7 @@ def plan(config: MineConfig, stage: Stage, record: DryRun) -> Plan:
     own = neurons + config.null_sets
     sets = neurons * (2 if topk["identity"]["poles"] == "both" else 1)
     winners = (sets + 2 * config.null_sets) * min(topk["identity"]["k"], sentences)
-    steps = mine_steps(args, neuron_ranges(neurons, config.null_sets), sentence_runs(sentences))
+    steps = mine_steps(args, neuron_ranges(neurons, topk["identity"]["k"], config.null_sets), sentence_runs(sentences))
     missing = {step.name: len(stage.missing(step)) for step in steps}
 
     mined = None
@@ -103,13 +104,13 @@ def time_neurons(store: Store, args: MineArgs, sentences: int) -> MinedNeurons:
         with tempfile.TemporaryDirectory(prefix="atlas-") as folder:
             for table in (*STAGES["topk"].tables, *STAGES["annotate"].tables):
                 os.symlink(store.path(table), os.path.join(folder, table))
-            ranges = [{"range": 0, "first": middle, "stop": end}]
+            ranges: list[Item] = [{"range": 0, "first": middle, "stop": end}]
             runs = [{"run": 0, "first": 0, "stop": sentences}]
             scratch = Store(folder)
             for step in mine_steps(replace(args, store=scratch), ranges, runs):
                 mined.seconds[step.name] = _time(step)
             mined.bytes_per_neuron = sum(map(scratch.size, STAGES["mine"].tables)) / (end - middle)
-            mined.growth = _growth(scratch, middle, end)
+            mined.growth = _growth(scratch, ranges[0])
     if not known:
         drop_sentences(args.sentences)
     return mined
@@ -123,9 +124,10 @@ def _time(step: Step) -> float:
     return time.perf_counter() - started
 
 
-def _growth(store: Store, first: int, stop: int) -> float:
-    """Return the power by which distinct patterns grow with the neurons, from half of them to all."""
-    candidates, middle = read_partial(store, range_file(0)), (first + stop) // 2
+def _growth(store: Store, item: Item) -> float:
+    """Return the power by which distinct patterns grow with the neurons of a range, from half of them to all."""
+    first, stop = item["first"], item["stop"]
+    candidates, middle = read_partial(store, range_file(item)), (first + stop) // 2
     neuron, _ = neuron_and_pole(candidates["set"].to_numpy() // len(MINED))
     half, whole = unite([candidates.filter(neuron < middle)]).num_rows, unite([candidates]).num_rows
     if not half:

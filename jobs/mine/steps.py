@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -26,7 +26,7 @@ from ops.storage.side_by_side import LARGE_FILES_AT_ONCE, side_by_side
 from ops.storage.store import Store
 from ops.topk.neurons import Neurons, layer_widths
 
-NEURONS_PER_RANGE = 64
+WINNERS_PER_RANGE, NEURONS_PER_RANGE = 160_000, (16, 64)  # of a pole; the fewest and most neurons
 SENTENCES_PER_COUNT, RUNS, MOST_PER_COUNT = 50_000, 160, 200_000
 
 CHANCE = table_part("chance", 0, "chance")
@@ -58,10 +58,13 @@ def mine_args(config: MineConfig, stage: Stage, neurons: Neurons) -> MineArgs:
     return MineArgs(stage.store, annotate, stage.fingerprint, neurons, config.seed, options)
 
 
-def neuron_ranges(neurons: int, null_sets: int = 0) -> list[Item]:
-    """Return the ranges of so many neurons as items, and then those of random sets, numbered as further neurons."""
-    every = [*spans(neurons, NEURONS_PER_RANGE)]
-    every += [(neurons + first, neurons + stop) for first, stop in spans(null_sets, NEURONS_PER_RANGE)]
+def neuron_ranges(neurons: int, k: int, null_sets: int = 0) -> list[Item]:
+    """Return the ranges of so many neurons as items, and then those of random sets, numbered as further neurons.
+
+    With many winners each, `k`, a range takes minutes, and the last round of workers as long: then ranges are shorter.
+    """
+    size = min(max(WINNERS_PER_RANGE // k, NEURONS_PER_RANGE[0]), NEURONS_PER_RANGE[1])
+    every = [*spans(neurons, size), *((neurons + first, neurons + stop) for first, stop in spans(null_sets, size))]
     return [{"range": i, "first": first, "stop": stop} for i, (first, stop) in enumerate(every)]
 
 
@@ -74,14 +77,14 @@ def sentence_runs(sentences: int) -> list[Item]:
     return [{"run": i, "first": first, "stop": stop} for i, (first, stop) in enumerate(spans(sentences, size))]
 
 
-def range_file(number: int) -> Output:
+def range_file(item: Item) -> Output:
     """Return the file of the candidates of a range of neurons."""
-    return partial_file("mine", "range", number)
+    return replace(partial_file("mine", "range", item["range"]), name=_name(item))
 
 
-def findings_file(number: int) -> Output:
+def findings_file(item: Item) -> Output:
     """Return the file of how many sets of a range show a finding."""
-    return partial_file("mine", "findings", number)
+    return replace(partial_file("mine", "findings", item["range"]), name=f"findings-{_name(item)}")
 
 
 def run_file(number: int) -> Output:
@@ -95,15 +98,21 @@ def tables(no_scores: bool, null_sets: int = 0) -> tuple[str, ...]:
     return (*found, "chance") if null_sets else found
 
 
-def range_part(table: str, number: int) -> TablePart:
+def range_part(table: str, item: Item) -> TablePart:
     """Return a table's part of a range of neurons."""
-    return table_part(table, number, f"range-{number}")
+    return table_part(table, item["range"], _name(item))
+
+
+def _name(item: Item) -> str:
+    """Return the name of a range by its neurons, so that one of another size is never taken for it."""
+    return f"neurons-{item['first']}-{item['stop']}"
 
 
 def mine(config: MineConfig, stage: Stage) -> dict[str, Any]:
     """Do what is missing of all steps, and return the rows of each table."""
     args = mine_args(config, stage, Neurons(layer_widths(stage.store)))
-    ranges = neuron_ranges(len(args.neurons), config.null_sets)
+    k = stage.record.require("topk")["identity"]["k"]
+    ranges = neuron_ranges(len(args.neurons), k, config.null_sets)
     for step in mine_steps(args, ranges, sentence_runs(stage.record.require("annotate")["counts"]["sentences"])):
         stage.do(step)
     own = [item for item in ranges if not is_random(args, item)]
@@ -148,14 +157,14 @@ def mine_step(args: MineArgs, ranges: list[Item]) -> Step:
     """Return the step that mines the winners of each range of neurons, and the training halves of its sets."""
 
     def outputs(item: Item) -> list[Output]:
-        return [range_file(item["range"])]
+        return [range_file(item)]
 
     return Step("mine: patterns", ranges, outputs, RangeMiner, {"args": args}, "ranges of neurons")
 
 
 def unite_step(args: MineArgs, ranges: list[Item]) -> Step:
     """Return the step, done in this process, that puts the candidates of all ranges together, each once."""
-    return _joined(args, [range_file(item["range"]) for item in ranges], UNION, unite)
+    return _joined(args, [range_file(item) for item in ranges], UNION, unite)
 
 
 def count_step(args: MineArgs, runs: list[Item]) -> Step:
@@ -178,15 +187,15 @@ def tables_step(args: MineArgs, ranges: list[Item]) -> Step:
     def outputs(item: Item) -> list[Output]:
         written: list[Output] = []
         if not is_random(args, item):
-            written += [range_part(table, item["range"]) for table in tables(args.options["no_scores"])]
-        return [*written, findings_file(item["range"])] if args.options["null_sets"] else written
+            written += [range_part(table, item) for table in tables(args.options["no_scores"])]
+        return [*written, findings_file(item)] if args.options["null_sets"] else written
 
     return Step("mine: tables", ranges, outputs, RangeFinisher, {"args": args}, "ranges of neurons")
 
 
 def chance_step(args: MineArgs, ranges: list[Item]) -> Step:
     """Return the step, done in this process, that says how many neurons would show something by chance."""
-    files = [findings_file(item["range"]) for item in ranges]
+    files = [findings_file(item) for item in ranges]
     return Step("mine: chance", [{}], lambda _: [CHANCE], ChanceWriter, {"args": args, "files": files}, here=True)
 
 
@@ -207,7 +216,7 @@ class RangeMiner:
     def __call__(self, item: Item, prepared: Any) -> Item:
         """Mine one range and commit its candidates."""
         table = self.mining.candidates(*self.mining.winners(self.args.store, item["first"], item["stop"]))
-        write_partial(self.args.store, range_file(item["range"]), table, self.args.fingerprint)
+        write_partial(self.args.store, range_file(item), table, self.args.fingerprint)
         return {"patterns": table.num_rows}
 
 
@@ -251,8 +260,8 @@ class RangeFinisher:
 
     def __call__(self, item: Item, prepared: Any) -> Item:
         """Write one range's part of every table."""
-        store, number = self.args.store, item["range"]
-        candidates = read_partial(store, range_file(number)).unify_dictionaries()
+        store = self.args.store
+        candidates = read_partial(store, range_file(item)).unify_dictionaries()
         winners = self.mining.winners(store, item["first"], item["stop"])
         kept: dict[str, list[pa.Table]] = {}
         for table, groups in self.tables.of(candidates, *winners):
@@ -260,11 +269,11 @@ class RangeFinisher:
             if self.args.options["null_sets"] and table in FAMILIES:
                 kept[table] = rows
             if not is_random(self.args, item):
-                range_part(table, number).write(store, rows, self.args.fingerprint)
+                range_part(table, item).write(store, rows, self.args.fingerprint)
         if self.args.options["null_sets"]:
             found = count_findings(kept, self.mining.neurons, winners[0])
-            write_partial(store, findings_file(number), found, self.args.fingerprint)
-        return {"range": number}
+            write_partial(store, findings_file(item), found, self.args.fingerprint)
+        return {"range": item["range"]}
 
 
 class ChanceWriter:
@@ -284,7 +293,7 @@ def count_rows(store: Store, table: str, ranges: list[Item]) -> int:
     """Count the rows of all parts of a table."""
 
     def rows(item: Item) -> int:
-        with store.parquet(range_part(table, item["range"]).path) as file:
+        with store.parquet(range_part(table, item).path) as file:
             return int(file.metadata.num_rows)
 
     return sum(side_by_side(rows, ranges))

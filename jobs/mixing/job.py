@@ -1,7 +1,8 @@
 """Measure how much attention mixes tokens and how much it preserves them, over the whole corpus.
 
     python -m jobs.mixing --out runs/docs --preset small --corpus pydocs --limit 5000
-    ray job submit --working-dir . -- python -m jobs.mixing --out s3://bkt/run --preset paper --model bert-base-uncased
+    ray job submit --working-dir . -- python -m jobs.mixing --out s3://bkt/run --preset paper --gpus 8 \\
+        --model bert-base-uncased
 
 Writes mixing/ratios, mixing/lengths, mixing/norms, mixing/figures and, with --per-token, mixing/tokens, after Kobayashi
 2021. With --corpus it reads the sources first (jobs.ingest). Sequences are single sentences, or (--pack) consecutive

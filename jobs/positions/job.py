@@ -2,7 +2,7 @@
 
     python -m jobs.positions --out runs/docs --preset small --corpus pydocs --limit 5000
     python -m jobs.positions --out runs/reviews --split none --corpus reviews.parquet --label sentiment
-    ray job submit --working-dir . -- python -m jobs.positions --out s3://bkt/run --preset paper --model gpt2
+    ray job submit --working-dir . -- python -m jobs.positions --out s3://bkt/run --preset paper --gpus 8 --model gpt2
 
 Writes positions/similarity, by_class, by_position, norms, figures and, for decoders, perplexity and
 perplexity_by_position; with --label, positions/labels. After Hirata 2024. With --corpus it reads the sources first

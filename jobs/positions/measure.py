@@ -186,7 +186,7 @@ def measure(
 ) -> dict[str, Any]:
     """Do the pilot, measure the shards, merge them in their order, write the tables and figures; return the counts."""
     pilot_step, shards_step = steps(config, variants, texts, job)
-    job.stage.do(pilot_step)
+    job.do_first(pilot_step)
     job.do(shards_step)
     store, facts = job.stage.store, job.args.facts
     notes: list[dict[str, Any]] = []

@@ -1,7 +1,8 @@
 """Measure how much each attention head stretches each token: the norm stretch ratio psi of Maeda 2024.
 
     python -m jobs.psi --out runs/psi --preset small --corpus pydocs --limit 5000
-    ray job submit --working-dir . -- python -m jobs.psi --out s3://bucket/run --preset paper --model bert-base-uncased
+    ray job submit --working-dir . -- python -m jobs.psi --out s3://bucket/run --preset paper --gpus 8 \\
+        --model bert-base-uncased
 
 Writes psi/vocabulary, psi/tokens, psi/clusters and psi/agreement from the word embeddings alone; psi/contextual from
 the corpus, where there is one (corpus/, or --corpus); and figures, as PNG, PDF and SVG, below psi/figures/. Look at a

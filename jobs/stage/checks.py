@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from jobs.engine.connect import on_cluster
 from jobs.stage.options import INGEST_ONLY, PRESETS, CorpusConfig, CorpusModelConfig, CorpusPassConfig
 from jobs.stage.placement import check_device, on_gpus
 from jobs.stage.run import Run
@@ -76,7 +77,8 @@ def check_pass(config: CorpusModelConfig, record: Run) -> tuple[ModelFacts, Toke
     else:
         record.require("ingest")
     check_device(config)
-    if isinstance(config, CorpusPassConfig) and config.dtype == TF32:
+    # On a cluster the user may have to choose, before anything is done.
+    if isinstance(config, CorpusPassConfig) and (config.dtype == TF32 or on_cluster()):
         check_dtype(config.dtype, "cuda" if on_gpus(config) else "cpu")
     facts = read_facts(config.model)
     return facts, Tokenizer(facts)

@@ -7,6 +7,7 @@ from typing import Any
 
 from jobs.engine.fan_out import ITEMS_AHEAD
 from jobs.engine.item import Item, Worker
+from jobs.engine.machines import asked_for_gpus
 from jobs.stage.checks import require_corpus
 from jobs.stage.dry_run import DryRun, Plan
 from jobs.stage.files import Output, shard_file
@@ -102,6 +103,13 @@ class CorpusPass:
             actors=True,
             ahead=self.prefetch if self.placement.reads_ahead else ITEMS_AHEAD,
         )
+
+    def do_first(self, step: Step) -> None:
+        """Do a step of one item that the shards wait for, and have a cluster's GPUs boot meanwhile, not after it."""
+        if todo := self.stage.missing(step):
+            workers = min(self.placement.workers or 1, len(self.shards))
+            with asked_for_gpus(workers - 1 if self.placement.reads_ahead else 0):
+                self.stage.do(step, todo=todo)
 
     def do(self, step: Step, each: Callable[[Item], None] | None = None, todo: list[Item] | None = None) -> list[Item]:
         """Do the step of the shards as `Stage.do` does, with a word where there are fewer of them than workers."""

@@ -6,7 +6,6 @@ import sys
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -138,11 +137,30 @@ def write_partial(
         write: writes a table, its footer included, to a local path.
         extra: further footer entries.
     """
-    footer = {**output.footer(fingerprint, table.num_rows), **(extra or {})}
+
+    def described(path: str, footer: dict[bytes, bytes]) -> None:
+        write(table.replace_schema_metadata(footer), path)
+
+    commit_partial(store, output, table.num_rows, fingerprint, described, notes, extra)
+
+
+def commit_partial(
+    store: Store,
+    output: Output,
+    rows: int,
+    fingerprint: str,
+    write: Callable[[str, dict[bytes, bytes]], None],
+    notes: Any = None,
+    extra: dict[bytes, bytes] | None = None,
+) -> None:
+    """Commit a partial file of so many rows that `write` writes to a local path, with the footer that it is given.
+
+    The other arguments are those of `write_partial`.
+    """
+    footer = {**output.footer(fingerprint, rows), **(extra or {})}
     if notes is not None:
         footer[NOTES] = json.dumps(notes).encode()
-    described = table.replace_schema_metadata(footer)
-    store.commit(output.path, partial(write, described))
+    store.commit(output.path, lambda path: write(path, footer))
 
 
 def read_partial(store: Store, output: Output, columns: list[str] | None = None) -> pa.Table:

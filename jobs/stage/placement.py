@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from jobs.engine.connect import gpu_pool_size, has_gpus, on_cluster, pool_size
+from jobs.engine.machines import gpus_to_come
 from jobs.stage.options import DeviceConfig, PlacementConfig
 from ops.errors import InputError
 from ops.model.activations import ScoreOptions
@@ -75,8 +76,22 @@ def check_device(config: DeviceConfig) -> None:
 
 
 def on_gpus(config: PlacementConfig) -> bool:
-    """Tell whether the model runs on GPUs."""
-    return config.device == "cuda" or (config.device == "auto" and (config.gpus is not None or has_gpus()))
+    """Tell whether the model runs on GPUs.
+
+    Raises:
+        InputError: the user is to choose: no GPU is up, but the cluster would start machines with GPUs. Results depend
+            on the device, so that the way back from a wrong choice is to do all of it again.
+    """
+    if config.device != "auto":
+        return config.device == "cuda"
+    if config.gpus is not None or has_gpus():
+        return True
+    if kinds := gpus_to_come():
+        raise InputError(
+            f"--device auto: no GPU is up, but the cluster starts machines with GPUs ({', '.join(kinds)}) when they are"
+            " asked for; choose: --device cuda or --gpus N waits for them, --device cpu does without"
+        )
+    return False
 
 
 def run_scoring(topk_identity: dict[str, Any], place: Placement, dtype: str | None = None) -> ScoreOptions:

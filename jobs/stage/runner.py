@@ -37,6 +37,7 @@ class Step:
         actors: its workers are actors, for those that load a model; else items are tasks (see `fan_out`).
         here: do it in this process, for work that is less than a worker's start.
         ahead: items that a worker has with it, the one under way included.
+        memory: bytes of a worker, where they may be more than a core's share of a machine's memory (see `fan_out`).
     """
 
     name: str
@@ -52,6 +53,7 @@ class Step:
     actors: bool = False
     here: bool = False
     ahead: int = ITEMS_AHEAD
+    memory: int = 0
 
     def is_done(self, item: Item, store: Store, fingerprint: str) -> bool:
         """Tell whether all files of an item are whole; the last is looked at first, as the likeliest to be missing."""
@@ -75,6 +77,7 @@ class Step:
             actors=self.actors,
             here=self.here,
             ahead=self.ahead,
+            memory=self.memory,
             **self.holds,
         )
 

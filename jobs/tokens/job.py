@@ -1,7 +1,7 @@
 """Find which token fires: the first winners of every neuron token by token, and the words at which they peak.
 
     python -m jobs.tokens --out runs/docs
-    ray job submit --working-dir . -- python -m jobs.tokens --out s3://bucket/run --top 50
+    ray job submit --working-dir . -- python -m jobs.tokens --out s3://bucket/run --top 50 --gpus 8
 
 Writes token_activations/ and peaks/. Needs topk/ (jobs.topk) and sentences/ (jobs.annotate), and the model of the run;
 each sentence goes through it once. Site, pooling and arithmetic are those of topk.

@@ -1,7 +1,8 @@
 """Find every neuron's most activating sentences in one pass over the corpus.
 
     python -m jobs.topk --out runs/docs --preset small --corpus pydocs --limit 5000
-    ray job submit --working-dir . -- python -m jobs.topk --out s3://bucket/run --preset paper --model bert-base-uncased
+    ray job submit --working-dir . -- python -m jobs.topk --out s3://bucket/run --preset paper --gpus 8 \\
+        --model bert-base-uncased
 
 Writes topk/, neurons/, activations/ and unscored/. With --corpus it reads the sources first (jobs.ingest).
 

@@ -59,10 +59,10 @@ def ranges_together(ranges: int, workers: int | None, k: int, poles: int) -> int
     at the most as many again of each of the shards that are read ahead. Where workers come as they are asked for, two.
 
     >>> [ranges_together(36, workers, k, 2) for workers, k in ((2, 100), (8, 100), (8, 20_000), (None, 100))]
-    [18, 5, 2, 2]
+    [18, 5, 2, 1]
     """
     each = poles * k * NEURONS_PER_PART * (KEY_BYTES + SHARDS_AHEAD * PAIR_BYTES)
-    return max(min(-(-ranges // workers) if workers else 2, MERGER_BYTES // each), 1)
+    return max(min(-(-ranges // workers) if workers else 1, MERGER_BYTES // each), 1)
 
 
 def merge_step(neurons: int, args: Item, here: bool = False, together: int = 1) -> Step:

@@ -14,7 +14,7 @@ import torch
 from jobs.engine.item import Item
 from jobs.engine.progress import say
 from jobs.stage.corpus_pass import CorpusPass
-from jobs.stage.files import partial_file, shard_file, write_partial
+from jobs.stage.files import commit_partial, partial_file, shard_file
 from jobs.stage.runner import Step
 from ops.arrays import Float32s
 from ops.corpus.read_shard import read_shard
@@ -33,7 +33,6 @@ from ops.shards import Ids, Shards
 from ops.storage.side_by_side import side_by_side
 from ops.storage.store import Store
 from ops.topk.neurons import Neurons
-from ops.topk.partial_file import write_table
 from ops.topk.pilot import Pilot
 from ops.topk.score_shard import ShardScorer, score_batch
 from ops.topk.shared_bounds import BoundPublisher, BoundReader
@@ -190,9 +189,10 @@ class ShardWorker:
                 f"{result.scored} were scored and {lost} not"
             )
         notes = {"unscored": result.unscored, "sampled": result.sampled, "tokens": result.tokens}
-        low, high = (result.table[name].to_numpy() for name in ("min", "max"))
+        low, high = result.moments.min, result.moments.max
         notes["largest"] = largest_by_layer(self.layer, low, high, int(self.layer[-1])).tolist()
         output = shard_file("topk", item["shard"])
-        write_partial(self.store, output, result.table, self.args.fingerprint, notes, write_table)
+        rows = result.rows
+        commit_partial(self.store, output, rows.neurons, self.args.fingerprint, rows.write, notes)
         took = {"began": began, "ended": time.time(), "cpu": time.process_time() - cpu}
         return {"shard": item["shard"], "sentences": stop - first, **took}

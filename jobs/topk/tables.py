@@ -76,10 +76,10 @@ def find_winners(config: TopkConfig, widths: tuple[int, ...], job: CorpusPass) -
     times = Times()
     store, args = job.stage.store, score_args(config, sum(widths), job)
     step = pilot_step(job, args, config.pilot)
-    if missing := job.stage.missing(step):
+    if job.stage.missing(step):
         print("topk: scoring a pilot for the histograms' edges", file=sys.stderr)
         with times.of("pilot"):
-            job.stage.do(step, todo=missing)
+            job.do_first(step)
     pilot = Pilot.read(store, PILOT_FILE.path)
     args = replace(args, equal_lengths=pilot.equal_lengths)
     if args.equal_lengths:

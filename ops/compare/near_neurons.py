@@ -9,9 +9,11 @@ from ops.arrays import Bools, Float32s, Float64s, Floats, Int32s, Int64s
 from ops.compare.activation_vectors import random_rotation, unit_vectors
 from ops.compare.shared_winners import WinnerLists
 from ops.schema import schema
-from ops.topk.neurons import Neurons
+from ops.topk.neurons import NEURONS_PER_PART, Neurons
 
 REACHES = ("within", "across")
+PROCESS_BYTES = 400_000_000  # before there is any data
+PAIR_BYTES = 60  # of a block's neuron and another one, while the nearest are found
 
 
 class NeighbourFinder:
@@ -87,6 +89,26 @@ def _first(values: Floats, most: int) -> Int64s:
     most = min(most, values.shape[1])
     found = np.argpartition(-values, most - 1, axis=1)[:, :most]
     return np.where(np.isfinite(np.take_along_axis(values, found, 1)), found, -1)
+
+
+def finder_bytes(neurons: int, sampled: int, k: int, poles: int, sentences: int) -> int:
+    """Return about how many bytes a process has that finds neighbours: vectors, winner lists, and one block.
+
+    Args:
+        neurons: all of them.
+        sampled: sentences of the activation sample.
+        k: winners of a neuron at a pole.
+        poles: that the run kept.
+        sentences: scored ones of the corpus.
+
+    >>> [round(finder_bytes(neurons, 10_000, 10_000, 2, 1_000_000) / 1e9, 1) for neurons in (9_216, 36_864)]
+    [2.8, 9.9]
+    """
+    winners, owner = neurons * k, 2 if neurons < 1 << 16 else 4
+    vectors = 4 * neurons * sampled
+    # Places and owners of winners; ids and starts of distinct sentences. While a pole is read, its ids, twice.
+    lists = poles * (winners * (4 + owner) + 16 * min(winners, sentences)) + 8 * winners + 5 * sentences
+    return PROCESS_BYTES + vectors + lists + NEURONS_PER_PART * neurons * PAIR_BYTES
 
 
 def nearest_rows(

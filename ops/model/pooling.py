@@ -80,11 +80,12 @@ class Pooler:
             return states[:, 0].to(wide)
         if self.pool == "last":
             return states[torch.arange(len(states), device=states.device), self.last].to(wide)
-        states = states.to(wide)
         if self.pool == "max":
-            return (states if self.whole else states.masked_fill(~self.counted[..., None], -torch.inf)).amax(1)
+            return (states if self.whole else states.masked_fill(~self.counted[..., None], -torch.inf)).amax(1).to(wide)
         if not self.queued:
             from ops.model.mean_of_counted import mean_of_counted
 
-            return torch.from_numpy(mean_of_counted(states.contiguous().numpy(), self.counted.numpy()))
-        return (states if self.whole else states.masked_fill(~self.counted[..., None], 0.0)).sum(1) / self.tokens
+            return torch.from_numpy(mean_of_counted(states.to(wide).contiguous().numpy(), self.counted.numpy()))
+        # The sum itself widens each number: a copy of the states in float32 would be another pass over them.
+        counted = states if self.whole else states.masked_fill(~self.counted[..., None], 0.0)
+        return counted.sum(1, dtype=wide) / self.tokens

@@ -50,6 +50,12 @@ class Moments:
         """Return the moments with a block of further activations, `[sentences, neurons]` float32."""
         return self.merge(Moments.of(values))
 
+    def of_neurons(self, first: int, stop: int) -> "Moments":
+        """Return the moments of the neurons from `first` to `stop` - 1."""
+        own = slice(first, stop)
+        mean, m2, m3, m4 = self.mean[own], self.m2[own], self.m3[own], self.m4[own]
+        return Moments(self.n, mean, m2, m3, m4, self.min[own], self.max[own])
+
     def merge(self, other: "Moments") -> "Moments":
         """Return the moments of two disjoint sets of sentences together."""
         a, b = self.n, other.n

@@ -34,14 +34,15 @@ class QueuedTopK(TopK):
             ids: sentence ids `[sentences]` int64, in [0, 2**32).
         """
         step = min(ROWS, max((self.room - self.k) // 2, 1))
-        for block, block_ids in zip(values.split(step), ids.split(step), strict=True):
-            if len(block) > self.free:
+        # Sums along a neuron's own row take a fraction of the time of sums down thousands of columns.
+        for block, block_ids in zip(values.T.contiguous().split(step, 1), ids.split(step), strict=True):
+            if block.shape[1] > self.free:
                 self._trim(self.k + (self.room - self.k) // 2)
-            passed = block >= self.bound
-            place = torch.where(passed, passed.cumsum(0) + (self.filled - 1), self.room)
-            self._slots.scatter_(1, place.T, encode_keys(block, block_ids[:, None]).T)
-            self.filled += passed.sum(0)
-            self.free -= len(block)
+            passed = block >= self.bound[:, None]
+            place = torch.where(passed, passed.cumsum(1) + (self.filled - 1)[:, None], self.room)
+            self._slots.scatter_(1, place, encode_keys(block, block_ids))
+            self.filled += passed.sum(1)
+            self.free -= block.shape[1]
 
     def candidates(self) -> torch.Tensor:
         """Return keys among which every neuron's winners are, `[neurons, slots]` in no order; `EMPTY` is none.

@@ -23,7 +23,7 @@ class TopK:
 
     def __init__(self, neurons: int, k: int, device: torch.device | str = "cpu", room: int | None = None) -> None:
         self.k = k
-        self.room = max(room or 0, k + max(k // 2, 64))
+        self.room = max(room or 0, least_room(k))
         self.keys = self._empty_keys(neurons, device)
         self.filled = torch.zeros(neurons, dtype=torch.int64, device=device)
         self.sorted = self.filled.clone()  # how many there were when they were last sorted and cut
@@ -108,6 +108,11 @@ class TopK:
             last = keys[:, self.k - 1]
             found = torch.where(last == EMPTY, self.bound[rows], decode_keys(last)[0])
             self.bound[rows] = torch.maximum(found, self.bound[rows])
+
+
+def least_room(k: int) -> int:
+    """Return the fewest slots that a neuron's `k` winners need while more sentences come."""
+    return k + max(k // 2, 64)
 
 
 def encode_keys(values: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:

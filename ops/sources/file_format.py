@@ -13,10 +13,9 @@ from urllib.parse import unquote
 
 from ops.sources.rows import Broken, OnError, Row
 from ops.sources.source_format import Part, Piece, Source, SourceFormat
+from ops.storage.read_blocks import read_blocks
 from ops.storage.side_by_side import side_by_side
-from ops.storage.streams import open_stream
 
-_BLOCK = 1 << 20  # bytes
 _HASHED_AT_A_TIME = 8  # files
 Reader = Callable[..., Iterator[Row | Broken]]
 
@@ -91,7 +90,6 @@ def _file_name(name: str, file: str) -> str:
 
 def _file_digest(path: str) -> str:
     digest = hashlib.sha256()
-    with open_stream(path) as stream:
-        while block := stream.read(_BLOCK):
-            digest.update(block)
+    for block in read_blocks(path):
+        digest.update(block)
     return digest.hexdigest()

@@ -13,6 +13,7 @@ from ops.sources.file_names import compression
 from ops.sources.lines import read_head, read_lines
 from ops.sources.rows import Broken, Row
 from ops.sources.source_format import Part, Piece
+from ops.storage.read_blocks import BLOCK, read_blocks
 from ops.storage.streams import file_size, open_stream
 
 _CHECKED_ROWS = 200
@@ -81,7 +82,7 @@ def wide_encoding(head: bytes) -> str:
     return "UTF-32" if zeros > 0.6 else "UTF-16" if zeros > 0.2 else ""
 
 
-def line_ranges(path: str, range_bytes: int, block_bytes: int = _BLOCK) -> list[tuple[int, int | None, int]]:
+def line_ranges(path: str, range_bytes: int, block_bytes: int = BLOCK) -> list[tuple[int, int | None, int]]:
     """Return ranges of about so many bytes of a file that is not compressed, cut behind line ends.
 
     A line's end is one whatever stands before it: neither plain text nor JSON Lines quotes it. (A cell of CSV may: amid
@@ -99,15 +100,14 @@ def line_ranges(path: str, range_bytes: int, block_bytes: int = _BLOCK) -> list[
         InputError: the file cannot be opened.
     """
     cuts, lines, place = [(0, 0)], 0, 0
-    with open_stream(path) as stream:
-        while block := stream.read(block_bytes):
-            counted = 0
-            while end := block.find(b"\n", max(cuts[-1][0] + range_bytes - 1 - place, 0)) + 1:
-                lines += block.count(b"\n", counted, end)
-                cuts.append((place + end, lines))
-                counted = end
-            lines += block.count(b"\n", counted)
-            place += len(block)
+    for block in read_blocks(path, block_bytes):
+        counted = 0
+        while end := block.find(b"\n", max(cuts[-1][0] + range_bytes - 1 - place, 0)) + 1:
+            lines += block.count(b"\n", counted, end)
+            cuts.append((place + end, lines))
+            counted = end
+        lines += block.count(b"\n", counted)
+        place += len(block)
     if len(cuts) > 1 and cuts[-1][0] == place:
         cuts.pop()
     stops = [first for first, _ in cuts[1:]]

@@ -1,5 +1,8 @@
 """What one shard adds to the top K, a row for each neuron: winners so far, moments, histogram, sampled activations."""
 
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -9,7 +12,7 @@ from ops.arrays import Arrays, Float32s, Int64s, Integers
 from ops.reducers.moments import Moments
 from ops.reducers.top_k import EMPTY, decode_keys, encode_keys
 from ops.storage.parquet_columns import float_columns, leaf_columns
-from ops.topk.neurons import NEURONS_PER_PART, POLES
+from ops.topk.neurons import NEURONS_PER_PART, POLES, parts
 
 _F32, _F64, _I64 = pa.float32(), pa.float64(), pa.int64()
 _TOP_FIRST = POLES[::-1]  # so the columns lie in the files
@@ -25,6 +28,35 @@ MERGED_COLUMNS = [*(name for name in SCHEMA.names if name != "sample"), HISTOGRA
 _BYTES = b"atlas.bytes"  # of a count
 _COUNTS = (np.uint16, np.uint32, np.int64)
 DAMAGE = (OSError, pa.ArrowException)  # raised where a file is not as it was written
+
+
+@dataclass(frozen=True)
+class ShardRows:
+    """A shard's result, a row for each neuron, made one part of the neurons at a time.
+
+    All neurons at once would take several times the memory of the winners themselves: a row group's worth does not.
+
+    Attributes:
+        neurons: how many.
+        make: makes the table of the neurons from a first one to the one before a last.
+    """
+
+    neurons: int
+    make: Callable[[int, int], pa.Table]
+
+    def parts(self) -> Iterator[pa.Table]:
+        """Return the table of each part of the neurons, in order."""
+        return (self.make(first, stop) for _, first, stop in parts(self.neurons))
+
+    def table(self) -> pa.Table:
+        """Return the rows of all neurons, in memory."""
+        return pa.concat_tables(self.parts()).combine_chunks()
+
+    def write(self, path: str, footer: dict[bytes, bytes]) -> None:
+        """Write the rows to a local path as `write_table` does, holding one part of them at a time."""
+        with _writer(path, self.make(0, 0).schema.with_metadata(footer)) as writer:
+            for group in self.parts():
+                writer.write_table(group)
 
 
 def winners_in_shard(
@@ -64,6 +96,7 @@ def shard_table(
     moments: Moments,
     histogram: Int64s,
     sample: Float32s,
+    largest: int | None = None,
 ) -> pa.Table:
     """Return a shard's result, a row for each neuron.
 
@@ -72,6 +105,7 @@ def shard_table(
         moments: of the shard's activations.
         histogram: their counts, `[neurons, bins]`.
         sample: activations of the shard's sampled sentences, `[neurons, sampled]`.
+        largest: the largest count of all the neurons of the file, where these are not all (None: they are).
     """
     neurons = len(moments.mean)
     named = {p: poles.get(p) or no_winners(neurons) for p in POLES}
@@ -79,14 +113,17 @@ def shard_table(
     numbers = (np.full(neurons, moments.n), moments.mean, moments.m2, moments.m3, moments.m4, moments.min, moments.max)
     columns += [pa.array(c) for c in numbers] + [by_neuron(sample)]
     table = pa.Table.from_arrays([c.cast(f.type) for c, f in zip(columns, SCHEMA, strict=True)], schema=SCHEMA)
-    counts, size = pack_counts(histogram)
+    counts, size = pack_counts(histogram, largest)
     described = pa.field(HISTOGRAM, counts.type, metadata={_BYTES: str(size).encode()})
     return table.add_column(table.num_columns - 1, described, counts)
 
 
-def pack_counts(counts: Integers) -> tuple[pa.FixedSizeBinaryArray, int]:
-    """Return counts `[neurons, bins]` as one value a neuron, in as few bytes a count as hold the largest, and these."""
-    largest = int(counts.max(initial=0))
+def pack_counts(counts: Integers, largest: int | None = None) -> tuple[pa.FixedSizeBinaryArray, int]:
+    """Return counts `[neurons, bins]` as one value a neuron, in as few bytes a count as hold the largest, and these.
+
+    `largest` is given where the file holds further counts.
+    """
+    largest = int(counts.max(initial=0)) if largest is None else largest
     kind = next(kind for kind in _COUNTS if largest <= np.iinfo(kind).max)
     packed = np.ascontiguousarray(counts.astype(kind))
     width = packed.shape[1] * packed.itemsize
@@ -106,21 +143,25 @@ def read_counts(table: pa.Table) -> Integers:
 
 def write_table(table: pa.Table, path: str) -> None:
     """Write a table of neurons to a local path, a row group for each part of them; its metadata becomes the footer."""
-    paths = [path for path, _ in leaf_columns(table.schema)]
+    with _writer(path, table.schema) as writer:
+        writer.write_table(table, row_group_size=NEURONS_PER_PART)
+
+
+def _writer(path: str, schema: pa.Schema) -> pq.ParquetWriter:
+    paths = [path for path, _ in leaf_columns(schema)]
     # The driver reads the histogram of every shard.
     other = {HISTOGRAM: "lz4"}
-    with pq.ParquetWriter(
+    return pq.ParquetWriter(
         path,
-        table.schema,
+        schema,
         # The sample is as large as it is for a short time, and packs by a tenth only.
         compression={p: "none" if p.startswith("sample.") else other.get(p, "zstd") for p in paths},
         write_page_checksum=True,
         use_dictionary=False,
         use_byte_stream_split=[
-            p for p in paths if p == HISTOGRAM or (p in float_columns(table.schema) and not p.startswith("sample."))
+            p for p in paths if p == HISTOGRAM or (p in float_columns(schema) and not p.startswith("sample."))
         ],
-    ) as writer:
-        writer.write_table(table, row_group_size=NEURONS_PER_PART)
+    )
 
 
 def read_keys(table: pa.Table, pole: str) -> tuple[torch.Tensor, torch.Tensor]:

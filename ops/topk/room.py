@@ -4,6 +4,7 @@ import numpy as np
 import torch
 
 from ops.errors import InputError
+from ops.reducers.top_k import least_room
 from ops.shards import Shards
 from ops.storage.store import Store
 
@@ -53,9 +54,28 @@ def check_room(store: Store, neurons: int, k: int, poles: int, sample: int, shar
 def device_room(device: torch.device, neurons: int, k: int, poles: int) -> int | None:
     """Return the slots that each neuron's winners get on a GPU, by its free memory; None for as few as will do.
 
-    The more there are, the more sentences come before the host must look whether one is full; results are the same.
+    Raises:
+        InputError: as `slots_of` raises it.
     """
     if device.type != "cuda":
         return None
     free, _ = torch.cuda.mem_get_info(device)
+    return slots_of(free, neurons, k, poles)
+
+
+def slots_of(free: int, neurons: int, k: int, poles: int) -> int:
+    """Return the slots that each neuron's winners get where so many bytes of a GPU's memory are free.
+
+    The more there are, the more sentences come before the host must look whether one is full; results are the same.
+
+    Raises:
+        InputError: the fewest slots that K needs do not fit.
+    """
+    needed = 8 * neurons * poles * least_room(k)
+    if needed > free:
+        fewer = "lower --k, or keep one pole (--poles top)" if poles > 1 else "lower --k"
+        raise InputError(
+            f"--k {k}: the winners so far of {neurons:,} neurons take {needed / 1e9:.1f} GB of a GPU's memory, of "
+            f"which {free / 1e9:.1f} GB are free; {fewer}, or score on CPUs (--device cpu)"
+        )
     return min(free // PART_OF_FREE // (8 * neurons * poles), k + MOST_BEYOND)

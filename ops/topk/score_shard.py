@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
@@ -12,25 +13,35 @@ from ops.model.activations import Scorer
 from ops.model.token_block import TokenBlock
 from ops.model.tokenizer import Tokens
 from ops.reducers.histogram import Histogram
+from ops.reducers.moments import Moments
 from ops.reducers.queued_top_k import QueuedTopK
 from ops.reducers.top_k import TopK
 from ops.shards import Ids
-from ops.topk.partial_file import shard_table, winners_in_shard
+from ops.topk.partial_file import ShardRows, shard_table, winners_in_shard
 from ops.topk.room import device_room
-from ops.topk.shard_sums import HostSums, QueuedSums, ShardSums, finite_rows
+from ops.topk.shard_sums import HostSums, QueuedSums, ShardSums, ShardTotals, finite_rows
 
 WARM_LENGTH = 16  # tokens of a sentence
 
 
 @dataclass
 class ShardResult:
-    """One shard's outcome: the table of its partial file, what was not finite, and the ids of its activation sample."""
+    """One shard's outcome: the rows of its partial file, its moments, what was not finite, and the sampled ids.
 
-    table: pa.Table
+    The rows are made from the winners so far: read them before the scorer begins its next shard.
+    """
+
+    rows: ShardRows
+    moments: Moments
     unscored: dict[str, list[int]] = field(default_factory=dict)
     sampled: list[int] = field(default_factory=list)
     scored: int = 0
     tokens: int = 0
+
+    @cached_property
+    def table(self) -> pa.Table:
+        """The rows of all neurons, in memory."""
+        return self.rows.table()
 
 
 class ShardScorer:
@@ -47,18 +58,27 @@ class ShardScorer:
         edges: the histogram's inner edges `[neurons, bins - 1]` float32.
         queued: whether no batch waits for what the device finds (None: on any device but a CPU). Winners are the same;
             what a shard hands over and the last digits of its moments may differ.
+        room: slots of each neuron's winners where batches are queued (None: by the device's free memory).
     """
 
     def __init__(
-        self, scorer: Scorer, k: int, poles: tuple[str, ...], edges: torch.Tensor, queued: bool | None = None
+        self,
+        scorer: Scorer,
+        k: int,
+        poles: tuple[str, ...],
+        edges: torch.Tensor,
+        queued: bool | None = None,
+        room: int | None = None,
     ) -> None:
         self.scorer = scorer
         self.k, self.poles = k, poles
         self.queued = scorer.device.type != "cpu" if queued is None else queued
         self.edges = edges.to(scorer.device)
         kind = QueuedTopK if self.queued else TopK
-        room = device_room(scorer.device, len(edges), k, len(poles)) if self.queued else None
+        if room is None and self.queued:
+            room = device_room(scorer.device, len(edges), k, len(poles))
         self.winners: dict[str, TopK] = {p: kind(len(edges), k, scorer.device, room) for p in poles}
+        self.runs = 0
 
     def warm_up(self, tokens: int, limit: int) -> None:
         """Score some made-up sentences, so that the first shard does not pay for what is prepared at first use.
@@ -94,23 +114,37 @@ class ShardScorer:
             newer_bounds: returns the corpus's bounds where there are newer ones, else None; asked before the first and
                 after the last batch, so that a long shard hands over no more than it must.
         """
+        self.runs += 1
         self._update_bounds(newer_bounds)
         sums: ShardSums = (QueuedSums if self.queued else HostSums)(self.winners, self.edges, sample)
-        result = ShardResult(pa.table({}))
+        tokens_read = 0
         for ids, tokens in batches:
             sums.add(ids, self.scorer.score(tokens))
-            result.tokens += int(TokenBlock.of(tokens).offsets[-1])
+            tokens_read += int(TokenBlock.of(tokens).offsets[-1])
         totals = sums.finish()
-        result.scored, result.unscored, result.sampled = totals.scored, totals.unscored, sorted(totals.kept)
-        width = len(self.edges)
-        rows = np.array([totals.kept[i] for i in result.sampled], np.float32).reshape(len(totals.kept), width)
         self._update_bounds(newer_bounds)
-        poles = {}
-        for p in self.poles:
-            activations, sent_ids = winners_in_shard(self.winners[p].candidates(), *span, self.winners[p].bound)
-            poles[p] = (activations if p == "top" else negate(activations), sent_ids)
-        result.table = shard_table(poles, totals.moments, totals.histogram, rows.T)
-        return result
+        rows = self._rows(span, totals)
+        return ShardResult(rows, totals.moments, totals.unscored, sorted(totals.kept), totals.scored, tokens_read)
+
+    def _rows(self, span: tuple[int, int], totals: ShardTotals) -> ShardRows:
+        neurons, run = len(self.edges), self.runs
+        sampled = np.array([totals.kept[i] for i in sorted(totals.kept)], np.float32).reshape(-1, neurons).T
+        largest = int(totals.histogram.max(initial=0))
+        candidates = {p: self.winners[p].candidates() for p in self.poles}
+
+        def make(first: int, stop: int) -> pa.Table:
+            if self.runs != run:
+                raise RuntimeError("the rows of a shard are read before the next shard begins")
+            own = slice(first, stop)
+            poles = {}
+            for p in self.poles:
+                bound = self.winners[p].bound[own]
+                activations, sent_ids = winners_in_shard(candidates[p][own], *span, bound)
+                poles[p] = (activations if p == "top" else negate(activations), sent_ids)
+            moments = totals.moments.of_neurons(first, stop)
+            return shard_table(poles, moments, totals.histogram[own], sampled[own], largest)
+
+        return ShardRows(neurons, make)
 
     def _update_bounds(self, newer_bounds: Callable[[], tuple[Float32s, Float32s] | None]) -> None:
         bounds = newer_bounds()

@@ -54,8 +54,7 @@ def write_activations(
 
     def sample(shard: int) -> np.ndarray:
         try:
-            with store.parquet(paths[shard]) as file:
-                return read_matrix(file.read(columns=["sample"]), "sample").T
+            return read_matrix(store.columns(paths[shard], ["sample"]), "sample").T
         except DAMAGE as error:
             damaged[shard] = one_line(error, 100)
             raise

@@ -136,6 +136,7 @@ class QueuedSums:
 
     def _reduce(self, ids: Ids, values: torch.Tensor) -> None:
         numbers = to_device(ids, values.device)
+        values = values.T.contiguous().T  # turned once, for the winners of both poles and the histogram
         for pole, winners in self.winners.items():
             winners.update(values if pole == "top" else -values, numbers)
         finite = ~torch.isnan(values[:, 0])

@@ -75,8 +75,7 @@ class BoundPublisher:
                 self.warn(f"topk: thresholds are not shared {why}")
 
     def _read(self, shard: int) -> Integers:
-        with self.store.parquet(self.shard_path(shard)) as file:
-            return read_counts(file.read(columns=[HISTOGRAM]))
+        return read_counts(self.store.columns(self.shard_path(shard), [HISTOGRAM]))
 
 
 class BoundReader:

@@ -177,9 +177,21 @@ def test_on_a_cluster_nothing_counts_the_machines_that_are_up(
     said: str,
 ) -> None:
     monkeypatch.setattr(placement, "has_gpus", lambda: False)
+    monkeypatch.setattr(placement, "gpus_to_come", list)
     monkeypatch.setenv("RAY_ADDRESS", "10.0.0.1:6379")
     placed = choose_placement(CorpusPassConfig.model_validate({"out": str(tmp_path), **options}))
     assert (placed.device, placed.workers) == (device, workers)
     assert placed.holds == ({"gpus": 1} if device == "cuda" else {"cpus": 1})
     assert placed.reads_ahead == (device == "cuda")
     assert said in capsys.readouterr().err
+
+
+def test_where_gpus_may_come_the_user_chooses(monkeypatch: pytest.MonkeyPatch, config: CorpusPassConfig) -> None:
+    monkeypatch.setattr(placement, "has_gpus", lambda: False)
+    monkeypatch.setattr(placement, "gpus_to_come", lambda: ["gpu", "big"])
+    monkeypatch.setenv("RAY_ADDRESS", "10.0.0.1:6379")
+    bare = {name: value for name, value in config.model_dump().items() if name not in ("device", "gpus")}
+    with pytest.raises(InputError, match=r"^--device auto: .* \(gpu, big\) .*--device cuda or --gpus N .*--device cpu"):
+        check_pass(CorpusPassConfig.model_validate(bare), Run(config.out))
+    for chosen, device in (({"device": "cpu"}, "cpu"), ({"device": "cuda"}, "cuda"), ({"gpus": 2}, "cuda")):
+        assert choose_placement(CorpusPassConfig.model_validate({**bare, **chosen})).device == device

@@ -4,6 +4,7 @@ import copy
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -17,6 +18,7 @@ import jsonschema
 import pytest
 import yaml
 
+from jobs.engine.machines import configured_kinds, cores_for
 from tests.conftest import ROOT
 
 Document = dict[str, Any]
@@ -32,10 +34,44 @@ def load(name: str) -> Document:
 # --- AWS ---
 
 
-def test_cluster_yaml_passes_rays_own_check() -> None:
+CLUSTERS = ("cluster.yaml", "cluster-h100.yaml")
+MACHINES = {"g6.4xlarge": (16, 1), "p5.48xlarge": (192, 8)}  # cores and GPUs, as AWS lists them
+SPOT = "# InstanceMarketOptions: "
+
+
+@pytest.mark.parametrize("name", CLUSTERS)
+def test_a_cluster_file_passes_rays_own_check_also_with_its_options(name: str) -> None:
     from ray.autoscaler._private.util import prepare_config, validate_config
 
-    validate_config(prepare_config(load("cluster.yaml")))
+    validate_config(prepare_config(load(name)))
+    text = (ROOT / name).read_text(encoding="utf-8")
+    assert text.count(SPOT) == 2
+    spot = yaml.safe_load(text.replace(SPOT, SPOT.removeprefix("# ")))
+    validate_config(prepare_config(spot))
+    kinds = {kind: set(found["node_config"]) for kind, found in spot["available_node_types"].items()}
+    assert {kind for kind, keys in kinds.items() if "InstanceMarketOptions" in keys} == {"cpu", "gpu"}
+
+
+def test_the_cluster_of_h100s_differs_in_its_gpus_alone() -> None:
+    plain, large = map(load, CLUSTERS)
+    assert plain.pop("cluster_name") != large.pop("cluster_name")
+    gpu, h100 = (cluster["available_node_types"].pop("gpu") for cluster in (plain, large))
+    assert plain == large
+    for cluster in (gpu, h100):
+        # As many GPUs either way, and as many as the documented lines ask for.
+        assert cluster["max_workers"] * MACHINES[cluster["node_config"].pop("InstanceType")][1] == 8
+    assert gpu["node_config"] == h100["node_config"]
+
+
+def test_scorers_on_gpus_keep_cores_from_those_who_read_ahead() -> None:
+    for name in CLUSTERS:
+        gpu = load(name)["available_node_types"]["gpu"]
+        cores, gpus = MACHINES[gpu["node_config"]["InstanceType"]]
+        assert cores - gpu["resources"]["CPU"] == 4 * gpus
+    groups = documents()[1]["spec"]["rayClusterSpec"]["workerGroupSpecs"]
+    [group] = [group for group in groups if group["groupName"] == "gpu"]
+    [container] = group["template"]["spec"]["containers"]
+    assert int(container["resources"]["limits"]["cpu"]) - int(group["rayStartParams"]["num-cpus"]) == 2
 
 
 def test_what_cluster_yaml_sends_is_what_the_environment_is_made_from() -> None:
@@ -188,6 +224,19 @@ def test_ray_up_and_its_autoscaler_against_a_stand_in_for_aws(s3: str, tmp_path:
     [head] = running["Instances"]
     head_home = machines / head["PublicIpAddress"]
     workers, asked = json.loads(run(head_home, "-c", AUTOSCALER).splitlines()[-1])
+
+    # On the head a job can tell what machines may come.
+    (tmp_path / "proc/1").mkdir(parents=True)
+    monitor = [
+        "monitor.py",
+        "--gcs-address=10.0.0.1:6379",
+        f"--autoscaling-config={head_home}/ray_bootstrap_config.yaml",
+    ]
+    (tmp_path / "proc/1/cmdline").write_text("\0".join(monitor))
+    kinds = configured_kinds("10.0.0.1:6379", tmp_path / "proc")
+    assert {kind: (has["CPU"], has.get("GPU", 0)) for kind, has in kinds.items()} == {"cpu": (32, 0), "gpu": (12, 1)}
+    # Less than 64 GB a machine are the workers', for 32 cores: a worker of 6.5 GB holds more than three of them.
+    assert 3 < cores_for(6_500_000_000, kinds.values()) < 8
     run(home, *ray, "down", "--yes", "cluster.yaml")
 
     # Each has its role, and none was made besides.
@@ -210,7 +259,7 @@ def test_ray_up_and_its_autoscaler_against_a_stand_in_for_aws(s3: str, tmp_path:
         assert ", auth token, token 600, " in start
         resources = json.loads(start.partition(" resources ")[2].removesuffix("]"))
         assert resources.get("GPU", 0) == (kind == "gpu")
-        assert (resources["CPU"] == 0) == (kind == "head")
+        assert resources["CPU"] == {"head": 0, "cpu": 32, "gpu": 12}[kind]
         assert (place / ".bashrc").read_text() == "export PATH=~/atlas/bin:$PATH RAY_AUTH_MODE=token\n"
 
     # The head's role may do what its autoscaler asks for, and hand on the workers' role and no other.
@@ -335,10 +384,10 @@ def test_rays_autoscaler_reads_the_job_as_meant() -> None:
         "cpu": (0, 8),
         "gpu": (0, 8),
     }
-    assert {name: kind["resources"].get("GPU", 0) for name, kind in kinds.items()} == {
-        "headgroup": 0,
-        "cpu": 0,
-        "gpu": 1,
+    assert {name: (kind["resources"]["CPU"], kind["resources"].get("GPU", 0)) for name, kind in kinds.items()} == {
+        "headgroup": (0, 0),
+        "cpu": (16, 0),
+        "gpu": (6, 1),
     }
 
 
@@ -363,6 +412,18 @@ def test_the_jobs_options_are_those_of_jobs_run() -> None:
     assert words[:3] == ["python", "-m", "jobs.run"]
     config = parse(RunConfig, "run", "", words[3:])
     assert config.out == "s3://BUCKET/run"
+
+
+def test_documented_jobs_name_their_gpus_since_none_is_up_at_first() -> None:
+    from jobs.run import RunConfig
+    from jobs.stage.command_line import parse
+
+    text = (ROOT / "docs/cluster.md").read_text(encoding="utf-8").replace("\\\n", " ")
+    lines = [line for line in text.splitlines() if "python -m jobs.run" in line]
+    assert len(lines) == 2
+    for line in [documents()[1]["spec"]["entrypoint"], *lines]:
+        config = parse(RunConfig, "run", "", shlex.split(line.partition("jobs.run ")[2]))
+        assert (config.device, config.gpus) == ("cuda", 8)
 
 
 # --- The image ---

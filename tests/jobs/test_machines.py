@@ -1,11 +1,13 @@
 """Whoever waits for a machine of a cluster sees for what, and for how long."""
 
+import json
 import re
 import time
+from pathlib import Path
 
 import pytest
 
-from jobs.engine.machines import MachineWait, Resources
+from jobs.engine.machines import MachineWait, Resources, configured_kinds
 
 HEAD: Resources = {"memory": 1e9, "node:__internal_head__": 1.0}
 CPUS: Resources = {"CPU": 8.0, "memory": 1e9}
@@ -64,3 +66,36 @@ def test_it_is_said_until_it_ends(capfd: pytest.CaptureFixture[str]) -> None:
     lines = capfd.readouterr().err.splitlines()
     assert len(lines) == 2
     assert all(re.fullmatch(r"topk: waits for a machine with 1 GPU; none is up \(\d+ s\)", line) for line in lines)
+
+
+CONFIG = {
+    "head_node_type": "head",
+    "available_node_types": {
+        "head": {"resources": {"CPU": 0, "GPU": 1}},
+        "cpu": {"resources": {"CPU": 32}},
+        "gpu": {"resources": {"CPU": 12, "GPU": 1}},
+    },
+}
+
+
+@pytest.mark.parametrize(
+    ("text", "address", "found"),
+    [
+        (json.dumps(CONFIG), "10.0.0.1:6379", ["cpu", "gpu"]),
+        (json.dumps(CONFIG), "localhost:6379", ["cpu", "gpu"]),
+        (json.dumps(CONFIG), "10.0.0.1:16379", []),  # another cluster's
+        (json.dumps({**CONFIG, "available_node_types": {}}), "10.0.0.1:6379", []),
+        ("available_node_types: [gpu", "10.0.0.1:6379", []),
+        (None, "10.0.0.1:6379", []),
+    ],
+)
+def test_which_machines_may_come(tmp_path: Path, text: str | None, address: str, found: list[str]) -> None:
+    config = tmp_path / "ray_bootstrap_config.yaml"
+    if text is not None:
+        config.write_text(text)
+    of_monitor = ["python", "monitor.py", "--gcs-address=10.0.0.1:6379", f"--autoscaling-config={config}", ""]
+    for number, words in {1: ["init"], 25: of_monitor, 31: []}.items():
+        (tmp_path / str(number)).mkdir()
+        (tmp_path / str(number) / "cmdline").write_bytes("\0".join(words).encode())
+    (tmp_path / "7").mkdir()  # a process that has ended meanwhile
+    assert list(configured_kinds(address, tmp_path)) == found

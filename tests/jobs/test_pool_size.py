@@ -4,6 +4,7 @@ import pytest
 
 from jobs.engine import connect
 from jobs.engine.connect import WORKER_BYTES, available_bytes, pool_size
+from tests.conftest import CHOOSE_POOL
 
 
 @pytest.fixture(autouse=True)
@@ -43,3 +44,10 @@ def test_a_cluster_is_not_counted(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_memory_of_this_machine_is_read() -> None:
     assert 1 << 24 < available_bytes() <= 1 << 60
+
+
+def test_gpus_that_are_asked_for_by_number_are_asked_for_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RAY_ADDRESS", "auto")
+    growing, fixed = (CHOOSE_POOL(8, True, 2, at_once) for at_once in (False, True))
+    assert (growing.min_size, growing.max_size) == (1, 8)
+    assert (fixed.min_size, fixed.max_size) == (8, 8)

@@ -7,11 +7,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyarrow import fs
 
+from bench.storage_server import CountingProxy, chain
 from jobs import run as run_job
 from jobs.stage.run import Run
 from ops.errors import InputError
@@ -19,6 +21,7 @@ from ops.sources.pieces import check_source, pieces, read_piece, source_fingerpr
 from ops.sources.rows import Row
 from ops.sources.spec import parse_source
 from ops.storage.store import Store, is_whole, shard_footer
+from ops.storage.streams import IO_THREADS
 from tests.jobs.conftest import config
 from tests.jobs.test_same_rows import EVERY
 
@@ -210,3 +213,23 @@ def test_an_out_that_is_not_reached_is_one_line(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.delenv("AWS_ENDPOINT_URL_S3", raising=False)
     with pytest.raises(InputError, match=r"--out s3://bucket/run: cannot be looked into .*127.0.0.1"):
         Run("s3://bucket/run")
+
+
+def test_row_groups_of_a_column_are_asked_for_at_once(s3: str, bucket: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    groups = 36
+    table = pa.table(
+        {"x": np.arange(groups * 4_000).astype(np.float64), "y": np.random.default_rng(0).random(groups * 4_000)}
+    )
+    with CountingProxy(int(s3.rpartition(":")[2])) as proxy:
+        monkeypatch.setenv("AWS_ENDPOINT_URL", proxy.address)
+        store = Store(f"{bucket}/run")
+        assert pa.io_thread_count() >= IO_THREADS
+        store.commit(
+            "a.parquet", lambda path: pq.write_table(table, path, row_group_size=4_000, write_page_checksum=True)
+        )
+        proxy.take()
+        proxy.wait = 0.05
+        assert store.columns("a.parquet", ["y"]).equals(table.select(["y"]))
+        requests = proxy.take()
+    assert len(requests) > groups
+    assert chain(requests) < groups / 2

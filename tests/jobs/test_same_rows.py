@@ -57,16 +57,18 @@ def test_another_number_of_workers_gives_the_same_rows(
         assert pq.read_table(small_run[0] / table).equals(pq.read_table(tmp_path / "b" / table)), table
 
 
-def test_annotated_shards_of_several_row_groups_give_the_same_rows(
+def test_annotated_shards_of_several_row_groups_and_short_ranges_give_the_same_rows(
     small_run: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("jobs.annotate.annotate.group_rows", lambda table: 30)
+    monkeypatch.setattr("jobs.mine.steps.NEURONS_PER_RANGE", (5, 5))
     shutil.copytree(small_run[0], tmp_path / "j")
     given = {"out": str(tmp_path / "j"), "workers": 1}
     annotate.JOB.run(annotate.AnnotateConfig.model_validate({**given, "redo": True, "keep_partials": True}))
     with pq.ParquetFile(tmp_path / "j" / part_name("sentences", 0)) as file:
         assert file.num_row_groups == 4
     mine.JOB.run(mine.MineConfig.model_validate(given))
+    assert len(list((tmp_path / "j/patterns").iterdir())) > len(list((small_run[0] / "patterns").iterdir()))
     for table in ("sentences", "patterns", "profiles", "means", "scores"):
         assert pq.read_table(small_run[0] / table).equals(pq.read_table(tmp_path / "j" / table)), table
 

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 import torch
 
+from bench.traffic import Traffic
 from ops.model.pooling import POOLS, Pooler
 
 LENGTHS = (4, 2, 7)
@@ -76,3 +77,17 @@ def test_the_mean_of_no_token_is_not_a_number() -> None:
 def test_states_of_other_tokens_are_an_error(pool: str, shape: tuple[int, ...]) -> None:
     with pytest.raises(ValueError, match=r"for \(3, 7\) tokens"):
         Pooler(pool, batch("include")[1])(torch.zeros(shape))
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("pool", ["mean", "max"])
+def test_half_precision_is_pooled_to_the_same_bits_without_a_copy_in_float32(pool: str, dtype: torch.dtype) -> None:
+    states, counted = batch("include")
+    half = states.to(dtype)
+    with Traffic() as traffic:
+        found = Pooler(pool, counted, queued=True)(half)
+    wide = Pooler(pool, counted, queued=True)(half.float())
+    assert found.dtype == torch.float32
+    assert torch.equal(found, wide)
+    # Reading and masking the states moves three times their two bytes; a copy in float32 would add six more.
+    assert traffic.by_operator["_to_copy"] <= 4 * found.numel() * 4

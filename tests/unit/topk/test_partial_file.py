@@ -1,3 +1,4 @@
+import weakref
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ from ops.topk.neurons import NEURONS_PER_PART, parts
 from ops.topk.partial_file import (
     HISTOGRAM,
     SCHEMA,
+    ShardRows,
     by_neuron,
     pack_counts,
     read_counts,
@@ -27,6 +29,9 @@ NEURONS = NEURONS_PER_PART + 5
 RNG = np.random.default_rng(0)
 VALUES = torch.from_numpy(RNG.normal(size=(40, NEURONS)).astype(np.float32))
 IDS = torch.arange(100, 140)
+COUNTS = RNG.integers(0, 9, (NEURONS, 16))
+COUNTS[-1, -1] = 70_000  # the last part alone needs four bytes
+SAMPLE = VALUES[:3].numpy().T
 
 
 def winners(values: torch.Tensor, k: int = 7) -> torch.Tensor:
@@ -98,6 +103,35 @@ def test_a_file_gives_back_what_it_was_made_of(tmp_path: Path, sampled: int, pol
         np.testing.assert_array_equal(read_counts(table), histogram[first:stop])
         np.testing.assert_array_equal(read_matrix(table, "sample"), sample[first:stop])
         assert read_matrix(table, "sample").shape == (stop - first, sampled)
+
+
+def test_rows_that_are_made_part_by_part_are_the_same_file_as_the_whole_table(tmp_path: Path) -> None:
+    whole = shard_table({"top": winners_in_shard(winners(VALUES), 0, 1000)}, Moments.of(VALUES), COUNTS, SAMPLE)
+
+    def make(first: int, stop: int) -> pa.Table:
+        own = slice(first, stop)
+        top = winners_in_shard(winners(VALUES)[own], 0, 1000)
+        return shard_table({"top": top}, Moments.of(VALUES).of_neurons(first, stop), COUNTS[own], SAMPLE[own], 70_000)
+
+    rows = ShardRows(NEURONS, make)
+    write_table(whole.replace_schema_metadata({b"mine": b"1"}), str(tmp_path / "whole"))
+    rows.write(str(tmp_path / "parts"), {b"mine": b"1"})
+    assert (tmp_path / "whole").read_bytes() == (tmp_path / "parts").read_bytes()
+    assert rows.table().equals(whole)
+
+
+def test_at_most_two_parts_are_in_memory_while_rows_are_written(tmp_path: Path) -> None:
+    made: list[weakref.ref[pa.Table]] = []
+
+    def make(first: int, stop: int) -> pa.Table:
+        assert sum(ref() is not None for ref in made) < 2  # the one before may still be the writer's
+        counts, none = np.zeros((stop - first, 2), np.int64), np.zeros((stop - first, 0), np.float32)
+        table = shard_table({}, Moments.empty(stop - first), counts, none)
+        made.append(weakref.ref(table))
+        return table
+
+    ShardRows(6 * NEURONS_PER_PART, make).write(str(tmp_path / "parts"), {})
+    assert pq.read_metadata(tmp_path / "parts").num_row_groups == 6
 
 
 def test_a_matrix_becomes_a_list_column_by_rows() -> None:

@@ -7,7 +7,7 @@ import pytest
 from ops.errors import InputError
 from ops.shards import Shards
 from ops.storage.store import Store
-from ops.topk.room import check_room, needed_bytes
+from ops.topk.room import MOST_BEYOND, check_room, needed_bytes, slots_of
 
 SIZES = {"neurons": 100, "k": 10, "poles": 2, "sample": 5}
 
@@ -35,3 +35,14 @@ def test_a_large_activation_sample_is_the_option_to_lower_and_no_larger_than_the
 def test_more_sentences_than_there_are_need_no_room() -> None:
     few, many = (needed_bytes(100, k, 1, 0, Shards(50, 50)) for k in (50, 1_000))
     assert few == many
+
+
+def test_a_gpu_too_small_for_the_winners_is_refused_by_what_helps() -> None:
+    neurons, k = 36_864, 10_000
+    needed = 8 * neurons * 2 * 15_000
+    assert slots_of(needed, neurons, k, 2) == 3_750  # a quarter of it; a reducer takes 15,000 at least
+    with pytest.raises(InputError, match=r"--k 10000: the winners so far of 36,864 neurons take 8.8 GB .*--poles top"):
+        slots_of(needed - 1, neurons, k, 2)
+    with pytest.raises(InputError, match=r"lower --k, or score on CPUs"):
+        slots_of(1, neurons, k, 1)
+    assert slots_of(1 << 40, neurons, k, 2) == k + MOST_BEYOND

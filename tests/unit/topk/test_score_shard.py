@@ -53,7 +53,9 @@ def batches(first: int, stop: int, size: int = 7) -> Iterator[tuple[np.ndarray, 
 
 def run(scorer: ShardScorer, shard: int, sample: tuple[int, ...] = ()) -> ShardResult:
     span = SHARDS.span(shard)
-    return scorer.run(span, batches(*span), np.array(sample, np.int64))
+    result = scorer.run(span, batches(*span), np.array(sample, np.int64))
+    assert result.table.num_rows == sum(WIDTHS)  # read here: the next shard changes the winners
+    return result
 
 
 def merged(results: list[ShardResult], pole: str) -> list[list[tuple[float, int]]]:
@@ -114,6 +116,14 @@ def test_a_shard_that_broke_off_is_done_again_by_the_same_worker() -> None:
     for pole in POLES:
         assert merged(results, pole) == brute(values, pole)
     assert sum(read_moments(r.table).n for r in results) == N
+
+
+def test_rows_of_a_shard_are_refused_once_the_next_one_has_begun() -> None:
+    scorer = scorer_of(activations(4))
+    result = scorer.run((0, 20), batches(0, 20), np.zeros(0, np.int64))
+    run(scorer, 1)
+    with pytest.raises(RuntimeError, match="before the next shard"):
+        result.rows.table()
 
 
 def test_later_shards_hand_over_less() -> None:
