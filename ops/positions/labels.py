@@ -1,5 +1,6 @@
 """What a linear classifier reads out of a model's features, with and without positions: texts of other documents."""
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -169,9 +170,9 @@ def interval(values: Float64s) -> tuple[float, float, float]:
         values: one for each split, `[splits]`, at least two.
 
     >>> [round(x, 3) for x in interval(np.array([0.5, 0.6, 0.7]))]
-    [0.6, 0.222, 0.978]
+    [0.6, 0.224, 0.976]
     """
     mean, variance = float(values.mean()), float(values.var(ddof=1))
     factor = 1 / len(values) + _TEST_SHARE / (1 - _TEST_SHARE)
-    reach = float(t.ppf(0.975, len(values) - 1)) * np.sqrt(variance * factor)
+    reach = float(t.ppf(0.975, len(values) - 1)) * math.sqrt(variance * factor)
     return mean, mean - reach, mean + reach

@@ -58,7 +58,9 @@ def test_sources_of_every_kind_and_globs(bucket: str, tmp_path: Path) -> None:
 def test_the_main_job_gives_the_same_tables_as_on_disk(bucket: str, small_run: tuple[Path, Path], source: Path) -> None:
     _put(f"{bucket}/in/docs.jsonl", source.read_bytes())
     corpus = (f"docs={bucket}/in/*.jsonl",)
-    run_job.JOB.run(config(f"{bucket}/run", source, model=str(small_run[1]), corpus=corpus, no_tokens=False))
+    run_job.JOB.run(
+        config(f"{bucket}/run", source, model=str(small_run[1]), corpus=corpus, no_tokens=False, null_sets=6)
+    )
     store = Store(f"{bucket}/run")
     assert store.entries() == Store(str(small_run[0])).entries()
     for table in (*EVERY, "token_activations", "peaks"):

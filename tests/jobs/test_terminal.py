@@ -52,9 +52,12 @@ def test_the_corpus_s_words_are_printed_in_any_alphabet_and_as_no_control(
 ) -> None:
     stream = io.BytesIO()
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(stream, encoding=encoding, errors="strict"))
-    show._print(f"{ESCAPE} \u6771\u4eac \ud800 \xe9")
-    show._print_json({"text": f"{ESCAPE} \u6771\u4eac"})
-    sys.stdout.flush()
+
+    def say(config: ShowConfig) -> None:
+        show._print(f"{ESCAPE} \u6771\u4eac \ud800 \xe9")
+        show._print_json({"text": f"{ESCAPE} \u6771\u4eac"})
+
+    assert main(ShowConfig, "show", "About.", say, ["--out", "x"]) == 0
     text, line, _ = stream.getvalue().decode(encoding).split("\n")
     assert "a\\x1b]0;mine\\x07 \\u202eb" in text
     assert json.loads(line) == {"text": f"{ESCAPE} \u6771\u4eac"}

@@ -28,7 +28,7 @@ def test_the_kernels_are_compiled_and_nothing_is_left(tmp_path: Path) -> None:
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     # That one counts for the prefixspan package alone (`--engine prefixspan`).
-    assert done.stdout.split() == ["ops.patterns.occurrences._distinct"]
+    assert done.stdout.split() == ["ops.patterns.occurrences._by_document"]
     assert done.stderr.startswith("compiling what the jobs compile at first use")
     assert "Traceback" not in done.stderr
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
