@@ -2,6 +2,7 @@
 
 from typing import Any, NamedTuple
 
+from ops.topk.neurons import NEURONS_PER_PART
 from ops.topk.shared_bounds import is_due
 
 SENTENCES, TOKENS, NEURONS, POLES, K, SHARD = 82_000_000, 22, 9_216, 2, 10_000, 100_000
@@ -66,7 +67,7 @@ def project(measured: Measured, emitted: dict[int, float] = EMITTED) -> dict[str
         commit = UNSORTED * pairs * measured.commit_s / gpus
         tokenize = SENTENCES * TOKENS / measured.tokens_per_second / min(PREFETCH * gpus, cores)
         driver = measured.count_s * SENTENCES / SHARD + measured.bounds_s * posts() if gpus > 1 else 0.0
-        merge = pairs * measured.merge_s / cores
+        merge = pairs * measured.merge_s / min(cores, -(-NEURONS // NEURONS_PER_PART))  # a core for each range
         scoring = max(forward + reduce + commit, tokenize, driver)
         table[str(gpus)] = {
             "forward_s": round(forward),
