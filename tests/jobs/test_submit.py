@@ -193,6 +193,7 @@ def submitted(
     pq.write_table(read_json(source), folder / "one.parquet")
     _, _, job = lines.partition(SUBMIT)
     given = {"s3://bucket/run": out, "bert-base-uncased": make_model(small_bert), "s3://bucket/books/": f"{folder}/"}
+    given["--device cuda --gpus 8"] = "--device cpu"  # this head has no GPU, and would wait for eight
     for documented, here in given.items():
         assert job.count(documented) == 1
         job = job.replace(documented, str(here))
