@@ -73,7 +73,7 @@ def group_size(record: Run, facts: ModelFacts, most: int) -> int:
     """Return how many shards share a partial file, which holds each word's states, so that all stay below 16 GB."""
     words = min(most, record.require("meaning/counts")["counts"]["words"])
     shards = len(record.shards())
-    return -(-shards // max(int(PARTIALS_BYTES // (4 * words * facts.layers * facts.width)), 1))
+    return -(-shards // max(int(PARTIALS_BYTES // (4 * max(words, 1) * facts.layers * facts.width)), 1))
 
 
 def offset_args(config: MeaningConfig, job: CorpusPass) -> OffsetArgs:

@@ -150,7 +150,9 @@ class PlacementConfig(DeviceConfig):
     gpus: int | None = Field(
         None, ge=1, description="most GPUs, one a worker; none given: all of this machine, or what a cluster brings up"
     )
-    token_budget: int | None = Field(None, ge=1, description="tokens of a batch, padding included; CPU 2048, GPU 32768")
+    token_budget: int | None = Field(
+        None, ge=1, le=1 << 20, description="tokens of a batch, padding included; CPU 2048, GPU 32768"
+    )
 
 
 class ModelPassConfig(PlacementConfig):

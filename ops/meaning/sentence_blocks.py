@@ -37,7 +37,8 @@ def read_pairs(reader: SentenceReader, head: torch.nn.Module | None, texts: Text
         Columns of lists, NaN where a text is null or there is no head: `cosine` (of each other sentence in each layer),
         `tokens` (shared with each) and `head` (its scores).
     """
-    flat = [text or "" for own in texts for text in own]
+    # Where there is no other sentence the first one stands in: a decoder makes no token of an empty text.
+    flat = [text or own[0] or "" for own in texts for text in own]
     tokens = reader.tokenizer.encode(flat)
     states = reader.read(tokens).reshape(len(texts), 4, reader.layers, -1)
     near = cosines(states[:, 1:], states[:, :1])

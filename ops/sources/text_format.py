@@ -125,7 +125,10 @@ def _expansion(path: str) -> float:
         block = stream.read(_BLOCK)
     if method == "gzip":
         whole = zlib.decompressobj(wbits=31)
-        length = len(whole.decompress(block))
+        try:
+            length = len(whole.decompress(block))
+        except zlib.error:
+            return 1.0  # damaged: whoever reads it says where
         return length / max(len(block) - len(whole.unused_data), 1)
     length = 0
     with pa.CompressedInputStream(pa.BufferReader(block), "zstd") as stream:

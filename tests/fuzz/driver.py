@@ -150,7 +150,7 @@ def start_ray() -> None:
     choose = fan_out.choose_pool
     if choose.__name__ != "tasks":
 
-        def tasks(most: int, actors: bool, ahead: int) -> Any:
+        def tasks(most: int, actors: bool, ahead: int, all_at_once: bool = False) -> Any:
             return choose(most, False, ahead)
 
         fan_out.choose_pool = tasks

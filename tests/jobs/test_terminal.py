@@ -87,6 +87,11 @@ def test_names_of_data_sets_and_files_are_printed_as_no_control(
         (ShowConfig, ["--neuron", "1:" + "9" * 30], "--neuron"),
         (IngestConfig, ["--near-dedup", "9" * 400], "--near-dedup"),
         (IngestConfig, ["--seed", "9" * 30], "--seed"),
+        (
+            PsiConfig,
+            ["--token-budget", "1" + "0" * 14],
+            "--token-budget '100000000000000': should be less than or equal",
+        ),
         (IngestConfig, ["--config", "."], "--config ."),
     ],
 )

@@ -16,10 +16,10 @@ from ops.meaning.sentence_blocks import (
     read_states,
     translated_rows,
 )  # fmt: skip
-from ops.meaning.sentence_states import SentenceReader, cosines
+from ops.meaning.sentence_states import SentenceReader, cosines, own_ids
 from ops.model.heads import MASKED_WORD, NEXT_SENTENCE, load_head
 from ops.model.load import ModelFacts, read_facts
-from ops.model.tokenizer import Tokenizer
+from ops.model.tokenizer import Tokenizer, Tokens
 
 TEXTS = ["The cat sat.", "It purred at the dog.", "The dog left.", "Rain fell on the cat."]
 
@@ -56,6 +56,23 @@ def test_pairs_are_compared_with_three_others_in_every_layer(facts: ModelFacts, 
         assert np.isfinite(own[2, ::2]).all()
     np.testing.assert_array_equal(near[0, :2], near[1, :2])
     assert np.isnan(lists(read_pairs(reader, None, given)["head"], 3, 3)).all()
+
+
+class BareTokenizer(Tokenizer):
+    """Adds no token of its own, as those of decoders."""
+
+    def encode(self, texts: list[str]) -> list[Tokens]:
+        """Return the tokens of the texts alone."""
+        own = [own_ids(tokens) for tokens in super().encode(texts)]
+        return [Tokens(ids, [0] * len(ids), False) for ids in own]
+
+
+def test_pairs_without_a_sentence_are_read_where_an_empty_text_has_no_token(facts: ModelFacts) -> None:
+    reader = SentenceReader(facts, BareTokenizer(facts), "cpu", "float32", 1, 2)  # each text is a batch of its own
+    near = lists(read_pairs(reader, None, [[*TEXTS[:3], None], [*TEXTS[:2], None, TEXTS[3]]])["cosine"], 2, 3, -1)
+    assert np.isnan(near[0, 2]).all()
+    assert np.isnan(near[1, 1]).all()
+    assert np.isfinite(near[0, :2]).all()
 
 
 def test_masked_places_have_a_rank_and_the_tag_of_their_word(facts: ModelFacts, reader: SentenceReader) -> None:

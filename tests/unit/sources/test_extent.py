@@ -47,6 +47,15 @@ def test_a_quarter_of_the_rows_is_a_quarter_of_the_piece(tmp_path: Path, suffix:
     assert extent_of(piece, list(read_piece(piece))) == pytest.approx(whole, rel=0.01)
 
 
+def test_a_damaged_compressed_file_has_an_extent_and_is_refused_by_who_reads_it(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl.gz"
+    data = bytearray(gzip.compress(b'{"text": "The cat sat on the mat."}\n' * 50))
+    data[12:40] = bytes(range(200, 228))
+    path.write_bytes(data)
+    (piece,) = pieces(parse_source(str(path)))
+    assert piece_extent(piece) == len(data)
+
+
 def test_only_the_piece_s_own_row_groups_count(tmp_path: Path) -> None:
     pq.write_table(pa.table({"text": TEXTS}), tmp_path / "a.parquet", row_group_size=100)
     path = str(tmp_path / "a.parquet")
