@@ -1,6 +1,7 @@
 """What a linear classifier reads out of a model's features, with and without positions: texts of other documents."""
 
 import math
+import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -125,7 +126,9 @@ def label_rows(
         found = []
         for test in tests:
             pipeline = make_pipeline(before(), LogisticRegression(C=penalty, max_iter=5_000))
-            pipeline.fit(values[~test], labels[~test])
+            with warnings.catch_warnings():
+                warnings.filterwarnings("ignore", "The number of unique classes", UserWarning)
+                pipeline.fit(values[~test], labels[~test])
             found.append((pipeline.predict(values[test]) == labels[test]).mean())
         return np.array(found)
 

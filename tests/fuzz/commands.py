@@ -239,7 +239,8 @@ class Drawing:
         if "dry_run" in fields and rng.random() < 0.1:
             argv.append("--dry-run")
         env, fresh = self._environment()
-        writes = [out, *([to] if "to" in fields else [])]
+        to = Path(str(values.get("to", to)))  # an option may have been drawn over
+        writes = [out, *([to] if "to" in fields and to.is_relative_to(self.world.case) else [])]
         named = str(values.get("out", ""))
         if named.strip() and "\0" not in named:
             writes.append(Path(os.path.normpath(self.world.case / "cwd" / named)))

@@ -1,5 +1,7 @@
 """Labels that no classifier can be fitted to are refused in a line; documents are never split."""
 
+import warnings
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -80,6 +82,16 @@ def test_differences_are_paired_and_their_intervals_hold_what_is_true() -> None:
         held += rows["none"]["difference_low"] <= 0 <= rows["none"]["difference_high"]
         assert rows["none"]["difference"] == pytest.approx(rows["none"]["accuracy"] - rows["default"]["accuracy"])
     assert held >= 6
+
+
+def test_labels_that_are_nearly_all_different_are_fitted_without_a_warning_of_the_library() -> None:
+    labels = [f"label {i // 2}" for i in range(20)] + [f"own {i}" for i in range(20)]
+    vectors = dict(enumerate(np.random.default_rng(0).normal(size=(40, 3)).astype(np.float32)))
+    features = Features({i: [5] for i in range(40)}, {"default": vectors})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        rows = label_rows("m", "x", labelled(labels), features, 0, 4)
+    assert {row["features"] for row in rows} >= {"default", "tokens"}
 
 
 def test_the_bag_counts() -> None:
