@@ -81,12 +81,13 @@ def prepare(config: ExportConfig, given: dict[str, str]) -> "tuple[Path, Store, 
     Raises:
         InputError: tables are missing, or the folder cannot be made there.
     """
-    from jobs.stage.record import TOOL, versions
+    from jobs.stage.record import versions
     from jobs.stage.run import Run
     from jobs.stage.stages import STAGES
     from ops.export.card import write_card
     from ops.export.folder import check_folder, contents, provenance
     from ops.export.licences import check_licence, source_terms
+    from ops.schema import TOOL
 
     record = Run(config.out, create=False)
     record.require("topk")

@@ -15,12 +15,11 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError, mod
 from jobs.stage.files import is_published
 from jobs.stage.stages import STAGES
 from ops.errors import InputError, one_line
-from ops.schema import SCHEMA_VERSION
+from ops.schema import SCHEMA_VERSION, TOOL
 from ops.storage.lock import LOCK
 from ops.storage.store import Store
 
 RECORD = "run.json"
-TOOL = "neuron-atlas"
 LIBRARIES = ("ray", "torch", "transformers", "tokenizers", "datasets", "pyarrow", "numpy", "spacy", "prefixspan")
 RECENT_S = 600.0  # a stage that came further within so many seconds is taken to be at work
 

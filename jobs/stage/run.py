@@ -10,11 +10,11 @@ import pyarrow as pa
 
 from jobs.stage.again import command, made_anew
 from jobs.stage.files import added, check_tables, clear, finished_view, put_in_place, view_of, written
-from jobs.stage.record import RECORD, TOOL, check_out, how_far, read_record, versions
+from jobs.stage.record import RECORD, check_out, how_far, read_record, versions
 from jobs.stage.stages import PARTIALS, STAGES, stages_after, stages_read
 from ops.clock import utc_now
 from ops.errors import InputError
-from ops.schema import SCHEMA_VERSION
+from ops.schema import SCHEMA_VERSION, TOOL
 from ops.shards import Shards
 from ops.storage.fingerprint import differences, fingerprint
 from ops.storage.lock import Lock, check_holder

@@ -21,7 +21,6 @@ from ops.export.manifest import (
     MANIFEST,
     PLAN,
     PROVENANCE,
-    TOOL,
     UNDER_WAY,
     ExportedFile,
     as_json,
@@ -32,7 +31,7 @@ from ops.export.manifest import (
     refuse_changed,
     refuse_missing,
 )
-from ops.schema import TABLES
+from ops.schema import TABLES, TOOL
 from ops.storage.lock import Lock
 from ops.storage.store import Store
 

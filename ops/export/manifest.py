@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from ops.errors import InputError, one_line, visible
+from ops.schema import TOOL
 from ops.storage.lock import LOCK
 from ops.storage.side_by_side import LARGE_FILES_AT_ONCE, side_by_side
 from ops.storage.store import attempted
@@ -23,7 +24,6 @@ from ops.storage.store import attempted
 MANIFEST, CARD, PROVENANCE = "export.json", "README.md", "provenance.json"
 UNDER_WAY = ".under-way"
 PLAN = f"{UNDER_WAY}/{MANIFEST}"
-TOOL = "neuron-atlas"
 BASIS = ("corpus", "topk")  # the tables that are the same in all exports of a run
 SHOWN = 3  # names in a message
 

@@ -11,6 +11,7 @@ from ops.schema.columns import STRING, Column, TableSpec
 __all__ = [
     "SCHEMA_VERSION",
     "TABLES",
+    "TOOL",
     "Column",
     "TableSpec",
     "activations_schema",
@@ -20,6 +21,7 @@ __all__ = [
 ]
 
 SCHEMA_VERSION = "4"
+TOOL = "neuron-atlas"  # the program that writes the tables, as run.json and exports name it
 # Each file of this folder whose name ends in `_tables` describes those of a job.
 TABLES: dict[str, TableSpec] = {
     name: spec

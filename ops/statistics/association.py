@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ops.arrays import Float64s, Int64s, Integers
+from ops.arrays import Arrays, Float64s, Int64s, Integers
 
 
 @dataclass(frozen=True)
@@ -46,9 +46,7 @@ def measures(support: ArrayLike, n: ArrayLike, baseline_support: ArrayLike, base
     with np.errstate(divide="ignore", invalid="ignore"):
         share = np.where(n1 > 0, a / n1, np.nan)
         baseline_share = np.where(none, np.nan, c / n2)
-    lift = ((a + 0.5) / (n1 + 1)) / ((c + 0.5) / (n2 + 1))
-    variance = 1 / (a + 0.5) - 1 / (n1 + 1) + 1 / (c + 0.5) - 1 / (n2 + 1)
-    lift_low = lift * np.exp(-1.96 * np.sqrt(variance))
+    lift, lift_low = _smoothed_lift(a, n1, c, n2)
     return Measures(
         share=share,
         baseline_share=baseline_share,
@@ -66,10 +64,15 @@ def expected_measures(support: ArrayLike, n: ArrayLike, expected: ArrayLike, wor
     """
     a, n1, e, n2 = (np.asarray(given, np.float64) for given in (support, n, expected, words))
     c = e / n1 * n2
+    lift, low = _smoothed_lift(a, n1, c, n2)
+    return Measures(share=a / n1, baseline_share=e / n1, lift=lift, lift_low=low, g2=signed_g2(a, n1, c, n2))
+
+
+def _smoothed_lift(a: Arrays, n1: Arrays, c: Arrays, n2: Arrays) -> tuple[Float64s, Float64s]:
+    """Return the lifts of a among n1 against c among n2, smoothed by half a count, and their lower 95 % bounds."""
     lift = ((a + 0.5) / (n1 + 1)) / ((c + 0.5) / (n2 + 1))
     variance = 1 / (a + 0.5) - 1 / (n1 + 1) + 1 / (c + 0.5) - 1 / (n2 + 1)
-    low = lift * np.exp(-1.96 * np.sqrt(variance))
-    return Measures(share=a / n1, baseline_share=e / n1, lift=lift, lift_low=low, g2=signed_g2(a, n1, c, n2))
+    return lift, lift * np.exp(-1.96 * np.sqrt(variance))
 
 
 def signed_g2(support: ArrayLike, n: ArrayLike, baseline_support: ArrayLike, baseline_n: ArrayLike) -> Float64s:
