@@ -8,14 +8,14 @@ from ops.storage.secrets import refuse_secrets
 
 
 def check_text(text: str, what: str) -> None:
-    """Refuse an empty value, as of an unset shell variable, NUL, credentials, and what is not UTF-8 everywhere.
+    """Refuse a value of nothing or blanks, as of an unset shell variable, NUL, credentials, and what is not UTF-8.
 
     Raises:
-        InputError: the value is empty, holds credentials or NUL, is not valid UTF-8, or needs UTF-8 where the locale
-            has another encoding, so that Python and Arrow would write the name of a file differently.
+        InputError: the value is empty or blank, holds credentials or NUL, is not valid UTF-8, or needs UTF-8 where the
+            locale has another encoding, so that Python and Arrow would write the name of a file differently.
     """
-    if text == "" and what:
-        raise InputError(f"{what} '': is empty; leave it out or give a value")
+    if what and not text.strip():
+        raise InputError(f"{what} {text!r}: is {'blank' if text else 'empty'}; leave it out or give a value")
     if "\0" in text:
         raise InputError(f"{what} {text!r}: holds a NUL character; no path nor name has one, check it")
     refuse_secrets(text, what)

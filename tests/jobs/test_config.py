@@ -128,6 +128,13 @@ def test_an_empty_value_is_refused(
     assert capsys.readouterr().err == said
 
 
+@pytest.mark.parametrize("value", [" ", "\t", "\u00a0 "])
+def test_a_value_of_blanks_is_refused(value: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A folder would be made whose name nobody sees."""
+    assert TRAIN_ENGLISH.main(["--out", value]) == 2
+    assert capsys.readouterr().err == f"error: --out {value!r}: is blank; leave it out or give a value\n"
+
+
 @pytest.mark.parametrize("key", ["out", "corpus", "model", "text_column"])
 def test_nul_in_a_yaml_text_is_refused(key: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "run.yaml"
