@@ -11,7 +11,7 @@ from ops.compiled import compiled
 from ops.statistics.auc import Area
 from ops.statistics.wilson import Z, wilson
 
-RESAMPLES = 1_000
+RESAMPLES = 250
 LEAST_DOCUMENTS = 10  # of the winners, for an interval of a difference
 _COLUMNS = 1_024  # documents whose weights are drawn at once
 
