@@ -1,4 +1,4 @@
-"""Run the whole main job: ingest, topk, annotate, mine and tokens in turn, skipping what is done.
+"""Run the whole main job: ingest, topk, annotate, mine, tokens and explain in turn, skipping what is done.
 
     python -m jobs.run --out runs/docs --preset small --model sample --corpus pydocs --limit 5000
     ray job submit --working-dir . -- python -m jobs.run --out s3://bucket/run --preset paper --gpus 8 --corpus 's3://bucket/*.parquet'
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, ClassVar
 from pydantic import Field
 
 from jobs.annotate import job as annotate
+from jobs.explain import job as explain
 from jobs.ingest import job as ingest
 from jobs.mine import job as mine
 from jobs.stage.command_line import Job, in_run
@@ -26,12 +27,15 @@ if TYPE_CHECKING:
     from jobs.stage.run import Run
 
 
-class RunConfig(topk.TopkConfig, annotate.AnnotateConfig, mine.MineConfig, tokens.TokenOptions):
+class RunConfig(
+    topk.TopkConfig, annotate.AnnotateConfig, mine.MineConfig, tokens.TokenOptions, explain.ExplainConfig
+):
     """Options of all stages."""
 
     heading: ClassVar[tuple[int, str]] = tokens.TokenOptions.heading
 
     no_tokens: bool = Field(False, description="leave out which token fires, a second pass over the first winners")
+    no_explain: bool = Field(False, description="leave out the explanations")
 
 
 def do(config: RunConfig, record: "Run") -> None:
@@ -49,6 +53,8 @@ def do(config: RunConfig, record: "Run") -> None:
     mine.do(part_of(config, mine.MineConfig, redo=False), record)
     if not config.no_tokens:
         tokens.do(part_of(config, tokens.TokensConfig, redo=False), record)
+    if not config.no_explain:
+        explain.do(part_of(config, explain.ExplainConfig, redo=False), record)
 
 
 def run(config: RunConfig) -> None:

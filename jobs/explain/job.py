@@ -1,0 +1,53 @@
+"""Explain every neuron in one sentence, without a language model, scored on documents that it has not seen.
+
+    python -m jobs.explain --out runs/docs --preset small
+    ray job submit --working-dir . -- python -m jobs.explain --out s3://bucket/run
+
+Writes explanations/, explanation_terms/, families/, examples/ and explain/controls/, with a figure. Reads finished
+tables only: topk/, sentences/, activations/, patterns/ and profiles/; of the model its token table alone.
+"""
+
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar
+
+from pydantic import Field
+
+from jobs.stage.command_line import Job, in_run
+from jobs.stage.options import StageConfig
+
+if TYPE_CHECKING:
+    from jobs.stage.run import Run
+
+
+class ExplainConfig(StageConfig):
+    """Options of `explain`."""
+
+    heading: ClassVar[tuple[int, str]] = (60, "explain: one sentence for every neuron")
+
+    literals: int = Field(8, ge=1, le=32, description="most literals of a neuron's range model, besides nuisance")
+    card_literals: int = Field(6, ge=1, le=16, description="most literals of a pole's score card, besides nuisance")
+    no_controls: bool = Field(
+        False, description="leave out the controls of a layer: a rotated basis and shuffled activations"
+    )
+
+
+EXPLAIN_OPTIONS = tuple(ExplainConfig.model_fields.keys() - StageConfig.model_fields.keys())
+
+
+def do(config: ExplainConfig, record: "Run") -> None:
+    """Do the stage, or what is missing of it."""
+    from jobs.explain.plan import plan
+    from jobs.explain.steps import explain, find_tokens
+    from jobs.stage.runner import StageSpec, run_stage
+
+    for stage in ("topk", "annotate", "mine"):
+        record.require(stage)
+    facts = find_tokens(record)
+    depends_on = {name: getattr(config, name) for name in (*EXPLAIN_OPTIONS, "seed")}
+    spec = StageSpec(
+        "explain", depends_on, partial(explain, config, facts), partial(plan, config, facts), ("explanations", "explanations")
+    )
+    run_stage(spec, config, record)
+
+
+JOB = Job("explain", ExplainConfig, in_run(do), __doc__)

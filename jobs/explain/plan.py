@@ -1,0 +1,32 @@
+"""What `explain` would do."""
+
+from jobs.explain.job import ExplainConfig
+from jobs.explain.steps import explain_args, explain_steps
+from jobs.stage.dry_run import DryRun, Plan
+from jobs.stage.estimate import by_workers, spread_seconds
+from jobs.stage.runner import Stage
+from ops.model.load import ModelFacts
+from ops.topk.neurons import Neurons, layer_widths
+
+# Measured (docs/scale.md): seconds of a neuron and pole and of each of its winners, and bytes of its rows.
+SET_S, WINNER_S, SET_BYTES = 30e-3, 12e-6, 2_000
+
+
+def plan(config: ExplainConfig, facts: ModelFacts, stage: Stage, record: DryRun) -> Plan:
+    """Return what the stage would do."""
+    topk, sentences = record.require("topk"), record.require("annotate")["counts"]["sentences"]
+    expected = record.is_expected("topk") or record.is_expected("mine")
+    neurons = Neurons((topk["counts"]["neurons"],) if expected else layer_widths(record.store))
+    args = explain_args(config, facts, stage, neurons)
+    sets = len(neurons) * (2 if topk["identity"]["poles"] == "both" else 1)
+    seconds, work = 0.0, []
+    for step in explain_steps(args, topk["counts"]["activation_sample"], sentences):
+        left, every = len(stage.missing(step)), len(step.items)
+        if step.name == "explain: neurons":
+            own = sets * (SET_S + WINNER_S * args.k) * left / max(every, 1)
+            seconds += spread_seconds(record, left, stage.workers, own)
+        if step.unit:
+            work.append(f"{step.name.removeprefix('explain: ')}: {left:,} of {every:,} {step.unit}")
+    kept = sets * SET_BYTES
+    basis = ["nothing timed: measured before, on other text (docs/scale.md)", by_workers(stage.workers)]
+    return Plan(work, seconds, kept, kept, basis, counts={"explanations": sets})

@@ -1,0 +1,326 @@
+"""The steps of `explain`: a pool of literals, who has them, which neurons go together, and the models of each neuron."""
+
+import sys
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+
+from jobs.engine.item import Item
+from jobs.explain.job import ExplainConfig
+from jobs.mine.job import MINE_OPTIONS
+from jobs.stage.files import (
+    Output,
+    TablePart,
+    notes_of,
+    partial_file,
+    read_partial,
+    read_partials,
+    table_part,
+    write_partial,
+)
+from jobs.stage.run import Run
+from jobs.stage.runner import Stage, Step
+from jobs.stage.stages import CODES
+from ops.compare.activation_vectors import neuron_vectors, sampled_sentences
+from ops.explain.control_figure import draw_controls
+from ops.explain.explained_neurons import (
+    ExplainedNeurons,
+    all_controls,
+    known_rows,
+    read_sets,
+    with_families,
+)
+from ops.explain.families import Pairs, vector_pairs
+from ops.explain.hubs import Hubs, most_wins
+from ops.explain.literal_matrix import from_table, to_table
+from ops.explain.literals import Literals
+from ops.explain.pool import PATTERN_COLUMNS, PROFILE_COLUMNS, count_listed
+from ops.explain.run_pool import hubs_table, make_pool, read_hubs
+from ops.mine.mining import Mining
+from ops.model.load import ModelFacts, read_facts
+from ops.sentences.local_copy import open_sentences
+from ops.shards import spans
+from ops.storage.store import Store
+from ops.storage.tables import part_name, read_parts
+from ops.topk.neurons import Neurons, layer_widths, parts, set_number
+
+RUN = 10_000  # whose literals are found by one item
+WINNERS_PER_RANGE, NEURONS_PER_RANGE = 160_000, (16, 64)
+
+POOL = partial_file("explain", "pool")
+HUBS = partial_file("explain", "hubs")
+CONTROLS = table_part("explain/controls", 0, "controls")
+FAMILIES = table_part("families", 0, "families")
+EXPLANATIONS = table_part("explanations", 0, "explanations")
+
+
+@dataclass(frozen=True)
+class ExplainArgs:
+    """What every worker is made from.
+
+    Attributes:
+        store, fingerprint: the run's folder and this stage's name for its options.
+        sentences: the annotate stage's fingerprint, by which a machine's copy of the sentences is known.
+        neurons: of the run.
+        scored: sentences of the corpus, N.
+        mine: the options by which patterns were mined.
+        facts: the model, for its token table.
+        k: winners of a neuron and pole.
+        literals, card_literals, controls, seed: the options.
+    """
+
+    store: Store
+    fingerprint: str
+    sentences: str
+    neurons: Neurons
+    scored: int
+    mine: dict[str, Any]
+    facts: ModelFacts
+    k: int
+    literals: int
+    card_literals: int
+    controls: bool
+    seed: int
+
+    def mining(self, draws: bool = False) -> Mining:
+        """Return the annotated sentences as the patterns see them, words in lower case."""
+        sentences = open_sentences(self.store, CODES, self.sentences)
+        return Mining(sentences, self.neurons, {**self.mine, "word_case": "lower"}, self.seed, draws)
+
+
+def find_tokens(record: Run) -> ModelFacts:
+    """Return what is known of the run's model, whose token table makes the topics.
+
+    Raises:
+        InputError: it is not there.
+    """
+    return read_facts(record.require("topk")["config"]["model"])
+
+
+def explain_args(config: ExplainConfig, facts: ModelFacts, stage: Stage, neurons: Neurons) -> ExplainArgs:
+    """Return what the workers are made from."""
+    record = stage.record
+    topk, mine = record.require("topk"), record.require("mine")["config"]
+    return ExplainArgs(
+        stage.store, stage.fingerprint, record.require("annotate")["fingerprint"], neurons, topk["counts"]["scored"],
+        {name: mine[name] for name in MINE_OPTIONS} | {"no_scores": False}, facts,
+        min(topk["identity"]["k"], topk["counts"]["scored"]), config.literals, config.card_literals,
+        not config.no_controls, config.seed,
+    )  # fmt: skip
+
+
+def explain(config: ExplainConfig, facts: ModelFacts, stage: Stage) -> dict[str, Any]:
+    """Do what is missing of all steps, and return the counts."""
+    neurons = Neurons(layer_widths(stage.store))
+    args = explain_args(config, facts, stage, neurons)
+    if 2 * args.k > args.scored:
+        print(
+            f"explain: K = {args.k:,} is more than half of the corpus's {args.scored:,} sentences, so that nothing sets "
+            "winners apart; scores are null",
+            file=sys.stderr,
+        )
+    sampled = len(sampled_sentences(stage.store))
+    if not sampled:
+        print("explain: no activation sample (--activation-sample 0): range models are left out", file=sys.stderr)
+    for step in explain_steps(args, sampled, stage.record.require("annotate")["counts"]["sentences"]):
+        stage.do(step)
+    with stage.store.parquet(EXPLANATIONS.path) as file:
+        verdicts = file.read(columns=["verdict"])["verdict"].to_pylist()
+    counts = {name: verdicts.count(name) for name in ("explained", "nuisance", "none", "weak")}
+    figures = draw_controls(stage.store, read_partial(stage.store, CONTROLS)) if sampled and args.controls else []
+    return {"explanations": len(verdicts), **counts, "figures": figures}
+
+
+def explain_steps(args: ExplainArgs, sampled: int, sentences: int) -> list[Step]:
+    """Return the steps, each to be done before the next.
+
+    Args:
+        args: what the workers are made from.
+        sampled: sentences that have activations.
+        sentences: that are annotated.
+    """
+    given = {"args": args}
+    listed = [{"part": part} for part in range(len(args.store.table_files("patterns")))]
+    runs = [{"run": i, "first": first, "stop": stop} for i, (first, stop) in enumerate(spans(sentences, RUN))]
+    every = [{"part": part, "first": first, "stop": stop} for part, first, stop in parts(len(args.neurons))]
+    blocks = every if sampled else []
+    ranges = neuron_ranges(len(args.neurons), args.k)
+    known = given | {"runs": runs, "blocks": blocks}
+    ranged = "ranges of neurons"
+    return [
+        Step("explain: lists", listed, lambda item: [listed_file(item)], ListCounter, given, ranged),
+        Step("explain: pool", [{}], lambda _: [HUBS, POOL], PoolMaker, given | {"listed": listed}),
+        Step("explain: literals", runs, lambda item: [run_file(item)], LiteralFinder, given, "runs of sentences"),
+        Step("explain: families", blocks, lambda item: [pairs_file(item)], PairFinder, given, ranged),
+        Step("explain: neurons", ranges, range_outputs, RangeWorker, known, ranged),
+        Step(
+            "explain: tables", [{}], lambda _: [CONTROLS, FAMILIES, EXPLANATIONS], TableWriter,
+            given | {"ranges": ranges, "blocks": blocks}, here=True,
+        ),
+    ]  # fmt: skip
+
+
+def neuron_ranges(neurons: int, k: int) -> list[Item]:
+    """Return the ranges of so many neurons as items, shorter ones where each has many winners."""
+    size = min(max(WINNERS_PER_RANGE // max(k, 1), NEURONS_PER_RANGE[0]), NEURONS_PER_RANGE[1])
+    return [{"range": i, "first": first, "stop": stop} for i, (first, stop) in enumerate(spans(neurons, size))]
+
+
+def listed_file(item: Item) -> Output:
+    """Return the file of what a part of patterns/ and profiles/ lists."""
+    return partial_file("explain", "listed", item["part"])
+
+
+def run_file(item: Item) -> Output:
+    """Return the file of the literals of a run of sentences."""
+    return partial_file("explain", "literals", item["run"])
+
+
+def pairs_file(item: Item) -> Output:
+    """Return the file of the neurons that go together with those of a range."""
+    return partial_file("explain", "pairs", item["part"])
+
+
+def values_file(item: Item) -> Output:
+    """Return the file of the measures of a range of neurons, for the controls."""
+    return partial_file("explain", "values", item["range"])
+
+
+def explained_file(item: Item) -> Output:
+    """Return the file of the explanations of a range of neurons, without their families."""
+    return partial_file("explain", "explained", item["range"])
+
+
+def range_part(table: str, item: Item) -> TablePart:
+    """Return a table's part of a range of neurons."""
+    return table_part(table, item["range"], f"neurons-{item['first']}-{item['stop']}")
+
+
+def range_outputs(item: Item) -> list[Output]:
+    """Return the files of a range of neurons."""
+    return [
+        range_part("examples", item), range_part("explanation_terms", item), values_file(item), explained_file(item)
+    ]  # fmt: skip
+
+
+def read_pairs(store: Store, blocks: list[Item]) -> Pairs:
+    """Return all neurons that go together."""
+    tables = read_partials(store, [pairs_file(item) for item in blocks])
+    return Pairs.joined([Pairs(*(table[name].to_numpy() for name in table.column_names)) for table in tables])
+
+
+class ListCounter:
+    """Counts which patterns and marks the neurons of one part after another list."""
+
+    def __init__(self, args: ExplainArgs) -> None:
+        self.args = args
+
+    def __call__(self, item: Item, prepared: Any) -> Item:
+        """Count those of a part."""
+        store, part = self.args.store, item["part"]
+        tables = []
+        for table, columns in (("patterns", PATTERN_COLUMNS), ("profiles", PROFILE_COLUMNS)):
+            with store.parquet(part_name(table, part)) as file:
+                tables.append(file.read(columns=columns))
+        found = count_listed(*tables)
+        write_partial(store, listed_file(item), found, self.args.fingerprint)
+        return {"part": part}
+
+
+class PoolMaker:
+    """Makes the pool of literals, and finds the sentences that win nearly everywhere."""
+
+    def __init__(self, args: ExplainArgs, listed: list[Item]) -> None:
+        self.args, self.listed = args, listed
+
+    def __call__(self, item: Item, prepared: Any) -> Item:
+        """Commit both."""
+        args, store = self.args, self.args.store
+        mining = args.mining()
+        sets = set_number(len(args.neurons), 0)
+        poles = {pole for table in read_parts(store, "topk", ["pole"]) for pole in table["pole"].unique().to_pylist()}
+        most = most_wins(args.k, args.scored, len(args.neurons) * len(poles))
+        found = Hubs.find(np.asarray(mining.sentences.wins), read_sets(store, args.neurons, mining.sentences), sets, most)
+        write_partial(store, HUBS, hubs_table(found), args.fingerprint)
+        listed = read_partials(store, [listed_file(each) for each in self.listed])
+        pool = make_pool(listed, mining, args.facts, args.seed)
+        write_partial(store, POOL, pool, args.fingerprint)
+        return {"literals": pool.num_rows}
+
+
+class LiteralFinder:
+    """Finds the literals of one run after another of the sentences that all neurons are set against."""
+
+    def __init__(self, args: ExplainArgs) -> None:
+        self.args, self.mining = args, args.mining()
+        self.literals = Literals(read_partial(args.store, POOL), self.mining.text, self.mining.kinds)
+        self.known = known_rows(self.mining.sentences, sampled_sentences(args.store))
+
+    def __call__(self, item: Item, prepared: Any) -> Item:
+        """Commit those of a run."""
+        rows = self.known[slice(*np.searchsorted(self.known, [item["first"], item["stop"]]))]
+        found = to_table(self.literals.find(rows))
+        write_partial(self.args.store, run_file(item), found, self.args.fingerprint, {"sentences": len(rows)})
+        return {"sentences": len(rows)}
+
+
+class PairFinder:
+    """Finds the neurons whose activations go together with those of one range after another."""
+
+    def __init__(self, args: ExplainArgs) -> None:
+        self.args = args
+        self.vectors = neuron_vectors(args.store, args.neurons.widths)
+
+    def __call__(self, item: Item, prepared: Any) -> Item:
+        """Commit those of a range."""
+        with threadpool_limits(1):
+            pairs = vector_pairs(self.vectors, item["first"], item["stop"])
+        write_partial(self.args.store, pairs_file(item), pa.table(vars(pairs)), self.args.fingerprint)
+        return {"part": item["part"]}
+
+
+class RangeWorker:
+    """Explains one range of neurons after another."""
+
+    def __init__(self, args: ExplainArgs, runs: list[Item], blocks: list[Item]) -> None:
+        self.args, store = args, args.store
+        runs_found = (
+            (from_table(table), notes_of(table)["sentences"])
+            for table in read_partials(store, [run_file(item) for item in runs])
+        )
+        self.neurons = ExplainedNeurons(
+            store, args.mining(draws=True), read_partial(store, POOL), runs_found, read_hubs(read_partial(store, HUBS)),
+            read_pairs(store, blocks), args.scored, args.seed, args.literals, args.card_literals, args.controls,
+        )  # fmt: skip
+
+    def __call__(self, item: Item, prepared: Any) -> Item:
+        """Commit the tables of a range."""
+        args, store = self.args, self.args.store
+        with threadpool_limits(1):
+            found = self.neurons.explain(item["first"], item["stop"])
+        for table in ("examples", "explanation_terms"):
+            range_part(table, item).write(store, [found[table]], args.fingerprint)
+        write_partial(store, values_file(item), found["values"], args.fingerprint)
+        write_partial(store, explained_file(item), found["explanations"], args.fingerprint)
+        return {"range": item["range"]}
+
+
+class TableWriter:
+    """Puts the neurons into families, and writes the tables that need all of them."""
+
+    def __init__(self, args: ExplainArgs, ranges: list[Item], blocks: list[Item]) -> None:
+        self.args, self.ranges, self.blocks = args, ranges, blocks
+
+    def __call__(self, item: Item, prepared: Any) -> Item:
+        """Write them."""
+        args, store = self.args, self.args.store
+        values = pa.concat_tables(read_partials(store, [values_file(each) for each in self.ranges]))
+        CONTROLS.write(store, [all_controls(values)], args.fingerprint)
+        rows = pa.concat_tables(read_partials(store, [explained_file(each) for each in self.ranges]))
+        rows, members = with_families(rows, args.neurons, read_pairs(store, self.blocks))
+        FAMILIES.write(store, [members], args.fingerprint)
+        EXPLANATIONS.write(store, [rows], args.fingerprint)
+        return {"explanations": rows.num_rows}

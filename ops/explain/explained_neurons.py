@@ -1,0 +1,205 @@
+"""Everything that ranges of neurons are explained from: literals, the sentences that have them, hubs, families."""
+
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ops.arrays import Bools, Int64s
+from ops.compare.activation_vectors import layer_activations, sampled_sentences
+from ops.explain.control_rows import BASES, MODELS, control_rows
+from ops.explain.examples import examples
+from ops.explain.families import Pairs, families
+from ops.explain.held_out_scores import resampling
+from ops.explain.hubs import Hubs
+from ops.explain.literal_matrix import LiteralMatrix, beside, one_after_another
+from ops.explain.literals import Literals, plainness
+from ops.explain.own_words import OwnWords
+from ops.explain.range_explainer import Chance, Found, RangeExplainer, SampleModels
+from ops.explain.range_model import RangeFitter
+from ops.explain.set_explainer import DRAWN_DOCUMENTS, Known, Others, Own, SetExplainer
+from ops.mine.mining import Mining
+from ops.patterns.occurrences import Occurrences
+from ops.patterns.sequences import Sequences
+from ops.schema import schema
+from ops.sentences.store import SentenceStore
+from ops.storage.store import Store
+from ops.storage.tables import part_name
+from ops.topk.neurons import POLES, Neurons, neuron_and_pole, part_of, set_number
+
+HUB = "wins nearly everywhere"
+
+
+def known_rows(sentences: SentenceStore, sampled: Int64s) -> Int64s:
+    """Return the rows that all neurons are set against, ascending: the baseline, and the activation sample."""
+    known = np.array(sentences.baseline)
+    known[sentences.rows(sampled)] = True
+    return np.flatnonzero(known)
+
+
+def read_sets(
+    store: Store, neurons: Neurons, sentences: SentenceStore, first: int = 0, stop: int | None = None
+) -> Iterator[tuple[Int64s, Int64s]]:
+    """Return the winners of a range of neurons, or of all, by rank: set numbers and rows, a row group at a time."""
+    end = len(neurons) if stop is None else stop
+    for part in range(part_of(first), part_of(end - 1) + 1):
+        with store.parquet(part_name("topk", part)) as file:
+            for group in range(file.num_row_groups):
+                table = file.read_row_group(group, columns=["layer", "unit", "pole", "sent_id"])
+                neuron = neurons.number(table["layer"].to_numpy(), table["unit"].to_numpy())
+                own = (neuron >= first) & (neuron < end)
+                if own.any():
+                    pole = pc.index_in(table["pole"], pa.array(POLES)).to_numpy().astype(np.int64)
+                    yield set_number(neuron[own], pole[own]), sentences.rows(table["sent_id"].to_numpy()[own])
+
+
+class ExplainedNeurons:
+    """Explains ranges of a run's neurons.
+
+    Args:
+        store: the run's folder.
+        mining: the annotated sentences, words in lower case.
+        pool: the literals.
+        runs: which of the known sentences have each literal, and how many sentences it is of, run by run.
+        hubs: the sentences that win nearly everywhere.
+        pairs: neurons whose activations go together.
+        scored: sentences of the corpus, N.
+        seed: of all draws.
+        literals, card_literals: the most literals of a range model and of a score card.
+        controls: fit the controls too.
+    """
+
+    def __init__(
+        self, store: Store, mining: Mining, pool: pa.Table, runs: Iterable[tuple[Occurrences, int]], hubs: Hubs,
+        pairs: Pairs, scored: int, seed: int, literals: int, card_literals: int, controls: bool,
+    ) -> None:  # fmt: skip
+        self.store, self.mining, self.hubs, self.pairs, self.seed = store, mining, hubs, pairs, seed
+        sentences = mining.sentences
+        self.literals = Literals(pool, mining.text, mining.kinds)
+        ids = sampled_sentences(store)
+        self.rows, sampled = known_rows(sentences, ids), sentences.rows(ids)
+        matrix = LiteralMatrix(one_after_another(runs), len(self.rows))
+        self.document = np.asarray(sentences.doc).astype(np.int64)
+        self.held_out = np.asarray(sentences.held_out)
+        self.known = self._known(self.rows, np.asarray(sentences.baseline)[self.rows], matrix)
+        resamples = resampling(min(sentences.documents, DRAWN_DOCUMENTS), seed)
+        others = Others(self.literals.find, self.document, self.held_out)
+        own = self.literals.nuisance, self.literals.plainness
+        sets = SetExplainer(self.known, others, *own, scored, resamples, card_literals)
+        sample = None
+        if len(sampled):
+            inside = matrix.of(np.isin(self.rows, sampled))
+            known = self._known(sampled, np.ones(len(sampled), np.bool_), inside)
+            fitter = RangeFitter(
+                inside.found, own[0], known.held_out, known.document, literals, seed, plainness=own[1]
+            )
+            sample = SampleModels(
+                fitter, SetExplainer(known, others, *own, len(sampled), None, card_literals), sampled,
+                lambda layer: layer_activations(store, layer), seed,
+            )  # fmt: skip
+        self.explainer = RangeExplainer(self.literals, sets, sample, mining.neurons, sentences.sent_id, controls)
+        self.sampled = ids
+        self.words = None
+        if "word" in mining.kinds:
+            pool_words = self.literals.patterns("word")
+            self.words = OwnWords(mining.kinds["word"], self.rows, pool_words, mining.options["min_count"], seed)
+
+    def explain(self, first: int, stop: int) -> dict[str, pa.Table]:
+        """Return the rows of a range of neurons in `explanations` (without families), `explanation_terms`, `examples`,
+        and `values`, what the controls summarise."""
+        found = list(self._found(first, stop))
+        tables = self.explainer.explain(first, stop, found, self._chance)
+        return tables | {"examples": self._examples(first, stop)}
+
+    def _known(self, rows: Int64s, weighs: Bools, matrix: LiteralMatrix) -> Known:
+        return Known(rows, weighs, self.document[rows], self.held_out[rows], matrix)
+
+    def _found(self, first: int, stop: int) -> Iterator[Found]:
+        """Return the sets of winners of a range of neurons, with the literals that only they have."""
+        blocks = list(read_sets(self.store, self.mining.neurons, self.mining.sentences, first, stop))
+        number, row = (np.concatenate([np.zeros(0, np.int64), *column]) for column in zip(*blocks, strict=True))
+        for one in np.unique(number).tolist():
+            winners = row[number == one]
+            own, names = self._own(one, winners)
+            yield Found(one, winners, own, names)
+
+    def _own(self, number: int, winners: Int64s) -> tuple[Own, list[tuple[str, str, list[str]]]]:
+        """Return the literals of one set alone: hubs, and words that the pool does not have."""
+        hubs, names = self.hubs.of(self._family(number)), [("hub", HUB, [])]
+        known = _found_at(np.flatnonzero(np.isin(self.rows, hubs)))
+        patterns = Sequences.from_lists([])
+        if self.words is not None:
+            counted = self.known.weighs & ~self.known.held_out & ~np.isin(self.rows, winners)
+            patterns = self.words.mine(winners[~self.held_out[winners]], counted, number)
+            texts, items = self.words.kind.texts_and_items(patterns)
+            names += [("word", *each) for each in zip(texts.to_pylist(), items.to_pylist(), strict=True)]
+            known = beside(known, self.words.index.find(patterns))
+
+        def of_rows(rows: Int64s) -> Occurrences:
+            found = _found_at(np.flatnonzero(np.isin(rows, hubs)))
+            return found if self.words is None else beside(found, self.words.kind.find(rows, patterns))
+
+        kinds, texts, lists = ([name[i] for name in names] for i in range(3))
+        nuisance = np.arange(len(names)) == 0
+        return Own(nuisance, plainness(kinds, lists, texts, len(self.literals)), known, of_rows), names
+
+    def _family(self, number: int) -> Int64s:
+        """Return a set and those of neurons whose activations go together with its neuron's."""
+        neuron, pole = neuron_and_pole(number)
+        own = slice(*np.searchsorted(self.pairs.neuron, [neuron, neuron + 1]))
+        other = np.where(self.pairs.correlation[own] > 0, pole, 1 - pole)
+        return np.append(set_number(self.pairs.other[own], other), number)
+
+    def _chance(self, one: Found) -> Chance:
+        """Draw the sets that one is held against."""
+        assert self.mining.held_out is not None
+        rows = np.sort(one.winners).astype(np.int32)
+        drawn = self.mining.held_out.draw(np.array([one.number]), Sequences(rows, np.array([0, len(rows)])))
+        _, matched, random = (drawn.items[a:b].astype(np.int64) for a, b in pairwise(drawn.offsets))
+        return Chance(matched, random)
+
+    def _examples(self, first: int, stop: int) -> pa.Table:
+        layout, tables = schema("examples"), []
+        sample = self.explainer.sample
+        for layer, low, high, _ in self.explainer.layers(first, stop) if sample is not None else ():
+            found = examples(sample.layer(layer)[:, low:high], self.sampled, self.seed)
+            columns = [pa.repeat(layer, len(found.unit)), found.unit + low, found.quantile, found.sent_id, found.activation]
+            tables.append(pa.table([pa.array(c) if isinstance(c, np.ndarray) else c for c in columns], names=layout.names).cast(layout))
+        return pa.concat_tables([layout.empty_table(), *tables])
+
+
+def _found_at(places: Int64s) -> Occurrences:
+    return Occurrences(places.astype(np.int32), np.array([0, len(places)], np.int64))
+
+
+def with_families(rows: pa.Table, neurons: Neurons, pairs: Pairs) -> tuple[pa.Table, pa.Table]:
+    """Return the rows of `explanations` with their families, and those of `families`."""
+    number = neurons.number(rows["layer"].to_numpy(), rows["unit"].to_numpy())
+    pole = pc.index_in(rows["pole"], pa.array(POLES)).to_numpy().astype(np.int64)
+    f1 = rows["f1"].to_numpy(zero_copy_only=False).astype(np.float64)
+    found = families(number, pole, f1, pairs)
+    layout = schema("explanations")
+    columns = {name: rows[name] for name in rows.column_names} | {"family": pa.array(found.family)}
+    whole = pa.table([columns[field.name] for field in layout], names=layout.names).cast(layout)
+    members = {**columns, "correlation": pa.array(found.correlation), "is_leader": pa.array(found.is_leader)}
+    layout = schema("families")
+    return whole, pa.table([members[field.name] for field in layout], names=layout.names).cast(layout)
+
+
+def all_controls(values: pa.Table) -> pa.Table:
+    """Return the rows of `explain/controls` from the measures of all neurons and axes."""
+    layout = schema("explain/controls")
+    tables = [layout.empty_table()]
+    for layer in sorted(values["layer"].unique().to_pylist()):
+        own = values.filter(pc.equal(values["layer"], layer))
+        for basis in BASES:
+            for model in MODELS:
+                some = own.filter(pc.and_(pc.equal(own["basis"], basis), pc.equal(own["model"], model)))
+                measures = {
+                    name: some.filter(pc.equal(some["measure"], name))["value"].to_numpy()
+                    for name in some["measure"].unique().to_pylist()
+                }
+                tables.append(control_rows(layer, basis, model, measures).cast(layout))
+    return pa.concat_tables(tables)

@@ -1,0 +1,313 @@
+"""Ranges of neurons explained: both models, what both would find by chance, and the rows that come of it."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from ops.arrays import Bools, Float32s, Float64s, Int64s
+from ops.explain.control_rows import range_measures
+from ops.explain.held_out_scores import CardScores
+from ops.explain.kinds import KINDS
+from ops.explain.literals import Literals
+from ops.explain.range_model import RangeFitter, RangeModels
+from ops.explain.rotation import rotated, shuffled
+from ops.explain.set_explainer import Explained, Own, SetExplainer
+from ops.explain.verdict import verdict
+from ops.explain.wording import Term, explanation_text
+from ops.schema import schema
+from ops.topk.neurons import POLES, Neurons
+
+MEASURES = ("average_precision", "precision", "recall", "f1")
+EXAMPLES = 3  # sentences of a literal
+VALUES = pa.schema(
+    [("layer", pa.int16()), ("basis", pa.string()), ("model", pa.string()), ("measure", pa.string()),
+     ("value", pa.float64())]
+)  # fmt: skip
+LEAST_SAMPLE_WINNERS, SAMPLE_WINNERS = 50, 100  # of the control: at least, and one in so many sentences
+
+
+@dataclass(frozen=True)
+class Found:
+    """Everything that is known of the winners of a neuron and pole.
+
+    Attributes:
+        number: of the set (see `set_number`).
+        winners: rows of the store by rank.
+        own: literals of its own, and their kinds, patterns and items.
+    """
+
+    number: int
+    winners: Int64s
+    own: Own
+    names: list[tuple[str, str, list[str]]]
+
+
+@dataclass(frozen=True)
+class Chance:
+    """The sets that a set of winners is held against: `matched` and `random`, rows ascending."""
+
+    matched: Int64s
+    random: Int64s
+
+
+@dataclass(frozen=True)
+class SampleModels:
+    """The models of the activation sample.
+
+    Attributes:
+        fitter: of the range model.
+        sets: explains sets of the sample's sentences, which stand for the corpus.
+        rows: of the sample's sentences, `[n]`.
+        layer: returns the activations of a layer, `[n, units]`.
+        seed: of rotations and permutations.
+    """
+
+    fitter: RangeFitter
+    sets: SetExplainer
+    rows: Int64s
+    layer: Callable[[int], Float32s]
+    seed: int
+
+
+class RangeExplainer:
+    """Explains ranges of neurons.
+
+    Args:
+        literals: of the pool.
+        sets: explains sets of winners.
+        sample: the models of the activation sample; None where there is none.
+        neurons: of the run.
+        sent_id: of every row of the store.
+        controls: fit the controls too.
+    """
+
+    def __init__(
+        self, literals: Literals, sets: SetExplainer, sample: SampleModels | None, neurons: Neurons, sent_id: Int64s,
+        controls: bool,
+    ) -> None:  # fmt: skip
+        self.literals, self.sets, self.sample = literals, sets, sample
+        self.neurons, self.sent_id, self.controls = neurons, sent_id, controls
+
+    def explain(
+        self, first: int, stop: int, found: list[Found], chance: Callable[[Found], Chance | None]
+    ) -> dict[str, pa.Table]:
+        """Return the rows of a range of neurons: `explanations` without families, `explanation_terms`, and `values`.
+
+        Args:
+            first, stop: the neurons.
+            found: their sets of winners, in order.
+            chance: returns the sets that one is held against; None where there is no telling (K too large).
+        """
+        ranges, values = self._ranges(first, stop)
+        rows: list[dict[str, Any]] = []
+        terms: list[dict[str, Any]] = []
+        described: set[int] = set()
+        for one in found:
+            neuron, pole = divmod(one.number, len(POLES))
+            layer, unit = (int(x[0]) for x in self.neurons.layer_and_unit(np.array([neuron])))
+            key = {"layer": layer, "unit": unit, "pole": POLES[pole]}
+            fitted = ranges.get(neuron, {})
+            if neuron not in described:
+                described.add(neuron)
+                terms += [key | {"pole": None} | term for term in fitted.get("terms", [])]
+            rows.append(key | self._winners(one, chance(one), fitted, terms, key))
+        keys = [field.name for field in schema("explanations") if field.name != "family"]
+        return {
+            "explanations": _table(rows, pa.schema([schema("explanations").field(name) for name in keys])),
+            "explanation_terms": _sorted_terms(_table(terms, schema("explanation_terms"))),
+            "values": pa.concat_tables([VALUES.empty_table(), *values]),
+        }
+
+    def _winners(
+        self, one: Found, chance: Chance | None, fitted: dict[str, Any], terms: list[dict[str, Any]], key: dict[str, Any]
+    ) -> dict[str, Any]:
+        """Return the columns of `explanations` of one set, and add the literals of its card to `terms`."""
+        own = self.sets.explain(np.sort(one.winners), one.own)
+        scores = own.scores
+        others = {"matched_f1": np.nan, "random_f1": np.nan}
+        if chance is not None:
+            for name, rows in (("matched_f1", chance.matched), ("random_f1", chance.random)):
+                others[name] = self.sets.explain(rows).scores.f1
+        told = verdict(scores, own.nuisance_f1, others["matched_f1"], others["random_f1"])
+        card = self._card_terms(own, one)
+        terms += [key | term for term in card]
+        r2 = fitted.get("r2", {})
+        said = [
+            Term(t["kind"], t["pattern"], t["items"], t["negated"], t["weight"], t["share"], t["baseline_share"])
+            for t in card
+        ]
+        text = explanation_text(
+            told, said, scores.share, scores.baseline_share, r2.get("r2"), r2.get("r2_nuisance")
+        )  # fmt: skip
+        measured = {f"{m}{end}": getattr(scores, f"{m}{end}") for m in MEASURES for end in ("", "_low", "_high")}
+        return {
+            "text": text,
+            "literals": len(own.card.literals),
+            **measured,
+            "auc": scores.auc,
+            "single_f1": scores.single_f1,
+            "nuisance_f1": own.nuisance_f1,
+            **others,
+            **r2,
+            "n_train": scores.n_train,
+            "n_test": scores.n_test,
+            "verdict": told,
+        }
+
+    def _card_terms(self, own: Explained, one: Found) -> list[dict[str, Any]]:
+        card, scores, terms = own.card, own.scores, []
+        for i, (literal, weight) in enumerate(zip(card.literals.tolist(), card.weights.tolist(), strict=True)):
+            kind, pattern, items = self._name(literal, one.names)
+            holds = np.isin(one.winners, own.has[i])
+            terms.append(
+                {
+                    "model": "winners",
+                    "rank": i + 1,
+                    "kind": kind,
+                    "pattern": pattern,
+                    "items": items,
+                    "negated": weight < 0,
+                    "weight": weight,
+                    "share": scores.shares[i],
+                    "baseline_share": scores.baseline_shares[i],
+                    "gain": scores.gains[i],
+                    "also": [self._name(place, one.names)[1] for place in card.also[i].tolist()],
+                    "sent_ids": self.sent_id[one.winners[holds][:EXAMPLES]].tolist(),
+                }
+            )
+        return terms
+
+    def _name(self, literal: int, own: list[tuple[str, str, list[str]]]) -> tuple[str, str, list[str]]:
+        pool = self.literals
+        if literal >= len(pool):
+            return own[literal - len(pool)]
+        return KINDS[pool.kind[literal]], pool.pattern[literal], pool.items[literal]
+
+    def _ranges(self, first: int, stop: int) -> tuple[dict[int, dict[str, Any]], list[pa.Table]]:
+        """Return of each neuron the columns and literals of its range model, and the measures of the controls."""
+        found: dict[int, dict[str, Any]] = {}
+        values: list[pa.Table] = []
+        if self.sample is None:
+            return found, values
+        for layer, low, high, start in self.layers(first, stop):
+            every = self.sample.layer(layer)
+            bases = {"neurons": every[:, low:high]}
+            shuffle = shuffled(every[:, low:high], layer, self.sample.seed)
+            bases["shuffled"] = shuffle
+            if self.controls:
+                bases["rotated"] = rotated(every, layer, self.sample.seed, low, high)
+            models = {basis: self.sample.fitter.fit(own) for basis, own in bases.items()}
+            for unit in range(high - low):
+                found[start + unit] = self._range_columns(models["neurons"], models["shuffled"], unit, every[:, low + unit])
+            if self.controls:
+                for basis, own in bases.items():
+                    values += _values(layer, basis, "range", range_measures(models[basis]))
+                    values += _values(layer, basis, "winners", self._sample_measures(own))
+        return found, values
+
+    def layers(self, first: int, stop: int) -> Iterator[tuple[int, int, int, int]]:
+        """Return layer, first unit, stop, and the first neuron, of each layer that a range of neurons touches."""
+        start = 0
+        for layer, width in enumerate(self.neurons.widths, 1):
+            low, high = max(first, start), min(stop, start + width)
+            if low < high:
+                yield layer, low - start, high - start, low
+            start += width
+
+    def _range_columns(
+        self, models: RangeModels, chance: RangeModels, unit: int, activation: Float32s
+    ) -> dict[str, Any]:
+        r2 = {
+            "r2": models.r2[unit],
+            "r2_low": models.r2_low[unit],
+            "r2_high": models.r2_high[unit],
+            "r2_nuisance": models.r2_nuisance[unit],
+            "r2_shuffled": chance.r2[unit],
+        }
+        terms = []
+        order = np.argsort(-activation, kind="stable")
+        top = order[: max(len(order) // 10, 1)]
+        for i in range(int(models.count[unit])):
+            literal, weight = int(models.literals[unit, i]), float(models.weights[unit, i])
+            has = self._has(literal)
+            holds = has if weight > 0 else ~has
+            kind, pattern, items = self._name(literal, [])
+            terms.append(
+                {
+                    "model": "range",
+                    "rank": i + 1,
+                    "kind": kind,
+                    "pattern": pattern,
+                    "items": items,
+                    "negated": weight < 0,
+                    "weight": weight,
+                    "share": holds[top].mean(),
+                    "baseline_share": holds.mean(),
+                    "gain": models.gains[unit, i],
+                    "also": [],
+                    "sent_ids": self.sent_id[self.sample.rows[order[holds[order]][:EXAMPLES]]].tolist(),
+                }
+            )
+        return {"r2": r2, "terms": terms}
+
+    def _has(self, literal: int) -> Bools:
+        matrix = self.sample.sets.known.matrix
+        has = np.zeros(matrix.sentences, np.bool_)
+        has[matrix.found.sentences[matrix.found.offsets[literal] : matrix.found.offsets[literal + 1]]] = True
+        return has
+
+    def _sample_measures(self, activations: Float32s) -> dict[str, Float64s]:
+        """Return how well the top 1 % of the sample along each axis can be told from the rest of the sample."""
+        n, axes = activations.shape
+        size = max(n // SAMPLE_WINNERS, LEAST_SAMPLE_WINNERS)
+        names = ("f1", "f1_nuisance", "average_precision", "found")
+        measured = {name: np.full(axes, np.nan) for name in names}
+        if 2 * size > n:
+            return measured
+        random = self._random_f1(size)
+        for axis in range(axes):
+            winners = np.sort(np.argsort(-activations[:, axis], kind="stable")[:size])
+            own = self.sample.sets.explain(self.sample.rows[winners])
+            told = verdict(own.scores, own.nuisance_f1, np.nan, random)
+            for name, value in (
+                ("f1", own.scores.f1),
+                ("f1_nuisance", own.nuisance_f1),
+                ("average_precision", own.scores.average_precision),
+                ("found", float(told in ("explained", "nuisance"))),
+            ):
+                measured[name][axis] = value
+        return measured
+
+    def _random_f1(self, size: int) -> float:
+        if not hasattr(self, "_random"):
+            rng = np.random.default_rng([self.sample.seed, size])
+            rows = np.sort(rng.choice(self.sample.rows, size, replace=False))
+            self._random = self.sample.sets.explain(rows).scores.f1
+        return self._random
+
+
+def _values(layer: int, basis: str, model: str, measures: dict[str, Any]) -> list[pa.Table]:
+    tables = []
+    for measure, values in measures.items():
+        n = len(values)
+        columns = [pa.repeat(layer, n), pa.repeat(basis, n), pa.repeat(model, n), pa.repeat(measure, n), values]
+        tables.append(pa.table([pa.array(c) if isinstance(c, np.ndarray) else c for c in columns], names=VALUES.names).cast(VALUES))
+    return tables
+
+
+def _table(rows: list[dict[str, Any]], layout: pa.Schema) -> pa.Table:
+    """Return rows as a table; what is not a number is null."""
+    clean = [{name: None if _is_nan(value) else value for name, value in row.items()} for row in rows]
+    return pa.Table.from_pylist(clean, layout)
+
+
+def _is_nan(value: Any) -> bool:
+    return isinstance(value, float | np.floating) and bool(np.isnan(value))
+
+
+def _sorted_terms(terms: pa.Table) -> pa.Table:
+    keys = ("layer", "unit", "model", "pole", "rank")
+    return terms.sort_by([(name, "ascending") for name in keys])

@@ -1,0 +1,50 @@
+"""The pool of literals of a run, and its hubs, as the tables that are kept between steps."""
+
+from collections.abc import Iterable
+
+import numpy as np
+import pyarrow as pa
+
+from ops.explain.hubs import Hubs
+from ops.explain.nuisance import length_literals, value_literals
+from ops.explain.pool import united
+from ops.explain.topics import corpus_words, token_vectors, topic_literals
+from ops.mine.mining import Mining
+from ops.mine.properties import Profiler
+from ops.model.load import ModelFacts
+from ops.patterns.sequences import Sequences
+
+
+def make_pool(listed: Iterable[pa.Table], mining: Mining, facts: ModelFacts, seed: int) -> pa.Table:
+    """Return all literals of a run: what its neurons list, topics, lengths, data sets and metadata.
+
+    Args:
+        listed: what `count_listed` returned for disjoint neuron-poles.
+        mining: the annotated sentences, words in lower case.
+        facts: the model, whose token table makes the topics.
+        seed: of the topics' classes.
+    """
+    baseline = np.flatnonzero(mining.sentences.baseline)
+    words = corpus_words(mining.text, baseline)
+    topics = topic_literals(words, token_vectors(words.spellings, facts), seed)
+    further = [topics, length_literals(mining.sentences), value_literals(Profiler(mining.text))]
+    return pa.concat_tables([united(listed), *further])
+
+
+def hubs_table(hubs: Hubs) -> pa.Table:
+    """Return hubs as a table of one row; `read_hubs` reads it."""
+    columns = {
+        "rows": pa.array([hubs.rows]),
+        "wins": pa.array([hubs.wins]),
+        "items": pa.array([hubs.won.items]),
+        "offsets": pa.array([hubs.won.offsets]),
+        "most": pa.array([hubs.most]),
+    }
+    return pa.table(columns)
+
+
+def read_hubs(table: pa.Table) -> Hubs:
+    """Return what `hubs_table` was given."""
+    own = {name: table[name].combine_chunks() for name in table.column_names}
+    rows, wins, items, offsets = (own[name].flatten().to_numpy() for name in ("rows", "wins", "items", "offsets"))
+    return Hubs(rows, wins, Sequences(items.astype(np.int32), offsets), own["most"][0].as_py())
