@@ -42,13 +42,12 @@ def control_rows(layer: int, basis: str, model: str, measures: Mapping[str, Floa
         model: one of `MODELS`.
         measures: by name, a number for each unit of the layer; NaN where it is unknown.
     """
-    rows = []
+    rows: list[dict[str, object]] = []
     for measure, numbers in measures.items():
         known = np.asarray(numbers, np.float64)
         known = known[np.isfinite(known)]
         if known.size:
-            ends = np.percentile(known, QUANTILES)
-            shares = {f"q{q:02}": float(end) for q, end in zip(QUANTILES, ends, strict=True)}
-            key = {"layer": layer, "basis": basis, "model": model, "measure": measure}
-            rows.append({**key, "n": known.size, "mean": float(known.mean()), **shares})
+            row = {"layer": layer, "basis": basis, "model": model, "measure": measure, "n": known.size}
+            quantiles = zip(QUANTILES, np.percentile(known, QUANTILES).tolist(), strict=True)
+            rows.append({**row, "mean": float(known.mean()), **{f"q{q:02}": end for q, end in quantiles}})
     return pa.Table.from_pylist(rows, CONTROLS).sort_by(_KEYS)

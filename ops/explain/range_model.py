@@ -187,8 +187,8 @@ class RangeFitter:
         self._least = LEAST_LEFT * variance
         self._squares = squares
         self.candidates = self._language & common & (squares > self._least)
-        for literal in np.flatnonzero(nuisance):
-            self.candidates &= ~self._copies_of(literal)
+        for number in np.flatnonzero(nuisance).tolist():
+            self.candidates &= ~self._copies_of(number)
 
     def _copies_of(self, literal: int) -> Bools:
         """Tell which literals are near-copies of one, itself among them, on the training sentences, `[literals]`."""
@@ -221,7 +221,7 @@ class RangeFitter:
     def near_copies(self, literal: int) -> Int64s:
         """Return the other language literals whose training sentences are those of a literal by a Jaccard of 0.9."""
         copies = self._column(int(literal)).copies
-        return copies[copies != literal]
+        return np.asarray(copies[copies != literal])
 
     def fit(self, activations: Float32s, most: int) -> RangeModels:
         """Return the models of a block of units, of `[n, units]` float32, each with at most `most` literals."""
@@ -275,9 +275,9 @@ class RangeFitter:
                 column = self._column(best)
             shares = axes[:step, : self._fit] @ column.values[: self._fit]
             axis = column.values - shares @ axes[:step]
-            length = np.sqrt(axis[: self._fit] @ axis[: self._fit])
+            length = float(np.linalg.norm(axis[: self._fit]))
             axes[step] = axis / length
-            weight = axes[step, : self._fit] @ left[: self._fit]
+            weight = float(axes[step, : self._fit] @ left[: self._fit])
             held_back = held_back - weight * axes[step, self._fit :]
             if not held_back @ held_back < error:
                 break
@@ -307,7 +307,7 @@ class RangeFitter:
             if not len(chosen):
                 continue
             columns = np.stack([self._left_over(int(literal)) for literal in chosen])
-            own = np.ascontiguousarray(left[:, unit])
+            own = left[:, unit].copy()
             squares, products = columns[:, :n_train] @ columns[:, :n_train].T, columns[:, :n_train] @ own[:n_train]
             weights = _solve(squares, products)
             left[:, unit] = rest = own - weights @ columns
