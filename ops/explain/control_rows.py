@@ -1,0 +1,53 @@
+"""The rows of `explain/controls`: how well neurons are explained, next to random axes and shuffled sentences."""
+
+from collections.abc import Mapping
+
+import numpy as np
+import pyarrow as pa
+
+from ops.arrays import Floats
+from ops.explain.range_model import RangeModels
+
+BASES = ("neurons", "rotated", "shuffled")
+MODELS = ("range", "winners")
+R2_BEYOND = "r2_beyond"
+QUANTILES = (5, 25, 50, 75, 95)  # in %
+CONTROLS = pa.schema(
+    [
+        pa.field("layer", pa.int16(), False),
+        *(pa.field(name, pa.string(), False) for name in ("basis", "model", "measure")),
+        pa.field("n", pa.int64(), False),
+        *(pa.field(name, pa.float64(), False) for name in ("mean", *(f"q{q:02}" for q in QUANTILES))),
+    ]
+)
+_KEYS = [(name, "ascending") for name in ("layer", "basis", "model", "measure")]
+
+
+def range_measures(models: RangeModels) -> dict[str, Floats]:
+    """Return by name what is summarised of range models, a number for each unit."""
+    return {
+        "r2": models.r2,
+        "r2_nuisance": models.r2_nuisance,
+        R2_BEYOND: models.r2_beyond,
+        "literals": np.where(np.isnan(models.r2), np.nan, models.count),
+    }
+
+
+def control_rows(layer: int, basis: str, model: str, measures: Mapping[str, Floats]) -> pa.Table:
+    """Return a row for each measure: over how many units it is known, their mean and quantiles; none without units.
+
+    Args:
+        layer: counted from 1.
+        basis: one of `BASES`.
+        model: one of `MODELS`.
+        measures: by name, a number for each unit of the layer; NaN where it is unknown.
+    """
+    rows: list[dict[str, object]] = []
+    for measure, numbers in measures.items():
+        known = np.asarray(numbers, np.float64)
+        known = known[np.isfinite(known)]
+        if known.size:
+            row = {"layer": layer, "basis": basis, "model": model, "measure": measure, "n": known.size}
+            quantiles = zip(QUANTILES, np.percentile(known, QUANTILES).tolist(), strict=True)
+            rows.append({**row, "mean": float(known.mean()), **{f"q{q:02}": end for q, end in quantiles}})
+    return pa.Table.from_pylist(rows, CONTROLS).sort_by(_KEYS)

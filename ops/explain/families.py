@@ -1,0 +1,121 @@
+"""Families of neurons: those whose activations go together are one finding, shown by its best."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from ops.arrays import Bools, Float32s, Float64s, Floats, Int32s, Int64s
+from ops.compare.activation_vectors import unit_vectors
+from ops.topk.neurons import POLES
+
+LEAST_CORRELATION = 0.6
+_UNITS = 512  # compared at once
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Neurons whose activations correlate, each pair in both orders.
+
+    Attributes:
+        neuron: the one, by its number among all, ascending, `[pairs]`.
+        other: the other one, ascending for each neuron, `[pairs]`.
+        correlation: Pearson's, `[pairs]`.
+    """
+
+    neuron: Int64s
+    other: Int64s
+    correlation: Float32s
+
+    @classmethod
+    def joined(cls, parts: list["Pairs"]) -> "Pairs":
+        """Return the pairs of blocks of neurons that follow each other as one."""
+        return cls(
+            np.concatenate([np.zeros(0, np.int64), *(part.neuron for part in parts)]),
+            np.concatenate([np.zeros(0, np.int64), *(part.other for part in parts)]),
+            np.concatenate([np.zeros(0, np.float32), *(part.correlation for part in parts)]),
+        )
+
+
+def correlated_pairs(activations: Float32s, first: int, stop: int, least: float = LEAST_CORRELATION) -> Pairs:
+    """Return each neuron of a block with all others whose activations correlate with its own.
+
+    Args:
+        activations: of all neurons, by number, `[n, neurons]`.
+        first, stop: the block.
+        least: absolute value of the correlation from which a pair is returned.
+    """
+    starts = range(0, activations.shape[1], _UNITS)
+    blocks = ((start, unit_vectors(activations[:, start : start + _UNITS])) for start in starts)
+    return _pairs(unit_vectors(activations[:, first:stop]), first, blocks, least)
+
+
+def vector_pairs(vectors: Float32s, first: int, stop: int, least: float = LEAST_CORRELATION) -> Pairs:
+    """Return the same from all neurons' `unit_vectors`, `[neurons, n]`, which take long to make for many blocks."""
+    blocks = ((start, vectors[start : start + _UNITS]) for start in range(0, len(vectors), _UNITS))
+    return _pairs(vectors[first:stop], first, blocks, least)
+
+
+def _pairs(own: Float32s, first: int, blocks: Iterable[tuple[int, Float32s]], least: float) -> Pairs:
+    parts = []
+    for start, vectors in blocks:
+        correlation = own @ vectors.T
+        neuron, other = np.nonzero(np.abs(correlation) >= least)
+        r = np.clip(correlation[neuron, other], -1.0, 1.0)
+        neuron, other = neuron + first, other + start
+        distinct = neuron != other
+        parts.append(Pairs(neuron[distinct], other[distinct], r[distinct]))
+    pairs = Pairs.joined(parts)
+    order = np.argsort(pairs.neuron, kind="stable")
+    return Pairs(pairs.neuron[order], pairs.other[order], pairs.correlation[order])
+
+
+@dataclass(frozen=True)
+class Families:
+    """The family of each neuron and pole.
+
+    Attributes:
+        family: counted from 0 in the order in which their leaders are taken, `[rows]`.
+        correlation: of the activations of the neuron and of the family's leader, `[rows]`; 1 for the leader.
+        is_leader: `[rows]`.
+    """
+
+    family: Int32s
+    correlation: Float64s
+    is_leader: Bools
+
+
+def families(neuron: Int64s, pole: Int64s, f1: Floats, pairs: Pairs) -> Families:
+    """Group neurons and poles greedily around the best ones.
+
+    They are taken by f1 descending, then by neuron and pole; those without an f1 come last. Each that is in no family
+    yet leads a new one. It takes with it all that are in none and whose activations correlate with its own: the same
+    pole where the correlation is positive, the other one where it is negative.
+
+    Args:
+        neuron: by number, as `ops.topk.neurons.Neurons.number` counts them, `[rows]`; no neuron and pole twice.
+        pole: the place of each row's pole in `POLES`, `[rows]`.
+        f1: `[rows]`; may be NaN.
+        pairs: of all neurons that correlate.
+    """
+    rows = len(neuron)
+    family, correlation = np.full(rows, -1, np.int32), np.ones(rows)
+    is_leader = np.zeros(rows, bool)
+    count = 1 + max(int(neuron.max(initial=-1)), int(pairs.neuron.max(initial=-1)), int(pairs.other.max(initial=-1)))
+    place = np.full((count, len(POLES)), -1)
+    place[neuron, pole] = np.arange(rows)
+    starts = np.searchsorted(pairs.neuron, np.arange(count + 1))
+    score = np.where(np.isnan(f1), -np.inf, f1)
+    for number, leader in enumerate(_leaders(np.lexsort((pole, neuron, -score)), family)):
+        own = slice(starts[neuron[leader]], starts[neuron[leader] + 1])
+        r = pairs.correlation[own]
+        members = place[pairs.other[own], np.where(r > 0, pole[leader], 1 - pole[leader])]
+        free = (members >= 0) & (family[members] < 0)
+        family[members[free]], correlation[members[free]] = number, r[free]
+        family[leader], is_leader[leader] = number, True
+    return Families(family, correlation, is_leader)
+
+
+def _leaders(order: Int64s, family: Int32s) -> Iterator[int]:
+    """Yield each row that is in no family by the time that its turn comes."""
+    return (row for row in order.tolist() if family[row] < 0)

@@ -1,0 +1,446 @@
+"""What moves an activation over its whole range: a linear model on a few literals, after nuisance, scored held out.
+
+Nuisance literals (length, data set, metadata, hubs) are fitted jointly and first. Language literals follow one at a
+time: each is the one that lowers the squared error most (orthogonal least squares, Chen, Billings and Luo 1989). They
+are chosen on three quarters of the training documents and stop where the next one does not help on the held-back
+quarter. The model is then refitted on the whole training half and scored on the documents of the test half.
+"""
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from scipy.sparse import csr_matrix
+
+from ops import sampling
+from ops.arrays import Bools, Float32s, Float64s, Int32s, Int64s
+from ops.compiled import compiled
+from ops.explain.orthonormal_basis import LEAST_LEFT, orthonormal_basis
+from ops.patterns.occurrences import Occurrences
+from ops.statistics.cluster_bootstrap import draw_clusters, percentile_interval
+
+COPY = 0.9  # Jaccard similarity from which two literals count as one
+HELD_BACK = 0.25  # of the training documents
+LEAST_SENTENCES, LEAST_DOCUMENTS = 10, 3  # that a literal needs among those on which it is chosen
+LEAST_TEST_DOCUMENTS = 10  # for an interval
+_UNITS = 64  # at once: their sums over a literal's sentences stay in the processor's cache
+_CACHE_BYTES = 400_000_000  # of what is kept for literals that several units choose
+_ROUNDING = 1e-12  # share of the squares that float32 cannot tell from a constant
+
+
+@dataclass(frozen=True)
+class RangeModels:
+    """The model of each unit, and how well it does on the test half of the documents.
+
+    Attributes:
+        literals: the places of its language literals in the order of choice, `[units, most]` int32; -1: none.
+        weights: what each adds to the activation, `[units, most]`; NaN where there is none.
+        gains: R2 on the test half that is lost without each, the others refitted, `[units, most]`.
+        count: language literals, `[units]` int32.
+        r2: 1 - SSE / SST around the mean of the test half, `[units]`; NaN where nothing varies there.
+        r2_low, r2_high: ends of its 95 % interval, by a bootstrap over documents; NaN with fewer than 10 of them.
+        r2_nuisance: the R2 of the nuisance literals alone, `[units]`.
+    """
+
+    literals: Int32s
+    weights: Float64s
+    gains: Float64s
+    count: Int32s
+    r2: Float64s
+    r2_low: Float64s
+    r2_high: Float64s
+    r2_nuisance: Float64s
+
+    @property
+    def r2_beyond(self) -> Float64s:
+        """Return the R2 that language adds to nuisance, `[units]`."""
+        return self.r2 - self.r2_nuisance
+
+
+def fit_range(
+    activations: Float32s,
+    found: Occurrences,
+    nuisance: Bools,
+    held_out: Bools,
+    document: Int64s,
+    most: int,
+    seed: int,
+    resamples: int = 200,
+) -> RangeModels:
+    """Return the models of units; `RangeFitter` does the same for one block of units after another.
+
+    Args:
+        activations: `[n, units]` float32.
+        found: which of the n sentences have each literal.
+        nuisance: which literals are nuisance, `[literals]`.
+        held_out: which sentences are of the test half, `[n]`.
+        document: a code of each sentence's document, `[n]`.
+        most: language literals that a model may have.
+        seed: of the held-back documents and of the bootstrap.
+        resamples: of the bootstrap.
+    """
+    return RangeFitter(found, nuisance, held_out, document, seed, resamples).fit(activations, most)
+
+
+def held_back_sentences(document: Int64s, held_out: Bools, seed: int) -> Bools:
+    """Tell which sentences are of the quarter of the training documents that stops the choice of literals, `[n]`."""
+    training = np.unique(document[~held_out])
+    rng = np.random.default_rng([seed, sampling.HELD_BACK])
+    size = max(round(HELD_BACK * len(training)), min(1, len(training) - 1))
+    return np.isin(document, rng.permutation(training)[:size])
+
+
+@dataclass(frozen=True)
+class _Column:
+    """A literal without its nuisance part, on the sentences on which literals are chosen.
+
+    Attributes:
+        products: its inner products with all literals, `[literals]`.
+        values: on the training sentences, `[n_training]`.
+        copies: the language literals that are near-copies of it, itself among them, ascending.
+    """
+
+    products: Float32s
+    values: Float64s
+    copies: Int64s
+
+
+class RangeFitter:
+    """Fits the models of one block of units after another to the same sentences and literals.
+
+    Args:
+        found, nuisance, held_out, document, seed, resamples: as of `fit_range`.
+        plainness: of each literal, `[literals]`. The one chosen is shown and fitted by the plainest (lowest) of its
+            near-copies. None given: a literal stands for itself.
+
+    Attributes:
+        candidates: the language literals that models may have, `[literals]` bool: not too rare, and neither
+            near-copies of a nuisance literal nor combinations of several.
+        n_train, n_test: sentences of the two halves.
+    """
+
+    def __init__(
+        self,
+        found: Occurrences,
+        nuisance: Bools,
+        held_out: Bools,
+        document: Int64s,
+        seed: int,
+        resamples: int = 200,
+        plainness: Int64s | None = None,
+    ) -> None:
+        n, literals = len(held_out), len(nuisance)
+        if len(document) != n or len(found.offsets) != literals + 1:
+            raise ValueError("range model: `found` and `nuisance`, `held_out` and `document` must be of one length")
+        if found.sentences.size and int(found.sentences.max()) >= n:
+            raise ValueError(f"range model: a literal occurs in sentence {found.sentences.max()} of {n}")
+        held_back = held_back_sentences(document, held_out, seed)
+        fit, back = np.flatnonzero(~held_out & ~held_back), np.flatnonzero(~held_out & held_back)
+        test = np.flatnonzero(held_out)
+        test = test[np.argsort(document[test], kind="stable")]
+        self._order = np.concatenate([fit, back, test])
+        self._fit, self.n_train, self.n_test = len(fit), len(fit) + len(back), len(test)
+        self._plainness = plainness
+        ones = np.ones(found.sentences.size, np.int8)
+        pairs = csr_matrix((ones, found.sentences, found.offsets), (literals, n))[:, self._order]
+        pairs.sort_indices()
+        self._sentences, self._starts = pairs.indices.astype(np.int32), pairs.indptr.astype(np.int64)
+        by_sentence = pairs.tocsc()
+        self._literals, self._sentence_starts = (
+            by_sentence.indices.astype(np.int32),
+            by_sentence.indptr.astype(np.int64),
+        )
+        self._support = _support(self._sentences, self._starts, self.n_train)
+        self._language = ~nuisance
+        self.candidates = np.zeros(literals, bool)
+        if self._fit:
+            self._prepare(nuisance, document[self._order])
+        changes = np.flatnonzero(np.diff(document[test])) + 1
+        self._documents = np.concatenate([np.zeros(min(1, len(test)), np.int64), changes])
+        sizes = np.diff(np.append(self._documents, len(test))).astype(np.float64)
+        self._draws: Float64s | None = None
+        if len(sizes) >= LEAST_TEST_DOCUMENTS:
+            rng = np.random.default_rng([seed, sampling.RANGE_RESAMPLES])
+            self._draws = draw_clusters(len(sizes), rng, resamples)
+            self._drawn_sizes = self._draws @ sizes
+        held = max(1, _CACHE_BYTES // (4 * literals + 8 * (self.n_train + n) + 1))
+        self._column = lru_cache(held)(self._make_column)
+        self._left_over = lru_cache(held)(self._make_left_over)
+
+    def _prepare(self, nuisance: Bools, document: Int64s) -> None:
+        """Make the nuisance bases, and find the language literals that models may have."""
+        support = _support(self._sentences, self._starts, self._fit)
+        common = (support >= LEAST_SENTENCES) & (self._fit - support >= LEAST_SENTENCES)
+        columns = np.zeros((len(self._order), int((nuisance & common).sum())))
+        for column, literal in zip(columns.T, np.flatnonzero(nuisance & common), strict=True):
+            column[self._sentences[self._starts[literal] : self._starts[literal + 1]]] = 1.0
+        self._basis = orthonormal_basis(columns, self._fit)
+        self._training_basis = orthonormal_basis(columns, self.n_train)
+        of_basis = np.ascontiguousarray(self._basis[: self._fit])
+        self._parts = np.ascontiguousarray(_sums(self._sentences, self._starts, of_basis).T)
+        squares = support - (self._parts**2).sum(0)
+        variance = support * (1 - support / self._fit)
+        _, codes = np.unique(document[: self._fit], return_inverse=True)
+        documents = _documents(self._sentences, self._starts, codes)
+        # A literal that only one or two documents have says more of them than of language.
+        common &= documents >= min(LEAST_DOCUMENTS, codes.max(initial=0) + 1)
+        self._least = LEAST_LEFT * variance
+        self._squares = squares
+        self.candidates = self._language & common & (squares > self._least)
+        for number in np.flatnonzero(nuisance).tolist():
+            self.candidates &= ~self._copies_of(number)
+
+    def _copies_of(self, literal: int) -> Bools:
+        """Tell which literals are near-copies of one, itself among them, on the training sentences, `[literals]`."""
+        both = sum(self._together(literal))
+        union = self._support[literal] + self._support - both
+        return np.asarray((both >= COPY * union) & (union > 0))
+
+    def _together(self, literal: int) -> tuple[Int64s, Int64s]:
+        """Count the sentences that have a literal and each other, among those to choose on and those held back."""
+        own = self._sentences[self._starts[literal] : self._starts[literal + 1]]
+        return _together(own, self._literals, self._sentence_starts, len(self._language), self._fit, self.n_train)
+
+    def _make_column(self, literal: int) -> _Column:
+        fit, _ = self._together(literal)
+        part = self._parts[:, literal]
+        values = -(self._basis[: self.n_train] @ part)
+        own = self._sentences[self._starts[literal] : self._starts[literal + 1]]
+        values[own[own < self.n_train]] += 1.0
+        copies = np.flatnonzero(self._copies_of(literal) & self._language)
+        return _Column((fit - part @ self._parts).astype(np.float32), values, copies)
+
+    def _make_left_over(self, literal: int) -> Float64s:
+        """Return a literal without its nuisance part as fitted on the whole training half, `[n]`."""
+        own = self._sentences[self._starts[literal] : self._starts[literal + 1]]
+        part = self._training_basis[own[own < self.n_train]].sum(0)
+        values = -(self._training_basis @ part)
+        values[own] += 1.0
+        return np.asarray(values)
+
+    def near_copies(self, literal: int) -> Int64s:
+        """Return the other language literals whose training sentences are those of a literal by a Jaccard of 0.9."""
+        copies = self._column(int(literal)).copies
+        return np.asarray(copies[copies != literal])
+
+    def fit(self, activations: Float32s, most: int) -> RangeModels:
+        """Return the models of a block of units, of `[n, units]` float32, each with at most `most` literals."""
+        n, units = activations.shape
+        if n != len(self._order):
+            raise ValueError(f"range model: activations of {n} sentences, literals of {len(self._order)}")
+        literals = np.full((units, most), -1, np.int32)
+        weights, gains = np.full((2, units, most), np.nan)
+        r2, low, high, r2_nuisance = np.full((4, units), np.nan)
+        models = RangeModels(literals, weights, gains, np.zeros(units, np.int32), r2, low, high, r2_nuisance)
+        if self._fit:
+            for first in range(0, units, _UNITS):
+                self._fit_block(activations[:, first : first + _UNITS], models, first, most)
+        return models
+
+    def _fit_block(self, activations: Float32s, models: RangeModels, first: int, most: int) -> None:
+        values = np.asarray(activations, np.float64)[self._order]
+        training = values[: self.n_train]
+        start = self._basis[: self._fit].T @ training[: self._fit]
+        left = training - self._basis[: self.n_train] @ start
+        products = _sums(self._sentences, self._starts, np.ascontiguousarray(left[: self._fit])).T.copy()
+        varies = (left[: self._fit] ** 2).sum(0) > _ROUNDING * (training[: self._fit] ** 2).sum(0)
+        for unit in np.flatnonzero(varies):
+            chosen = self._choose(products[unit], np.ascontiguousarray(left[:, unit]), most)
+            models.literals[first + unit, : len(chosen)] = chosen
+            models.count[first + unit] = len(chosen)
+        start = self._training_basis[: self.n_train].T @ training
+        self._score(values, values - self._training_basis @ start, models, first)
+
+    def _choose(self, products: Float64s, left: Float64s, most: int) -> list[int]:
+        """Choose literals for a unit, best first.
+
+        Args:
+            products: of all literals with what nuisance leaves of the activation, `[literals]`; overwritten.
+            left: what it leaves, on the training sentences.
+            most: to choose.
+        """
+        squares, allowed = self._squares.copy(), self.candidates.copy()
+        axes = np.empty((most, self.n_train))
+        axis_products = np.empty((most, len(allowed)))
+        held_back = left[self._fit :]
+        error, chosen = held_back @ held_back, []
+        for step in range(most):
+            best = _best(products, squares, self._least, allowed)
+            if best < 0:
+                break
+            column = self._column(best)
+            if self._plainness is not None:
+                plain = column.copies[allowed[column.copies] & (squares[column.copies] > self._least[column.copies])]
+                best = int(plain[np.argmin(self._plainness[plain])])
+                column = self._column(best)
+            shares = axes[:step, : self._fit] @ column.values[: self._fit]
+            axis = column.values - shares @ axes[:step]
+            length = float(np.linalg.norm(axis[: self._fit]))
+            axes[step] = axis / length
+            weight = float(axes[step, : self._fit] @ left[: self._fit])
+            held_back = held_back - weight * axes[step, self._fit :]
+            if not held_back @ held_back < error:
+                break
+            error = held_back @ held_back
+            chosen.append(best)
+            _advance(products, squares, column.products, axis_products, shares, step, length, weight)
+            allowed[column.copies] = False
+        return chosen
+
+    def _score(self, values: Float64s, left: Float64s, models: RangeModels, first: int) -> None:
+        """Refit the models of a block on the training half, and fill in what is known of them on the test half.
+
+        Args:
+            values: the activations in the order of `self._order`, `[n, units]`.
+            left: what nuisance leaves of them; overwritten.
+            models: with literals.
+            first: the block's first unit among theirs.
+        """
+        n_train, units = self.n_train, values.shape[1]
+        test = values[n_train:]
+        total = ((test - test.mean(0)) ** 2).sum(0) if len(test) else np.zeros(units)
+        total[total == 0] = np.nan
+        block = slice(first, first + units)
+        models.r2_nuisance[block] = 1 - (left[n_train:] ** 2).sum(0) / total
+        for unit in range(units):
+            chosen = models.literals[first + unit, : models.count[first + unit]]
+            if not len(chosen):
+                continue
+            columns = np.stack([self._left_over(int(literal)) for literal in chosen])
+            own = left[:, unit].copy()
+            squares, products = columns[:, :n_train] @ columns[:, :n_train].T, columns[:, :n_train] @ own[:n_train]
+            weights = _solve(squares, products)
+            left[:, unit] = rest = own - weights @ columns
+            error = rest[n_train:] @ rest[n_train:]
+            models.weights[first + unit, : len(chosen)] = weights
+            for i in range(len(chosen)):
+                others = np.delete(np.arange(len(chosen)), i)
+                without = (
+                    own[n_train:]
+                    - _solve(squares[np.ix_(others, others)], products[others]) @ columns[others, n_train:]
+                )
+                models.gains[first + unit, i] = (without @ without - error) / total[unit]
+        models.r2[block] = 1 - (left[n_train:] ** 2).sum(0) / total
+        if self._draws is not None:
+            low, high = self._intervals(models.r2[block], test - test.mean(0), left[n_train:])
+            models.r2_low[block], models.r2_high[block] = low, high
+
+    def _intervals(self, r2: Float64s, centred: Float64s, left: Float64s) -> tuple[Float64s, Float64s]:
+        """Return the ends of R2's 95 % interval, `[units]` each, from what was to be explained and what is left."""
+        assert self._draws is not None
+        by_document = [np.add.reduceat(x, self._documents, axis=0) for x in (left**2, centred**2, centred)]
+        error, square, total = (self._draws @ sums for sums in by_document)
+        spread = square - total**2 / self._drawn_sizes[:, None]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            drawn = np.where(spread > 0, 1 - error / spread, np.nan)
+        ends = np.full((2, len(r2)), np.nan)
+        for unit in np.flatnonzero(np.isfinite(r2) & np.isfinite(drawn).any(0)):
+            own = percentile_interval(float(r2[unit]), drawn[:, unit], self._draws.shape[1], least=-np.inf)
+            ends[:, unit] = own
+        return ends[0], ends[1]
+
+
+def _solve(squares: Float64s, products: Float64s) -> Float64s:
+    """Return the least-squares weights of columns from their products with each other and with what is fitted."""
+    return np.asarray(np.linalg.lstsq(squares, products, rcond=1e-10)[0])
+
+
+@compiled
+def _support(sentences: Int32s, starts: Int64s, stop: int) -> Int64s:
+    """Count the sentences before `stop` that have each literal; each one's sentences ascend."""
+    count = np.zeros(starts.size - 1, np.int64)
+    for literal in range(count.size):
+        for pair in range(starts[literal], starts[literal + 1]):
+            if sentences[pair] >= stop:
+                break
+            count[literal] += 1
+    return count
+
+
+@compiled
+def _documents(sentences: Int32s, starts: Int64s, codes: Int64s) -> Int64s:
+    """Count the documents of each literal among the first sentences, of which `codes` are."""
+    count, seen = np.zeros(starts.size - 1, np.int64), np.full(codes.size, -1, np.int64)
+    for literal in range(count.size):
+        for pair in range(starts[literal], starts[literal + 1]):
+            if sentences[pair] >= codes.size:
+                break
+            code = codes[sentences[pair]]
+            if seen[code] != literal:
+                seen[code] = literal
+                count[literal] += 1
+    return count
+
+
+@compiled
+def _sums(sentences: Int32s, starts: Int64s, values: Float64s) -> Float64s:
+    """Sum the rows of `values [some, columns]` of each literal's sentences that they have, `[literals, columns]`."""
+    sums = np.zeros((starts.size - 1, values.shape[1]))
+    for literal in range(sums.shape[0]):
+        own = sums[literal]
+        for pair in range(starts[literal], starts[literal + 1]):
+            if sentences[pair] >= values.shape[0]:
+                break
+            row = values[sentences[pair]]
+            for column in range(row.size):
+                own[column] += row[column]
+    return sums
+
+
+@compiled
+def _together(
+    own: Int32s, literals: Int32s, starts: Int64s, count: int, fit: int, training: int
+) -> tuple[Int64s, Int64s]:
+    """Count how often each literal occurs in the sentences `own`: before `fit`, and from there to `training`."""
+    first, second = np.zeros(count, np.int64), np.zeros(count, np.int64)
+    for sentence in own:
+        if sentence >= training:
+            break
+        counted = first if sentence < fit else second
+        for pair in range(starts[sentence], starts[sentence + 1]):
+            counted[literals[pair]] += 1
+    return first, second
+
+
+@compiled
+def _best(products: Float64s, squares: Float64s, least: Float64s, allowed: Bools) -> int:
+    """Return the literal that lowers the squared error most, the first of equals; -1: none lowers it."""
+    best, most = -1, 0.0
+    for literal in range(products.size):
+        if allowed[literal] and squares[literal] > least[literal]:
+            gain = products[literal] ** 2 / squares[literal]
+            if gain > most:
+                best, most = literal, gain
+    return best
+
+
+@compiled
+def _advance(
+    products: Float64s,
+    squares: Float64s,
+    column: Float32s,
+    axis_products: Float64s,
+    shares: Float64s,
+    step: int,
+    length: float,
+    weight: float,
+) -> None:
+    """Take the axis of one more literal out of all others: its products with them, theirs, and their squares.
+
+    Args:
+        products, squares: of what is left of each literal, with what is left of the activation and with itself.
+        column: products of the literal, without its nuisance part, with all.
+        axis_products: of earlier axes with all, `[steps, literals]`; row `step` is written.
+        shares: of the earlier axes in the literal, `[step]`.
+        step, length, weight: its number; the length of what the earlier axes leave of it; what it adds.
+    """
+    own = axis_products[step]
+    own[:] = column
+    for earlier in range(step):
+        share, row = shares[earlier], axis_products[earlier]
+        for literal in range(own.size):
+            own[literal] -= share * row[literal]
+    for literal in range(own.size):
+        own[literal] /= length
+        products[literal] -= weight * own[literal]
+        squares[literal] -= own[literal] ** 2

@@ -1,0 +1,92 @@
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from ops.explain.control_figure import control_figure, draw_controls
+from ops.explain.control_rows import BASES, R2_BEYOND, control_rows, range_measures
+from ops.explain.range_model import RangeModels
+from ops.storage.store import Store
+from tests.unit.figure_letters import check_inside, check_print
+
+RNG = np.random.default_rng(0)
+
+
+def models(r2: list[float], r2_nuisance: list[float]) -> RangeModels:
+    units = len(r2)
+    ends = np.full(units, np.nan)
+    count = np.arange(units, dtype=np.int32)
+    none = np.full((units, 2), np.nan)
+    literals = np.full((units, 2), -1, np.int32)
+    return RangeModels(literals, none, none, count, np.array(r2), ends, ends, np.array(r2_nuisance))
+
+
+def test_rows_have_the_mean_and_quantiles_of_what_is_known() -> None:
+    values = RNG.normal(size=101)
+    rows = control_rows(2, "rotated", "winners", {"f1": np.append(values, np.nan), "average_precision": values + 1})
+    first, second = rows.to_pylist()
+    assert [first["measure"], second["measure"]] == ["average_precision", "f1"]
+    assert (second["layer"], second["basis"], second["model"], second["n"]) == (2, "rotated", "winners", 101)
+    np.testing.assert_allclose(second["mean"], values.mean())
+    np.testing.assert_allclose([second[f"q{q:02}"] for q in (5, 25, 50, 75, 95)], np.sort(values)[[5, 25, 50, 75, 95]])
+    np.testing.assert_allclose(first["q50"], second["q50"] + 1)
+
+
+def test_range_models_are_measured_beyond_nuisance() -> None:
+    found = range_measures(models([0.5, 0.25, np.nan], [0.25, 0.5, np.nan]))
+    np.testing.assert_allclose(found[R2_BEYOND], [0.25, -0.25, np.nan])
+    np.testing.assert_allclose(found["literals"], [0, 1, np.nan])
+    rows = control_rows(1, "neurons", "range", found).to_pylist()
+    assert [(row["measure"], row["n"], row["mean"]) for row in rows] == [
+        ("literals", 2, 0.5),
+        ("r2", 2, 0.375),
+        (R2_BEYOND, 2, 0.0),
+        ("r2_nuisance", 2, 0.375),
+    ]
+    # A dictionary's features have no rotated axes.
+    assert len(control_rows(1, "rotated", "range", {"r2": np.full(3, np.nan), "f1": np.zeros(0)})) == 0
+
+
+def table(layers: int, bases: tuple[str, ...] = BASES) -> pa.Table:
+    return pa.concat_tables(
+        control_rows(layer, basis, model, {R2_BEYOND: RNG.normal(0.1 * layer, 0.02, 50), "r2": np.ones(50)})
+        for layer in range(1, layers + 1)
+        for basis in bases
+        for model in ("range", "winners")
+    )
+
+
+def test_the_figure_shows_the_quantiles_of_each_basis_by_layer() -> None:
+    controls = table(3)
+    (panel,) = control_figure(controls, "some-model").axes
+    assert [line.get_label() for line in panel.lines[:3]] == [
+        "neurons",
+        "axes of a random rotation",
+        "neurons, sentences shuffled",
+    ]
+    rows = {
+        (r["layer"], r["basis"]): r for r in controls.to_pylist() if r["model"] == "range" and r["measure"] == R2_BEYOND
+    }
+    for basis, line in zip(BASES, panel.lines[:3], strict=True):
+        np.testing.assert_allclose(np.asarray(line.get_ydata()), [rows[layer, basis]["q50"] for layer in (1, 2, 3)])
+        np.testing.assert_array_equal(np.round(np.asarray(line.get_xdata())), [1, 2, 3])
+    whiskers = panel.collections[0].get_segments()
+    np.testing.assert_allclose(whiskers[2][:, 1], [rows[3, "neurons"]["q05"], rows[3, "neurons"]["q95"]])
+
+
+def test_the_figure_can_be_printed() -> None:
+    for controls in (table(12), table(1), table(2, ("neurons", "shuffled")), table(48)):
+        figure = control_figure(controls, "some-model")
+        check_print(figure, "some-model")
+        check_inside(figure)
+
+
+def test_files_are_the_same_each_time_and_none_without_a_range_model(tmp_path: Path) -> None:
+    controls = table(3)
+    for name in "ab":
+        found = draw_controls(Store(str(tmp_path / name)), controls, "m")
+        assert found == [f"explain/figures/controls.{kind}" for kind in ("png", "pdf", "svg")]
+    for file in found:
+        assert (tmp_path / "a" / file).read_bytes() == (tmp_path / "b" / file).read_bytes()
+    without = control_rows(1, "neurons", "winners", {"f1": np.ones(3)})
+    assert draw_controls(Store(str(tmp_path / "c")), without) == []

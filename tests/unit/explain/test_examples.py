@@ -1,0 +1,48 @@
+import numpy as np
+import pytest
+
+from ops.explain.examples import examples
+
+RNG = np.random.default_rng(0)
+N, UNITS = 300, 8
+VALUES = RNG.normal(size=(N, UNITS)).astype(np.float32)
+IDS = np.sort(RNG.choice(10_000, N, replace=False)).astype(np.int64)
+
+
+def test_each_tenth_has_its_sentences() -> None:
+    rows = examples(VALUES, IDS, seed=1)
+    assert len(rows.unit) == UNITS * 50
+    place = np.searchsorted(IDS, rows.sent_id)
+    np.testing.assert_array_equal(rows.activation, VALUES[place, rows.unit])
+    rank = VALUES.argsort(0).argsort(0)[place, rows.unit]
+    np.testing.assert_array_equal(rows.quantile, rank * 10 // N)
+    keys = list(zip(rows.unit.tolist(), rows.quantile.tolist(), rows.sent_id.tolist(), strict=True))
+    assert keys == sorted(set(keys))
+    _, counts = np.unique(np.stack([rows.unit, rows.quantile]), axis=1, return_counts=True)
+    assert (counts == 5).all()
+
+
+def test_a_draw_depends_on_the_seed_and_not_on_the_other_units() -> None:
+    rows, alone = examples(VALUES, IDS, seed=1), examples(VALUES[:, 3:4], IDS, seed=1)
+    np.testing.assert_array_equal(rows.sent_id[rows.unit == 3], alone.sent_id)
+    assert (examples(VALUES, IDS, seed=2).sent_id != rows.sent_id).any()
+
+
+def test_equal_activations_are_drawn_from_all_of_the_sample() -> None:
+    values = np.zeros((N, 1), np.float32)
+    values[-1] = 1.0
+    rows = examples(values, IDS, seed=0, each=10)
+    assert len(set(rows.sent_id.tolist())) == 100
+    low = np.searchsorted(IDS, rows.sent_id[rows.quantile == 0])
+    assert low.min() < N / 3
+    assert low.max() > 2 * N / 3
+
+
+@pytest.mark.parametrize(("n", "expected"), [(0, 0), (1, 1), (9, 9), (37, 37), (49, 49), (51, 50)])
+def test_small_samples(n: int, expected: int) -> None:
+    rows = examples(VALUES[:n], IDS[:n], seed=0)
+    assert len(rows.sent_id) == UNITS * expected
+    assert len(set(rows.sent_id.tolist())) <= n
+    for tenth in range(9):
+        low, high = (rows.activation[(rows.unit == 0) & (rows.quantile == q)] for q in (tenth, tenth + 1))
+        assert low.max(initial=-np.inf) <= high.min(initial=np.inf)

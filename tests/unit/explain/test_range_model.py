@@ -1,0 +1,318 @@
+from collections.abc import Iterable
+
+import numpy as np
+import pytest
+
+from ops.explain.range_model import (
+    COPY,
+    LEAST_DOCUMENTS,
+    LEAST_SENTENCES,
+    RangeFitter,
+    RangeModels,
+    fit_range,
+    held_back_sentences,
+)
+from ops.patterns.occurrences import Occurrences
+
+SEED = 3
+
+
+def occurrences(matrix: np.ndarray) -> Occurrences:
+    """Of `[literals, sentences]` bool."""
+    offsets = np.concatenate(([0], np.cumsum(matrix.sum(1))))
+    return Occurrences(np.nonzero(matrix)[1].astype(np.int32), offsets.astype(np.int64))
+
+
+class Corpus:
+    """Sentences of documents, with literals drawn at random; the first `nuisance` ones are nuisance."""
+
+    def __init__(self, seed: int, n: int = 400, literals: int = 40, nuisance: int = 4, per_document: int = 4) -> None:
+        self.rng = np.random.default_rng(seed)
+        self.document = self.rng.permutation(np.arange(n) // per_document).astype(np.int64)
+        documents = n // per_document
+        self.held_out = (self.rng.permutation(documents) < documents // 2)[self.document]
+        rate = self.rng.uniform(0.05, 0.5, literals)
+        self.matrix = self.rng.random((literals, n)) < rate[:, None]
+        self.nuisance = np.arange(literals) < nuisance
+
+    @property
+    def n(self) -> int:
+        return len(self.document)
+
+    def noise(self, units: int = 1) -> np.ndarray:
+        return self.rng.normal(size=(self.n, units))
+
+    def fit(self, values: np.ndarray, most: int = 8, **given: int) -> RangeModels:
+        found, activations = occurrences(self.matrix), np.asarray(values, np.float32)
+        return fit_range(activations, found, self.nuisance, self.held_out, self.document, most, SEED, **given)
+
+
+def jaccard(a: np.ndarray, b: np.ndarray) -> float:
+    return float((a & b).sum() / max((a | b).sum(), 1))
+
+
+def residual(y: np.ndarray, columns: Iterable[np.ndarray], rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """What least squares on some rows leaves of `y` in all rows, and the weights."""
+    design = np.column_stack([np.ones(len(y)), *columns])
+    weights = np.linalg.lstsq(design[rows], y[rows], rcond=None)[0]
+    return y - design @ weights, weights
+
+
+def kept_nuisance(corpus: Corpus, x: np.ndarray, which: Iterable[int], rows: np.ndarray) -> list[int]:
+    kept: list[int] = []
+    for literal in which:
+        left, _ = residual(x[literal], x[kept], rows)
+        if (left[rows] ** 2).sum() > 0.01 * rows.sum() * x[literal][rows].var():
+            kept.append(literal)
+    return kept
+
+
+def by_brute_force(
+    corpus: Corpus, y: np.ndarray, most: int
+) -> tuple[list[int], list[float], list[float], float, float]:
+    """Literals, weights, gains, R2 and R2 of nuisance by forward selection with a least-squares fit for each choice."""
+    x, held_out, document = corpus.matrix.astype(float), corpus.held_out, corpus.document
+    training, held_back = ~held_out, held_back_sentences(document, held_out, SEED)
+    fit = training & ~held_back
+    support, own = corpus.matrix[:, fit].sum(1), corpus.matrix[:, training]
+    common = (support >= LEAST_SENTENCES) & (fit.sum() - support >= LEAST_SENTENCES)
+    usable = [i for i in np.flatnonzero(corpus.nuisance) if common[i]]
+    first = kept_nuisance(corpus, x, usable, fit)
+    candidates = []
+    for i in np.flatnonzero(~corpus.nuisance & common):
+        documents = len(set(document[fit & corpus.matrix[i]]))
+        copies = any(jaccard(own[i], own[j]) >= COPY for j in np.flatnonzero(corpus.nuisance))
+        if documents >= LEAST_DOCUMENTS and not copies:
+            candidates.append(i)
+    chosen: list[int] = []
+    error = (residual(y, x[first], fit)[0][held_back] ** 2).sum()
+    while len(chosen) < most:
+        errors = {}
+        for i in candidates:
+            left = residual(x[i], x[first + chosen], fit)[0]
+            if (left[fit] ** 2).sum() > 0.01 * fit.sum() * x[i][fit].var():
+                errors[i] = (residual(y, x[[*first, *chosen, i]], fit)[0][fit] ** 2).sum()
+        if not errors:
+            break
+        best = min(errors, key=lambda i: errors[i])
+        after = (residual(y, x[[*first, *chosen, best]], fit)[0][held_back] ** 2).sum()
+        if after >= error:
+            break
+        error = after
+        chosen.append(best)
+        candidates = [i for i in candidates if jaccard(own[i], own[best]) < COPY]
+    last = kept_nuisance(corpus, x, usable, training)
+    total = ((y[held_out] - y[held_out].mean()) ** 2).sum()
+
+    def score(literals: list[int]) -> float:
+        return 1 - float((residual(y, x[[*last, *literals]], training)[0][held_out] ** 2).sum()) / total
+
+    weights = residual(y, x[[*last, *chosen]], training)[1]
+    gains = [score(chosen) - score([j for j in chosen if j != i]) for i in chosen]
+    return chosen, list(weights[len(weights) - len(chosen) :]), gains, score(chosen), score([])
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_it_agrees_with_brute_force(seed: int) -> None:
+    corpus = Corpus(seed)
+    m = corpus.matrix
+    m[10] = m[11] | (corpus.rng.random(corpus.n) < 0.01)  # near-copies
+    m[12] = m[1] & (corpus.rng.random(corpus.n) < 0.97)  # a near-copy of nuisance
+    m[3] = m[1] ^ m[2]
+    m[13] = m[14] & m[15]
+    m[16] = np.isin(corpus.document, corpus.document[:2])  # two documents
+    m[17] = ~m[2]
+    weights = corpus.rng.normal(size=(len(m), 5)) * (corpus.rng.random((len(m), 5)) < 0.15)
+    values = (m.T @ weights + corpus.noise(5)).astype(np.float32)
+    models = corpus.fit(values)
+    assert models.count.max() > 2
+    for unit, y in enumerate(values.T.astype(float)):
+        chosen, weight, gains, r2, r2_nuisance = by_brute_force(corpus, y, 8)
+        count = models.count[unit]
+        assert models.literals[unit, :count].tolist() == chosen
+        assert (models.literals[unit, count:] == -1).all()
+        assert np.isnan(models.weights[unit, count:]).all()
+        np.testing.assert_allclose(models.weights[unit, :count], weight, rtol=1e-6, atol=1e-9)
+        np.testing.assert_allclose(models.gains[unit, :count], gains, rtol=1e-6, atol=1e-9)
+        np.testing.assert_allclose(models.r2[unit], r2, rtol=1e-9)
+        np.testing.assert_allclose(models.r2_nuisance[unit], r2_nuisance, rtol=1e-9)
+
+
+def test_it_finds_what_was_planted() -> None:
+    corpus = Corpus(0, n=4_000, literals=300, nuisance=10)
+    x = corpus.matrix.astype(float)
+    one, two, length = 2 * x[50], 2 * x[60] - 3 * x[61], 2 * x[3] - x[4]
+    signal = np.stack([one, two, length, length + one, np.zeros(corpus.n)], 1)
+    models = corpus.fit(signal + 0.5 * corpus.noise(5))
+    assert models.literals[0, 0] == 50
+    assert models.literals[1, :2].tolist() == [61, 60]
+    np.testing.assert_allclose(models.weights[1, :2], [-3, 2], atol=0.1)
+    assert models.literals[3, 0] == 50
+    explained = signal.var(0) / (signal.var(0) + 0.25)
+    np.testing.assert_allclose(models.r2, explained, atol=0.05)
+    beyond = models.r2_beyond
+    assert beyond[0] > 0.5
+    assert beyond[1] > 0.5
+    assert abs(beyond[2]) < 0.02
+    np.testing.assert_allclose(models.r2_nuisance[[0, 1, 4]], 0, atol=0.02)
+    np.testing.assert_allclose(models.gains[0, 0], models.r2[0], atol=0.02)
+    assert (models.r2_low <= models.r2).all()
+    assert (models.r2 <= models.r2_high).all()
+
+
+def test_noise_and_shuffled_activations_are_not_explained() -> None:
+    corpus = Corpus(1, n=2_000, literals=1_000, nuisance=10)
+    planted = 3 * corpus.matrix[20][:, None] + corpus.noise(200)
+    for values in (corpus.noise(200), corpus.rng.permutation(planted)):
+        models = corpus.fit(values)
+        assert models.r2.mean() < 0
+        assert (models.r2 > 0.02).mean() < 0.05
+        assert models.count.mean() < 1
+
+
+def test_the_plainest_of_near_copies_is_shown_and_never_two_of_them() -> None:
+    corpus = Corpus(2, n=1_000)
+    m = corpus.matrix
+    for copy in (21, 22, 23):
+        m[copy] = m[20] ^ (corpus.rng.random(corpus.n) < 0.003)
+    values = (2.0 * m[20] + m[21] + 0.2 * corpus.noise()[:, 0]).astype(np.float32)[:, None]
+    found = occurrences(m)
+    plainness = np.where(np.arange(len(m)) == 22, 0, 1 + np.arange(len(m)))
+    plain = RangeFitter(found, corpus.nuisance, corpus.held_out, corpus.document, SEED, plainness=plainness)
+    chosen = plain.fit(values, 8)
+    assert chosen.literals[0, 0] == 22
+    assert plain.near_copies(22).tolist() == [20, 21, 23]
+    as_given = RangeFitter(found, corpus.nuisance, corpus.held_out, corpus.document, SEED)
+    assert as_given.fit(values, 8).literals[0, 0] in (20, 21)
+    for models in (chosen, as_given.fit(values, 8)):
+        assert len(set(models.literals[0]) & {20, 21, 22, 23}) == 1
+
+
+def test_a_near_copy_of_a_nuisance_literal_is_none_of_language() -> None:
+    corpus = Corpus(4, n=1_000)
+    corpus.matrix[30] = corpus.matrix[0] & (corpus.rng.random(corpus.n) < 0.96)
+    models = corpus.fit(2.0 * corpus.matrix[30][:, None] + 0.1 * corpus.noise())
+    assert 30 not in models.literals
+    assert models.r2_nuisance[0] > 0.8
+    found = occurrences(corpus.matrix)
+    fitter = RangeFitter(found, corpus.nuisance, corpus.held_out, corpus.document, SEED)
+    assert not fitter.candidates[30]
+    assert not fitter.candidates[corpus.nuisance].any()
+
+
+def test_a_unit_has_the_same_model_in_any_block() -> None:
+    corpus = Corpus(5)
+    values = (corpus.matrix.T @ corpus.rng.normal(size=(40, 150)) + corpus.noise(150)).astype(np.float32)
+    found = occurrences(corpus.matrix)
+    fitter = RangeFitter(found, corpus.nuisance, corpus.held_out, corpus.document, SEED)
+    whole = fitter.fit(values, 4)
+    for first, stop in ((0, 1), (1, 80), (80, 150)):
+        part = fitter.fit(values[:, first:stop], 4)
+        np.testing.assert_array_equal(part.literals, whole.literals[first:stop])
+        for name in ("weights", "gains", "r2", "r2_low", "r2_high", "r2_nuisance"):
+            np.testing.assert_allclose(getattr(part, name), getattr(whole, name)[first:stop], rtol=1e-9, atol=1e-12)
+
+
+def test_the_interval_is_that_of_documents_drawn_with_replacement() -> None:
+    corpus = Corpus(6, n=2_000, per_document=20)
+    values = 2.0 * corpus.matrix[20][:, None] + corpus.rng.normal(size=(100, 1))[corpus.document] + corpus.noise()
+    models = corpus.fit(values, most=1, resamples=4_000)
+    y = values[:, 0].astype(np.float32).astype(float)
+    nuisance = np.flatnonzero(corpus.nuisance)
+    left = residual(y, corpus.matrix[[*nuisance, models.literals[0, 0]]].astype(float), ~corpus.held_out)[0]
+    rng, scores = np.random.default_rng(0), []
+    rows_of = [np.flatnonzero(corpus.document == d) for d in np.unique(corpus.document[corpus.held_out])]
+    for _ in range(4_000):
+        rows = np.concatenate([rows_of[d] for d in rng.integers(len(rows_of), size=len(rows_of))])
+        scores.append(1 - (left[rows] ** 2).sum() / ((y[rows] - y[rows].mean()) ** 2).sum())
+    ends = (models.r2_low[0], models.r2_high[0])
+    np.testing.assert_allclose(ends, np.percentile(scores, (2.5, 97.5)), atol=0.01)
+
+
+def test_intervals_cover_the_truth() -> None:
+    corpus = Corpus(7, n=2_000, literals=3, nuisance=2, per_document=10)
+    corpus.matrix[2] = np.arange(corpus.n) % 2 == 0
+    x, units = corpus.matrix[2].astype(float), 400
+    effects = 0.7 * corpus.rng.normal(size=(200, units))[corpus.document]
+    models = corpus.fit(x[:, None] + effects + corpus.noise(units), most=1)
+    chosen = models.count == 1
+    assert chosen.mean() > 0.95
+    # What is left of a new sentence: its own part, its document's, and what the weight is off by.
+    off = (1 - models.weights[:, 0]) ** 2 * 0.25
+    truth = 1 - (1.49 + off) / (1.49 + 0.25)
+    covered = (models.r2_low <= truth) & (truth <= models.r2_high)
+    assert 0.88 < covered[chosen].mean() <= 0.99
+
+
+def test_constant_units_have_no_model() -> None:
+    corpus = Corpus(8)
+    values = np.stack(
+        [np.full(corpus.n, 0.1), np.zeros(corpus.n), np.where(corpus.held_out, corpus.noise()[:, 0], 7)], 1
+    )
+    models = corpus.fit(values)
+    assert models.count.tolist() == [0, 0, 0]
+    assert np.isnan(models.r2[:2]).all()
+    assert np.isnan(models.r2_low[:2]).all()
+    assert models.r2[2] < 0
+    # Constant on the test half only.
+    test = corpus.fit(np.where(corpus.held_out, 7, corpus.noise()[:, 0])[:, None])
+    assert np.isnan([test.r2[0], test.r2_low[0], test.r2_nuisance[0]]).all()
+
+
+def test_few_test_documents_have_scores_without_an_interval() -> None:
+    corpus = Corpus(9, n=400, per_document=25)
+    models = corpus.fit(3.0 * corpus.matrix[20][:, None] + corpus.noise())
+    assert models.r2[0] > 0.3
+    assert np.isnan([models.r2_low[0], models.r2_high[0]]).all()
+
+
+@pytest.mark.parametrize("held_out", [True, False])
+@pytest.mark.parametrize("per_document", [4, 400])
+def test_one_half_only_has_no_scores(held_out: bool, per_document: int) -> None:
+    corpus = Corpus(10, per_document=per_document)
+    corpus.held_out[:] = held_out
+    models = corpus.fit(3.0 * corpus.matrix[20][:, None] + corpus.noise())
+    assert np.isnan([models.r2[0], models.r2_low[0], models.r2_high[0], models.r2_nuisance[0]]).all()
+    assert np.isnan(models.gains).all()
+    # Without a second training document nothing can be held back, and nothing is chosen.
+    assert (models.count[0] > 0) == (not held_out and per_document == 4)
+
+
+def test_more_literals_than_sentences() -> None:
+    corpus = Corpus(11, n=120, literals=2_000, nuisance=300, per_document=2)
+    models = corpus.fit(3.0 * corpus.matrix[500][:, None] + corpus.noise())
+    assert np.isfinite(models.r2).all()
+    assert np.isfinite(models.weights[0, : models.count[0]]).all()
+
+
+@pytest.mark.parametrize(("n", "literals"), [(0, 0), (0, 5), (1, 5), (400, 0)])
+def test_nothing_to_fit(n: int, literals: int) -> None:
+    corpus = Corpus(12)
+    matrix, nuisance = corpus.matrix[:literals, :n], corpus.nuisance[:literals]
+    values = corpus.noise(3)[:n].astype(np.float32)
+    models = fit_range(values, occurrences(matrix), nuisance, corpus.held_out[:n], corpus.document[:n], 8, SEED)
+    assert models.count.tolist() == [0, 0, 0]
+    assert models.literals.shape == (3, 8)
+    assert np.isnan(models.r2).all() == (n < 400)
+
+
+def test_sizes_must_agree() -> None:
+    corpus = Corpus(13)
+    with pytest.raises(ValueError, match="activations of 3 sentences, literals of 400"):
+        corpus.fit(np.zeros((3, 2)))
+    corpus.nuisance = corpus.nuisance[:-1]
+    with pytest.raises(ValueError, match="one length"):
+        corpus.fit(corpus.noise())
+    short = Corpus(13)
+    with pytest.raises(ValueError, match="in sentence 399 of 200"):
+        RangeFitter(occurrences(short.matrix), short.nuisance, short.held_out[:200], short.document[:200], SEED)
+
+
+def test_a_quarter_of_the_training_documents_is_held_back() -> None:
+    corpus = Corpus(14)
+    held_back = held_back_sentences(corpus.document, corpus.held_out, SEED)
+    assert not (held_back & corpus.held_out).any()
+    back, rest = (set(corpus.document[~corpus.held_out & side]) for side in (held_back, ~held_back))
+    assert (len(back), len(rest)) == (12, 38)
+    assert not back & rest
+    assert (held_back != held_back_sentences(corpus.document, corpus.held_out, SEED + 1)).any()
