@@ -1,1 +1,1 @@
-"""What a neuron responds to, in few literals that are scored on held-out documents, next to controls."""
+"""What each neuron responds to, said in one sentence: literals, two small models of them, and their controls."""

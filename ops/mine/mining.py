@@ -11,7 +11,7 @@ from ops.arrays import Int64s
 from ops.mine.candidates import mine_candidates
 from ops.mine.held_out_sets import SETS, HeldOutSets, training_documents
 from ops.mine.null_sets import NULL_SETS, null_sets
-from ops.mine.pattern_kinds import PatternKind, SequenceKind, SubtreeKind
+from ops.mine.pattern_kinds import pattern_kinds
 from ops.mine.sentence_sets import SentenceSets
 from ops.patterns.sequences import Sequences
 from ops.sentences.mining_view import MiningView
@@ -47,15 +47,7 @@ class Mining:
         self.text = MiningView(
             sentences, options["word_case"], options["subtree_root"] == "collapse", options["punctuation"]
         )
-        self.kinds: dict[str, PatternKind] = {}
-        for name, column in (("word", "words"), ("tag", "tags")):
-            if sentences.has[column]:
-                gap = options[f"{name}_max_gap"]
-                limits = (options[f"{name}_min_support"], options[f"{name}_max_length"], None if gap < 0 else gap)
-                self.kinds[name] = SequenceKind(name, self.text, *limits, options["engine"])
-        if sentences.has["labels"]:
-            limit = options["subtree_max_nodes"]
-            self.kinds["subtree"] = SubtreeKind(self.text, options["subtree_min_support"], limit)
+        self.kinds = pattern_kinds(self.text, options)
         self.trains = training_documents(sentences.documents, seed)[sentences.doc]
         self.held_out = HeldOutSets(sentences, seed) if draws and not options["no_scores"] else None
 

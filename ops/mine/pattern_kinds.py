@@ -3,9 +3,9 @@
 A pattern is a sequence of integers: the codes of words or tags, or the steps that build a subtree.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -40,6 +40,9 @@ class PatternKind(Protocol):
 
     def find(self, rows: Int64s, patterns: Sequences) -> Occurrences:
         """Return which of these sentences contain which pattern."""
+
+    def finder(self, patterns: Sequences) -> Callable[[Int64s], Occurrences]:
+        """Return a function that does what `find` does for given rows; what it needs is built once."""
 
     def counter(self, patterns: Sequences) -> Callable[[Int64s], Int64s]:
         """Return a function that counts, for each pattern, the sentences among given rows that contain it."""
@@ -81,7 +84,12 @@ class SequenceKind:
 
     def find(self, rows: Int64s, patterns: Sequences) -> Occurrences:
         """See `PatternKind`."""
-        return count_sequences.occurrences(self._sequences(rows), patterns, self.max_gap)
+        return self.finder(patterns)(rows)
+
+    def finder(self, patterns: Sequences) -> Callable[[Int64s], Occurrences]:
+        """See `PatternKind`."""
+        trie = SequenceTrie.build(patterns)
+        return lambda rows: count_sequences.occurrences(self._sequences(rows), trie, self.max_gap)
 
     def counter(self, patterns: Sequences) -> Callable[[Int64s], Int64s]:
         """See `PatternKind`."""
@@ -120,7 +128,12 @@ class SubtreeKind:
 
     def find(self, rows: Int64s, patterns: Sequences) -> Occurrences:
         """See `PatternKind`."""
-        return count_subtrees.occurrences(self.view.forest(rows), Subtrees.from_extensions(patterns, self._n_labels))
+        return self.finder(patterns)(rows)
+
+    def finder(self, patterns: Sequences) -> Callable[[Int64s], Occurrences]:
+        """See `PatternKind`."""
+        trie = SubtreeTrie.build(Subtrees.from_extensions(patterns, self._n_labels))
+        return lambda rows: count_subtrees.occurrences(self.view.forest(rows), trie)
 
     def counter(self, patterns: Sequences) -> Callable[[Int64s], Int64s]:
         """See `PatternKind`."""
@@ -142,3 +155,16 @@ def _named(patterns: Sequences, names: Sequence[str]) -> pa.ListArray:
     used, place = np.unique(patterns.items, return_inverse=True)
     items = pa.array([names[code] for code in used], pa.string()).take(pa.array(place))
     return pa.ListArray.from_arrays(pa.array(patterns.offsets.astype(np.int32)), items)
+
+
+def pattern_kinds(view: MiningView, options: Mapping[str, Any]) -> dict[str, PatternKind]:
+    """Return the kinds of patterns that these sentences have, by name, with the options of `jobs.mine`."""
+    kinds: dict[str, PatternKind] = {}
+    for name, column in (("word", "words"), ("tag", "tags")):
+        if view.store.has[column]:
+            gap = options[f"{name}_max_gap"]
+            limits = (options[f"{name}_min_support"], options[f"{name}_max_length"], None if gap < 0 else gap)
+            kinds[name] = SequenceKind(name, view, *limits, options["engine"])
+    if view.store.has["labels"]:
+        kinds["subtree"] = SubtreeKind(view, options["subtree_min_support"], options["subtree_max_nodes"])
+    return kinds

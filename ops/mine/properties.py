@@ -48,13 +48,13 @@ class Selection:
 
     def words_of(self, name: str) -> Sequences:
         """Return the words of one tag class, a name of `TAG_CLASSES`, in each sentence."""
-        words, tags, is_mark = self._items
+        words, tags, is_mark = self.items
         return words.where(~is_mark & (self._class_of[tags.items] == TAG_CLASSES.index(name)))
 
     @property
     def marks(self) -> Sequences:
         """The punctuation marks of each sentence, as words."""
-        words, _, is_mark = self._items
+        words, _, is_mark = self.items
         return words.where(is_mark)
 
     def count_of(self, name: str) -> Int64s:
@@ -62,7 +62,8 @@ class Selection:
         return self.tag_classes.where(self.tag_classes.items == TAG_CLASSES.index(name)).lengths
 
     @cached_property
-    def _items(self) -> tuple[Sequences, Sequences, Bools]:
+    def items(self) -> tuple[Sequences, Sequences, Bools]:
+        """Words and tags of each sentence, and which are punctuation, as `MiningView.items` returns them."""
         return self.view.items(self.rows)
 
 

@@ -1,0 +1,77 @@
+"""Sentences that win nearly everywhere, which would pass for a finding of hundreds of neurons."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+
+from ops.arrays import Int64s, Integers
+from ops.patterns.sequences import Sequences
+
+LEAST_SHARE, TIMES_EXPECTED = 0.02, 10
+
+
+def most_wins(winners: int, sentences: int, neuron_poles: int) -> float:
+    """Return how many neuron-poles a sentence may win without being a hub: 2 %, or ten times as many as by chance.
+
+    Args:
+        winners: sentences that a neuron-pole keeps, K.
+        sentences: of the corpus that were scored, N.
+        neuron_poles: those that have winners.
+
+    >>> most_wins(10_000, 82_000_000, 18_432), most_wins(100, 5_000, 4_608)
+    (368.64, 921.6)
+    """
+    return max(LEAST_SHARE, TIMES_EXPECTED * winners / max(sentences, 1)) * neuron_poles
+
+
+@dataclass(frozen=True)
+class Hubs:
+    """The sentences that win more than `most` neuron-poles, and which of them each neuron-pole wins.
+
+    Attributes:
+        rows: the sentences, ascending, `[hubs]`.
+        wins: how many neuron-poles each wins, `[hubs]`.
+        won: by set number, the hubs among a neuron-pole's winners, as places among `rows`.
+        most: as `most_wins` returns it.
+    """
+
+    rows: Int64s
+    wins: Int64s
+    won: Sequences
+    most: float
+
+    @classmethod
+    def find(cls, wins: Integers, winners: Iterable[tuple[Int64s, Int64s]], sets: int, most: float) -> Self:
+        """Find the hubs among all sentences.
+
+        Args:
+            wins: the neuron-poles that each sentence wins, `[rows]`.
+            winners: all winners, each once, a block at a time: set numbers, and rows of the sentences.
+            sets: set numbers are below this.
+            most: as `most_wins` returns it.
+        """
+        rows = np.flatnonzero(wins > most)
+        places, numbers = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
+        for number, row in winners:
+            is_hub = np.isin(row, rows)
+            places.append(np.searchsorted(rows, row[is_hub]))
+            numbers.append(number[is_hub])
+        place, number = np.concatenate(places), np.concatenate(numbers)
+        order = np.lexsort((place, number))
+        won = Sequences(
+            place[order].astype(np.int32), np.searchsorted(number[order], np.arange(sets + 1)).astype(np.int64)
+        )
+        return cls(rows, np.asarray(wins)[rows].astype(np.int64), won, most)
+
+    def of(self, family: Int64s) -> Int64s:
+        """Return the rows that are hubs for a neuron-pole, ascending; its family's wins are not counted.
+
+        What a sentence wins of one direction is one finding, however many neurons share it.
+
+        Args:
+            family: the set numbers of the neuron-pole itself and of those that correlate with it, distinct.
+        """
+        of_family = np.bincount(self.won.take(family).items, minlength=len(self.rows))
+        return self.rows[self.wins - of_family > self.most]

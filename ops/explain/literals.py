@@ -1,0 +1,279 @@
+"""The literals of a run: yes/no questions about sentences, and which sentences answer yes."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ops.arrays import Bools, Int8s, Int32s, Int64s
+from ops.compiled import compiled
+from ops.explain.kinds import KINDS, NUISANCE
+from ops.explain.nuisance import value_properties
+from ops.mine.pattern_kinds import PatternKind
+from ops.mine.properties import Profiler, Selection
+from ops.mine.value_counts import distinct_values, occurrences_of
+from ops.patterns.occurrences import Occurrences
+from ops.patterns.sequences import Sequences
+from ops.patterns.subtree_patterns import Subtrees
+from ops.sentences.mining_view import MiningView
+from ops.sentences.names import Names
+
+# Of two literals that say the same, the one of the plainer kind is shown: the earlier one here.
+PLAINEST_FIRST = ("word", "mark", "topic", "tag", "subtree", "value", "length", "hub")
+
+_ROWS = 1 << 15  # asked at once
+
+# Says which of some sentences have each of some literals.
+_Find = Callable[[Selection], Occurrences]
+
+
+def plainness(kinds: Sequence[str], items: Sequence[list[str]], patterns: Sequence[str], first: int = 0) -> Int64s:
+    """Return how plain literals are, `[n]`: the smaller, the plainer; all differ.
+
+    Plainness goes by kind (`PLAINEST_FIRST`), then by the number of items, the length of the text, and the place.
+
+    Args:
+        kinds, items, patterns: of each literal.
+        first: the place of the first one; that of a neuron's own literals counts on from the pool's.
+
+    >>> plainness(["tag", "word", "word"], [["NN"], ["of", "a"], ["cat"]], ["NN", "of a", "cat"]).argsort().tolist()
+    [2, 1, 0]
+    """
+    kind = np.array([PLAINEST_FIRST.index(name) for name in kinds], np.int64)
+    size, length = (np.array([min(len(own), 255) for own in given], np.int64) for given in (items, patterns))
+    return (kind << 56 | size << 48 | length << 40) + first + np.arange(len(kind))
+
+
+class Literals:
+    """Literals that sentences are asked, `[L]`; those of kind `hub` belong to one neuron and are not among them.
+
+    Args:
+        pool: the literals, by the schema of `ops.explain.pool`.
+        view: the sentences, with words in lower case.
+        kinds: of word, tag and subtree, those that the sentences have, with the run's rules for gaps.
+
+    Attributes:
+        kind: each literal's place in `KINDS`, int8.
+        pattern, items: its text and its items; of a topic, the words of the class.
+        nuisance: whether it is not about language, bool.
+        plainness: as the function of that name returns it.
+    """
+
+    def __init__(self, pool: pa.Table, view: MiningView, kinds: Mapping[str, PatternKind]) -> None:
+        names: list[str] = pool["kind"].to_pylist()
+        self.kind: Int8s = np.array([KINDS.index(name) for name in names], np.int8)
+        self.pattern: list[str] = pool["pattern"].to_pylist()
+        self.items: list[list[str]] = pool["items"].to_pylist()
+        self.nuisance: Bools = np.array([name in NUISANCE for name in names], bool)
+        self.plainness = plainness(names, self.items, self.pattern)
+        self._profiler = Profiler(view)
+        self._asked: dict[str, _Asked] = {}
+        self._place = np.zeros(len(names), np.int64)  # among the literals of its kind
+        for kind in dict.fromkeys(names):
+            own = np.flatnonzero(self.kind == KINDS.index(kind))
+            self._place[own] = np.arange(len(own))
+            self._asked[kind] = self._ask(kind, [self.items[i] for i in own], [self.pattern[i] for i in own], kinds)
+        self._every = self._finders(np.arange(len(self)))
+
+    def __len__(self) -> int:
+        return len(self.pattern)
+
+    def find(self, rows: Int64s, which: Int64s | None = None) -> Occurrences:
+        """Return which of these sentences have each literal; none has a literal with a name that no sentence has.
+
+        Args:
+            rows: the sentences, distinct.
+            which: the literals that are asked for, distinct, by their places; all where none are given.
+        """
+        finders = self._every if which is None else self._finders(which)
+        n = len(self) if which is None else len(which)
+        parts = [
+            _side_by_side([(own, find(selection)) for own, find in finders], n)
+            for first in range(0, max(len(rows), 1), _ROWS)
+            for selection in [self._profiler.select(rows[first : first + _ROWS])]
+        ]
+        return _one_after_another(parts, _ROWS)
+
+    def patterns(self, kind: str) -> Sequences:
+        """Return the literals of kind `word`, `tag` or `subtree` as codes of the view; those with names it has."""
+        asked = self._asked.get(kind)
+        return asked.patterns.take(asked.known) if isinstance(asked, _Patterns) else Sequences.from_lists([])
+
+    def _ask(
+        self, kind: str, items: list[list[str]], patterns: list[str], kinds: Mapping[str, PatternKind]
+    ) -> "_Asked":
+        view = self._profiler.view
+        if kind in ("word", "tag", "subtree"):
+            names: Sequence[str] = {"word": view.word_names, "tag": view.tag_names}.get(kind, view.label_names)
+            codes = _codes(items, names)
+            return _Patterns(codes, patterns if kind == "subtree" else None, len(names), kinds.get(kind))
+        if kind in ("mark", "topic"):
+            return _Words(_codes(items, view.word_names), len(view.word_names), kind == "mark")
+        return _Values(items, self._profiler) if kind == "value" else _Lengths(items)
+
+    def _finders(self, which: Int64s) -> list[tuple[Int64s, _Find]]:
+        """Return, kind by kind, the places among `which` of its literals, and what finds them."""
+        found = []
+        for kind, asked in self._asked.items():
+            own = np.flatnonzero(self.kind[which] == KINDS.index(kind))
+            place = self._place[which[own]]
+            known = asked.known[place]
+            if known.any():
+                found.append((own[known], asked.finder(place[known])))
+        return found
+
+
+class _Patterns:
+    """Word, tag and subtree patterns.
+
+    Args:
+        codes: of their items, -1 for a name that no sentence has.
+        brackets: the subtrees as text; None for words and tags.
+        names: how many names the codes are of.
+        kind: finds them; None where no sentence has what they are made of.
+    """
+
+    def __init__(self, codes: Sequences, brackets: list[str] | None, names: int, kind: PatternKind | None) -> None:
+        self.known = _all_known(codes) if kind is not None else np.zeros(len(codes), bool)
+        if brackets is not None:
+            codes = Subtrees(codes.items, _depths(brackets), codes.offsets).extensions(max(names, 1))
+        self.patterns, self._kind = codes, kind
+
+    def finder(self, which: Int64s) -> _Find:
+        assert self._kind is not None
+        find = self._kind.finder(self.patterns.take(which))
+        return lambda selection: find(selection.rows)
+
+
+class _Words:
+    """Sets of words, of which a sentence contains one at least: topics, or single marks. Sets share no word.
+
+    Args:
+        codes: of each set's words, -1 for one that no sentence has.
+        words: how many words there are.
+        are_marks: they are punctuation, and not words.
+    """
+
+    def __init__(self, codes: Sequences, words: int, are_marks: bool) -> None:
+        self.known = np.ones(len(codes), bool)
+        self._set_of = np.full(words, -1, np.int32)
+        has = codes.items >= 0
+        self._set_of[codes.items[has]] = np.repeat(np.arange(len(codes)), codes.lengths)[has]
+        self._are_marks = are_marks
+
+    def finder(self, which: Int64s) -> _Find:
+        n = len(self.known)
+
+        def find(selection: Selection) -> Occurrences:
+            words, _, is_mark = selection.items
+            sets = Sequences(np.where(is_mark == self._are_marks, self._set_of[words.items], -1), words.offsets)
+            return occurrences_of(distinct_values(sets.where(sets.items >= 0), n), which, n)
+
+        return find
+
+
+class _Values:
+    """Values of data set and metadata; each one's items are its property and its value."""
+
+    def __init__(self, items: list[list[str]], profiler: Profiler) -> None:
+        self._properties = value_properties(profiler)
+        self._property = np.array([name for name, _ in items], object)
+        self._value = np.full(len(items), -1, np.int64)
+        for name, own in self._properties.items():
+            here = np.flatnonzero(self._property == name)
+            self._value[here] = _codes([[items[i][1]] for i in here], own.values).items
+        self.known = self._value >= 0
+
+    def finder(self, which: Int64s) -> _Find:
+        groups = {name: np.flatnonzero(self._property[which] == name) for name in dict.fromkeys(self._property[which])}
+
+        def find(selection: Selection) -> Occurrences:
+            parts = []
+            for name, own in groups.items():
+                of = self._properties[name]
+                found = occurrences_of(of.codes(selection), self._value[which[own]], len(of.values))
+                parts.append((own, found))
+            return _side_by_side(parts, len(which))
+
+        return find
+
+
+class _Lengths:
+    """At most so many words, counted with punctuation."""
+
+    def __init__(self, items: list[list[str]]) -> None:
+        self._most = np.array([int(n) for (n,) in items], np.int64)
+        self.known = np.ones(len(items), bool)
+
+    def finder(self, which: Int64s) -> _Find:
+        def find(selection: Selection) -> Occurrences:
+            found = [np.flatnonzero(selection.lengths <= most).astype(np.int32) for most in self._most[which]]
+            return Occurrences(np.concatenate(found), np.cumsum([0, *map(len, found)], dtype=np.int64))
+
+        return find
+
+
+_Asked = _Patterns | _Words | _Values | _Lengths
+
+
+def _codes(items: list[list[str]], names: Sequence[str]) -> Sequences:
+    """Return the codes of items by their names, -1 for a name that is not among `names`."""
+    lengths = [0, *map(len, items)]
+    wanted = pa.array([name for own in items for name in own], pa.string()).dictionary_encode()
+    every = names.array if isinstance(names, Names) else pa.array(names, pa.string())
+    # The names may be millions, and few are wanted: what is hashed is the wanted ones.
+    place = pc.index_in(every, value_set=wanted.dictionary.cast(every.type)).to_numpy(zero_copy_only=False)
+    there = np.flatnonzero(~np.isnan(place)) if place.dtype.kind == "f" else np.arange(len(place))
+    code = np.full(len(wanted.dictionary), -1, np.int32)
+    code[place[there].astype(np.int64)] = there
+    return Sequences(code[wanted.indices.to_numpy()], np.cumsum(lengths, dtype=np.int64))
+
+
+def _all_known(codes: Sequences) -> Bools:
+    unknown = np.concatenate(([0], np.cumsum(codes.items < 0)))
+    return np.asarray(unknown[codes.offsets[1:]] == unknown[codes.offsets[:-1]])
+
+
+def _depths(brackets: list[str]) -> Int32s:
+    """Return the depth of each node of subtrees that are given as text.
+
+    >>> _depths(["(NP (NP) (PP (IN)))", "(S (VP))"]).tolist()
+    [0, 1, 1, 2, 0, 1]
+    """
+    steps = np.array([1 if c == "(" else -1 for text in brackets for c in text if c in "()"], np.int64)
+    return (np.cumsum(steps)[steps > 0] - 1).astype(np.int32)
+
+
+def _side_by_side(parts: Sequence[tuple[Int64s, Occurrences]], n: int) -> Occurrences:
+    """Return the occurrences of `n` literals, of which each part has some, by their places; no part has the rest."""
+    places = np.concatenate([np.zeros(0, np.int64), *(own for own, _ in parts)])
+    found = Sequences.concatenate([Sequences(part.sentences, part.offsets) for _, part in parts])
+    source = np.full(n, len(found), np.int64)
+    source[places] = np.arange(len(places))
+    if np.array_equal(source, np.arange(len(found))):
+        return Occurrences(found.items, found.offsets)
+    none = np.append(found.offsets, found.offsets[-1])
+    chosen = Sequences(found.items, none).take(source)
+    return Occurrences(chosen.items, chosen.offsets)
+
+
+def _one_after_another(parts: Sequence[Occurrences], sentences: int) -> Occurrences:
+    """Return the occurrences over runs of so many sentences as those over all of them."""
+    if len(parts) == 1:
+        return parts[0]
+    offsets = np.concatenate(([0], np.cumsum(sum(part.support() for part in parts))))
+    found, free = np.empty(offsets[-1], np.int32), offsets[:-1].copy()
+    for number, part in enumerate(parts):
+        _add_run(part.sentences, part.offsets, np.int32(number * sentences), free, found)
+    return Occurrences(found, offsets)
+
+
+@compiled
+def _add_run(sentences: Int32s, offsets: Int64s, first: np.int32, free: Int64s, found: Int32s) -> None:
+    for literal in range(offsets.size - 1):
+        size = offsets[literal + 1] - offsets[literal]
+        start = free[literal]
+        for place in range(size):
+            found[start + place] = sentences[offsets[literal] + place] + first
+        free[literal] += size

@@ -1,0 +1,70 @@
+"""Literals of length, data set and metadata: what may drive a neuron without being language."""
+
+import numpy as np
+import pyarrow as pa
+
+from ops.arrays import Int64s
+from ops.explain.pool import literal_rows
+from ops.mine.properties import Profiler, Property
+from ops.sentences.store import SentenceStore
+
+LEAST_SHARE, MOST_VALUES = 0.01, 200
+_DECILES = np.arange(1, 10) / 10
+_LENGTH = "words_per_sentence"  # as the profiler calls it
+
+
+def value_properties(profiler: Profiler) -> dict[str, Property]:
+    """Return the properties of which a sentence has one value, its length aside: data set and metadata, by name."""
+    return {
+        own.name: own
+        for own in profiler.properties
+        if own.is_feature and not own.every_sentence and own.name != _LENGTH
+    }
+
+
+def length_literals(store: SentenceStore) -> pa.Table:
+    """Return "at most n words" for each distinct inner decile of the baseline's lengths, rows of the pool's `SCHEMA`.
+
+    The literals are cumulative: nine of them cut the lengths into ten bins. One that all of the baseline has is left
+    out.
+    """
+    lengths = store.lengths(_baseline(store))
+    if not len(lengths):
+        return literal_rows("length", [], [])
+    ends = np.unique(np.quantile(lengths, _DECILES, method="inverted_cdf")).astype(np.int64)
+    most = [str(n) for n in ends[ends < lengths.max()].tolist()]
+    return literal_rows("length", [f"at most {n} words" for n in most], [[n] for n in most])
+
+
+def value_literals(profiler: Profiler, least_share: float = LEAST_SHARE, most: int = MOST_VALUES) -> pa.Table:
+    """Return the frequent data sets and metadata values, most frequent first, rows of the pool's `SCHEMA`.
+
+    The items of a value are its property, as `profiles/` names it, and the value itself.
+
+    Args:
+        profiler: knows the properties.
+        least_share: of the baseline's sentences that must have a value; they must come from two documents at least,
+            and they must not be the whole baseline.
+        most: the most values.
+    """
+    store = profiler.view.store
+    rows = _baseline(store)
+    selection, documents = profiler.select(rows), store.doc[rows]
+    found: list[tuple[int, str, str]] = []
+    for name, own in value_properties(profiler).items():
+        codes = own.codes(selection)
+        sentence = np.repeat(np.arange(len(rows)), codes.lengths)
+        values, counts = np.unique(codes.items, return_counts=True)
+        frequent = (counts >= least_share * len(rows)) & (counts < len(rows))
+        for value, count in zip(values[frequent].tolist(), counts[frequent].tolist(), strict=True):
+            of_value = documents[sentence[codes.items == value]]
+            if of_value.min() < of_value.max():
+                found.append((-count, name, own.values[value]))
+    kept = sorted(found)[:most]
+    return literal_rows(
+        "value", [f"{name}: {value}" for _, name, value in kept], [[name, value] for _, name, value in kept]
+    )
+
+
+def _baseline(store: SentenceStore) -> Int64s:
+    return np.flatnonzero(store.baseline)

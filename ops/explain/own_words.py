@@ -1,0 +1,207 @@
+"""Word patterns of one neuron's own winners, for what too few neurons share to be in the pool."""
+
+import numpy as np
+
+from ops.arrays import Bools, Int32s, Int64s
+from ops.compiled import compiled
+from ops.mine.candidates import least_support
+from ops.mine.pattern_kinds import SequenceKind
+from ops.mine.sentence_sets import SentenceSets
+from ops.mine.value_counts import distinct_values
+from ops.patterns.occurrences import Occurrences
+from ops.patterns.pattern_index import PatternIndex
+from ops.patterns.sequences import Sequences
+from ops.sampling import OWN_WINNERS
+from ops.statistics.association import signed_g2
+
+MOST_WINNERS, TOP = 1_000, 30
+
+
+class WordIndex:
+    """Sentences as words, and which of the sentences have each word: a pattern is sought where its rarest word is.
+
+    Args:
+        words: of each sentence, as codes.
+        names: the codes are below this.
+        max_gap: words that may be skipped between neighbours of a pattern; None: any number.
+    """
+
+    def __init__(self, words: Sequences, names: int, max_gap: int | None) -> None:
+        self._words, self._gap = words, -1 if max_gap is None else max_gap
+        once = distinct_values(words, names)
+        sentence = np.repeat(np.arange(len(words), dtype=np.int32), once.lengths)
+        self._sentences = sentence[np.argsort(once.items, kind="stable")]
+        self._starts = np.concatenate(([0], np.cumsum(np.bincount(once.items, minlength=names))))
+
+    def at_most(self, patterns: Sequences) -> Int64s:
+        """Return in how many sentences each pattern's rarest word is, `[patterns]`: the pattern is in no more."""
+        each = self._starts[patterns.items + 1] - self._starts[patterns.items]
+        return np.minimum.reduceat(each, patterns.offsets[:-1]) if len(patterns) else np.zeros(0, np.int64)
+
+    def count(self, patterns: Sequences, counted: Bools, most: Int64s) -> Int64s:
+        """Return how many of the sentences that `counted [sentences]` marks have each pattern, `[patterns]`.
+
+        Where these are more than `most [patterns]` the count ends there, with one more than `most`.
+        """
+        own = self._words.items, self._words.offsets, self._sentences, self._starts
+        return _count(patterns.items, patterns.offsets, *own, self._gap, counted, most)
+
+    def find(self, patterns: Sequences) -> Occurrences:
+        """Return which sentences have each pattern."""
+        own = self._words.items, self._words.offsets, self._sentences, self._starts
+        return Occurrences(*_find(patterns.items, patterns.offsets, *own, self._gap, int(self.at_most(patterns).sum())))
+
+
+class OwnWords:
+    """Finds the word patterns that a neuron's own training winners have and the pool does not.
+
+    Args:
+        kind: word patterns under the run's rules, with words in lower case.
+        baseline: the rows of the baseline.
+        pool: the word patterns of the pool, as codes.
+        min_count: winners that a pattern needs, whatever their share.
+        seed: of the draw where there are many winners.
+        most_winners: winners that are mined.
+        top: patterns that are returned.
+
+    Attributes:
+        index: of the baseline's words, by place among `baseline`.
+    """
+
+    def __init__(
+        self, kind: SequenceKind, baseline: Int64s, pool: Sequences, min_count: int, seed: int,
+        most_winners: int = MOST_WINNERS, top: int = TOP,
+    ) -> None:  # fmt: skip
+        self.kind, self._min_count, self._seed, self._most, self._top = kind, min_count, seed, most_winners, top
+        self.index = WordIndex(kind.view.words(baseline), len(kind.view.word_names), kind.max_gap)
+        self._pool = PatternIndex(pool)
+
+    def mine(self, winners: Int64s, counted: Bools, number: int) -> Sequences:
+        """Return the patterns with the highest G2 above 0 on training sentences, best first, as codes.
+
+        Of equal ones those with more support come first, then the shorter ones.
+
+        Args:
+            winners: rows of the neuron-pole's training winners, distinct. Of many, a sample is mined.
+            counted: the training sentences of the baseline that are no winners, `[baseline]`.
+            number: of the set, for the draw.
+        """
+        own = np.asarray(winners)
+        if len(own) > self._most:
+            own = np.random.default_rng([self._seed, OWN_WINNERS, number]).choice(own, self._most, replace=False)
+        members = Sequences(np.sort(own).astype(np.int32), np.array([0, len(own)], np.int64))
+        sets = SentenceSets.gather(np.array([number]), members, self.kind.view.store)
+        least = least_support(self.kind.min_support, len(own), self._min_count)
+        mined = self.kind.mine(sets, np.array([least], np.int64))
+        new = np.flatnonzero(self._pool.find(mined.patterns) < 0)
+        return self._best(mined.patterns.take(new), mined.support[new], len(own), counted)
+
+    def _best(self, patterns: Sequences, support: Int64s, n: int, counted: Bools) -> Sequences:
+        """Return the best of these patterns, which `support` of `n` winners have each."""
+        rest = int(np.count_nonzero(counted))
+        highest = signed_g2(support, n, 0, rest)
+        lowest = signed_g2(support, n, np.minimum(self.index.at_most(patterns), rest), rest)
+        # So many patterns are at least so good: what is worse at its best need not be counted.
+        bar = max(float(np.sort(lowest)[-self._top]) if len(lowest) > self._top else 0.0, 0.0)
+        kept = np.flatnonzero((highest >= bar) & (highest > 0))
+        patterns, support = patterns.take(kept), support[kept]
+        most = _most_at(bar, support, n, rest)
+        count = self.index.count(patterns, counted, most)
+        good = np.flatnonzero(count <= most)
+        g2 = signed_g2(support[good], n, count[good], rest)
+        good, g2 = good[g2 > 0], g2[g2 > 0]
+        order = np.lexsort((patterns.lengths[good], -support[good], -g2))
+        return patterns.take(good[order[: self._top]])
+
+
+def _most_at(bar: float, support: Int64s, n: int, rest: int) -> Int64s:
+    """Return the most of `rest` sentences that may have a pattern whose G2 is to be `bar` at least, `[patterns]`.
+
+    `support` of `n` winners have it. Where no other sentence has it, its G2 is `bar` at least.
+    """
+    each, which = np.unique(support, return_inverse=True)
+    low, high = np.zeros(len(each), np.int64), np.full(len(each), rest)
+    while np.any(low < high):
+        middle = (low + high + 1) // 2
+        good = signed_g2(each, n, middle, rest) >= bar
+        low, high = np.where(good, middle, low), np.where(good, high, middle - 1)
+    return low[which]
+
+
+@compiled
+def _has(pattern: Int32s, words: Int32s, gap: int, last: Int64s) -> bool:
+    """Tell whether a sentence has a pattern; `last` has room for a number for each item."""
+    last[: pattern.size] = -1
+    for place in range(words.size):
+        # From the last item on: each looks at what came before this word. Of an item's matches the latest is enough.
+        for item in range(pattern.size - 1, -1, -1):
+            if words[place] != pattern[item]:
+                continue
+            if item == 0 or (last[item - 1] >= 0 and (gap < 0 or place - last[item - 1] <= gap + 1)):
+                if item == pattern.size - 1:
+                    return True
+                last[item] = place
+    return False
+
+
+@compiled
+def _rarest(pattern: Int32s, starts: Int64s) -> int:
+    best = pattern[0]
+    for word in pattern:
+        if starts[word + 1] - starts[word] < starts[best + 1] - starts[best]:
+            best = word
+    return best
+
+
+@compiled
+def _count(
+    items: Int32s,
+    offsets: Int64s,
+    words: Int32s,
+    ends: Int64s,
+    sentences: Int32s,
+    starts: Int64s,
+    gap: int,
+    counted: Bools,
+    most: Int64s,
+) -> Int64s:
+    counts = np.zeros(offsets.size - 1, np.int64)
+    last = np.empty(max(np.max(np.diff(offsets)), 1) if offsets.size > 1 else 1, np.int64)
+    for number in range(offsets.size - 1):
+        pattern = items[offsets[number] : offsets[number + 1]]
+        rarest = _rarest(pattern, starts)
+        for place in range(starts[rarest], starts[rarest + 1]):
+            sentence = sentences[place]
+            if not counted[sentence]:
+                continue
+            if pattern.size == 1 or _has(pattern, words[ends[sentence] : ends[sentence + 1]], gap, last):
+                counts[number] += 1
+                if counts[number] > most[number]:
+                    break
+    return counts
+
+
+@compiled
+def _find(
+    items: Int32s,
+    offsets: Int64s,
+    words: Int32s,
+    ends: Int64s,
+    sentences: Int32s,
+    starts: Int64s,
+    gap: int,
+    room: int,
+) -> tuple[Int32s, Int64s]:
+    found, free = np.empty(room, np.int32), 0
+    bounds = np.zeros(offsets.size, np.int64)
+    last = np.empty(max(np.max(np.diff(offsets)), 1) if offsets.size > 1 else 1, np.int64)
+    for number in range(offsets.size - 1):
+        pattern = items[offsets[number] : offsets[number + 1]]
+        rarest = _rarest(pattern, starts)
+        for place in range(starts[rarest], starts[rarest + 1]):
+            sentence = sentences[place]
+            if pattern.size == 1 or _has(pattern, words[ends[sentence] : ends[sentence + 1]], gap, last):
+                found[free] = sentence
+                free += 1
+        bounds[number + 1] = free
+    return found[:free].copy(), bounds

@@ -1,0 +1,117 @@
+"""Topics: classes of the corpus's words by the model's own token table, for what no single word or tree names."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from ops.arrays import Float32s, Float64s, Int64s
+from ops.explain.pool import literal_rows
+from ops.meaning.word_states import embedded
+from ops.mine.value_counts import distinct_values
+from ops.model.load import ModelFacts, load_model
+from ops.model.tokenizer import Tokenizer
+from ops.psi.vocabulary_clusters import centroids, k_means
+from ops.sampling import TOPICS
+from ops.sentences.mining_view import MiningView
+from ops.shards import spans
+
+LEAST_SENTENCES = 5
+FEWEST_CLASSES, MOST_CLASSES = 200, 500
+_WORDS_OF_A_CLASS, _FEWEST_WORDS = 20, 4
+_NAMED_BY = 3
+_ROWS = 1 << 17
+
+
+@dataclass(frozen=True)
+class CorpusWords:
+    """The words of a corpus that enough sentences contain, without regard to case, `[words]`.
+
+    Attributes:
+        words: in lower case, ascending.
+        spellings: as each is most often written.
+        sentences: how many contain it.
+    """
+
+    words: list[str]
+    spellings: list[str]
+    sentences: Int64s
+
+
+def corpus_words(view: MiningView, rows: Int64s, least: int = LEAST_SENTENCES) -> CorpusWords:
+    """Return the words, not the marks, that at least so many of these sentences contain.
+
+    Args:
+        view: the sentences, with words in lower case.
+        rows: those that are looked at: the baseline, which is drawn from the corpus uniformly.
+        least: the fewest sentences.
+    """
+    store = view.store
+    sentences, written = np.zeros(len(view.word_names), np.int64), np.zeros(len(store.names["word"]), np.int64)
+    for first, stop in spans(len(rows), _ROWS):
+        words, _, is_mark = view.items(rows[first:stop])
+        once = distinct_values(words.where(~is_mark), len(view.word_names))
+        sentences += np.bincount(once.items, minlength=len(sentences))
+        written += np.bincount(store.words(rows[first:stop]).items[~is_mark], minlength=len(written))
+    kept = np.flatnonzero(sentences >= least)
+    folded = np.asarray(store.word_lower)
+    order = np.lexsort((np.arange(len(written)), -written, folded))
+    most_often = order[np.searchsorted(folded[order], kept)]
+    words, spellings = view.word_names.take(kept), store.names["word"].take(most_often)
+    return CorpusWords(words.to_pylist(), spellings.to_pylist(), sentences[kept])
+
+
+def classes_of(words: int) -> int:
+    """Return into how many classes so many words are put: 200 to 500, of about 20 words; of few words fewer.
+
+    >>> [classes_of(words) for words in (2, 400, 1_000, 6_000, 60_000)]
+    [1, 100, 200, 300, 500]
+    """
+    fewest = min(FEWEST_CLASSES, words // _FEWEST_WORDS)
+    return max(min(words // _WORDS_OF_A_CLASS, MOST_CLASSES), fewest, 1)
+
+
+def token_vectors(spellings: list[str], facts: ModelFacts) -> Float32s:
+    """Return each word's vector in a model's token table, the mean of its tokens', `[words, width]`.
+
+    A word is tokenized as it stands in running text. It has the vector zero where the model has no token table, or its
+    tokenizer does not tell where tokens stand.
+
+    Raises:
+        InputError: the model or its tokenizer cannot be loaded.
+    """
+    if not facts.vocabulary:
+        return np.zeros((len(spellings), 0), np.float32)
+    table = load_model(facts, "cpu", "float32").get_input_embeddings().weight.detach()  # type: ignore[operator]
+    return embedded(spellings, table, Tokenizer(facts))
+
+
+def topic_literals(found: CorpusWords, vectors: Float32s, seed: int) -> pa.Table:
+    """Return the classes of the words by k-means of their directions, rows of the pool's `SCHEMA`.
+
+    Directions are taken from the mean of all words, because vectors of one table share a large part. A class is named
+    by its three most typical words; its items are all its words, most typical first. The topic of a sentence that
+    contains a single word is that word, so that a class of one word is left out.
+
+    Args:
+        found: the words.
+        vectors: of each, `[words, width]`; a word whose vector is zero has no class.
+        seed: of the k-means.
+    """
+    known = np.flatnonzero(np.any(vectors != 0, axis=1))
+    if len(known) < _FEWEST_WORDS:
+        return literal_rows("topic", [], [])
+    directions = _unit(vectors[known].astype(np.float64) - vectors[known].mean(0, dtype=np.float64))
+    labels = k_means(directions, classes_of(len(known)), np.random.default_rng([seed, TOPICS]))
+    closeness = np.einsum("ij,ij->i", directions, _unit(centroids(directions, labels))[labels])
+    typical = closeness * np.log(found.sentences[known])
+    order = np.lexsort((known, -typical, labels))
+    classes = np.split(known[order], np.cumsum(np.bincount(labels))[:-1])
+    items = [[found.words[word] for word in own] for own in classes if len(own) > 1]
+    return literal_rows("topic", [", ".join(own[:_NAMED_BY]) for own in items], items)
+
+
+def _unit(vectors: Float64s) -> Float64s:
+    """Return vectors of length 1; zero ones stay as they are."""
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return np.asarray(vectors / np.where(lengths > 0, lengths, 1))

@@ -1,0 +1,40 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ops.explain.hubs import Hubs, most_wins
+
+
+@given(
+    st.lists(st.sets(st.integers(0, 7), max_size=4), min_size=1, max_size=12),
+    st.sets(st.integers(0, 11)),
+    st.floats(0, 6),
+    st.integers(1, 5),
+)
+def test_hubs_of_each_family_are_those_of_brute_force(
+    winners: list[set[int]], family: set[int], most: float, block: int
+) -> None:
+    wins = np.bincount([row for own in winners for row in own], minlength=8).astype(np.int32)
+    pairs = [(number, row) for number, own in enumerate(winners) for row in own]
+    blocks = [np.array(pairs[i : i + block], np.int64).T for i in range(0, len(pairs), block)]
+    found = Hubs.find(wins, ((numbers, rows) for numbers, rows in blocks), len(winners), most)
+    own = {number for number in family if number < len(winners)}
+    expected = [row for row in range(8) if sum(row in w for n, w in enumerate(winners) if n not in own) > most]
+    assert found.of(np.array(sorted(own), np.int64)).tolist() == expected
+
+
+def test_a_neuron_is_not_to_blame_for_what_its_own_family_wins() -> None:
+    wins = np.array([4, 4], np.int32)
+    # Sentence 0 is won by neurons 0 to 3, which are one family; sentence 1 by neurons 2 to 5.
+    winners = np.array([0, 1, 2, 3, 2, 3, 4, 5]), np.array([0, 0, 0, 0, 1, 1, 1, 1])
+    found = Hubs.find(wins, [winners], 6, 2.5)
+    assert found.of(np.array([0, 1, 2, 3])).tolist() == []
+    assert found.of(np.array([0])).tolist() == [0, 1]
+    assert found.of(np.array([4, 5])).tolist() == [0]
+
+
+def test_a_hub_wins_far_more_than_by_chance() -> None:
+    assert most_wins(100, 20_000, 4_608) == pytest.approx(0.05 * 4_608)
+    assert most_wins(10, 20_000, 4_608) == pytest.approx(0.02 * 4_608)
+    assert most_wins(10, 0, 4_608) > 4_608

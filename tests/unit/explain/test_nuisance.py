@@ -1,0 +1,84 @@
+from collections import defaultdict
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ops.explain.nuisance import length_literals, value_literals, value_properties
+from ops.mine.properties import Profiler
+from ops.sentences.mining_view import MiningView
+from ops.sentences.store import SentenceStore
+from tests.unit.small_corpus import Sentence, open_corpus, random_sentences
+
+
+def profiler_of(store: SentenceStore) -> Profiler:
+    return Profiler(MiningView(store, "lower"))
+
+
+def test_lengths_are_cut_at_the_deciles_of_the_baseline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes = [1, 1, 1, 2, 3, 3, 4, 8, 8, 9]
+    sentences = [Sentence(["a"] * n) for n in sizes] + [Sentence(["a"] * 50, baseline=False)]
+    found = length_literals(open_corpus(tmp_path, monkeypatch, sentences))
+    # Of ten sentences the k-th shortest ends the k-th decile; 9 words is what all have at most.
+    assert found["items"].to_pylist() == [["1"], ["2"], ["3"], ["4"], ["8"]]
+    assert found["pattern"].to_pylist()[-1] == "at most 8 words"
+    assert set(found["kind"].to_pylist()) == {"length"}
+
+
+def test_bins_hold_as_near_a_tenth_as_the_lengths_allow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lengths = np.random.default_rng(0).integers(1, 40, 500)
+    found = length_literals(open_corpus(tmp_path, monkeypatch, [Sentence(["a"] * int(n)) for n in lengths]))
+    ends = [int(n) for (n,) in found["items"].to_pylist()]
+    assert len(ends) == 9
+    for decile, end in enumerate(ends, 1):
+        assert (lengths <= end).mean() >= decile / 10 > (lengths <= end - 1).mean()
+
+
+@pytest.mark.parametrize("sizes", [[], [4], [4, 4, 4]])
+def test_one_length_is_no_question(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sizes: list[int]) -> None:
+    sentences = [Sentence(["a"] * n) for n in sizes] or [Sentence(["a"], baseline=False)]
+    assert length_literals(open_corpus(tmp_path, monkeypatch, sentences)).num_rows == 0
+
+
+def recount(sentences: list[Sentence], least: float) -> dict[tuple[str, str], int]:
+    """Return the count of each frequent value, in plain Python."""
+    own = [s for s in sentences if s.baseline]
+    counts: dict[tuple[str, str], int] = defaultdict(int)
+    documents = defaultdict(set)
+    for s in own:
+        for pair in [("dataset", s.dataset), *s.meta.items()]:
+            counts[pair] += 1
+            documents[pair].add(s.document)
+    return {pair: n for pair, n in counts.items() if least * len(own) <= n < len(own) and len(documents[pair]) > 1}
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_frequent_values_are_those_of_a_recount(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
+    sentences = random_sentences(seed, 60)
+    profiler = profiler_of(open_corpus(tmp_path, monkeypatch, sentences[:25], sentences[25:]))
+    for least in (0.0, 0.25, 0.3, 0.5):
+        expected = recount(sentences, least)
+        found = value_literals(profiler, least)
+        pairs = [(name, value) for name, value in found["items"].to_pylist()]
+        assert pairs == sorted(expected, key=lambda pair: (-expected[pair], *pair))
+        assert found["pattern"].to_pylist() == [f"{name}: {value}" for name, value in pairs]
+        assert value_literals(profiler, least, 1)["items"].to_pylist() == [list(pair) for pair in pairs[:1]]
+
+
+def test_what_all_or_one_document_has_is_no_question(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sentences = [
+        Sentence(["a"], doc_id="1", meta={"one": "x", "two": "y"}),
+        Sentence(["b"], doc_id="1", meta={"one": "x", "two": "y"}),
+        Sentence(["c"], doc_id="2", meta={"two": "y"}),
+        Sentence(["d"], doc_id="3"),
+        Sentence(["e"], doc_id="3", baseline=False, meta={"one": "x"}),
+    ]
+    found = value_literals(profiler_of(open_corpus(tmp_path, monkeypatch, sentences)))
+    assert found["pattern"].to_pylist() == ["two: y"]
+
+
+def test_a_key_named_as_a_property_keeps_its_prefix(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sentences = [Sentence([w], doc_id=w, meta={"dataset": "x" if w in "ab" else "z"}) for w in "abc"]
+    profiler = profiler_of(open_corpus(tmp_path, monkeypatch, sentences))
+    assert list(value_properties(profiler)) == ["dataset", "meta:dataset"]
+    assert value_literals(profiler)["items"].to_pylist() == [["meta:dataset", "x"]]

@@ -1,0 +1,111 @@
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ops.explain.own_words import OwnWords, WordIndex, _most_at
+from ops.mine.pattern_kinds import SequenceKind
+from ops.patterns import count_sequences
+from ops.patterns.mine_sequences import mine
+from ops.patterns.sequences import Sequences
+from ops.sentences.mining_view import MiningView
+from ops.statistics.association import signed_g2
+from tests.unit.small_corpus import Sentence, open_corpus
+
+SENTENCES = st.lists(st.lists(st.integers(0, 4), max_size=9), min_size=1, max_size=12)
+PATTERNS = st.lists(st.lists(st.integers(0, 6), min_size=1, max_size=4), max_size=12)
+GAPS = st.one_of(st.none(), st.integers(0, 3))
+
+
+@given(SENTENCES, PATTERNS, GAPS, st.data())
+def test_what_the_index_finds_is_what_the_search_of_all_sentences_finds(
+    sentences: list[list[int]], patterns: list[list[int]], max_gap: int | None, data: st.DataObject
+) -> None:
+    words, wanted = Sequences.from_lists(sentences), Sequences.from_lists(patterns)
+    index = WordIndex(words, 7, max_gap)
+    expected = count_sequences.occurrences(words, wanted, max_gap)
+    found = index.find(wanted)
+    assert found.sentences.tolist() == expected.sentences.tolist()
+    assert found.offsets.tolist() == expected.offsets.tolist()
+    assert (index.at_most(wanted) >= expected.support()).all()
+    counted = np.array(data.draw(st.lists(st.booleans(), min_size=len(sentences), max_size=len(sentences))))
+    most = np.array(data.draw(st.lists(st.integers(0, 4), min_size=len(patterns), max_size=len(patterns))), np.int64)
+    counts = np.minimum(expected.support_within(counted), most + 1)
+    assert index.count(wanted, counted, most).tolist() == counts.tolist()
+
+
+@given(st.lists(st.integers(1, 30), min_size=1, max_size=9), st.integers(0, 200), st.floats(0, 40))
+def test_the_most_that_leave_a_pattern_good_enough(support: list[int], rest: int, bar: float) -> None:
+    a = np.array([s for s in support if signed_g2(s, 30, 0, rest) >= bar], np.int64)
+    expected = [max(c for c in range(rest + 1) if signed_g2(s, 30, c, rest) >= bar) for s in a]
+    assert _most_at(bar, a, 30, rest).tolist() == expected
+
+
+def language(seed: int, n: int) -> list[list[str]]:
+    """Sentences of words of which few are frequent."""
+    rng = np.random.default_rng(seed)
+    share = 1 / np.arange(1, 61)
+    return [[f"w{w}" for w in rng.choice(60, rng.integers(2, 12), p=share / share.sum())] for _ in range(n)]
+
+
+@pytest.mark.parametrize("max_gap", [None, 1])
+@pytest.mark.parametrize(("top", "pooled"), [(5, 0), (30, 40), (1000, 5)])
+def test_the_best_are_those_of_a_count_of_every_pattern(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, top: int, pooled: int, max_gap: int | None
+) -> None:
+    rng = np.random.default_rng(pooled)
+    written = language(pooled, 400)
+    is_baseline = rng.random(400) < 0.8
+    sentences = [Sentence([*own, "."], baseline=bool(b)) for own, b in zip(written, is_baseline, strict=True)]
+    view = MiningView(open_corpus(tmp_path, monkeypatch, sentences), "lower")
+    kind = SequenceKind("word", view, 0.05, 3, max_gap)
+    trains = rng.random(400) < 0.5
+    # Winners have frequent word 7 more than others.
+    wins = np.array(["w7" in own or rng.random() < 0.1 for own in written])
+    winners, baseline = np.flatnonzero(wins & trains), np.flatnonzero(is_baseline)
+    counted = (trains & ~wins)[baseline]
+
+    mined, support = mine(view.words(winners), max(-(-len(winners) // 20), 2), 3, max_gap)
+    pool = mined.take(rng.permutation(len(mined))[:pooled])
+    rest = count_sequences.occurrences(view.words(baseline), mined, max_gap).support_within(counted)
+    g2 = signed_g2(support, len(winners), rest, int(counted.sum()))
+    known = {tuple(p) for p in pool.to_lists()}
+    rows = [
+        (-g, -s, len(p), p)
+        for g, s, p in zip(g2.tolist(), support.tolist(), mined.to_lists(), strict=True)
+        if tuple(p) not in known and g > 0
+    ]
+    expected = sorted(rows, key=lambda row: row[:3])[:top]
+
+    own = OwnWords(kind, baseline, pool, 2, seed=0, top=top)
+    found = own.mine(rng.permutation(winners), counted, 5)
+    assert 0 < len(found) == len(expected)
+    values = {tuple(p): (g, s, n) for g, s, n, p in rows}
+    assert [values[tuple(p)] for p in found.to_lists()] == [row[:3] for row in expected]
+
+
+def test_of_many_winners_a_sample_by_the_seed_is_mined(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sentences = [Sentence(own) for own in language(1, 300)]
+    view = MiningView(open_corpus(tmp_path, monkeypatch, sentences), "lower")
+    kind = SequenceKind("word", view, 0.05, 2, 1)
+    winners, counted = np.arange(150), np.arange(300) >= 150
+
+    def found(seed: int, number: int, most: int = 40) -> list[list[int]]:
+        own = OwnWords(kind, np.arange(300), Sequences.from_lists([]), 2, seed, most_winners=most)
+        return own.mine(winners, counted, number).to_lists()
+
+    assert found(0, 1) == found(0, 1)
+    assert len({str(found(*given)) for given in ((0, 1), (0, 2), (1, 1))}) == 3
+    assert found(0, 1, 150) == found(1, 2, 150)
+
+
+def test_nothing_to_mine_and_nothing_to_compare_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    view = MiningView(open_corpus(tmp_path, monkeypatch, [Sentence(own) for own in language(2, 20)]), "lower")
+    kind = SequenceKind("word", view, 0.05, 2, 1)
+    own = OwnWords(kind, np.arange(20), Sequences.from_lists([]), 2, 0)
+    assert len(own.mine(np.zeros(0, np.int64), np.ones(20, bool), 0)) == 0
+    assert len(own.mine(np.arange(10), np.zeros(20, bool), 0)) == 0
+    bare = OwnWords(kind, np.zeros(0, np.int64), Sequences.from_lists([]), 2, 0)
+    assert len(bare.mine(np.arange(10), np.zeros(0, bool), 0)) == 0
