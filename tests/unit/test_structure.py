@@ -24,7 +24,7 @@ FLOORS = {
         {"sources", "patterns", "english", "topk", "mixing", "meaning", "finetune"},
         {"corpus", "sentences", "psi", "positions"},
         {"mine", "show", "estimate", "compare"},
-        {"tokens", "report", "export"},
+        {"tokens", "report", "export", "explain"},
     ),
     "jobs": ({"engine"}, {"stage"}, {"a job"}),
 }
