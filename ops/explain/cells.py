@@ -1,0 +1,161 @@
+"""Sentences told apart by a few literals: those alike in all of them share a cell, and what is fitted is small."""
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from scipy.special import expit
+
+from ops.arrays import Bools, Float64s, Int32s, Int64s
+from ops.compiled import compiled
+from ops.patterns.occurrences import Occurrences
+
+_DEVIATION = 5.0  # of the Gaussian prior of a weight, in log-odds
+_STEPS = 100
+
+
+@dataclass(frozen=True)
+class Cells:
+    """The cell of each sentence, `of int32 [n]`, and which literals each cell has, `has bool [cells, m]`."""
+
+    of: Int32s
+    has: Bools
+
+    @classmethod
+    def one(cls, sentences: int) -> Self:
+        """Return the one cell of sentences that no literal tells apart."""
+        return cls(np.zeros(sentences, np.int32), np.zeros((min(sentences, 1), 0), np.bool_))
+
+    @classmethod
+    def by(cls, found: Occurrences, literals: Int64s, sentences: int) -> Self:
+        """Return the cells of so many sentences by these literals, places among those found, in their order."""
+        cells = cls.one(sentences)
+        for literal in literals.tolist():
+            cells = cells.split(found.sentences[found.offsets[literal] : found.offsets[literal + 1]])
+        return cells
+
+    def split(self, sentences: Int32s) -> Self:
+        """Return the cells by one more literal: that of these sentences."""
+        of, used = _split(self.of, sentences, len(self.has))
+        return type(self)(of, np.column_stack([self.has[used // 2], used % 2 == 1]))
+
+    def sums(self, weights: Float64s) -> Float64s:
+        """Return the sum of weights `[n]` in each cell, `[cells]`."""
+        return np.bincount(self.of, weights, len(self.has))
+
+
+@dataclass(frozen=True)
+class Fit:
+    """A logistic regression: `intercept`, `weights [m]`, and its `log_likelihood` with the penalty, in nats."""
+
+    intercept: float
+    weights: Float64s
+    log_likelihood: float
+
+    def scores(self, has: Bools) -> Float64s:
+        """Return the log-odds of sentences that have these of the m literals, `[cells]`."""
+        return self.intercept + has @ self.weights
+
+    def chances(self, has: Bools) -> Float64s:
+        """Return their chance to be winners, `[cells]`."""
+        return np.asarray(expit(self.scores(has)), np.float64)
+
+
+def fit_cells(has: Bools, winners: Float64s, rest: Float64s, half: float, start: Float64s | None = None) -> Fit:
+    """Fit the chance of a winner by m literals: a logistic regression, by Newton's method.
+
+    The log-likelihood of the sentences is penalised twice. Weights have a Gaussian prior with a standard deviation of 5
+    around 0; it keeps them finite where no winner has a literal. Each literal also gets half a baseline sentence which
+    has that literal alone, so that one which no sentence of the baseline happens to have is not taken to be without
+    fault. The intercept is free.
+
+    Args:
+        has: which literals each cell has, `[cells, m]`.
+        winners, rest: weight of the winners and of the other sentences in each cell, `[cells]`; neither all 0.
+        half: half the weight of a baseline sentence.
+        start: intercept and weights from which to start, `[1 + m]`.
+    """
+    literals = has.shape[1]
+    design = np.ones((len(has) + literals, 1 + literals))
+    design[: len(has), 1:] = has
+    design[len(has) :, 1:] = np.eye(literals)
+    positive = np.concatenate([winners, np.zeros(literals)])
+    negative = np.concatenate([rest, np.full(literals, half)])
+    if start is None:
+        start = np.zeros(1 + literals)
+        start[0] = np.log(winners.sum() / rest.sum())
+    beta, value = _newton(design, positive, negative, start, 1 / _DEVIATION**2, _STEPS)
+    return Fit(float(beta[0]), beta[1:], float(value))
+
+
+@compiled
+def _split(of: Int32s, sentences: Int32s, cells: int) -> tuple[Int32s, Int64s]:
+    """Return each sentence's new cell, and for each of these twice its old one, and one more with the literal."""
+    new = 2 * of
+    for sentence in sentences:
+        new[sentence] += 1
+    seen = np.zeros(2 * cells, np.int32)
+    for cell in new:
+        seen[cell] = 1
+    used = np.flatnonzero(seen)
+    for number, cell in enumerate(used):
+        seen[cell] = number
+    for sentence in range(new.size):
+        new[sentence] = seen[new[sentence]]
+    return new, used
+
+
+@compiled
+def _value(score: Float64s, positive: Float64s, negative: Float64s, beta: Float64s, ridge: float) -> float:
+    value = 0.0
+    for cell in range(score.size):
+        s = score[cell]
+        tail = np.log1p(np.exp(-abs(s)))
+        value -= positive[cell] * (tail + max(-s, 0.0)) + negative[cell] * (tail + max(s, 0.0))
+    for weight in beta[1:]:
+        value -= ridge / 2 * weight**2
+    return value
+
+
+@compiled
+def _newton(
+    design: Float64s, positive: Float64s, negative: Float64s, start: Float64s, ridge: float, steps: int
+) -> tuple[Float64s, float]:
+    size = start.size
+    beta = start.copy()
+    score = design @ beta
+    value = _value(score, positive, negative, beta, ridge)
+    for _ in range(steps):
+        gradient, curvature = np.zeros(size), np.zeros((size, size))
+        for cell in range(score.size):
+            total = positive[cell] + negative[cell]
+            chance = 1 / (1 + np.exp(-score[cell]))
+            spread = total * chance * (1 - chance)
+            # Where scores are far below 0 the difference of large numbers would lose what is left of it.
+            slope = positive[cell] * (1 - chance) - negative[cell] * chance
+            for i in range(size):
+                if design[cell, i]:
+                    gradient[i] += slope
+                    for j in range(i + 1):
+                        curvature[i, j] += spread * design[cell, j]
+        curvature[0, 0] += 1e-9
+        for i in range(size):
+            if i:
+                gradient[i] -= ridge * beta[i]
+                curvature[i, i] += ridge
+            for j in range(i):
+                curvature[j, i] = curvature[i, j]
+        step = np.linalg.solve(curvature, gradient)
+        near = gradient @ step < 1e-8  # twice the nats to be gained: the last step squares what error there is
+        scale = 1.0
+        while True:
+            beta_new = beta + scale * step
+            score_new = design @ beta_new
+            value_new = _value(score_new, positive, negative, beta_new, ridge)
+            if near or value_new >= value or scale < 1e-9:
+                break
+            scale /= 2
+        beta, score, value = beta_new, score_new, value_new
+        if near:
+            break
+    return beta, value

@@ -1,0 +1,266 @@
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.metrics import average_precision_score, f1_score, precision_score, recall_score, roc_auc_score
+
+from ops.arrays import Bools
+from ops.explain.cells import Cells, fit_cells
+from ops.explain.held_out_scores import CardScores, evaluate, resampling
+from ops.explain.score_card import Labelled, ScoreCard
+from ops.explain.verdict import verdict
+from tests.unit.labelled_sentences import Sample, literals_of_documents, occurrences, sample
+
+NONE: list[np.ndarray] = []
+
+
+def drawn(seed: int, literals: int = 4, documents: int = 60, each: int = 8) -> tuple[Sample, ScoreCard]:
+    rng = np.random.default_rng(seed)
+    has, document = literals_of_documents(rng, rng.uniform(0.02, 0.5, literals).tolist(), documents, each)
+    wins = rng.random(len(has)) < 1 / (1 + np.exp(2 - has @ rng.normal(0, 1.5, literals)))
+    found = sample(rng, has, document, wins, len(has) // 2)
+    chosen = rng.permutation(literals)[: rng.integers(0, literals + 1)]
+    weights = np.round(rng.choice([-1.5, 0.5, 1.0, 2.0], len(chosen)), 6)
+    card = ScoreCard(
+        chosen, weights, -1.0, rng.uniform(-2, 1), NONE * len(chosen), int(rng.integers(literals)), seed % 2 == 0
+    )
+    return found, card
+
+
+@given(st.integers(0, 2**16))
+@settings(max_examples=60, deadline=None)
+def test_scores_are_those_of_scikit_learn(seed: int) -> None:
+    found, card = drawn(seed)
+    labels = found.labelled
+    scores = evaluate(card, found.found, labels, None)
+    test = labels.held_out
+    truth, weight = labels.winner[test], labels.weight[test]
+    value = card.scores(found.has[:, card.literals])
+    assert scores.n_test == truth.sum()
+    assert scores.n_train == labels.winner.sum() - truth.sum()
+    assert scores.test_documents == len(set(labels.document[test & labels.winner].tolist()))
+    called = value >= card.threshold
+    assert scores.share == pytest.approx(called[labels.winner].mean())
+    assert scores.baseline_share == pytest.approx(called[~labels.winner].mean())
+    for i, literal in enumerate(card.literals):
+        stated = found.has[:, literal] ^ (card.weights[i] < 0)
+        assert scores.shares[i] == pytest.approx(stated[labels.winner].mean())
+        assert scores.baseline_shares[i] == pytest.approx(stated[~labels.winner].mean())
+    if labels.too_many or not truth.any() or truth.all():
+        assert math.isnan(scores.average_precision)
+        return
+    value, called = value[test], called[test]
+    given_weight = {"sample_weight": weight}
+    assert scores.average_precision == pytest.approx(average_precision_score(truth, value, **given_weight))
+    assert scores.auc == pytest.approx(roc_auc_score(truth, value, **given_weight))
+    assert scores.f1 == pytest.approx(f1_score(truth, called, zero_division=0, **given_weight))
+    assert scores.recall == pytest.approx(recall_score(truth, called, **given_weight))
+    if called.any():
+        assert scores.precision == pytest.approx(precision_score(truth, called, **given_weight))
+    else:
+        assert math.isnan(scores.precision)
+    single = found.has[test, card.single] ^ card.single_negated
+    assert scores.single_f1 == pytest.approx(f1_score(truth, single, zero_division=0, **given_weight))
+    assert math.isnan(scores.f1_low)
+
+
+@given(st.integers(0, 2**16))
+@settings(max_examples=30, deadline=None)
+def test_intervals_are_percentiles_of_scores_made_again_with_documents_drawn(seed: int) -> None:
+    found, card = drawn(seed)
+    labels = found.labelled
+    drawn_documents = resampling(60, seed, 40)
+    scores = evaluate(card, found.found, labels, drawn_documents)
+    test = labels.held_out
+    if math.isnan(scores.f1) or len(np.unique(labels.document[test])) < 10:
+        assert math.isnan(scores.f1_low)
+        return
+    truth, value = labels.winner[test], card.scores(found.has[test][:, card.literals])
+    again: list[list[float]] = []
+    for times in drawn_documents.T:
+        weight = labels.weight[test] * times[labels.document[test]]
+        if weight[truth].sum():
+            called = value >= card.threshold
+            hits = weight[truth & called].sum()
+            again.append(
+                [
+                    average_precision_score(truth, value, sample_weight=weight),
+                    hits / weight[called].sum() if weight[called].sum() else math.nan,
+                    hits / weight[truth].sum(),
+                    2 * hits / (weight[called].sum() + weight[truth].sum()),
+                ]
+            )
+    for name, values in zip(("average_precision", "precision", "recall", "f1"), np.array(again).T, strict=True):
+        known = values[~np.isnan(values)]
+        if len(known) and known.min() < known.max() - 1e-12:
+            ends = np.nanpercentile(values, (2.5, 97.5))
+            assert (getattr(scores, name + "_low"), getattr(scores, name + "_high")) == pytest.approx(tuple(ends))
+
+
+def test_gains_are_what_is_lost_without_a_literal_and_the_others_fitted_again() -> None:
+    rng = np.random.default_rng(0)
+    has, document = literals_of_documents(rng, [0.05, 0.05, 0.3, 0.1], 1_000, 5)
+    found = sample(rng, has, document, has[:, 0] | (has[:, 1] & ~has[:, 2]), 3_000)
+    card, labels = found.learn(candidates=4), found.labelled
+    scores = evaluate(card, found.found, labels, None)
+    assert card.literals.tolist() == [0, 1, 2]
+    train, test = ~labels.held_out, labels.held_out
+    for i in range(3):
+        left = np.delete(card.literals, i)
+        cells = Cells.by(occurrences(found.has[train]), left, int(train.sum()))
+        weights = [cells.sums(labels.weight[train] * (labels.winner[train] == side)) for side in (True, False)]
+        fit = fit_cells(cells.has, weights[0], weights[1], labels.baseline_weight() / 2)
+        value = np.round(fit.scores(found.has[test][:, left]), 5)
+        without = average_precision_score(labels.winner[test], value, sample_weight=labels.weight[test])
+        assert scores.gains[i] == pytest.approx(scores.average_precision - without, abs=1e-6)
+    assert (scores.gains > 0).all()
+    assert scores.gains[0] > scores.gains[2]
+
+
+def test_what_is_halved_or_doubled_scores_less() -> None:
+    """The sanity tests of explanation scores: too few and too many called must both show.
+
+    One sentence in 500 wins. AUC hardly sees twice as many called, which is why it does not head the table.
+    """
+    rng = np.random.default_rng(1)
+    has, document = literals_of_documents(rng, [0.002, 0.05], 20_000, 5)
+    found = sample(rng, has, document, has[:, 0] & (rng.random(len(has)) < 0.8), 50_000)
+    card, labels = found.learn(), found.labelled
+    assert card.literals.tolist() == [0]
+    whole = evaluate(card, found.found, labels, resampling(20_000, 0))
+    halved, doubled = found.has.copy(), found.has.copy()
+    halved[:, 0] &= rng.random(len(halved)) < 0.5
+    # As many sentences of the corpus again, drawn at random: winners among them as often as anywhere.
+    doubled[:, 0] |= rng.random(len(halved)) < (labels.weight * found.has[:, 0]).sum() / labels.weight.sum()
+    for has in (halved, doubled):
+        other = evaluate(card, occurrences(has), labels, None)
+        assert other.average_precision < whole.average_precision_low
+        assert other.f1 < whole.f1_low
+    assert abs(other.auc - whole.auc) < 0.005
+    assert other.f1 < 0.75 * whole.f1
+
+
+def chance_scores(called: Bools, wins: Bools, weight: np.ndarray) -> tuple[float, float]:
+    """F1 and precision of a whole corpus."""
+    hits = weight[called & wins].sum()
+    return 2 * hits / (weight[called].sum() + weight[wins].sum()), hits / weight[called].sum()
+
+
+def test_intervals_hold_the_truth_where_documents_are_of_many_sentences() -> None:
+    """Documents differ in how often they have the literal, and in how often a sentence with it wins."""
+    rng = np.random.default_rng(2)
+    size, held, naive, trials = 40, 0, 0, 150
+    card = ScoreCard(np.array([0]), np.array([3.0]), -4.0, -2.0, NONE, 0, False)
+
+    def world(documents: int) -> tuple[Bools, Bools, np.ndarray]:
+        odds = rng.normal(-2, 1.0, documents)
+        share, chance = 1 / (1 + np.exp(-odds)), 1 / (1 + np.exp(-rng.normal(0, 1.5, documents)))
+        document = np.repeat(np.arange(documents), size)
+        has = rng.random(len(document)) < share[document]
+        wins = (has & (rng.random(len(document)) < chance[document])) | (rng.random(len(document)) < 0.03)
+        return has, wins, document
+
+    has, wins, _ = world(20_000)
+    truth = chance_scores(has, wins, np.ones(len(has)))[0]
+    for _ in range(trials):
+        has, wins, document = world(120)
+        keep = wins | (rng.random(len(has)) < 0.5)
+        weight = np.where(wins, 1.0, (~wins).sum() / (keep & ~wins).sum())
+        labels = Labelled(wins[keep], weight[keep], document[keep], np.ones(keep.sum(), np.bool_))
+        for documents in (labels.document, np.arange(keep.sum())):
+            scores = evaluate(
+                card, occurrences(has[keep, None]), replace(labels, document=documents), resampling(len(has), 0, 200)
+            )
+            inside = scores.f1_low <= truth <= scores.f1_high
+            held, naive = (held + inside, naive) if documents is labels.document else (held, naive + inside)
+    assert held / trials >= 0.88
+    assert naive / trials < 0.8
+
+
+def scored(found: Sample) -> CardScores:
+    documents = int(found.labelled.document.max()) + 1
+    return evaluate(found.learn(candidates=200), found.found, found.labelled, resampling(documents, 0))
+
+
+@pytest.mark.parametrize("apart", [0.0, 1.0])
+def test_random_sets_are_not_explained(apart: float) -> None:
+    rng, explained = np.random.default_rng(3), 0
+    has, document = literals_of_documents(rng, np.geomspace(0.005, 0.5, 60).tolist(), 400, 20, apart)
+    for _ in range(30):
+        sets = []
+        for _ in range(2):
+            wins = np.zeros(len(has), np.bool_)
+            wins[rng.choice(len(has), 200, replace=False)] = True
+            sets.append(sample(rng, has, document, wins, 3_000))
+        own, random = (scored(one) for one in sets)
+        explained += (
+            verdict(
+                literals=len(own.gains),
+                n_test=own.n_test,
+                test_documents=own.test_documents,
+                f1_low=own.f1_low,
+                random_f1=random.f1,
+                nuisance_f1=math.nan,
+                matched_f1=math.nan,
+            )
+            == "explained"
+        )
+    assert explained <= 1
+
+
+@pytest.mark.parametrize("case", ["empty", "no test winners", "no test half", "more than half", "one document"])
+def test_scores_that_are_undefined_are_nan(case: str) -> None:
+    n = 0 if case == "empty" else 400
+    rng = np.random.default_rng(4)
+    has = rng.random((n, 3)) < 0.3
+    winner = np.arange(n) < (300 if case == "more than half" else 80)
+    held_out = np.arange(n) % 2 == (1 if n else 0)
+    if case == "no test winners":
+        winner &= ~held_out
+    if case == "no test half":
+        held_out[:] = False
+    document = np.zeros(n, np.int64) if case == "one document" else np.arange(n) // 4
+    labels = Labelled(winner, np.ones(n), document, held_out)
+    card = ScoreCard(np.array([1]), np.array([1.0]), -2.0, -1.5, [np.zeros(0, np.int64)], 1, False)
+    scores = evaluate(card, occurrences(has), labels, resampling(400, 0, 20))
+    assert math.isnan(scores.f1) == (case != "one document")
+    assert math.isnan(scores.f1_low)
+    assert math.isnan(scores.gains[0]) == (case != "one document")
+    assert math.isnan(scores.share) == (n == 0)
+    assert (scores.n_test == 0) == (case in ("empty", "no test winners", "no test half"))
+
+
+def test_a_card_without_literals_calls_every_sentence() -> None:
+    rng = np.random.default_rng(5)
+    has, document = literals_of_documents(rng, [0.1], 200, 5)
+    found = sample(rng, has, document, rng.random(1_000) < 0.1, 500)
+    card = found.learn()
+    scores = evaluate(card, found.found, found.labelled, None)
+    assert not len(card.literals)
+    test = found.labelled.held_out
+    rate = found.labelled.winner[test].sum() / found.labelled.weight[test].sum()
+    assert (scores.recall, scores.share, scores.baseline_share, scores.auc) == (1.0, 1.0, 1.0, 0.5)
+    assert scores.average_precision == scores.precision == pytest.approx(rate)
+    assert scores.f1 == pytest.approx(2 * rate / (1 + rate))
+
+
+def test_perfect_scores_have_an_interval_too() -> None:
+    rng = np.random.default_rng(6)
+    has, document = literals_of_documents(rng, [0.1], 100, 10)
+    found = sample(rng, has, document, has[:, 0], 800)
+    scores = scored(found)
+    assert scores.f1 == scores.average_precision == scores.f1_high == 1.0
+    assert 0.9 < scores.f1_low < 1.0
+
+
+def test_resamples_are_seeded_and_of_one_mean() -> None:
+    one = resampling(5_000, 3)
+    assert one.shape == (5_000, 200)
+    assert one.dtype == np.uint8
+    np.testing.assert_array_equal(one, resampling(5_000, 3))
+    assert (one != resampling(5_000, 4)).any()
+    assert one.mean() == pytest.approx(1, abs=0.01)
+    assert one.var() == pytest.approx(1, abs=0.01)

@@ -1,0 +1,26 @@
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ops.explain.near_copies import near_copies
+from tests.unit.labelled_sentences import occurrences
+
+
+@given(st.integers(0, 90), st.integers(1, 12), st.integers(0, 2**16), st.sampled_from([0.5, 0.9, 1.0]))
+@settings(max_examples=150, deadline=None)
+def test_each_joins_the_first_near_copy_that_is_shown(n: int, literals: int, seed: int, least: float) -> None:
+    rng = np.random.default_rng(seed)
+    has = rng.random((n, literals)) < rng.choice([0.02, 0.4, 0.97], literals)
+    copied = rng.integers(0, literals, literals)
+    has = np.where(rng.random(literals) < 0.5, has[:, copied] ^ (rng.random((n, literals)) < 0.03), has)
+    order = rng.permutation(literals)
+    expected, shown = np.arange(literals), []
+    for literal in order:
+        for other in shown:
+            if (has[:, literal] & has[:, other]).sum() >= least * (has[:, literal] | has[:, other]).sum():
+                expected[literal] = other
+                break
+        else:
+            if has[:, literal].any():
+                shown.append(literal)
+    assert near_copies(occurrences(has), n, order, least).tolist() == expected.tolist()

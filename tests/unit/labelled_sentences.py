@@ -1,0 +1,67 @@
+"""Corpora whose winners are a known function of the literals of a sentence, sampled as a run samples them."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from ops.arrays import Bools, Float64s, Int64s
+from ops.explain.score_card import Labelled, ScoreCard, learn
+from ops.patterns.occurrences import Occurrences
+
+
+def occurrences(has: Bools) -> Occurrences:
+    """The sentences with each literal, of `has [n, L]`."""
+    literals, sentences = np.nonzero(has.T)
+    return Occurrences(sentences.astype(np.int32), np.searchsorted(literals, np.arange(has.shape[1] + 1)))
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Winners and a uniform baseline of a corpus: which literals each sentence has, and its label."""
+
+    has: Bools
+    labelled: Labelled
+
+    @property
+    def found(self) -> Occurrences:
+        return occurrences(self.has)
+
+    def learn(self, nuisance: tuple[int, ...] = (), candidates: int = 1_000, **options: int) -> ScoreCard:
+        literals = self.has.shape[1]
+        return learn(
+            self.found,
+            self.labelled,
+            np.isin(np.arange(literals), nuisance),
+            np.arange(literals),
+            candidates,
+            **options,
+        )
+
+
+def literals_of_documents(
+    rng: np.random.Generator, shares: list[float], documents: int, each: int, apart: float = 0.0
+) -> tuple[Bools, Int64s]:
+    """Literals with these shares `[n, L]`, whose odds differ by document, and the document of each sentence."""
+    document = np.arange(documents * each) // each
+    odds = np.log(np.array(shares) / (1 - np.array(shares))) + apart * rng.normal(size=(documents, len(shares)))
+    return rng.random((len(document), len(shares))) < 1 / (1 + np.exp(-odds))[document], document
+
+
+def sample(
+    rng: np.random.Generator,
+    has: Bools,
+    document: Int64s,
+    winner: Bools | Callable[[Bools], Bools],
+    baseline: int,
+) -> Sample:
+    """All winners, and those of a uniform sample of the corpus that are not; documents are cut in two by chance."""
+    wins = winner(has) if callable(winner) else winner
+    chosen = np.zeros(len(has), np.bool_)
+    chosen[rng.choice(len(has), min(baseline, len(has)), replace=False)] = True
+    rows = np.flatnonzero(wins | chosen)
+    rest = ~wins[rows]
+    weight: Float64s = np.ones(len(rows))
+    weight[rest] = (len(has) - wins.sum()) / max(rest.sum(), 1)
+    half = rng.random(int(document.max(initial=-1)) + 1) < 0.5
+    return Sample(has[rows], Labelled(wins[rows], weight, document[rows], half[document[rows]]))
