@@ -40,9 +40,12 @@ class RunConfig(
 
 def do(config: RunConfig, record: "Run") -> None:
     """Do what is missing of every stage."""
+    from jobs.stage.units import check_units
     from ops.sentences.pipeline import load_pipeline
 
     known = topk.prepare(config, record)
+    _, _, widths = known
+    check_units(config.units, widths, "mined")
     load_pipeline(config.pipeline)
     again = {"redo": config.redo}
     if config.corpus:
