@@ -27,9 +27,7 @@ if TYPE_CHECKING:
     from jobs.stage.run import Run
 
 
-class RunConfig(
-    topk.TopkConfig, annotate.AnnotateConfig, mine.MineConfig, tokens.TokenOptions, explain.ExplainConfig
-):
+class RunConfig(topk.TopkConfig, annotate.AnnotateConfig, mine.MineConfig, tokens.TokenOptions, explain.ExplainConfig):
     """Options of all stages."""
 
     heading: ClassVar[tuple[int, str]] = tokens.TokenOptions.heading

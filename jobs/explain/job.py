@@ -45,7 +45,11 @@ def do(config: ExplainConfig, record: "Run") -> None:
     facts = find_tokens(record)
     depends_on = {name: getattr(config, name) for name in (*EXPLAIN_OPTIONS, "seed")}
     spec = StageSpec(
-        "explain", depends_on, partial(explain, config, facts), partial(plan, config, facts), ("explanations", "explanations")
+        "explain",
+        depends_on,
+        partial(explain, config, facts),
+        partial(plan, config, facts),
+        ("explanations", "explanations"),
     )
     run_stage(spec, config, record)
 

@@ -1,4 +1,4 @@
-"""The steps of `explain`: a pool of literals, who has them, which neurons go together, and the models of each neuron."""
+"""The steps of `explain`: a pool of literals, who has them, which neurons go together, and each neuron's models."""
 
 import sys
 from dataclasses import dataclass
@@ -44,7 +44,7 @@ from ops.model.load import ModelFacts, read_facts
 from ops.sentences.local_copy import open_sentences
 from ops.shards import spans
 from ops.storage.store import Store
-from ops.storage.tables import part_name, read_parts
+from ops.storage.tables import part_name
 from ops.topk.neurons import Neurons, layer_widths, parts, set_number
 
 RUN = 10_000  # whose literals are found by one item
@@ -68,7 +68,7 @@ class ExplainArgs:
         scored: sentences of the corpus, N.
         mine: the options by which patterns were mined.
         facts: the model, for its token table.
-        k: winners of a neuron and pole.
+        k, poles: winners of a neuron and pole, and how many poles it has.
         literals, card_literals, controls, seed: the options.
     """
 
@@ -80,6 +80,7 @@ class ExplainArgs:
     mine: dict[str, Any]
     facts: ModelFacts
     k: int
+    poles: int
     literals: int
     card_literals: int
     controls: bool
@@ -107,7 +108,8 @@ def explain_args(config: ExplainConfig, facts: ModelFacts, stage: Stage, neurons
     return ExplainArgs(
         stage.store, stage.fingerprint, record.require("annotate")["fingerprint"], neurons, topk["counts"]["scored"],
         {name: mine[name] for name in MINE_OPTIONS} | {"no_scores": False}, facts,
-        min(topk["identity"]["k"], topk["counts"]["scored"]), config.literals, config.card_literals,
+        min(topk["identity"]["k"], topk["counts"]["scored"]), 2 if topk["identity"]["poles"] == "both" else 1,
+        config.literals, config.card_literals,
         not config.no_controls, config.seed,
     )  # fmt: skip
 
@@ -118,8 +120,8 @@ def explain(config: ExplainConfig, facts: ModelFacts, stage: Stage) -> dict[str,
     args = explain_args(config, facts, stage, neurons)
     if 2 * args.k > args.scored:
         print(
-            f"explain: K = {args.k:,} is more than half of the corpus's {args.scored:,} sentences, so that nothing sets "
-            "winners apart; scores are null",
+            f"explain: K = {args.k:,} is more than half of the corpus's {args.scored:,} sentences, so that nothing "
+            "sets winners apart; scores are null",
             file=sys.stderr,
         )
     sampled = len(sampled_sentences(stage.store))
@@ -241,9 +243,9 @@ class PoolMaker:
         args, store = self.args, self.args.store
         mining = args.mining()
         sets = set_number(len(args.neurons), 0)
-        poles = {pole for table in read_parts(store, "topk", ["pole"]) for pole in table["pole"].unique().to_pylist()}
-        most = most_wins(args.k, args.scored, len(args.neurons) * len(poles))
-        found = Hubs.find(np.asarray(mining.sentences.wins), read_sets(store, args.neurons, mining.sentences), sets, most)
+        most = most_wins(args.k, args.scored, len(args.neurons) * args.poles)
+        wins = np.asarray(mining.sentences.wins)
+        found = Hubs.find(wins, read_sets(store, args.neurons, mining.sentences), sets, most)
         write_partial(store, HUBS, hubs_table(found), args.fingerprint)
         listed = read_partials(store, [listed_file(each) for each in self.listed])
         pool = make_pool(listed, mining, args.facts, args.seed)

@@ -92,9 +92,7 @@ class ExplainedNeurons:
         if len(sampled):
             inside = matrix.of(np.isin(self.rows, sampled))
             known = self._known(sampled, np.ones(len(sampled), np.bool_), inside)
-            fitter = RangeFitter(
-                inside.found, own[0], known.held_out, known.document, literals, seed, plainness=own[1]
-            )
+            fitter = RangeFitter(inside.found, own[0], known.held_out, known.document, literals, seed, plainness=own[1])
             sample = SampleModels(
                 fitter, SetExplainer(known, others, *own, len(sampled), None, card_literals), sampled,
                 lambda layer: layer_activations(store, layer), seed,
@@ -165,8 +163,9 @@ class ExplainedNeurons:
         sample = self.explainer.sample
         for layer, low, high, _ in self.explainer.layers(first, stop) if sample is not None else ():
             found = examples(sample.layer(layer)[:, low:high], self.sampled, self.seed)
-            columns = [pa.repeat(layer, len(found.unit)), found.unit + low, found.quantile, found.sent_id, found.activation]
-            tables.append(pa.table([pa.array(c) if isinstance(c, np.ndarray) else c for c in columns], names=layout.names).cast(layout))
+            own = (found.unit + low, found.quantile, found.sent_id, found.activation)
+            columns = [pa.repeat(layer, len(found.unit)), *map(pa.array, own)]
+            tables.append(pa.table(columns, names=layout.names).cast(layout))
         return pa.concat_tables([layout.empty_table(), *tables])
 
 

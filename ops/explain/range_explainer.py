@@ -1,15 +1,14 @@
 """Ranges of neurons explained: both models, what both would find by chance, and the rows that come of it."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from ops.arrays import Bools, Float32s, Float64s, Int64s
+from ops.arrays import Bools, Float32s, Float64s, Floats, Int64s
 from ops.explain.control_rows import range_measures
-from ops.explain.held_out_scores import CardScores
 from ops.explain.kinds import KINDS
 from ops.explain.literals import Literals
 from ops.explain.range_model import RangeFitter, RangeModels
@@ -27,6 +26,9 @@ VALUES = pa.schema(
      ("value", pa.float64())]
 )  # fmt: skip
 LEAST_SAMPLE_WINNERS, SAMPLE_WINNERS = 50, 100  # of the control: at least, and one in so many sentences
+
+
+Row = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -121,9 +123,7 @@ class RangeExplainer:
             "values": pa.concat_tables([VALUES.empty_table(), *values]),
         }
 
-    def _winners(
-        self, one: Found, chance: Chance | None, fitted: dict[str, Any], terms: list[dict[str, Any]], key: dict[str, Any]
-    ) -> dict[str, Any]:
+    def _winners(self, one: Found, chance: Chance | None, fitted: dict[str, Any], terms: list[Row], key: Row) -> Row:
         """Return the columns of `explanations` of one set, and add the literals of its card to `terms`."""
         own = self.sets.explain(np.sort(one.winners), one.own)
         scores = own.scores
@@ -131,7 +131,7 @@ class RangeExplainer:
         if chance is not None:
             for name, rows in (("matched_f1", chance.matched), ("random_f1", chance.random)):
                 others[name] = self.sets.explain(rows).scores.f1
-        told = verdict(scores, own.nuisance_f1, others["matched_f1"], others["random_f1"])
+        told = _verdict(own, **others)
         card = self._card_terms(own, one)
         terms += [key | term for term in card]
         r2 = fitted.get("r2", {})
@@ -201,7 +201,9 @@ class RangeExplainer:
                 bases["rotated"] = rotated(every, layer, self.sample.seed, low, high)
             models = {basis: self.sample.fitter.fit(own) for basis, own in bases.items()}
             for unit in range(high - low):
-                found[start + unit] = self._range_columns(models["neurons"], models["shuffled"], unit, every[:, low + unit])
+                found[start + unit] = self._range_columns(
+                    models["neurons"], models["shuffled"], unit, every[:, low + unit]
+                )
             if self.controls:
                 for basis, own in bases.items():
                     values += _values(layer, basis, "range", range_measures(models[basis]))
@@ -271,7 +273,7 @@ class RangeExplainer:
         for axis in range(axes):
             winners = np.sort(np.argsort(-activations[:, axis], kind="stable")[:size])
             own = self.sample.sets.explain(self.sample.rows[winners])
-            told = verdict(own.scores, own.nuisance_f1, np.nan, random)
+            told = _verdict(own, np.nan, random)
             for name, value in (
                 ("f1", own.scores.f1),
                 ("f1_nuisance", own.nuisance_f1),
@@ -289,12 +291,24 @@ class RangeExplainer:
         return self._random
 
 
-def _values(layer: int, basis: str, model: str, measures: dict[str, Any]) -> list[pa.Table]:
+def _verdict(own: Explained, matched_f1: float, random_f1: float) -> str:
+    return verdict(
+        literals=len(own.card.literals),
+        n_test=own.scores.n_test,
+        test_documents=own.scores.test_documents,
+        f1_low=own.scores.f1_low,
+        random_f1=random_f1,
+        nuisance_f1=own.nuisance_f1,
+        matched_f1=matched_f1,
+    )
+
+
+def _values(layer: int, basis: str, model: str, measures: Mapping[str, Floats]) -> list[pa.Table]:
+    """Return a row for each number, by `VALUES`."""
     tables = []
     for measure, values in measures.items():
-        n = len(values)
-        columns = [pa.repeat(layer, n), pa.repeat(basis, n), pa.repeat(model, n), pa.repeat(measure, n), values]
-        tables.append(pa.table([pa.array(c) if isinstance(c, np.ndarray) else c for c in columns], names=VALUES.names).cast(VALUES))
+        key = [pa.repeat(name, len(values)) for name in (layer, basis, model, measure)]
+        tables.append(pa.table([*key, pa.array(np.asarray(values, np.float64))], names=VALUES.names).cast(VALUES))
     return tables
 
 

@@ -1,11 +1,11 @@
 """The score card of one neuron and pole: which literals tell its winners from the rest of the corpus."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from ops.arrays import Bools, Float64s, Int64s, UInt8s
+from ops.arrays import Bools, Int64s, UInt8s
 from ops.explain.held_out_scores import CardScores, evaluate
 from ops.explain.literal_matrix import LiteralMatrix, beside, some_of
 from ops.explain.score_card import Labelled, ScoreCard, learn, learn_nuisance
@@ -80,13 +80,13 @@ class Explained:
 
     Attributes:
         card: its literals, as places in the pool; from its length on, in `Own`.
-        scores: on the test half; None where one half has no winners or nothing else.
+        scores: on the test half.
         nuisance_f1: that of the card of nuisance alone.
         has: for each literal of the card, the rows of winners that have it, ascending.
     """
 
     card: ScoreCard
-    scores: CardScores | None
+    scores: CardScores
     nuisance_f1: float
     has: list[Int64s] = field(default_factory=list)
 
@@ -119,7 +119,7 @@ class SetExplainer:
         self._nuisance, self._language = np.flatnonzero(nuisance), np.flatnonzero(~nuisance)
         self._training = known.matrix.counts(np.flatnonzero(known.weighs & ~known.held_out))
 
-    def explain(self, winners: Int64s, own: Own = NONE, only_nuisance: bool = False) -> Explained:
+    def explain(self, winners: Int64s, own: Own = NONE) -> Explained:
         """Explain a set of winners, given as rows, ascending and distinct."""
         known = self.known
         place = np.searchsorted(known.rows, winners)
@@ -137,9 +137,9 @@ class SetExplainer:
         nuisance = np.concatenate((self.nuisance[which], own.nuisance))
         plainness = np.concatenate((self.plainness[which], own.plainness))
         number = np.concatenate((which, len(self.nuisance) + np.arange(len(own.nuisance))))
-        candidates = len(self.nuisance) + len(own.nuisance)
-        plain = learn_nuisance(found, labelled, nuisance, plainness, candidates)
-        card = plain if only_nuisance else learn(found, labelled, nuisance, plainness, candidates, self.most)
+        candidates = len(self._language) + int(np.count_nonzero(~own.nuisance))
+        plain = learn_nuisance(found, labelled, nuisance, plainness)
+        card = learn(found, labelled, nuisance, plainness, max(candidates, 1), self.most, base=plain)
         alone = evaluate(plain, found, labelled, None)
         scores = evaluate(card, found, labelled, self.resamples)
         row = np.concatenate((known.rows, further))
@@ -179,10 +179,8 @@ class SetExplainer:
         rest = np.count_nonzero(known.weighs & ~known.held_out) - len(inside)
         each = (self.sentences - labelled.winner.sum()) / max(labelled.weight[~labelled.winner].astype(bool).sum(), 1)
         share = (len(some) + len(others)) / max(total, 1)
-        own = self._language
-        best = screen(
-            with_winners[own], len(some) + len(others), with_rest[own] * each * share, rest * each * share, SHORTLIST
-        )
+        own, scale = self._language, each * share
+        best = screen(with_winners[own], len(some) + len(others), with_rest[own] * scale, rest * scale, SHORTLIST, each)
         return np.concatenate((self._nuisance, own[best]))
 
 
@@ -203,8 +201,6 @@ def _stacked(first: Occurrences, second: Occurrences, sentences: int) -> Occurre
 
 
 def _renumbered(card: ScoreCard, number: Int64s) -> ScoreCard:
-    from dataclasses import replace
-
     return replace(
         card,
         literals=number[card.literals],
