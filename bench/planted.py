@@ -1,0 +1,214 @@
+"""A tiny transformer whose units are known functions of the sentence, and a corpus in which each is on K times.
+
+A decoder with two blocks, built by hand. Constants that are far larger than all else fill two dimensions, so that the
+layer norms do next to nothing. A head of the first block looks for the words of one question: its output is 1 at every
+token from the first of them on, and 0 before. The one head in use of the second block looks for a token at which two such
+answers meet. The units of an MLP, at the last token of a sentence, then say yes or no.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.random import Generator
+
+LAYERS, HEADS, HEAD = 2, 16, 8
+WIDTH = HEADS * HEAD
+LOW, HIGH = WIDTH - 2, WIDTH - 1  # dimensions of the constants
+CONSTANT, SHARP = 1_000.0, 60.0
+UNITS = 16
+FILLER, DOCUMENT = 3_000, 4
+LONGEST, GAP = 60, 3
+
+_ONE, _EITHER, _PAIR = ("lantern",), ("harbour", "meadow"), ("copper", "kettle")
+_PARTICIPLES = ("broken", "written", "taken", "given")
+_PRESENT, _ABSENT = "violin", "silence"
+_MARK = "?"
+
+
+@dataclass(frozen=True)
+class Planted:
+    """A unit and what its explanation has to say.
+
+    Attributes:
+        name: of the function.
+        unit: of the last layer's MLP.
+        literals: the patterns, in lower case, one of which has to be the first of its explanation; none for `length` and
+            noise.
+        negated: a pattern that has to be there too, negated.
+        verdicts: those that may be given.
+    """
+
+    name: str
+    unit: int
+    literals: tuple[str, ...] = ()
+    negated: str = ""
+    verdicts: tuple[str, ...] = ("explained",)
+
+
+PLANTED = (
+    Planted("one word", 0, _ONE),
+    Planted("either of two words", 1, _EITHER),
+    Planted("two words in order", 2, (" ".join(_PAIR),)),
+    Planted("a question mark", 3, (_MARK,)),
+    Planted("a participle of a closed list", 4, _PARTICIPLES),
+    Planted("a word, but only without another", 5, (_PRESENT,), _ABSENT),
+    Planted("length", 6, verdicts=("nuisance",)),
+    *(Planted("noise", unit, verdicts=("none", "weak")) for unit in range(7, UNITS)),
+)
+
+
+def write_planted(folder: Path, sentences: int = 4_000, on: int = 100, seed: int = 0) -> tuple[Path, Path]:
+    """Write the model and its corpus, a JSON Lines file of sentences with a `doc_id`, and return their paths.
+
+    Args:
+        folder: to write to.
+        sentences: of the corpus, distinct ones; more than twelve times `on`.
+        on: sentences in which each function is on.
+        seed: of the corpus and of the noise.
+    """
+    import json
+
+    rng = np.random.default_rng(seed)
+    texts = make_texts(sentences, on, rng)
+    corpus = folder / "planted.jsonl"
+    documents = np.repeat(np.arange(-(-sentences // DOCUMENT)), DOCUMENT)[:sentences]
+    rows = zip(texts, documents.tolist(), strict=True)
+    corpus.write_text("".join(json.dumps({"text": t, "doc_id": f"d{d}"}) + "\n" for t, d in rows), encoding="utf-8")
+    return make_model(folder / "planted", rng), corpus
+
+
+def make_texts(sentences: int, on: int, rng: Generator) -> list[str]:
+    """Return sentences of filler words into which the words of the functions are put, `on` sentences for each."""
+    lengths = rng.integers(8, 31, sentences)
+    order = rng.permutation(sentences)
+    lengths[order[:on]] = rng.integers(40, LONGEST - 8, on)  # the long ones
+    words = [[f"w{number}" for number in rng.integers(0, FILLER, length)] for length in lengths]
+    marks = ["."] * sentences
+
+    def put(chosen: np.ndarray, make: Callable[[int], list[str]], gap: int = 0) -> None:
+        for number, place in enumerate(chosen.tolist()):
+            row = words[place]
+            at = int(rng.integers(0, len(row) - 6))
+            for new in make(number):
+                row[at] = new
+                at += 1 + int(rng.integers(0, gap + 1))
+
+    free = iter(order[on:].tolist())
+
+    def some(count: int) -> np.ndarray:
+        return np.array([next(free) for _ in range(count)])
+
+    put(some(on), lambda _: list(_ONE))
+    put(some(on), lambda i: [_EITHER[i % 2]])
+    chosen = some(3 * on)
+    put(chosen[:on], lambda _: list(_PAIR), GAP)
+    put(chosen[on : 2 * on], lambda _: list(reversed(_PAIR)), GAP)
+    put(chosen[2 * on :], lambda i: [_PAIR[i % 2]])
+    put(some(on), lambda i: [_PARTICIPLES[i % len(_PARTICIPLES)]])
+    chosen = some(3 * on)
+    put(chosen[:on], lambda _: [_PRESENT])
+    put(chosen[on : 2 * on], lambda i: [_PRESENT, _ABSENT] if i % 2 else [_ABSENT, _PRESENT], GAP)
+    put(chosen[2 * on :], lambda _: [_ABSENT])
+    for place in some(on).tolist():
+        marks[place] = _MARK
+    return [" ".join(row) + f" {mark}" for row, mark in zip(words, marks, strict=True)]
+
+
+def make_model(folder: Path, rng: Generator) -> Path:
+    """Write the model and its tokenizer, a token a word, and return the folder."""
+    from tokenizers import Tokenizer, models, pre_tokenizers
+    from transformers import GPT2Config, GPT2Model, PreTrainedTokenizerFast
+
+    special = [*_ONE, *_EITHER, *_PAIR, *_PARTICIPLES, _PRESENT, _ABSENT, _MARK, "."]
+    vocabulary = {word: i for i, word in enumerate(["[UNK]", *special, *(f"w{i}" for i in range(FILLER))])}
+    tokenizer = Tokenizer(models.WordLevel(vocabulary, "[UNK]"))
+    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+    PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, unk_token="[UNK]", pad_token="[UNK]", model_max_length=LONGEST + 4
+    ).save_pretrained(folder)
+    config = GPT2Config(
+        vocab_size=len(vocabulary), n_embd=WIDTH, n_layer=LAYERS, n_head=HEADS, n_inner=UNITS, n_positions=LONGEST + 4,
+        activation_function="relu", attn_pdrop=0.0, embd_pdrop=0.0, resid_pdrop=0.0,
+        bos_token_id=None, eos_token_id=None, pad_token_id=0,
+    )  # fmt: skip
+    model = GPT2Model(config).eval()
+    with torch.no_grad():
+        _plant(model, vocabulary, rng)
+    model.save_pretrained(folder)
+    return folder
+
+
+# Dimensions: what a token is, in the order of these lists of words; then the answers of the heads, at the same places
+# from `ANSWERS` on; then the position, and noise.
+_ASKED = (_ONE, _EITHER, (_PAIR[0],), (_PAIR[1],), (_MARK,), _PARTICIPLES, (_PRESENT,), (_ABSENT,))
+ANSWERS, MET, PLACE, NOISE = 16, 32, 40, 48
+N_NOISE = 8
+
+
+def _plant(model: torch.nn.Module, vocabulary: dict[str, int], rng: Generator) -> None:
+    """Set all weights."""
+    for weights in model.parameters():
+        weights.zero_()
+    tokens, places = model.wte.weight, model.wpe.weight
+    tokens[:, LOW], tokens[:, HIGH] = -CONSTANT, CONSTANT
+    for dimension, words in enumerate(_ASKED):
+        for word in words:
+            tokens[vocabulary[word], dimension] = 1.0
+    fillers = torch.from_numpy(rng.normal(size=(len(vocabulary), N_NOISE))).float()
+    tokens[:, NOISE : NOISE + N_NOISE] = fillers
+    places[:, PLACE] = torch.arange(len(places)) / len(places)
+    spread = CONSTANT * (2 / WIDTH) ** 0.5
+    for block in model.h:
+        for norm in (block.ln_1, block.ln_2):
+            norm.weight.fill_(spread)
+    model.ln_f.weight.fill_(spread)
+    first, second = model.h
+    # A head for each question: every token asks, the tokens that are one of the words answer.
+    for head in range(len(_ASKED)):
+        _head(first.attn, head, [(head, 1.0)], [(head, 1.0, ANSWERS + head)])
+    # Noise: one head looks everywhere alike, so that its answer is the mean of random numbers of the words.
+    for i in range(N_NOISE):
+        _head(first.attn, len(_ASKED), [], [(NOISE + j, 1.0, NOISE + j) for j in range(N_NOISE)][i : i + 1], i)
+    # The second word of the pair at a token before which the first one was.
+    pair = _ASKED.index((_PAIR[1],)), ANSWERS + _ASKED.index((_PAIR[0],))
+    _head(second.attn, 0, [(d, 1.0) for d in pair], [(pair[0], 1.0, MET), (pair[1], 1.0, MET)])
+    answer = {words: ANSWERS + i for i, words in enumerate(_ASKED)}
+    units: list[tuple[dict[int, float], float]] = [
+        ({answer[_ONE]: 1.0}, 0.0),
+        ({answer[_EITHER]: 1.0}, 0.0),
+        ({MET: 1.0}, -1.5),
+        ({answer[(_MARK,)]: 1.0}, 0.0),
+        ({answer[_PARTICIPLES]: 1.0}, 0.0),
+        ({answer[(_PRESENT,)]: 1.0, answer[(_ABSENT,)]: -2.0}, 0.0),
+        ({PLACE: 1.0}, 0.0),
+        *(({NOISE + i % N_NOISE: 1.0 if i < N_NOISE else -1.0}, 3.0) for i in range(UNITS - 7)),
+    ]
+    for unit, (weights_of, bias) in enumerate(units):
+        for dimension, weight in weights_of.items():
+            second.mlp.c_fc.weight[dimension, unit] = weight
+        second.mlp.c_fc.bias[unit] = bias
+
+
+def _head(
+    attention: torch.nn.Module, head: int, keys: list[tuple[int, float]], values: list[tuple[int, float, int]],
+    first: int = 0,
+) -> None:  # fmt: skip
+    """Let a head look at the tokens with the largest sum of `keys`, and add `values` of what it sees to dimensions.
+
+    Args:
+        attention: of a block.
+        head: its number.
+        keys: (dimension, weight).
+        values: (dimension that is read, weight, dimension that is added to).
+        first: of the head's own dimensions, from which its values are kept.
+    """
+    start = head * HEAD
+    attention.c_attn.bias[start] = SHARP * HEAD**0.5
+    for dimension, weight in keys:
+        attention.c_attn.weight[dimension, WIDTH + start] = weight
+    for place, (read, weight, written) in enumerate(values, first):
+        attention.c_attn.weight[read, 2 * WIDTH + start + place] = weight
+        attention.c_proj.weight[start + place, written] = 1.0
