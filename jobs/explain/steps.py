@@ -35,7 +35,7 @@ from ops.explain.explained_neurons import (
 )
 from ops.explain.families import Pairs, vector_pairs
 from ops.explain.hubs import Hubs, most_wins
-from ops.explain.literal_matrix import from_table, to_table
+from ops.explain.known_literals import from_table, to_table
 from ops.explain.literals import Literals
 from ops.explain.pool import PATTERN_COLUMNS, PROFILE_COLUMNS, count_listed
 from ops.explain.run_pool import hubs_table, make_pool, read_hubs

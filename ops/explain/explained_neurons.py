@@ -14,7 +14,7 @@ from ops.explain.examples import examples
 from ops.explain.families import Pairs, families
 from ops.explain.held_out_scores import resampling
 from ops.explain.hubs import Hubs
-from ops.explain.literal_matrix import LiteralMatrix, beside, one_after_another
+from ops.explain.known_literals import KnownLiterals, beside, one_after_another
 from ops.explain.literals import Literals, plainness
 from ops.explain.own_words import OwnWords
 from ops.explain.range_explainer import Chance, Found, RangeExplainer, SampleModels
@@ -80,7 +80,7 @@ class ExplainedNeurons:
         self.literals = Literals(pool, mining.text, mining.kinds)
         ids = sampled_sentences(store)
         self.rows, sampled = known_rows(sentences, ids), sentences.rows(ids)
-        matrix = LiteralMatrix(one_after_another(runs), len(self.rows))
+        matrix = KnownLiterals(one_after_another(runs), len(self.rows))
         self.document = np.asarray(sentences.doc).astype(np.int64)
         self.held_out = np.asarray(sentences.held_out)
         self.known = self._known(self.rows, np.asarray(sentences.baseline)[self.rows], matrix)
@@ -111,7 +111,7 @@ class ExplainedNeurons:
         tables = self.explainer.explain(first, stop, found, self._chance)
         return tables | {"examples": self._examples(first, stop)}
 
-    def _known(self, rows: Int64s, weighs: Bools, matrix: LiteralMatrix) -> Known:
+    def _known(self, rows: Int64s, weighs: Bools, matrix: KnownLiterals) -> Known:
         return Known(rows, weighs, self.document[rows], self.held_out[rows], matrix)
 
     def _found(self, first: int, stop: int) -> Iterator[Found]:

@@ -1,119 +1,113 @@
-"""Which literals the sentences have that all neurons are set against: a large matrix of yes and no, both ways."""
-
-from collections.abc import Iterable
-from dataclasses import dataclass
-from functools import cached_property
+"""Which sentences have which literals, by literal and by sentence, with the counts that models are fitted from."""
 
 import numpy as np
-import pyarrow as pa
+from scipy.sparse import csr_matrix
 
-from ops.arrays import Bools, Int32s, Int64s
+from ops.arrays import Float64s, Int32s, Int64s
 from ops.compiled import compiled
 from ops.patterns.occurrences import Occurrences
-from ops.patterns.sequences import Sequences
-
-SCHEMA = pa.schema([("sentences", pa.list_(pa.int32()))])
 
 
-def to_table(found: Occurrences) -> pa.Table:
-    """Return occurrences as a table with a row for each literal."""
-    lists = pa.ListArray.from_arrays(pa.array(found.offsets.astype(np.int32)), pa.array(found.sentences))
-    return pa.table([lists], schema=SCHEMA)
-
-
-def from_table(table: pa.Table) -> Occurrences:
-    """Return what `to_table` was given."""
-    lists = table["sentences"].combine_chunks()
-    offsets = lists.offsets.to_numpy().astype(np.int64)
-    return Occurrences(lists.values.to_numpy()[offsets[0] : offsets[-1]], offsets - offsets[0])
-
-
-def one_after_another(parts: Iterable[tuple[Occurrences, int]]) -> Occurrences:
-    """Return the occurrences of the same literals over runs of sentences that follow each other.
+class LiteralMatrix:
+    """Literals and sentences, the sentences in an order of their own; those that belong together follow each other.
 
     Args:
-        parts: the occurrences of each run, and how many sentences it has.
-    """
-    runs = list(parts)
-    starts = np.cumsum([0, *(size for _, size in runs)])
-    support = np.array([found.support() for found, _ in runs])
-    offsets = np.concatenate(([0], np.cumsum(support.sum(0))))
-    sentences, free = np.empty(offsets[-1], np.int32), offsets[:-1].copy()
-    for (found, _), start in zip(runs, starts[:-1], strict=True):
-        _append(found.sentences, found.offsets, np.int32(start), free, sentences)
-    return Occurrences(sentences, offsets)
+        found: which sentences have each literal.
+        order: the places of the sentences in the order wanted, each once, `[n]`.
 
-
-def some_of(found: Occurrences, which: Int64s) -> Occurrences:
-    """Return the occurrences of some of the literals, in the order given."""
-    some = Sequences(found.sentences, found.offsets).take(which)
-    return Occurrences(some.items, some.offsets)
-
-
-def beside(first: Occurrences, second: Occurrences) -> Occurrences:
-    """Return the occurrences of the first literals and then of the second ones, over the same sentences."""
-    offsets = np.concatenate((first.offsets, second.offsets[1:] + first.offsets[-1]))
-    return Occurrences(np.concatenate((first.sentences, second.sentences)), offsets)
-
-
-@dataclass(frozen=True)
-class LiteralMatrix:
-    """Which of the L literals each of n sentences has.
-
-    Attributes:
-        found: by literal.
-        sentences: n.
+    Raises:
+        ValueError: a literal occurs in a sentence that is not among them.
     """
 
-    found: Occurrences
-    sentences: int
+    def __init__(self, found: Occurrences, order: Int64s) -> None:
+        if found.sentences.size and int(found.sentences.max()) >= len(order):
+            raise ValueError(f"literal matrix: a literal occurs in sentence {found.sentences.max()} of {len(order)}")
+        self._shape = (len(found.offsets) - 1, len(order))
+        ones = np.ones(found.sentences.size, np.int8)
+        by_literal = csr_matrix((ones, found.sentences, found.offsets), self._shape)[:, order]
+        by_literal.sort_indices()
+        by_sentence = by_literal.tocsc()
+        self._sentences, self._starts = by_literal.indices.astype(np.int32), by_literal.indptr.astype(np.int64)
+        self._literals, self._first = by_sentence.indices.astype(np.int32), by_sentence.indptr.astype(np.int64)
 
-    @cached_property
-    def by_sentence(self) -> Sequences:
-        """The literals of each sentence, ascending."""
-        items, offsets = _turned(self.found.sentences, self.found.offsets, self.sentences)
-        return Sequences(items, offsets)
+    def __len__(self) -> int:
+        return self._shape[0]
 
-    def counts(self, places: Int64s) -> Int64s:
-        """Return how many of these sentences have each literal, `[L]`."""
-        own = self.by_sentence
-        return _counts(own.items, own.offsets, np.asarray(places, np.int64), len(self.found.offsets) - 1)
+    def sentences(self, literal: int) -> Int32s:
+        """Return the places of the sentences that have a literal, in the order given, ascending."""
+        return np.asarray(self._sentences[self._starts[literal] : self._starts[literal + 1]])
 
-    def of(self, keep: Bools) -> "LiteralMatrix":
-        """Return the matrix of the sentences that `keep [n]` marks, numbered anew."""
-        place = np.cumsum(keep, dtype=np.int32) - np.int32(1)
-        kept = keep[self.found.sentences]
-        offsets = np.concatenate(([0], np.cumsum(kept, dtype=np.int64)))[self.found.offsets]
-        return LiteralMatrix(Occurrences(place[self.found.sentences[kept]], offsets), int(keep.sum()))
+    def column(self, literal: int) -> Float64s:
+        """Return 1 for the sentences that have a literal and 0 for the others, `[n]`."""
+        values = np.zeros(self._shape[1])
+        values[self.sentences(literal)] = 1.0
+        return values
+
+    def support(self, stop: int) -> Int64s:
+        """Count the sentences before `stop` that have each literal, `[literals]`."""
+        return _support(self._sentences, self._starts, stop)
+
+    def documents(self, codes: Int64s) -> Int64s:
+        """Count each literal's documents among the first sentences, of which `codes` (from 0) are, `[literals]`."""
+        return _documents(self._sentences, self._starts, codes)
+
+    def sums(self, values: Float64s) -> Float64s:
+        """Sum the rows of values of the first sentences, `[some, columns]`, over each literal, `[literals, columns]`.
+
+        The sum of a column does not depend on the other columns, not even by rounding.
+        """
+        return _sums(self._sentences, self._starts, np.ascontiguousarray(values))
+
+    def together(self, literal: int, first: int, stop: int) -> Int64s:
+        """Count the sentences from `first` to before `stop` that have a literal and each other one, `[literals]`."""
+        own = self.sentences(literal)
+        chosen = own[slice(*np.searchsorted(own, (first, stop)).tolist())]
+        return _together(chosen, self._literals, self._first, len(self))
 
 
 @compiled
-def _append(own: Int32s, offsets: Int64s, start: np.int32, free: Int64s, sentences: Int32s) -> None:
-    for literal in range(offsets.size - 1):
-        for place in range(offsets[literal], offsets[literal + 1]):
-            sentences[free[literal]] = own[place] + start
-            free[literal] += 1
+def _support(sentences: Int32s, starts: Int64s, stop: int) -> Int64s:
+    count = np.zeros(starts.size - 1, np.int64)
+    for literal in range(count.size):
+        for pair in range(starts[literal], starts[literal + 1]):
+            if sentences[pair] >= stop:
+                break
+            count[literal] += 1
+    return count
 
 
 @compiled
-def _turned(sentences: Int32s, offsets: Int64s, n: int) -> tuple[Int32s, Int64s]:
-    ends = np.zeros(n + 1, np.int64)
-    for sentence in sentences:
-        ends[sentence + 1] += 1
-    ends = np.cumsum(ends)
-    free = ends[:-1].copy()
-    items = np.empty(sentences.size, np.int32)
-    for literal in range(offsets.size - 1):
-        for place in range(offsets[literal], offsets[literal + 1]):
-            items[free[sentences[place]]] = literal
-            free[sentences[place]] += 1
-    return items, ends
+def _documents(sentences: Int32s, starts: Int64s, codes: Int64s) -> Int64s:
+    count, seen = np.zeros(starts.size - 1, np.int64), np.full(codes.size, -1, np.int64)
+    for literal in range(count.size):
+        for pair in range(starts[literal], starts[literal + 1]):
+            if sentences[pair] >= codes.size:
+                break
+            code = codes[sentences[pair]]
+            if seen[code] != literal:
+                seen[code] = literal
+                count[literal] += 1
+    return count
 
 
 @compiled
-def _counts(items: Int32s, offsets: Int64s, places: Int64s, literals: int) -> Int64s:
-    counts = np.zeros(literals, np.int64)
-    for place in places:
-        for entry in range(offsets[place], offsets[place + 1]):
-            counts[items[entry]] += 1
-    return counts
+def _sums(sentences: Int32s, starts: Int64s, values: Float64s) -> Float64s:
+    sums = np.zeros((starts.size - 1, values.shape[1]))
+    for literal in range(sums.shape[0]):
+        own = sums[literal]
+        for pair in range(starts[literal], starts[literal + 1]):
+            if sentences[pair] >= values.shape[0]:
+                break
+            row = values[sentences[pair]]
+            for column in range(row.size):
+                own[column] += row[column]
+    return sums
+
+
+@compiled
+def _together(chosen: Int32s, literals: Int32s, first: Int64s, count: int) -> Int64s:
+    counted = np.zeros(count, np.int64)
+    for sentence in chosen:
+        for pair in range(first[sentence], first[sentence + 1]):
+            counted[literals[pair]] += 1
+    return counted

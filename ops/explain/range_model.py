@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from scipy.sparse import csr_matrix
 
 from ops import sampling
 from ops.arrays import Bools, Float32s, Float64s, Int32s, Int64s
 from ops.compiled import compiled
+from ops.explain.literal_matrix import LiteralMatrix
 from ops.explain.orthonormal_basis import LEAST_LEFT, orthonormal_basis
 from ops.patterns.occurrences import Occurrences
 from ops.statistics.cluster_bootstrap import draw_clusters, percentile_interval
@@ -132,8 +132,6 @@ class RangeFitter:
         n, literals = len(held_out), len(nuisance)
         if len(document) != n or len(found.offsets) != literals + 1:
             raise ValueError("range model: `found` and `nuisance`, `held_out` and `document` must be of one length")
-        if found.sentences.size and int(found.sentences.max()) >= n:
-            raise ValueError(f"range model: a literal occurs in sentence {found.sentences.max()} of {n}")
         held_back = held_back_sentences(document, held_out, seed)
         fit, back = np.flatnonzero(~held_out & ~held_back), np.flatnonzero(~held_out & held_back)
         test = np.flatnonzero(held_out)
@@ -141,16 +139,8 @@ class RangeFitter:
         self._order = np.concatenate([fit, back, test])
         self._fit, self.n_train, self.n_test = len(fit), len(fit) + len(back), len(test)
         self._plainness = plainness
-        ones = np.ones(found.sentences.size, np.int8)
-        pairs = csr_matrix((ones, found.sentences, found.offsets), (literals, n))[:, self._order]
-        pairs.sort_indices()
-        self._sentences, self._starts = pairs.indices.astype(np.int32), pairs.indptr.astype(np.int64)
-        by_sentence = pairs.tocsc()
-        self._literals, self._sentence_starts = (
-            by_sentence.indices.astype(np.int32),
-            by_sentence.indptr.astype(np.int64),
-        )
-        self._support = _support(self._sentences, self._starts, self.n_train)
+        self._matrix = LiteralMatrix(found, self._order)
+        self._support = self._matrix.support(self.n_train)
         self._language = ~nuisance
         self.candidates = np.zeros(literals, bool)
         if self._fit:
@@ -169,54 +159,41 @@ class RangeFitter:
 
     def _prepare(self, nuisance: Bools, document: Int64s) -> None:
         """Make the nuisance bases, and find the language literals that models may have."""
-        support = _support(self._sentences, self._starts, self._fit)
+        support = self._matrix.support(self._fit)
         common = (support >= LEAST_SENTENCES) & (self._fit - support >= LEAST_SENTENCES)
-        columns = np.zeros((len(self._order), int((nuisance & common).sum())))
-        for column, literal in zip(columns.T, np.flatnonzero(nuisance & common), strict=True):
-            column[self._sentences[self._starts[literal] : self._starts[literal + 1]]] = 1.0
+        own = [self._matrix.column(literal) for literal in np.flatnonzero(nuisance & common).tolist()]
+        columns = np.stack(own, 1) if own else np.zeros((len(self._order), 0))
         self._basis = orthonormal_basis(columns, self._fit)
         self._training_basis = orthonormal_basis(columns, self.n_train)
-        of_basis = np.ascontiguousarray(self._basis[: self._fit])
-        self._parts = np.ascontiguousarray(_sums(self._sentences, self._starts, of_basis).T)
+        self._parts = np.ascontiguousarray(self._matrix.sums(self._basis[: self._fit]).T)
         squares = support - (self._parts**2).sum(0)
         variance = support * (1 - support / self._fit)
         _, codes = np.unique(document[: self._fit], return_inverse=True)
-        documents = _documents(self._sentences, self._starts, codes)
         # A literal that only one or two documents have says more of them than of language.
-        common &= documents >= min(LEAST_DOCUMENTS, codes.max(initial=0) + 1)
+        common &= self._matrix.documents(codes) >= min(LEAST_DOCUMENTS, codes.max(initial=0) + 1)
         self._least = LEAST_LEFT * variance
         self._squares = squares
         self.candidates = self._language & common & (squares > self._least)
-        for number in np.flatnonzero(nuisance).tolist():
-            self.candidates &= ~self._copies_of(number)
+        for literal in np.flatnonzero(nuisance).tolist():
+            self.candidates &= ~self._copies(literal, self._matrix.together(literal, 0, self.n_train))
 
-    def _copies_of(self, literal: int) -> Bools:
-        """Tell which literals are near-copies of one, itself among them, on the training sentences, `[literals]`."""
-        both = sum(self._together(literal))
-        union = self._support[literal] + self._support - both
-        return np.asarray((both >= COPY * union) & (union > 0))
-
-    def _together(self, literal: int) -> tuple[Int64s, Int64s]:
-        """Count the sentences that have a literal and each other, among those to choose on and those held back."""
-        own = self._sentences[self._starts[literal] : self._starts[literal + 1]]
-        return _together(own, self._literals, self._sentence_starts, len(self._language), self._fit, self.n_train)
+    def _copies(self, literal: int, together: Int64s) -> Bools:
+        """Tell which literals are near-copies of one, `[literals]`, from the training sentences that they share."""
+        union = self._support[literal] + self._support - together
+        return np.asarray((together >= COPY * union) & (union > 0))
 
     def _make_column(self, literal: int) -> _Column:
-        fit, _ = self._together(literal)
+        fit = self._matrix.together(literal, 0, self._fit)
+        training = fit + self._matrix.together(literal, self._fit, self.n_train)
         part = self._parts[:, literal]
-        values = -(self._basis[: self.n_train] @ part)
-        own = self._sentences[self._starts[literal] : self._starts[literal + 1]]
-        values[own[own < self.n_train]] += 1.0
-        copies = np.flatnonzero(self._copies_of(literal) & self._language)
+        values = (self._matrix.column(literal) - self._basis @ part)[: self.n_train]
+        copies = np.flatnonzero(self._copies(literal, training) & self._language)
         return _Column((fit - part @ self._parts).astype(np.float32), values, copies)
 
     def _make_left_over(self, literal: int) -> Float64s:
         """Return a literal without its nuisance part as fitted on the whole training half, `[n]`."""
-        own = self._sentences[self._starts[literal] : self._starts[literal + 1]]
-        part = self._training_basis[own[own < self.n_train]].sum(0)
-        values = -(self._training_basis @ part)
-        values[own] += 1.0
-        return np.asarray(values)
+        values = self._matrix.column(literal)
+        return values - self._training_basis @ (self._training_basis[: self.n_train].T @ values[: self.n_train])
 
     def near_copies(self, literal: int) -> Int64s:
         """Return the other language literals whose training sentences are those of a literal by a Jaccard of 0.9."""
@@ -242,7 +219,7 @@ class RangeFitter:
         training = values[: self.n_train]
         start = self._basis[: self._fit].T @ training[: self._fit]
         left = training - self._basis[: self.n_train] @ start
-        products = _sums(self._sentences, self._starts, np.ascontiguousarray(left[: self._fit])).T.copy()
+        products = self._matrix.sums(left[: self._fit]).T.copy()
         varies = (left[: self._fit] ** 2).sum(0) > _ROUNDING * (training[: self._fit] ** 2).sum(0)
         for unit in np.flatnonzero(varies):
             chosen = self._choose(products[unit], np.ascontiguousarray(left[:, unit]), most)
@@ -315,10 +292,8 @@ class RangeFitter:
             models.weights[first + unit, : len(chosen)] = weights
             for i in range(len(chosen)):
                 others = np.delete(np.arange(len(chosen)), i)
-                without = (
-                    own[n_train:]
-                    - _solve(squares[np.ix_(others, others)], products[others]) @ columns[others, n_train:]
-                )
+                fewer = _solve(squares[np.ix_(others, others)], products[others])
+                without = own[n_train:] - fewer @ columns[others, n_train:]
                 models.gains[first + unit, i] = (without @ without - error) / total[unit]
         models.r2[block] = 1 - (left[n_train:] ** 2).sum(0) / total
         if self._draws is not None:
@@ -343,63 +318,6 @@ class RangeFitter:
 def _solve(squares: Float64s, products: Float64s) -> Float64s:
     """Return the least-squares weights of columns from their products with each other and with what is fitted."""
     return np.asarray(np.linalg.lstsq(squares, products, rcond=1e-10)[0])
-
-
-@compiled
-def _support(sentences: Int32s, starts: Int64s, stop: int) -> Int64s:
-    """Count the sentences before `stop` that have each literal; each one's sentences ascend."""
-    count = np.zeros(starts.size - 1, np.int64)
-    for literal in range(count.size):
-        for pair in range(starts[literal], starts[literal + 1]):
-            if sentences[pair] >= stop:
-                break
-            count[literal] += 1
-    return count
-
-
-@compiled
-def _documents(sentences: Int32s, starts: Int64s, codes: Int64s) -> Int64s:
-    """Count the documents of each literal among the first sentences, of which `codes` are."""
-    count, seen = np.zeros(starts.size - 1, np.int64), np.full(codes.size, -1, np.int64)
-    for literal in range(count.size):
-        for pair in range(starts[literal], starts[literal + 1]):
-            if sentences[pair] >= codes.size:
-                break
-            code = codes[sentences[pair]]
-            if seen[code] != literal:
-                seen[code] = literal
-                count[literal] += 1
-    return count
-
-
-@compiled
-def _sums(sentences: Int32s, starts: Int64s, values: Float64s) -> Float64s:
-    """Sum the rows of `values [some, columns]` of each literal's sentences that they have, `[literals, columns]`."""
-    sums = np.zeros((starts.size - 1, values.shape[1]))
-    for literal in range(sums.shape[0]):
-        own = sums[literal]
-        for pair in range(starts[literal], starts[literal + 1]):
-            if sentences[pair] >= values.shape[0]:
-                break
-            row = values[sentences[pair]]
-            for column in range(row.size):
-                own[column] += row[column]
-    return sums
-
-
-@compiled
-def _together(
-    own: Int32s, literals: Int32s, starts: Int64s, count: int, fit: int, training: int
-) -> tuple[Int64s, Int64s]:
-    """Count how often each literal occurs in the sentences `own`: before `fit`, and from there to `training`."""
-    first, second = np.zeros(count, np.int64), np.zeros(count, np.int64)
-    for sentence in own:
-        if sentence >= training:
-            break
-        counted = first if sentence < fit else second
-        for pair in range(starts[sentence], starts[sentence + 1]):
-            counted[literals[pair]] += 1
-    return first, second
 
 
 @compiled

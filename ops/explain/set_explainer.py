@@ -7,7 +7,7 @@ import numpy as np
 
 from ops.arrays import Bools, Int64s, UInt8s
 from ops.explain.held_out_scores import CardScores, evaluate
-from ops.explain.literal_matrix import LiteralMatrix, beside, some_of
+from ops.explain.known_literals import KnownLiterals, beside, some_of
 from ops.explain.score_card import Labelled, ScoreCard, learn, learn_nuisance
 from ops.explain.screening import screen
 from ops.patterns.occurrences import Occurrences
@@ -33,7 +33,7 @@ class Known:
     weighs: Bools
     document: Int64s
     held_out: Bools
-    matrix: LiteralMatrix
+    matrix: KnownLiterals
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ class SetExplainer:
         self.nuisance, self.plainness = nuisance, plainness
         self.sentences, self.resamples, self.most = sentences, resamples, most
         self._nuisance, self._language = np.flatnonzero(nuisance), np.flatnonzero(~nuisance)
-        self._training = known.matrix.counts(np.flatnonzero(known.weighs & ~known.held_out))
+        self._training = known.matrix.support(np.flatnonzero(known.weighs & ~known.held_out))
 
     def explain(self, winners: Int64s, own: Own = NONE) -> Explained:
         """Explain a set of winners, given as rows, ascending and distinct."""
@@ -171,11 +171,11 @@ class SetExplainer:
         total = len(training) + len(beyond)
         step = -(-total // SCREENED) if total else 1
         some, others = training[::step], beyond[::step]
-        with_winners = known.matrix.counts(some)
+        with_winners = known.matrix.support(some)
         if len(others):
             with_winners = with_winners + self.others.find(others, None).support()
         inside = training[known.weighs[training]]
-        with_rest = self._training - known.matrix.counts(inside)
+        with_rest = self._training - known.matrix.support(inside)
         rest = np.count_nonzero(known.weighs & ~known.held_out) - len(inside)
         each = (self.sentences - labelled.winner.sum()) / max(labelled.weight[~labelled.winner].astype(bool).sum(), 1)
         share = (len(some) + len(others)) / max(total, 1)

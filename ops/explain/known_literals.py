@@ -1,0 +1,94 @@
+"""Which literals the sentences have that all neurons are set against: asked once for all neurons."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+
+from ops.arrays import Bools, Int32s, Int64s
+from ops.compiled import compiled
+from ops.explain.answers import Answers
+from ops.patterns.occurrences import Occurrences
+from ops.patterns.sequences import Sequences
+
+SCHEMA = pa.schema([("sentences", pa.list_(pa.int32()))])
+
+
+def to_table(found: Occurrences) -> pa.Table:
+    """Return occurrences as a table with a row for each literal."""
+    lists = pa.ListArray.from_arrays(pa.array(found.offsets.astype(np.int32)), pa.array(found.sentences))
+    return pa.table([lists], schema=SCHEMA)
+
+
+def from_table(table: pa.Table) -> Occurrences:
+    """Return what `to_table` was given."""
+    lists = table["sentences"].combine_chunks()
+    offsets = lists.offsets.to_numpy().astype(np.int64)
+    return Occurrences(lists.values.to_numpy()[offsets[0] : offsets[-1]], offsets - offsets[0])
+
+
+def one_after_another(parts: Iterable[tuple[Occurrences, int]]) -> Occurrences:
+    """Return the occurrences of the same literals over runs of sentences that follow each other.
+
+    Args:
+        parts: the occurrences of each run, and how many sentences it has.
+    """
+    runs = list(parts)
+    starts = np.cumsum([0, *(size for _, size in runs)])
+    support = np.array([found.support() for found, _ in runs])
+    offsets = np.concatenate(([0], np.cumsum(support.sum(0))))
+    sentences, free = np.empty(offsets[-1], np.int32), offsets[:-1].copy()
+    for (found, _), start in zip(runs, starts[:-1], strict=True):
+        _append(found.sentences, found.offsets, np.int32(start), free, sentences)
+    return Occurrences(sentences, offsets)
+
+
+def some_of(found: Occurrences, which: Int64s) -> Occurrences:
+    """Return the occurrences of some of the literals, in the order given."""
+    some = Sequences(found.sentences, found.offsets).take(which)
+    return Occurrences(some.items, some.offsets)
+
+
+def beside(first: Occurrences, second: Occurrences) -> Occurrences:
+    """Return the occurrences of the first literals and then of the second ones, over the same sentences."""
+    offsets = np.concatenate((first.offsets, second.offsets[1:] + first.offsets[-1]))
+    return Occurrences(np.concatenate((first.sentences, second.sentences)), offsets)
+
+
+@dataclass(frozen=True)
+class KnownLiterals:
+    """Which of the L literals each of n sentences has.
+
+    Attributes:
+        found: by literal.
+        sentences: n.
+    """
+
+    found: Occurrences
+    sentences: int
+
+    @cached_property
+    def answers(self) -> Answers:
+        """The literals of each sentence."""
+        return Answers.of(self.found, self.sentences)
+
+    def support(self, places: Int64s) -> Int64s:
+        """Return how many of these sentences have each literal, `[L]`."""
+        return self.answers.support(places)
+
+    def of(self, keep: Bools) -> "KnownLiterals":
+        """Return the matrix of the sentences that `keep [n]` marks, numbered anew."""
+        place = np.cumsum(keep, dtype=np.int32) - np.int32(1)
+        kept = keep[self.found.sentences]
+        offsets = np.concatenate(([0], np.cumsum(kept, dtype=np.int64)))[self.found.offsets]
+        return KnownLiterals(Occurrences(place[self.found.sentences[kept]], offsets), int(keep.sum()))
+
+
+@compiled
+def _append(own: Int32s, offsets: Int64s, start: np.int32, free: Int64s, sentences: Int32s) -> None:
+    for literal in range(offsets.size - 1):
+        for place in range(offsets[literal], offsets[literal + 1]):
+            sentences[free[literal]] = own[place] + start
+            free[literal] += 1

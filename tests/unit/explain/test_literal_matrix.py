@@ -1,0 +1,34 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ops.explain.literal_matrix import LiteralMatrix
+from ops.patterns.occurrences import Occurrences
+from tests.unit.explain.test_range_model import occurrences
+
+
+@given(st.integers(0, 12), st.integers(0, 9), st.floats(0, 1), st.integers(0, 100))
+def test_counts_are_those_of_a_dense_matrix(n: int, literals: int, rate: float, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    dense, order = rng.random((literals, n)) < rate, rng.permutation(n)
+    matrix, dense = LiteralMatrix(occurrences(dense), order), dense[:, order]
+    assert len(matrix) == literals
+    first, stop = sorted(rng.integers(0, n + 1, 2).tolist())
+    np.testing.assert_array_equal(matrix.support(stop), dense[:, :stop].sum(1))
+    codes = rng.integers(0, 3, stop)
+    documents = [len(set(codes[row[:stop]])) for row in dense]
+    np.testing.assert_array_equal(matrix.documents(codes), documents)
+    values = rng.normal(size=(stop, 4))
+    np.testing.assert_allclose(matrix.sums(values), dense[:, :stop] @ values, atol=1e-12)
+    np.testing.assert_array_equal(matrix.sums(values[:, 1:2])[:, 0], matrix.sums(values)[:, 1])
+    for literal, row in enumerate(dense):
+        np.testing.assert_array_equal(matrix.sentences(literal), np.flatnonzero(row))
+        np.testing.assert_array_equal(matrix.column(literal), row)
+        np.testing.assert_array_equal(matrix.together(literal, first, stop), (dense & row)[:, first:stop].sum(1))
+
+
+def test_a_sentence_beyond_the_last_is_refused() -> None:
+    found = Occurrences(np.array([0, 5], np.int32), np.array([0, 2]))
+    with pytest.raises(ValueError, match="in sentence 5 of 5"):
+        LiteralMatrix(found, np.arange(5))
