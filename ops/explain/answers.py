@@ -14,8 +14,8 @@ from ops.patterns.occurrences import Occurrences
 class Answers:
     """The literals of sentences: sentence i has `literals[offsets[i]:offsets[i + 1]]`, ascending.
 
-    Both arrays may be mapped files. With 20,000 literals a sentence has some 420. To ask it takes 20 to 30 microseconds,
-    to count its answers 0.3.
+    Both arrays may be mapped files. With 20,000 literals a sentence has some 420. To ask it takes 20 to 30
+    microseconds, to count its answers 0.3.
 
     Attributes:
         literals: places among the literals, of 16 bits where they are few enough.
