@@ -22,7 +22,7 @@ from ops.sentences.names import Names
 # Of two literals that say the same, the one of the plainer kind is shown: the earlier one here.
 PLAINEST_FIRST = ("word", "mark", "topic", "tag", "subtree", "value", "length", "hub")
 
-_ROWS = 1 << 15  # asked at once
+_ROWS = 1 << 13  # asked at once
 
 # Says which of some sentences have each of some literals.
 _Find = Callable[[Selection], Occurrences]

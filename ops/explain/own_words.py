@@ -15,6 +15,7 @@ from ops.sampling import OWN_WINNERS
 from ops.statistics.association import signed_g2
 
 MOST_WINNERS, TOP = 1_000, 30
+RARE_COUNT, RARE_SHARE = 1_000, 0.01  # sentences of the baseline that a rare word is in at most: the larger of both
 
 
 class WordIndex:
@@ -33,15 +34,15 @@ class WordIndex:
         self._sentences = sentence[np.argsort(once.items, kind="stable")]
         self._starts = np.concatenate(([0], np.cumsum(np.bincount(once.items, minlength=names))))
 
-    def at_most(self, patterns: Sequences) -> Int64s:
-        """Return in how many sentences each pattern's rarest word is, `[patterns]`: the pattern is in no more."""
-        each = self._starts[patterns.items + 1] - self._starts[patterns.items]
-        return np.minimum.reduceat(each, patterns.offsets[:-1]) if len(patterns) else np.zeros(0, np.int64)
+    def rarest(self, patterns: Sequences) -> tuple[Int64s, Int64s]:
+        """Return the word of each pattern that the fewest sentences have (the first of such), and how many do."""
+        words = _rarest_words(patterns.items, patterns.offsets, self._starts)
+        return words, self._starts[words + 1] - self._starts[words]
 
     def count(self, patterns: Sequences, counted: Bools, most: Int64s) -> Int64s:
         """Return how many of the sentences that `counted [sentences]` marks have each pattern, `[patterns]`.
 
-        Where these are more than `most [patterns]` the count ends there, with one more than `most`.
+        Where these are more than `most [patterns]` the count ends there, with a number above `most`.
         """
         own = self._words.items, self._words.offsets, self._sentences, self._starts
         return _count(patterns.items, patterns.offsets, *own, self._gap, counted, most)
@@ -49,17 +50,23 @@ class WordIndex:
     def find(self, patterns: Sequences) -> Occurrences:
         """Return which sentences have each pattern."""
         own = self._words.items, self._words.offsets, self._sentences, self._starts
-        return Occurrences(*_find(patterns.items, patterns.offsets, *own, self._gap, int(self.at_most(patterns).sum())))
+        return Occurrences(
+            *_find(patterns.items, patterns.offsets, *own, self._gap, int(self.rarest(patterns)[1].sum()))
+        )
 
 
 class OwnWords:
     """Finds the word patterns that a neuron's own training winners have and the pool does not.
+
+    A pattern has a word that is rare in the baseline: patterns of frequent words alone are no neuron's own. As in
+    `patterns/`, a pattern of several words must have more lift than its rarest word by itself.
 
     Args:
         kind: word patterns under the run's rules, with words in lower case.
         baseline: the rows of the baseline.
         pool: the word patterns of the pool, as codes.
         min_count: winners that a pattern needs, whatever their share.
+        productivity: how many times the lift of its rarest word a pattern needs; 0: any.
         seed: of the draw where there are many winners.
         most_winners: winners that are mined.
         top: patterns that are returned.
@@ -69,10 +76,12 @@ class OwnWords:
     """
 
     def __init__(
-        self, kind: SequenceKind, baseline: Int64s, pool: Sequences, min_count: int, seed: int,
+        self, kind: SequenceKind, baseline: Int64s, pool: Sequences, min_count: int, productivity: float, seed: int,
         most_winners: int = MOST_WINNERS, top: int = TOP,
     ) -> None:  # fmt: skip
-        self.kind, self._min_count, self._seed, self._most, self._top = kind, min_count, seed, most_winners, top
+        self.kind, self._min_count, self._productivity, self._seed = kind, min_count, productivity, seed
+        self._most, self._top = most_winners, top
+        self._rare = max(RARE_COUNT, int(RARE_SHARE * len(baseline)))
         self.index = WordIndex(kind.view.words(baseline), len(kind.view.word_names), kind.max_gap)
         self._pool = PatternIndex(pool)
 
@@ -93,25 +102,39 @@ class OwnWords:
         sets = SentenceSets.gather(np.array([number]), members, self.kind.view.store)
         least = least_support(self.kind.min_support, len(own), self._min_count)
         mined = self.kind.mine(sets, np.array([least], np.int64))
-        new = np.flatnonzero(self._pool.find(mined.patterns) < 0)
-        return self._best(mined.patterns.take(new), mined.support[new], len(own), counted)
+        word, at_most = self.index.rarest(mined.patterns)
+        kept = np.flatnonzero((at_most <= self._rare) & (self._pool.find(mined.patterns) < 0))
+        # A pattern's words are mined too, each by itself.
+        single = np.flatnonzero(mined.patterns.lengths == 1)
+        single = single[np.argsort(mined.patterns.items[mined.patterns.offsets[single]])]
+        words = mined.patterns.items[mined.patterns.offsets[single]]
+        of_word = mined.support[single][np.searchsorted(words, word[kept])]
+        return self._best(mined.patterns.take(kept), mined.support[kept], word[kept], of_word, len(own), counted)
 
-    def _best(self, patterns: Sequences, support: Int64s, n: int, counted: Bools) -> Sequences:
-        """Return the best of these patterns, which `support` of `n` winners have each."""
+    def _best(
+        self, patterns: Sequences, support: Int64s, word: Int64s, of_word: Int64s, n: int, counted: Bools
+    ) -> Sequences:
+        """Return the best patterns, which `support` of `n` winners have, `of_word` their rarest word `word`."""
         rest = int(np.count_nonzero(counted))
-        highest = signed_g2(support, n, 0, rest)
-        lowest = signed_g2(support, n, np.minimum(self.index.at_most(patterns), rest), rest)
-        # So many patterns are at least so good: what is worse at its best need not be counted.
-        bar = max(float(np.sort(lowest)[-self._top]) if len(lowest) > self._top else 0.0, 0.0)
-        kept = np.flatnonzero((highest >= bar) & (highest > 0))
-        patterns, support = patterns.take(kept), support[kept]
+        rare, which = np.unique(word, return_inverse=True)
+        singles = Sequences(rare.astype(np.int32), np.arange(len(rare) + 1))
+        elsewhere = self.index.count(singles, counted, np.full(len(rare), rest))[which]
+        is_single = patterns.lengths == 1
+        # So many words by themselves are at least so good: of what cannot be better, no more is counted.
+        good = np.sort(signed_g2(support[is_single], n, elsewhere[is_single], rest))
+        bar = max(float(good[-self._top]) if len(good) > self._top else 0.0, 0.0)
+        kept = np.flatnonzero(signed_g2(support, n, 0, rest) >= bar)
+        patterns, support, elsewhere, of_word = patterns.take(kept), support[kept], elsewhere[kept], of_word[kept]
         most = _most_at(bar, support, n, rest)
+        if self._productivity:
+            enough = (support + 0.5) * (elsewhere + 0.5) / (self._productivity * (of_word + 0.5)) - 0.5
+            most = np.where(is_single[kept], most, np.minimum(most, np.floor(enough).astype(np.int64)))
         count = self.index.count(patterns, counted, most)
-        good = np.flatnonzero(count <= most)
-        g2 = signed_g2(support[good], n, count[good], rest)
-        good, g2 = good[g2 > 0], g2[g2 > 0]
-        order = np.lexsort((patterns.lengths[good], -support[good], -g2))
-        return patterns.take(good[order[: self._top]])
+        found = np.flatnonzero(count <= most)
+        g2 = signed_g2(support[found], n, count[found], rest)
+        found, g2 = found[g2 > 0], g2[g2 > 0]
+        order = np.lexsort((patterns.lengths[found], -support[found], -g2))
+        return patterns.take(found[order[: self._top]])
 
 
 def _most_at(bar: float, support: Int64s, n: int, rest: int) -> Int64s:
@@ -150,7 +173,15 @@ def _rarest(pattern: Int32s, starts: Int64s) -> int:
     for word in pattern:
         if starts[word + 1] - starts[word] < starts[best + 1] - starts[best]:
             best = word
-    return best
+    return int(best)
+
+
+@compiled
+def _rarest_words(items: Int32s, offsets: Int64s, starts: Int64s) -> Int64s:
+    words = np.empty(offsets.size - 1, np.int64)
+    for number in range(offsets.size - 1):
+        words[number] = _rarest(items[offsets[number] : offsets[number + 1]], starts)
+    return words
 
 
 @compiled

@@ -1,3 +1,4 @@
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -29,11 +30,15 @@ def test_what_the_index_finds_is_what_the_search_of_all_sentences_finds(
     found = index.find(wanted)
     assert found.sentences.tolist() == expected.sentences.tolist()
     assert found.offsets.tolist() == expected.offsets.tolist()
-    assert (index.at_most(wanted) >= expected.support()).all()
+    words_of, at_most = index.rarest(wanted)
+    holds = [sum(word in sentence for sentence in sentences) for word in range(7)]
+    assert words_of.tolist() == [min(pattern, key=lambda word: holds[word]) for pattern in patterns]
+    assert at_most.tolist() == [holds[word] for word in words_of]
     counted = np.array(data.draw(st.lists(st.booleans(), min_size=len(sentences), max_size=len(sentences))))
-    most = np.array(data.draw(st.lists(st.integers(0, 4), min_size=len(patterns), max_size=len(patterns))), np.int64)
-    counts = np.minimum(expected.support_within(counted), most + 1)
-    assert index.count(wanted, counted, most).tolist() == counts.tolist()
+    most = np.array(data.draw(st.lists(st.integers(-1, 4), min_size=len(patterns), max_size=len(patterns))), np.int64)
+    counts, exact = index.count(wanted, counted, most), expected.support_within(counted)
+    assert counts[exact <= most].tolist() == exact[exact <= most].tolist()
+    assert (counts[exact > most] > most[exact > most]).all()
 
 
 @given(st.lists(st.integers(1, 30), min_size=1, max_size=9), st.integers(0, 200), st.floats(0, 40))
@@ -51,9 +56,17 @@ def language(seed: int, n: int) -> list[list[str]]:
 
 
 @pytest.mark.parametrize("max_gap", [None, 1])
-@pytest.mark.parametrize(("top", "pooled"), [(5, 0), (30, 40), (1000, 5)])
+@pytest.mark.parametrize(
+    ("top", "pooled", "factor", "rare"), [(5, 0, 0.0, 400), (30, 40, 1.05, 400), (1000, 5, 1.05, 100), (3, 0, 2.0, 60)]
+)
 def test_the_best_are_those_of_a_count_of_every_pattern(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, top: int, pooled: int, max_gap: int | None
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    top: int,
+    pooled: int,
+    factor: float,
+    rare: int,
+    max_gap: int | None,
 ) -> None:
     rng = np.random.default_rng(pooled)
     written = language(pooled, 400)
@@ -62,28 +75,35 @@ def test_the_best_are_those_of_a_count_of_every_pattern(
     view = MiningView(open_corpus(tmp_path, monkeypatch, sentences), "lower")
     kind = SequenceKind("word", view, 0.05, 3, max_gap)
     trains = rng.random(400) < 0.5
-    # Winners have frequent word 7 more than others.
-    wins = np.array(["w7" in own or rng.random() < 0.1 for own in written])
+    # Winners have frequent word 7 more than others, and most of all before word 2.
+    pair = [("w7", "w2") in pairwise(own) for own in written]
+    wins = np.array([p or rng.random() < (0.5 if "w7" in own else 0.1) for p, own in zip(pair, written, strict=True)])
     winners, baseline = np.flatnonzero(wins & trains), np.flatnonzero(is_baseline)
     counted = (trains & ~wins)[baseline]
 
     mined, support = mine(view.words(winners), max(-(-len(winners) // 20), 2), 3, max_gap)
     pool = mined.take(rng.permutation(len(mined))[:pooled])
-    rest = count_sequences.occurrences(view.words(baseline), mined, max_gap).support_within(counted)
-    g2 = signed_g2(support, len(winners), rest, int(counted.sum()))
-    known = {tuple(p) for p in pool.to_lists()}
-    rows = [
-        (-g, -s, len(p), p)
-        for g, s, p in zip(g2.tolist(), support.tolist(), mined.to_lists(), strict=True)
-        if tuple(p) not in known and g > 0
-    ]
-    expected = sorted(rows, key=lambda row: row[:3])[:top]
+    there = count_sequences.occurrences(view.words(baseline), mined, max_gap)
+    rest, everywhere = there.support_within(counted), there.support()
+    facts = {
+        tuple(p): found for p, *found in zip(mined.to_lists(), support, rest, everywhere, strict=True)
+    }  # fmt: skip
+    n, n_rest, known = len(winners), int(counted.sum()), {tuple(p) for p in pool.to_lists()}
+    rows = {}
+    for pattern, (a, c, _) in facts.items():
+        rarest = min(pattern, key=lambda word: facts[(word,)][2])
+        of_word, c_word, everywhere_word = facts[(rarest,)]
+        lifts = (a + 0.5) / (c + 0.5), factor * (of_word + 0.5) / (c_word + 0.5)
+        g2 = float(signed_g2(a, n, c, n_rest))
+        kept = g2 > 0 and everywhere_word <= rare and (len(pattern) == 1 or lifts[0] >= lifts[1] - 1e-12)
+        if kept and pattern not in known:
+            rows[pattern] = (-g2, -int(a), len(pattern))
 
-    own = OwnWords(kind, baseline, pool, 2, seed=0, top=top)
+    monkeypatch.setattr("ops.explain.own_words.RARE_COUNT", rare)
+    own = OwnWords(kind, baseline, pool, 2, factor, seed=0, top=top)
     found = own.mine(rng.permutation(winners), counted, 5)
-    assert 0 < len(found) == len(expected)
-    values = {tuple(p): (g, s, n) for g, s, n, p in rows}
-    assert [values[tuple(p)] for p in found.to_lists()] == [row[:3] for row in expected]
+    assert len(found) > 0
+    assert [rows[tuple(p)] for p in found.to_lists()] == sorted(rows.values())[:top]
 
 
 def test_of_many_winners_a_sample_by_the_seed_is_mined(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -93,7 +113,7 @@ def test_of_many_winners_a_sample_by_the_seed_is_mined(tmp_path: Path, monkeypat
     winners, counted = np.arange(150), np.arange(300) >= 150
 
     def found(seed: int, number: int, most: int = 40) -> list[list[int]]:
-        own = OwnWords(kind, np.arange(300), Sequences.from_lists([]), 2, seed, most_winners=most)
+        own = OwnWords(kind, np.arange(300), Sequences.from_lists([]), 2, 1.05, seed, most_winners=most)
         return own.mine(winners, counted, number).to_lists()
 
     assert found(0, 1) == found(0, 1)
@@ -104,8 +124,8 @@ def test_of_many_winners_a_sample_by_the_seed_is_mined(tmp_path: Path, monkeypat
 def test_nothing_to_mine_and_nothing_to_compare_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     view = MiningView(open_corpus(tmp_path, monkeypatch, [Sentence(own) for own in language(2, 20)]), "lower")
     kind = SequenceKind("word", view, 0.05, 2, 1)
-    own = OwnWords(kind, np.arange(20), Sequences.from_lists([]), 2, 0)
+    own = OwnWords(kind, np.arange(20), Sequences.from_lists([]), 2, 1.05, 0)
     assert len(own.mine(np.zeros(0, np.int64), np.ones(20, bool), 0)) == 0
     assert len(own.mine(np.arange(10), np.zeros(20, bool), 0)) == 0
-    bare = OwnWords(kind, np.zeros(0, np.int64), Sequences.from_lists([]), 2, 0)
+    bare = OwnWords(kind, np.zeros(0, np.int64), Sequences.from_lists([]), 2, 1.05, 0)
     assert len(bare.mine(np.arange(10), np.zeros(0, bool), 0)) == 0

@@ -1,0 +1,85 @@
+"""Which literals each sentence has, kept by sentence: asked once, and counted for thousands of sets of sentences."""
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+
+from ops.arrays import Int32s, Int64s, Integers
+from ops.compiled import compiled
+from ops.patterns.occurrences import Occurrences
+
+
+@dataclass(frozen=True)
+class Answers:
+    """The literals of sentences: sentence i has `literals[offsets[i]:offsets[i + 1]]`, ascending.
+
+    Both arrays may be mapped files. With 20,000 literals a sentence has some 420. To ask it takes 20 to 30
+    microseconds, to count its answers 0.3.
+
+    Attributes:
+        literals: places among the literals, of 16 bits where they are few enough.
+        offsets: `[sentences + 1]`.
+        size: how many literals there are.
+    """
+
+    literals: Integers
+    offsets: Int64s
+    size: int
+
+    @classmethod
+    def of(cls, found: Occurrences, sentences: int) -> Self:
+        """Return the answers of so many sentences, given which of them have each literal."""
+        size = len(found.offsets) - 1
+        each = np.bincount(found.sentences, minlength=sentences)
+        offsets = np.concatenate(([0], np.cumsum(each))).astype(np.int64)
+        literals = np.empty(len(found.sentences), np.uint16 if size <= 1 << 16 else np.int32)
+        _by_sentence(found.sentences, found.offsets, offsets[:-1].copy(), literals)
+        return cls(literals, offsets, size)
+
+    def support(self, sentences: Int64s) -> Int64s:
+        """Return how many of these sentences, given by place, have each literal, `[size]`."""
+        return _support(self.literals, self.offsets, sentences, np.zeros(self.size, np.int64))
+
+    def find(self, sentences: Int64s, which: Int64s) -> Occurrences:
+        """Return which of these sentences have each of some literals; both are given by place, `which` distinct."""
+        place_of = np.full(self.size, -1, np.int32)
+        place_of[which] = np.arange(len(which))
+        ends = np.zeros(len(which) + 1, np.int64)
+        return Occurrences(_find(self.literals, self.offsets, sentences, place_of, ends), ends)
+
+
+@compiled
+def _by_sentence(sentences: Int32s, offsets: Int64s, free: Int64s, literals: Integers) -> None:
+    for literal in range(offsets.size - 1):
+        for pair in range(offsets[literal], offsets[literal + 1]):
+            literals[free[sentences[pair]]] = literal
+            free[sentences[pair]] += 1
+
+
+@compiled
+def _support(literals: Integers, offsets: Int64s, sentences: Int64s, support: Int64s) -> Int64s:
+    for sentence in sentences:
+        for pair in range(offsets[sentence], offsets[sentence + 1]):
+            support[literals[pair]] += 1
+    return support
+
+
+@compiled
+def _find(literals: Integers, offsets: Int64s, sentences: Int64s, place_of: Int32s, ends: Int64s) -> Int32s:
+    """Return the sentences of each wanted literal as places among those given, and put into `ends` where they end."""
+    for sentence in sentences:
+        for pair in range(offsets[sentence], offsets[sentence + 1]):
+            if place_of[literals[pair]] >= 0:
+                ends[place_of[literals[pair]] + 1] += 1
+    for place in range(ends.size - 1):
+        ends[place + 1] += ends[place]
+    free, found = ends[:-1].copy(), np.empty(ends[-1], np.int32)
+    for number in range(sentences.size):
+        sentence = sentences[number]
+        for pair in range(offsets[sentence], offsets[sentence + 1]):
+            place = place_of[literals[pair]]
+            if place >= 0:
+                found[free[place]] = number
+                free[place] += 1
+    return found
