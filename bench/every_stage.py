@@ -141,6 +141,8 @@ def sentences(rng: np.random.Generator, shard: int, names: pa.Array) -> pa.Table
         "tree": [trees[n] for n in lengths.tolist()],
         "is_baseline": ids % 2 == 0,
         "is_winner": ids >= 0,
+        "held_out": ids // 4 % 2 == 0,
+        "wins": np.ones(SHARD, np.int32),
     }
     layout = schema("sentences", ["topic"])
     return pa.table([pa.array(columns[name], type=layout.field(name).type) for name in layout.names], schema=layout)
@@ -183,7 +185,7 @@ def select(out: str, size: int) -> dict[str, Any]:
         layout = schema(name) if name == "topk" else table.schema
         write_part(store, name, 0, layout, [table.cast(layout)], PRINT)
     write_part(store, "unscored", 0, schema("unscored"), [], PRINT)
-    marks = mark_sentences(store, Shards(size, SHARD), False, size // 10, 0)
+    marks, _ = mark_sentences(store, Shards(size, SHARD), False, size // 10, 0)
     return {"sentences": size, "marked": int(np.count_nonzero(marks))}
 
 

@@ -96,7 +96,7 @@ def annotate(store: Store, count: int, seed: int) -> None:
         }
     )
     found = Annotator(SHIPPED).annotate(texts)
-    publish_shard(store, 0, sentence_table(corpus, found, pa.array(ids % 2 == 0), pa.array(ids >= 0)), PRINT)
+    publish_shard(store, 0, sentence_table(corpus, found, ids % 2 == 0, np.ones(len(ids), np.int32), seed), PRINT)
     seconds(vocabulary_step(store, 1, PRINT), warm=False)
 
 

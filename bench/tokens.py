@@ -115,7 +115,7 @@ def write_run(store: Store, texts: list[str], values: Any, neurons: Neurons, top
     columns = {
         "sent_id": np.arange(n), "text": texts, "dataset": ["d"] * n, "doc_id": ["d"] * n,
         "words": [a.words for a in found], "tags": [a.tags for a in found], "tree": [a.tree for a in found],
-        "is_baseline": [True] * n, "is_winner": [True] * n,
+        "is_baseline": [True] * n, "is_winner": [True] * n, "held_out": [False] * n, "wins": [1] * n,
     }  # fmt: skip
     write_part(store, "sentences", 0, schema("sentences"), [pa.table(columns)], "f")
     layer, unit = neurons.layer_and_unit(np.arange(len(neurons)))

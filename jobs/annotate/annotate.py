@@ -18,20 +18,21 @@ from jobs.stage.estimate import by_workers, corpus_sample, of_all, spread_second
 from jobs.stage.files import Output, read_partials, shard_file, table_part, write_partial
 from jobs.stage.runner import Stage, Step
 from jobs.stage.stages import CODES, STAGES
-from ops.arrays import UInt8s
+from ops.arrays import Arrays, UInt8s
 from ops.errors import counted
 from ops.estimate.selection import expected_selected
 from ops.estimate.spread import spread
 from ops.schema import group_rows, meta_keys, schema
 from ops.sentences.codes import coded, meta_kinds, name_kinds, sentence_table
 from ops.sentences.pipeline import Annotation, Annotator
-from ops.sentences.selection import IN_BASELINE, SELECTED, WINNER, mark_sentences
+from ops.sentences.selection import IN_BASELINE, SELECTED, mark_sentences
 from ops.sentences.vocabulary import vocabulary, write_places, write_vocabulary
 from ops.shards import Shards
 from ops.storage.store import Store
 from ops.storage.tables import part_name, stored_bytes
 
-MARKS = f"{STAGES['annotate'].partials}/wanted.bin"  # a byte for each sentence of the corpus
+# Of each sentence of the corpus what it is annotated as, a byte, and what it wins, four.
+MARKS, WINS = (f"{STAGES['annotate'].partials}/{name}.bin" for name in ("wanted", "wins"))
 WARM_UP, TOGETHER = 16, 64  # sentences that are timed for a plan
 COUNTS = b"atlas.counts"
 COUNTED = ("sentences", "baseline", "winners", "tagged", "trees")
@@ -44,10 +45,12 @@ def annotate(config: AnnotateConfig, stage: Stage) -> dict[str, Any]:
         RuntimeError: other sentences were annotated than were selected.
     """
     store, shards = stage.store, stage.record.shards()
-    marks = mark_sentences(store, shards, config.scope == "all", config.baseline_size, config.seed)
-    store.commit(MARKS, marks.tofile)
-    selected = sum(selected_of(marks, shards))
-    args = {"store": store, "pipeline": config.pipeline, "fingerprint": stage.fingerprint}
+    marked = mark_sentences(store, shards, config.scope == "all", config.baseline_size, config.seed)
+    store.commit(MARKS, marked.marks.tofile)
+    store.commit(WINS, marked.wins.tofile)
+    selected = sum(selected_of(marked.marks, shards))
+    del marked
+    args = {"store": store, "pipeline": config.pipeline, "fingerprint": stage.fingerprint, "seed": config.seed}
     stage.do(annotate_step(shards, selected, args))
     stage.do(vocabulary_step(store, len(shards), stage.fingerprint))
     with store.parquet(codes_file("vocabulary").path) as file:
@@ -89,27 +92,31 @@ def shard_outputs(item: Item) -> list[Output]:
 class ShardAnnotator:
     """Annotates the selected sentences of one shard after another, and writes all that comes of it."""
 
-    def __init__(self, store: Store, pipeline: str, fingerprint: str) -> None:
+    def __init__(self, store: Store, pipeline: str, fingerprint: str, seed: int) -> None:
         import torch
 
         torch.set_num_threads(1)
-        self.store, self.fingerprint = store, fingerprint
+        self.store, self.fingerprint, self.seed = store, fingerprint, seed
         self.annotator = Annotator(pipeline)
 
     def __call__(self, item: Item, prepared: Any) -> Item:
         """Annotate one shard."""
         shard = item["shard"]
-        first, stop = item["span"]
-        with self.store.filesystem.open_input_file(self.store.path(MARKS)) as file:
-            marks = np.frombuffer(file.read_at(stop - first, first), np.uint8)
+        marks, wins = self._span(MARKS, np.uint8, *item["span"]), self._span(WINS, np.int32, *item["span"])
         selected = np.flatnonzero(marks)
-        marks = marks[selected]
+        baseline, wins = marks[selected] & IN_BASELINE > 0, wins[selected]
         with self.store.parquet(part_name("corpus", shard)) as file:
             corpus = file.read().take(pa.array(selected))
         found = self.annotator.annotate(corpus["text"].to_pylist())
-        table = sentence_table(corpus, found, pa.array(marks & IN_BASELINE > 0), pa.array(marks & WINNER > 0))
+        table = sentence_table(corpus, found, baseline, wins, self.seed)
         publish_shard(self.store, shard, table, self.fingerprint)
         return {"shard": shard, "sentences": table.num_rows}
+
+    def _span(self, name: str, kind: type[np.generic], first: int, stop: int) -> Arrays:
+        """Return the numbers of the sentences from `first` to `stop` - 1 out of a file that has one for each."""
+        size = np.dtype(kind).itemsize
+        with self.store.filesystem.open_input_file(self.store.path(name)) as file:
+            return np.frombuffer(file.read_at(size * (stop - first), size * first), kind)
 
 
 def publish_shard(store: Store, shard: int, table: pa.Table, fingerprint: str) -> None:
@@ -178,7 +185,7 @@ def plan(config: AnnotateConfig, stage: Stage, record: DryRun) -> Plan:
     baseline = shards.sentences if whole or size is None else min(size, shards.sentences)
     marks = None
     if not record.is_expected("topk"):
-        marks = mark_sentences(record.store, shards, whole, size, config.seed)
+        marks, _ = mark_sentences(record.store, shards, whole, size, config.seed)
         chosen = selected_of(marks, shards)
     else:
         draws = [(topk["k"], topk["neurons"] * topk["poles"]), (topk["activation_sample"], 1), (baseline, 1)]

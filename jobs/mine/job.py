@@ -76,7 +76,7 @@ def do(config: MineConfig, record: "Run") -> None:
     check(config)
     if config.engine == "prefixspan":
         config = config.model_copy(update={"word_max_gap": -1, "tag_max_gap": -1})
-    record.require("annotate")
+    record.require_current("annotate")
     depends_on = {
         name: value for name, value in config.model_dump(mode="json").items() if name in (*MINE_OPTIONS, "seed")
     }

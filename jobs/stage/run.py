@@ -92,6 +92,18 @@ class RunReader:
             raise InputError(f"--out {self.store.uri}: {what}{far}; {how}run", command(self.store.uri, name, options))
         return entry
 
+    def require_current(self, name: str) -> Entry:
+        """Return the entry of a stage whose tables are to be read, with all that this version writes into them.
+
+        Raises:
+            InputError: it is not complete, or another version did it.
+        """
+        entry = self.require(name)
+        if entry["identity"].get("method", 1) != STAGES[name].method:
+            wrong = f"{name} was run by another version of this program, and its tables lack what is read here"
+            raise made_anew(self.store.uri, name, STAGES[name].tables[0], wrong, entry["config"])
+        return entry
+
 
 class Run(RunReader):
     """A run that a job works on; once `hold` has taken it nobody else changes it.

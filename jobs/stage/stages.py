@@ -43,8 +43,8 @@ STAGES: dict[str, StageFacts] = dict(
     (
         _stage("ingest", "corpus rejects", reads=""),
         _stage("topk", "topk neurons activations unscored"),
-        _stage("annotate", f"sentences {CODES}", "ingest topk"),
-        _stage("mine", "patterns profiles means scores chance", "topk annotate", method=2),
+        _stage("annotate", f"sentences {CODES}", "ingest topk", method=2),
+        _stage("mine", "patterns profiles means scores chance", "topk annotate", method=3),
         _stage("tokens", "token_activations peaks", "topk annotate", method=2),
         _side("psi", "vocabulary tokens clusters agreement figures", reads="", partials="psi/vocabulary"),
         _side("psi/contextual", "contextual"),

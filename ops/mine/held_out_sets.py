@@ -1,4 +1,4 @@
-"""Sets of sentences for the held-out areas: training and test documents, random and matched sets, like sentences."""
+"""Sets of sentences for the held-out areas: random and matched sets, and sentences like the winners."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from ops.sentences.store import SentenceStore
 SETS = ("own", "matched", "random")
 
 # One number for each draw, so that no two share their random stream.
-SPLIT, RANDOM, MATCHED, OTHERS, RESAMPLES = range(100, 105)
+RANDOM, MATCHED, OTHERS, RESAMPLES = range(101, 105)
 _WIDTHS = np.array([1, 2, 4, 8, 16, 1 << 30])
 
 
@@ -41,14 +41,6 @@ class HeldOutSets:
             sets.append(random_set(self._baseline, len(own), self._seed, own_number))
         rows = np.concatenate([np.zeros(0, np.int32), *sets]).astype(np.int32)
         return Sequences(rows, np.cumsum([0, *map(len, sets)], dtype=np.int64))
-
-
-def training_documents(documents: int, seed: int) -> Bools:
-    """Draw which documents train, each with chance one half, `[documents]` bool; the others test.
-
-    Sentences of one document are on the same side, so that none is recognised by its neighbours.
-    """
-    return np.asarray(np.random.default_rng([seed, SPLIT]).random(documents) < 0.5)
 
 
 def random_set(baseline: Int64s, size: int, seed: int, number: int) -> Int64s:

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 from ops.arrays import Int64s
 from ops.mine.candidates import mine_candidates
-from ops.mine.held_out_sets import SETS, HeldOutSets, training_documents
+from ops.mine.held_out_sets import SETS, HeldOutSets
 from ops.mine.null_sets import NULL_SETS, null_sets
 from ops.mine.pattern_kinds import PatternKind, SequenceKind, SubtreeKind
 from ops.mine.sentence_sets import SentenceSets
@@ -56,7 +56,7 @@ class Mining:
         if sentences.has["labels"]:
             limit = options["subtree_max_nodes"]
             self.kinds["subtree"] = SubtreeKind(self.text, options["subtree_min_support"], limit)
-        self.trains = training_documents(sentences.documents, seed)[sentences.doc]
+        self.trains = ~sentences.held_out
         self.held_out = HeldOutSets(sentences, seed) if draws and not options["no_scores"] else None
 
     def winners(self, store: Store, first: int, stop: int) -> tuple[Int64s, Sequences]:

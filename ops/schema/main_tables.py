@@ -99,6 +99,8 @@ TABLES: dict[str, TableSpec] = {
             Column("tree", STRING, "phrase structure, a Penn bracketed string", True),
             Column("is_baseline", BOOL, "drawn into the uniform baseline sample"),
             Column("is_winner", BOOL, "among the winners of some neuron"),
+            Column("held_out", BOOL, "its document is in the test half: nothing is chosen there, all scores are of it"),
+            Column("wins", INT32, "neurons and poles that it is a winner of"),
         ),
         ("sent_id",),
         512,  # a neuron's page reads a sentence here and there: larger groups cost it seconds

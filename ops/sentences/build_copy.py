@@ -19,6 +19,7 @@ from ops.storage.side_by_side import side_by_side
 from ops.storage.store import Store
 
 FACTS, HASHES = "facts.json", "document.hash"
+FLAGS = ("is_baseline", "is_winner", "held_out")  # what each sentence is or is not
 SHARDS_PER_REQUEST = 16  # whose row groups are read together
 LOWER = "lower"  # the words in lower case, beside the kinds by their numbers
 NAME_TYPES: tuple[type[np.generic], ...] = (np.int64, np.uint8)
@@ -50,12 +51,12 @@ def build_copy(
         InputError: the codes are those of an earlier version.
     """
     vocabulary, places = (f"{codes}/{name}.parquet" for name in ("vocabulary", "vocabulary-places"))
-    files = store.table_files(codes)
-    if vocabulary in files and places not in files:
+    every = store.table_files(codes)
+    files = [name for name in every if name not in (vocabulary, places)]
+    if (vocabulary in every and places not in every) or not _has_halves(store, files):
         raise InputError(
             f"{codes}/: is as an earlier version wrote it; repeat the command of jobs.annotate with --redo"
         )
-    files = [name for name in files if name not in (vocabulary, places)]
     with store.parquet(places) as file, FlatWriter(folder) as writer:
         kinds: list[str] = file.schema_arrow.names
         _copy_names(store, vocabulary, kinds, writer)
@@ -66,6 +67,14 @@ def build_copy(
     documents = _number_documents(folder, block)
     _describe_words(folder, kinds.index("word"), names)
     (folder / FACTS).write_text(json.dumps({"kinds": kinds, "documents": documents}), encoding="utf-8")
+
+
+def _has_halves(store: Store, files: list[str]) -> bool:
+    """Tell whether shards, if there are any, say which documents are in the test half."""
+    if not files:
+        return True
+    with store.parquet(files[0]) as file:
+        return "held_out" in file.schema_arrow.names
 
 
 def names_files(number: int | str) -> tuple[str, str]:
@@ -100,7 +109,7 @@ def _begin(writer: FlatWriter, keys: int) -> None:
     none = np.zeros(0, np.int32)
     for column in LISTS:
         writer.add_lengths(f"{column}.ends", none)
-    for name in (*LISTS, "sizes", "sent_id", "is_baseline", "is_winner", HASHES, "dataset"):
+    for name in (*LISTS, "sizes", "sent_id", *FLAGS, "wins", HASHES, "dataset"):
         writer.add(name, none)
     for key in range(keys):
         writer.add(f"meta_{key}", none)
@@ -134,8 +143,9 @@ def _add(table: pa.Table, places: dict[str, Int32s], writer: FlatWriter) -> None
         writer.add(column, places[kind][_flat(table[column])])
     writer.add("sizes", _flat(table["sizes"]))
     writer.add("sent_id", _flat(table["sent_id"]))
-    for column in ("is_baseline", "is_winner"):
+    for column in FLAGS:
         writer.add(column, _flat(table[column]).astype(bool))
+    writer.add("wins", _flat(table["wins"]))
     writer.add(HASHES, _flat(table["document"]))
     writer.add("dataset", places["dataset"][_flat(table["dataset"])])
     for number, kind in enumerate(meta_kinds(places).values()):

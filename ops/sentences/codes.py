@@ -10,15 +10,17 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ops.arrays import Bools, Integers
 from ops.penn import read_labels_and_sizes
 from ops.schema import meta_keys, schema
+from ops.sentences.halves import held_out
 
 if TYPE_CHECKING:
     # Mining reads codes too, and its workers start two seconds sooner without spaCy.
     from ops.sentences.pipeline import Annotation
 
 _INT32S = pa.list_(pa.int32())
-_PLAIN = ("sent_id", "is_baseline", "is_winner")
+_PLAIN = ("sent_id", "is_baseline", "is_winner", "held_out", "wins")
 _META = "meta:"
 # Between a data set's name and a doc_id: equal doc_ids of two data sets are two documents.
 _OF = "\x1f"
@@ -34,8 +36,8 @@ class Coded(NamedTuple):
     """Some sentences as codes, which are places in the sorted list of these sentences' own names of a kind.
 
     Attributes:
-        codes: a row for each sentence: `sent_id`, `is_baseline`, `is_winner`, `document` (int64, see
-            `document_codes`), `dataset` (int32), the lists of int32 `words`, `tags`, `labels` and `sizes` (of the
+        codes: a row for each sentence: `sent_id`, `is_baseline`, `is_winner`, `held_out`, `wins`, `document` (int64,
+            see `document_codes`), `dataset` (int32), the lists of int32 `words`, `tags`, `labels` and `sizes` (of the
             subtrees, in preorder), and `meta:KEY` for each metadata key (int32, null where a sentence lacks it).
         names: by `NAMES_SCHEMA`, kind by kind in the order of `name_kinds`, each kind's names ascending.
     """
@@ -54,16 +56,29 @@ def meta_kinds(kinds: Iterable[str]) -> dict[str, str]:
     return {kind.removeprefix(_META): kind for kind in kinds if kind.startswith(_META)}
 
 
-def sentence_table(corpus: pa.Table, annotations: list[Annotation], baseline: pa.Array, winner: pa.Array) -> pa.Table:
-    """Return the rows of `sentences/` for rows of `corpus/` and their annotations, with the fields of its `meta`."""
+def sentence_table(
+    corpus: pa.Table, annotations: list[Annotation], baseline: Bools, wins: Integers, seed: int
+) -> pa.Table:
+    """Return the rows of `sentences/` for rows of `corpus/`, with the fields of its `meta`.
+
+    Args:
+        corpus: the sentences.
+        annotations: of each.
+        baseline: which of them are in the baseline, `[sentences]`.
+        wins: how many neurons and poles each is a winner of, `[sentences]`.
+        seed: of the halves of the documents.
+    """
     found = schema("sentences", meta_keys(corpus.schema))
+    documents = document_codes(corpus["dataset"], corpus["doc_id"])
     columns = {name: corpus[name] for name in found.names if name in corpus.column_names}
     columns |= {
         "words": pa.array([a.words for a in annotations], pa.list_(pa.string())),
         "tags": pa.array([a.tags for a in annotations], pa.list_(pa.string())),
         "tree": pa.array([a.tree for a in annotations], pa.string()),
-        "is_baseline": baseline,
-        "is_winner": winner,
+        "is_baseline": pa.array(baseline, pa.bool_()),
+        "is_winner": pa.array(np.asarray(wins) > 0, pa.bool_()),
+        "held_out": pa.array(held_out(documents.to_numpy(), seed)),
+        "wins": pa.array(wins, pa.int32()),
     }
     return pa.table({name: columns[name] for name in found.names}).cast(found)
 

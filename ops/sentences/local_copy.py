@@ -16,7 +16,7 @@ from ops.sentences.build_copy import build_copy
 from ops.sentences.store import SentenceStore
 from ops.storage.store import Store
 
-_LAYOUT = "flat"  # of the copy's files: another one has another name
+_LAYOUT = "halves"  # of the copy's files: another one has another name
 
 
 def open_sentences(store: Store, codes: str, fingerprint: str) -> SentenceStore:

@@ -1,8 +1,10 @@
-"""Which sentences of a corpus are annotated, and as what: a byte of marks for each."""
+"""Which sentences of a corpus are annotated, as what, and how many neurons and poles each of them wins."""
+
+from typing import NamedTuple
 
 import numpy as np
 
-from ops.arrays import UInt8s
+from ops.arrays import Int32s, UInt8s
 from ops.sampling import BASELINE, draw
 from ops.shards import Shards
 from ops.storage.store import Store
@@ -11,8 +13,20 @@ from ops.storage.tables import read_parts
 SELECTED, IN_BASELINE, WINNER = 1, 2, 4
 
 
-def mark_sentences(store: Store, shards: Shards, whole: bool, baseline_size: int | None, seed: int) -> UInt8s:
-    """Return a byte for each sentence of the corpus that says whether it is to be annotated, and as what.
+class Marked(NamedTuple):
+    """What is known of every sentence of a corpus before it is annotated.
+
+    Attributes:
+        marks: whether it is to be annotated, and as what, `[sentences]` uint8.
+        wins: how many neurons and poles it is a winner of, `[sentences]` int32.
+    """
+
+    marks: UInt8s
+    wins: Int32s
+
+
+def mark_sentences(store: Store, shards: Shards, whole: bool, baseline_size: int | None, seed: int) -> Marked:
+    """Mark the sentences of the corpus that are to be annotated; memory is five bytes for each sentence.
 
     Args:
         store: the run's folder.
@@ -21,9 +35,10 @@ def mark_sentences(store: Store, shards: Shards, whole: bool, baseline_size: int
         baseline_size: sentences of the uniform baseline sample; None: all.
         seed: that of the sample.
     """
-    marks = np.zeros(shards.sentences, np.uint8)
+    marks, wins = np.zeros(shards.sentences, np.uint8), np.zeros(shards.sentences, np.int32)
     for table in read_parts(store, "topk", ["sent_id"]):
-        marks[table["sent_id"].to_numpy()] = SELECTED | WINNER
+        np.add.at(wins, table["sent_id"].to_numpy(), np.int32(1))
+    marks[wins > 0] = SELECTED | WINNER
     for table in read_parts(store, "activations", ["sent_id"]):
         marks[table["sent_id"].to_numpy()] |= SELECTED
     lost = [table["sent_id"].to_numpy() for table in read_parts(store, "unscored", ["sent_id"])]
@@ -40,4 +55,4 @@ def mark_sentences(store: Store, shards: Shards, whole: bool, baseline_size: int
         marks[place] |= SELECTED | IN_BASELINE
     if whole:
         marks |= SELECTED
-    return marks
+    return Marked(marks, wins)

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import numpy as np
 
-from ops.arrays import Arrays, Int64s
+from ops.arrays import Arrays, Int32s, Int64s
 from ops.patterns.forest import Forest
 from ops.patterns.sequences import Sequences
-from ops.sentences.build_copy import FACTS, LOWER, NAME_TYPES, names_files
+from ops.sentences.build_copy import FACTS, FLAGS, LOWER, NAME_TYPES, names_files
 from ops.sentences.codes import LISTS, NAME_KINDS, meta_kinds
 from ops.sentences.flat_files import map_flat
 from ops.sentences.names import Names
@@ -23,7 +23,8 @@ class SentenceStore:
 
     Attributes:
         sent_id: `[sentences]` int64, ascending.
-        baseline, winner: `[sentences]` bool.
+        baseline, winner, held_out: `[sentences]` bool; the last says that its document is in the test half.
+        wins: neurons and poles that it is a winner of, `[sentences]` int32.
         doc, dataset: codes `[sentences]` int32; documents are numbered from 0 in the order of their hashes.
         documents: how many they are.
         names: the sorted names of each kind of code (`word`, `tag`, `label`, `dataset`).
@@ -37,7 +38,8 @@ class SentenceStore:
         facts = json.loads((folder / FACTS).read_text(encoding="utf-8"))
         self.documents: int = facts["documents"]
         self.sent_id: Int64s = self._map("sent_id", np.int64)
-        self.baseline, self.winner = self._map("is_baseline", np.bool_), self._map("is_winner", np.bool_)
+        self.baseline, self.winner, self.held_out = (self._map(name, np.bool_) for name in FLAGS)
+        self.wins: Int32s = self._map("wins", np.int32)
         self.doc, self.dataset = self._map("document", np.int32), self._map("dataset", np.int32)
         place = {kind: number for number, kind in enumerate(facts["kinds"])}
         self.names = {kind: self._names(place[kind]) for kind in NAME_KINDS}

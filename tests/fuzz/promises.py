@@ -169,8 +169,10 @@ def check_counts(
         for part in found.get("neurons", []):
             same("n of neurons/", int(np.abs(np.array(part["n"].to_pylist()) - counts["scored"]).max(initial=0)), 0)
     if stage == "annotate":
+        parts = found.get("sentences", [])
+        if sum(part.num_rows for part in parts) == rows("sentences"):
+            same("wins of sentences/, and winners", sum(sum(part["wins"].to_pylist()) for part in parts), rows("topk"))
         for column, name in (("is_baseline", "baseline"), ("is_winner", "winners")):
-            parts = found.get("sentences", [])
             if sum(part.num_rows for part in parts) == rows("sentences"):
                 same(f"{column} of sentences/", sum(sum(part[column].to_pylist()) for part in parts), counts[name])
     if stage == "tokens":

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from jobs.mine import job as mine
 from jobs.stage import run
 from jobs.stage.dry_run import open_run
 from jobs.stage.files import is_ours, is_published, partial_file, shard_file, write_partial
@@ -282,6 +283,21 @@ def test_a_stage_of_an_earlier_method_is_neither_continued_nor_taken_for_done(
     assert (tmp_path / "run.json").read_bytes() == before
     with open_run(config) as run:
         assert run.begin("ingest", {"limit": 1}, {}, redo=True) is not None
+
+
+def test_mine_names_the_stage_to_repeat_where_an_earlier_version_annotated(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as earlier:
+        earlier.setitem(STAGES, "annotate", replace(STAGES["annotate"], method=1))
+        begun(tmp_path, "ingest", "topk", "annotate")
+    config = mine.MineConfig.model_validate({"out": str(tmp_path)})
+    what = "annotate was run by another version of this program, and its tables lack what is read here"
+    with open_run(config) as run:
+        assert run.require("annotate")["complete"], "it can still be read"
+        with pytest.raises(InputError, match=f"{what}; to make sentences/ anew, run python -m jobs.annotate .* --redo"):
+            mine.do(config, run)
+        assert run.stage("mine") is None
 
 
 # What transformers saves of a model and a tokenizer, and what lies beside it.

@@ -16,6 +16,7 @@ from ops.sentences.store import SentenceStore
 from ops.sentences.vocabulary import vocabulary, write_places, write_vocabulary
 from ops.storage.store import Store
 
+SEED = 0  # of the halves of the documents
 # Of `random_sentences` that have everything, in their order.
 PROPERTIES = (
     "dataset",
@@ -42,7 +43,12 @@ class Sentence:
     doc_id: str = "d"
     meta: dict[str, str] = field(default_factory=dict)
     baseline: bool = True
-    winner: bool = False
+    wins: int = 0
+
+    @property
+    def winner(self) -> bool:
+        """Whether it is a winner of any neuron."""
+        return self.wins > 0
 
     @property
     def document(self) -> str:
@@ -64,8 +70,8 @@ def to_table(sentences: list[Sentence], first: int = 0, keys: set[str] | None = 
         }
     )
     found = [Annotation(s.words, s.tags, s.tree) for s in sentences]
-    baseline, winner = pa.array([s.baseline for s in sentences]), pa.array([s.winner for s in sentences])
-    return sentence_table(corpus, found, baseline, winner)
+    baseline, wins = np.array([s.baseline for s in sentences], bool), np.array([s.wins for s in sentences], np.int32)
+    return sentence_table(corpus, found, baseline, wins, SEED)
 
 
 def write_store(folder: Path, shards: list[list[Sentence]]) -> Store:
@@ -103,6 +109,6 @@ def random_sentences(seed: int, n: int) -> list[Sentence]:
         keys = {"topic": str(rng.integers(0, 3)), "author": str(rng.choice(["ann", "bo"]))}
         meta = {key: value for key, value in keys.items() if rng.random() < 0.7}
         place = {"dataset": str(rng.choice(["docs", "news"])), "doc_id": f"d{rng.integers(0, n // 3 + 1)}"}
-        marks = {"baseline": bool(rng.random() < 0.8), "winner": bool(rng.random() < 0.5)}
+        marks = {"baseline": bool(rng.random() < 0.8), "wins": int(rng.random() < 0.5)}
         found.append(Sentence(words, tags, f"(ROOT (S {leaves}))", meta=meta, **place, **marks))
     return found

@@ -14,17 +14,9 @@ from ops.mine.held_out_sets import (
     MatchedSets,
     draw_others,
     random_set,
-    training_documents,
 )
 from ops.patterns.sequences import Sequences
 from tests.unit.small_corpus import open_corpus, random_sentences
-
-
-def test_about_half_of_the_documents_train_by_the_seed_alone() -> None:
-    first = training_documents(10_000, 3)
-    assert 4_800 < first.sum() < 5_200
-    assert np.array_equal(first, training_documents(10_000, 3))
-    assert not np.array_equal(first, training_documents(10_000, 4))
 
 
 @given(st.integers(1, 60), st.integers(0, 2**16), st.data())

@@ -12,7 +12,7 @@ SENTENCES = [
     Sentence(
         ["I", "sleep", "."], ["PRP", "VBP", "."], "(ROOT (S (NP (PRP I)) (VP (VBP sleep)) (. .)))", meta={"a": "b"}
     ),
-    Sentence(["Grüße", "😀"], ["NN", "NFP"], None, dataset="ü", doc_id="", baseline=False, winner=True),
+    Sentence(["Grüße", "😀"], ["NN", "NFP"], None, dataset="ü", doc_id="", baseline=False, wins=3),
     Sentence([], None, None, doc_id="d2"),
     Sentence(["sleep", "sleep"], None, None),
 ]
@@ -27,6 +27,7 @@ def test_rows_of_the_sentence_table() -> None:
     assert [r["tags"] for r in rows] == [s.tags for s in SENTENCES]
     assert [r["tree"] for r in rows] == [s.tree for s in SENTENCES]
     assert [(r["is_baseline"], r["is_winner"]) for r in rows] == [(s.baseline, s.winner) for s in SENTENCES]
+    assert [r["wins"] for r in rows] == [0, 3, 0, 0]
     assert [r["sent_id"] for r in rows] == [0, 2, 4, 6]
 
 

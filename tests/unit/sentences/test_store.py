@@ -1,3 +1,4 @@
+from hashlib import blake2b
 from itertools import groupby
 from pathlib import Path
 
@@ -7,8 +8,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ops.penn import read_labels_and_sizes
+from ops.sampling import HELD_OUT
 from ops.sentences.store import SentenceStore
-from tests.unit.small_corpus import Sentence, open_corpus
+from tests.unit.small_corpus import SEED, Sentence, open_corpus
 
 TREES = [None, "(ROOT (NN cat))", "(ROOT (S (NP (DT the) (NN cat)) (VP (VBZ runs)) (. .)))", "(ROOT (X (. .)))"]
 TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0\r"), min_size=1, max_size=4)
@@ -22,8 +24,18 @@ def sentences(draw: st.DrawFn) -> Sentence:
     )
     return Sentence(
         words, tags, draw(st.sampled_from(TREES)), draw(TEXT), draw(TEXT),
-        draw(st.dictionaries(TEXT, TEXT, max_size=3)), draw(st.booleans()), draw(st.booleans()),
+        draw(st.dictionaries(TEXT, TEXT, max_size=3)), draw(st.booleans()), draw(st.integers(0, 2**17)),
     )  # fmt: skip
+
+
+def in_test_half(sentence: Sentence) -> bool:
+    """By the definition: the first bit of the document's hash, mixed with the seed's own number."""
+    code = int.from_bytes(blake2b(sentence.document.encode(), digest_size=8).digest(), "little")
+    salt = int(np.random.default_rng([SEED, HELD_OUT]).integers(0, 2**64, dtype=np.uint64))
+    x = code ^ salt
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        x = (x ^ x >> shift) * factor % 2**64
+    return bool((x ^ x >> 31) >> 63)
 
 
 def check(store: SentenceStore, expected: list[Sentence]) -> None:
@@ -31,6 +43,8 @@ def check(store: SentenceStore, expected: list[Sentence]) -> None:
     assert store.sent_id.tolist() == [2 * i for i in range(len(expected))]
     assert store.baseline.tolist() == [s.baseline for s in expected]
     assert store.winner.tolist() == [s.winner for s in expected]
+    assert store.wins.tolist() == [s.wins for s in expected]
+    assert store.held_out.tolist() == [in_test_half(s) for s in expected]
     named = sorted(zip(store.doc.tolist(), (s.document for s in expected), strict=True))
     assert [len({name for _, name in own}) for _, own in groupby(named, lambda pair: pair[0])] == [1] * store.documents
     assert store.documents == len({s.document for s in expected})
@@ -69,7 +83,7 @@ def test_unicode_empty_lists_and_nulls(tmp_path: Path, monkeypatch: pytest.Monke
         Sentence(["Grüße", "😀", "a\u2028b"], ["NN", "NFP", "NN"], TREES[2], "ü", "\n", {"k\n": "v\u0085", "e": ""}),
         Sentence([], None),
     ]
-    second = [Sentence(["zz", "Grüße"], None, None, "a", "b", {"e": "x"}, False, True)]
+    second = [Sentence(["zz", "Grüße"], None, None, "a", "b", {"e": "x"}, False, 1)]
     check(open_corpus(tmp_path, monkeypatch, first, [], second), first + second)
 
 

@@ -1,0 +1,54 @@
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from ops.schema import schema
+from ops.sentences.selection import IN_BASELINE, SELECTED, WINNER, mark_sentences
+from ops.shards import Shards
+from ops.storage.store import Store
+from ops.storage.tables import write_part
+
+N, NEURONS, K = 500, 300, 4
+
+
+def write_winners(store: Store, lost: list[int], seed: int = 0) -> tuple[Counter[int], list[int]]:
+    """Write winners of both poles in two parts, some sentences far oftener than others; return them, and the sample."""
+    rng = np.random.default_rng(seed)
+    found: Counter[int] = Counter()
+    scored = np.setdiff1d(np.arange(N), lost)
+    chance = 1 / (1 + np.arange(len(scored)))
+    for part, units in enumerate((range(200), range(200, NEURONS))):
+        rows = []
+        for unit in units:
+            for pole in ("bottom", "top"):
+                own = rng.choice(scored, K, replace=False, p=chance / chance.sum()).tolist()
+                found.update(own)
+                rows += [(1, unit, pole, rank, 0.0, sent_id) for rank, sent_id in enumerate(own, 1)]
+        table = pa.table([pa.array(c) for c in zip(*rows, strict=True)], names=schema("topk").names)
+        write_part(store, "topk", part, schema("topk"), [table.slice(0, 8), table.slice(8)], "f")
+    sample = rng.choice(N, 20, replace=False)
+    layout = pa.schema([pa.field("sent_id", pa.int64(), False)])
+    write_part(store, "activations", 0, layout, [pa.table([pa.array(np.sort(sample))], schema=layout)], "f")
+    unscored = pa.table({"sent_id": pa.array(lost, pa.int64()), "reason": pa.array(["x"] * len(lost), pa.string())})
+    write_part(store, "unscored", 0, schema("unscored"), [unscored], "f")
+    return found, sample.tolist()
+
+
+@pytest.mark.parametrize(("whole", "size"), [(False, 60), (False, 0), (False, None), (True, 60)])
+def test_what_each_sentence_wins_and_is_annotated_as(tmp_path: Path, whole: bool, size: int | None) -> None:
+    store, lost = Store(str(tmp_path)), [3, 499]
+    wins, sample = write_winners(store, lost)
+    assert max(wins.values()) > 255, "a byte would hold them all"
+    marked = mark_sentences(store, Shards(N, 100), whole, size, 0)
+    assert marked.wins.dtype == np.int32
+    assert marked.wins.tolist() == [wins[i] for i in range(N)]
+    assert marked.wins.sum() == NEURONS * 2 * K
+    assert np.flatnonzero(marked.marks & WINNER).tolist() == sorted(wins)
+    baseline = np.flatnonzero(marked.marks & IN_BASELINE).tolist()
+    assert len(baseline) == (N - len(lost) if whole or size is None else size)
+    assert not set(baseline) & set(lost)
+    selected = set(np.flatnonzero(marked.marks & SELECTED).tolist())
+    assert selected == (set(range(N)) if whole else {*wins, *sample, *baseline})
