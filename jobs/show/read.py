@@ -8,9 +8,10 @@ from jobs.stage.stages import STAGES
 from ops.errors import InputError
 from ops.show.comparison import lay_out_comparison, read_findings
 from ops.show.head import lay_out_head, read_head
-from ops.show.neuron_facts import NEURON, TABLES_READ, parse_pair, read_neuron
+from ops.show.neuron_facts import TABLES_READ, read_neuron
 from ops.show.positions import lay_out_positions, read_positions
 from ops.show.word import read_word
+from ops.topk.neuron_names import NEURON, parse_pair
 
 HEAD = "LAYER:HEAD, such as 4:2 (layers from 1, heads from 0)"
 

@@ -16,9 +16,10 @@ from ops.report.overview import map_data
 from ops.report.pages import ASSETS, FOLDER, render
 from ops.report.quantiles import quantile_samples
 from ops.report.side_pages import SIDE_JOBS, drawings, side_context, side_jobs
-from ops.show.neuron_facts import NEURON, known, parse_pair
+from ops.show.neuron_facts import known
 from ops.storage.open_tables import OpenTables
 from ops.storage.store import Store
+from ops.topk.neuron_names import NEURON, parse_pair
 from ops.topk.neurons import layer_widths
 from ops.topk.silent import COLUMNS, SAID, silent_neurons
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pyarrow.compute as pc
 
-from ops.errors import InputError, one_line
+from ops.errors import InputError
 from ops.show.examples import matched_words, spans_of_words
 from ops.show.peaks import peak_word
 from ops.show.strongest import KINDS, avoided, preferred
@@ -14,8 +14,6 @@ from ops.topk.silent import COLUMNS, silent_neurons
 
 # The tables that are read of the stages that every run has.
 TABLES_READ = ("topk", "neurons", "sentences", "patterns", "profiles", "means", "scores")
-NEURON = "LAYER:UNIT, such as 3:17 (layers from 1, units from 0)"  # as a flag names one
-MOST_DIGITS = 9  # of a layer, a unit or a head
 LOOKED_AT = 500  # winners among which an example of a pattern is looked for
 
 
@@ -119,19 +117,3 @@ def known(store: Store) -> str:
     rows = read_rows(store, "neurons", pc.scalar(True), ["layer", "unit"])
     layers = sorted({r["layer"] for r in rows})
     return f"layers run from 1 to {layers[-1]}, units from 0 to {max(r['unit'] for r in rows)}"
-
-
-def parse_pair(flag: str, text: str, expected: str) -> tuple[int, int]:
-    """Read two whole numbers with a colon between them.
-
-    Raises:
-        InputError: it is something else; `expected` says what was.
-    """
-    first, colon, second = text.partition(":")
-    if not text:
-        raise InputError(f"{flag} is missing: name {expected}")
-    if not (colon and first.isdecimal() and second.isdecimal()):
-        raise InputError(f"{flag} {text!r}: expected {expected}")
-    if max(len(first), len(second)) > MOST_DIGITS:
-        raise InputError(f"{flag} {one_line(text, 60)}: no model is so large; expected {expected}")
-    return int(first), int(second)

@@ -1,7 +1,7 @@
 import pytest
 
 from ops.errors import InputError
-from ops.show.neuron_facts import NEURON, parse_pair
+from ops.topk.neuron_names import NEURON, parse_pair
 
 
 def test_a_neuron_is_two_whole_numbers() -> None:
