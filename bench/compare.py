@@ -48,20 +48,19 @@ def main() -> int:
     for start in range(0, len(neurons), options.width):
         vectors[start : start + options.width] = unit_vectors(rng.normal(size=(options.sample, options.width)))
     finder = NeighbourFinder(neurons, vectors, winners, 10, np.zeros(len(neurons), np.bool_))
-    finder.overlaps(0, 1)  # compiles
+    finder.overlaps(np.arange(1))  # compiles
     seconds = dict.fromkeys(("correlation", "overlap", "rows"), 0.0)
     equal = True
     with threadpool_limits(1):
         for block in range(options.blocks):
-            first = block * NEURONS_PER_PART
-            stop = first + NEURONS_PER_PART
+            own = block * NEURONS_PER_PART + np.arange(NEURONS_PER_PART)
             for name, work in (
                 ("correlation", finder.correlations), ("overlap", finder.overlaps), ("rows", finder.rows),
             ):  # fmt: skip
                 started = time.process_time()
-                work(first, stop)
+                work(own)
                 seconds[name] += time.process_time() - started
-            equal &= agrees(finder, first)
+            equal &= agrees(finder, int(own[0]))
     blocks = -(-len(neurons) // NEURONS_PER_PART)
     total = {name: s / options.blocks * blocks / CORES for name, s in seconds.items()}
     result = {
@@ -98,7 +97,8 @@ def agrees(finder: NeighbourFinder, first: int) -> bool:
         shape = (len(lists.starts) - 1, len(lists.distinct))
         matrix = csr_matrix((np.ones(len(lists.sentences), np.int32), lists.sentences, lists.starts), shape)
         shared = shared + (matrix[own] @ matrix[:64].T).toarray()
-    found = finder.correlations(first, first + CHECKED)[:, :64], finder.overlaps(first, first + CHECKED)[:, :64]
+    checked = first + np.arange(CHECKED)
+    found = finder.correlations(checked)[:, :64], finder.overlaps(checked)[:, :64]
     return bool(np.abs(found[0] - r).max() < 1e-5 and (found[1] == shared).all())
 
 

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from jobs.compare.compared_run import PartArgs, part_args, part_plan, run_part, title_of
@@ -109,7 +110,7 @@ class NeighbourWorker:
     def __call__(self, item: Item, prepared: Any) -> Item:
         """Write one range's part."""
         with threadpool_limits(1):
-            rows = self.finder.rows(item["first"], item["stop"])
+            rows = self.finder.rows(np.arange(item["first"], item["stop"]))
         neighbours_part_of(item).write(self.store, [rows], self.args.fingerprint)
         return {"part": item["part"]}
 

@@ -35,28 +35,27 @@ class NeighbourFinder:
         self.constant = np.asarray(~vectors.any(1))
         self.sizes = np.array(sum(np.diff(lists.starts) for lists in winners.values()))
 
-    def correlations(self, first: int, stop: int) -> Float32s:
+    def correlations(self, block: Int64s) -> Float32s:
         """Return the correlations of a block of neurons with all, `[block, neurons]`; 0 with a constant one."""
-        return np.asarray(np.clip(self.vectors[first:stop] @ self.vectors.T, -1.0, 1.0), np.float32)
+        return np.asarray(np.clip(self.vectors[block] @ self.vectors.T, -1.0, 1.0), np.float32)
 
-    def overlaps(self, first: int, stop: int) -> Int32s:
+    def overlaps(self, block: Int64s) -> Int32s:
         """Return the winners that a block of neurons shares with all, both poles added, `[block, neurons]` int32."""
-        return np.asarray(sum(lists.shared(first, stop) for lists in self.winners.values()), np.int32)
+        return np.asarray(sum(lists.shared(block) for lists in self.winners.values()), np.int32)
 
-    def rows(self, first: int, stop: int) -> pa.Table:
-        """Return the rows of `compare/neighbours` of a block of neurons.
+    def rows(self, block: Int64s) -> pa.Table:
+        """Return the rows of `compare/neighbours` of a block of neurons, given by number, ascending.
 
         A neuron's neighbours are those that are among the first of any of the four kinds; one without a winner in
         common is not near by overlap, a constant one not by correlation, and a silent one not at all.
         """
-        correlation, shared = self.correlations(first, stop), self.overlaps(first, stop)
-        block = np.arange(first, stop)
+        correlation, shared = self.correlations(block), self.overlaps(block)
         own = block[:, None] == np.arange(len(self.neurons))
-        heard = ~self.silent & ~self.silent[first:stop, None] & ~own
-        same = (self.layer[first:stop, None] == self.layer) & heard
+        heard = ~self.silent & ~self.silent[block, None] & ~own
+        same = (self.layer[block, None] == self.layer) & heard
         other = ~same & heard
         candidates = []
-        vary = ~self.constant & ~self.constant[first:stop, None]
+        vary = ~self.constant & ~self.constant[block, None]
         for reach in (same, other):
             candidates.append(_first(np.where(reach & vary, correlation, -np.inf), self.most))
             # Among equal numbers of shared winners the one of higher correlation.

@@ -45,13 +45,13 @@ class WinnerLists:
         owners = _invert(starts, sentences, owner_starts.astype(np.int64), np.empty(len(sentences), kind))
         return cls(starts, sentences, distinct, owner_starts.astype(np.int64), owners)
 
-    def shared(self, first: int, stop: int) -> Int32s:
-        """Return how many winners the neurons from `first` to `stop` - 1 share with each, `[neurons, all]` int32.
+    def shared(self, block: Int64s) -> Int32s:
+        """Return how many winners the neurons of a block, given by number, share with each, `[block, all]` int32.
 
         It is the product of the sparse matrix of winners with its own transpose, a block of rows at a time, without
         the indices that a sparse result would hold: most pairs share some.
         """
-        return _count_shared(self.starts, self.sentences, self.owner_starts, self.owners, first, stop)
+        return _count_shared(self.starts, self.sentences, self.owner_starts, self.owners, block)
 
     def shared_with(self, sets: list[Int32s]) -> Int32s:
         """Return how many of these sentences, given by place among the distinct ones, each neuron has too."""
@@ -91,12 +91,10 @@ def _invert(starts: Int64s, sentences: Int32s, owner_starts: Int64s, owners: Int
 
 
 @compiled
-def _count_shared(
-    starts: Int64s, sentences: Int32s, owner_starts: Int64s, owners: Integers, first: int, stop: int
-) -> Int32s:
-    counts = np.zeros((stop - first, len(starts) - 1), np.int32)
-    for neuron in range(first, stop):
-        row = counts[neuron - first]
+def _count_shared(starts: Int64s, sentences: Int32s, owner_starts: Int64s, owners: Integers, block: Int64s) -> Int32s:
+    counts = np.zeros((len(block), len(starts) - 1), np.int32)
+    for place in range(len(block)):
+        neuron, row = block[place], counts[place]
         for i in range(starts[neuron], starts[neuron + 1]):
             sentence = sentences[i]
             for j in range(owner_starts[sentence], owner_starts[sentence + 1]):

@@ -13,6 +13,7 @@ RNG = np.random.default_rng(0)
 WIDTHS = (9, 9, 7)
 NEURONS = Neurons(WIDTHS)
 COUNT, SENTENCES, K = len(NEURONS), 300, 20
+EVERY = np.arange(COUNT)
 
 
 def activations() -> np.ndarray:
@@ -38,7 +39,7 @@ def finder(most: int = 3, silent: tuple[int, ...] = ()) -> NeighbourFinder:
 
 
 def test_a_silent_neuron_has_no_neighbours_and_is_none() -> None:
-    rows = finder(silent=(5, 20)).rows(0, COUNT).to_pylist()
+    rows = finder(silent=(5, 20)).rows(EVERY).to_pylist()
     silent = {tuple(int(n[0]) for n in NEURONS.layer_and_unit(np.array([place]))) for place in (5, 20)}
     assert not silent & {(row["layer"], row["unit"]) for row in rows}
     assert not silent & {(row["layer_b"], row["unit_b"]) for row in rows}
@@ -60,8 +61,8 @@ def shared_by_scipy() -> np.ndarray:
 
 
 def test_shared_winners_are_the_sparse_product() -> None:
-    np.testing.assert_array_equal(finder().overlaps(0, COUNT), shared_by_scipy())
-    np.testing.assert_array_equal(finder().overlaps(4, 9), shared_by_scipy()[4:9])
+    np.testing.assert_array_equal(finder().overlaps(EVERY), shared_by_scipy())
+    np.testing.assert_array_equal(finder().overlaps(np.array([4, 9, 24])), shared_by_scipy()[[4, 9, 24]])
 
 
 def test_lists_of_many_neurons_and_of_none() -> None:
@@ -69,14 +70,14 @@ def test_lists_of_many_neurons_and_of_none() -> None:
     counts[[0, -1]] = 1
     many = WinnerLists.of(counts, np.array([5, 5]))
     assert many.owners.dtype == np.int32
-    assert many.shared(69_999, 70_000)[0, 0] == 1
+    assert many.shared(np.array([69_999]))[0, 0] == 1
     none = WinnerLists.of(np.zeros(3, np.int64), np.zeros(0, np.int32))
-    assert not none.shared(0, 3).any()
+    assert not none.shared(np.arange(3)).any()
 
 
 @pytest.mark.parametrize("most", [1, 3, 100])
 def test_neighbours_are_those_of_brute_force(most: int) -> None:
-    table = finder(most).rows(0, COUNT)
+    table = finder(most).rows(EVERY)
     r = np.corrcoef(np.delete(VALUES, 20, 1).astype(np.float64).T)
     r = np.insert(np.insert(r, 20, 0.0, 0), 20, 0.0, 1)
     shared = shared_by_scipy()
@@ -110,7 +111,7 @@ def test_neighbours_are_those_of_brute_force(most: int) -> None:
 
 
 def test_planted_neighbours_come_first() -> None:
-    rows = finder().rows(0, COUNT).to_pylist()
+    rows = finder().rows(EVERY).to_pylist()
     first = {(r["layer"], r["unit"]): (r["layer_b"], r["unit_b"]) for r in rows if r["rank"] == 1}
     assert first[1, 3] == (2, 3)
     assert first[2, 3] == (1, 3)
