@@ -36,9 +36,12 @@ class RunConfig(topk.TopkConfig, annotate.AnnotateConfig, mine.MineConfig, token
 
 def do(config: RunConfig, record: "Run") -> None:
     """Do what is missing of every stage."""
+    from jobs.stage.units import check_units
     from ops.sentences.pipeline import load_pipeline
 
     known = topk.prepare(config, record)
+    _, _, widths = known
+    check_units(config.units, widths, "mined")
     load_pipeline(config.pipeline)
     again = {"redo": config.redo}
     if config.corpus:

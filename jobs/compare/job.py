@@ -22,7 +22,7 @@ from pydantic import BeforeValidator, Field
 
 from jobs.stage.again import command
 from jobs.stage.command_line import Job, in_run
-from jobs.stage.options import ArithmeticConfig, PlacementConfig, listed
+from jobs.stage.options import ArithmeticConfig, PlacementConfig, UnitsConfig, listed
 from jobs.stage.stages import STAGES
 from ops.errors import InputError
 
@@ -33,7 +33,7 @@ Count = Annotated[int, Field(ge=1)]
 Part = Literal["dimensions", "neighbours", "groups", "diversity", "shift", "ablation"]
 
 
-class CompareConfig(PlacementConfig, ArithmeticConfig):
+class CompareConfig(PlacementConfig, ArithmeticConfig, UnitsConfig):
     """Options of `compare`."""
 
     heading: ClassVar[tuple[int, str]] = (60, "compare")
@@ -133,10 +133,15 @@ def check(config: CompareConfig, record: "Run", parts: tuple[str, ...]) -> None:
             activation sample.
     """
     from jobs.stage.placement import check_device
+    from jobs.stage.units import chosen_units
 
     for part in parts:
         for stage in STAGES[f"compare/{part}"].reads:
             record.require(stage)
+        if "mine" in STAGES[f"compare/{part}"].reads:
+            check_mined(config, record, part)
+    if "neighbours" in parts:
+        chosen_units(config, record, "compared")
     figure_units(config.figure_units)
     check_device(config)
     topk = record.require("topk")
@@ -149,6 +154,21 @@ def check(config: CompareConfig, record: "Run", parts: tuple[str, ...]) -> None:
         )
     if "ablation" in parts and site != "hidden":
         raise InputError(f"--ablate: the run is of --site {site}; only neurons of hidden are set to their mean")
+
+
+def check_mined(config: CompareConfig, record: "Run", part: str) -> None:
+    """Refuse a part that looks at what was mined of all neurons, where that was done of some alone.
+
+    Raises:
+        InputError: it was.
+    """
+    mined = record.require("mine")["config"]
+    if mined.get("units"):
+        raise InputError(
+            f"--part {part}: compares all neurons, and jobs.mine was run with --units; name the other parts, "
+            "--part neighbours say, or run",
+            command(config.out, "mine", mined, redo=True, units=()),
+        )
 
 
 def figure_units(text: str) -> tuple[int, int]:

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from jobs.compare.compared_run import PartArgs, part_args, part_plan, run_part, title_of
@@ -13,13 +12,14 @@ from jobs.stage.dry_run import DryRun, Plan
 from jobs.stage.files import TablePart, table_part
 from jobs.stage.run import Run
 from jobs.stage.runner import Stage, Step
+from jobs.stage.units import chosen_units
 from ops import sampling
 from ops.compare.activation_vectors import layer_activations, neuron_vectors
 from ops.compare.near_neurons import NeighbourFinder, finder_bytes, nearest_rows
 from ops.compare.neighbour_figures import draw_nearest
 from ops.compare.shared_winners import read_winner_lists
 from ops.storage.tables import read_table
-from ops.topk.neurons import parts
+from ops.topk.neurons import NEURONS_PER_PART, parts
 from ops.topk.silent import read_silent
 
 # Measured on one core: seconds of a product, and of a winner that two neurons share; bytes that are written, about.
@@ -30,16 +30,23 @@ NEAREST = table_part("compare/nearest", 0, "nearest")
 
 @dataclass(frozen=True)
 class NeighbourArgs(PartArgs):
-    """What a worker is made from: `sentences` are the scored ones of the corpus, `memory` is in bytes."""
+    """What a worker is made from.
+
+    `nearest` are kept of each kind, `sentences` are the scored ones of the corpus, `units` are the neurons that have
+    neighbours (none: all), `memory` is in bytes.
+    """
 
     nearest: int
     sentences: int
+    units: tuple[str, ...] = ()
     memory: int = 0
 
 
 def neighbours_part(config: CompareConfig, record: Run) -> None:
     """Do compare/neighbours, compare/nearest and their figure, or what is missing of them."""
-    depends_on = {"nearest": config.nearest}
+    units = chosen_units(config, record, "compared")
+    config = config.model_copy(update={"units": units})
+    depends_on = {"nearest": config.nearest, **({"units": list(units)} if units else {})}
     run_part("neighbours", config, record, depends_on, neighbour_args, find, plan)
 
 
@@ -53,16 +60,17 @@ def find(config: CompareConfig, stage: Stage, args: NeighbourArgs) -> dict[str, 
         with stage.store.parquet(neighbours_part_of(item).path) as file:
             rows += file.metadata.num_rows
     figures = draw_nearest(stage.store, read_table(stage.store, "compare/nearest"), title_of(stage.record))
-    return {"rows": rows, "neurons": len(args.neurons), "figures": figures}
+    return {"rows": rows, "neurons": len(args.units) or len(args.neurons), "figures": figures}
 
 
 def plan(config: CompareConfig, stage: Stage, args: NeighbourArgs, record: DryRun) -> Plan:
     """Return what the part would do."""
     topk, near, neurons = record.require("topk"), neighbours_step(args), len(args.neurons)
+    chosen = len(args.units) or neurons
     winners = topk["counts"]["neurons"] * min(topk["identity"]["k"], args.sentences) * 2
-    seconds = neurons**2 / len(near.items) * topk["counts"]["activation_sample"] * PRODUCT_S
-    seconds += winners**2 / max(args.sentences, 1) / 2 / len(near.items) * SHARED_S
-    kept = neurons * 3 * config.nearest * ROW_BYTES + FIGURE_BYTES
+    seconds = chosen * neurons / len(near.items) * topk["counts"]["activation_sample"] * PRODUCT_S
+    seconds += winners**2 * chosen / neurons / max(args.sentences, 1) / 2 / len(near.items) * SHARED_S
+    kept = chosen * 3 * config.nearest * ROW_BYTES + FIGURE_BYTES
     return part_plan(stage, record, [(near, seconds), (nearest_step(args), seconds)], kept)
 
 
@@ -71,13 +79,15 @@ def neighbour_args(config: CompareConfig, stage: Stage) -> NeighbourArgs:
     topk, own = stage.record.require("topk"), part_args(config, stage)
     scored, poles = topk["counts"]["scored"], 2 if topk["identity"]["poles"] == "both" else 1
     winners, sampled = min(topk["identity"]["k"], scored), topk["counts"]["activation_sample"]
-    memory = finder_bytes(len(own.neurons), sampled, winners, poles, scored)
-    return NeighbourArgs(**vars(own), nearest=config.nearest, sentences=scored, memory=memory)
+    block = min(len(config.units) or NEURONS_PER_PART, NEURONS_PER_PART)
+    memory = finder_bytes(len(own.neurons), sampled, winners, poles, scored, block)
+    return NeighbourArgs(**vars(own), nearest=config.nearest, sentences=scored, units=config.units, memory=memory)
 
 
 def neighbours_step(args: NeighbourArgs) -> Step:
     """Return the step that writes the parts of compare/neighbours, one for each range of neurons."""
-    items = [{"part": part, "first": first, "stop": stop} for part, first, stop in parts(len(args.neurons))]
+    chosen = len(args.units) or len(args.neurons)
+    items = [{"part": part, "first": first, "stop": stop} for part, first, stop in parts(chosen)]
     given = {"args": args}
     return Step(
         "compare: neighbours", items, lambda item: [neighbours_part_of(item)], NeighbourWorker, given,
@@ -105,12 +115,13 @@ class NeighbourWorker:
         self.args, self.store = args, args.store
         vectors = neuron_vectors(self.store, args.neurons.widths)
         winners, silent = read_winner_lists(self.store, args.neurons), read_silent(self.store, args.neurons)
+        self.chosen = args.neurons.named(args.units)
         self.finder = NeighbourFinder(args.neurons, vectors, winners, args.nearest, silent)
 
     def __call__(self, item: Item, prepared: Any) -> Item:
         """Write one range's part."""
         with threadpool_limits(1):
-            rows = self.finder.rows(np.arange(item["first"], item["stop"]))
+            rows = self.finder.rows(self.chosen[item["first"] : item["stop"]])
         neighbours_part_of(item).write(self.store, [rows], self.args.fingerprint)
         return {"part": item["part"]}
 

@@ -18,13 +18,13 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 from pydantic import Field
 
 from jobs.stage.command_line import Job, in_run
-from jobs.stage.options import StageConfig
+from jobs.stage.options import StageConfig, UnitsConfig
 
 if TYPE_CHECKING:
     from jobs.stage.run import Run
 
 
-class MineConfig(StageConfig):
+class MineConfig(UnitsConfig):
     """Options of `mine`."""
 
     heading: ClassVar[tuple[int, str]] = (50, "mine: patterns, against the baseline")
@@ -72,11 +72,13 @@ def do(config: MineConfig, record: "Run") -> None:
     from jobs.mine.plan import plan
     from jobs.mine.steps import drop_copies, mine
     from jobs.stage.runner import StageSpec, run_stage
+    from jobs.stage.units import chosen_units
 
     check(config)
     if config.engine == "prefixspan":
         config = config.model_copy(update={"word_max_gap": -1, "tag_max_gap": -1})
     record.require_current("annotate")
+    config = config.model_copy(update={"units": chosen_units(config, record, "mined")})
     depends_on = {
         name: value for name, value in config.model_dump(mode="json").items() if name in (*MINE_OPTIONS, "seed")
     }

@@ -14,6 +14,7 @@ from jobs.stage.estimate import by_workers, spread_seconds
 from jobs.stage.files import read_partial
 from jobs.stage.runner import Stage, Step
 from jobs.stage.stages import STAGES
+from ops.arrays import Int64s
 from ops.errors import counted
 from ops.mine.candidates import unite
 from ops.mine.mining import MINED
@@ -35,7 +36,7 @@ def plan(config: MineConfig, stage: Stage, record: DryRun) -> Plan:
     topk, sentences = record.require("topk"), record.require("annotate")["counts"]["sentences"]
     expected = record.is_expected("topk") or record.is_expected("annotate")
     args = mine_args(config, stage, Neurons((topk["counts"]["neurons"],) if expected else layer_widths(record.store)))
-    neurons = len(args.neurons)
+    neurons = args.mined
     own = neurons + config.null_sets
     sets = neurons * (2 if topk["identity"]["poles"] == "both" else 1)
     winners = (sets + 2 * config.null_sets) * min(topk["identity"]["k"], sentences)
@@ -97,8 +98,8 @@ def time_neurons(store: Store, args: MineArgs, sentences: int) -> MinedNeurons:
         sentences: that are annotated.
     """
     known = has_copy(args.sentences)
-    middle = len(args.neurons) // 2
-    stop = min(middle + NEURONS, len(args.neurons))
+    middle = args.mined // 2
+    stop = min(middle + NEURONS, args.mined)
     mined = MinedNeurons(stop - middle)
     for end in (middle + 1, stop):
         with tempfile.TemporaryDirectory(prefix="atlas-") as folder:
@@ -110,7 +111,7 @@ def time_neurons(store: Store, args: MineArgs, sentences: int) -> MinedNeurons:
             for step in mine_steps(replace(args, store=scratch), ranges, runs):
                 mined.seconds[step.name] = _time(step)
             mined.bytes_per_neuron = sum(map(scratch.size, STAGES["mine"].tables)) / (end - middle)
-            mined.growth = _growth(scratch, ranges[0])
+            mined.growth = _growth(scratch, ranges[0], args.neurons.named(args.options["units"])[middle:stop])
     if not known:
         drop_sentences(args.sentences)
     return mined
@@ -124,12 +125,11 @@ def _time(step: Step) -> float:
     return time.perf_counter() - started
 
 
-def _growth(store: Store, item: Item) -> float:
-    """Return the power by which distinct patterns grow with the neurons of a range, from half of them to all."""
-    first, stop = item["first"], item["stop"]
-    candidates, middle = read_partial(store, range_file(item)), (first + stop) // 2
+def _growth(store: Store, item: Item, numbers: Int64s) -> float:
+    """Return the power by which distinct patterns grow with a range's neurons `numbers`, from half of them to all."""
+    candidates, middle = read_partial(store, range_file(item)), len(numbers) // 2
     neuron, _ = neuron_and_pole(candidates["set"].to_numpy() // len(MINED))
-    half, whole = unite([candidates.filter(neuron < middle)]).num_rows, unite([candidates]).num_rows
+    half, whole = unite([candidates.filter(neuron < numbers[middle])]).num_rows, unite([candidates]).num_rows
     if not half:
         return 1.0
-    return min(max(log2(whole / half) / log2((stop - first) / (middle - first)), 0.0), 1.0)
+    return min(max(log2(whole / half) / log2(len(numbers) / middle), 0.0), 1.0)

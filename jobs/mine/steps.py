@@ -45,6 +45,11 @@ class MineArgs:
     seed: int
     options: dict[str, Any]
 
+    @property
+    def mined(self) -> int:
+        """How many neurons are mined."""
+        return len(self.options["units"]) or len(self.neurons)
+
     def open(self, draws: bool = True) -> Mining:
         """Return what neurons are mined on, from this machine's copy of the sentences; `draws` as in `Mining`."""
         sentences = open_sentences(self.store, CODES, self.sentences)
@@ -59,7 +64,7 @@ def mine_args(config: MineConfig, stage: Stage, neurons: Neurons) -> MineArgs:
 
 
 def neuron_ranges(neurons: int, k: int, null_sets: int = 0) -> list[Item]:
-    """Return the ranges of so many neurons as items, and then those of random sets, numbered as further neurons.
+    """Return the ranges of so many neurons as items, by their places, and then those of random sets, after the last.
 
     With many winners each, `k`, a range takes minutes, and the last round of workers as long: then ranges are shorter.
     """
@@ -112,7 +117,7 @@ def mine(config: MineConfig, stage: Stage) -> dict[str, Any]:
     """Do what is missing of all steps, and return the rows of each table."""
     args = mine_args(config, stage, Neurons(layer_widths(stage.store)))
     k = stage.record.require("topk")["identity"]["k"]
-    ranges = neuron_ranges(len(args.neurons), k, config.null_sets)
+    ranges = neuron_ranges(args.mined, k, config.null_sets)
     for step in mine_steps(args, ranges, sentence_runs(stage.record.require("annotate")["counts"]["sentences"])):
         stage.do(step)
     own = [item for item in ranges if not is_random(args, item)]
@@ -150,7 +155,7 @@ def mine_steps(args: MineArgs, ranges: list[Item], runs: list[Item]) -> list[Ste
 
 def is_random(args: MineArgs, item: Item) -> bool:
     """Tell whether a range is of random sets."""
-    return bool(item["first"] >= len(args.neurons))
+    return bool(item["first"] >= args.mined)
 
 
 def mine_step(args: MineArgs, ranges: list[Item]) -> Step:

@@ -21,6 +21,7 @@ PAPER: dict[str, Any] = {
 }
 SMALL: dict[str, Any] = {"k": 100, "baseline_size": None, "activation_sample": 1_000, "shard_size": 2_000}
 MOST = 10**15  # of any number
+MOST_UNITS = 65_536  # neurons for which work that grows with them is done without being asked for
 PRESETS: dict[str, dict[str, Any]] = {"small": SMALL, "paper": PAPER}
 
 
@@ -97,6 +98,18 @@ class StageConfig(JobConfig):
 def listed(value: object) -> object:
     """Return a single value of an option that is repeatable as a list of it."""
     return (value,) if isinstance(value, str | int) else value
+
+
+class UnitsConfig(StageConfig):
+    """Options of a stage that may be done for some neurons alone (`jobs.stage.units`)."""
+
+    heading: ClassVar[tuple[int, str]] = (45, "Which neurons")
+
+    units: Annotated[tuple[str, ...], BeforeValidator(listed)] = Field(
+        (),
+        description="LAYER:UNIT of a neuron to be mined or compared, these alone, repeatable; "
+        f"required beyond {MOST_UNITS:,} neurons",
+    )
 
 
 class CorpusConfig(StageConfig):

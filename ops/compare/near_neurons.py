@@ -90,7 +90,7 @@ def _first(values: Floats, most: int) -> Int64s:
     return np.where(np.isfinite(np.take_along_axis(values, found, 1)), found, -1)
 
 
-def finder_bytes(neurons: int, sampled: int, k: int, poles: int, sentences: int) -> int:
+def finder_bytes(neurons: int, sampled: int, k: int, poles: int, sentences: int, block: int = NEURONS_PER_PART) -> int:
     """Return about how many bytes a process has that finds neighbours: vectors, winner lists, and one block.
 
     Args:
@@ -99,6 +99,7 @@ def finder_bytes(neurons: int, sampled: int, k: int, poles: int, sentences: int)
         k: winners of a neuron at a pole.
         poles: that the run kept.
         sentences: scored ones of the corpus.
+        block: neurons whose neighbours are found at once.
 
     >>> [round(finder_bytes(neurons, 10_000, 10_000, 2, 1_000_000) / 1e9, 1) for neurons in (9_216, 36_864)]
     [2.8, 9.9]
@@ -107,7 +108,7 @@ def finder_bytes(neurons: int, sampled: int, k: int, poles: int, sentences: int)
     vectors = 4 * neurons * sampled
     # Places and owners of winners; ids and starts of distinct sentences. While a pole is read, its ids, twice.
     lists = poles * (winners * (4 + owner) + 16 * min(winners, sentences)) + 8 * winners + 5 * sentences
-    return PROCESS_BYTES + vectors + lists + NEURONS_PER_PART * neurons * PAIR_BYTES
+    return PROCESS_BYTES + vectors + lists + block * neurons * PAIR_BYTES
 
 
 def nearest_rows(

@@ -35,6 +35,7 @@ class Mining:
         draws: make what draws the sets of the held-out scores, where the options want scores; it sorts the baseline.
 
     Attributes:
+        mined: the numbers of the neurons that are mined, ascending: all, or those that the options name.
         kinds: by their name in `patterns/`.
         trains: whether a sentence is of a training document of the held-out scores, `[rows]`.
         held_out: draws the sets that are scored; None without scores.
@@ -44,6 +45,7 @@ class Mining:
         self, sentences: SentenceStore, neurons: Neurons, options: Mapping[str, Any], seed: int, draws: bool = True
     ) -> None:
         self.sentences, self.neurons, self.options, self.seed = sentences, neurons, options, seed
+        self.mined = neurons.named(options["units"])
         self.text = MiningView(
             sentences, options["word_case"], options["subtree_root"] == "collapse", options["punctuation"]
         )
@@ -60,21 +62,26 @@ class Mining:
         self.held_out = HeldOutSets(sentences, seed) if draws and not options["no_scores"] else None
 
     def winners(self, store: Store, first: int, stop: int) -> tuple[Int64s, Sequences]:
-        """Return the winners of a range of neurons, from `topk/`; beyond the last neuron, random sets of sentences.
+        """Return the winners of a range of the neurons that are mined, from `topk/`; beyond the last, random sets.
+
+        Args:
+            store: the run's folder.
+            first, stop: the range, places among the neurons that are mined.
 
         Returns:
             The `set_number` of each neuron and pole, ascending, and the rows of its winners among the sentences,
             ascending too.
         """
-        if first >= len(self.neurons):
-            return self._random_sets(store, first, stop)
+        if first >= len(self.mined):
+            return self._random_sets(store, first - len(self.mined), stop - len(self.mined))
+        wanted = self.mined[first:stop]
         numbers, rows = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
-        for part in range(part_of(first), part_of(stop - 1) + 1):
+        for part in np.unique(part_of(wanted)).tolist():
             with store.parquet(part_name("topk", part)) as file:
                 for group in range(file.num_row_groups):
                     table = file.read_row_group(group, columns=["layer", "unit", "pole", "sent_id"])
                     neuron = self.neurons.number(table["layer"].to_numpy(), table["unit"].to_numpy())
-                    own = (neuron >= first) & (neuron < stop)
+                    own = np.isin(neuron, wanted)
                     pole = pc.index_in(table["pole"], pa.array(POLES)).to_numpy().astype(np.int64)
                     numbers.append(set_number(neuron[own], pole[own]))
                     rows.append(self.sentences.rows(table["sent_id"].to_numpy()[own]))
@@ -84,12 +91,12 @@ class Mining:
         return each, Sequences(row.astype(np.int32), np.append(starts, len(number)))
 
     def _random_sets(self, store: Store, first: int, stop: int) -> tuple[Int64s, Sequences]:
-        """Draw two sets for each number of a neuron that there is not, like the winners of some that there are."""
-        some = min(stop - first, len(self.neurons))
-        start = int(np.random.default_rng([self.seed, NULL_SETS, 0, first]).integers(len(self.neurons) - some + 1))
+        """Draw two sets for each number of a neuron that there is not, like the winners of some that are mined."""
+        some, neurons = min(stop - first, len(self.mined)), len(self.neurons) + np.arange(first, stop)
+        draws = np.random.default_rng([self.seed, NULL_SETS, 0, int(neurons[0])])
+        start = int(draws.integers(len(self.mined) - some + 1))
         _, like = self.winners(store, start, start + some)
         baseline = np.flatnonzero(self.sentences.baseline)
-        neurons = np.arange(first, stop)
         sets = null_sets(baseline, np.asarray(self.sentences.doc), like, neurons, self.seed)
         return set_number(neurons[:, None], np.arange(len(POLES))).ravel(), sets
 

@@ -1,5 +1,7 @@
 """How a flag names a neuron, or another thing by two numbers."""
 
+from collections.abc import Iterable
+
 from ops.errors import InputError, one_line
 
 NEURON = "LAYER:UNIT, such as 3:17 (layers from 1, units from 0)"
@@ -20,3 +22,15 @@ def parse_pair(flag: str, text: str, expected: str) -> tuple[int, int]:
     if max(len(first), len(second)) > MOST_DIGITS:
         raise InputError(f"{flag} {one_line(text, 60)}: no model is so large; expected {expected}")
     return int(first), int(second)
+
+
+def in_order(flag: str, names: Iterable[str]) -> tuple[str, ...]:
+    """Return the neurons that a flag names, by layer and unit, each once and written in one way.
+
+    Raises:
+        InputError: a name is no LAYER:UNIT.
+
+    >>> in_order("--units", ["10:3", "2:07", "2:7"])
+    ('2:7', '10:3')
+    """
+    return tuple(f"{layer}:{unit}" for layer, unit in sorted({parse_pair(flag, name, NEURON) for name in names}))

@@ -1,14 +1,16 @@
 """Neurons and their sets of winners by number: the neurons of layer 1 first, then those of layer 2, and so on."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
 
 from ops.arrays import Int16s, Int32s, Int64s, Integers
+from ops.errors import InputError
 from ops.storage.store import Store
 from ops.storage.tables import part_name
+from ops.topk.neuron_names import in_order
 
 # In the order in which tables that are sorted by pole have them.
 POLES = ("bottom", "top")
@@ -38,6 +40,23 @@ class Neurons:
         """Return the numbers of neurons by layer (from 1) and unit (from 0), `[neurons]`."""
         return np.asarray(self._starts()[layer - 1] + unit)
 
+    def named(self, names: Sequence[str]) -> Int64s:
+        """Return the numbers of the neurons with these names, `LAYER:UNIT`, ascending; of no names those of all.
+
+        Raises:
+            InputError: one of them is no neuron of the model.
+        """
+        if not names:
+            return np.arange(len(self))
+        numbers = []
+        for name in in_order("--units", names):
+            layer, unit = map(int, name.split(":"))
+            if not (1 <= layer <= len(self.widths) and unit < self.widths[layer - 1]):
+                there = f"layers run from 1 to {len(self.widths)}, units from 0 to {max(self.widths, default=0) - 1}"
+                raise InputError(f"--units {name}: there is no such neuron; {there}")
+            numbers.append(sum(self.widths[: layer - 1]) + unit)
+        return np.array(numbers, np.int64)
+
     def _starts(self) -> Int64s:
         return np.cumsum([0, *self.widths[:-1]])
 
@@ -62,7 +81,7 @@ def neuron_and_pole(number: Numbers) -> tuple[Numbers, Numbers]:
     return number // len(POLES), number % len(POLES)
 
 
-def part_of(neuron: int) -> int:
+def part_of(neuron: Numbers) -> Numbers:
     """Return the part of topk/ and of neurons/ in which a neuron is."""
     return neuron // NEURONS_PER_PART
 

@@ -474,6 +474,7 @@ TEXTS: dict[str, Callable[[Drawing], str]] = {
     "drop_label": _one_of("a", "b", "nope", "same"),
     "neuron": _place,
     "neurons": _place,
+    "units": _place,
     "psi": _place,
     "word": _one_of("cat", "the", "zebra", "The", "London", "é", "a b", "'", "cat\n"),
     "pipeline": _one_of("english", "blank", "blank", "nope", "en_core_web_sm", "/dev/null"),

@@ -207,6 +207,7 @@ def test_help_lists_options_by_stage_in_the_order_of_the_picture(command: Callab
             "The model",
             "topk",
             "annotate",
+            "Which neurons",
             "mine",
             "tokens",
             "Every stage",

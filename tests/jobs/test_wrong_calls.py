@@ -77,6 +77,12 @@ CASES = {
         "--pool cls",
     ),
     "no such pipeline": ("run", ["--corpus", "{f}/good.txt", "--pipeline", "en_nothing"], "english"),
+    "no such neuron": ("run", ["--corpus", "{f}/good.txt", "--units", "9:1"], "--units 9:1: there is no such neuron"),
+    "a neuron by one number": (
+        "run",
+        ["--corpus", "{f}/good.txt", "--units", "17"],
+        "expected LAYER:UNIT",
+    ),
     "unknown job option": ("ingest", ["--corpus", "{f}/good.txt", "--pool", "mean"], "--pool"),
     "ingest option alone": ("topk", ["--limit", "5"], "--limit"),
     "near-duplicates alone": ("topk", ["--near-dedup", "0.8"], "--near-dedup"),

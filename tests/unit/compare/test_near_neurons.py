@@ -1,6 +1,7 @@
 from itertools import pairwise
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from scipy.sparse import csr_matrix
 
@@ -108,6 +109,15 @@ def test_neighbours_are_those_of_brute_force(most: int) -> None:
             least = sorted((shared[a, b] for b in others if shared[a, b]), reverse=True)[:most]
             kept = sorted((shared[a, b] for b in found if reach[b]), reverse=True)[: len(least)]
             assert kept == least
+
+
+def test_some_neurons_have_the_neighbours_that_they_have_among_all() -> None:
+    some = np.array([3, 9, 12, 20])
+    every, alone = finder().rows(EVERY), finder().rows(some)
+    layer, unit = NEURONS.layer_and_unit(some)
+    wanted = set(zip(layer.tolist(), unit.tolist(), strict=True))
+    own = [(row["layer"], row["unit"]) in wanted for row in every.to_pylist()]
+    assert every.filter(pa.array(own)).equals(alone)
 
 
 def test_planted_neighbours_come_first() -> None:

@@ -23,7 +23,7 @@ OPTIONS: dict[str, Any] = {
     "engine": "compiled", "word_case": "keep", "punctuation": "drop", "word_min_support": 0.1, "word_max_length": 2,
     "word_max_gap": 1, "tag_min_support": 0.1, "tag_max_length": 2, "tag_max_gap": -1, "subtree_min_support": 0.1,
     "subtree_max_nodes": 3, "subtree_root": "keep", "min_count": 2, "productivity": 1.0, "max_patterns": 0,
-    "no_scores": False,
+    "no_scores": False, "units": [],
 }  # fmt: skip
 Drawn = dict[tuple[int, int], list[int]]
 
@@ -63,6 +63,43 @@ def test_a_range_s_winners_come_from_every_part_that_has_some(
     ids = [mining.sentences.sent_id[rows].tolist() for rows in winners.to_lists()]
     assert dict(zip(number.tolist(), ids, strict=True)) == expected
     assert number.tolist() == sorted(expected)
+
+
+def tables_of(mining: Mining, store: Store, first: int, stop: int) -> dict[str, pa.Table]:
+    """All tables of a range of the neurons that are mined, as if these were all."""
+    number, winners = mining.winners(store, first, stop)
+    candidates = mining.candidates(number, winners)
+    counted = baseline_table(
+        counters(unite([candidates]), mining.kinds), Profiler(mining.text), mining.baseline_rows(0, SENTENCES)
+    )
+    found = RangeTables(mining, add_up([counted])).of(candidates, number, winners)
+    return {name: pa.concat_tables(groups) for name, groups in found}
+
+
+def test_neurons_that_are_named_alone_have_the_rows_that_they_have_among_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, drawn: Drawn
+) -> None:
+    store, names = Store(str(tmp_path)), ("1:3", "1:199", "2:56", "2:57")  # of both parts of topk/
+    every = tables_of(open_mining(tmp_path, monkeypatch), store, 0, len(NEURONS))
+    alone = tables_of(open_mining(tmp_path, monkeypatch, units=list(names)), store, 0, len(names))
+    assert every.keys() == alone.keys() == {"patterns", "profiles", "means", "scores"}
+    for name, table in every.items():
+        pairs = zip(table["layer"].to_pylist(), table["unit"].to_pylist(), strict=True)
+        own = [f"{layer}:{unit}" in names for layer, unit in pairs]
+        assert table.filter(pa.array(own)).equals(alone[name]), name
+        assert alone[name].num_rows >= len(names) * len(POLES)
+
+
+def test_random_sets_are_numbered_after_all_neurons_and_like_those_that_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, drawn: Drawn
+) -> None:
+    mining, store = open_mining(tmp_path, monkeypatch, units=["2:0", "2:1"]), Store(str(tmp_path))
+    number, sets = mining.winners(store, 2, 5)
+    first = len(NEURONS)
+    assert number.tolist() == [set_number(n, pole) for n in range(first, first + 3) for pole in range(len(POLES))]
+    assert mining.are_random(number)
+    assert len(sets) == 6
+    assert not mining.are_random(mining.winners(store, 0, 2)[0])
 
 
 @pytest.mark.parametrize("no_scores", [False, True])

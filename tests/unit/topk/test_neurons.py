@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from ops.errors import InputError
 from ops.topk.neurons import NEURONS_PER_PART, POLES, Neurons, neuron_and_pole, part_of, parts, set_number
 
 
@@ -25,6 +26,21 @@ def test_a_wide_site_has_units_past_two_bytes() -> None:
     layers, units = neurons.layer_and_unit(np.array([36_863, 36_864 + 32_768]))
     assert (layers.tolist(), units.tolist()) == ([1, 2], [36_863, 32_768])
     assert neurons.number(layers, units).tolist() == [36_863, 36_864 + 32_768]
+
+
+def test_neurons_by_their_names() -> None:
+    neurons = Neurons((3, 1, 20))
+    assert neurons.named([]).tolist() == list(range(24))
+    assert neurons.named(["3:10", "3:2", "1:0", "2:00", "3:02"]).tolist() == [0, 3, 6, 14]
+    for name, (layer, unit) in (("1:2", (1, 2)), ("3:19", (3, 19))):
+        assert neurons.named([name]).tolist() == neurons.number(np.array([layer]), np.array([unit])).tolist()
+
+
+@pytest.mark.parametrize("name", ["0:0", "4:0", "1:3", "2:1", "3:20"])
+def test_a_name_of_no_neuron_is_refused(name: str) -> None:
+    said = f"--units {name}: there is no such neuron; layers run from 1 to 3, units from 0 to 19"
+    with pytest.raises(InputError, match=said):
+        Neurons((3, 1, 20)).named(["1:0", name])
 
 
 def test_sets_of_winners_are_numbered_as_sorted_tables_have_them() -> None:

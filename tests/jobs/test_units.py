@@ -1,0 +1,83 @@
+"""`--units`: which neurons are mined and compared, and when they must be named."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from jobs.compare import job as compare
+from jobs.compare.job import CompareConfig
+from jobs.mine import job as mine
+from jobs.mine.job import MineConfig
+from jobs.stage.again import command
+from jobs.stage.options import MOST_UNITS
+from jobs.stage.run import Run
+from jobs.stage.stages import STAGES
+from jobs.stage.units import check_units
+from ops.errors import InputError
+from ops.schema import SCHEMA_VERSION, TOOL, activations_schema
+
+
+def write_run(out: Path, widths: tuple[int, ...], **mined: Any) -> Run:
+    """A run, as far as is looked at before a stage begins."""
+    path = out / "activations" / "part-00000.parquet"
+    path.parent.mkdir()
+    pq.write_table(activations_schema(widths).empty_table(), path)
+    counts = {"activation_sample": 10, "neurons": sum(widths), "scored": 10}
+    entries = {
+        "ingest": {}, "topk": {"counts": counts, "identity": {"site": "hidden", "k": 3}}, "annotate": {},
+        "mine": {"config": {"out": str(out), **mined}},
+    }  # fmt: skip
+    stages = {
+        name: {"complete": True, "seconds": 0.0, "fingerprint": name, "counts": {}, "config": {}, **entry}
+        | {"identity": {"method": STAGES[name].method, **entry.get("identity", {})}}  # type: ignore[dict-item]
+        for name, entry in entries.items()
+    }
+    file = {"name": "activations/part-00000.parquet", "rows": 0, "bytes": path.stat().st_size, "fingerprint": "topk"}
+    record = {"tool": TOOL, "schema_version": SCHEMA_VERSION, "stages": stages, "tables": {"activations": [file]}}
+    (out / "run.json").write_text(json.dumps(record))
+    return Run(str(out))
+
+
+def test_up_to_some_number_all_neurons_are_taken_and_beyond_they_are_named() -> None:
+    check_units((), (MOST_UNITS - 1, 1), "mined")
+    check_units(("1:0",), (MOST_UNITS, 1), "mined")
+    what = "--units is missing: the run has 65,537 neurons, and at most 65,536 are mined unless they are named"
+    with pytest.raises(InputError, match=what):
+        check_units((), (MOST_UNITS, 1), "mined")
+    with pytest.raises(InputError, match="--units 3:0: there is no such neuron"):
+        check_units(("1:0", "3:0"), (MOST_UNITS, 1), "mined")
+
+
+@pytest.mark.parametrize(
+    ("units", "said"),
+    [((), "--units is missing: the run has 65,538 neurons"), (("2:40000",), "--units 2:40000: there is no such")],
+)
+def test_mine_and_neighbours_refuse_before_they_begin(tmp_path: Path, units: tuple[str, ...], said: str) -> None:
+    run = write_run(tmp_path, (MOST_UNITS // 2 + 1,) * 2)
+    before = (tmp_path / "run.json").read_bytes()
+    with pytest.raises(InputError, match=said):
+        mine.do(MineConfig.model_validate({"out": str(tmp_path), "units": units}), run)
+    config = CompareConfig.model_validate({"out": str(tmp_path), "units": units})
+    with pytest.raises(InputError, match=said):
+        compare.check(config, run, ("neighbours",))
+    compare.check(config, run, ("groups",))
+    assert (tmp_path / "run.json").read_bytes() == before
+
+
+def test_parts_that_compare_all_neurons_refuse_a_run_of_which_some_were_mined(tmp_path: Path) -> None:
+    run = write_run(tmp_path, (4, 4), units=["1:2"], k=5)
+    config = CompareConfig.model_validate({"out": str(tmp_path)})
+    for part in ("dimensions", "groups", "ablation"):
+        with pytest.raises(InputError, match=f"--part {part}: compares all neurons, and jobs.mine was .* --units") as e:
+            compare.check(config, run, ("neighbours", part))
+        assert str(e.value).endswith(f"run python -m jobs.mine --out {tmp_path} --redo")
+    compare.check(config, run, ("neighbours", "diversity"))
+
+
+def test_a_stage_is_repeated_with_the_same_neurons() -> None:
+    config = MineConfig.model_validate({"out": "x", "units": ("1:2", "3:4")})
+    again = command("x", "mine", config.model_dump(mode="json"), redo=True)
+    assert again == "python -m jobs.mine --out x --redo --units 1:2 --units 3:4"
