@@ -58,7 +58,7 @@ class Mining:
         if sentences.has["labels"]:
             limit = options["subtree_max_nodes"]
             self.kinds["subtree"] = SubtreeKind(self.text, options["subtree_min_support"], limit)
-        self.trains = ~sentences.held_out
+        self.trains = ~np.asarray(sentences.held_out)
         self.held_out = HeldOutSets(sentences, seed) if draws and not options["no_scores"] else None
 
     def winners(self, store: Store, first: int, stop: int) -> tuple[Int64s, Sequences]:
