@@ -19,7 +19,7 @@ PAPER: dict[str, Any] = {
     "subtree_root": "collapse",
     "pack": 128,
 }
-SMALL: dict[str, Any] = {"k": 100, "baseline_size": None, "activation_sample": 1_000, "shard_size": 2_000}
+SMALL: dict[str, Any] = {"k": 100, "baseline_size": None, "activation_sample": 5_000, "shard_size": 2_000}
 MOST = 10**15  # of any number
 MOST_UNITS = 65_536  # neurons for which work that grows with them is done without being asked for
 PRESETS: dict[str, dict[str, Any]] = {"small": SMALL, "paper": PAPER}
@@ -29,7 +29,7 @@ def preset_sizes(name: str) -> str:
     """Return a preset's options in words.
 
     >>> preset_sizes("small")
-    'k 100, baseline-size all, activation-sample 1,000, shard-size 2,000'
+    'k 100, baseline-size all, activation-sample 5,000, shard-size 2,000'
     """
     said = {None: "all"}
     sizes = (

@@ -66,6 +66,10 @@ class RunReader:
         """Whether corpus/ lies there to be read; only a dry run goes on without it."""
         return True
 
+    def is_expected(self, name: str) -> bool:
+        """Tell whether a complete stage's tables are not there yet; only a dry run goes on without them."""
+        return False
+
     def shards(self, per_group: int = 1) -> Shards:
         """Return the shards of the finished corpus, or groups of so many of them.
 

@@ -1,6 +1,5 @@
 """`--units`: the neurons that a stage is done for, where these are not all of the run's."""
 
-from jobs.stage.dry_run import DryRun
 from jobs.stage.options import MOST_UNITS, UnitsConfig
 from jobs.stage.run import Run
 from ops.errors import InputError
@@ -19,7 +18,7 @@ def chosen_units(config: UnitsConfig, record: Run, done: str) -> tuple[str, ...]
     Raises:
         InputError: as `check_units` raises it.
     """
-    if isinstance(record, DryRun) and record.is_expected("topk"):
+    if record.is_expected("topk"):
         # How many layers there will be is not known yet.
         check_number(config.units, record.require("topk")["counts"]["neurons"], done)
     else:

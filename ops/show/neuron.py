@@ -65,6 +65,8 @@ def _head(facts: dict[str, Any], width: int) -> list[str]:
         matched = _area(score, "matched_auc", "matched_low", "matched_high")
         excess = f"; excess {_excess(score)}" if "auc_excess" in score else ""
         lines.append(f"Held-out AUC {own}; matched set {matched}{excess}")
+    if not facts.get("is_mined", True):
+        lines.append("Not mined: jobs.mine was run with --units, which leave this neuron out")
     if facts.get("is_silent"):
         lines.append(f"This unit is {SAID}")
     about = [

@@ -39,11 +39,11 @@ def read_neuron(
 
     Returns:
         `layer`, `unit`, `pole`, `n_winners`; `neuron`, its row of neurons/ without the histogram; `is_silent`, whether
-        what varies of it is rounding; `score`, its row of scores/ or None; `means`; `dataset`, the row of profiles/ of
-        the data set that most winners are of, or None; `winners`, the first of them, with their `peak`
-        (`ops.show.peaks`) where `tokens` has run, else None; `peaks`,
-        the rows of peaks/ by rank, none without; `prefers` by kind and `avoids` (see `ops.show.strongest`), the
-        former with an `example`: `sent_id`, `rank`, `text`, and the `spans` of its characters that match.
+        what varies of it is rounding; `is_mined`, false where `mine` was run with `--units` that leave it out; `score`,
+        its row of scores/ or None; `means`; `dataset`, the row of profiles/ of the data set that most winners are of,
+        or None; `winners`, the first of them, with their `peak` (`ops.show.peaks`) where `tokens` has run, else None;
+        `peaks`, the rows of peaks/ by rank, none without; `prefers` by kind and `avoids` (see `ops.show.strongest`),
+        the former with an `example`: `sent_id`, `rank`, `text`, and the `spans` of its characters that match.
 
     Raises:
         InputError: there is no such neuron, or the run kept only the other pole.
@@ -76,6 +76,7 @@ def read_neuron(
         "n_winners": len(winners),
         "neuron": {name: value for name, value in neuron[0].items() if not name.startswith("histogram")},
         "is_silent": (layer, unit) in silent_neurons(read_table(store, "neurons", columns=COLUMNS)),
+        "is_mined": not options.get("units") or f"{layer}:{unit}" in options["units"],
         "score": next(iter(score), None),
         "means": means,
         "dataset": max(datasets, key=lambda p: p["count"], default=None),

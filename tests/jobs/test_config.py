@@ -35,7 +35,7 @@ def read(*argv: str) -> RunConfig:
 
 def test_presets_set_sizes_and_never_cap_the_corpus() -> None:
     small, paper, plain = read("--preset", "small"), read("--preset=paper"), read()
-    assert (small.k, small.shard_size, small.activation_sample, small.baseline_size) == (100, 2_000, 1_000, None)
+    assert (small.k, small.shard_size, small.activation_sample, small.baseline_size) == (100, 2_000, 5_000, None)
     assert (paper.k, paper.shard_size, paper.baseline_size) == (10_000, 100_000, 1_000_000)
     assert (paper.subtree_root, small.subtree_root) == ("collapse", "keep")
     assert (plain.shard_size, plain.activation_sample, plain.poles, plain.seed) == (100_000, 10_000, "both", 0)
@@ -46,7 +46,7 @@ def test_what_wins_over_what(tmp_path: Path) -> None:
     file = tmp_path / "run.yaml"
     file.write_text("preset: small\nk: 7\nshard-size: 11\ncorpus: a.txt\nredo: true\n")
     found = read("--config", str(file), "--k", "9", "--corpus", "b, c.txt", "--corpus", "d.txt")
-    assert (found.k, found.shard_size, found.activation_sample, found.redo) == (9, 11, 1_000, True)
+    assert (found.k, found.shard_size, found.activation_sample, found.redo) == (9, 11, 5_000, True)
     assert found.corpus == ("b, c.txt", "d.txt")
     assert read("--config", str(file)).corpus == ("a.txt",)
 
@@ -214,6 +214,7 @@ def test_help_lists_options_by_stage_in_the_order_of_the_picture(command: Callab
             "The model",
             "topk",
             "annotate",
+            "Which neurons",
             "mine",
             "tokens",
             "Every stage",

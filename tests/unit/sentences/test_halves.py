@@ -6,7 +6,8 @@ from ops.sentences.halves import held_out
 
 
 def codes(names: list[str], dataset: str = "docs") -> np.ndarray:
-    return np.asarray(document_codes(pa.chunked_array([[dataset] * len(names)]), pa.chunked_array([names])).to_numpy())
+    datasets, doc_ids = (pa.chunked_array([own], pa.string()) for own in ([dataset] * len(names), names))
+    return np.asarray(document_codes(datasets, doc_ids).to_numpy())
 
 
 def test_each_document_is_held_out_with_chance_one_half() -> None:

@@ -54,6 +54,11 @@ def test_the_excess_is_said_and_why_a_unit_is_silent() -> None:
     assert not any("silent" in text for text in shown())
 
 
+def test_a_neuron_that_was_not_mined_is_told_as_that() -> None:
+    assert shown(score=None, is_mined=False)[1].startswith("Not mined: jobs.mine was run with --units")
+    assert not any("Not mined" in text for text in shown(is_mined=True))
+
+
 def test_what_is_not_known_is_left_out_or_said() -> None:
     assert not any("AUC" in text for text in shown(score=None))
     assert "matched set not known" in shown(score={**SCORE, "matched_auc": None})[1]
