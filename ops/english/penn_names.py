@@ -1,0 +1,183 @@
+"""Penn tags, phrase labels and patterns of them in plain English."""
+
+from collections.abc import Sequence
+from itertools import groupby
+
+from ops.penn import ROOT, Tree
+
+# One of them, and several. Penn Treebank tags and labels, and what the English Web Treebank, OntoNotes and GUM add.
+TAGS: dict[str, tuple[str, str]] = {
+    "ADD": ("an address or URL", "addresses or URLs"),
+    "AFX": ("an affix", "affixes"),
+    "BES": ("a contracted form of to be", "contracted forms of to be"),
+    "CC": ("a coordinating conjunction", "coordinating conjunctions"),
+    "CD": ("a number", "numbers"),
+    "DT": ("a determiner", "determiners"),
+    "EX": ("an existential there", "existential theres"),
+    "FW": ("a foreign word", "foreign words"),
+    "GW": ("a part of a split word", "parts of split words"),
+    "HVS": ("a contracted form of to have", "contracted forms of to have"),
+    "HYPH": ("a hyphen", "hyphens"),
+    "IN": ("a preposition or subordinator", "prepositions or subordinators"),
+    "JJ": ("an adjective", "adjectives"),
+    "JJR": ("a comparative adjective", "comparative adjectives"),
+    "JJS": ("a superlative adjective", "superlative adjectives"),
+    "LS": ("a list marker", "list markers"),
+    "MD": ("a modal verb", "modal verbs"),
+    "NFP": ("a superfluous mark", "superfluous marks"),
+    "NIL": ("an untagged word", "untagged words"),
+    "NN": ("a singular noun", "singular nouns"),
+    "NNP": ("a proper noun", "proper nouns"),
+    "NNPS": ("a plural proper noun", "plural proper nouns"),
+    "NNS": ("a plural noun", "plural nouns"),
+    "PDT": ("a predeterminer", "predeterminers"),
+    "POS": ("a possessive ending", "possessive endings"),
+    "PRP": ("a personal pronoun", "personal pronouns"),
+    "PRP$": ("a possessive pronoun", "possessive pronouns"),
+    "RB": ("an adverb", "adverbs"),
+    "RBR": ("a comparative adverb", "comparative adverbs"),
+    "RBS": ("a superlative adverb", "superlative adverbs"),
+    "RP": ("a verb particle", "verb particles"),
+    "SP": ("a space", "spaces"),
+    "SYM": ("a symbol", "symbols"),
+    "TO": ("the word to", "words to"),
+    "UH": ("an interjection", "interjections"),
+    "VB": ("a base verb", "base verbs"),
+    "VBD": ("a past-tense verb", "past-tense verbs"),
+    "VBG": ("an -ing verb", "-ing verbs"),
+    "VBN": ("a past participle", "past participles"),
+    "VBP": ("a plain present-tense verb", "plain present-tense verbs"),
+    "VBZ": ("a present-tense verb in -s", "present-tense verbs in -s"),
+    "WDT": ("a wh-determiner", "wh-determiners"),
+    "WP": ("a wh-pronoun", "wh-pronouns"),
+    "WP$": ("a possessive wh-pronoun", "possessive wh-pronouns"),
+    "WRB": ("a wh-adverb", "wh-adverbs"),
+    "XX": ("an unclear word", "unclear words"),
+    "_SP": ("a space", "spaces"),
+    "#": ("a number sign", "number signs"),
+    "$": ("a currency sign", "currency signs"),
+    '""': ("a quotation mark", "quotation marks"),
+    "''": ("a closing quotation mark", "closing quotation marks"),
+    "``": ("an opening quotation mark", "opening quotation marks"),
+    "-LRB-": ("an opening bracket", "opening brackets"),
+    "-RRB-": ("a closing bracket", "closing brackets"),
+    ",": ("a comma", "commas"),
+    ".": ("a sentence-final mark", "sentence-final marks"),
+    ":": ("a colon, semicolon or dash", "colons, semicolons or dashes"),
+}
+PHRASES: dict[str, tuple[str, str]] = {
+    "ADJP": ("an adjective phrase", "adjective phrases"),
+    "ADVP": ("an adverb phrase", "adverb phrases"),
+    "CONJP": ("a conjunction phrase", "conjunction phrases"),
+    "EDITED": ("a repaired part", "repaired parts"),
+    "EMBED": ("an embedded part", "embedded parts"),
+    "FRAG": ("a fragment", "fragments"),
+    "INTJ": ("an interjection phrase", "interjection phrases"),
+    "LST": ("a list-marker phrase", "list-marker phrases"),
+    "META": ("a note on the text", "notes on the text"),
+    "NAC": ("a loose group", "loose groups"),
+    "NML": ("a noun's modifier", "noun's modifiers"),
+    "NP": ("a noun phrase", "noun phrases"),
+    "NX": ("a head of a noun phrase", "heads of noun phrases"),
+    "PP": ("a prepositional phrase", "prepositional phrases"),
+    "PRN": ("a parenthesis", "parentheses"),
+    "PRT": ("a particle phrase", "particle phrases"),
+    "QP": ("a quantity", "quantities"),
+    "ROOT": ("a sentence", "sentences"),
+    "RRC": ("a reduced relative clause", "reduced relative clauses"),
+    "S": ("a clause", "clauses"),
+    "SBAR": ("a subordinate clause", "subordinate clauses"),
+    "SBARQ": ("a wh-question", "wh-questions"),
+    "SINV": ("an inverted clause", "inverted clauses"),
+    "SQ": ("a yes/no question", "yes/no questions"),
+    "TOP": ("a sentence", "sentences"),
+    "TYPO": ("a misspelt part", "misspelt parts"),
+    "UCP": ("a coordination of unlike parts", "coordinations of unlike parts"),
+    "VP": ("a verb phrase", "verb phrases"),
+    "WHADJP": ("a wh-adjective phrase", "wh-adjective phrases"),
+    "WHADVP": ("a wh-adverb phrase", "wh-adverb phrases"),
+    "WHNP": ("a wh-noun phrase", "wh-noun phrases"),
+    "WHPP": ("a wh-prepositional phrase", "wh-prepositional phrases"),
+    "X": ("an unclear phrase", "unclear phrases"),
+}
+_NAMES = TAGS | PHRASES
+_NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+# What a sentence may well be; where it is one of the other phrases, there is no more to it.
+_WHOLE = frozenset({"S", "SBARQ", "SINV", "SQ"})
+ROOTS = frozenset({ROOT, "TOP"})
+
+
+def name_of(code: str, count: int = 1) -> str:
+    """Return one or several of a tag or phrase label in plain English.
+
+    A label's function (`NP-SBJ`) is left out. A code that has no name stands as it is.
+
+    >>> name_of("VBD"), name_of("NN", 3), name_of("NP-SBJ"), name_of("QQ")
+    ('a past-tense verb', 'three singular nouns', 'a noun phrase', 'a QQ')
+    """
+    base = code if code in _NAMES else code.partition("-")[0].partition("=")[0]
+    one, several = _NAMES.get(base, (f"a {code}", f"{code}s"))
+    return one if count == 1 else f"{_NUMBERS[count] if count < len(_NUMBERS) else count} {several}"
+
+
+def name_tags(tags: Sequence[str]) -> str:
+    """Return a sequence of tags, with or without words between them, in plain English.
+
+    >>> name_tags(["VBD", "VBN"])
+    'a past-tense verb followed by a past participle'
+    >>> name_tags(["VB", "DT", "NN", "NN"])
+    'a base verb followed by a determiner, then two singular nouns'
+    """
+    first, *rest = _counted([(tag, None) for tag in tags])
+    return f"{first} followed by {_in_order(rest)}" if rest else first
+
+
+def name_tree(tree: Tree) -> str:
+    """Return a subtree below the sentence's root in plain English; siblings are in order, others may stand between.
+
+    >>> name_tree(Tree("VP", [Tree("VB"), Tree("NP", [Tree("NN"), Tree("NN")])]))
+    'a verb phrase with a base verb, then a noun phrase that has two singular nouns'
+    """
+    return _named(tree, 0)
+
+
+def name_root(tree: Tree, is_collapsed: bool = False) -> str:
+    """Return what a subtree with the sentence's root says of the sentence, to follow "a sentence that".
+
+    Args:
+        tree: with the root and at least one node more.
+        is_collapsed: a clause right below the root was merged into it, so that the root has the clause's children.
+
+    >>> name_root(Tree("ROOT", [Tree("NP")])), name_root(Tree("ROOT", [Tree("SBARQ")]))
+    ('is only a noun phrase', 'is a wh-question')
+    >>> name_root(Tree("ROOT", [Tree("NP")]), is_collapsed=True)
+    'has a noun phrase at the top'
+    """
+    if is_collapsed or len(tree.children) != 1:
+        return f"has {_below(tree, 1)} at the top"
+    (child,) = tree.children
+    return f"is {'' if child.label in _WHOLE else 'only '}{_named(child, 0)}"
+
+
+def _named(tree: Tree, depth: int) -> str:
+    name = name_of(tree.label)
+    if not tree.children:
+        return name
+    return f"{name} {'that has' if depth % 2 else 'with'} {_below(tree, depth + 1)}"
+
+
+def _below(tree: Tree, depth: int) -> str:
+    return _in_order(_counted([(child.label, child if child.children else None) for child in tree.children], depth))
+
+
+def _counted(codes: Sequence[tuple[str, Tree | None]], depth: int = 0) -> list[str]:
+    """Return the names of codes in order, those with nothing below them counted where they are alike."""
+    names = []
+    for (code, tree), same in groupby(codes):
+        alike = len(list(same))
+        names += [name_of(code, alike)] if tree is None else [_named(tree, depth)] * alike
+    return names
+
+
+def _in_order(names: Sequence[str]) -> str:
+    return ", then ".join(names)

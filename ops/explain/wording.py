@@ -1,0 +1,160 @@
+"""The sentence that explains a neuron: written by templates from its literals and their shares."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import floor
+from typing import Protocol
+
+from ops.explain.combined_literals import Combination, evidence_needed, list_conditions
+from ops.explain.kinds import NUISANCE
+from ops.explain.literal_words import PatternRules, Term, say
+
+__all__ = ["MOST_CHARACTERS", "PatternRules", "Term", "evidence_needed", "explanation_text", "percent"]
+
+MOST_CHARACTERS = 240
+NOTHING = "Nothing found that these features can express."
+TOO_FEW = "Too few winners in test documents to tell."
+NO_MORE = "Nothing beyond length and source"
+
+LEAST_SAID = 0.005  # of the variance: less is as good as nothing
+SHORTEST = 8  # characters that are left of a word that is cut
+
+_MINED = PatternRules()  # by the options that mine has by default
+
+
+def explanation_text(
+    verdict: str,
+    terms: Sequence[Term],
+    share: float | None,
+    baseline_share: float | None,
+    r2: float | None,
+    r2_nuisance: float | None,
+    *,
+    needed: float | None = None,
+    rules: PatternRules = _MINED,
+) -> str:
+    """Return an explanation in one or two sentences, at most 240 characters.
+
+    Args:
+        verdict: `explained`, `nuisance`, `none` or `weak`.
+        terms: of the score card, in their order.
+        share: of the winners, those that the score card calls winners.
+        baseline_share: the same of the other sentences; None where there are none.
+        r2, r2_nuisance: of the range model and of nuisance alone; None where there is none.
+        needed: as `evidence_needed` returns it: with it the text says how the literals combine. None: it does not.
+        rules: those by which the patterns were mined.
+    """
+    range_text = _range_text(r2, r2_nuisance, is_explained=verdict == "explained" and bool(terms))
+    if verdict == "none" or not terms:
+        return {"weak": TOO_FEW, "nuisance": f"{NO_MORE}."}.get(verdict, NOTHING) + range_text
+    if verdict == "nuisance":
+        return _fit(_NuisanceText([term for term in terms if term.kind in NUISANCE], rules), range_text)
+    rule = Combination.of([abs(term.weight) for term in terms], needed)
+    start = f"{TOO_FEW} Untested: s" if verdict == "weak" else "S"
+    return _fit(_CalledText(start, terms, rule, _shares(share, baseline_share), rules), range_text)
+
+
+def percent(share: float) -> str:
+    """Return a share as a percentage of two digits, and 100 or 0 only for all or none.
+
+    >>> [percent(share) for share in (0.638, 0.0312, 0.00082, 0.9996, 0.000001, 0.0)]
+    ['64 %', '3.1 %', '0.082 %', '99.9 %', 'under 0.001 %', '0 %']
+    """
+    value = 100 * share
+    if 0 < value < 0.001:
+        return "under 0.001 %"
+    if 99 < value < 100:
+        return f"{floor(10 * value) / 10:.1f} %"
+    return f"{value:.0f} %" if value >= 9.95 or value <= 0 else f"{value:.2g} %"
+
+
+class _Text(Protocol):
+    """A text that can be made shorter."""
+
+    @property
+    def steps(self) -> int:
+        """How often something may be left out."""
+
+    def of(self, step: int, most: int) -> str:
+        """Return it with so many things left out, and at most so many characters of each literal."""
+
+
+def _fit(text: _Text, end: str) -> str:
+    """Return a text with its end in 240 characters.
+
+    Long names become codes, then literals are left out and counted, then words are cut, then the end goes.
+    """
+    lengths = [(step, most) for step in range(text.steps + 1) for most in (MOST_CHARACTERS, 60)]
+    lengths += [(text.steps, most) for most in (40, 25, 15, SHORTEST)]
+    found = (text.of(step, most) + end for step, most in lengths)
+    fitting = next((own for own in found if len(own) <= MOST_CHARACTERS), None)
+    return text.of(text.steps, SHORTEST) if fitting is None else fitting
+
+
+@dataclass(frozen=True)
+class _CalledText:
+    """Which sentences a score card calls winners, and how many of all are."""
+
+    start: str
+    terms: Sequence[Term]
+    rule: Combination
+    shares: str
+    rules: PatternRules
+
+    @property
+    def steps(self) -> int:
+        """See `_Text`: the literals that never matter, then one literal after the other."""
+        return bool(self.rule.idle) + self.rule.most_dropped
+
+    def of(self, step: int, most: int) -> str:
+        """See `_Text`."""
+        said = [say(term, self.rules, most) for term in self.terms]
+        dropped = max(step - bool(self.rule.idle), 0)
+        text = f"{self.start}entences {self.rule.text(said, dropped)}{self.shares}"
+        if step or not self.rule.idle:
+            return text
+        return f"{text} More so {list_conditions([said[i] for i in self.rule.idle], 'or')}."
+
+
+@dataclass(frozen=True)
+class _NuisanceText:
+    """The nuisance literals, each with its own shares."""
+
+    nuisance: Sequence[Term]
+    rules: PatternRules
+
+    @property
+    def steps(self) -> int:
+        """See `_Text`: one literal after the other."""
+        return max(len(self.nuisance) - 1, 0)
+
+    def of(self, step: int, most: int) -> str:
+        """See `_Text`."""
+        pieces = []
+        for term in self.nuisance[: len(self.nuisance) - step]:
+            said = say(term, self.rules, most)
+            pieces.append(f"{said.lead} {said.body} ({_shares(term.share, term.baseline_share)[2:-1]})")
+        pieces += [f"{step} more"] if step else []
+        return f"{NO_MORE}: sentences {'; '.join(pieces)}." if pieces else f"{NO_MORE}."
+
+
+def _shares(share: float | None, baseline_share: float | None) -> str:
+    if share is None:
+        return "."
+    others = "" if baseline_share is None else f", {percent(baseline_share)} of other sentences"
+    return f": {percent(share)} of its winners{others}."
+
+
+def _range_text(r2: float | None, r2_nuisance: float | None, is_explained: bool) -> str:
+    """Return what is said of the range model: how much it explains, and how much of that nuisance does not."""
+    if r2 is None or r2 != r2:
+        return ""
+    if r2 < LEAST_SAID:
+        return " Explains none of its activation." if is_explained else ""
+    said = "Explains {} of its activation" if is_explained else "Over its whole range {} is explained"
+    text = f" {said.format(percent(r2))}"
+    if r2_nuisance is None or r2_nuisance != r2_nuisance:
+        return f"{text}."
+    beyond = r2 - max(r2_nuisance, 0.0)
+    part = "none of it" if beyond < LEAST_SAID else "all of it" if percent(beyond) == percent(r2) else percent(beyond)
+    return f"{text}, {part} beyond length and source."

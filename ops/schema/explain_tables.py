@@ -1,0 +1,115 @@
+"""The tables of the job explain: what each neuron responds to in one sentence, and how far to believe it."""
+
+import pyarrow as pa
+
+from ops.schema.columns import (
+    BOOL,
+    FLOAT32,
+    FLOAT64,
+    INT16,
+    INT32,
+    INT64,
+    LAYER,
+    NEURON,
+    POLE,
+    STRING,
+    STRINGS,
+    Column,
+    TableSpec,
+)
+
+
+def _measured(name: str, meaning: str) -> tuple[Column, Column, Column]:
+    """Return a statistic with the ends of its interval."""
+    return (
+        Column(name, FLOAT64, meaning, True),
+        Column(f"{name}_low", FLOAT64, "lower end of its 95 % interval; null with fewer than 10 test documents", True),
+        Column(f"{name}_high", FLOAT64, "upper end of its 95 % interval", True),
+    )
+
+
+TABLES: dict[str, TableSpec] = {
+    "explanations": TableSpec(
+        "a neuron and pole, explained in one sentence",
+        (
+            *NEURON,
+            POLE,
+            Column("text", STRING, "the explanation, at most 240 characters"),
+            Column("literals", INT16, "literals of the score card; 0: it has none"),
+            *_measured("average_precision", "average precision on the test documents, at the corpus's rate of winners"),
+            *_measured("precision", "share of the sentences called winners that are, at that rate"),
+            *_measured("recall", "share of the winners that are called winners"),
+            *_measured("f1", "harmonic mean of precision and recall"),
+            Column("auc", FLOAT64, "area under the ROC curve on the test documents", True),
+            Column("single_f1", FLOAT64, "F1 of the best single literal", True),
+            Column("nuisance_f1", FLOAT64, "F1 of nuisance literals alone", True),
+            Column("matched_f1", FLOAT64, "F1 of a set matched to the winners in length and data set", True),
+            Column("random_f1", FLOAT64, "F1 of a random set of as many sentences", True),
+            *_measured("r2", "share of the activation's variance that the range model explains on the test documents"),
+            Column("r2_nuisance", FLOAT64, "the same of nuisance literals alone", True),
+            Column("r2_shuffled", FLOAT64, "r2 with the activations shuffled over the sentences", True),
+            Column("n_train", INT64, "winners in training documents"),
+            Column("n_test", INT64, "winners in test documents"),
+            Column("family", INT32, "family that it belongs to, counted from 0"),
+            Column("verdict", STRING, "`explained`, `nuisance`, `none` or `weak`"),
+        ),
+        ("layer", "unit", "pole"),
+        8_192,
+    ),
+    "explanation_terms": TableSpec(
+        "a literal of an explanation",
+        (
+            *NEURON,
+            Column("pole", STRING, "`top` or `bottom`; null for the range model", True),
+            Column("model", STRING, "`range`: of the activation; `winners`: the score card of a pole"),
+            Column("rank", INT32, "place in the order of choice, nuisance literals first, counted from 1"),
+            Column("kind", STRING, "`word`, `tag`, `subtree`, `mark`, `value`, `length`, `topic` or `hub`"),
+            Column("pattern", STRING, "the literal, readable"),
+            Column("items", STRINGS, "what it is made of; of a topic, the words of the class"),
+            Column("negated", BOOL, "whether the explanation says that sentences lack it"),
+            Column("weight", FLOAT64, "what having it adds: log-odds, or activation for the range model"),
+            Column("share", FLOAT32, "share of the winners (of the sample) for which it holds as stated"),
+            Column("baseline_share", FLOAT32, "the same share among other sentences; null for the range model", True),
+            Column("gain", FLOAT64, "average precision (R2) that is lost without it on the test documents", True),
+            Column("also", STRINGS, "literals that hold for almost the same sentences"),
+            Column("sent_ids", pa.list_(INT64), "three example sentences for which it holds as stated"),
+        ),
+        ("layer", "unit", "model", "pole", "rank"),
+        8_192,
+    ),
+    "families": TableSpec(
+        "a neuron and pole of a family: neurons whose activations go together",
+        (
+            Column("family", INT32, "family, counted from 0 in the order of the leaders"),
+            *NEURON,
+            POLE,
+            Column("correlation", FLOAT32, "Pearson correlation with the leader's activation; the leader's own is 1"),
+            Column("is_leader", BOOL, "whether it is the one with the highest f1"),
+        ),
+        ("layer", "unit", "pole"),
+    ),
+    "explain/controls": TableSpec(
+        "a layer, basis, model and measure: how it is distributed over the axes",
+        (
+            LAYER,
+            Column("basis", STRING, "`neurons`; `rotated`: a random rotation of the layer; `shuffled`: activations"),
+            Column("model", STRING, "`range` or `winners`"),
+            Column("measure", STRING, "column of `explanations/`, or `r2_beyond`: `r2` - `r2_nuisance`"),
+            Column("n", INT64, "axes, or axes and poles, that have the measure"),
+            Column("mean", FLOAT64, "mean"),
+            *(Column(f"q{q:02}", FLOAT64, f"{q} % quantile") for q in (5, 25, 50, 75, 95)),
+        ),
+        ("layer", "basis", "model", "measure"),
+    ),
+    "examples": TableSpec(
+        "a sentence from a tenth of a neuron's range",
+        (
+            *NEURON,
+            Column("quantile", INT16, "tenth of the activation sample, 0 (the lowest) to 9 (the highest)"),
+            Column("sent_id", INT64, "sentence"),
+            Column("activation", FLOAT32, "the neuron's activation"),
+        ),
+        ("layer", "unit", "quantile", "sent_id"),
+        8_192,
+    ),
+}
