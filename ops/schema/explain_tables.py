@@ -96,7 +96,7 @@ TABLES: dict[str, TableSpec] = {
             Column("model", STRING, "`range` or `winners`"),
             Column("measure", STRING, "column of `explanations/`, or `r2_beyond`: `r2` - `r2_nuisance`"),
             Column("n", INT64, "axes, or axes and poles, that have the measure"),
-            Column("mean", FLOAT64, "mean"),
+            Column("mean", FLOAT64, "mean of the measure"),
             *(Column(f"q{q:02}", FLOAT64, f"{q} % quantile") for q in (5, 25, 50, 75, 95)),
         ),
         ("layer", "basis", "model", "measure"),
