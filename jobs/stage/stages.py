@@ -46,6 +46,11 @@ STAGES: dict[str, StageFacts] = dict(
         _stage("annotate", f"sentences {CODES}", "ingest topk"),
         _stage("mine", "patterns profiles means scores chance", "topk annotate", method=2),
         _stage("tokens", "token_activations peaks", "topk annotate", method=2),
+        _stage(
+            "explain",
+            "explanations explanation_terms families examples explain/controls explain/figures",
+            "topk annotate mine",
+        ),
         _side("psi", "vocabulary tokens clusters agreement figures", reads="", partials="psi/vocabulary"),
         _side("psi/contextual", "contextual"),
         _side("mixing", "ratios lengths norms tokens figures"),
