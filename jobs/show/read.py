@@ -7,6 +7,7 @@ from jobs.stage.run import Run
 from jobs.stage.stages import STAGES
 from ops.errors import InputError
 from ops.show.comparison import lay_out_comparison, read_findings
+from ops.show.explanation import TABLES_READ as EXPLAINED_BY
 from ops.show.head import lay_out_head, read_head
 from ops.show.neuron_facts import TABLES_READ, read_neuron
 from ops.show.positions import lay_out_positions, read_positions
@@ -29,8 +30,10 @@ def neuron_facts(record: Run, which: str, pole: str, rows: int, everything: bool
     record.check_files(*stages, only=TABLES_READ)
     has_tokens = record.complete("tokens")
     record.check_files(*(["tokens"] if has_tokens else []))
+    has_explanations = record.complete("explain")
+    record.check_files(*(["explain"] if has_explanations else []), only=EXPLAINED_BY)
     options = record.require("mine")["config"]
-    return read_neuron(record.store, options, layer, unit, pole, rows, everything, has_tokens)
+    return read_neuron(record.store, options, layer, unit, pole, rows, everything, has_tokens, has_explanations)
 
 
 def word_facts(record: Run, word: str, rows: int) -> dict[str, Any]:

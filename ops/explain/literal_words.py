@@ -115,9 +115,9 @@ def join_words(items: Sequence[str], has_gap: bool) -> str:
     """
     text = items[0]
     for before, item in pairwise(items):
-        is_one = _NEGATED.fullmatch(item) and before.lower() in _ONLY_NEGATED
-        is_one = is_one or (not has_gap and _CLITIC.fullmatch(item))
-        text += item if is_one else f" … {item}" if has_gap else f" {item}"
+        is_negation = _NEGATED.fullmatch(item) and before.lower() in _ONLY_NEGATED
+        is_clitic = not has_gap and _CLITIC.fullmatch(item)
+        text += item if is_negation or is_clitic else f" … {item}" if has_gap else f" {item}"
     return text
 
 

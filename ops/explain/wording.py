@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import floor
+from math import floor, isnan
 from typing import Protocol
 
 from ops.explain.combined_literals import Combination, evidence_needed, list_conditions
@@ -39,7 +39,7 @@ def explanation_text(
         verdict: `explained`, `nuisance`, `none` or `weak`.
         terms: of the score card, in their order.
         share: of the winners, those that the score card calls winners.
-        baseline_share: the same of the other sentences; None where there are none.
+        baseline_share: the same of the other sentences; None or NaN where there are none.
         r2, r2_nuisance: of the range model and of nuisance alone; None where there is none.
         needed: as `evidence_needed` returns it: with it the text says how the literals combine. None: it does not.
         rules: those by which the patterns were mined.
@@ -139,21 +139,23 @@ class _NuisanceText:
 
 
 def _shares(share: float | None, baseline_share: float | None) -> str:
-    if share is None:
+    if share is None or isnan(share):
         return "."
-    others = "" if baseline_share is None else f", {percent(baseline_share)} of other sentences"
+    others = (
+        "" if baseline_share is None or isnan(baseline_share) else f", {percent(baseline_share)} of other sentences"
+    )
     return f": {percent(share)} of its winners{others}."
 
 
 def _range_text(r2: float | None, r2_nuisance: float | None, is_explained: bool) -> str:
     """Return what is said of the range model: how much it explains, and how much of that nuisance does not."""
-    if r2 is None or r2 != r2:
+    if r2 is None or isnan(r2):
         return ""
     if r2 < LEAST_SAID:
         return " Explains none of its activation." if is_explained else ""
     said = "Explains {} of its activation" if is_explained else "Over its whole range {} is explained"
     text = f" {said.format(percent(r2))}"
-    if r2_nuisance is None or r2_nuisance != r2_nuisance:
+    if r2_nuisance is None or isnan(r2_nuisance):
         return f"{text}."
     beyond = r2 - max(r2_nuisance, 0.0)
     part = "none of it" if beyond < LEAST_SAID else "all of it" if percent(beyond) == percent(r2) else percent(beyond)

@@ -5,6 +5,7 @@ from typing import Any
 from ops.report.drawings import draw_histogram, draw_tree
 from ops.report.shading import shade
 from ops.show.examples import matched_words
+from ops.show.explanation import joined
 from ops.show.peaks import peak_word
 from ops.show.strongest import KINDS, avoided, preferred
 
@@ -20,7 +21,8 @@ def neuron_context(tables: dict[str, Rows], sentences: dict[int, Row], options: 
 
     Args:
         tables: the neuron's rows by table: `neurons` one; `topk` those that are to be listed; `patterns`, `profiles`,
-            `means`, and `scores`, `peaks`, `token_activations`, `compare/neighbours`, which may be empty.
+            `means`, and `scores`, `peaks`, `token_activations`, `explanations`, `explanation_terms`,
+            `families` (of these, every member), `compare/neighbours`, which may be empty.
         sentences: the sentences that winners and samples name.
         options: those of `mine`.
         samples: sentences by quantile, each with `sent_id`, `quantile` and `activation`.
@@ -33,6 +35,7 @@ def neuron_context(tables: dict[str, Rows], sentences: dict[int, Row], options: 
         own = {name: [row for row in rows if row.get("pole") == pole] for name, rows in tables.items()}
         if own["topk"]:
             poles.append(_pole(pole, own, sentences, options, tokens))
+            poles[-1]["explanation"] = _explanation(own["explanations"], tables)
             poles[-1]["threshold"] = neuron[f"{pole}_threshold"]
             poles[-1]["threshold_x"] = histogram.place(neuron[f"{pole}_threshold"])
     values = [abs(v) for t in tables["token_activations"] for v in t["activations"]]
@@ -47,6 +50,10 @@ def neuron_context(tables: dict[str, Rows], sentences: dict[int, Row], options: 
         "nearest": sorted(tables["compare/neighbours"], key=lambda row: row["rank"]),
         "samples": [{**s, **sentences[s["sent_id"]]} for s in samples],
     }
+
+
+def _explanation(rows: Rows, tables: dict[str, Rows]) -> Row | None:
+    return joined(rows[0], tables["explanation_terms"], tables["families"]) if rows else None
 
 
 def _pole(pole: str, own: dict[str, Rows], sentences: dict[int, Row], options: Row, tokens: dict[Any, Row]) -> Row:

@@ -11,6 +11,7 @@ import pyarrow.dataset as ds
 from ops.errors import InputError, one_line
 
 KINDS = {
+    "explanation": "neurons by what explains them",
     "word": "neurons by words in order",
     "tag": "neurons by parts of speech in order",
     "subtree": "neurons by subtree",
@@ -38,6 +39,17 @@ where {limits} order by g2 desc, layer, unit, pole limit {most}
 _SCORES = """
 select layer, unit, pole, auc, auc_excess from scores where auc is not null and {limits}
 order by auc_excess desc nulls last, layer, unit, pole limit {most}
+"""
+# By what an explanation says, and by what its literals are made of: a topic has more words than its name.
+_EXPLAINED = """
+with named as (
+  select distinct layer, unit, pole from explanation_terms
+  where model = 'winners' and list_contains(list_transform(items, lambda item: lower(item)), lower($text))
+)
+select layer, unit, pole, text as found, verdict, f1, auc, auc_excess
+from explanations left join scores using (layer, unit, pole)
+where (contains(lower(text), lower($text)) or (layer, unit, pole) in (select (layer, unit, pole) from named))
+  and {limits} order by verdict <> 'explained', f1 desc nulls last, layer, unit, pole limit {most}
 """
 _WINNERS = """
 with matched as (
@@ -122,7 +134,8 @@ class Searcher:
     """Answers queries by DuckDB, which sees the given tables alone: it can open no file and change nothing.
 
     Args:
-        tables: `topk`, `sentences`, `patterns`, `profiles`, and where there are any `scores` and `peaks`.
+        tables: `topk`, `sentences`, `patterns`, `profiles`, and where there are any `scores`, `peaks`, and
+            `explanations` with `explanation_terms`.
         seconds: that a search may take.
         silent: layer and unit of the neurons that are left out.
     """
@@ -158,6 +171,8 @@ class Searcher:
         """
         if query.what == "peak" and "peaks" not in self.names:
             raise InputError("this run has no peaks; run python -m jobs.tokens, and open the page again")
+        if query.what == "explanation" and "explanations" not in self.names:
+            raise InputError("this run has no explanations; run python -m jobs.explain, and open the page again")
         if (query.what == "score" or query.least is not None) and "scores" not in self.names:
             raise InputError("this run has no held-out scores (--no-scores)")
         sql, values = statement(query)
@@ -195,6 +210,8 @@ def statement(query: Query) -> tuple[str, dict[str, Any]]:
     values["text"] = query.text
     if query.what == "text":
         return _WINNERS.format(limits=joined, most=MOST, most_sentences=MOST_SENTENCES), values
+    if query.what == "explanation":
+        return _EXPLAINED.format(limits=joined, most=MOST), values
     table, found, count, where = _WHERE[query.what]
     if query.what == "value":
         values["property"] = query.property

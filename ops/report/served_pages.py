@@ -54,6 +54,7 @@ class Pages:
 
     def _searcher(self) -> Searcher:
         names = [*SEARCHED, *(["peaks"] if self.site.has_tokens else [])]
+        names += ["explanations", "explanation_terms"] if self.site.has_explanations else []
         names += [] if self.site.options["no_scores"] else ["scores"]
         return Searcher({name: self.site.tables.dataset(name) for name in names}, self.seconds, self.site.silent)
 

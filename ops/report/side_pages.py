@@ -47,6 +47,20 @@ _MOMENTS = ("n", "mean", "std")
 _INTERVAL = ("accuracy", "low", "high")
 
 SIDE_JOBS = {
+    "explain": SideJob(
+        "How well neurons are explained: explain",
+        "R2 is the share of an activation's variance that a few literals explain on documents kept aside, F1 says how "
+        "well winners are told from other sentences there. Beside them: randomly rotated axes, shuffled activations.",
+        "python -m jobs.show --neuron prints a neuron's explanation; docs/explanations.md says how it is made",
+        (
+            ShownTable(
+                "explain/controls",
+                "By layer, basis, model and measure; r2_beyond: what is left of R2 beyond length, data set and "
+                "metadata.",
+                ("layer", "basis", "model", "measure", "n", "mean", "q05", "q25", "q50", "q75", "q95"),
+            ),
+        ),
+    ),
     "psi": SideJob(
         "What attention heads stretch: psi",
         "psi is how many times as long a head's projection makes a token's vector, by dimension; psi_qkv is the "

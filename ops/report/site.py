@@ -1,5 +1,6 @@
 """The pages of a run, made from its tables: an overview, chosen neurons, and its side jobs."""
 
+from collections import Counter
 from collections.abc import Iterator
 from functools import lru_cache, reduce
 from operator import or_
@@ -30,6 +31,7 @@ Sample = tuple[Int64s, Float32s]
 SENTENCE = ["sent_id", "text", "dataset", "doc_id", "words", "tags", "tree"]
 MOST_SAID = 4  # words of a neuron in a row of the overview
 MOST_DRAWN = 2  # figures of a side job that the overview shows
+EXPLAINED = 24  # explanations that the overview lists
 NEAREST = 12  # neurons near one that its page lists
 NEURONS_PER_READ = 64  # neurons whose rows are read at once
 LAYERS_KEPT = 2  # whose activation sample is kept for the next page, some 30 MB each of a model of 768 units
@@ -48,6 +50,8 @@ class Site:
         options: those of `mine`.
         silent: layer and unit of the neurons that are left out of lists and of the map.
         scores: the rows of scores/, none where they were left out.
+        explained: the leaders of families that are explained, the surest first, each a row of explanations/ with
+            `members`, how many its family has.
     """
 
     def __init__(self, store: Store, run: Row) -> None:
@@ -58,8 +62,10 @@ class Site:
         self.complete = {name: entry for name, entry in run["stages"].items() if entry["complete"]}
         self.has_tokens = "tokens" in self.complete
         self.has_nearest = "compare/neighbours" in self.complete
+        self.has_explanations = "explain" in self.complete
         self.silent = silent_neurons(self._read("neurons", None, columns=COLUMNS))
         self.scores = self._heard(self._read("scores", None, not self.options["no_scores"]))
+        self.explained = self._explained()
         self._sample = lru_cache(LAYERS_KEPT)(self._sample_of)
 
     def _read(
@@ -73,6 +79,18 @@ class Site:
             return rows
         pairs = zip(rows["layer"].to_pylist(), rows["unit"].to_pylist(), strict=True)
         return rows.filter(pa.array([pair not in self.silent for pair in pairs]))
+
+    def _explained(self) -> list[Row]:
+        columns = ["layer", "unit", "pole", "text", "f1", "f1_low", "f1_high"]
+        found = self._read("explanations", pc.field("verdict") == "explained", self.has_explanations, columns)
+        if not found.num_rows:
+            return []
+        members = self._read("families", None).to_pylist()
+        size = Counter(member["family"] for member in members)
+        led = {(m["layer"], m["unit"], m["pole"]): size[m["family"]] for m in members if m["is_leader"]}
+        rows = [row | {"members": led.get((row["layer"], row["unit"], row["pole"]))} for row in found.to_pylist()]
+        leaders = [row for row in rows if row["members"] and (row["layer"], row["unit"]) not in self.silent]
+        return sorted(leaders, key=lambda row: (-row["f1"], row["layer"], row["unit"], row["pole"]))
 
     def choose(self, worth: list[Row], best: int, named: tuple[str, ...]) -> list[Pair]:
         """Return the neurons that get pages: those named, and the best; without scores the most skewed.
@@ -117,6 +135,7 @@ class Site:
         return {
             "map": {**drawn, "pages": [f"{layer}-{unit}" for layer, unit in chosen], "every": False},
             "all_pages": False,
+            "explained": self.explained[:EXPLAINED],
             "best": self._described(worth),
             "pages": chosen,
             "sides": [
@@ -168,19 +187,33 @@ class Site:
             "scores": (here, not self.options["no_scores"]),
             "peaks": (here, self.has_tokens),
             "token_activations": (here & listed, self.has_tokens),
+            "explanations": (here, self.has_explanations),
+            "explanation_terms": (here, self.has_explanations),
             "compare/neighbours": (here & (pc.field("rank") <= NEAREST), self.has_nearest),
         }
         tables = {name: _by(self._read(name, *which).to_pylist(), ("layer", "unit")) for name, which in wanted.items()}
+        members = self._members({row["family"] for rows in tables["explanations"].values() for row in rows})
         samples = self._samples(chosen)
         ids = {row["sent_id"] for rows in tables["topk"].values() for row in rows}
         ids |= {row["sent_id"] for rows in samples.values() for row in rows}
         read = self.tables.rows_of_keys("sentences", "sent_id", ids, SENTENCE)
         sentences = {row["sent_id"]: row for row in read}
         return [
-            neuron_context({name: by.get(n, []) for name, by in tables.items()}, sentences, self.options, samples[n])
+            neuron_context(
+                {name: by.get(n, []) for name, by in tables.items()}
+                | {"families": [m for row in tables["explanations"].get(n, []) for m in members[row["family"],]]},
+                sentences,
+                self.options,
+                samples[n],
+            )
             | {"silent": SAID if n in self.silent else ""}
             for n in chosen
         ]
+
+    def _members(self, families: set[int]) -> dict[Any, list[Row]]:
+        """Return the rows of families/ by family."""
+        where = pc.field("family").isin(pa.array(sorted(families), pa.int32()))
+        return _by(self._read("families", where, bool(families)).to_pylist(), ("family",))
 
     def _samples(self, chosen: list[Pair]) -> dict[Pair, list[Row]]:
         """Return of each neuron sentences by quantile; a layer's activations are read once."""

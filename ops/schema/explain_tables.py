@@ -68,8 +68,15 @@ TABLES: dict[str, TableSpec] = {
             Column("items", STRINGS, "what it is made of; of a topic, the words of the class"),
             Column("negated", BOOL, "whether the explanation says that sentences lack it"),
             Column("weight", FLOAT64, "what having it adds: log-odds, or activation for the range model"),
-            Column("share", FLOAT32, "share of the winners (of the sample) for which it holds as stated"),
-            Column("baseline_share", FLOAT32, "the same share among other sentences; null for the range model", True),
+            Column(
+                "share", FLOAT32, "share of the winners for which it holds as stated; range model: of the highest tenth"
+            ),
+            Column(
+                "baseline_share",
+                FLOAT32,
+                "the same share among other sentences; range model: of the whole sample",
+                True,
+            ),
             Column("gain", FLOAT64, "average precision (R2) that is lost without it on the test documents", True),
             Column("also", STRINGS, "literals that hold for almost the same sentences"),
             Column("sent_ids", pa.list_(INT64), "three example sentences for which it holds as stated"),
@@ -96,7 +103,7 @@ TABLES: dict[str, TableSpec] = {
             Column("model", STRING, "`range` or `winners`"),
             Column("measure", STRING, "column of `explanations/`, or `r2_beyond`: `r2` - `r2_nuisance`"),
             Column("n", INT64, "axes, or axes and poles, that have the measure"),
-            Column("mean", FLOAT64, "mean"),
+            Column("mean", FLOAT64, "mean of the measure"),
             *(Column(f"q{q:02}", FLOAT64, f"{q} % quantile") for q in (5, 25, 50, 75, 95)),
         ),
         ("layer", "basis", "model", "measure"),

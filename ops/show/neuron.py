@@ -1,9 +1,10 @@
-"""One neuron as text: how well it is described, its winners, what they prefer and avoid (Oba 2021, Table 2)."""
+"""One neuron as text: its explanation and scores, its winners, what they prefer and avoid (Oba 2021, Table 2)."""
 
 from typing import Any
 
 from ops.errors import counted
 from ops.show.examples import mark
+from ops.show.explanation import lay_out_explanation, lay_out_terms
 from ops.show.text import activation, lift, number, q_value, shorten
 from ops.topk.silent import SAID
 
@@ -60,6 +61,8 @@ def _head(facts: dict[str, Any], width: int) -> list[str]:
     neuron, pole, score = facts["neuron"], facts["pole"], facts["score"]
     which = "highest" if pole == "top" else "lowest"
     lines = [f"Neuron {facts['layer']}:{facts['unit']}, {which} activations: {counted(facts['n_winners'], 'winner')}"]
+    if facts.get("explanation"):
+        lines += lay_out_explanation(facts["explanation"], width)
     if score is not None:
         own = _area(score, "auc", "auc_low", "auc_high")
         matched = _area(score, "matched_auc", "matched_low", "matched_high")
@@ -174,7 +177,8 @@ def _around(example: dict[str, Any], width: int) -> str:
 
 
 def _everything(facts: dict[str, Any], rows: int, width: int) -> list[str]:
-    lines = ["", "All that was mined and counted, by G2"]
+    lines = lay_out_terms(facts["explanation"], width) if facts.get("explanation") else []
+    lines += ["", "All that was mined and counted, by G2"]
     for kind, title in _PATTERNS.items():
         lines += _table(title, [p for p in facts["patterns"] if p["kind"] == kind][:rows], "pattern", "support", width)
     names = sorted({p["property"] for p in facts["profiles"]}, key=lambda name: (name not in _PROPERTIES, name))

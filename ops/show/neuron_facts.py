@@ -6,6 +6,7 @@ import pyarrow.compute as pc
 
 from ops.errors import InputError
 from ops.show.examples import matched_words, spans_of_words
+from ops.show.explanation import read_explanation
 from ops.show.peaks import peak_word
 from ops.show.strongest import KINDS, avoided, preferred
 from ops.storage.store import Store
@@ -26,6 +27,7 @@ def read_neuron(
     rows: int,
     everything: bool = False,
     has_tokens: bool = False,
+    has_explanations: bool = False,
 ) -> dict[str, Any]:
     """Return what is known of a neuron of a run at a pole.
 
@@ -36,14 +38,15 @@ def read_neuron(
         rows: winners, and examples of each kind of pattern.
         everything: return `patterns` and `profiles` too.
         has_tokens: `tokens` has run.
+        has_explanations: `explain` has run.
 
     Returns:
-        `layer`, `unit`, `pole`, `n_winners`; `neuron`, its row of neurons/ without the histogram; `is_silent`, whether
-        what varies of it is rounding; `is_mined`, false where `mine` was run with `--units` that leave it out; `score`,
-        its row of scores/ or None; `means`; `dataset`, the row of profiles/ of the data set that most winners are of,
-        or None; `winners`, the first of them, with their `peak` (`ops.show.peaks`) where `tokens` has run, else None;
-        `peaks`, the rows of peaks/ by rank, none without; `prefers` by kind and `avoids` (see `ops.show.strongest`),
-        the former with an `example`: `sent_id`, `rank`, `text`, and the `spans` of its characters that match.
+        `layer`, `unit`, `pole`, `n_winners`; `explanation` (`ops.show.explanation`), None without; `neuron`, its row of
+        neurons/ without the histogram; `is_silent`, whether what varies of it is rounding; `score`, its row of scores/
+        or None; `means`; `dataset`, the row of profiles/ of the data set that most winners are of, or None; `winners`,
+        the first of them, with their `peak` (`ops.show.peaks`) where `tokens` has run, else None; `peaks`, the rows of
+        peaks/ by rank, none without; `prefers` by kind and `avoids` (see `ops.show.strongest`), the former with an
+        `example`: `sent_id`, `rank`, `text`, and the `spans` of its characters that match.
 
     Raises:
         InputError: there is no such neuron, or the run kept only the other pole.
@@ -74,6 +77,7 @@ def read_neuron(
         "unit": unit,
         "pole": pole,
         "n_winners": len(winners),
+        "explanation": read_explanation(store, layer, unit, pole) if has_explanations else None,
         "neuron": {name: value for name, value in neuron[0].items() if not name.startswith("histogram")},
         "is_silent": (layer, unit) in silent_neurons(read_table(store, "neurons", columns=COLUMNS)),
         "is_mined": not options.get("units") or f"{layer}:{unit}" in options["units"],

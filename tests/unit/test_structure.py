@@ -24,7 +24,7 @@ FLOORS = {
         {"sources", "patterns", "english", "topk", "mixing", "meaning", "finetune"},
         {"corpus", "sentences", "psi", "positions"},
         {"mine", "show", "estimate", "compare"},
-        {"tokens", "report", "export", "explain"},
+        {"tokens", "explain", "report", "export"},
     ),
     "jobs": ({"engine"}, {"stage"}, {"a job"}),
 }

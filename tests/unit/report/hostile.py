@@ -14,6 +14,11 @@ TEXTS = [
     "A \x1b[31mred\x1b[0m word",
 ]
 DATASET = '"><script>alert(2)</script>'
+EXPLAINED = {"text": "Sentences with *</bdi><script>alert(3)</script>*: 64 % of its winners.", "verdict": "explained"}
+EXPLAINED |= {"f1": 0.5, "f1_low": None, "f1_high": None, "single_f1": 0.25, "nuisance_f1": None, "matched_f1": 0.125}
+EXPLAINED |= {"random_f1": 0.0625, "family": 3}  # type: ignore[dict-item]
+TERM = {"kind": "word", "pattern": "</td><b>", "negated": True, "weight": -1.5, "share": 0.5, "baseline_share": None}
+TERM |= {"gain": None}
 MEASURES = {"share": 0.5, "baseline_share": 0.125, "lift": 4.0, "lift_low": 2.0, "g2": 30.0, "q_value": 1e-6, "docs": 3}
 
 
@@ -65,6 +70,12 @@ def neuron_tables() -> tuple[dict[str, list[dict[str, Any]]], dict[int, dict[str
         "scores": [],
         "peaks": [{**peak, "baseline_share": 0.1, "lift": 6.0, "g2": 9.0, "rank": 1}],
         "token_activations": tokens,
+        "explanations": [{**here, **EXPLAINED, "pole": "top"}],
+        "explanation_terms": [{**here, **TERM, "pole": "top", "model": "winners"}],
+        "families": [
+            {**here, "pole": "top", "family": 3, "correlation": 0.75, "is_leader": False},
+            {"layer": 1, "unit": 2, "pole": "bottom", "family": 3, "correlation": 1.0, "is_leader": True},
+        ],
         "compare/neighbours": [
             {**here, "rank": 1, "layer_b": 1, "unit_b": 2, "correlation": -0.5, "overlap": 0.25},
             {**here, "rank": 2, "layer_b": 2, "unit_b": 0, "correlation": None, "overlap": 0.0},

@@ -14,7 +14,7 @@ from ops.report.neuron_page import neuron_context
 from ops.report.pages import ASSETS, FOLDER, render
 from ops.show.peaks import peak_word
 from tests.unit.report.browser import NEEDS, browse
-from tests.unit.report.hostile import DATASET, OPTIONS, SHARED, TEXTS, neuron_tables
+from tests.unit.report.hostile import DATASET, EXPLAINED, OPTIONS, SHARED, TEXTS, neuron_tables
 from tests.unit.report.valid_html import check_html
 
 
@@ -36,8 +36,10 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "widths": [3, 3], "poles": ["top", "bottom"], "colours": 8, "pages": ["2-1"], "every": False,
         "properties": {"auc": {"title": "score", "values": values}, "dataset": names},
     }  # fmt: skip
+    explained = [{"layer": 2, "unit": 1, "pole": "top", **EXPLAINED, "members": members} for members in (1, 12)]
     overview = {
-        "map": drawn, "all_pages": False, "best": [], "pages": [(2, 1)], "sides": [], "n_neurons": 6,
+        "map": drawn, "all_pages": False, "best": [], "explained": explained, "pages": [(2, 1)],
+        "sides": [], "n_neurons": 6,
         "sentences": 4, "k": "4", "stages": {}, "sources": [{"source": DATASET, "dataset": DATASET, "kept": 4}],
         "options": {"site": "hidden", "pool": "mean", "special_tokens": "include", "dtype": "float32"},
     }  # fmt: skip
@@ -140,4 +142,4 @@ def test_nothing_is_loaded_from_elsewhere_and_pages_are_small(site: Path) -> Non
         assert len(text.encode()) < 1_000_000
         assert not re.search(r"https?:|@import|url[(]", text), path
         for link in re.findall(r'(?:src|href)="([^"]*)"', text):
-            assert link in ("data:,", "#main") or re.fullmatch(r"(\.\./)?[\w/.-]+|#\w+", link), link
+            assert link in ("data:,", "#main") or re.fullmatch(r"(\.\./)?[\w/.-]+(#\w+)?|#\w+", link), link

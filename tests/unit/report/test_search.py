@@ -66,11 +66,26 @@ SCORES = [
     {"layer": 2, "unit": 1, "pole": "top", "auc": None, "matched_auc": None, "auc_excess": None},
 ]
 
+EXPLAINED = [
+    {"layer": layer, "unit": unit, "pole": "top", "text": text, "verdict": verdict, "f1": f1}
+    for layer, unit, text, verdict, f1 in [
+        (1, 0, "Sentences with *Don't be*: 64 % of its winners.", "explained", 0.25),
+        (1, 1, "Sentences with a word like *exam/school/work*: 50 % of its winners.", "explained", 0.5),
+        (2, 0, "Nothing found that these features can express.", "none", None),
+        (2, 1, "Too few winners in test documents to tell. Untested: sentences with *don't*: 9 %.", "weak", 0.75),
+    ]
+]
+TERMS = [
+    {"layer": 1, "unit": 1, "pole": "top", "model": "winners", "items": ["exam", "school", "work", "Lesson"]},
+    {"layer": 2, "unit": 0, "pole": None, "model": "range", "items": ["lesson"]},
+]
+
 
 def searcher(
     seconds: float = 20, without: tuple[str, ...] = (), silent: tuple[tuple[int, int], ...] = (), old: bool = False
 ) -> Searcher:
     tables = {"patterns": PATTERNS, "sentences": SENTENCES, "topk": TOPK, "profiles": PROFILES, "scores": SCORES}
+    tables |= {"explanations": EXPLAINED, "explanation_terms": TERMS}
     kept = {name: ds.dataset(pa.Table.from_pylist(rows)) for name, rows in tables.items() if name not in without}
     if old:
         kept["scores"] = ds.dataset(pa.Table.from_pylist(SCORES).drop(["auc_excess"]))
@@ -98,6 +113,10 @@ def test_words_are_whole_words_and_a_neuron_stands_once() -> None:
         (Query("pattern", "DT"), []),
         (Query("value", "BOOKS"), [(1, 1), (1, 0)]),
         (Query("value", "BOOKS", property="author"), [(1, 1)]),
+        (Query("explanation", "DON'T"), [(1, 0), (2, 1)]),
+        (Query("explanation", "lesson"), [(1, 1)]),
+        (Query("explanation", "sentences", layer=1), [(1, 1), (1, 0)]),
+        (Query("explanation", "sentences", least=0.8), [(1, 0)]),
         (Query("score", least=0.7), [(1, 0), (2, 2)]),
         (Query("score"), [(2, 0), (1, 0), (2, 2)]),
         (Query("score", layer=2), [(2, 0), (2, 2)]),
@@ -107,6 +126,14 @@ def test_words_are_whole_words_and_a_neuron_stands_once() -> None:
 )
 def test_each_kind_and_limit_finds_its_neurons(query: Query, expected: list[tuple[int, int]]) -> None:
     assert pairs(searcher().find(query)) == expected
+
+
+def test_an_explanation_comes_with_its_verdict() -> None:
+    found = searcher().find(Query("explanation", "don't"))
+    assert [(row["found"], row["verdict"], row["f1"]) for row in found] == [
+        (EXPLAINED[i]["text"], EXPLAINED[i]["verdict"], EXPLAINED[i]["f1"]) for i in (0, 3)
+    ]
+    assert [row["auc"] for row in found] == [0.9, None]
 
 
 def test_silent_neurons_are_left_out_and_runs_without_an_excess_are_read() -> None:
@@ -153,6 +180,8 @@ def test_no_file_is_opened_and_nothing_is_changed(tmp_path: Path) -> None:
 def test_what_a_run_lacks_is_named() -> None:
     with pytest.raises(InputError, match="no held-out scores"):
         searcher(without=("scores",)).find(Query("score"))
+    with pytest.raises(InputError, match=r"no explanations; run python -m jobs\.explain"):
+        searcher(without=("explanations",)).find(Query("explanation", "x"))
     with pytest.raises(InputError, match="no peaks"):
         searcher().find(Query("peak", "x"))
     assert pairs(searcher(without=("scores",)).find(Query("word", "weekend"))) == [(1, 1)]

@@ -45,6 +45,24 @@ def test_what_decides_comes_first() -> None:
     ]
 
 
+def test_an_explanation_comes_before_everything_else() -> None:
+    alike = {"leader": {"layer": 3, "unit": 17, "pole": "top"}, "members": 1}
+    row = {"layer": 3, "unit": 17, "pole": "top", "text": "Sentences with *see*: 64 % of its winners.", "alike": alike}
+    row |= {"verdict": "explained", "f1": 0.41, "f1_low": 0.35, "f1_high": 0.47, "single_f1": 0.3, "nuisance_f1": 0.12}
+    term = {"model": "winners", "kind": "word", "pattern": "see", "negated": False, "weight": 2.0, "share": 0.6}
+    row |= {"matched_f1": 0.05, "random_f1": 0.01, "terms": [{**term, "baseline_share": 0.01, "gain": 0.3}]}
+    lines = shown(explanation=row, patterns=[], profiles=[])
+    assert lines[:4] == [
+        "Neuron 3:17, highest activations: 100 winners",
+        "Sentences with *see*: 64 % of its winners.",
+        "Verdict: explained; held-out F1 0.410 (0.350 to 0.470); best literal 0.300, "
+        "length and source 0.120, matche...",
+        shown()[1],
+    ]
+    assert line(lines, "word: see").split() == ["word:", "see", "2.000", "0.600", "0.0100", "0.300"]
+    assert shown(explanation=None) == shown()
+
+
 def test_the_excess_is_said_and_why_a_unit_is_silent() -> None:
     excess = {"auc_excess": 0.302, "auc_excess_low": 0.21, "auc_excess_high": 0.394}
     assert shown(score={**SCORE, **excess})[1].endswith("0.700); excess +0.302 (+0.210 to +0.394)")

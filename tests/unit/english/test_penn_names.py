@@ -1,0 +1,91 @@
+"""Every Penn code has a name, and patterns of them read as English."""
+
+import pytest
+import spacy.glossary
+
+import ops.english
+from ops.english.penn_names import PHRASES, TAGS, name_of, name_root, name_tags, name_tree
+from ops.show.examples import read_pattern
+
+
+def test_every_tag_and_label_of_penn_has_a_name() -> None:
+    """The tags of the shipped tagger, and all Penn tags and phrase labels that spaCy's glossary lists."""
+    tags = set(ops.english.load().get_pipe("tagger").labels)
+    assert tags <= TAGS.keys()
+    known = [*spacy.glossary.GLOSSARY]
+    first, last = known.index("."), known.index("_SP")  # the block on the English treebanks
+    english = set(known[first : last + 1])
+    assert {"VBD", "ADD", "-LRB-", "XX"} <= english
+    assert english <= TAGS.keys()
+    phrases = "ADJP ADVP CONJP FRAG INTJ LST NAC NP NX PP PRN PRT QP RRC S SBAR SBARQ SINV SQ UCP VP WHADJP WHADVP"
+    assert {*phrases.split(), "WHNP", "WHPP", "X", "ROOT"} <= PHRASES.keys()
+
+
+def test_names_differ_and_stand_with_their_article() -> None:
+    names = [*TAGS.values(), *PHRASES.values()]
+    alike = {"_SP", "TOP"}  # other spellings of SP and ROOT
+    assert len({one for one, _ in names}) == len({several for _, several in names}) == len(names) - len(alike)
+    for one, several in names:
+        assert one.startswith(("a ", "an ", "the ")), one
+        article, _, rest = one.partition(" ")
+        assert article == "the" or (article == "an") == (rest.lstrip("-")[0] in "aeiou"), one
+        assert not several.startswith(("a ", "an ", "the ")), several
+        # These words negate a literal in an explanation.
+        assert not {"no", "not", "without"} & set(f"{one} {several}".split()), one
+
+
+@pytest.mark.parametrize(
+    ("code", "count", "expected"),
+    [
+        ("VBD", 1, "a past-tense verb"),
+        ("SBARQ", 1, "a wh-question"),
+        ("ADD", 1, "an address or URL"),
+        ("PRP$", 2, "two possessive pronouns"),
+        ("NP-SBJ", 1, "a noun phrase"),
+        ("PP=2", 1, "a prepositional phrase"),
+        ("-LRB-", 1, "an opening bracket"),
+        ("NN", 12, "12 singular nouns"),
+        ("ZZ", 3, "three ZZs"),
+    ],
+)
+def test_a_code_by_name(code: str, count: int, expected: str) -> None:
+    assert name_of(code, count) == expected
+
+
+def test_a_sequence_says_what_follows_what() -> None:
+    assert name_tags(["VBD"]) == "a past-tense verb"
+    assert name_tags(["VBD", "VBN"]) == "a past-tense verb followed by a past participle"
+    assert name_tags(["NN", "NN", "NN"]) == "three singular nouns"
+    assert name_tags(["DT", "JJ", "JJ", "DT"]) == "a determiner followed by two adjectives, then a determiner"
+
+
+@pytest.mark.parametrize(
+    ("pattern", "expected"),
+    [
+        ("(NP (NN) (NN))", "a noun phrase with two singular nouns"),
+        ("(SBARQ (WHNP))", "a wh-question with a wh-noun phrase"),
+        ("(S (VP (VB)))", "a clause with a verb phrase that has a base verb"),
+        ("(VP (VB) (NP (DT)) (NP (DT)))", "a verb phrase with a base verb, then " + ", then ".join(2 * [
+            "a noun phrase that has a determiner"])),
+        ("(NP)", "a noun phrase"),
+    ],
+)  # fmt: skip
+def test_a_subtree_by_name(pattern: str, expected: str) -> None:
+    assert name_tree(read_pattern(pattern)) == expected
+
+
+@pytest.mark.parametrize(
+    ("pattern", "is_collapsed", "expected"),
+    [
+        ("(ROOT (NP))", False, "is only a noun phrase"),
+        ("(ROOT (NP (NN)))", False, "is only a noun phrase with a singular noun"),
+        ("(ROOT (SBARQ))", False, "is a wh-question"),
+        ("(ROOT (S (NP)))", False, "is a clause with a noun phrase"),
+        ("(ROOT (SYM))", False, "is only a symbol"),
+        ("(ROOT (NP) (VP (VB)))", False, "has a noun phrase, then a verb phrase that has a base verb at the top"),
+        # The clause is merged into the root, so that a noun phrase below it may be a subject.
+        ("(ROOT (NP))", True, "has a noun phrase at the top"),
+    ],
+)
+def test_a_subtree_with_the_root_is_about_the_whole_sentence(pattern: str, is_collapsed: bool, expected: str) -> None:
+    assert name_root(read_pattern(pattern), is_collapsed) == expected
