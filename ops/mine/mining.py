@@ -50,7 +50,7 @@ class Mining:
             sentences, options["word_case"], options["subtree_root"] == "collapse", options["punctuation"]
         )
         self.kinds = pattern_kinds(self.text, options)
-        self.trains = ~sentences.held_out
+        self.trains = ~np.asarray(sentences.held_out)
         self.held_out = HeldOutSets(sentences, seed) if draws and not options["no_scores"] else None
 
     def winners(self, store: Store, first: int, stop: int) -> tuple[Int64s, Sequences]:
