@@ -33,7 +33,8 @@ class Answers:
         size = len(found.offsets) - 1
         each = np.bincount(found.sentences, minlength=sentences)
         offsets = np.concatenate(([0], np.cumsum(each))).astype(np.int64)
-        literals = np.empty(len(found.sentences), np.uint16 if size <= 1 << 16 else np.int32)
+        small = size <= 1 << 16
+        literals: Integers = np.empty(len(found.sentences), np.dtype("uint16" if small else "int32"))
         _by_sentence(found.sentences, found.offsets, offsets[:-1].copy(), literals)
         return cls(literals, offsets, size)
 

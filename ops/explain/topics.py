@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from ops.arrays import Float32s, Float64s, Int64s
+from ops.arrays import Float32s, Int64s
 from ops.explain.pool import literal_rows
 from ops.meaning.word_states import embedded
 from ops.mine.value_counts import distinct_values
@@ -101,9 +101,11 @@ def topic_literals(found: CorpusWords, vectors: Float32s, seed: int) -> pa.Table
     known = np.flatnonzero(np.any(vectors != 0, axis=1))
     if len(known) < _FEWEST_WORDS:
         return literal_rows("topic", [], [])
-    directions = _unit(vectors[known].astype(np.float64) - vectors[known].mean(0, dtype=np.float64))
+    mean = vectors[known].mean(0, dtype=np.float64).astype(np.float32)
+    directions = _unit(vectors[known] - mean)
     labels = k_means(directions, classes_of(len(known)), np.random.default_rng([seed, TOPICS]))
-    closeness = np.einsum("ij,ij->i", directions, _unit(centroids(directions, labels))[labels])
+    centres = _unit(centroids(directions, labels).astype(np.float32))
+    closeness = np.einsum("ij,ij->i", directions, centres[labels])
     typical = closeness * np.log(found.sentences[known])
     order = np.lexsort((known, -typical, labels))
     classes = np.split(known[order], np.cumsum(np.bincount(labels))[:-1])
@@ -111,7 +113,7 @@ def topic_literals(found: CorpusWords, vectors: Float32s, seed: int) -> pa.Table
     return literal_rows("topic", [", ".join(own[:_NAMED_BY]) for own in items], items)
 
 
-def _unit(vectors: Float64s) -> Float64s:
+def _unit(vectors: Float32s) -> Float32s:
     """Return vectors of length 1; zero ones stay as they are."""
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    return np.asarray(vectors / np.where(lengths > 0, lengths, 1))
+    return np.asarray(vectors / np.where(lengths > 0, lengths, np.float32(1)))

@@ -21,7 +21,14 @@ OPTIONS: dict[str, Any] = {
     "engine": "compiled", "word_min_support": 0.1, "word_max_length": 3, "word_max_gap": 1, "tag_min_support": 0.1,
     "tag_max_length": 3, "tag_max_gap": 0, "subtree_min_support": 0.1, "subtree_max_nodes": 4,
 }  # fmt: skip
-LEXICON = {"NN": ["cat", "Dog", "dog"], "VBZ": ["runs", "Sees"], "JJ": ["old"], "DT": ["The", "a"], ".": ["?", "."]}
+# A word is a mark by its tag.
+LEXICON = {
+    "NN": ["cat", "Dog", "dog", "?"],
+    "VBZ": ["runs", "Sees"],
+    "JJ": ["old"],
+    "DT": ["The", "a"],
+    ".": ["?", ".", "dog"],
+}
 PATTERNS = {
     "word": ["dog", "the dog", "dog dog", "a old dog", "zebra", "the zebra", "?", "the ?"],
     "tag": ["NN", "DT NN", "NN NN VBZ", "NN XX", ".", "VBZ ."],
