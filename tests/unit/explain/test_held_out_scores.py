@@ -111,8 +111,9 @@ def test_gains_are_what_is_lost_without_a_literal_and_the_others_fitted_again() 
     for i in range(3):
         left = np.delete(card.literals, i)
         cells = Cells.by(occurrences(found.has[train]), left, int(train.sum()))
-        weights = [cells.sums(labels.weight[train] * (labels.winner[train] == side)) for side in (True, False)]
-        fit = fit_cells(cells.has, weights[0], weights[1], labels.baseline_weight() / 2)
+        rest, winners = cells.counts(labels.winner[train].astype(np.uint8), 2).T
+        each = labels.baseline_weight
+        fit = fit_cells(cells.has, winners * 1.0, rest * each, each / 2)
         value = np.round(fit.scores(found.has[test][:, left]), 5)
         without = average_precision_score(labels.winner[test], value, sample_weight=labels.weight[test])
         assert scores.gains[i] == pytest.approx(scores.average_precision - without, abs=1e-6)
