@@ -7,11 +7,11 @@ from functools import cached_property
 import numpy as np
 from scipy.special import expit
 
-from ops.arrays import Bools, Float32s, Float64s, Int32s, Int64s, UInt8s
+from ops.arrays import Bools, Float64s, Int32s, Int64s, UInt8s
 from ops.compiled import compiled
 from ops.explain.cells import Cells, Fit, fit_cells
 from ops.explain.near_copies import near_copies
-from ops.explain.screening import likelihood_gain
+from ops.explain.screening import likelihood_gain, sums_by_literal
 from ops.patterns.occurrences import Occurrences
 
 DECIMALS = 6  # of weights, so that scores are the same wherever and in whatever order they are added up
@@ -158,14 +158,14 @@ class _Training:
         self.nuisance = nuisance[places]
         if self.nothing:
             return
-        self._half = labelled.baseline_weight / 2
+        self._each = labelled.baseline_weight
+        self._total = self._winners + (len(rows) - self._winners) * self._each
         number = np.full(len(labelled.winner), -1, np.int32)
         number[rows] = np.arange(len(rows), dtype=np.int32)
         self._found = Occurrences(*_within(found.sentences, found.offsets, places, number))
         # Each literal's winners, and the sentences of the corpus that those with it stand for.
-        everyone = np.arange(len(places))
-        self._with_winners = self._sums(self._winner.astype(np.float32), everyone)
-        self._with = self._with_winners + (np.diff(self._found.offsets) - self._with_winners) * 2 * self._half
+        self._with_winners = sums_by_literal(self._found, self._winner)
+        self._with = self._with_winners + (np.diff(self._found.offsets) - self._with_winners) * self._each
         self._order = np.lexsort((plainness[places], ~self.nuisance))
         self._shown = near_copies(self._found, len(rows), self._order)
 
@@ -193,8 +193,8 @@ class _Training:
             return ScoreCard(none.astype(np.int64), none, 0.0, -1.0, [], -1, False)
         cells = Cells.by(self._found, np.array(chosen, np.int64), len(self._winner))
         rest, winners = cells.counts(self._winner, 2).T.astype(np.float64)
-        rest *= 2 * self._half
-        fit = rounded(fit_cells(cells.has, winners, rest, self._half))
+        rest *= self._each
+        fit = rounded(fit_cells(cells.has, winners, rest, self._each / 2))
         single, negated = self._best_single()
         return ScoreCard(
             literals=self._places[np.array(chosen, np.int64)],
@@ -211,8 +211,8 @@ class _Training:
         rest, winners = cells.counts(self._winner, 2).T.astype(np.float64)
         # A sentence at hand counts once in the plain fit, and as many times as it stands for in the other.
         plain, sentences = fit_cells(cells.has, winners, rest, 0.5).chances(cells.has), winners + rest
-        rest *= 2 * self._half
-        fit = fit_cells(cells.has, winners, rest, self._half)
+        rest *= self._each
+        fit = fit_cells(cells.has, winners, rest, self._each / 2)
         gains, starts = self._approximate(cells, fit, left)
         # What the other weights gain when they are fitted again is not in an approximate gain.
         order = np.argsort(-gains, kind="stable")[: np.count_nonzero(gains > cost / 2)][:_CHECKED]
@@ -227,24 +227,27 @@ class _Training:
 
     def _approximate(self, cells: Cells, fit: Fit, left: Int64s) -> tuple[Float64s, Float64s]:
         """Return about how much each literal gains, and its weight by itself on top of the card so far, `[left]`."""
-        expected = self._weight * fit.chances(cells.has)[cells.of]
-        a, n, e = self._with_winners[left], self._with[left], self._sums(expected.astype(np.float32), left)
-        gains = likelihood_gain(a, e, n, self._winners, float(expected.sum()), float(self._weight.sum()), self._half)
+        # Rounded to 32 bits before any sum, so that what lies outside a literal is not lost to rounding.
+        expected = (self._weight * fit.chances(cells.has)[cells.of]).astype(np.float32)
+        a, n, e = self._with_winners[left], self._with[left], sums_by_literal(self._found, expected, left)
+        all_expected = float(expected.sum(dtype=np.float64))
+        gains = likelihood_gain(a, e, n, self._winners, all_expected, self._total, self._each / 2)
         with np.errstate(divide="ignore", invalid="ignore"):
-            start = np.log((a + 0.5) / (n - a + self._half)) - np.log(e / (n - e))
+            start = np.log((a + 0.5) / (n - a + self._each / 2)) - np.log(e / (n - e))
         return gains, np.where(n > 0, start, 0.0)
 
     def _gain(self, cells: Cells, winners: Float64s, rest: Float64s, fit: Fit, literal: int, start: float) -> float:
         """Return by how much the penalised log-likelihood of the whole card rises with one more literal, in nats."""
         own = self._sentences(literal)
-        with_winners, with_rest = _counts(own, cells.of, self._winner, self._weight, len(cells.has))
+        with_rest, with_winners = Cells(cells.of[own], cells.has).counts(self._winner[own], 2).T.astype(np.float64)
+        with_rest *= self._each
         there = np.concatenate([winners + rest > with_winners + with_rest, with_winners + with_rest > 0])
         has = np.column_stack([np.concatenate([cells.has] * 2), np.arange(2 * len(cells.has)) >= len(cells.has)])
         more = fit_cells(
             has[there],
             np.concatenate([winners - with_winners, with_winners])[there],
             np.concatenate([rest - with_rest, with_rest])[there],
-            self._half,
+            self._each / 2,
             np.array([fit.intercept, *fit.weights, start]),
         )
         return more.log_likelihood - fit.log_likelihood
@@ -267,7 +270,7 @@ class _Training:
 
     def _best_single(self) -> tuple[int, bool]:
         """Return the literal with the highest F1 by itself, or -1, and whether it is its absence that has it."""
-        winners, total = float(self._winners), float(self._weight.sum())
+        winners, total = float(self._winners), self._total
         order = self._order[(self._with[self._order] > 0) & (self._with[self._order] < total)]
         if not len(order):
             return -1, False
@@ -279,10 +282,6 @@ class _Training:
 
     def _sentences(self, literal: int) -> Int32s:
         return self._found.sentences[self._found.offsets[literal] : self._found.offsets[literal + 1]]
-
-    def _sums(self, values: Float32s, literals: Int64s) -> Float64s:
-        """Return the sum of values `[n]` over the sentences with each of some literals, `[literals]`."""
-        return _sums(self._found.sentences, self._found.offsets, values, literals)
 
 
 def distinct(codes: Int64s) -> int:
@@ -321,35 +320,6 @@ def _within(sentences: Int32s, offsets: Int64s, places: Int64s, number: Int32s) 
             at += 1 if own >= 0 else 0
         starts[i + 1] = at
     return kept[:at], starts
-
-
-@compiled
-def _sums(sentences: Int32s, offsets: Int64s, values: Float32s, literals: Int64s) -> Float64s:
-    sums = np.zeros(literals.size)
-    for i in range(literals.size):
-        # Four sums at a time, so that one addition does not wait for another.
-        first, stop = offsets[literals[i]], offsets[literals[i] + 1]
-        a, b, c, d = 0.0, 0.0, 0.0, 0.0
-        for pair in range(first, stop - 3, 4):
-            a += values[np.uint32(sentences[pair])]
-            b += values[np.uint32(sentences[pair + 1])]
-            c += values[np.uint32(sentences[pair + 2])]
-            d += values[np.uint32(sentences[pair + 3])]
-        for pair in range(stop - (stop - first) % 4, stop):
-            a += values[np.uint32(sentences[pair])]
-        sums[i] = (a + b) + (c + d)
-    return sums
-
-
-@compiled
-def _counts(own: Int32s, of: Int32s, winner: UInt8s, weight: Float64s, cells: int) -> tuple[Float64s, Float64s]:
-    winners, rest = np.zeros(cells), np.zeros(cells)
-    for sentence in own:
-        if winner[sentence]:
-            winners[of[sentence]] += weight[sentence]
-        else:
-            rest[of[sentence]] += weight[sentence]
-    return winners, rest
 
 
 @compiled

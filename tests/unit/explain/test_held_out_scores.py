@@ -153,7 +153,7 @@ def chance_scores(called: Bools, wins: Bools, weight: np.ndarray) -> tuple[float
 def test_intervals_hold_the_truth_where_documents_are_of_many_sentences() -> None:
     """Documents differ in how often they have the literal, and in how often a sentence with it wins."""
     rng = np.random.default_rng(2)
-    size, held, naive, trials = 40, 0, 0, 150
+    size, held, naive, trials, drawn_documents = 40, 0, 0, 100, resampling(4_800, 0)
     card = ScoreCard(np.array([0]), np.array([3.0]), -4.0, -2.0, NONE, 0, False)
 
     def world(documents: int) -> tuple[Bools, Bools, np.ndarray]:
@@ -164,7 +164,7 @@ def test_intervals_hold_the_truth_where_documents_are_of_many_sentences() -> Non
         wins = (has & (rng.random(len(document)) < chance[document])) | (rng.random(len(document)) < 0.03)
         return has, wins, document
 
-    has, wins, _ = world(20_000)
+    has, wins, _ = world(5_000)
     truth = chance_scores(has, wins, np.ones(len(has)))[0]
     for _ in range(trials):
         has, wins, document = world(120)
@@ -172,9 +172,7 @@ def test_intervals_hold_the_truth_where_documents_are_of_many_sentences() -> Non
         weight = np.where(wins, 1.0, (~wins).sum() / (keep & ~wins).sum())
         labels = Labelled(wins[keep], weight[keep], document[keep], np.ones(keep.sum(), np.bool_))
         for documents in (labels.document, np.arange(keep.sum())):
-            scores = evaluate(
-                card, occurrences(has[keep, None]), replace(labels, document=documents), resampling(len(has), 0, 200)
-            )
+            scores = evaluate(card, occurrences(has[keep, None]), replace(labels, document=documents), drawn_documents)
             inside = scores.f1_low <= truth <= scores.f1_high
             held, naive = (held + inside, naive) if documents is labels.document else (held, naive + inside)
     assert held / trials >= 0.88
