@@ -6,12 +6,13 @@ from typing import Self
 import numpy as np
 from scipy.special import expit
 
-from ops.arrays import Bools, Float64s, Int32s, Int64s
+from ops.arrays import Bools, Float64s, Int32s, Int64s, UInt8s
 from ops.compiled import compiled
 from ops.patterns.occurrences import Occurrences
 
 _DEVIATION = 5.0  # of the Gaussian prior of a weight, in log-odds
 _STEPS = 100
+_AT_ONCE = 8  # literals, so that no more than 256 cells are made of one
 
 
 @dataclass(frozen=True)
@@ -30,18 +31,22 @@ class Cells:
     def by(cls, found: Occurrences, literals: Int64s, sentences: int) -> Self:
         """Return the cells of so many sentences by these literals, places among those found, in their order."""
         cells = cls.one(sentences)
-        for literal in literals.tolist():
-            cells = cells.split(found.sentences[found.offsets[literal] : found.offsets[literal + 1]])
+        for first in range(0, len(literals), _AT_ONCE):
+            cells = cells._split(found, literals[first : first + _AT_ONCE])
         return cells
 
-    def split(self, sentences: Int32s) -> Self:
-        """Return the cells by one more literal: that of these sentences."""
-        of, used = _split(self.of, sentences, len(self.has))
-        return type(self)(of, np.column_stack([self.has[used // 2], used % 2 == 1]))
+    def split(self, found: Occurrences, literal: int) -> Self:
+        """Return the cells by one more literal."""
+        return self._split(found, np.array([literal]))
 
-    def sums(self, weights: Float64s) -> Float64s:
-        """Return the sum of weights `[n]` in each cell, `[cells]`."""
-        return np.bincount(self.of, weights, len(self.has))
+    def _split(self, found: Occurrences, literals: Int64s) -> Self:
+        of, used = _split(self.of, found.sentences, found.offsets, literals.astype(np.int64), len(self.has))
+        more = (used[:, None] >> np.arange(len(literals))) % 2 == 1
+        return type(self)(of, np.column_stack([self.has[used >> len(literals)], more]))
+
+    def counts(self, kind: UInt8s, kinds: int) -> Int64s:
+        """Return how many sentences of each kind `[n]`, from 0, are in each cell, `[cells, kinds]`."""
+        return _counts(self.of, kind, len(self.has), kinds)
 
 
 @dataclass(frozen=True)
@@ -89,20 +94,29 @@ def fit_cells(has: Bools, winners: Float64s, rest: Float64s, half: float, start:
 
 
 @compiled
-def _split(of: Int32s, sentences: Int32s, cells: int) -> tuple[Int32s, Int64s]:
-    """Return each sentence's new cell, and for each of these twice its old one, and one more with the literal."""
-    new = 2 * of
-    for sentence in sentences:
-        new[sentence] += 1
-    seen = np.zeros(2 * cells, np.int32)
+def _split(of: Int32s, sentences: Int32s, offsets: Int64s, literals: Int64s, cells: int) -> tuple[Int32s, Int64s]:
+    """Return each sentence's new cell, and for each of these the old one, followed by a bit for each literal."""
+    new = of << literals.size
+    for i in range(literals.size):
+        for pair in range(offsets[literals[i]], offsets[literals[i] + 1]):
+            new[np.uint32(sentences[pair])] |= 1 << i
+    seen = np.zeros(cells << literals.size, np.int32)
     for cell in new:
-        seen[cell] = 1
+        seen[np.uint32(cell)] = 1
     used = np.flatnonzero(seen)
-    for number, cell in enumerate(used):
-        seen[cell] = number
+    for number in range(used.size):
+        seen[used[number]] = number
     for sentence in range(new.size):
-        new[sentence] = seen[new[sentence]]
+        new[sentence] = seen[np.uint32(new[sentence])]
     return new, used
+
+
+@compiled
+def _counts(of: Int32s, kind: UInt8s, cells: int, kinds: int) -> Int64s:
+    counts = np.zeros((cells, kinds), np.int64)
+    for sentence in range(of.size):
+        counts[np.uint32(of[sentence]), kind[sentence]] += 1
+    return counts
 
 
 @compiled

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ops.arrays import Bools, Float64s, Int64s, UInt8s
+from ops.arrays import Bools, Float64s, Int32s, Int64s, UInt8s
 from ops.compiled import compiled
 from ops.explain.cells import Cells, fit_cells
-from ops.explain.score_card import DECIMALS, Labelled, ScoreCard, rounded
+from ops.explain.score_card import DECIMALS, Labelled, ScoreCard, distinct, rounded
 from ops.patterns.occurrences import Occurrences
 from ops.sampling import CARD_RESAMPLES
 from ops.statistics.cluster_bootstrap import percentile_interval
@@ -81,35 +81,21 @@ def evaluate(card: ScoreCard, found: Occurrences, labelled: Labelled, resamples:
     """
     cells = Cells.by(found, card.literals, len(labelled.winner))
     scores = card.scores(cells.has)
-    (train_winners, train_rest), (winners, rest) = (
-        _counts(cells, labelled, half) for half in (~labelled.held_out, labelled.held_out)
+    weight = labelled.baseline_weight
+    train_rest, train_winners, rest, winners = cells.counts(labelled.sides, 4).T * np.array(
+        [[weight], [1], [weight], [1]]
     )
     values, intervals, auc, single_f1 = np.full(4, np.nan), np.full((4, 2), np.nan), math.nan, math.nan
     gains = np.full(len(card.literals), np.nan)
     if winners.sum() and rest.sum() and not labelled.too_many:
         level, called = _levels(scores, card.threshold)
-        hits, others = (np.bincount(level, of, len(called)) for of in (winners, rest))
+        hits, others = _sums(level, winners), _sums(level, rest)
         values = _measures(hits[:, None], others[:, None], called)[:, 0]
         auc, single_f1 = _area(hits, others), _single_f1(card, found, labelled)
-        half, there = labelled.baseline_weight() / 2, train_winners + train_rest > 0
-        for number in range(len(gains) if train_winners.sum() and train_rest.sum() else 0):
-            has = np.delete(cells.has, number, 1)
-            fit = rounded(fit_cells(has[there], train_winners[there], train_rest[there], half))
-            gains[number] = values[0] - _average_precision(np.round(fit.scores(has), DECIMALS), winners, rest)
-        documents = len(np.unique(labelled.document[labelled.held_out])) if resamples is not None else 0
-        if resamples is not None and documents >= LEAST_DOCUMENTS:
-            drawn = _resampled(
-                level[cells.of],
-                labelled.winner,
-                labelled.weight,
-                labelled.document,
-                labelled.held_out,
-                resamples,
-                len(called),
-            )
-            for number, again in enumerate(_measures(drawn[0], drawn[1], called)):
-                if np.isfinite(values[number]) and np.isfinite(again).any():
-                    intervals[number] = percentile_interval(float(values[number]), again, documents)
+        if train_winners.sum() and train_rest.sum():
+            gains = values[0] - _without_each(card, cells.has, train_winners, train_rest, winners, rest, weight / 2)
+        if resamples is not None:
+            intervals = _intervals(values, level[cells.of], called, labelled, resamples)
     winners_all, rest_all = train_winners + winners, train_rest + rest
     stated = np.where(card.weights < 0, ~cells.has, cells.has)
     fits = np.column_stack([scores >= card.threshold, stated]).astype(np.float64)
@@ -125,9 +111,9 @@ def evaluate(card: ScoreCard, found: Occurrences, labelled: Labelled, resamples:
         auc=auc,
         single_f1=single_f1,
         gains=gains,
-        n_train=int(np.count_nonzero(labelled.winner & ~labelled.held_out)),
-        n_test=int(np.count_nonzero(labelled.winner & labelled.held_out)),
-        test_documents=len(np.unique(labelled.document[labelled.winner & labelled.held_out])),
+        n_train=int(np.count_nonzero(labelled.sides == 1)),
+        n_test=int(np.count_nonzero(labelled.sides == 3)),
+        test_documents=distinct(labelled.document[labelled.sides == 3]),
         share=float(shares[0]),
         baseline_share=float(baseline_shares[0]),
         shares=shares[1:],
@@ -135,17 +121,15 @@ def evaluate(card: ScoreCard, found: Occurrences, labelled: Labelled, resamples:
     )
 
 
-def _counts(cells: Cells, labelled: Labelled, half: Bools) -> tuple[Float64s, Float64s]:
-    """Return the weight of the winners and of the other sentences in each cell, in one half, `[cells]` each."""
-    return cells.sums(labelled.weight * (labelled.winner & half)), cells.sums(
-        labelled.weight * (~labelled.winner & half)
-    )
-
-
 def _levels(scores: Float64s, threshold: float = -math.inf) -> tuple[Int64s, Bools]:
     """Return the rank of each score `[cells]`, 0 the highest and equal ones alike, and which ranks are called."""
     descending, level = np.unique(-scores, return_inverse=True)
     return level.astype(np.int64), -descending >= threshold
+
+
+def _sums(level: Int64s, weights: Float64s) -> Float64s:
+    """Return the sum of the cells' weights at each rank."""
+    return np.asarray(np.bincount(level, weights), np.float64)
 
 
 def _measures(hits: Float64s, others: Float64s, called: Bools) -> Float64s:
@@ -166,8 +150,38 @@ def _measures(hits: Float64s, others: Float64s, called: Bools) -> Float64s:
 
 def _average_precision(scores: Float64s, winners: Float64s, rest: Float64s) -> float:
     level, called = _levels(scores)
-    hits, others = (np.bincount(level, of, len(called)) for of in (winners, rest))
-    return float(_measures(hits[:, None], others[:, None], called)[0, 0])
+    return float(_measures(_sums(level, winners)[:, None], _sums(level, rest)[:, None], called)[0, 0])
+
+
+def _without_each(
+    card: ScoreCard,
+    has: Bools,
+    train_winners: Float64s,
+    train_rest: Float64s,
+    winners: Float64s,
+    rest: Float64s,
+    half: float,
+) -> Float64s:
+    """Return the average precision without each of the card's literals, the others fitted again, `[m]`."""
+    there, found = train_winners + train_rest > 0, np.empty(len(card.literals))
+    for number in range(len(found)):
+        others, start = np.delete(has, number, 1), np.array([card.intercept, *np.delete(card.weights, number)])
+        fit = rounded(fit_cells(others[there], train_winners[there], train_rest[there], half, start))
+        found[number] = _average_precision(np.round(fit.scores(others), DECIMALS), winners, rest)
+    return found
+
+
+def _intervals(values: Float64s, level: Int64s, called: Bools, labelled: Labelled, resamples: UInt8s) -> Float64s:
+    """Return the ends of the intervals of the four measures, `[4, 2]`."""
+    found = np.full((len(values), 2), np.nan)
+    documents = distinct(labelled.document[labelled.held_out])
+    if documents >= LEAST_DOCUMENTS:
+        others, hits = _resampled(level, labelled.sides, labelled.document, resamples, len(called))
+        again = _measures(hits.astype(np.float64), others * labelled.baseline_weight, called)
+        for number, value in enumerate(values):
+            if np.isfinite(value) and np.isfinite(again[number]).any():
+                found[number] = percentile_interval(float(value), again[number], documents)
+    return found
 
 
 def _area(hits: Float64s, others: Float64s) -> float:
@@ -179,26 +193,21 @@ def _area(hits: Float64s, others: Float64s) -> float:
 def _single_f1(card: ScoreCard, found: Occurrences, labelled: Labelled) -> float:
     if card.single < 0:
         return math.nan
-    called = np.full(len(labelled.winner), card.single_negated)
-    called[found.sentences[found.offsets[card.single] : found.offsets[card.single + 1]]] = not card.single_negated
-    weight = labelled.weight * labelled.held_out
-    hits = float(weight[called & labelled.winner].sum())
-    return 2 * hits / float(weight[called].sum() + weight[labelled.winner].sum())
+    own = found.sentences[found.offsets[card.single] : found.offsets[card.single + 1]]
+    sides, own_sides = (np.bincount(of, minlength=4) for of in (labelled.sides, labelled.sides[own]))
+    if card.single_negated:
+        own_sides = sides - own_sides
+    wrong, hits = int(own_sides[2]) * labelled.baseline_weight, int(own_sides[3])
+    return 2 * hits / (hits + wrong + int(sides[3]))
 
 
 @compiled
-def _resampled(
-    level: Int64s, winner: Bools, weight: Float64s, document: Int64s, held_out: Bools, resamples: UInt8s, levels: int
-) -> Float64s:
-    """Return the weight of winners, then of others, with each score in each sample, `[2, levels, samples]`."""
-    sums = np.zeros((2, levels, resamples.shape[1]))
+def _resampled(level: Int64s, sides: UInt8s, document: Int64s, resamples: UInt8s, levels: int) -> Int32s:
+    """Return the winners of the test half, after the others, with each score in each sample, `[2, levels, samples]`."""
+    sums = np.zeros((2, levels, resamples.shape[1]), np.int32)
     for sentence in range(level.size):
-        if held_out[sentence]:
-            row, times, own = (
-                sums[0 if winner[sentence] else 1, level[sentence]],
-                resamples[document[sentence]],
-                weight[sentence],
-            )
+        if sides[sentence] >= 2:
+            row, times = sums[sides[sentence] - 2, level[sentence]], resamples[document[sentence]]
             for sample in range(times.size):
-                row[sample] += own * times[sample]
+                row[sample] += times[sample]
     return sums

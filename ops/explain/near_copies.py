@@ -7,7 +7,7 @@ from ops.compiled import compiled
 from ops.patterns.occurrences import Occurrences
 
 NEAR = 0.9  # Jaccard similarity from which two literals are near-copies
-_BLOCKS = 64  # of sentences, whose counts rule out most pairs
+_BLOCKS = 64  # of sentences, at most, whose counts rule out most pairs
 
 
 def near_copies(found: Occurrences, sentences: int, order: Int64s, least: float = NEAR) -> Int64s:
@@ -27,17 +27,17 @@ def near_copies(found: Occurrences, sentences: int, order: Int64s, least: float 
     >>> near_copies(three, 6, np.array([1, 0, 2])).tolist()
     [1, 1, 2]
     """
-    return _shown(found.sentences, found.offsets, max(sentences, 1), np.asarray(order, np.int64), least, _BLOCKS)
+    shift = max(0, (max(sentences, 1) - 1).bit_length() - _BLOCKS.bit_length() + 1)
+    return _shown(found.sentences, found.offsets, shift, np.asarray(order, np.int64), least, _BLOCKS)
 
 
 @compiled
-def _shown(sentences: Int32s, offsets: Int64s, n: int, order: Int64s, least: float, blocks: int) -> Int64s:
+def _shown(sentences: Int32s, offsets: Int64s, shift: int, order: Int64s, least: float, blocks: int) -> Int64s:
     literals = offsets.size - 1
     counts = np.zeros((literals, blocks), np.int32)
-    size = -(-n // blocks)
     for literal in range(literals):
         for pair in range(offsets[literal], offsets[literal + 1]):
-            counts[literal, sentences[pair] // size] += 1
+            counts[literal, sentences[pair] >> shift] += 1
     shown, leaders = np.arange(literals), np.empty(literals, np.int64)
     found = 0
     for literal in order:
@@ -69,9 +69,4 @@ def _jaccard(sentences: Int32s, offsets: Int64s, one: int, other: int) -> float:
         both += a == b
         i += a <= b
         j += b <= a
-    return both / (offsets[one + 1] - offsets[one] + offsets[other + 1] - offsets[other] - both)
-
-
-def jaccard(found: Occurrences, one: int, other: int) -> float:
-    """Return the Jaccard similarity of two literals that have a sentence each."""
-    return float(_jaccard(found.sentences, found.offsets, one, other))
+    return float(both / (offsets[one + 1] - offsets[one] + offsets[other + 1] - offsets[other] - both))

@@ -2,15 +2,16 @@
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from scipy.special import expit
 
-from ops.arrays import Bools, Float64s, Int32s, Int64s
+from ops.arrays import Bools, Float64s, Int32s, Int64s, UInt8s
 from ops.compiled import compiled
 from ops.explain.cells import Cells, Fit, fit_cells
 from ops.explain.near_copies import near_copies
-from ops.explain.screening import likelihood_gain
+from ops.explain.screening import likelihood_gain, sums_by_literal
 from ops.patterns.occurrences import Occurrences
 
 DECIMALS = 6  # of weights, so that scores are the same wherever and in whatever order they are added up
@@ -34,15 +35,22 @@ class Labelled:
     document: Int64s
     held_out: Bools
 
-    @property
-    def too_many(self) -> bool:
-        """Whether winners are more than half of the corpus, so that nothing is learnt or scored."""
-        return 2 * float(self.weight[self.winner].sum()) > float(self.weight.sum())
+    @cached_property
+    def sides(self) -> UInt8s:
+        """Return 0 to 3 for each sentence, `[n]`: twice whether it is held out, and one more for a winner."""
+        return 2 * self.held_out.astype(np.uint8) + self.winner
 
+    @cached_property
+    def too_many(self) -> bool:
+        """Return whether winners are more than half of the corpus, so that nothing is learnt or scored."""
+        winners = int(np.count_nonzero(self.winner))
+        return winners > (len(self.winner) - winners) * self.baseline_weight
+
+    @cached_property
     def baseline_weight(self) -> float:
         """Return for how many sentences of the corpus one outside the winners stands; 1 where there is none."""
-        rest = self.weight[~self.winner]
-        return float(rest.mean()) if len(rest) else 1.0
+        rest = np.flatnonzero(~self.winner)
+        return float(self.weight[rest[0]]) if len(rest) else 1.0
 
 
 @dataclass(frozen=True)
@@ -142,20 +150,22 @@ class _Training:
     ) -> None:
         self._places = places
         rows = np.flatnonzero(~labelled.held_out)
-        self._winner, self._document = labelled.winner[rows], labelled.document[rows]
+        self._winner, self._document = labelled.winner[rows].astype(np.uint8), labelled.document[rows]
         self._weight = labelled.weight[rows]
+        self._documents = distinct(self._document)
         self._winners = int(np.count_nonzero(self._winner))
         self.nothing = labelled.too_many or self._winners in (0, len(rows))
         self.nuisance = nuisance[places]
         if self.nothing:
             return
-        self._half = labelled.baseline_weight() / 2
+        self._each = labelled.baseline_weight
+        self._total = self._winners + (len(rows) - self._winners) * self._each
         number = np.full(len(labelled.winner), -1, np.int32)
         number[rows] = np.arange(len(rows), dtype=np.int32)
         self._found = Occurrences(*_within(found.sentences, found.offsets, places, number))
         # Each literal's winners, and the sentences of the corpus that those with it stand for.
-        self._with_winners = self._sums(self._winner.astype(np.float64))
-        self._with = self._sums(self._weight)
+        self._with_winners = sums_by_literal(self._found, self._winner)
+        self._with = self._with_winners + (np.diff(self._found.offsets) - self._with_winners) * self._each
         self._order = np.lexsort((plainness[places], ~self.nuisance))
         self._shown = near_copies(self._found, len(rows), self._order)
 
@@ -165,13 +175,15 @@ class _Training:
             return []
         cost = math.log(max(candidates, 1)) + math.log(self._winners) / 2
         chosen, cells = list(chosen), Cells.by(self._found, np.array(chosen, np.int64), len(self._winner))
+        left = self._order[(pool & (self._shown == np.arange(len(pool))) & (self._with > 0))[self._order]]
+        left = left[~np.isin(left, chosen)]
         for _ in range(most):
-            left = [i for i in self._order.tolist() if pool[i] and self._shown[i] == i and i not in chosen]
-            best = self._best(cells, np.array(left, np.int64), cost)
+            best = self._best(cells, left, cost)
             if best is None:
                 break
             chosen.append(best)
-            cells = cells.split(self._sentences(best))
+            left = left[left != best]
+            cells = cells.split(self._found, best)
         return chosen
 
     def card(self, chosen: list[int]) -> ScoreCard:
@@ -180,8 +192,9 @@ class _Training:
         if self.nothing:
             return ScoreCard(none.astype(np.int64), none, 0.0, -1.0, [], -1, False)
         cells = Cells.by(self._found, np.array(chosen, np.int64), len(self._winner))
-        winners, rest = self._counts(cells)
-        fit = rounded(fit_cells(cells.has, winners, rest, self._half))
+        rest, winners = cells.counts(self._winner, 2).T.astype(np.float64)
+        rest *= self._each
+        fit = rounded(fit_cells(cells.has, winners, rest, self._each / 2))
         single, negated = self._best_single()
         return ScoreCard(
             literals=self._places[np.array(chosen, np.int64)],
@@ -195,68 +208,69 @@ class _Training:
 
     def _best(self, cells: Cells, left: Int64s, cost: float) -> int | None:
         """Return the literal with the largest gain of those that are worth the cost."""
-        winners, rest = self._counts(cells)
-        fit = fit_cells(cells.has, winners, rest, self._half)
+        rest, winners = cells.counts(self._winner, 2).T.astype(np.float64)
+        # A sentence at hand counts once in the plain fit, and as many times as it stands for in the other.
+        plain, sentences = fit_cells(cells.has, winners, rest, 0.5).chances(cells.has), winners + rest
+        rest *= self._each
+        fit = fit_cells(cells.has, winners, rest, self._each / 2)
         gains, starts = self._approximate(cells, fit, left)
         # What the other weights gain when they are fitted again is not in an approximate gain.
         order = np.argsort(-gains, kind="stable")[: np.count_nonzero(gains > cost / 2)][:_CHECKED]
-        plain = self._plain_chances(cells) if len(order) else np.zeros(0)
         for first in range(0, len(order), _TRIED):
             tried = order[first : first + _TRIED]
             exact = [self._gain(cells, winners, rest, fit, int(left[i]), float(starts[i])) for i in tried]
             for place in np.argsort(-np.array(exact), kind="stable"):
                 literal = int(left[tried[place]])
-                if exact[place] > cost and self._evidence(cells, plain, literal) > cost:
+                if exact[place] > cost and self._evidence(cells, plain, sentences, literal) > cost:
                     return literal
         return None
 
     def _approximate(self, cells: Cells, fit: Fit, left: Int64s) -> tuple[Float64s, Float64s]:
         """Return about how much each literal gains, and its weight by itself on top of the card so far, `[left]`."""
-        expected = self._weight * fit.chances(cells.has)[cells.of]
-        a, n, e = self._with_winners[left], self._with[left], self._sums(expected)[left]
-        gains = likelihood_gain(a, e, n, self._winners, float(expected.sum()), float(self._weight.sum()), self._half)
+        # Rounded to 32 bits before any sum, so that what lies outside a literal is not lost to rounding.
+        expected = (self._weight * fit.chances(cells.has)[cells.of]).astype(np.float32)
+        a, n, e = self._with_winners[left], self._with[left], sums_by_literal(self._found, expected, left)
+        all_expected = float(expected.sum(dtype=np.float64))
+        gains = likelihood_gain(a, e, n, self._winners, all_expected, self._total, self._each / 2)
         with np.errstate(divide="ignore", invalid="ignore"):
-            start = np.log((a + 0.5) / (n - a + self._half)) - np.log(e / (n - e))
+            start = np.log((a + 0.5) / (n - a + self._each / 2)) - np.log(e / (n - e))
         return gains, np.where(n > 0, start, 0.0)
 
     def _gain(self, cells: Cells, winners: Float64s, rest: Float64s, fit: Fit, literal: int, start: float) -> float:
         """Return by how much the penalised log-likelihood of the whole card rises with one more literal, in nats."""
         own = self._sentences(literal)
-        with_winners, with_rest = _counts(own, cells.of, self._winner, self._weight, len(cells.has))
+        with_rest, with_winners = Cells(cells.of[own], cells.has).counts(self._winner[own], 2).T.astype(np.float64)
+        with_rest *= self._each
         there = np.concatenate([winners + rest > with_winners + with_rest, with_winners + with_rest > 0])
         has = np.column_stack([np.concatenate([cells.has] * 2), np.arange(2 * len(cells.has)) >= len(cells.has)])
         more = fit_cells(
             has[there],
             np.concatenate([winners - with_winners, with_winners])[there],
             np.concatenate([rest - with_rest, with_rest])[there],
-            self._half,
+            self._each / 2,
             np.array([fit.intercept, *fit.weights, start]),
         )
         return more.log_likelihood - fit.log_likelihood
 
-    def _plain_chances(self, cells: Cells) -> Float64s:
-        """Return each cell's chance of a winner where each sentence at hand counts once, `[cells]`."""
-        winners = cells.sums(self._winner.astype(np.float64))
-        return fit_cells(cells.has, winners, cells.sums(np.ones(len(self._winner))) - winners, 0.5).chances(cells.has)
-
-    def _evidence(self, cells: Cells, chances: Float64s, literal: int) -> float:
+    def _evidence(self, cells: Cells, chances: Float64s, sentences: Float64s, literal: int) -> float:
         """Return a literal's gain where each sentence at hand counts once, over its design effect, in nats."""
         own = self._sentences(literal)
-        expected = chances[cells.of]
+        expected = chances @ np.bincount(cells.of[own], minlength=len(chances))
         gain = likelihood_gain(
-            [self._winner[own].sum()],
-            [expected[own].sum()],
+            [self._with_winners[literal]],
+            [expected],
             [len(own)],
             self._winners,
-            float(expected.sum()),
+            float(chances @ sentences),
             len(self._winner),
             0.5,
         )
-        return float(gain[0]) / _design_effect(own, cells.of, self._winner, chances, self._document)
+        effect = _design_effect(own, cells.of, self._winner, chances, self._document, self._documents)
+        return float(gain[0]) / effect
 
     def _best_single(self) -> tuple[int, bool]:
         """Return the literal with the highest F1 by itself, or -1, and whether it is its absence that has it."""
-        winners, total = float(self._winners), float(self._weight.sum())
+        winners, total = float(self._winners), self._total
         order = self._order[(self._with[self._order] > 0) & (self._with[self._order] < total)]
         if not len(order):
             return -1, False
@@ -269,12 +283,10 @@ class _Training:
     def _sentences(self, literal: int) -> Int32s:
         return self._found.sentences[self._found.offsets[literal] : self._found.offsets[literal + 1]]
 
-    def _sums(self, values: Float64s) -> Float64s:
-        """Return the sum of values `[n]` over the sentences with each literal, `[L]`."""
-        return _sums(self._found.sentences, self._found.offsets, values)
 
-    def _counts(self, cells: Cells) -> tuple[Float64s, Float64s]:
-        return cells.sums(self._weight * self._winner), cells.sums(self._weight * ~self._winner)
+def distinct(codes: Int64s) -> int:
+    """Return how many distinct codes there are, counted from 0."""
+    return int(np.count_nonzero(np.bincount(codes)))
 
 
 def rounded(fit: Fit) -> Fit:
@@ -302,57 +314,39 @@ def _within(sentences: Int32s, offsets: Int64s, places: Int64s, number: Int32s) 
     kept, starts, at = np.empty(size + 1, np.int32), np.zeros(places.size + 1, np.int64), 0
     for i in range(places.size):
         for pair in range(offsets[places[i]], offsets[places[i] + 1]):
-            own = number[sentences[pair]]
-            kept[at] = own
-            at += own >= 0
+            # A number without a sign spares the question whether it counts from the end.
+            own = number[np.uint32(sentences[pair])]
+            kept[np.uint64(at)] = own
+            at += 1 if own >= 0 else 0
         starts[i + 1] = at
-    return kept[:at].copy(), starts
+    return kept[:at], starts
 
 
 @compiled
-def _sums(sentences: Int32s, offsets: Int64s, values: Float64s) -> Float64s:
-    sums = np.zeros(offsets.size - 1)
-    for literal in range(sums.size):
-        total = 0.0
-        for pair in range(offsets[literal], offsets[literal + 1]):
-            total += values[sentences[pair]]
-        sums[literal] = total
-    return sums
-
-
-@compiled
-def _counts(own: Int32s, of: Int32s, winner: Bools, weight: Float64s, cells: int) -> tuple[Float64s, Float64s]:
-    winners, rest = np.zeros(cells), np.zeros(cells)
-    for sentence in own:
-        if winner[sentence]:
-            winners[of[sentence]] += weight[sentence]
-        else:
-            rest[of[sentence]] += weight[sentence]
-    return winners, rest
-
-
-@compiled
-def _design_effect(own: Int32s, of: Int32s, winner: Bools, chances: Float64s, document: Int64s) -> float:
+def _design_effect(
+    own: Int32s, of: Int32s, winner: UInt8s, chances: Float64s, document: Int64s, documents: int
+) -> float:
     """Return how many times as much a literal's slope varies by document as by sentence, at least 1.
 
     The slope adds up (y - p) (x - m) over sentences: y and x are whether the sentence is a winner and has the literal,
     p and m the chances of these in its cell.
     """
-    x, n, having = np.zeros(of.size), np.zeros(chances.size), np.zeros(chances.size)
+    has, n, having = np.zeros(of.size, np.uint8), np.zeros(chances.size), np.zeros(chances.size)
     for sentence in own:
-        x[sentence] = 1.0
-    for sentence in range(of.size):
-        n[of[sentence]] += 1
-        having[of[sentence]] += x[sentence]
+        has[sentence] = 1
+        having[of[sentence]] += 1
+    for cell in of:
+        n[cell] += 1
     having /= n
-    sums, seen, squares = np.zeros(document.max() + 1), np.zeros(document.max() + 1, np.bool_), 0.0
+    parts = np.empty((chances.size, 4))
+    for cell in range(chances.size):
+        for kind in range(4):
+            parts[cell, kind] = ((kind & 1) - chances[cell]) * ((kind >> 1) - having[cell])
+    sums, squares = np.zeros(document.max() + 1), 0.0
     for sentence in range(of.size):
-        cell = of[sentence]
-        part = (winner[sentence] - chances[cell]) * (x[sentence] - having[cell])
+        part = parts[of[sentence], winner[sentence] + 2 * has[sentence]]
         squares += part * part
         sums[document[sentence]] += part
-        seen[document[sentence]] = True
-    documents = seen.sum()
     if documents < 2 or squares == 0:
         return np.inf
-    return max(1.0, (sums * sums).sum() / squares * documents / (documents - 1))
+    return float(max(1.0, (sums * sums).sum() / squares * documents / (documents - 1)))

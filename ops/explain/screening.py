@@ -3,7 +3,9 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ops.arrays import Float64s, Int64s
+from ops.arrays import Float32s, Float64s, Int32s, Int64s
+from ops.compiled import compiled
+from ops.patterns.occurrences import Occurrences
 
 
 def likelihood_gain(
@@ -40,8 +42,9 @@ def likelihood_gain(
     with np.errstate(divide="ignore", invalid="ignore"):
         chance = np.where(n > 0, e / n, 0.0)
         inside = _divergence(a, chance, n + half) + half * np.log1p(-chance)
-        outside = _divergence(all_winners - a, (all_expected - e) / (all_sentences - n), all_sentences - n)
-    return np.where(n > 0, inside + np.where(all_sentences - n > 0, outside, 0.0), 0.0)
+        rest = all_sentences - n
+        outside = _divergence(all_winners - a, np.clip((all_expected - e) / rest, 0, 1), rest)
+    return np.where(n > 0, inside + np.where(rest > 0, outside, 0.0), 0.0)
 
 
 def _divergence(a: Float64s, p: Float64s, n: Float64s) -> Float64s:
@@ -73,8 +76,8 @@ def screen(
         most: literals to return.
         each: for how many sentences of the corpus a baseline sentence stands.
         expected: how many training winners with each literal a model expects, `[L]`; by default a model without any
-            literal. With the chances of a score card (`chances`) it finds what that card lacks, such as a word in whose
-            presence another one no longer counts.
+            literal. With those of a score card it finds what the card lacks, such as a word in whose presence another
+            one no longer counts. They are `sums_by_literal` of `chances` times weights, in the training half.
 
     >>> screen(np.array([5, 30, 10]), 50, np.array([45.0, 70, 10]), 450.0, 2).tolist()
     [1, 2]
@@ -90,3 +93,33 @@ def screen(
         least = np.partition(gain[known], len(known) - most)[len(known) - most]
         known = known[gain[known] >= least]
     return known[np.argsort(-gain[known], kind="stable")][:most].astype(np.int64)
+
+
+def sums_by_literal(found: Occurrences, values: ArrayLike, literals: Int64s | None = None) -> Float64s:
+    """Return the sum of values `[n]`, of 32 bits each, over the sentences that have each literal.
+
+    Args:
+        found: the sentences with each of L literals.
+        values: of each sentence, `[n]`.
+        literals: places of those to be summed for; none given: all.
+    """
+    which = np.arange(found.offsets.size - 1) if literals is None else literals
+    return _sums(found.sentences, found.offsets, np.asarray(values, np.float32), which.astype(np.int64))
+
+
+@compiled
+def _sums(sentences: Int32s, offsets: Int64s, values: Float32s, literals: Int64s) -> Float64s:
+    sums = np.zeros(literals.size)
+    for i in range(literals.size):
+        # Four sums at a time, so that one addition does not wait for another.
+        first, stop = offsets[literals[i]], offsets[literals[i] + 1]
+        a, b, c, d = 0.0, 0.0, 0.0, 0.0
+        for pair in range(first, stop - 3, 4):
+            a += values[np.uint32(sentences[pair])]
+            b += values[np.uint32(sentences[pair + 1])]
+            c += values[np.uint32(sentences[pair + 2])]
+            d += values[np.uint32(sentences[pair + 3])]
+        for pair in range(stop - (stop - first) % 4, stop):
+            a += values[np.uint32(sentences[pair])]
+        sums[i] = (a + b) + (c + d)
+    return sums

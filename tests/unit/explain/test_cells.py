@@ -16,8 +16,9 @@ def test_cells_are_the_distinct_rows(n: int, literals: int, seed: int) -> None:
     cells = Cells.by(occurrences(has), order, n)
     assert len(np.unique(has, axis=0)) == len(cells.has)
     assert (cells.has[cells.of] == has[:, order]).all()
-    weights = np.random.default_rng(seed).random(n)
-    assert cells.sums(weights).sum() == pytest.approx(weights.sum())
+    kind = np.random.default_rng(seed).integers(0, 3, n).astype(np.uint8)
+    expected = [[(kind[cells.of == cell] == k).sum() for k in range(3)] for cell in range(len(cells.has))]
+    assert cells.counts(kind, 3).tolist() == expected
 
 
 @given(st.integers(1, 5), st.integers(0, 2**16), st.sampled_from([1.0, 30.0, 800.0]))
@@ -28,7 +29,8 @@ def test_the_fit_is_that_of_expanded_rows(literals: int, seed: int, each: float)
     winner = rng.random(400) < 1 / (1 + np.exp(1.5 - has @ rng.normal(0, 2, literals)))
     winner[:2] = [True, False]
     cells = Cells.by(occurrences(has), np.arange(literals), 400)
-    fit = fit_cells(cells.has, cells.sums(winner * 1.0), each * cells.sums(~winner * 1.0), each / 2)
+    other, own = cells.counts(winner.astype(np.uint8), 2).T
+    fit = fit_cells(cells.has, own * 1.0, each * other, each / 2)
     rows = np.concatenate([has, np.eye(literals, dtype=bool)])
     truth = np.concatenate([winner, np.zeros(literals, bool)])
     weight = np.concatenate([np.where(winner, 1.0, each), np.full(literals, each / 2)])

@@ -111,8 +111,9 @@ def test_gains_are_what_is_lost_without_a_literal_and_the_others_fitted_again() 
     for i in range(3):
         left = np.delete(card.literals, i)
         cells = Cells.by(occurrences(found.has[train]), left, int(train.sum()))
-        weights = [cells.sums(labels.weight[train] * (labels.winner[train] == side)) for side in (True, False)]
-        fit = fit_cells(cells.has, weights[0], weights[1], labels.baseline_weight() / 2)
+        rest, winners = cells.counts(labels.winner[train].astype(np.uint8), 2).T
+        each = labels.baseline_weight
+        fit = fit_cells(cells.has, winners * 1.0, rest * each, each / 2)
         value = np.round(fit.scores(found.has[test][:, left]), 5)
         without = average_precision_score(labels.winner[test], value, sample_weight=labels.weight[test])
         assert scores.gains[i] == pytest.approx(scores.average_precision - without, abs=1e-6)
@@ -152,7 +153,7 @@ def chance_scores(called: Bools, wins: Bools, weight: np.ndarray) -> tuple[float
 def test_intervals_hold_the_truth_where_documents_are_of_many_sentences() -> None:
     """Documents differ in how often they have the literal, and in how often a sentence with it wins."""
     rng = np.random.default_rng(2)
-    size, held, naive, trials = 40, 0, 0, 150
+    size, held, naive, trials, drawn_documents = 40, 0, 0, 100, resampling(4_800, 0)
     card = ScoreCard(np.array([0]), np.array([3.0]), -4.0, -2.0, NONE, 0, False)
 
     def world(documents: int) -> tuple[Bools, Bools, np.ndarray]:
@@ -163,7 +164,7 @@ def test_intervals_hold_the_truth_where_documents_are_of_many_sentences() -> Non
         wins = (has & (rng.random(len(document)) < chance[document])) | (rng.random(len(document)) < 0.03)
         return has, wins, document
 
-    has, wins, _ = world(20_000)
+    has, wins, _ = world(5_000)
     truth = chance_scores(has, wins, np.ones(len(has)))[0]
     for _ in range(trials):
         has, wins, document = world(120)
@@ -171,9 +172,7 @@ def test_intervals_hold_the_truth_where_documents_are_of_many_sentences() -> Non
         weight = np.where(wins, 1.0, (~wins).sum() / (keep & ~wins).sum())
         labels = Labelled(wins[keep], weight[keep], document[keep], np.ones(keep.sum(), np.bool_))
         for documents in (labels.document, np.arange(keep.sum())):
-            scores = evaluate(
-                card, occurrences(has[keep, None]), replace(labels, document=documents), resampling(len(has), 0, 200)
-            )
+            scores = evaluate(card, occurrences(has[keep, None]), replace(labels, document=documents), drawn_documents)
             inside = scores.f1_low <= truth <= scores.f1_high
             held, naive = (held + inside, naive) if documents is labels.document else (held, naive + inside)
     assert held / trials >= 0.88

@@ -3,8 +3,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ops.explain.screening import likelihood_gain, screen
+from ops.explain.score_card import chances, learn
+from ops.explain.screening import likelihood_gain, screen, sums_by_literal
 from ops.statistics.association import signed_g2
+from tests.unit.labelled_sentences import literals_of_documents, occurrences, sample
 
 
 @given(st.integers(1, 40), st.integers(1, 400), st.data())
@@ -56,3 +58,45 @@ def test_a_model_shows_what_it_lacks() -> None:
     assert screen(with_winners, 80, with_rest, 9_920.0, 1).tolist() == [0]
     # 40 of the 50 sentences have literal 0 as well, two in three of which the model expects to be winners.
     assert screen(with_winners, 80, with_rest, 9_920.0, 2, expected=np.array([80.0, 26.7])).tolist() == [1]
+
+
+@given(st.integers(0, 20), st.integers(0, 6), st.integers(0, 2**16))
+@settings(max_examples=50, deadline=None)
+def test_sums_are_those_of_the_sentences(n: int, literals: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    has, values = rng.random((n, literals)) < 0.5, rng.random(n).astype(np.float32)
+    np.testing.assert_allclose(sums_by_literal(occurrences(has), values), values @ has, rtol=1e-6, atol=1e-6)
+    chosen = rng.integers(0, max(literals, 1), 3 if literals else 0)
+    np.testing.assert_allclose(
+        sums_by_literal(occurrences(has), values, chosen), (values @ has)[chosen], rtol=1e-6, atol=1e-6
+    )
+
+
+def test_a_word_that_only_forbids_is_found_once_the_other_is() -> None:
+    """Winners have A and not B. B is rare, so that it is hardly missed among them, until A says where to look."""
+    rng = np.random.default_rng(7)
+    has, document = literals_of_documents(rng, np.geomspace(0.005, 0.3, 300).tolist(), 4_000, 5)
+    a, b = 150, 60
+    has[:, b] |= has[:, a] & (rng.random(len(has)) < 0.2)
+    found = sample(rng, has, document, has[:, a] & ~has[:, b], 5_000)
+    labels = found.labelled
+    train, wins = ~labels.held_out, labels.winner & ~labels.held_out
+    all_found, each = found.found, labels.baseline_weight
+    with_winners = found.has[wins].sum(0)
+    with_rest = found.has[train & ~wins].sum(0) * each
+    given_counts = (with_winners, int(wins.sum()), with_rest, float((train & ~wins).sum() * each))
+    first = screen(*given_counts, 300, each).tolist()
+    assert first[0] == a
+    assert b in first[2:]
+
+    def card_of(shortlist: list[int]) -> tuple[list[int], np.ndarray]:
+        own = occurrences(found.has[:, shortlist])
+        none = np.zeros(len(shortlist), np.bool_)
+        card = learn(own, labels, none, np.arange(len(shortlist)), 300)
+        return [shortlist[i] for i in card.literals], chances(card, own, len(train)) * labels.weight * train
+
+    chosen, expected = card_of([a])
+    assert chosen == [a]
+    second = screen(*given_counts, 2, each, expected=sums_by_literal(all_found, expected))
+    assert second[0] == b
+    assert card_of([a, b])[0] == [a, b]
