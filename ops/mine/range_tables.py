@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import pyarrow as pa
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from ops.arrays import Int64s
 from ops.mine.baseline_counts import read_baselines
@@ -75,9 +76,10 @@ class RangeTables:
         held_out = drawn.where(~mining.trains[drawn.items])
         others = self.others.of(held_out)
         areas = score_sets(found, held_out, others, mining.sentences.doc)
-        each = [
-            intervals(areas[first : first + len(SETS)], self.resamples) for first in range(0, len(areas), len(SETS))
-        ]
+        with threadpool_limits(1):  # several threads round otherwise
+            each = [
+                intervals(areas[first : first + len(SETS)], self.resamples) for first in range(0, len(areas), len(SETS))
+            ]
         columns = {"n_winners": held_out.lengths[:: len(SETS)], "n_baseline": others.rows.lengths[:: len(SETS)]}
         for place, name in enumerate((*SETS, "excess")):
             for column, measure in zip(COLUMNS[name], ("auc", "low", "high"), strict=True):

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from ops.mine.baseline_counts import add_up, baseline_table, counters, few_counts
 from ops.mine.candidates import unite
@@ -13,6 +14,7 @@ from ops.mine.mining import MINED, Mining
 from ops.mine.properties import Profiler
 from ops.mine.range_tables import RangeTables
 from ops.schema import schema
+from ops.statistics.like_area import Resamples, intervals
 from ops.storage.store import Store
 from ops.storage.tables import write_part
 from ops.topk.neurons import POLES, Neurons, parts, set_number
@@ -88,6 +90,20 @@ def test_neurons_that_are_named_alone_have_the_rows_that_they_have_among_all(
         own = [f"{layer}:{unit}" in names for layer, unit in pairs]
         assert table.filter(pa.array(own)).equals(alone[name]), name
         assert alone[name].num_rows >= len(names) * len(POLES)
+
+
+def test_intervals_are_multiplied_by_one_thread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, drawn: Drawn) -> None:
+    """Several threads round otherwise, so that a range done in the driver's process had other last digits."""
+    threads: set[int] = set()
+
+    def watched(areas: Any, resamples: Resamples) -> Any:
+        threads.update(pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas")
+        return intervals(areas, resamples)
+
+    monkeypatch.setattr("ops.mine.range_tables.intervals", watched)
+    with threadpool_limits(2):
+        tables_of(open_mining(tmp_path, monkeypatch, units=["1:3"]), Store(str(tmp_path)), 0, 1)
+    assert threads == {1}
 
 
 def test_random_sets_are_numbered_after_all_neurons_and_like_those_that_are_named(
