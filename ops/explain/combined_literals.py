@@ -80,7 +80,8 @@ class Combination:
         if self.least is None:
             second = f"with enough of {nouns}"
         elif self.least > 1:
-            second = f"with at least {_NUMBERS[self.least]} of {nouns}"
+            least = _NUMBERS[self.least] if self.least < len(_NUMBERS) else self.least
+            second = f"with at least {least} of {nouns}"
         else:
             second = f"{'either ' * bool(first)}{list_conditions(others, 'or', of_others)}"
         return f"{first}, and {second}" if first else second
