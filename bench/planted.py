@@ -1,6 +1,6 @@
 """A tiny transformer whose units are known functions of the sentence, and a corpus in which each is on K times.
 
-A decoder with two blocks, built by hand. Constants that are far larger than all else fill two dimensions, so that the
+A decoder with two blocks, built by hand. Constants that are far larger than all else fill two dimensions, so that
 layer norms do next to nothing. A head of the first block looks for the words of one question: its output is 1 at every
 token from the first of them on, and 0 before. The one head in use of the second block looks for a token at which two such
 answers meet. The units of an MLP, at the last token of a sentence, then say yes or no.
@@ -25,7 +25,8 @@ LONGEST, GAP = 60, 3
 _ONE, _EITHER, _PAIR = ("lantern",), ("harbour", "meadow"), ("copper", "kettle")
 _PARTICIPLES = ("broken", "written", "taken", "given")
 _PRESENT, _ABSENT = "violin", "silence"
-_MARK = "?"
+_MARK, _OTHER_MARKS = "?", (".", "!")
+_OTHER_PARTICIPLES = ("sold", "seen", "chosen", "driven", "hidden", "stolen")
 
 
 @dataclass(frozen=True)
@@ -35,8 +36,8 @@ class Planted:
     Attributes:
         name: of the function.
         unit: of the last layer's MLP.
-        literals: the patterns, in lower case, one of which has to be the first of its explanation; none for `length` and
-            noise.
+        literals: the patterns, in lower case, one of which has to be the first of its explanation; none for length
+            and noise.
         negated: a pattern that has to be there too, negated.
         verdicts: those that may be given.
     """
@@ -65,7 +66,7 @@ def write_planted(folder: Path, sentences: int = 4_000, on: int = 100, seed: int
 
     Args:
         folder: to write to.
-        sentences: of the corpus, distinct ones; more than twelve times `on`.
+        sentences: of the corpus, distinct ones; more than thirteen times `on`.
         on: sentences in which each function is on.
         seed: of the corpus and of the noise.
     """
@@ -86,7 +87,7 @@ def make_texts(sentences: int, on: int, rng: Generator) -> list[str]:
     order = rng.permutation(sentences)
     lengths[order[:on]] = rng.integers(40, LONGEST - 8, on)  # the long ones
     words = [[f"w{number}" for number in rng.integers(0, FILLER, length)] for length in lengths]
-    marks = ["."] * sentences
+    marks = [_OTHER_MARKS[i % 3 // 2] for i in range(sentences)]
 
     def put(chosen: np.ndarray, make: Callable[[int], list[str]], gap: int = 0) -> None:
         for number, place in enumerate(chosen.tolist()):
@@ -108,6 +109,7 @@ def make_texts(sentences: int, on: int, rng: Generator) -> list[str]:
     put(chosen[on : 2 * on], lambda _: list(reversed(_PAIR)), GAP)
     put(chosen[2 * on :], lambda i: [_PAIR[i % 2]])
     put(some(on), lambda i: [_PARTICIPLES[i % len(_PARTICIPLES)]])
+    put(some(on), lambda i: [_OTHER_PARTICIPLES[i % len(_OTHER_PARTICIPLES)]])
     chosen = some(3 * on)
     put(chosen[:on], lambda _: [_PRESENT])
     put(chosen[on : 2 * on], lambda i: [_PRESENT, _ABSENT] if i % 2 else [_ABSENT, _PRESENT], GAP)
@@ -122,7 +124,7 @@ def make_model(folder: Path, rng: Generator) -> Path:
     from tokenizers import Tokenizer, models, pre_tokenizers
     from transformers import GPT2Config, GPT2Model, PreTrainedTokenizerFast
 
-    special = [*_ONE, *_EITHER, *_PAIR, *_PARTICIPLES, _PRESENT, _ABSENT, _MARK, "."]
+    special = [*_ONE, *_EITHER, *_PAIR, *_PARTICIPLES, _PRESENT, _ABSENT, *_OTHER_PARTICIPLES, _MARK, *_OTHER_MARKS]
     vocabulary = {word: i for i, word in enumerate(["[UNK]", *special, *(f"w{i}" for i in range(FILLER))])}
     tokenizer = Tokenizer(models.WordLevel(vocabulary, "[UNK]"))
     tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
@@ -142,9 +144,9 @@ def make_model(folder: Path, rng: Generator) -> Path:
 
 
 # Dimensions: what a token is, in the order of these lists of words; then the answers of the heads, at the same places
-# from `ANSWERS` on; then the position, and noise.
+# from `ANSWERS` on; then the position; random numbers of the words, and those of the first word.
 _ASKED = (_ONE, _EITHER, (_PAIR[0],), (_PAIR[1],), (_MARK,), _PARTICIPLES, (_PRESENT,), (_ABSENT,))
-ANSWERS, MET, PLACE, NOISE = 16, 32, 40, 48
+ANSWERS, MET, PLACE, NOISE, HEARD = 16, 32, 40, 48, 64
 N_NOISE = 8
 
 
@@ -157,8 +159,8 @@ def _plant(model: torch.nn.Module, vocabulary: dict[str, int], rng: Generator) -
     for dimension, words in enumerate(_ASKED):
         for word in words:
             tokens[vocabulary[word], dimension] = 1.0
-    fillers = torch.from_numpy(rng.normal(size=(len(vocabulary), N_NOISE))).float()
-    tokens[:, NOISE : NOISE + N_NOISE] = fillers
+    fillers = [vocabulary[f"w{number}"] for number in range(FILLER)]
+    tokens[fillers, NOISE : NOISE + N_NOISE] = torch.from_numpy(rng.normal(size=(FILLER, N_NOISE))).float()
     places[:, PLACE] = torch.arange(len(places)) / len(places)
     spread = CONSTANT * (2 / WIDTH) ** 0.5
     for block in model.h:
@@ -169,9 +171,9 @@ def _plant(model: torch.nn.Module, vocabulary: dict[str, int], rng: Generator) -
     # A head for each question: every token asks, the tokens that are one of the words answer.
     for head in range(len(_ASKED)):
         _head(first.attn, head, [(head, 1.0)], [(head, 1.0, ANSWERS + head)])
-    # Noise: one head looks everywhere alike, so that its answer is the mean of random numbers of the words.
+    # Noise: one head looks at the first word alone, for a random number that is another one for each word.
     for i in range(N_NOISE):
-        _head(first.attn, len(_ASKED), [], [(NOISE + j, 1.0, NOISE + j) for j in range(N_NOISE)][i : i + 1], i)
+        _head(first.attn, len(_ASKED), [(PLACE, -float(len(places)))], [(NOISE + i, 1.0, HEARD + i)], i)
     # The second word of the pair at a token before which the first one was.
     pair = _ASKED.index((_PAIR[1],)), ANSWERS + _ASKED.index((_PAIR[0],))
     _head(second.attn, 0, [(d, 1.0) for d in pair], [(pair[0], 1.0, MET), (pair[1], 1.0, MET)])
@@ -184,7 +186,7 @@ def _plant(model: torch.nn.Module, vocabulary: dict[str, int], rng: Generator) -
         ({answer[_PARTICIPLES]: 1.0}, 0.0),
         ({answer[(_PRESENT,)]: 1.0, answer[(_ABSENT,)]: -2.0}, 0.0),
         ({PLACE: 1.0}, 0.0),
-        *(({NOISE + i % N_NOISE: 1.0 if i < N_NOISE else -1.0}, 3.0) for i in range(UNITS - 7)),
+        *(({HEARD + i % N_NOISE: 1.0 if i < N_NOISE else -1.0}, 3.0) for i in range(UNITS - 7)),
     ]
     for unit, (weights_of, bias) in enumerate(units):
         for dimension, weight in weights_of.items():

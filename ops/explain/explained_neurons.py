@@ -20,6 +20,7 @@ from ops.explain.own_words import OwnWords
 from ops.explain.range_explainer import Chance, Found, RangeExplainer, SampleModels
 from ops.explain.range_model import RangeFitter
 from ops.explain.set_explainer import DRAWN_DOCUMENTS, Known, Others, Own, SetExplainer
+from ops.explain.wording import PatternRules
 from ops.mine.mining import Mining
 from ops.patterns.occurrences import Occurrences
 from ops.patterns.sequences import Sequences
@@ -92,17 +93,32 @@ class ExplainedNeurons:
         if len(sampled):
             inside = matrix.of(np.isin(self.rows, sampled))
             known = self._known(sampled, np.ones(len(sampled), np.bool_), inside)
-            fitter = RangeFitter(inside.found, own[0], known.held_out, known.document, literals, seed, plainness=own[1])
+            fitter = RangeFitter(inside.found, own[0], known.held_out, known.document, seed, plainness=own[1])
             sample = SampleModels(
-                fitter, SetExplainer(known, others, *own, len(sampled), None, card_literals), sampled,
-                lambda layer: layer_activations(store, layer), seed,
+                fitter, SetExplainer(known, others, *own, len(sampled), resamples, card_literals), sampled,
+                lambda layer: layer_activations(store, layer), seed, literals,
             )  # fmt: skip
-        self.explainer = RangeExplainer(self.literals, sets, sample, mining.neurons, sentences.sent_id, controls)
+        self.explainer = RangeExplainer(
+            self.literals,
+            sets,
+            sample,
+            mining.neurons,
+            sentences.sent_id,
+            controls,
+            PatternRules.of(mining.options),
+        )
         self.sampled = ids
         self.words = None
         if "word" in mining.kinds:
             pool_words = self.literals.patterns("word")
-            self.words = OwnWords(mining.kinds["word"], self.rows, pool_words, mining.options["min_count"], seed)
+            self.words = OwnWords(
+                mining.kinds["word"],
+                self.rows,
+                pool_words,
+                mining.options["min_count"],
+                mining.options["productivity"],
+                seed,
+            )
 
     def explain(self, first: int, stop: int) -> dict[str, pa.Table]:
         """Return the rows of a range of neurons in `explanations` (without families), `explanation_terms`, `examples`,

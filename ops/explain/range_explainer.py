@@ -15,7 +15,7 @@ from ops.explain.range_model import RangeFitter, RangeModels
 from ops.explain.rotation import rotated, shuffled
 from ops.explain.set_explainer import Explained, Own, SetExplainer
 from ops.explain.verdict import verdict
-from ops.explain.wording import Term, explanation_text
+from ops.explain.wording import PatternRules, Term, evidence_needed, explanation_text
 from ops.schema import schema
 from ops.topk.neurons import POLES, Neurons
 
@@ -65,6 +65,7 @@ class SampleModels:
         rows: of the sample's sentences, `[n]`.
         layer: returns the activations of a layer, `[n, units]`.
         seed: of rotations and permutations.
+        most: literals of a range model, besides nuisance.
     """
 
     fitter: RangeFitter
@@ -72,6 +73,7 @@ class SampleModels:
     rows: Int64s
     layer: Callable[[int], Float32s]
     seed: int
+    most: int
 
 
 class RangeExplainer:
@@ -84,12 +86,14 @@ class RangeExplainer:
         neurons: of the run.
         sent_id: of every row of the store.
         controls: fit the controls too.
+        rules: by which the patterns were mined.
     """
 
     def __init__(
         self, literals: Literals, sets: SetExplainer, sample: SampleModels | None, neurons: Neurons, sent_id: Int64s,
-        controls: bool,
+        controls: bool, rules: PatternRules,
     ) -> None:  # fmt: skip
+        self.rules = rules
         self.literals, self.sets, self.sample = literals, sets, sample
         self.neurons, self.sent_id, self.controls = neurons, sent_id, controls
 
@@ -140,7 +144,8 @@ class RangeExplainer:
             for t in card
         ]
         text = explanation_text(
-            told, said, scores.share, scores.baseline_share, r2.get("r2"), r2.get("r2_nuisance")
+            told, said, scores.share, scores.baseline_share, r2.get("r2"), r2.get("r2_nuisance"),
+            needed=evidence_needed(own.card.weights, own.card.intercept, own.card.threshold), rules=self.rules,
         )  # fmt: skip
         measured = {f"{m}{end}": getattr(scores, f"{m}{end}") for m in MEASURES for end in ("", "_low", "_high")}
         return {
@@ -199,7 +204,7 @@ class RangeExplainer:
             bases["shuffled"] = shuffle
             if self.controls:
                 bases["rotated"] = rotated(every, layer, self.sample.seed, low, high)
-            models = {basis: self.sample.fitter.fit(own) for basis, own in bases.items()}
+            models = {basis: self.sample.fitter.fit(own, self.sample.most) for basis, own in bases.items()}
             for unit in range(high - low):
                 found[start + unit] = self._range_columns(
                     models["neurons"], models["shuffled"], unit, every[:, low + unit]
