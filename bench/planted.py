@@ -1,8 +1,8 @@
 """A tiny transformer whose units are known functions of the sentence, and a corpus in which each is on K times.
 
-A decoder with two blocks, built by hand. Constants that are far larger than all else fill two dimensions, so that
-layer norms do next to nothing. A head of the first block looks for the words of one question: its output is 1 at every
-token from the first of them on, and 0 before. The one head in use of the second block looks for a token at which two such
+A decoder with two blocks, built by hand. Constants that are far larger than all else fill two dimensions, so that layer
+norms do next to nothing. A head of the first block looks for the words of one question: its output is 1 at every token
+from the first of them on, and 0 before. The one head in use of the second block looks for a token at which two such
 answers meet. The units of an MLP, at the last token of a sentence, then say yes or no.
 """
 

@@ -134,7 +134,7 @@ class RangeExplainer:
         others = {"matched_f1": np.nan, "random_f1": np.nan}
         if chance is not None:
             for name, rows in (("matched_f1", chance.matched), ("random_f1", chance.random)):
-                others[name] = self.sets.explain(rows).scores.f1
+                others[name] = self.sets.explain(rows, intervals=False).scores.f1
         told = _verdict(own, **others)
         card = self._card_terms(own, one)
         terms += [key | term for term in card]
@@ -292,7 +292,7 @@ class RangeExplainer:
         if not hasattr(self, "_random"):
             rng = np.random.default_rng([self.sample.seed, size])
             rows = np.sort(rng.choice(self.sample.rows, size, replace=False))
-            self._random = self.sample.sets.explain(rows).scores.f1
+            self._random = self.sample.sets.explain(rows, intervals=False).scores.f1
         return self._random
 
 

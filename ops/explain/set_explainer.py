@@ -119,8 +119,14 @@ class SetExplainer:
         self._nuisance, self._language = np.flatnonzero(nuisance), np.flatnonzero(~nuisance)
         self._training = known.matrix.support(np.flatnonzero(known.weighs & ~known.held_out))
 
-    def explain(self, winners: Int64s, own: Own = NONE) -> Explained:
-        """Explain a set of winners, given as rows, ascending and distinct."""
+    def explain(self, winners: Int64s, own: Own = NONE, intervals: bool = True) -> Explained:
+        """Explain a set of winners.
+
+        Args:
+            winners: rows, ascending and distinct.
+            own: literals that only they are asked.
+            intervals: of the scores; else they are NaN.
+        """
         known = self.known
         place = np.searchsorted(known.rows, winners)
         is_known = np.zeros(len(winners), np.bool_)
@@ -129,11 +135,10 @@ class SetExplainer:
         places, further = place[is_known], winners[~is_known]
         labelled = self._labelled(places, further)
         which = self._shortlist(places, further, labelled)
-        found = _stacked(
-            beside(some_of(known.matrix.found, which), own.known),
-            beside(self.others.find(further, which), own.of_rows(further)),
-            len(known.rows),
-        )
+        found = beside(some_of(known.matrix.found, which), own.known)
+        if len(further):
+            beyond = beside(self.others.find(further, which), own.of_rows(further))
+            found = _stacked(found, beyond, len(known.rows))
         nuisance = np.concatenate((self.nuisance[which], own.nuisance))
         plainness = np.concatenate((self.plainness[which], own.plainness))
         number = np.concatenate((which, len(self.nuisance) + np.arange(len(own.nuisance))))
@@ -141,7 +146,7 @@ class SetExplainer:
         plain = learn_nuisance(found, labelled, nuisance, plainness)
         card = learn(found, labelled, nuisance, plainness, max(candidates, 1), self.most, base=plain)
         alone = evaluate(plain, found, labelled, None)
-        scores = evaluate(card, found, labelled, self.resamples)
+        scores = evaluate(card, found, labelled, self.resamples if intervals else None)
         row = np.concatenate((known.rows, further))
         is_winner = labelled.winner
         has = []
