@@ -49,7 +49,7 @@ class LiteralMatrix:
 
     def documents(self, codes: Int64s) -> Int64s:
         """Count each literal's documents among the first sentences, of which `codes` (from 0) are, `[literals]`."""
-        return _documents(self._sentences, self._starts, codes)
+        return _documents(self._sentences, self._starts, codes, int(codes.max(initial=-1)) + 1)
 
     def sums(self, values: Float64s) -> Float64s:
         """Sum the rows of values of the first sentences, `[some, columns]`, over each literal, `[literals, columns]`.
@@ -77,8 +77,8 @@ def _support(sentences: Int32s, starts: Int64s, stop: int) -> Int64s:
 
 
 @compiled
-def _documents(sentences: Int32s, starts: Int64s, codes: Int64s) -> Int64s:
-    count, seen = np.zeros(starts.size - 1, np.int64), np.full(codes.size, -1, np.int64)
+def _documents(sentences: Int32s, starts: Int64s, codes: Int64s, documents: int) -> Int64s:
+    count, seen = np.zeros(starts.size - 1, np.int64), np.full(documents, -1, np.int64)
     for literal in range(count.size):
         for pair in range(starts[literal], starts[literal + 1]):
             if sentences[pair] >= codes.size:

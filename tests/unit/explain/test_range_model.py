@@ -112,7 +112,7 @@ def by_brute_force(
     return chosen, list(weights[len(weights) - len(chosen) :]), gains, score(chosen), score([])
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(4))
 def test_it_agrees_with_brute_force(seed: int) -> None:
     corpus = Corpus(seed)
     m = corpus.matrix
@@ -122,7 +122,10 @@ def test_it_agrees_with_brute_force(seed: int) -> None:
     m[13] = m[14] & m[15]
     m[16] = np.isin(corpus.document, corpus.document[:2])  # two documents
     m[17] = ~m[2]
-    weights = corpus.rng.normal(size=(len(m), 5)) * (corpus.rng.random((len(m), 5)) < 0.15)
+    # Overlapping literals: what a choice leaves of the others matters.
+    m[20:34] = (corpus.rng.random(corpus.n) < 0.4) ^ (corpus.rng.random((14, corpus.n)) < 0.2)
+    m[34] = (m[20] & m[21]) | m[1]
+    weights = corpus.rng.normal(size=(len(m), 5)) * (corpus.rng.random((len(m), 5)) < 0.2)
     values = (m.T @ weights + corpus.noise(5)).astype(np.float32)
     models = corpus.fit(values)
     assert models.count.max() > 2
