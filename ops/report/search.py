@@ -46,9 +46,9 @@ with named as (
   select distinct layer, unit, pole from explanation_terms
   where model = 'winners' and list_contains(list_transform(items, lambda item: lower(item)), lower($text))
 )
-select layer, unit, pole, text as found, verdict, f1, auc, auc_excess
-from explanations left join scores using (layer, unit, pole)
-where (contains(lower(text), lower($text)) or (layer, unit, pole) in (select (layer, unit, pole) from named))
+select layer, unit, pole, found, verdict, f1, auc, auc_excess
+from (select layer, unit, pole, text as found, verdict, f1 from explanations) left join scores using (layer, unit, pole)
+where (contains(lower(found), lower($text)) or (layer, unit, pole) in (select (layer, unit, pole) from named))
   and {limits} order by verdict <> 'explained', f1 desc nulls last, layer, unit, pole limit {most}
 """
 _WINNERS = """

@@ -67,7 +67,7 @@ SCORES = [
 ]
 
 EXPLAINED = [
-    {"layer": layer, "unit": unit, "pole": "top", "text": text, "verdict": verdict, "f1": f1}
+    {"layer": layer, "unit": unit, "pole": "top", "text": text, "verdict": verdict, "f1": f1, "auc": 0.5}
     for layer, unit, text, verdict, f1 in [
         (1, 0, "Sentences with *Don't be*: 64 % of its winners.", "explained", 0.25),
         (1, 1, "Sentences with a word like *exam/school/work*: 50 % of its winners.", "explained", 0.5),

@@ -1,0 +1,122 @@
+"""Explanations come first, in what `show` prints and on pages, and are searched; without them all is as before."""
+
+import random
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from jobs.browse.server import OpenRun
+from jobs.report import job as report
+from jobs.report.job import ReportConfig
+from jobs.show import job as show
+from jobs.show.job import ShowConfig
+from jobs.stage.run import Run
+from ops.schema import schema
+from ops.storage.tables import write_part
+from ops.topk.neurons import layer_widths
+from tests.unit.report.valid_html import check_html
+
+HOSTILE = "<b>bold</b>"
+
+
+def write_explanations(out: Path) -> list[dict[str, Any]]:
+    """Write the tables of `explain` for a finished run, made up by a seed, and return the rows of `explanations/`."""
+    rng, run = random.Random(3), Run(str(out))
+    fingerprint = run.begin("explain", {}, {}, redo=False)
+    assert fingerprint is not None
+    rows: list[dict[str, Any]] = []
+    terms: list[dict[str, Any]] = []
+    for layer, width in enumerate(layer_widths(run.store), 1):
+        for unit in range(width):
+            here = {"layer": layer, "unit": unit}
+            own = {
+                "rank": 1,
+                "kind": "word",
+                "weight": 1.0,
+                "negated": False,
+                "share": 0.5,
+                "also": [],
+                "sent_ids": [0],
+            }
+            terms.append({**here, **own, "pole": None, "model": "range", "pattern": "the", "items": ["the"]})
+            for pole in ("bottom", "top"):
+                key, word = {**here, "pole": pole}, f"word{layer}x{unit}{pole}"
+                row = key | {"text": f"Sentences with *{word}* or *{HOSTILE}*: 64 % of its winners.", "literals": 1}
+                row |= {"n_train": 20, "n_test": 20, "verdict": rng.choice(("explained", "none")), "family": unit % 5}
+                rows.append(row | {"f1": rng.random(), "f1_low": 0.1, "f1_high": 0.9})
+                terms.append({**key, **own, "model": "winners", "pattern": word, "items": [word, f"topic{layer}"]})
+    best = {family: max((r for r in rows if r["family"] == family), key=lambda r: r["f1"]) for family in range(5)}
+    members = [
+        {name: row[name] for name in ("layer", "unit", "pole", "family")}
+        | {"correlation": 1.0, "is_leader": row is best[row["family"]]}
+        for row in rows
+    ]
+    given = {"explanations": rows, "explanation_terms": terms, "families": members}
+    for name in ("explanations", "explanation_terms", "families", "examples", "explain/controls"):
+        table = pa.Table.from_pylist(given.get(name, []), schema(name))
+        write_part(run.store_of("explain"), name, 0, table.schema, [table], fingerprint)
+    run.finish("explain", {}, 0.0)
+    run.release()
+    return rows
+
+
+@pytest.fixture(scope="module")
+def explained(
+    small_run: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Path, list[dict[str, Any]]]:
+    out = tmp_path_factory.mktemp("explained") / "run"
+    shutil.copytree(small_run[0], out)
+    return out, write_explanations(out)
+
+
+def test_show_prints_the_explanation_first(
+    explained: tuple[Path, list[dict[str, Any]]], small_run: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    out, rows = explained
+    row = next(r for r in rows if (r["layer"], r["unit"], r["pole"]) == (2, 7, "bottom"))
+    printed = []
+    for folder in (out, small_run[0]):
+        show.JOB.run(ShowConfig(out=str(folder), neuron="2:7", pole="bottom"))
+        printed.append(capsys.readouterr().out.splitlines())
+    assert printed[0][1] == row["text"]
+    assert printed[0][2].startswith(f"Verdict: {row['verdict']}; held-out F1 {row['f1']:.3f} (0.100 to 0.900)")
+    assert re.match(r"One of \d+ that go together, ", printed[0][3])
+    assert printed[0][:1] + printed[0][4:] == printed[1]
+
+
+def test_pages_begin_with_explanations(explained: tuple[Path, list[dict[str, Any]]]) -> None:
+    out, rows = explained
+    report.JOB.run(ReportConfig(out=str(out), best=3, neurons=("2:7",), winners=5))
+    overview = (out / "report" / "index.html").read_text()
+    check_html(overview)
+    leaders = {f: max((r for r in rows if r["family"] == f), key=lambda r: r["f1"]) for f in range(5)}
+    expected = sorted((r for r in leaders.values() if r["verdict"] == "explained"), key=lambda r: -r["f1"])
+    listed = re.findall(r"Sentences with \*(word\w+)\*", overview)
+    assert listed == [f"word{r['layer']}x{r['unit']}{r['pole']}" for r in expected]
+    assert expected
+    assert overview.index('id="explained"') < overview.index('id="map"')
+    assert HOSTILE not in overview
+    page = (out / "report" / "neurons" / "2-7.html").read_text()
+    check_html(page)
+    assert re.findall(r"Sentences with \*(word\w+)\*", page) == ["word2x7top", "word2x7bottom"]
+    assert page.index("Sentences with") < page.index("Distribution")
+
+
+def test_a_search_finds_explanations(
+    explained: tuple[Path, list[dict[str, Any]]], small_run: tuple[Path, Path]
+) -> None:
+    pages = OpenRun(str(explained[0]), 5, 10).pages
+    page, is_answered = pages.search({"what": "explanation", "q": "WORD2x7top"})
+    assert is_answered
+    assert re.findall(r">(\d+:\d+)</a>", str(page.body)) == ["2:7"]
+    check_html(str(page.body))
+    found = pages.search({"what": "explanation", "q": "topic1"})[0].body
+    assert set(re.findall(r">(\d+):\d+</a>", str(found))) == {"1"}
+    assert "What it responds to" in str(pages.neuron("2-7").body)  # type: ignore[union-attr]
+    page, is_answered = OpenRun(str(small_run[0]), 5, 10).pages.search({"what": "explanation", "q": "x"})
+    assert not is_answered
+    assert "no explanations" in str(page.body)
