@@ -9,6 +9,7 @@ answers meet. The units of an MLP, at the last token of a sentence, then say yes
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -150,7 +151,7 @@ ANSWERS, MET, PLACE, NOISE, HEARD = 16, 32, 40, 48, 64
 N_NOISE = 8
 
 
-def _plant(model: torch.nn.Module, vocabulary: dict[str, int], rng: Generator) -> None:
+def _plant(model: Any, vocabulary: dict[str, int], rng: Generator) -> None:
     """Set all weights."""
     for weights in model.parameters():
         weights.zero_()
@@ -195,7 +196,7 @@ def _plant(model: torch.nn.Module, vocabulary: dict[str, int], rng: Generator) -
 
 
 def _head(
-    attention: torch.nn.Module, head: int, keys: list[tuple[int, float]], values: list[tuple[int, float, int]],
+    attention: Any, head: int, keys: list[tuple[int, float]], values: list[tuple[int, float, int]],
     first: int = 0,
 ) -> None:  # fmt: skip
     """Let a head look at the tokens with the largest sum of `keys`, and add `values` of what it sees to dimensions.

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, ClassVar
 from pydantic import Field
 
 from jobs.stage.command_line import Job, in_run
-from jobs.stage.options import StageConfig
+from jobs.stage.options import StageConfig, UnitsConfig
 
 if TYPE_CHECKING:
     from jobs.stage.run import Run
 
 
-class ExplainConfig(StageConfig):
+class ExplainConfig(UnitsConfig):
     """Options of `explain`."""
 
     heading: ClassVar[tuple[int, str]] = (60, "explain: one sentence for every neuron")
@@ -39,9 +39,11 @@ def do(config: ExplainConfig, record: "Run") -> None:
     from jobs.explain.plan import plan
     from jobs.explain.steps import explain, find_tokens
     from jobs.stage.runner import StageSpec, run_stage
+    from jobs.stage.units import chosen_units
 
     for stage in ("topk", "annotate", "mine"):
         record.require(stage)
+    config = config.model_copy(update={"units": chosen_units(config, record, "explained")})
     facts = find_tokens(record)
     depends_on = {name: getattr(config, name) for name in (*EXPLAIN_OPTIONS, "seed")}
     spec = StageSpec(

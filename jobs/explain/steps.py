@@ -65,6 +65,7 @@ class ExplainArgs:
         store, fingerprint: the run's folder and this stage's name for its options.
         sentences: the annotate stage's fingerprint, by which a machine's copy of the sentences is known.
         neurons: of the run.
+        units: those that are explained; none: all.
         scored: sentences of the corpus, N.
         mine: the options by which patterns were mined.
         facts: the model, for its token table.
@@ -76,6 +77,7 @@ class ExplainArgs:
     fingerprint: str
     sentences: str
     neurons: Neurons
+    units: tuple[str, ...]
     scored: int
     mine: dict[str, Any]
     facts: ModelFacts
@@ -106,7 +108,8 @@ def explain_args(config: ExplainConfig, facts: ModelFacts, stage: Stage, neurons
     record = stage.record
     topk, mine = record.require("topk"), record.require("mine")["config"]
     return ExplainArgs(
-        stage.store, stage.fingerprint, record.require("annotate")["fingerprint"], neurons, topk["counts"]["scored"],
+        stage.store, stage.fingerprint, record.require("annotate")["fingerprint"], neurons, config.units,
+        topk["counts"]["scored"],
         {name: mine[name] for name in MINE_OPTIONS} | {"no_scores": False}, facts,
         min(topk["identity"]["k"], topk["counts"]["scored"]), 2 if topk["identity"]["poles"] == "both" else 1,
         config.literals, config.card_literals,
@@ -149,7 +152,7 @@ def explain_steps(args: ExplainArgs, sampled: int, sentences: int) -> list[Step]
     runs = [{"run": i, "first": first, "stop": stop} for i, (first, stop) in enumerate(spans(sentences, RUN))]
     every = [{"part": part, "first": first, "stop": stop} for part, first, stop in parts(len(args.neurons))]
     blocks = every if sampled else []
-    ranges = neuron_ranges(len(args.neurons), args.k)
+    ranges = neuron_ranges(len(args.units) or len(args.neurons), args.k)
     known = given | {"runs": runs, "blocks": blocks}
     ranged = "ranges of neurons"
     return [
@@ -288,7 +291,7 @@ class RangeWorker:
     """Explains one range of neurons after another."""
 
     def __init__(self, args: ExplainArgs, runs: list[Item], blocks: list[Item]) -> None:
-        self.args, store = args, args.store
+        self.args, self.chosen, store = args, args.neurons.named(args.units), args.store
         runs_found = (
             (from_table(table), notes_of(table)["sentences"])
             for table in read_partials(store, [run_file(item) for item in runs])
@@ -302,7 +305,7 @@ class RangeWorker:
         """Commit the tables of a range."""
         args, store = self.args, self.args.store
         with threadpool_limits(1):
-            found = self.neurons.explain(item["first"], item["stop"])
+            found = self.neurons.explain(self.chosen[item["first"] : item["stop"]])
         for table in ("examples", "explanation_terms"):
             range_part(table, item).write(store, [found[table]], args.fingerprint)
         write_partial(store, values_file(item), found["values"], args.fingerprint)

@@ -1,6 +1,7 @@
 """Everything that ranges of neurons are explained from: literals, the sentences that have them, hubs, families."""
 
 from collections.abc import Iterable, Iterator
+from functools import lru_cache, partial
 from itertools import pairwise
 
 import numpy as np
@@ -41,16 +42,16 @@ def known_rows(sentences: SentenceStore, sampled: Int64s) -> Int64s:
 
 
 def read_sets(
-    store: Store, neurons: Neurons, sentences: SentenceStore, first: int = 0, stop: int | None = None
+    store: Store, neurons: Neurons, sentences: SentenceStore, numbers: Int64s | None = None
 ) -> Iterator[tuple[Int64s, Int64s]]:
-    """Return the winners of a range of neurons, or of all, by rank: set numbers and rows, a row group at a time."""
-    end = len(neurons) if stop is None else stop
-    for part in range(part_of(first), part_of(end - 1) + 1):
+    """Return the winners of some neurons, or of all, by rank: set numbers and rows, a row group at a time."""
+    wanted = np.arange(len(neurons)) if numbers is None else numbers
+    for part in np.unique([part_of(number) for number in wanted.tolist()]).tolist():
         with store.parquet(part_name("topk", part)) as file:
             for group in range(file.num_row_groups):
                 table = file.read_row_group(group, columns=["layer", "unit", "pole", "sent_id"])
                 neuron = neurons.number(table["layer"].to_numpy(), table["unit"].to_numpy())
-                own = (neuron >= first) & (neuron < end)
+                own = np.isin(neuron, wanted)
                 if own.any():
                     pole = pc.index_in(table["pole"], pa.array(POLES)).to_numpy().astype(np.int64)
                     yield set_number(neuron[own], pole[own]), sentences.rows(table["sent_id"].to_numpy()[own])
@@ -96,7 +97,7 @@ class ExplainedNeurons:
             fitter = RangeFitter(inside.found, own[0], known.held_out, known.document, seed, plainness=own[1])
             sample = SampleModels(
                 fitter, SetExplainer(known, others, *own, len(sampled), resamples, card_literals), sampled,
-                lambda layer: layer_activations(store, layer), seed, literals,
+                lru_cache(1)(partial(layer_activations, store)), seed, literals,
             )  # fmt: skip
         self.explainer = RangeExplainer(
             self.literals,
@@ -120,19 +121,19 @@ class ExplainedNeurons:
                 seed,
             )
 
-    def explain(self, first: int, stop: int) -> dict[str, pa.Table]:
-        """Return the rows of a range of neurons in `explanations` (without families), `explanation_terms`, `examples`,
+    def explain(self, numbers: Int64s) -> dict[str, pa.Table]:
+        """Return the rows of some neurons in `explanations` (without families), `explanation_terms`, `examples`,
         and `values`, what the controls summarise."""
-        found = list(self._found(first, stop))
-        tables = self.explainer.explain(first, stop, found, self._chance)
-        return tables | {"examples": self._examples(first, stop)}
+        found = list(self._found(numbers))
+        tables = self.explainer.explain(numbers, found, self._chance)
+        return tables | {"examples": self._examples(numbers)}
 
     def _known(self, rows: Int64s, weighs: Bools, matrix: KnownLiterals) -> Known:
         return Known(rows, weighs, self.document[rows], self.held_out[rows], matrix)
 
-    def _found(self, first: int, stop: int) -> Iterator[Found]:
+    def _found(self, numbers: Int64s) -> Iterator[Found]:
         """Return the sets of winners of a range of neurons, with the literals that only they have."""
-        blocks = list(read_sets(self.store, self.mining.neurons, self.mining.sentences, first, stop))
+        blocks = list(read_sets(self.store, self.mining.neurons, self.mining.sentences, numbers))
         number, row = (np.concatenate([np.zeros(0, np.int64), *column]) for column in zip(*blocks, strict=True))
         for one in np.unique(number).tolist():
             winners = row[number == one]
@@ -174,12 +175,12 @@ class ExplainedNeurons:
         _, matched, random = (drawn.items[a:b].astype(np.int64) for a, b in pairwise(drawn.offsets))
         return Chance(matched, random)
 
-    def _examples(self, first: int, stop: int) -> pa.Table:
+    def _examples(self, numbers: Int64s) -> pa.Table:
         layout, tables = schema("examples"), []
         sample = self.explainer.sample
-        for layer, low, high, _ in self.explainer.layers(first, stop) if sample is not None else ():
-            found = examples(sample.layer(layer)[:, low:high], self.sampled, self.seed)
-            own = (found.unit + low, found.quantile, found.sent_id, found.activation)
+        for layer, _, units in self.explainer.layers(numbers) if sample is not None else ():
+            found = examples(sample.layer(layer)[:, units], self.sampled, self.seed)
+            own = (units[found.unit].astype(np.int32), found.quantile, found.sent_id, found.activation)
             columns = [pa.repeat(layer, len(found.unit)), *map(pa.array, own)]
             tables.append(pa.table(columns, names=layout.names).cast(layout))
         return pa.concat_tables([layout.empty_table(), *tables])

@@ -98,16 +98,16 @@ class RangeExplainer:
         self.neurons, self.sent_id, self.controls = neurons, sent_id, controls
 
     def explain(
-        self, first: int, stop: int, found: list[Found], chance: Callable[[Found], Chance | None]
+        self, numbers: Int64s, found: list[Found], chance: Callable[[Found], Chance | None]
     ) -> dict[str, pa.Table]:
-        """Return the rows of a range of neurons: `explanations` without families, `explanation_terms`, and `values`.
+        """Return the rows of some neurons: `explanations` without families, `explanation_terms`, and `values`.
 
         Args:
-            first, stop: the neurons.
+            numbers: the neurons, ascending.
             found: their sets of winners, in order.
             chance: returns the sets that one is held against; None where there is no telling (K too large).
         """
-        ranges, values = self._ranges(first, stop)
+        ranges, values = self._ranges(numbers)
         rows: list[dict[str, Any]] = []
         terms: list[dict[str, Any]] = []
         described: set[int] = set()
@@ -191,38 +191,33 @@ class RangeExplainer:
             return own[literal - len(pool)]
         return KINDS[pool.kind[literal]], pool.pattern[literal], pool.items[literal]
 
-    def _ranges(self, first: int, stop: int) -> tuple[dict[int, dict[str, Any]], list[pa.Table]]:
+    def _ranges(self, numbers: Int64s) -> tuple[dict[int, dict[str, Any]], list[pa.Table]]:
         """Return of each neuron the columns and literals of its range model, and the measures of the controls."""
         found: dict[int, dict[str, Any]] = {}
         values: list[pa.Table] = []
         if self.sample is None:
             return found, values
-        for layer, low, high, start in self.layers(first, stop):
+        for layer, own, units in self.layers(numbers):
             every = self.sample.layer(layer)
-            bases = {"neurons": every[:, low:high]}
-            shuffle = shuffled(every[:, low:high], layer, self.sample.seed)
-            bases["shuffled"] = shuffle
+            bases = {"neurons": every[:, units], "shuffled": shuffled(every[:, units], layer, self.sample.seed)}
             if self.controls:
-                bases["rotated"] = rotated(every, layer, self.sample.seed, low, high)
-            models = {basis: self.sample.fitter.fit(own, self.sample.most) for basis, own in bases.items()}
-            for unit in range(high - low):
-                found[start + unit] = self._range_columns(
-                    models["neurons"], models["shuffled"], unit, every[:, low + unit]
-                )
+                low = int(units[0])
+                bases["rotated"] = rotated(every, layer, self.sample.seed, low, int(units[-1]) + 1)[:, units - low]
+            models = {basis: self.sample.fitter.fit(axes, self.sample.most) for basis, axes in bases.items()}
+            for place, neuron in enumerate(own.tolist()):
+                activation = bases["neurons"][:, place]
+                found[neuron] = self._range_columns(models["neurons"], models["shuffled"], place, activation)
             if self.controls:
-                for basis, own in bases.items():
+                for basis, axes in bases.items():
                     values += _values(layer, basis, "range", range_measures(models[basis]))
-                    values += _values(layer, basis, "winners", self._sample_measures(own))
+                    values += _values(layer, basis, "winners", self._sample_measures(axes))
         return found, values
 
-    def layers(self, first: int, stop: int) -> Iterator[tuple[int, int, int, int]]:
-        """Return layer, first unit, stop, and the first neuron, of each layer that a range of neurons touches."""
-        start = 0
-        for layer, width in enumerate(self.neurons.widths, 1):
-            low, high = max(first, start), min(stop, start + width)
-            if low < high:
-                yield layer, low - start, high - start, low
-            start += width
+    def layers(self, numbers: Int64s) -> Iterator[tuple[int, Int64s, Int64s]]:
+        """Return each layer of some neurons, their numbers, and their units."""
+        layer, unit = self.neurons.layer_and_unit(numbers)
+        for one in np.unique(layer).tolist():
+            yield one, numbers[layer == one], unit[layer == one].astype(np.int64)
 
     def _range_columns(
         self, models: RangeModels, chance: RangeModels, unit: int, activation: Float32s
@@ -254,7 +249,7 @@ class RangeExplainer:
                     "share": holds[top].mean(),
                     "baseline_share": holds.mean(),
                     "gain": models.gains[unit, i],
-                    "also": [],
+                    "also": [self._name(copy, [])[1] for copy in self.sample.fitter.near_copies(literal).tolist()],
                     "sent_ids": self.sent_id[self.sample.rows[order[holds[order]][:EXAMPLES]]].tolist(),
                 }
             )
