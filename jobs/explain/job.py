@@ -41,8 +41,9 @@ def do(config: ExplainConfig, record: "Run") -> None:
     from jobs.stage.runner import StageSpec, run_stage
     from jobs.stage.units import chosen_units
 
-    for stage in ("topk", "annotate", "mine"):
-        record.require(stage)
+    record.require("topk")
+    record.require_current("annotate")
+    record.require("mine")
     config = config.model_copy(update={"units": chosen_units(config, record, "explained")})
     facts = find_tokens(record)
     depends_on = {name: getattr(config, name) for name in (*EXPLAIN_OPTIONS, "seed")}

@@ -23,6 +23,7 @@ from ops.explain.range_model import RangeFitter
 from ops.explain.set_explainer import DRAWN_DOCUMENTS, Known, Others, Own, SetExplainer
 from ops.explain.wording import PatternRules
 from ops.mine.mining import Mining
+from ops.mine.pattern_kinds import SequenceKind
 from ops.patterns.occurrences import Occurrences
 from ops.patterns.sequences import Sequences
 from ops.schema import schema
@@ -109,8 +110,9 @@ class ExplainedNeurons:
             PatternRules.of(mining.options),
         )
         self.sampled = ids
-        self.words = None
-        if "word" in mining.kinds:
+        self.words: OwnWords | None = None
+        word = mining.kinds.get("word")
+        if isinstance(word, SequenceKind):
             pool_words = self.literals.patterns("word")
             self.words = OwnWords(
                 mining.kinds["word"],
@@ -142,23 +144,24 @@ class ExplainedNeurons:
 
     def _own(self, number: int, winners: Int64s) -> tuple[Own, list[tuple[str, str, list[str]]]]:
         """Return the literals of one set alone: hubs, and words that the pool does not have."""
-        hubs, names = self.hubs.of(self._family(number)), [("hub", HUB, [])]
+        hubs, patterns = self.hubs.of(self._family(number)), Sequences.from_lists([])
         known = _found_at(np.flatnonzero(np.isin(self.rows, hubs)))
-        patterns = Sequences.from_lists([])
+        texts, items = [HUB], [[HUB]]
         if self.words is not None:
             counted = self.known.weighs & ~self.known.held_out & ~np.isin(self.rows, winners)
             patterns = self.words.mine(winners[~self.held_out[winners]], counted, number)
-            texts, items = self.words.kind.texts_and_items(patterns)
-            names += [("word", *each) for each in zip(texts.to_pylist(), items.to_pylist(), strict=True)]
+            found, lists = self.words.kind.texts_and_items(patterns)
+            texts, items = texts + found.to_pylist(), items + lists.to_pylist()
             known = beside(known, self.words.index.find(patterns))
 
         def of_rows(rows: Int64s) -> Occurrences:
-            found = _found_at(np.flatnonzero(np.isin(rows, hubs)))
-            return found if self.words is None else beside(found, self.words.kind.find(rows, patterns))
+            are_hubs = _found_at(np.flatnonzero(np.isin(rows, hubs)))
+            return are_hubs if self.words is None else beside(are_hubs, self.words.kind.find(rows, patterns))
 
-        kinds, texts, lists = ([name[i] for name in names] for i in range(3))
-        nuisance = np.arange(len(names)) == 0
-        return Own(nuisance, plainness(kinds, lists, texts, len(self.literals)), known, of_rows), names
+        kinds = ["hub"] + ["word"] * len(patterns)
+        plain = plainness(kinds, items, texts, len(self.literals))
+        own = Own(np.array(kinds) == "hub", plain, known, of_rows)
+        return own, list(zip(kinds, texts, items, strict=True))
 
     def _family(self, number: int) -> Int64s:
         """Return a set and those of neurons whose activations go together with its neuron's."""
@@ -176,9 +179,11 @@ class ExplainedNeurons:
         return Chance(matched, random)
 
     def _examples(self, numbers: Int64s) -> pa.Table:
-        layout, tables = schema("examples"), []
-        sample = self.explainer.sample
-        for layer, _, units in self.explainer.layers(numbers) if sample is not None else ():
+        layout, sample = schema("examples"), self.explainer.sample
+        tables: list[pa.Table] = []
+        if sample is None:
+            return layout.empty_table()
+        for layer, _, units in self.explainer.layers(numbers):
             found = examples(sample.layer(layer)[:, units], self.sampled, self.seed)
             own = (units[found.unit].astype(np.int32), found.quantile, found.sent_id, found.activation)
             columns = [pa.repeat(layer, len(found.unit)), *map(pa.array, own)]

@@ -145,7 +145,7 @@ class RangeExplainer:
         ]
         text = explanation_text(
             told, said, scores.share, scores.baseline_share, r2.get("r2"), r2.get("r2_nuisance"),
-            needed=evidence_needed(own.card.weights, own.card.intercept, own.card.threshold), rules=self.rules,
+            needed=evidence_needed(own.card.weights.tolist(), own.card.intercept, own.card.threshold), rules=self.rules,
         )  # fmt: skip
         measured = {f"{m}{end}": getattr(scores, f"{m}{end}") for m in MEASURES for end in ("", "_low", "_high")}
         return {

@@ -53,7 +53,7 @@ def source(tmp_path_factory: pytest.TempPathFactory, texts: list[str]) -> Path:
 
 def config(out: Path | str, source: Path, **options: object) -> RunConfig:
     values = {"out": str(out), "corpus": (str(source),), "split": "none", "k": K, "shard_size": 100, "workers": 2}
-    return RunConfig.model_validate({**values, "activation_sample": 50, "no_tokens": True, **options})
+    return RunConfig.model_validate({**values, "activation_sample": 50, "no_tokens": True, "no_explain": True, **options})
 
 
 @pytest.fixture(scope="session")
@@ -74,7 +74,7 @@ def small_run(
     """The main job on a small random model: its run directory and the model's folder."""
     model = make_model(small_bert)
     out = tmp_path_factory.mktemp("runs") / "small"
-    run_job.JOB.run(config(out, source, model=str(model), no_tokens=False, null_sets=6))
+    run_job.JOB.run(config(out, source, model=str(model), no_tokens=False, no_explain=False, null_sets=6))
     return out, model
 
 

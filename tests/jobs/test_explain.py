@@ -1,0 +1,213 @@
+"""The job explain: planted units are found, tables can be recomputed, and whatever a run lacks is said in one line."""
+
+import json
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import duckdb
+import pyarrow.parquet as pq
+import pytest
+
+from bench.planted import PLANTED, write_planted
+from jobs import run as run_job
+from jobs.explain import job as explain
+from jobs.explain.job import ExplainConfig
+from jobs.explain.steps import RangeWorker
+from jobs.run import RunConfig
+from ops.errors import InputError
+from tests.conftest import ROOT
+from tests.jobs.conftest import config
+
+ON, SENTENCES = 60, 1_400
+TABLES = ("explanations", "explanation_terms", "families", "examples", "explain/controls")
+
+
+@pytest.fixture(scope="session")
+def planted(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The main job on the planted model, K being the sentences in which each function is on."""
+    folder = tmp_path_factory.mktemp("planted")
+    model, corpus = write_planted(folder, SENTENCES, ON)
+    options = {"out": str(folder / "run"), "model": str(model), "corpus": (str(corpus),), "split": "none", "k": ON}
+    more = {"site": "mlp", "pool": "last", "activation_sample": SENTENCES, "workers": 1, "no_tokens": True}
+    run_job.JOB.run(RunConfig.model_validate({**options, **more, "keep_partials": True}))
+    return folder / "run"
+
+
+def rows(run: Path, table: str, where: str = "true") -> list[dict[str, Any]]:
+    found = duckdb.sql(f"from '{run}/{table}/*.parquet' where {where}").to_arrow_table().to_pylist()
+    return list(found)
+
+
+@pytest.mark.parametrize("own", PLANTED[:6], ids=lambda own: own.name)
+def test_what_was_planted_is_found(planted: Path, own: Any) -> None:
+    where = f"layer = 2 and unit = {own.unit} and pole = 'top'"
+    (row,) = rows(planted, "explanations", where)
+    assert row["verdict"] == "explained"
+    assert row["f1"] >= 0.9
+    terms = rows(planted, "explanation_terms", f"{where} and model = 'winners' order by rank")
+    assert terms[0]["pattern"] in own.literals or set(terms[0]["items"]) & set(own.literals), terms[0]
+    assert not terms[0]["negated"]
+    if own.negated:
+        assert (own.negated, True) in {(term["pattern"], term["negated"]) for term in terms}
+
+
+def test_length_is_nuisance_and_noise_is_nothing(planted: Path) -> None:
+    told = {row["unit"]: row["verdict"] for row in rows(planted, "explanations", "layer = 2 and pole = 'top'")}
+    for own in PLANTED[6:]:
+        assert told[own.unit] in own.verdicts, own
+
+
+def test_tables_hold_together(planted: Path) -> None:
+    explanations = rows(planted, "explanations")
+    assert len(explanations) == 2 * 2 * len(PLANTED)
+    leaders = rows(planted, "families", "is_leader")
+    assert {row["family"] for row in leaders} == set(range(len(leaders)))
+    counted = dict.fromkeys(((row["layer"], row["unit"], row["pole"]) for row in explanations), 0)
+    for term in rows(planted, "explanation_terms", "model = 'winners'"):
+        counted[term["layer"], term["unit"], term["pole"]] += 1
+        assert len(term["sent_ids"]) <= 3
+    assert all(counted[row["layer"], row["unit"], row["pole"]] == row["literals"] for row in explanations)
+    per_neuron = duckdb.sql(
+        f"select count(*) as n from '{planted}/examples/*.parquet' group by layer, unit, quantile"
+    ).fetchall()
+    assert {n for (n,) in per_neuron} == {5}
+    bases = {row["basis"] for row in rows(planted, "explain/controls", "model = 'range' and layer = 2")}
+    assert bases == {"neurons", "rotated", "shuffled"}
+    (shuffled,) = rows(
+        planted, "explain/controls", "layer = 2 and basis = 'shuffled' and model = 'range' and measure = 'r2_beyond'"
+    )
+    assert shuffled["mean"] < 0.02
+
+
+def blocks(language: str) -> list[str]:
+    page = (ROOT / "docs" / "explanations.md").read_text(encoding="utf-8")
+    return re.findall(rf"```{language}\n(.*?)```", page.partition("## Recompute")[2], re.DOTALL)
+
+
+def test_the_documented_query_gives_the_table_s_numbers(planted: Path) -> None:
+    (query,) = blocks("sql")
+    table, again = duckdb.sql(query.replace("runs/small", str(planted))).fetchall()
+    assert again[1:] == pytest.approx(table[1:], abs=1e-9)
+
+
+def test_the_documented_program_gives_the_table_s_numbers(planted: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (program,) = blocks("python")
+    exec(program.replace("runs/small", str(planted)), {})  # noqa: S102
+    table, again = (
+        [float(number) for number in re.findall(r"\d\.\d+", half)]
+        for half in re.split(r"\] \(", capsys.readouterr().out)
+    )
+    assert len(table) == len(again) == 4
+    assert again == pytest.approx(table, abs=1e-9)
+
+
+def again(run: Path, **options: Any) -> None:
+    explain.JOB.run(ExplainConfig.model_validate({"out": str(run), "workers": 1, **options}))
+
+
+def test_cut_off_amid_the_ranges_it_goes_on_with_the_rest(planted: Path, tmp_path: Path) -> None:
+    """As after kill -9: what was committed stays, and the tables are the same in the end."""
+    run = tmp_path / "run"
+    shutil.copytree(planted, run)
+    done = RangeWorker.__call__
+
+    def stop(self: RangeWorker, item: Any, prepared: Any) -> Any:
+        done(self, item, prepared)
+        raise KeyboardInterrupt
+
+    with patch("jobs.explain.steps.neuron_ranges", halves), patch.object(RangeWorker, "__call__", stop):
+        with pytest.raises(KeyboardInterrupt):
+            again(run, redo=True)
+    calls: list[int] = []
+
+    def count(self: RangeWorker, item: Any, prepared: Any) -> Any:
+        calls.append(item["range"])
+        return done(self, item, prepared)
+
+    with patch("jobs.explain.steps.neuron_ranges", halves), patch.object(RangeWorker, "__call__", count):
+        again(run)
+    assert calls == [1]
+    for table in TABLES:
+        assert rows(run, table) == rows(planted, table)
+
+
+def halves(neurons: int, k: int) -> list[dict[str, int]]:
+    middle = neurons // 2
+    return [{"range": 0, "first": 0, "stop": middle}, {"range": 1, "first": middle, "stop": neurons}]
+
+
+def test_some_units_alone(planted: Path, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    shutil.copytree(planted, run)
+    again(run, redo=True, units=("2:3", "2:0"), no_controls=True)
+    whole = {(row["unit"], row["pole"]): row for row in rows(planted, "explanations", "layer = 2")}
+    found = rows(run, "explanations")
+    assert [(row["layer"], row["unit"]) for row in found] == [(2, 0), (2, 0), (2, 3), (2, 3)]
+    for row in found:
+        assert row | {"family": 0} == whole[row["unit"], row["pole"]] | {"family": 0}
+    with pytest.raises(InputError, match="there is no such neuron"):
+        again(run, redo=True, units=("2:99",))
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"activation_sample": 0}, "no activation sample"),
+        ({"k": 200}, "more than half of the corpus"),
+        ({"no_scores": True, "poles": "top"}, ""),
+        ({"pipeline": "blank", "limit": 60}, ""),
+    ],
+    ids=["no sample", "K of half", "no scores, one pole", "no tags"],
+)
+def test_whatever_a_run_lacks(
+    options: dict[str, Any],
+    told: str,
+    source: Path,
+    tmp_path: Path,
+    make_model: Callable[..., Path],
+    small_bert: object,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    values = {"model": str(make_model(small_bert)), "workers": 1, "no_explain": False, "activation_sample": 300}
+    run_job.JOB.run(config(tmp_path / "run", source, **{**values, **options}))
+    assert told in capsys.readouterr().err
+    found = rows(tmp_path / "run", "explanations")
+    assert found
+    if options.get("activation_sample") == 0:
+        assert {row["r2"] for row in found} == {None}
+    if options.get("k"):
+        assert {row["f1"] for row in found} == {None}
+        assert {row["verdict"] for row in found} == {"none"}
+    if options.get("poles"):
+        assert {row["pole"] for row in found} == {"top"}
+
+
+def test_one_document_has_no_test_half(
+    texts: list[str], tmp_path: Path, make_model: Callable[..., Path], small_bert: object
+) -> None:
+    source = tmp_path / "one.jsonl"
+    source.write_text("".join(json.dumps({"text": t, "doc_id": "d"}) + "\n" for t in texts[:150]), encoding="utf-8")
+    values = {"model": str(make_model(small_bert)), "workers": 1, "no_explain": False, "k": 20}
+    run_job.JOB.run(config(tmp_path / "run", source, **values))
+    found = rows(tmp_path / "run", "explanations")
+    assert {row["verdict"] for row in found} == {"weak"}
+    assert {row["f1_low"] for row in found} == {None}
+
+
+def test_a_run_whose_sentences_know_no_halves_names_the_stage(small_run: tuple[Path, Path], tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    shutil.copytree(small_run[0], run)
+    for file in (run / "_store").glob("shard-*.parquet"):
+        table = pq.read_table(file)
+        pq.write_table(table.drop_columns(["held_out", "wins"]), file)
+    with pytest.raises(InputError, match="annotate"):
+        again(run, redo=True)
+
+
+def test_a_plan_says_what_it_would_do(planted: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    again(planted, redo=True, dry_run=True)
+    assert "ranges of neurons" in capsys.readouterr().err
