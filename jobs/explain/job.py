@@ -46,7 +46,8 @@ def do(config: ExplainConfig, record: "Run") -> None:
     record.require("mine")
     config = config.model_copy(update={"units": chosen_units(config, record, "explained")})
     facts = find_tokens(record)
-    depends_on = {name: getattr(config, name) for name in (*EXPLAIN_OPTIONS, "seed")}
+    resolved = config.model_dump(mode="json")
+    depends_on = {name: resolved[name] for name in (*EXPLAIN_OPTIONS, "seed")}
     spec = StageSpec(
         "explain",
         depends_on,

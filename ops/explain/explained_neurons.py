@@ -114,14 +114,10 @@ class ExplainedNeurons:
         word = mining.kinds.get("word")
         if isinstance(word, SequenceKind):
             pool_words = self.literals.patterns("word")
+            options = mining.options
             self.words = OwnWords(
-                mining.kinds["word"],
-                self.rows,
-                pool_words,
-                mining.options["min_count"],
-                mining.options["productivity"],
-                seed,
-            )
+                word, self.rows, pool_words, options["min_count"], options["productivity"], seed
+            )  # fmt: skip
 
     def explain(self, numbers: Int64s) -> dict[str, pa.Table]:
         """Return the rows of some neurons in `explanations` (without families), `explanation_terms`, `examples`,
