@@ -8,6 +8,7 @@ NAMES = (
     "calibration",
     "compare",
     "english",
+    "explain",
     "ingest",
     "mine",
     "mining",

@@ -217,6 +217,7 @@ def test_help_lists_options_by_stage_in_the_order_of_the_picture(command: Callab
             "Which neurons",
             "mine",
             "tokens",
+            "explain",
             "Every stage",
             "Help",
         ],

@@ -1,0 +1,197 @@
+"""What `jobs.explain` takes for 9,216 neurons, step by step, in one line of JSON; with --planted, what it finds.
+
+    python -m bench explain
+    python -m bench explain --planted
+
+Real sentences (bench/texts.py) are annotated by the shipped pipeline, and half of them are the baseline. The winners of a
+few neurons are the sentences that are likest a direction of their own (bench/mine.py); so are the activations of these
+neurons, and those of the others are noise. The steps' own workers run in this process, on one thread; seconds are those
+of processor time after a warm-up, scaled to all neurons. Exit status 1 where that is more than a core-hour, or a worker
+holds more than 2 GB.
+
+With --planted the whole job runs on a model whose units are known functions (bench/planted.py), with K the sentences in
+which each is on, and with half of that. Exit status 1 where fewer than nine in ten are found.
+"""
+
+import argparse
+import json
+import os
+import resource
+import sys
+import tempfile
+import time
+from contextlib import redirect_stderr, redirect_stdout
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from bench import mine
+from bench.mine import PRINT, WIDTHS, Likeness
+from bench.planted import PLANTED, Planted, write_planted
+from bench.running import load
+from jobs.explain.steps import ExplainArgs, explain_steps
+from jobs.mine.job import MINE_OPTIONS, MineConfig
+from jobs.mine.steps import MineArgs, mine_steps, sentence_runs
+from jobs.stage.runner import Step
+from jobs.stage.stages import CODES
+from ops.model.load import read_facts
+from ops.sentences.local_copy import open_sentences
+from ops.storage.store import Store
+from ops.storage.tables import part_name
+from ops.topk.neurons import NEURONS_PER_PART, POLES, Neurons
+
+SCORED = 82_000_000  # sentences of the corpus that the sample stands for
+MOST_HOURS, MOST_BYTES = 1.0, 2 << 30
+FOUND, LEAST_F1, LEAST_RECALL = 0.9, 0.9, 0.95
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="bench explain", description=str(__doc__).splitlines()[0])
+    parser.add_argument("--sentences", type=int, default=200_000, help="annotated sentences, half of them the baseline")
+    parser.add_argument("--sample", type=int, default=10_000, help="sentences with activations")
+    parser.add_argument("--k", type=int, default=10_000, help="winners of a neuron and pole")
+    parser.add_argument("--neurons", type=int, default=8, help="neurons that are timed")
+    parser.add_argument("--planted", action="store_true", help="run the job on a model whose units are known")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--json", action="store_true", help="accepted for all benchmarks; the output is JSON anyway")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="atlas-bench-") as folder:
+        os.environ["ATLAS_CACHE"] = f"{folder}/cache"
+        result, good = find_planted(Path(folder), options.seed) if options.planted else measure(folder, options)
+    print(json.dumps({"bench": "explain", **result, "load": load()}))
+    return 0 if good else 1
+
+
+def measure(folder: str, options: argparse.Namespace) -> tuple[dict[str, Any], bool]:
+    """Return what each step takes, and whether it is little enough."""
+    store = Store(f"{folder}/run")
+    mine.annotate(store, options.sentences, options.seed)
+    mine.write_winners(store, options.k, options.neurons, options.seed)
+    write_activations(store, options.sample, options.neurons, options.seed)
+    every = MineConfig.model_validate({"out": store.root}).model_dump(mode="json")
+    own = {name: every[name] for name in MINE_OPTIONS} | {"no_scores": True}
+    ranges = [{"range": 0, "first": 0, "stop": options.neurons}]
+    neurons = Neurons(WIDTHS)
+    for step in mine_steps(
+        MineArgs(store, PRINT, PRINT, neurons, options.seed, own), ranges, sentence_runs(options.sentences)
+    ):
+        mine.seconds(step, warm=False)
+    units = tuple(f"1:{unit}" for unit in range(options.neurons))
+    args = ExplainArgs(
+        store, PRINT, PRINT, neurons, units, SCORED, own | {"no_scores": False}, read_facts("sample"), options.k,
+        len(POLES), 8, 6, True, options.seed,
+    )  # fmt: skip
+    blocks = -(-len(neurons) // NEURONS_PER_PART)
+    took: dict[str, float] = {}
+    for step in explain_steps(args, options.sample, options.sentences):
+        name = step.name.removeprefix("explain: ")
+        if name == "families":
+            took[name] = timed(step, 1) * blocks
+        elif name == "neurons":
+            took[name] = timed(step, None, warm=True) / options.neurons * len(neurons)
+        elif name != "tables":
+            took[name] = timed(step, None)
+        if name in ("families", "neurons"):
+            for item in step.items[1:] if name == "families" else ():
+                empty_pairs(store, step, item)
+    hours = sum(took.values()) / 3600
+    held = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    result = {
+        "sentences": options.sentences,
+        "sample": options.sample,
+        "k": options.k,
+        "neurons": {"timed": options.neurons, "of": len(neurons)},
+        "seconds": {name: round(seconds, 1) for name, seconds in took.items()},
+        "ms_a_neuron_and_pole": round(1000 * took["neurons"] / len(neurons) / len(POLES), 1),
+        "core_hours": round(hours, 2),
+        "most_bytes": held,
+    }
+    return result, hours <= MOST_HOURS and held <= MOST_BYTES
+
+
+def timed(step: Step, items: int | None, warm: bool = False) -> float:
+    """Do some items of a step in this process, and return the processor time, that of making its worker aside."""
+    worker = step.worker(**step.args)
+    chosen = list(step.items)[:items]
+    if warm:
+        worker(chosen[0], None)
+    started = time.process_time()
+    for item in chosen:
+        worker(item, None)
+    return time.process_time() - started
+
+
+def empty_pairs(store: Store, step: Step, item: dict[str, Any]) -> None:
+    """Write what a block of neurons that was not timed has: nobody like it."""
+    first = pq.read_table(store.path(step.outputs(step.items[0])[0].path))
+    path = Path(store.path(step.outputs(item)[0].path))
+    pq.write_table(first.slice(0, 0), path)
+
+
+def write_activations(store: Store, sample: int, own: int, seed: int) -> None:
+    """Write `activations/`: the first neurons' are how like their directions sentences are, the others' noise."""
+    sentences, rng = open_sentences(store, CODES, PRINT), np.random.default_rng([seed, 1])
+    rows = np.flatnonzero(sentences.baseline)[:sample]
+    likeness = Likeness(sentences)
+    columns = {"sent_id": pa.array(np.asarray(sentences.sent_id)[rows])}
+    for layer, width in enumerate(WIDTHS, 1):
+        values = rng.standard_normal((len(rows), width), np.float32)
+        if layer == 1:
+            for unit in range(own):
+                values[:, unit] = likeness.draw(rng)[rows]
+        columns[f"layer_{layer}"] = pa.FixedSizeListArray.from_arrays(pa.array(values.ravel()), width)
+    path = Path(store.path(part_name("activations", 0)))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    pq.write_table(pa.table(columns), path)
+
+
+def find_planted(folder: Path, seed: int) -> tuple[dict[str, Any], bool]:
+    """Return what is found of the planted units, and whether that is enough."""
+    on = 100
+    model, corpus = write_planted(folder, 4_000, on, seed)
+    rounds = {}
+    for k in (on, on // 2):
+        rows, terms = run_planted(folder / f"k{k}", model, corpus, k)
+        found = [own.name for own in PLANTED if is_found(own, rows[own.unit], terms.get(own.unit, []), k == on)]
+        rounds[str(k)] = {
+            "found": len(found),
+            "of": len(PLANTED),
+            "missed": sorted({p.name for p in PLANTED} - set(found)),
+        }
+    return {"planted": rounds}, all(one["found"] >= FOUND * one["of"] for one in rounds.values())
+
+
+def run_planted(out: Path, model: Path, corpus: Path, k: int) -> tuple[dict[int, Any], dict[int, list[Any]]]:
+    """Run the main job; return the explanation of each unit's upper pole, and the literals of its card in order."""
+    from jobs import run
+
+    options = {"out": str(out), "model": str(model), "corpus": (str(corpus),), "split": "none", "k": k, "workers": 1}
+    more = {"site": "mlp", "pool": "last", "activation_sample": 4_000, "no_tokens": True, "poles": "top"}
+    with redirect_stderr(StringIO()), redirect_stdout(StringIO()):
+        run.JOB.run(run.RunConfig.model_validate({**options, **more}))
+    rows = {row["unit"]: row for row in pq.read_table(out / "explanations").to_pylist() if row["layer"] == 2}
+    terms: dict[int, list[Any]] = {}
+    for term in pq.read_table(out / "explanation_terms").to_pylist():
+        if term["layer"] == 2 and term["model"] == "winners":
+            terms.setdefault(term["unit"], []).append(term)
+    return rows, terms
+
+
+def is_found(own: Planted, row: dict[str, Any], terms: list[Any], all_on: bool) -> bool:
+    """Tell whether an explanation says what was planted; with a smaller K the recall is looked at, not the F1."""
+    if row["verdict"] not in own.verdicts:
+        return False
+    if not own.literals:
+        return True
+    first = terms[0]["pattern"] in own.literals or bool(set(terms[0]["items"]) & set(own.literals))
+    negated = not own.negated or any(t["negated"] and t["pattern"] == own.negated for t in terms)
+    good: bool = row["f1"] >= LEAST_F1 if all_on else row["recall"] >= LEAST_RECALL
+    return first and negated and good
+
+
+if __name__ == "__main__":
+    sys.exit(main())
