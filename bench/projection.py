@@ -28,7 +28,7 @@ UNSORTED = 1.25  # computed, at most: candidates of a GPU, which sorts less ofte
 # Candidates of a neuron and pole in units of K, by workers, thresholds shared: `python -m bench sharing --workers N`.
 EMITTED = {1: 7.5, 8: 14.0, 64: 22.3}
 REQUEST_S = 0.05  # of one to object storage; assumed
-REQUESTS, FILES_AT_ONCE = 3, 16  # for a column of a shard's file, and files that are read side by side; counted
+REQUESTS, FILES_AT_ONCE = 4, 16  # for a column of a shard's file, and files that are read side by side; counted
 
 # Measured, of one core, as the sections above have it in docs/scale.md.
 INGEST_PER_S = 6_150  # sentences
