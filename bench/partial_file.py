@@ -40,7 +40,7 @@ from ops.topk.shard_sums import ShardTotals
 NEURONS, K, SAMPLED, SHARD, WAIT_MS = 36_864, 10_000, 12, 100_000, 50
 READ_K = 100  # of the file that is read: winners change no request
 PAIR_BYTES = 12  # of an activation and an id as they are counted here
-PARTS = 8  # of them, decoded and encoded, that writing may take
+PARTS = 16  # whose winners' bytes writing may take: they are decoded, made a table of, and encoded
 FILE = "shard.parquet"
 
 
