@@ -41,8 +41,8 @@ def _side(name: str, tables: str, reads: str = "ingest", partials: str = "", met
 # In the order of the picture. A stage `job/part` is a part of a job that is done or left out by itself.
 STAGES: dict[str, StageFacts] = dict(
     (
-        _stage("ingest", "corpus rejects", reads=""),
-        _stage("topk", "topk neurons activations unscored"),
+        _stage("ingest", "corpus rejects", reads="", method=2),
+        _stage("topk", "topk neurons activations unscored", method=2),
         _stage("annotate", f"sentences {CODES}", "ingest topk"),
         _stage("mine", "patterns profiles means scores chance", "topk annotate", method=2),
         _stage("tokens", "token_activations peaks", "topk annotate", method=2),

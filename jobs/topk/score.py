@@ -193,6 +193,6 @@ class ShardWorker:
         notes["largest"] = largest_by_layer(self.layer, low, high, int(self.layer[-1])).tolist()
         output = shard_file("topk", item["shard"])
         rows = result.rows
-        commit_partial(self.store, output, rows.neurons, self.args.fingerprint, rows.write, notes)
+        commit_partial(self.store, output, rows.in_file, self.args.fingerprint, rows.write, notes)
         took = {"began": began, "ended": time.time(), "cpu": time.process_time() - cpu}
         return {"shard": item["shard"], "sentences": stop - first, **took}

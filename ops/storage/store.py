@@ -201,22 +201,6 @@ class Store:
             self.path(name), filesystem=self.filesystem, page_checksum_verification=True, pre_buffer=not self.local
         )
 
-    def columns(self, name: str, names: list[str]) -> pa.Table:
-        """Read some columns of a Parquet file, all row groups asked for at once; checksums are checked.
-
-        `parquet(name).read()` asks object storage for a row group once it has decoded the one before (Arrow 26).
-        """
-        if self.local:
-            with self.parquet(name) as file:
-                return file.read(columns=names)
-        import pyarrow.dataset as ds
-
-        options = ds.ParquetFragmentScanOptions(
-            pre_buffer=True, cache_options=pa.CacheOptions(lazy=False), page_checksum_verification=True
-        )
-        file_format = ds.ParquetFileFormat(default_fragment_scan_options=options)
-        return file_format.make_fragment(self.path(name), filesystem=self.filesystem).to_table(columns=names)
-
     def delete(self, name: str) -> None:
         """Remove a file or a folder with all it holds; one that is not there is fine."""
         info = self.filesystem.get_file_info(self.path(name))
