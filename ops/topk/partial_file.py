@@ -10,7 +10,7 @@ import torch
 
 from ops.arrays import Arrays, Float32s, Int64s, Integers
 from ops.reducers.moments import Moments
-from ops.reducers.top_k import EMPTY, decode_keys, encode_keys
+from ops.reducers.top_k import EMPTY, MAX_IDS, decode_keys, encode_keys, keys_of_span, keys_of_span_on_any_device
 from ops.storage.parquet_columns import float_columns, leaf_columns
 from ops.topk.neurons import NEURONS_PER_PART, POLES, parts
 
@@ -69,14 +69,11 @@ def winners_in_shard(
         first, stop: the shard's sentence ids run from `first` to `stop` - 1.
         bound: what lies below it cannot win, `[neurons]` float32.
     """
-    values, ids = decode_keys(keys)
-    here = (keys != EMPTY) & (ids >= first) & (ids < stop)
-    if bound is not None:
-        here &= values >= bound[:, None]
-    offsets = np.concatenate([[0], np.cumsum(here.sum(1).cpu().numpy())]).astype(np.int32)
-    columns = (values[here].cpu().numpy(), ids[here].cpu().numpy())
-    activations, sent_ids = (pa.ListArray.from_arrays(offsets, pa.array(c)) for c in columns)
-    return activations, sent_ids
+    lowest = torch.full((len(keys),), EMPTY + 1).to(keys) if bound is None else encode_keys(bound, MAX_IDS - 1)
+    select = keys_of_span if keys.device.type == "cpu" else keys_of_span_on_any_device
+    found, counts = select(keys, lowest, first, stop)
+    offsets = np.concatenate([[0], np.cumsum(counts.cpu().numpy())]).astype(np.int32)
+    return tuple(pa.ListArray.from_arrays(offsets, pa.array(own.cpu().numpy())) for own in decode_keys(found))  # type: ignore[return-value]
 
 
 def no_winners(neurons: int) -> tuple[pa.Array, pa.Array]:
