@@ -1,7 +1,7 @@
 """What one shard adds to the top K, a row for each neuron: winners so far, moments, histogram, sampled activations."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
@@ -30,7 +30,7 @@ _COUNTS = (np.uint16, np.uint32, np.int64)
 DAMAGE = (OSError, pa.ArrowException)  # raised where a file is not as it was written
 
 
-@dataclass(frozen=True)
+@dataclass
 class ShardRows:
     """A shard's result, a row for each neuron, made one part of the neurons at a time.
 
@@ -39,14 +39,31 @@ class ShardRows:
     Attributes:
         neurons: how many.
         make: makes the table of the neurons from a first one to the one before a last.
+        held: tables of the first parts, where they were made already.
     """
 
     neurons: int
     make: Callable[[int, int], pa.Table]
+    held: list[pa.Table] = field(default_factory=list)
+
+    def hold(self, most: int) -> bool:
+        """Make and hold parts until they take more than so many bytes; tell whether they are all parts and take less.
+
+        What is held depends on no winners any more.
+        """
+        size = 0
+        for _, first, stop in parts(self.neurons):
+            self.held.append(self.make(first, stop))
+            size += self.held[-1].nbytes
+            if size > most:
+                return False
+        return True
 
     def parts(self) -> Iterator[pa.Table]:
         """Return the table of each part of the neurons, in order."""
-        return (self.make(first, stop) for _, first, stop in parts(self.neurons))
+        yield from self.held
+        for _, first, stop in list(parts(self.neurons))[len(self.held) :]:
+            yield self.make(first, stop)
 
     def table(self) -> pa.Table:
         """Return the rows of all neurons, in memory."""
@@ -54,7 +71,8 @@ class ShardRows:
 
     def write(self, path: str, footer: dict[bytes, bytes]) -> None:
         """Write the rows to a local path as `write_table` does, holding one part of them at a time."""
-        with _writer(path, self.make(0, 0).schema.with_metadata(footer)) as writer:
+        layout = (self.held[0] if self.held else self.make(0, 0)).schema
+        with _writer(path, layout.with_metadata(footer)) as writer:
             for group in self.parts():
                 writer.write_table(group)
 
