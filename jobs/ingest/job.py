@@ -47,6 +47,7 @@ def do(config: IngestConfig, record: "Run") -> None:
     from ops.model.tokenizer import Tokenizer
     from ops.sources.pieces import named_apart, pieces, source_fingerprint
 
+    config = with_recorded_shard_size(config, record)
     sources = check_sources(config)
     facts = read_facts(config.model)
     names = ("text_column", "split", "limit", "near_dedup", "shard_size", "on_error", "seed")
@@ -71,6 +72,30 @@ def do(config: IngestConfig, record: "Run") -> None:
         say=lambda counts: print("\n".join(account_lines(counts["sources"])), file=sys.stderr),
     )
     run_stage(spec, config, record)
+
+
+def with_recorded_shard_size(config: IngestConfig, record: "Run") -> IngestConfig:
+    """Return the options with the shard size of the corpus that is there, or is begun, where they ask for no other.
+
+    So a run that was made with a fixed size, by a preset say, is resumed and read as it is; and the number that
+    `auto` came to may be given in its place.
+    """
+    entry = record.stage("ingest")
+    if entry is None or config.redo:
+        return config
+    recorded = entry.get("redo", entry)
+    if config.shard_size not in ("auto", recorded["config"].get("shard_size")):
+        return config
+    return config.model_copy(update={"shard_size": recorded["identity"].get("shard_size", config.shard_size)})
+
+
+def settle_shard_size(config: IngestConfig, stage: "Stage", sentences: int) -> int:
+    """Return the sentences of a shard, now that those of the corpus are known, and record them for later stages."""
+    from ops.shards import shard_size
+
+    size = shard_size(sentences) if config.shard_size == "auto" else config.shard_size
+    stage.entry["config"] = {**stage.entry["config"], "shard_size": size}
+    return size
 
 
 def write_corpus(
@@ -110,10 +135,11 @@ def write_corpus(
     numbering = number(found, open_first_copies(store, ranges, near), len(sources), config.limit)
     datasets = [source.dataset for source in sources]
     writing = {**args, "names": datasets, "ranges": ranges, "near": near}
-    stage.do(corpus_tables_step(found, numbering, config.shard_size, writing))
-
     total = int(numbering.before[-1])
-    shards = -(-total // config.shard_size)
+    size = settle_shard_size(config, stage, total)
+    stage.do(corpus_tables_step(found, numbering, size, writing))
+
+    shards = -(-total // size)
     accounts = account(config.corpus, datasets, found, numbering, truncated(store, shards, len(sources)), near)
     return {"sentences": total, "shards": shards, "sources": accounts}
 

@@ -115,7 +115,7 @@ class CorpusPass:
         """Do the step of the shards as `Stage.do` does, with a word where there are fewer of them than workers."""
         if self.placement.workers and len(self.shards) < self.placement.workers:
             few = f"{counted(len(self.shards), 'shard')} for {self.placement.workers} workers"
-            hint = f"{few}; a smaller --shard-size (or --preset small) would use them all"
+            hint = f"{few}; a smaller --shard-size would use them all"
             print(f"{self.stage.name}: {hint}", file=sys.stderr)
         return self.stage.do(step, each, todo)
 

@@ -1,6 +1,7 @@
 """Two steps of `topk`: the pilot, which fixes what all shards share, and the shards, each scored by any worker."""
 
 import time
+import uuid
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -40,6 +41,10 @@ from ops.topk.silent import largest_by_layer
 
 PILOT_FILE = partial_file("topk", "pilot")
 BOUNDS = partial_file("topk", "bound").path  # which workers share: soft state, and no output of any item
+
+# Of a partial file, to be written while the next shard is scored. One that is larger, a worker's first at a large K,
+# is written before that shard begins, some neurons at a time.
+HELD_BYTES = 1 << 29
 
 Batches = Iterator[tuple[Ids, TokenBlock]]
 
@@ -159,7 +164,7 @@ def shard_batches(item: Item, args: ScoreArgs, tokenizer: Tokenizer) -> Batches:
 
 
 class ShardWorker:
-    """Scores shards and commits each one's partial file."""
+    """Scores shards and commits each one's partial file: the two parts of a `TwoPartWorker`."""
 
     def __init__(self, args: ScoreArgs) -> None:
         self.args, self.store = args, args.store
@@ -175,10 +180,15 @@ class ShardWorker:
         self.layer, _ = Neurons(pilot.widths).layer_and_unit(np.arange(len(pilot.edges)))
         self.shards = ShardScorer(scorer, args.k, args.poles, edges, args.options.never_waits)
         self.shards.warm_up(args.token_budget, args.facts.position_limit)
+        self.name, self.cpu_counted = uuid.uuid4().hex, time.process_time()
 
     def __call__(self, item: Item, prepared: list[tuple[Ids, TokenBlock]] | None) -> Item:
-        """Score one shard; the row carries its start and end by the wall clock, and seconds of processor time."""
-        began, cpu = time.time(), time.process_time()
+        """Score one shard and commit it."""
+        return self.begin(item, prepared)()
+
+    def begin(self, item: Item, prepared: list[tuple[Ids, TokenBlock]] | None) -> Callable[[], Item]:
+        """Score one shard, and return what commits it and returns its row, as `Times` takes it."""
+        began = time.time()
         batches = shard_batches(item, self.args, self.tokenizer) if prepared is None else iter(prepared)
         first, stop = item["span"]
         result = self.shards.run((first, stop), batches, np.array(item["sample"], np.int64), self.newer_bounds)
@@ -193,6 +203,15 @@ class ShardWorker:
         notes["largest"] = largest_by_layer(self.layer, low, high, int(self.layer[-1])).tolist()
         output = shard_file("topk", item["shard"])
         rows = result.rows
-        commit_partial(self.store, output, rows.in_file, self.args.fingerprint, rows.write, notes)
-        took = {"began": began, "ended": time.time(), "cpu": time.process_time() - cpu}
-        return {"shard": item["shard"], "sentences": stop - first, **took}
+
+        def commit() -> Item:
+            commit_partial(self.store, output, rows.in_file, self.args.fingerprint, rows.write, notes)
+            # Of this process since the last row, since parts of two shards share its time.
+            cpu, self.cpu_counted = time.process_time() - self.cpu_counted, time.process_time()
+            took = {"worker": self.name, "began": began, "ended": time.time(), "cpu": cpu}
+            return {"shard": item["shard"], "sentences": stop - first, **took}
+
+        if rows.hold(HELD_BYTES):
+            return commit
+        row = commit()
+        return lambda: row

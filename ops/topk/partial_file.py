@@ -6,7 +6,7 @@ of all neurons: on object storage a column of one row group is one request, and 
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
@@ -15,7 +15,7 @@ import torch
 
 from ops.arrays import Arrays, Float32s, Int64s, Integers
 from ops.reducers.moments import Moments
-from ops.reducers.top_k import EMPTY, decode_keys, encode_keys
+from ops.reducers.top_k import EMPTY, MAX_IDS, decode_keys, encode_keys, keys_of_span, keys_of_span_on_any_device
 from ops.storage.parquet_columns import float_columns, leaf_columns
 from ops.storage.store import Store
 from ops.topk.neurons import NEURONS_PER_PART, POLES, parts
@@ -38,7 +38,7 @@ _COUNTS = (np.uint16, np.uint32, np.int64)
 DAMAGE = (OSError, pa.ArrowException)  # raised where a file is not as it was written
 
 
-@dataclass(frozen=True)
+@dataclass
 class ShardRows:
     """A shard's result, a row for each neuron, made one part of the neurons at a time.
 
@@ -48,11 +48,13 @@ class ShardRows:
         neurons: how many.
         make: makes the table of the neurons from a first one to the one before a last.
         of_all: makes of their table the columns `OF_ALL` alone.
+        held: tables of the first parts, where they were made already.
     """
 
     neurons: int
     make: Callable[[int, int], pa.Table]
     of_all: Callable[[int, int], pa.Table]
+    held: list[pa.Table] = field(default_factory=list)
 
     @classmethod
     def of(cls, table: pa.Table) -> "ShardRows":
@@ -68,9 +70,24 @@ class ShardRows:
         """The number of rows that `write` writes."""
         return 2 * self.neurons
 
+    def hold(self, most: int) -> bool:
+        """Make and hold parts until they take more than so many bytes; tell whether they are all parts and take less.
+
+        What is held depends on no winners any more.
+        """
+        size = 0
+        for _, first, stop in parts(self.neurons):
+            self.held.append(self.make(first, stop))
+            size += self.held[-1].nbytes
+            if size > most:
+                return False
+        return True
+
     def parts(self) -> Iterator[pa.Table]:
         """Return the table of each part of the neurons, in order."""
-        return (self.make(first, stop) for _, first, stop in parts(self.neurons))
+        yield from self.held
+        for _, first, stop in list(parts(self.neurons))[len(self.held) :]:
+            yield self.make(first, stop)
 
     def table(self) -> pa.Table:
         """Return the rows of all neurons, in memory."""
@@ -78,7 +95,7 @@ class ShardRows:
 
     def write(self, path: str, footer: dict[bytes, bytes]) -> None:
         """Write a shard's file to a local path; the winners of one part of the neurons are held at a time."""
-        schema = self.make(0, 0).schema.with_metadata(footer)
+        schema = (self.held[0] if self.held else self.make(0, 0)).schema.with_metadata(footer)
         together = max(_OF_ALL_BYTES // max(self.of_all(0, 1).nbytes, 1), 1)
         with _writer(path, schema) as writer:
             for group in self.parts():
@@ -111,14 +128,11 @@ def winners_in_shard(
         first, stop: the shard's sentence ids run from `first` to `stop` - 1.
         bound: what lies below it cannot win, `[neurons]` float32.
     """
-    values, ids = decode_keys(keys)
-    here = (keys != EMPTY) & (ids >= first) & (ids < stop)
-    if bound is not None:
-        here &= values >= bound[:, None]
-    offsets = np.concatenate([[0], np.cumsum(here.sum(1).cpu().numpy())]).astype(np.int32)
-    columns = (values[here].cpu().numpy(), ids[here].cpu().numpy())
-    activations, sent_ids = (pa.ListArray.from_arrays(offsets, pa.array(c)) for c in columns)
-    return activations, sent_ids
+    lowest = torch.full((len(keys),), EMPTY + 1).to(keys) if bound is None else encode_keys(bound, MAX_IDS - 1)
+    select = keys_of_span if keys.device.type == "cpu" else keys_of_span_on_any_device
+    found, counts = select(keys, lowest, first, stop)
+    offsets = np.concatenate([[0], np.cumsum(counts.cpu().numpy())]).astype(np.int32)
+    return tuple(pa.ListArray.from_arrays(offsets, pa.array(own.cpu().numpy())) for own in decode_keys(found))  # type: ignore[return-value]
 
 
 def no_winners(neurons: int) -> tuple[pa.Array, pa.Array]:
@@ -158,8 +172,8 @@ def shard_table(
     table = pa.Table.from_arrays(
         [c.cast(f.type) for c, f in zip(columns, merged, strict=True)], schema=pa.schema(merged)
     )
-    for field, column in zip(*_of_all(histogram, sample, largest), strict=True):
-        table = table.append_column(field, column)
+    for described, column in zip(*_of_all(histogram, sample, largest), strict=True):
+        table = table.append_column(described, column)
     return table
 
 

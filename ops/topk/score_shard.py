@@ -28,7 +28,7 @@ WARM_LENGTH = 16  # tokens of a sentence
 class ShardResult:
     """One shard's outcome: the rows of its partial file, its moments, what was not finite, and the sampled ids.
 
-    The rows are made from the winners so far: read them before the scorer begins its next shard.
+    The rows are made from the winners so far: read or hold them before the scorer begins its next shard.
     """
 
     rows: ShardRows
@@ -136,7 +136,7 @@ class ShardScorer:
 
         def make(first: int, stop: int) -> pa.Table:
             if self.runs != run:
-                raise RuntimeError("the rows of a shard are read before the next shard begins")
+                raise RuntimeError("the rows of a shard are read or held before the next shard begins")
             own = slice(first, stop)
             poles = {}
             for p in self.poles:
