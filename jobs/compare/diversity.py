@@ -51,7 +51,7 @@ class DiversityArgs(ModelArgs):
 
 def diversity_part(config: CompareConfig, record: Run) -> None:
     """Do compare/diversity and its figure, or what is missing of them."""
-    facts, place = model_of(record), choose_placement(config)
+    facts, place = model_of(record), choose_placement(config, record, PART)
     pool = "cls" if Tokenizer(facts).has_cls and not facts.decoder else "mean"
     clusters = tuple(sorted(set(config.diversity_clusters)))
     depends_on = {

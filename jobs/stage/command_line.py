@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 _PLAIN: dict[Any, str] = {
     ("workers", "int_parsing"): "should be a whole number or auto",
     ("workers", "literal_error"): "should be a whole number or auto",
+    ("token_budget", "int_parsing"): "should be a whole number or auto",
+    ("token_budget", "literal_error"): "should be a whole number or auto",
     "int_parsing": "should be a whole number",
     "int_from_float": "should be a whole number",
     "int_type": "should be a whole number",

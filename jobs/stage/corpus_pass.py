@@ -164,7 +164,7 @@ def run_pass(
         InputError: another tokenizer than the corpus's, or results of other options are there.
     """
     corpus = require_corpus(config, tokenizer, record)
-    placement = choose_placement(config)
+    placement = choose_placement(config, record, name)
     depends_on = {**depends_on, "dtype": config.dtype, "seed": config.seed}
     if per_group > 1:
         depends_on["per_group"] = per_group

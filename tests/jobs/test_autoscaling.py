@@ -29,13 +29,18 @@ from tests.jobs.processes import end_all
 SHARDS, SIZE = 12, 30
 GPUS = 2  # machines with one, at the most
 
-# The driver: a worker holds a GPU of its node and computes on the CPU. It waits until none holds one any more.
+# The driver: a worker holds a GPU of its node and computes on the CPU. One is asked first what it has, and the driver
+# waits at the end until none holds a GPU any more.
 DRIVER = """
-import sys, time
+import os, sys, time
+from jobs.engine.machines import on_a_gpu
 from jobs.stage import corpus_pass
 from jobs.stage.placement import Placement
 from jobs.topk.job import JOB
-corpus_pass.choose_placement = lambda config: Placement("cpu", 2048, 1, config.gpus, {"gpus": 1})
+def choose_placement(config, record, stage):
+    print("cores:", on_a_gpu(os.cpu_count, stage, (config.gpus or 1) - 1), file=sys.stderr)
+    return Placement("cpu", 2048, 1, config.gpus, {"gpus": 1})
+corpus_pass.choose_placement = choose_placement
 status = JOB.main()
 import ray
 deadline = time.monotonic() + 60
@@ -284,5 +289,6 @@ def test_gpus_asked_for_by_number_boot_together_and_are_given_back(
         Path(env["TEST_GO_ON"]).touch()
         assert job.wait(timeout=400) == 0, log.read_text()
     assert sum(launches(folder)) == 4
+    assert f"cores: {os.cpu_count()}" in log.read_text()
     assert "GPUs free: 4.0" in log.read_text()
     runs.same()
