@@ -49,10 +49,11 @@ def do(config: IngestConfig, record: "Run") -> None:
 
     sources = check_sources(config)
     facts = read_facts(config.model)
+    tokenizer = Tokenizer(facts)
     names = ("text_column", "split", "limit", "near_dedup", "shard_size", "on_error", "seed")
     depends_on = {
         "corpus": [f"{s.dataset}:{s.kind}:{source_fingerprint(s)}" for s in sources],
-        "tokenizer": Tokenizer(facts).fingerprint,
+        "tokenizer": tokenizer.fingerprint,
         **{name: getattr(config, name) for name in names},
     }
     own = named_apart([s.dataset for s in sources])
@@ -63,7 +64,7 @@ def do(config: IngestConfig, record: "Run") -> None:
     spec = StageSpec(
         "ingest",
         depends_on,
-        lambda stage: write_corpus(config, stage, facts, sources, plan()),
+        lambda stage: write_corpus(config, stage, tokenizer.highest_id, facts, sources, plan()),
         lambda stage, dry_run: plan_ingest(config, stage, dry_run, facts, sources, plan()),
         of_the_run=lambda stage, counts: {
             "corpus": {"fingerprint": stage.fingerprint, "sentences": counts["sentences"]}
@@ -74,9 +75,16 @@ def do(config: IngestConfig, record: "Run") -> None:
 
 
 def write_corpus(
-    config: IngestConfig, stage: "Stage", facts: "ModelFacts", sources: "list[Source]", plan: "list[tuple[int, Piece]]"
-) -> dict[str, Any]:
+    config: IngestConfig, stage: "Stage", highest_id: int, facts: "ModelFacts", sources: "list[Source]",
+    plan: "list[tuple[int, Piece]]",
+) -> dict[str, Any]:  # fmt: skip
     """Read the pieces of all sources, drop copies, number what is left, write corpus/ and rejects/; return the counts.
+
+    Args:
+        config, stage: the options, and the stage begun.
+        highest_id, facts: of the tokenizer, and the model that it belongs to.
+        sources: what --corpus names.
+        plan: all pieces, each with the number of its source.
 
     Raises:
         InputError: a source is broken or empty; nothing of what was read so far stays.
@@ -109,7 +117,7 @@ def write_corpus(
             stage.do(step)
     numbering = number(found, open_first_copies(store, ranges, near), len(sources), config.limit)
     datasets = [source.dataset for source in sources]
-    writing = {**args, "names": datasets, "ranges": ranges, "near": near}
+    writing = {**args, "names": datasets, "ranges": ranges, "near": near, "highest_id": highest_id}
     stage.do(corpus_tables_step(found, numbering, config.shard_size, writing))
 
     total = int(numbering.before[-1])

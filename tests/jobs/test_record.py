@@ -167,7 +167,7 @@ def test_a_job_killed_while_it_puts_tables_in_place_is_finished_by_the_next(
     again.check_files("ingest", footers=True)
     again.release()
     assert tables(tmp_path) == ["corpus/part-00000.parquet", "corpus/part-00001.parquet"]
-    assert again.require("ingest")["identity"] == {"seed": 1}
+    assert again.require("ingest")["identity"] == {"seed": 1, "method": STAGES["ingest"].method}
     assert not again.stage("topk")
     assert "publishing" not in json.loads((tmp_path / "run.json").read_text())
 
