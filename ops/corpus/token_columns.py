@@ -10,11 +10,12 @@ import pyarrow.parquet as pq
 
 from ops.model.token_block import TokenBlock
 from ops.model.tokenizer import Tokens
+from ops.schema import group_rows
 from ops.storage.tables import COMPRESSION
 
 # A sentence's token ids, which of them the tokenizer added, and whether some were cut off.
 TOKEN_COLUMNS = pa.schema([("ids", pa.list_(pa.uint32())), ("added", pa.list_(pa.bool_())), ("cut", pa.bool_())])
-GROUP_ROWS = 8_192  # so that some sentences of a shard can be read alone
+GROUP_ROWS = group_rows("corpus")  # object storage is asked for a group once the one before is decoded
 
 
 def shard_name(shard: int) -> str:
@@ -43,10 +44,10 @@ def kept_table(shard: pa.Table, highest_id: int) -> pa.Table:
     return shard.select(layout.names).cast(layout)
 
 
-def write_kept(table: pa.Table, path: str) -> None:
-    """Write a shard's file, whose damage a reader notices."""
+def write_kept(table: pa.Table, path: str, rows: int = GROUP_ROWS) -> None:
+    """Write a shard's file, in row groups of so many rows; a reader notices damage."""
     pq.write_table(
-        table, path, row_group_size=GROUP_ROWS, compression=COMPRESSION, write_page_checksum=True,
+        table, path, row_group_size=rows, compression=COMPRESSION, write_page_checksum=True,
         use_dictionary=False, column_encoding={"sent_id": "DELTA_BINARY_PACKED"},
     )  # fmt: skip
 

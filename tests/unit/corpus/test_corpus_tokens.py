@@ -51,7 +51,7 @@ def store(tmp_path: Path) -> Store:
     found.commit(part_name("corpus", 3), lambda path: pq.write_table(corpus, path, row_group_size=20))
     table = kept_table(pa.table({"sent_id": ids, **token_columns(tokens)}), 130)
     table = table.replace_schema_metadata(shard_footer("f", shard_name(3), COUNT))
-    found.commit(part_name("kept", 3), lambda path: write_kept(table, path))
+    found.commit(part_name("kept", 3), lambda path: write_kept(table, path, rows=30))
     return found
 
 
