@@ -62,8 +62,11 @@ def on_a_gpu(do: Callable[[], Result], name: str, others: int = 0) -> Result:
     connect(1)
     import ray
 
+    def work() -> Result:
+        return do()
+
     with asked_for_gpus(others), MachineWait(name, [{"GPU": 1}]):
-        found: Result = ray.get(ray.remote(num_cpus=0, num_gpus=1)(do).remote())
+        found: Result = ray.get(ray.remote(num_cpus=0, num_gpus=1)(work).remote())
     return found
 
 
