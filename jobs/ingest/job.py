@@ -50,10 +50,11 @@ def do(config: IngestConfig, record: "Run") -> None:
     config = with_recorded_shard_size(config, record)
     sources = check_sources(config)
     facts = read_facts(config.model)
+    tokenizer = Tokenizer(facts)
     names = ("text_column", "split", "limit", "near_dedup", "shard_size", "on_error", "seed")
     depends_on = {
         "corpus": [f"{s.dataset}:{s.kind}:{source_fingerprint(s)}" for s in sources],
-        "tokenizer": Tokenizer(facts).fingerprint,
+        "tokenizer": tokenizer.fingerprint,
         **{name: getattr(config, name) for name in names},
     }
     own = named_apart([s.dataset for s in sources])
@@ -64,7 +65,7 @@ def do(config: IngestConfig, record: "Run") -> None:
     spec = StageSpec(
         "ingest",
         depends_on,
-        lambda stage: write_corpus(config, stage, facts, sources, plan()),
+        lambda stage: write_corpus(config, stage, tokenizer.highest_id, facts, sources, plan()),
         lambda stage, dry_run: plan_ingest(config, stage, dry_run, facts, sources, plan()),
         of_the_run=lambda stage, counts: {
             "corpus": {"fingerprint": stage.fingerprint, "sentences": counts["sentences"]}
@@ -99,9 +100,16 @@ def settle_shard_size(config: IngestConfig, stage: "Stage", sentences: int) -> i
 
 
 def write_corpus(
-    config: IngestConfig, stage: "Stage", facts: "ModelFacts", sources: "list[Source]", plan: "list[tuple[int, Piece]]"
-) -> dict[str, Any]:
+    config: IngestConfig, stage: "Stage", highest_id: int, facts: "ModelFacts", sources: "list[Source]",
+    plan: "list[tuple[int, Piece]]",
+) -> dict[str, Any]:  # fmt: skip
     """Read the pieces of all sources, drop copies, number what is left, write corpus/ and rejects/; return the counts.
+
+    Args:
+        config, stage: the options, and the stage begun.
+        highest_id, facts: of the tokenizer, and the model that it belongs to.
+        sources: what --corpus names.
+        plan: all pieces, each with the number of its source.
 
     Raises:
         InputError: a source is broken or empty; nothing of what was read so far stays.
@@ -134,7 +142,7 @@ def write_corpus(
             stage.do(step)
     numbering = number(found, open_first_copies(store, ranges, near), len(sources), config.limit)
     datasets = [source.dataset for source in sources]
-    writing = {**args, "names": datasets, "ranges": ranges, "near": near}
+    writing = {**args, "names": datasets, "ranges": ranges, "near": near, "highest_id": highest_id}
     total = int(numbering.before[-1])
     size = settle_shard_size(config, stage, total)
     stage.do(corpus_tables_step(found, numbering, size, writing))

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _PLAIN: dict[Any, str] = {
     **{
         (option, kind): "should be a whole number or auto"
-        for option in ("workers", "shard_size")
+        for option in ("workers", "shard_size", "token_budget")
         for kind in ("int_parsing", "literal_error")
     },
     "int_parsing": "should be a whole number",

@@ -151,8 +151,10 @@ class PlacementConfig(DeviceConfig):
     gpus: int | None = Field(
         None, ge=1, description="most GPUs, one a worker; none given: all of this machine, or what a cluster brings up"
     )
-    token_budget: int | None = Field(
-        None, ge=1, le=1 << 20, description="tokens of a batch, padding included; CPU 2048, GPU 32768"
+    token_budget: Annotated[int, Field(ge=1, le=1 << 20)] | Literal["auto"] = Field(
+        "auto",
+        description="tokens of a batch, padding included; auto: what a stage was begun with, or else 2048 on a CPU and "
+        "on a GPU by its memory, 131072 at 80 GB, 65536 at 40, 32768 at 24",
     )
 
 

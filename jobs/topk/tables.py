@@ -55,7 +55,7 @@ def score_args(config: TopkConfig, neurons: int, job: CorpusPass) -> ScoreArgs:
     warn_of_many(k, shards.sentences)
     check_room(own.store, neurons, config.k, len(poles), config.activation_sample, shards)
     return ScoreArgs(
-        own.store, own.facts, scoring, k, poles, place.token_budget, own.fingerprint, not config.no_sharing
+        own.store, own.facts, scoring, k, poles, place.token_budget, own.fingerprint, own.kept, not config.no_sharing
     )
 
 

@@ -256,19 +256,24 @@ def shard_footer(fingerprint: str, shard: str, rows: int) -> dict[bytes, bytes]:
     return {FINGERPRINT: fingerprint.encode(), SHARD: shard.encode(), ROWS: str(rows).encode()}
 
 
+def is_marked(file: pq.ParquetFile, fingerprint: str, shard: str) -> bool:
+    """Tell whether the footer of an open partial file has this fingerprint, this shard and the file's row count."""
+    footer = file.metadata.metadata or {}
+    marks = shard_footer(fingerprint, shard, file.metadata.num_rows)
+    return all(footer.get(key) == value for key, value in marks.items())
+
+
 def is_whole(store: Store, name: str, fingerprint: str, shard: str) -> bool:
     """Tell whether a partial file can be read and carries this fingerprint, shard and its own row count."""
     try:
         with store.parquet(name) as file:
-            footer = file.metadata.metadata or {}
-            rows = file.metadata.num_rows
+            return is_marked(file, fingerprint, shard)
     except FileNotFoundError:
         return False
     except (OSError, pa.ArrowException) as error:
         if isinstance(error, OSError) and error.errno in (errno.EACCES, errno.EPERM):
             raise
         return False
-    return {k: footer.get(k) for k in (FINGERPRINT, SHARD, ROWS)} == shard_footer(fingerprint, shard, rows)
 
 
 def attempt_name(name: str) -> str:

@@ -82,7 +82,7 @@ def test_every_cut_gives_the_plain_result(tmp_path: Path, seed: int, limit: int 
         do_in_reverse(copies, out)
         ranges = list(copies.items)
         numbering = number(found, open_first_copies(store, ranges, near=False), 2, limit, unit)
-        writing = {**args, "names": ["a", "b"], "ranges": ranges, "near": False}
+        writing = {**args, "names": ["a", "b"], "ranges": ranges, "near": False, "highest_id": 30_521}
         tables = corpus_tables_step(found, numbering, 7, writing, together)
         assert (len(tables.items) > 2) == (together == 11)
         do_in_reverse(tables, out)
@@ -150,6 +150,7 @@ def test_what_all_pieces_have_of_a_range_is_read_side_by_side(tmp_path: Path) ->
     copies = first_copies_step(found, None, {"store": paired, "fingerprint": "f"})
     HashRange(**copies.args)(copies.items[0], None)
     args = {"store": Store(out), "fingerprint": "f", "names": ["a"], "ranges": list(copies.items), "near": False}
+    args["highest_id"] = 30_521
     numbering = number(found, open_first_copies(Store(out), list(copies.items), near=False), 1, None)
     assert numbering.distinct.tolist() == [5]
     do_in_reverse(corpus_tables_step(found, numbering, 3, args), out)

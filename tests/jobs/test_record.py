@@ -167,7 +167,7 @@ def test_a_job_killed_while_it_puts_tables_in_place_is_finished_by_the_next(
     again.check_files("ingest", footers=True)
     again.release()
     assert tables(tmp_path) == ["corpus/part-00000.parquet", "corpus/part-00001.parquet"]
-    assert again.require("ingest")["identity"]["seed"] == 1
+    assert again.require("ingest")["identity"] == {"seed": 1, "method": STAGES["ingest"].method}
     assert not again.stage("topk")
     assert "publishing" not in json.loads((tmp_path / "run.json").read_text())
 
@@ -259,7 +259,7 @@ def test_a_refused_option_does_not_stick(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no such thing"):
         refuse(config, 2, redo=True)
     again = Run(str(tmp_path))
-    assert again.require("ingest")["identity"]["limit"] == 1
+    assert again.require("ingest")["identity"] == {"limit": 1, "method": STAGES["ingest"].method}
     assert "redo" not in again.require("ingest")
     assert not (tmp_path / "_lock.json").exists()
 
