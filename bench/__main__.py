@@ -1,4 +1,4 @@
-"""Run benchmarks: `python -m bench NAME`, or `python -m bench all`. Each prints one line of JSON."""
+"""Run benchmarks: `python -m bench NAME`, or `python -m bench all`. All but `projection` print one line of JSON."""
 
 import importlib
 import sys
@@ -20,8 +20,10 @@ NAMES = (
     "reducer",
     "dtype",
     "growth",
+    "partial_file",
     "end_to_end",
     "plain_script",
+    "projection",
     "scale",
     "storage",
     "tokens",

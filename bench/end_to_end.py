@@ -4,8 +4,10 @@
 
 Both use `sample`, the same batches of the same real sentences (bench/texts.py), float32 and two processes of one
 thread; the forward pass is measured before and after the job. The job's time is all of it but the start-up and the
-pilot, which stand beside it: scoring, partial files, merge and tables. On a machine that others load, look at the
-ratio of the workers' processor time. Exit status 1 where a count is wrong or the ratio is below 0.92.
+pilot, which stand beside it: scoring, partial files, merge and tables. A worker that still loads its model while
+another scores is starting up. On a machine that others load, look at the ratio of the workers' processor time. The
+processor counts: one with AVX-512 is through its forward pass in half the time, and all else weighs twice as much.
+Exit status 1 where a count is wrong, or the ratio is below 0.95, or 0.90 where K is 1,000 or more.
 """
 
 import argparse
@@ -15,12 +17,13 @@ import tempfile
 from pathlib import Path
 
 import pyarrow.dataset as ds  # type: ignore[import-untyped]
+import torch
 
 from bench.forward import forward_alone
 from bench.running import load, run_job
 from bench.texts import draw, write
 
-TARGET = 0.92
+TARGETS = {0: 0.95, 1_000: 0.90}  # by the least K
 BUDGET = 2_048
 
 
@@ -51,6 +54,7 @@ def main() -> int:
     right = counts["scored"] == ingested["sentences"] and rows == winners
     alone = (before.sentences_per_second + after.sentences_per_second) / 2
     job = counts["scored"] / (seconds["score"] + seconds["merge"])
+    target = next(ratio for k, ratio in sorted(TARGETS.items(), reverse=True) if options.k >= k)
     alone_cpu = (before.sentences_per_cpu_second + after.sentences_per_cpu_second) / 2
     result = {
         "bench": "end_to_end",
@@ -65,11 +69,12 @@ def main() -> int:
         "ratio_of_workers_cpu": round(counts["scored"] / seconds["worker_cpu"] / alone_cpu, 3),
         "seconds": seconds,
         "counts_right": right,
-        "target": TARGET,
+        "target": target,
+        "processor": torch.backends.cpu.get_cpu_capability(),
         "load": load(),
     }
     print(json.dumps(result))
-    return 0 if right and job / alone >= TARGET else 1
+    return 0 if right and job / alone >= target else 1
 
 
 if __name__ == "__main__":

@@ -39,7 +39,7 @@ from jobs.mine.steps import (
     sentence_runs,
     unite_step,
 )
-from jobs.stage.files import read_notes, shard_file, write_partial
+from jobs.stage.files import commit_partial, read_notes, shard_file, write_partial
 from jobs.stage.runner import Step
 from jobs.stage.stages import CODES
 from jobs.topk.merge import RangeMerger, merge_step
@@ -289,7 +289,8 @@ def write_shards(store: Store, files: int) -> None:
         column = tuple(pa.ListArray.from_arrays(ends, pa.array(c)) for c in (values, ids))
         table = topk_partial.shard_table(dict.fromkeys(("top", "bottom"), column), moments, counts, none)  # type: ignore[arg-type]
         notes: dict[str, Any] = {"unscored": {}, "sampled": []}
-        write_partial(store, shard_file("topk", shard), table, PRINT, notes, topk_partial.write_table)
+        rows = topk_partial.ShardRows.of(table)
+        commit_partial(store, shard_file("topk", shard), rows.in_file, PRINT, rows.write, notes)
 
 
 def merge_ranges(folder: str, files: int, together: int) -> dict[str, Any]:

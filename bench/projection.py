@@ -1,22 +1,79 @@
-"""What the main job takes on 82 million sentences with bert-base on some GPUs, from measured and assumed figures."""
+"""What the main job takes on 82 million sentences with bert-base on some GPUs: the tables of docs/scale.md.
 
+    python -m bench projection
+
+Prints them as docs/scale.md has them, which a test compares. Each row says what its seconds rest on: figures that were
+measured on two cores (M) or counted (N), data sheets and arithmetic (C), and assumptions that nothing here backs (A).
+"""
+
+import argparse
+import json
+import sys
 from typing import Any, NamedTuple
 
 from ops.topk.neurons import NEURONS_PER_PART
+from ops.topk.room import slots_of
 from ops.topk.shared_bounds import is_due
 
 SENTENCES, TOKENS, NEURONS, POLES, K, SHARD = 82_000_000, 22, 9_216, 2, 10_000, 100_000
+SHARDS = SENTENCES // SHARD
 FLOP_PER_TOKEN = 170e6  # computed: two for each weight of twelve layers (85 million)
-PEAK_FLOPS, PEAK_SHARE = 989e12, 0.4  # an H100's data sheet, bfloat16 without sparsity; assumed share
-GPU_BYTES_PER_S = 3.35e12 * 0.5  # data sheet, and half of it assumed
-BYTES_PER_VALUE = (
-    608  # counted by `bench gpu`, in blocks of 256 sentences: what the reducers' operators read and write on a GPU
-)
-CORES, CORES_PER_GPU = 128, 16  # assumed: cores in all, and the least of them for each GPU
-PREFETCH = 4  # shards that a GPU has with it; assumed: no more are tokenized at a time
+SHARE = {"float32": 0.7, "tf32": 0.4, "bfloat16": 0.4}  # of the data sheet's peak; assumed
+BANDWIDTH_SHARE = 0.5  # assumed
+FREE_SHARE = 0.9  # of a GPU's memory, once the model is loaded; assumed
+BYTES_PER_VALUE = 608  # counted by `bench gpu`, in blocks of 256 sentences: what the reducers' operators read and write
+CORES = 128  # assumed
+READERS = 120  # of them, beside the scorers' own threads; assumed
 UNSORTED = 1.25  # computed, at most: candidates of a GPU, which sorts less often, over those of `EMITTED`
 # Candidates of a neuron and pole in units of K, by workers, thresholds shared: `python -m bench sharing --workers N`.
 EMITTED = {1: 7.5, 8: 14.0, 64: 22.3}
+REQUEST_S = 0.05  # of one to object storage; assumed
+REQUESTS, FILES_AT_ONCE = 4, 16  # for a column of a shard's file, and files that are read side by side; counted
+
+# Measured, of one core, as the sections above have it in docs/scale.md.
+INGEST_PER_S = 6_150  # sentences
+SOURCE_BYTES, HASHED_PER_S, COUNTED_PER_S = 10.7e9, 1.7e9, 2.7e9
+WORDS_PER_S = 24_600  # annotated
+VOCABULARY_S, COPY_S = 1.3e-6, 1.7e-6  # of a sentence
+MINE_S, BASELINE_S, NEURONS_PER_RANGE = 8.1 * 3600, 0.1 * 3600, 16
+TOKENS_S, STARTS_S = 10.0, 60.0  # computed
+FIRST_START_S, START_S = 10.6, 3.5  # of the workers of a job's first step, and of a further pool of actors
+ANNOTATED, WORDS = (27e6, 49e6), 20  # sentences and their words; assumed. By chance alone winners would be 73 million
+MIXING_HOST_S = 5.2e-6  # of a token: moments by class and length, beside the GPU
+SIDE = {"psi": (1.04, 1.07), "mixing": (1.24, 1.26), "positions, for each variant": (1.07, 1.08)}  # of a forward pass
+
+
+class Gpu(NamedTuple):
+    """A GPU as NVIDIA's data sheet has it.
+
+    Attributes:
+        name: its name.
+        peak: floating-point operations a second by arithmetic, without sparsity.
+        bytes_per_s: bandwidth of its memory.
+        memory_gb: the memory.
+    """
+
+    name: str
+    peak: dict[str, float]
+    bytes_per_s: float
+    memory_gb: int
+
+
+class Setup(NamedTuple):
+    """Some GPUs of a kind."""
+
+    gpu: Gpu
+    gpus: int
+
+    @property
+    def name(self) -> str:
+        """As a table's column has it."""
+        return f"{self.gpus} {self.gpu.name}"
+
+
+H100 = Gpu("H100", {"float32": 67e12, "tf32": 495e12, "bfloat16": 989e12}, 3.35e12, 80)
+L4 = Gpu("L4", {"float32": 30.3e12, "tf32": 60e12, "bfloat16": 121e12}, 0.3e12, 24)
+SETUPS = (Setup(H100, 1), Setup(H100, 8), Setup(L4, 8))
 
 
 class Measured(NamedTuple):
@@ -43,44 +100,220 @@ class Measured(NamedTuple):
     tokens_per_second: float
 
 
+# On the machine of docs/scale.md, November 2026.
+PAGE = Measured(0.31e-3, 45e-9, 7e-3, 26e-3, 4.9, 0.24e-6, 8.0e9, 353_000)
+Seconds = float | tuple[float, float]
+
+
 def posts() -> int:
     """Return how often the driver makes bounds."""
     posted = times = 0
-    for counted in range(1, SENTENCES // SHARD + 1):
+    for counted in range(1, SHARDS + 1):
         if is_due(counted, posted):
             posted, times = counted, times + 1
     return times
 
 
-def project(measured: Measured, emitted: dict[int, float] = EMITTED) -> dict[str, Any]:
-    """Return seconds of each part, bytes of memory and storage, by number of GPUs.
+def forward_s(setup: Setup, dtype: str) -> float:
+    """Return the seconds of the forward pass over the whole corpus."""
+    return SENTENCES * TOKENS * FLOP_PER_TOKEN / (setup.gpu.peak[dtype] * SHARE[dtype]) / setup.gpus
+
+
+def reduce_s(setup: Setup) -> float:
+    """Return the seconds of reducing on the GPUs."""
+    return SENTENCES * NEURONS * BYTES_PER_VALUE / (setup.gpu.bytes_per_s * BANDWIDTH_SHARE) / setup.gpus
+
+
+def pairs(gpus: int) -> float:
+    """Return the candidates of all shards on so many workers."""
+    return EMITTED[gpus] * K * NEURONS * POLES
+
+
+def commit_s(setup: Setup, found: Measured) -> float:
+    """Return the seconds of writing candidates, which the GPUs wait for."""
+    return UNSORTED * pairs(setup.gpus) * found.commit_s / setup.gpus
+
+
+def tokenize_s(found: Measured) -> float:
+    """Return the seconds of tokenizing on all readers."""
+    return SENTENCES * TOKENS / found.tokens_per_second / READERS
+
+
+def bounds_s(setup: Setup, found: Measured) -> float:
+    """Return the driver's seconds for thresholds that workers share."""
+    return found.count_s * SHARDS + found.bounds_s * posts() if setup.gpus > 1 else 0.0
+
+
+def merge_s(setup: Setup, found: Measured) -> float:
+    """Return the seconds of the merge, a core for each range of neurons."""
+    return pairs(setup.gpus) * found.merge_s / min(CORES, -(-NEURONS // NEURONS_PER_PART))
+
+
+def sample_s() -> float:
+    """Return the seconds of waiting for storage while the activation sample is read."""
+    return SHARDS * REQUESTS * REQUEST_S / FILES_AT_ONCE
+
+
+def mine_s() -> float:
+    """Return the seconds of mining: ranges of neurons in rounds of as many as there are cores."""
+    ranges = -(-NEURONS // NEURONS_PER_RANGE)
+    return -(-ranges // CORES) * MINE_S / ranges + BASELINE_S / CORES
+
+
+def topk_s(setup: Setup, dtype: str, found: Measured) -> float:
+    """Return the seconds of topk, its pilot and start aside.
 
     Tokenizing goes on beside the forward pass and counts where it is slower; so does the driver's part. Reducing and
     writing come on top of the forward pass.
     """
-    table: dict[str, Any] = {}
-    for gpus, in_k in emitted.items():
-        cores = max(CORES, CORES_PER_GPU * gpus)
-        pairs = in_k * K * NEURONS * POLES
-        forward = SENTENCES * TOKENS * FLOP_PER_TOKEN / (PEAK_FLOPS * PEAK_SHARE) / gpus
-        reduce = SENTENCES * NEURONS * BYTES_PER_VALUE / GPU_BYTES_PER_S / gpus
-        commit = UNSORTED * pairs * measured.commit_s / gpus
-        tokenize = SENTENCES * TOKENS / measured.tokens_per_second / min(PREFETCH * gpus, cores)
-        driver = measured.count_s * SENTENCES / SHARD + measured.bounds_s * posts() if gpus > 1 else 0.0
-        merge = pairs * measured.merge_s / min(cores, -(-NEURONS // NEURONS_PER_PART))  # a core for each range
-        scoring = max(forward + reduce + commit, tokenize, driver)
-        table[str(gpus)] = {
-            "forward_s": round(forward),
-            "reduce_s": round(reduce),
-            "commit_s": round(commit),
-            "tokenize_s": round(tokenize),
-            "driver_s": round(driver),
-            "merge_s": round(merge),
-            "all_s": round(scoring + merge),
-            "reduce_core_hours_without_gpu": round(SENTENCES * measured.reduce_s / 3600, 1),
-            "device_state_gb": round(POLES * NEURONS * K * 1.5 * 8 / 1e9, 1),
-            "worker_gb": round(measured.worker_bytes / 1e9, 1),
-            "partials_gb": round(pairs * measured.pair_bytes / 1e9, 1),
-            "emitted_in_k": in_k,
+    scoring = forward_s(setup, dtype) + reduce_s(setup) + commit_s(setup, found)
+    return max(scoring, tokenize_s(found), bounds_s(setup, found)) + merge_s(setup, found) + sample_s()
+
+
+def parts(found: Measured, setup: Setup) -> dict[str, Seconds]:
+    """Return the seconds of each part of the job, in order."""
+    few, many = ANNOTATED
+    forward: dict[str, Seconds] = {f"topk: forward, {dtype}": forward_s(setup, dtype) for dtype in SHARE}
+    return {
+        "ingest: reading, copies, numbering": SENTENCES / INGEST_PER_S / CORES,
+        "ingest: fingerprint and line ends, on the driver": SOURCE_BYTES / HASHED_PER_S + SOURCE_BYTES / COUNTED_PER_S,
+        "topk: tokenizing, beside the GPUs": tokenize_s(found),
+        **forward,
+        "topk: reducing on the device": reduce_s(setup),
+        "topk: writing candidates": commit_s(setup, found),
+        "topk: bounds on the driver, beside the GPUs": bounds_s(setup, found),
+        "topk: merge": merge_s(setup, found),
+        "topk: the activation sample": sample_s(),
+        "annotate: tags and trees": (few * WORDS / WORDS_PER_S / CORES, many * WORDS / WORDS_PER_S / CORES),
+        "annotate: the vocabulary, on the driver": (few * VOCABULARY_S, many * VOCABULARY_S),
+        "mine: the copy, one process of each machine": (few * COPY_S, many * COPY_S),
+        "mine: counting, patterns, tables, scores": mine_s(),
+        "tokens: 20 winners a neuron and pole": TOKENS_S,
+        "starts of pools, models, the pilot": STARTS_S,
+    }
+
+
+def basis(found: Measured) -> list[str]:
+    """Return what the seconds of each part rest on, in their order."""
+    few, many = (f"{sentences / 1e6:.0f}" for sentences in ANNOTATED)
+    flop = SENTENCES * TOKENS * FLOP_PER_TOKEN
+    parts_of_neurons, ranges = -(-NEURONS // NEURONS_PER_PART), -(-NEURONS // NEURONS_PER_RANGE)
+    forward = [
+        f"C {flop:.3g} FLOP; A {SHARE[dtype]:.0%} of {H100.peak[dtype] / 1e12:g} and {L4.peak[dtype] / 1e12:g} TFLOP/s"
+        for dtype in SHARE
+    ]
+    return [
+        f"M {INGEST_PER_S:,} sentences a second and core; A {CORES} cores of it, storage keeps up",
+        f"M {SOURCE_BYTES / 1e9:g} GB: {HASHED_PER_S / 1e9:g} GB/s hashed, {COUNTED_PER_S / 1e9:g} GB/s counted, by "
+        "one core; A storage sends as fast",
+        f"M {found.tokens_per_second:,.0f} tokens a second and core; A {READERS} cores of it. Ray reads ahead until "
+        "half of its share of the object store is full (shards of 10 MB, N); `--prefetch` bounds only what a GPU's "
+        "worker is given",
+        *forward,
+        f"N {BYTES_PER_VALUE} bytes that its operators move for each value (`bench gpu`); A half of "
+        f"{H100.bytes_per_s / 1e12:g} and {L4.bytes_per_s / 1e12:g} TB/s",
+        f"M {1e9 * found.commit_s:.0f} ns a candidate and core; C up to a quarter more of them than sorting at each "
+        "shard's end leaves",
+        f"M {1e3 * found.count_s:.1f} ms for the histogram of each of {SHARDS} shards, {1e3 * found.bounds_s:.0f} ms "
+        f"for each of the {posts()} times that bounds are posted",
+        f"M {1e6 * found.merge_s:.2f} µs a candidate; C {parts_of_neurons} ranges of {NEURONS_PER_PART} neurons, a "
+        "core each",
+        f"N {REQUESTS} requests for each of {SHARDS} files, {FILES_AT_ONCE} files at a time; A {1e3 * REQUEST_S:.0f} "
+        "ms each",
+        f"M {WORDS_PER_S:,} words a second and core; A {few} to {many} million distinct winners of {WORDS} words, "
+        f"{CORES} cores",
+        f"M {1e6 * VOCABULARY_S:.1f} µs a sentence at 16 million; A {few} to {many} million",
+        f"M {1e6 * COPY_S:.1f} µs a sentence at 16 million; A {few} to {many} million. All other cores wait",
+        f"M {MINE_S / 3600:g} core-hours at K = 10,000, and {BASELINE_S / 3600:g} for the baseline; C {ranges} ranges "
+        f"of {NEURONS_PER_RANGE} neurons in {-(-ranges // CORES)} rounds; A {CORES} cores of it",
+        "C at most 370,000 sentences; the start of its pools",
+        f"M {FIRST_START_S} s for a job's first step, {START_S} s for each further pool; A 10 s for loading a model",
+    ]
+
+
+def totals(found: Measured, setup: Setup, dtype: str) -> dict[str, Seconds]:
+    """Return the seconds of `topk` alone, and of `all` stages from the sources to the last table."""
+    topk = topk_s(setup, dtype, found)
+    others = [s for part, s in parts(found, setup).items() if not part.startswith("topk")]
+    low, high = (sum(s[end] if isinstance(s, tuple) else s for s in others) for end in (0, 1))
+    return {"topk": topk, "all": (topk + low, topk + high)}
+
+
+def project(found: Measured) -> dict[str, Any]:
+    """Return the seconds of topk's parts by GPUs, and bytes of memory and storage by their number."""
+    found_of: dict[str, Any] = {}
+    for setup in SETUPS:
+        found_of[setup.name] = {
+            "forward_s": {dtype: round(forward_s(setup, dtype)) for dtype in SHARE},
+            "reduce_s": round(reduce_s(setup)),
+            "commit_s": round(commit_s(setup, found)),
+            "tokenize_s": round(tokenize_s(found)),
+            "driver_s": round(bounds_s(setup, found)),
+            "merge_s": round(merge_s(setup, found)),
+            "slots": slots_of(int(setup.gpu.memory_gb * 1e9 * FREE_SHARE), NEURONS, K, POLES),
+            "topk_s": {dtype: round(topk_s(setup, dtype, found)) for dtype in SHARE},
         }
-    return table
+    found_of["files"] = {
+        str(gpus): {"partials_gb": round(pairs(gpus) * found.pair_bytes / 1e9, 1), "emitted_in_k": in_k}
+        for gpus, in_k in EMITTED.items()
+    }
+    found_of["reduce_core_hours_without_gpu"] = round(SENTENCES * found.reduce_s / 3600, 1)
+    found_of["device_state_gb"] = round(POLES * NEURONS * K * 1.5 * 8 / 1e9, 1)
+    found_of["worker_gb"] = round(found.worker_bytes / 1e9, 1)
+    return found_of
+
+
+def shown(seconds: Seconds) -> str:
+    """Return seconds as a table shows them.
+
+    >>> shown(817.6), shown(0.0), shown((171.5, 311.2)), shown((100.0, 100.2))
+    ('818', '0', '172 to 311', '100')
+    """
+    low, high = seconds if isinstance(seconds, tuple) else (seconds, seconds)
+    return f"{low:,.0f}" if round(low) == round(high) else f"{low:,.0f} to {high:,.0f}"
+
+
+def markdown(found: Measured) -> list[str]:
+    """Return the tables: the parts of the job, its totals, and the passes of side jobs."""
+    names = [setup.name for setup in SETUPS]
+    every = [parts(found, setup) for setup in SETUPS]
+    reasons = zip(every[0], basis(found), strict=True)
+    stages = [[part, *(shown(own[part]) for own in every), why] for part, why in reasons]
+    sums = [
+        [f"{dtype}, {what}", *(shown(totals(found, setup, dtype)[name]) for setup in SETUPS)]
+        for name, what in (("topk", "`topk` alone"), ("all", "all stages"))
+        for dtype in SHARE
+    ]
+    forward = [forward_s(setup, "float32") for setup in SETUPS]
+    side = [
+        [job, *(shown((low * seconds, high * seconds)) for seconds in forward), f"M {low} to {high} times, on CPUs"]
+        for job, (low, high) in SIDE.items()
+    ]
+    host = [shown(SENTENCES * TOKENS * MIXING_HOST_S / setup.gpus) for setup in SETUPS]
+    why = f"M {1e6 * MIXING_HOST_S:.1f} µs a token, one core for each GPU"
+    side.append(["mixing: moments on the host, beside the GPUs", *host, why])
+    return [
+        table(["stage", *names, "basis"], stages),
+        table(["seconds", *names], sums),
+        table(["pass", *names, "over the forward pass in float32"], side),
+    ]
+
+
+def table(head: list[str], lines: list[list[str]]) -> str:
+    """Return a table in Markdown."""
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in [head, ["---"] * len(head), *lines])
+
+
+def main() -> int:
+    """Print the tables of docs/scale.md."""
+    parser = argparse.ArgumentParser(prog="bench projection", description=str(__doc__).splitlines()[0])
+    parser.add_argument("--json", action="store_true", help="one line of JSON with topk's parts instead")
+    if parser.parse_args().json:
+        print(json.dumps(project(PAGE)))
+    else:
+        print("\n\n".join(markdown(PAGE)))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

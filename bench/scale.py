@@ -27,7 +27,7 @@ from bench.memory import MemoryWatch
 from bench.projection import Measured, project
 from bench.running import load
 from bench.texts import draw
-from jobs.stage.files import shard_file, write_partial
+from jobs.stage.files import commit_partial, shard_file, write_partial
 from jobs.topk.merge import RangeMerger
 from jobs.topk.score import PILOT_FILE
 from ops.model.activations import Scorer
@@ -162,13 +162,14 @@ def score(
         span = (shard * size, (shard + 1) * size)
         result = worker.run(span, batches(*span), np.array([], np.int64), shared.result)
         reduced = time.process_time()
-        write_partial(store, shard_file("topk", shard), result.table, PRINT, write=topk_partial.write_table)
+        rows = result.rows
+        commit_partial(store, shard_file("topk", shard), rows.in_file, PRINT, rows.write)
         committed = time.process_time()
         pairs = sum(len(result.table[f"{p}_sent_id"].combine_chunks().flatten()) for p in POLES)
         del result
         board = time.process_time()
-        with store.parquet(shard_file("topk", shard).path) as file:
-            shared.update(shard, topk_partial.read_counts(file.read(columns=["histogram"])))
+        counts = topk_partial.read_of_all(store, shard_file("topk", shard).path, topk_partial.HISTOGRAM)
+        shared.update(shard, topk_partial.read_counts(counts))
         counted = time.process_time()
         shared.result()
         ended = time.process_time()

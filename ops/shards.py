@@ -1,4 +1,4 @@
-"""Shards: equal runs of sentence ids, and the seeded order in which they are worked on."""
+"""Shards: equal runs of sentence ids, their size, and the seeded order in which they are worked on."""
 
 from dataclasses import dataclass
 
@@ -8,6 +8,20 @@ import numpy.typing as npt
 from ops.sampling import ORDER
 
 Ids = npt.NDArray[np.int64]
+
+SHARDS, LEAST_SIZE, MOST_SIZE = 32, 500, 100_000
+
+
+def shard_size(sentences: int) -> int:
+    """Return the sentences of a shard where the user gives no number: a 32nd of the corpus, within bounds.
+
+    So workers come out even at the end of a pass, the files are few, and no shard takes long to do again. The number of
+    workers does not count, since results depend on the shards.
+
+    >>> [shard_size(sentences) for sentences in (70, 5_000, 82_000, 82_000_000)]
+    [500, 500, 2563, 100000]
+    """
+    return min(max(-(-sentences // SHARDS), LEAST_SIZE), MOST_SIZE)
 
 
 @dataclass(frozen=True)

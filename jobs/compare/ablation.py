@@ -44,7 +44,7 @@ class AblationArgs(ModelArgs):
 
 def ablation_part(config: CompareConfig, record: Run) -> None:
     """Do compare/ablation and its figure, or what is missing of them."""
-    facts, place = model_of(record), choose_placement(config)
+    facts, place = model_of(record), choose_placement(config, record, "compare/ablation")
     names = ("ablate", "ablate_most", "ablate_random", "ablate_sentences", "dtype")
     depends_on = {**{name: getattr(config, name) for name in names}, **place.identity}
 

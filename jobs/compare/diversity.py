@@ -11,7 +11,7 @@ import pyarrow as pa
 from jobs.compare.compared_run import ModelArgs, model_of, part_args, part_plan, run_part
 from jobs.compare.job import CompareConfig
 from jobs.engine.item import Item
-from jobs.stage.corpus_pass import describe
+from jobs.stage.corpus_pass import describe, kept_tokens
 from jobs.stage.dry_run import DryRun, Plan
 from jobs.stage.files import partial_file, read_partial, read_partials, shard_file, write_partial
 from jobs.stage.placement import choose_placement
@@ -21,6 +21,7 @@ from ops.arrays import Int64s
 from ops.compare.diversity import curve_rows, draw_uniform, draw_winners
 from ops.compare.diversity_figures import draw_curves
 from ops.compare.winner_vectors import Embedder, SentenceVectors
+from ops.corpus.corpus_tokens import CorpusTokens, KeptTokens
 from ops.errors import InputError, counted
 from ops.model.activations import ScoreOptions
 from ops.model.tokenizer import Tokenizer
@@ -42,6 +43,7 @@ class DiversityArgs(ModelArgs):
     shards: Shards
     clusters: tuple[int, ...]
     sample: int
+    kept: KeptTokens | None
 
     @property
     def layers(self) -> int:
@@ -51,7 +53,7 @@ class DiversityArgs(ModelArgs):
 
 def diversity_part(config: CompareConfig, record: Run) -> None:
     """Do compare/diversity and its figure, or what is missing of them."""
-    facts, place = model_of(record), choose_placement(config)
+    facts, place = model_of(record), choose_placement(config, record, PART)
     pool = "cls" if Tokenizer(facts).has_cls and not facts.decoder else "mean"
     clusters = tuple(sorted(set(config.diversity_clusters)))
     depends_on = {
@@ -63,7 +65,7 @@ def diversity_part(config: CompareConfig, record: Run) -> None:
         scoring = ScoreOptions("hidden", pool, "include", place.device, config.dtype, place.threads or 1)
         return DiversityArgs(
             **vars(part_args(config, stage)), facts=facts, scoring=scoring, place=place, shards=record.shards(),
-            clusters=clusters, sample=config.diversity_sample,
+            clusters=clusters, sample=config.diversity_sample, kept=kept_tokens(record),
         )  # fmt: skip
 
     about = {"model": describe(facts)}
@@ -168,7 +170,8 @@ class EmbeddingWorker:
 
     def __call__(self, item: Item, prepared: Any) -> Item:
         """Embed those of one shard."""
-        table = self.embedder.embed(self.args.store, item["shard"], np.array(item["sent_ids"], np.int64))
+        tokens = CorpusTokens(self.args.store, self.args.kept, lambda: self.embedder.tokenizer)
+        table = self.embedder.embed(tokens, item["shard"], np.array(item["sent_ids"], np.int64))
         write_partial(self.args.store, shard_file(PART, item["shard"]), table, self.args.fingerprint)
         return {"sentences": table.num_rows}
 

@@ -145,7 +145,7 @@ class ShiftArgs(ModelArgs):
 
 def shift_part(config: CompareConfig, record: Run, compared: Compared) -> None:
     """Do compare/shift, compare/shift_layers, compare/shift_neurons and their figure, or what is missing of them."""
-    facts, place = model_of(record), choose_placement(config)
+    facts, place = model_of(record), choose_placement(config, record, PART)
     sets = zip(compared.names, compared.sources, strict=True)
     depends_on: dict[str, Any] = {
         "against": compared.against.fingerprint,

@@ -6,6 +6,8 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from threading import Lock
 from typing import Any
 
 import pyarrow as pa
@@ -14,7 +16,7 @@ from ray import cloudpickle
 from ray.exceptions import GetTimeoutError, RayError
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-from jobs.engine.item import Item, Worker
+from jobs.engine.item import Item, Worker, works_in_two_parts
 from ops.errors import InputError, disk_full, one_line
 
 ATTEMPTS = 5
@@ -27,10 +29,17 @@ class AttemptCounter:
     def __init__(self) -> None:
         self.begun: Counter[str] = Counter()
 
-    def begin(self, name: str) -> int:
-        """Count one more attempt, and return their number."""
-        self.begun[name] += 1
-        return self.begun[name]
+    def begin(self, name: str, again: bool) -> int:
+        """Return the number of attempts, the one that begins now included; count it unless it is a further one.
+
+        Args:
+            name: the item.
+            again: count a further one too.
+        """
+        attempts = self.begun[name] + 1
+        if again or attempts == 1:
+            self.begun[name] = attempts
+        return attempts
 
     def end(self, name: str) -> None:
         """Count the last attempt no more: the item is done, though perhaps anew with its task if another ends that."""
@@ -80,6 +89,10 @@ class ItemWorker:
     back with as many rows as the item has sentences, so that Ray's own counts are those of sentences; the first one
     holds the worker's row.
 
+    An actor may call this from two threads. Then the first part of one item's work goes on while the last part of the
+    one before does, and each call returns the row of its own item, whose work is done. An item at which the work was
+    begun before and did not end has the process to itself: if that ends once more, it is known whose fault it was.
+
     Args:
         make: makes the worker from `args`.
         args: what it is made from.
@@ -89,7 +102,9 @@ class ItemWorker:
 
     def __init__(self, make: Callable[..., Worker], args: Item, attempts: Any, call: str) -> None:
         self.make, self.args, self.attempts, self.call = make, args, attempts, call
+        self.two_parts = works_in_two_parts(make)
         self.worker: Worker | None = None
+        self.first_part, self.last_part = Lock(), Lock()
 
     def __call__(self, batch: pa.Table) -> Iterator[pa.Table]:
         """Do the items of a batch, one after another."""
@@ -100,22 +115,35 @@ class ItemWorker:
             yield pa.table({"row": pa.array([json.dumps(row), *[None] * (rows - 1)], pa.string())})
 
     def _do(self, name: str, item: Item, prepared: Any) -> Item:
-        if self._attempt(name) > ATTEMPTS:
-            return {"given_up": name}
-        try:
-            row = self._done(name, item, prepared)
-            self.attempts.end.remote(f"{self.call}: {name}")
-            return row
-        except InputError as error:
-            return {"input_error": str(error)}
+        # Of workers of two parts this is asked while the item before is under way: nobody waits for the answer.
+        alone = not self.two_parts or self._attempt(name, again=False) > 1
+        with ExitStack() as held:
+            held.enter_context(self.first_part)
+            if alone:
+                held.enter_context(self.last_part)
+                if self._attempt(name, again=True) > ATTEMPTS:
+                    return {"given_up": name}
+            try:
+                row = self._done(name, item, prepared, None if alone else held)
+                self.attempts.end.remote(f"{self.call}: {name}")
+                return row
+            except InputError as error:
+                return {"input_error": str(error)}
 
-    def _done(self, name: str, item: Item, prepared: Any) -> Item:
+    def _done(self, name: str, item: Item, prepared: Any, held: ExitStack | None) -> Item:
+        """Do an item's work; between its parts the lock in `held` is exchanged for that of the last part."""
         try:
             if self.worker is None:
                 self.worker = self.make(**self.args)
                 # What was loaded stays: the search for cycles need not go through it again and again.
                 gc.freeze()
-            return self.worker(item, prepared)
+            if not works_in_two_parts(self.worker):
+                return self.worker(item, prepared)
+            finish = self.worker.begin(item, prepared)
+            if held is not None:
+                held.close()
+                held.enter_context(self.last_part)
+            return finish()
         except OSError as error:
             full = disk_full(error)
             if full is None:
@@ -125,10 +153,10 @@ class ItemWorker:
             end_after_gpu_error(error, name)
             raise
 
-    def _attempt(self, name: str) -> int:
+    def _attempt(self, name: str, again: bool) -> int:
         # Best effort: the counter goes with its machine, and the work is worth more than the count.
         try:
-            return int(ray.get(self.attempts.begin.remote(f"{self.call}: {name}"), timeout=PATIENCE_S))
+            return int(ray.get(self.attempts.begin.remote(f"{self.call}: {name}", again), timeout=PATIENCE_S))
         except (RayError, GetTimeoutError):
             return 1
 

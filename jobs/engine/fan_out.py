@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 from jobs.engine.connect import available_bytes, connect, on_cluster, one_thread_a_worker, stays_here
-from jobs.engine.item import Item, Worker
+from jobs.engine.item import Item, Worker, works_in_two_parts
 from jobs.engine.machines import cores_for, kinds_to_come, machines_up
 from ops.errors import DiskFullError, InputError
 
@@ -42,7 +42,8 @@ def fan_out(
 
     Args:
         items: JSON-able descriptions.
-        make: makes a worker from `args`, once in each process, at the first item there.
+        make: makes a worker from `args`, once in each process, at the first item there. An actor of a class that is a
+            `TwoPartWorker` begins its next item while the last part of one is done.
         name: what Ray shows of the whole.
         name_item: names an item, for the message about one that ends its worker again and again.
         workers: most workers; None for as many as a cluster brings up. On one machine a single item, and all work of a
@@ -80,7 +81,8 @@ def fan_out(
         cpus = max(cpus, cores_for(memory, [*machines_up(), *kinds_to_come().values()]))
     from jobs.engine.stream import needs, planned, stream
 
-    pool = choose_pool(most, actors, ahead, all_at_once=bool(gpus) and workers is not None)
+    at_once = bool(gpus) and workers is not None
+    pool = choose_pool(most, actors, ahead, at_once, calls=2 if works_in_two_parts(make) else 1)
     holds = {"num_gpus": gpus} if gpus else {"num_cpus": cpus}
     named = [(name_item(item), item) for item in items]
     dataset = planned(named, make, args, pool, holds, prepare)
@@ -88,20 +90,24 @@ def fan_out(
 
 
 def choose_pool(
-    most: int, actors: bool, ahead: int, all_at_once: bool = False
+    most: int, actors: bool, ahead: int, all_at_once: bool = False, calls: int = 1
 ) -> "ActorPoolStrategy | TaskPoolStrategy":
     """Return at most so many tasks at a time, or a pool of actors that grows on a cluster.
 
     A growing pool doubles once its machines are up: 1, 2, 4, 8 machines take four boots. With `all_at_once` every actor
-    is asked for at the start, and work begins with the first that comes.
+    is asked for at the start, and work begins with the first that comes. `calls` are those that an actor takes at a
+    time, of the items that it has with it.
     """
     from ray.data import ActorPoolStrategy, TaskPoolStrategy
 
     if not actors:
         return TaskPoolStrategy(size=most)
+    each: dict[str, Any] = {"max_tasks_in_flight_per_actor": ahead}
+    if calls > 1:
+        each |= {"max_concurrent_calls_per_actor": calls, "enable_true_multi_threading": True}
     if on_cluster() and not all_at_once:
-        return ActorPoolStrategy(min_size=1, max_size=most, max_tasks_in_flight_per_actor=ahead)
-    return ActorPoolStrategy(size=most, max_tasks_in_flight_per_actor=ahead)
+        return ActorPoolStrategy(min_size=1, max_size=most, **each)
+    return ActorPoolStrategy(size=most, **each)
 
 
 def _raise_user_error(row: Item) -> Item:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
+from typing import TypeVar
 
 import yaml
 
@@ -18,6 +19,7 @@ FIRST_S = 10.0
 EVERY_S = 60.0
 
 Resources = dict[str, float]
+Result = TypeVar("Result")
 
 
 def machines_up() -> list[Resources]:
@@ -45,6 +47,27 @@ def asked_for_gpus(number: int) -> Iterator[None]:
         yield
     finally:
         remove_placement_group(group)
+
+
+def on_a_gpu(do: Callable[[], Result], name: str, others: int = 0) -> Result:
+    """Return what a function returns where a worker with a GPU runs it; on a cluster the first such machine does.
+
+    Args:
+        do: what Ray can carry to other processes; a moment's work.
+        name: who asks, for the line that says that a machine is waited for.
+        others: machines with a GPU that will be needed besides, and boot meanwhile.
+    """
+    if not on_cluster():
+        return do()
+    connect(1)
+    import ray
+
+    def work() -> Result:
+        return do()
+
+    with asked_for_gpus(others), MachineWait(name, [{"GPU": 1}]):
+        found: Result = ray.get(ray.remote(num_cpus=0, num_gpus=1)(work).remote())
+    return found
 
 
 def gpus_to_come() -> list[str]:

@@ -27,7 +27,8 @@ class Progress:
         items: number of items in all.
         unit: what an item is (`shards`); a step without one is counted and not shown.
         done: items that were finished before this start.
-        work: what is counted inside the items (`sentences`), and how many there are in all, those of `done` included.
+        work: what is counted inside the items (`sentences`), and how many there are in all, those of `done` included;
+            None where nobody knows.
         every: seconds between two lines of a log.
     """
 
@@ -37,7 +38,7 @@ class Progress:
         items: int,
         unit: str,
         done: int = 0,
-        work: tuple[str, int] | None = None,
+        work: tuple[str, int | None] | None = None,
         every: float = EVERY_S,
     ) -> None:
         self.stage, self.items, self.unit, self.done, self.work = stage, items, unit, done, work

@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 import ray
 from ray.data import ActorPoolStrategy, DataContext, Dataset, TaskPoolStrategy
+from ray.data.context import AutoscalingConfig
 from ray.exceptions import RayError, RayTaskError
 
 from jobs.engine.actor import ATTEMPTS, ItemWorker, attempt_counter, worker_of_process
@@ -44,7 +45,8 @@ def planned(
         holds: what each of them holds, `num_cpus` or `num_gpus`.
         prepare: done by the source's tasks, on a core each, ahead of the actors.
     """
-    set_context(DataContext.get_current())
+    calls = getattr(pool, "max_concurrent_calls_per_actor", None) or 1
+    set_context(DataContext.get_current(), calls)
     apart = prepare is not None or "num_gpus" in holds
     made_from = make, args, attempt_counter(), uuid.uuid4().hex
     reading: dict[str, Any] = {"num_cpus": READER_CPUS} if apart else dict(holds)
@@ -118,8 +120,8 @@ def _row(text: str) -> Item:
     return row
 
 
-def set_context(context: DataContext) -> None:
-    """Set what the jobs want otherwise than Ray Data has it."""
+def set_context(context: DataContext, calls: int = 1) -> None:
+    """Set what the jobs want otherwise than Ray Data has it; `calls` are those that an actor takes at a time."""
     # What a worker raises is raised here; Ray need not say it too.
     logging.getLogger("ray.data").setLevel(logging.CRITICAL)
     context.enable_progress_bars = False  # we show our own
@@ -129,6 +131,13 @@ def set_context(context: DataContext) -> None:
     context.max_consecutive_actor_init_deaths = INIT_DEATHS
     # A slow item is no lack of progress, but no wait is endless.
     context.execution_no_progress_timeout_s = LONGEST_ITEM_S
+    # A pool grows and shrinks by the items that its actors have with them, which Ray Data divides by their calls: with
+    # its own thresholds one whose actors take two would need four items each to grow.
+    default = AutoscalingConfig()
+    context.autoscaling_config = AutoscalingConfig(
+        actor_pool_util_upscaling_threshold=default.actor_pool_util_upscaling_threshold / calls,
+        actor_pool_util_downscaling_threshold=default.actor_pool_util_downscaling_threshold / calls,
+    )
     # One block an item from end to end: none is cut or joined.
     context.target_max_block_size = None
     context.target_min_block_size = 0

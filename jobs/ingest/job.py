@@ -47,12 +47,14 @@ def do(config: IngestConfig, record: "Run") -> None:
     from ops.model.tokenizer import Tokenizer
     from ops.sources.pieces import named_apart, pieces, source_fingerprint
 
+    config = with_recorded_shard_size(config, record)
     sources = check_sources(config)
     facts = read_facts(config.model)
+    tokenizer = Tokenizer(facts)
     names = ("text_column", "split", "limit", "near_dedup", "shard_size", "on_error", "seed")
     depends_on = {
         "corpus": [f"{s.dataset}:{s.kind}:{source_fingerprint(s)}" for s in sources],
-        "tokenizer": Tokenizer(facts).fingerprint,
+        "tokenizer": tokenizer.fingerprint,
         **{name: getattr(config, name) for name in names},
     }
     own = named_apart([s.dataset for s in sources])
@@ -63,7 +65,7 @@ def do(config: IngestConfig, record: "Run") -> None:
     spec = StageSpec(
         "ingest",
         depends_on,
-        lambda stage: write_corpus(config, stage, facts, sources, plan()),
+        lambda stage: write_corpus(config, stage, tokenizer.highest_id, facts, sources, plan()),
         lambda stage, dry_run: plan_ingest(config, stage, dry_run, facts, sources, plan()),
         of_the_run=lambda stage, counts: {
             "corpus": {"fingerprint": stage.fingerprint, "sentences": counts["sentences"]}
@@ -73,10 +75,41 @@ def do(config: IngestConfig, record: "Run") -> None:
     run_stage(spec, config, record)
 
 
+def with_recorded_shard_size(config: IngestConfig, record: "Run") -> IngestConfig:
+    """Return the options with the shard size of the corpus that is there, or is begun, where they ask for no other.
+
+    So a run that was made with a fixed size, by a preset say, is resumed and read as it is; and the number that
+    `auto` came to may be given in its place.
+    """
+    entry = record.stage("ingest")
+    if entry is None or config.redo:
+        return config
+    recorded = entry.get("redo", entry)
+    if config.shard_size not in ("auto", recorded["config"].get("shard_size")):
+        return config
+    return config.model_copy(update={"shard_size": recorded["identity"].get("shard_size", config.shard_size)})
+
+
+def settle_shard_size(config: IngestConfig, stage: "Stage", sentences: int) -> int:
+    """Return the sentences of a shard, now that those of the corpus are known, and record them for later stages."""
+    from ops.shards import shard_size
+
+    size = shard_size(sentences) if config.shard_size == "auto" else config.shard_size
+    stage.entry["config"] = {**stage.entry["config"], "shard_size": size}
+    return size
+
+
 def write_corpus(
-    config: IngestConfig, stage: "Stage", facts: "ModelFacts", sources: "list[Source]", plan: "list[tuple[int, Piece]]"
-) -> dict[str, Any]:
+    config: IngestConfig, stage: "Stage", highest_id: int, facts: "ModelFacts", sources: "list[Source]",
+    plan: "list[tuple[int, Piece]]",
+) -> dict[str, Any]:  # fmt: skip
     """Read the pieces of all sources, drop copies, number what is left, write corpus/ and rejects/; return the counts.
+
+    Args:
+        config, stage: the options, and the stage begun.
+        highest_id, facts: of the tokenizer, and the model that it belongs to.
+        sources: what --corpus names.
+        plan: all pieces, each with the number of its source.
 
     Raises:
         InputError: a source is broken or empty; nothing of what was read so far stays.
@@ -109,11 +142,12 @@ def write_corpus(
             stage.do(step)
     numbering = number(found, open_first_copies(store, ranges, near), len(sources), config.limit)
     datasets = [source.dataset for source in sources]
-    writing = {**args, "names": datasets, "ranges": ranges, "near": near}
-    stage.do(corpus_tables_step(found, numbering, config.shard_size, writing))
-
+    writing = {**args, "names": datasets, "ranges": ranges, "near": near, "highest_id": highest_id}
     total = int(numbering.before[-1])
-    shards = -(-total // config.shard_size)
+    size = settle_shard_size(config, stage, total)
+    stage.do(corpus_tables_step(found, numbering, size, writing))
+
+    shards = -(-total // size)
     accounts = account(config.corpus, datasets, found, numbering, truncated(store, shards, len(sources)), near)
     return {"sentences": total, "shards": shards, "sources": accounts}
 

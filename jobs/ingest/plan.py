@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from jobs.ingest.job import IngestConfig
+from jobs.ingest.job import IngestConfig, settle_shard_size
 from jobs.ingest.read import read_step
 from jobs.stage.dry_run import DryRun, Plan
 from jobs.stage.estimate import by_workers, of_all, spread_seconds
@@ -51,14 +51,15 @@ def plan_ingest(
 
     kept, seconds, usable = _expected(record, config, samples)
     found, exact = max(sum(s.sentences for s in samples), 1), all(sample.whole for sample in samples)
-    missing, shards = stage.missing(step), -(-kept // config.shard_size)
+    size = settle_shard_size(config, stage, kept)
+    missing, shards = stage.missing(step), -(-kept // size)
     per_sentence = sum(s.bytes for s in samples) / found
     writing = kept * sum(s.write_seconds for s in samples) / found
     work = [f"read {of_all(len(missing), len(step.items), 'piece')} of {counted(len(sources), 'source')}"]
     drop = "drop copies" if config.near_dedup is None else "drop copies and near-duplicates (not in the time)"
     work.append(f"{drop}, number {'' if exact else 'about '}{counted(kept, 'sentence')}")
     work[-1] += f" (--limit of {counted(usable, 'sentence')})" if config.limit and kept < usable else ""
-    work.append(f"write {counted(shards, 'shard')} of {counted(config.shard_size, 'sentence')}")
+    work.append(f"write {counted(shards, 'shard')} of {counted(size, 'sentence')}")
     read_s = seconds * len(missing) / len(step.items)
     told = sorted({format_of(s.kind).told_by for s, sample in zip(sources, samples, strict=True) if not sample.whole})
     read = f"read {counted(sum(s.rows for s in samples), 'row')} in {sum(s.seconds for s in samples):.1f} s"

@@ -36,7 +36,7 @@ def piece_file(piece: int, kind: str) -> Output:
 def read_step(plan: list[Piece], args: Item) -> Step:
     """Return the step that reads these pieces; `args` as `PieceReader` takes them."""
     items = [{"number": number, "piece": asdict(piece)} for number, piece in enumerate(plan)]
-    return Step("ingest", items, piece_outputs, PieceReader, args, "pieces")
+    return Step("ingest", items, piece_outputs, PieceReader, args, "pieces", ("sentences", None))
 
 
 def piece_outputs(item: Item) -> list[Output]:

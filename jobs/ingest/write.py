@@ -11,12 +11,14 @@ import pyarrow as pa
 from jobs.engine.item import Item
 from jobs.ingest.deduplicate import distinct_file, open_first_copies
 from jobs.ingest.read import piece_file
-from jobs.stage.files import Output, TablePart, table_part
+from jobs.stage.files import Output, TablePart, table_part, write_partial
 from jobs.stage.runner import Step
+from jobs.stage.stages import TOKENS
 from ops.arrays import Int64s
 from ops.corpus.kept_sentences import KeptSentences, shards_of
 from ops.corpus.numbering import Numbering, corpus_parts, reject_parts
 from ops.corpus.piece_counts import Pieces
+from ops.corpus.token_columns import kept_table, shard_name, write_kept
 from ops.schema import group_rows, schema
 from ops.storage.side_by_side import side_by_side
 from ops.storage.store import Store
@@ -45,18 +47,23 @@ def corpus_tables_step(
 
 
 def table_outputs(item: Item, size: int) -> list[Output]:
-    """Return the parts of rejects/ and of corpus/ that an item writes."""
-    parts = [("rejects", item["rejects"]["part"])] if item["rejects"] else []
-    parts += [("corpus", part) for part, _ in shards_of(item["corpus"], size)] if item["corpus"] else []
-    return [_part(*part) for part in parts]
+    """Return the parts of rejects/ and of corpus/ that an item writes, and the files of the tokens."""
+    rejects = [_part("rejects", item["rejects"]["part"])] if item["rejects"] else []
+    shards = [part for part, _ in shards_of(item["corpus"], size)] if item["corpus"] else []
+    return rejects + [output for part in shards for output in (tokens_file(part), _part("corpus", part))]
 
 
 def _part(table: str, part: int) -> TablePart:
     return table_part(table, part, f"{table}-{part}")
 
 
+def tokens_file(shard: int) -> Output:
+    """Return the file in which the tokens of a shard are kept."""
+    return Output(part_name(TOKENS, shard), shard_name(shard))
+
+
 class TableWriter:
-    """Writes shards of corpus/ and parts of rejects/ from the pieces' partial files.
+    """Writes shards of corpus/, with their tokens, and parts of rejects/ from the pieces' partial files.
 
     Args:
         store: the run's folder.
@@ -66,6 +73,7 @@ class TableWriter:
         last: as in `Numbering`.
         size: sentences of a shard.
         near: leave out near-duplicates.
+        highest_id: of the tokenizer.
         fingerprint: the stage's.
     """
 
@@ -78,9 +86,11 @@ class TableWriter:
         last: tuple[int, int] | None,
         size: int,
         near: bool,
+        highest_id: int,
         fingerprint: str,
     ) -> None:
         self.store, self.datasets, self.size, self.fingerprint = store, names, size, fingerprint
+        self.highest_id = highest_id
         numbers, kinds = range(len(pieces.sources)), ("sentences", "rejects")
         files = {kind: [piece_file(i, kind).path for i in numbers] for kind in kinds}
         files["documents"] = [distinct_file(item, "documents").path for item in ranges]
@@ -102,6 +112,8 @@ class TableWriter:
         part, shard = own
         sources = shard["source"].to_numpy()[shard["cut"].to_numpy()]
         cut = np.bincount(sources, minlength=len(self.datasets)).tolist()
+        tokens = kept_table(shard, self.highest_id)
+        write_partial(self.store, tokens_file(part), tokens, self.fingerprint, write=write_kept)
         named, limit = shard.select(self.layout.names), group_rows("corpus")
         batches = (named.slice(at, limit) for at in range(0, shard.num_rows, limit))
         extra = {TRUNCATED: json.dumps(cut).encode()}

@@ -94,16 +94,14 @@ class SentenceStateReader:
 
     def __init__(self, args: HashArgs) -> None:
         self.args = args
-        self.tokenizer = Tokenizer(args.facts)
-        self.reader = sentence_reader(args, self.tokenizer)
+        tokenizer = Tokenizer(args.facts)
+        self.tokens, self.reader = args.tokens(lambda: tokenizer), sentence_reader(args, tokenizer)
 
     def __call__(self, item: Item, prepared: Any) -> Item:
         """Read the drawn sentences of one shard."""
         args, rows = self.args, np.array(item["rows"], np.int64)
-        with args.store.parquet(part_name("corpus", item["shard"])) as file:
-            table = file.read(columns=["text"])
-        texts = table.take(pa.array(rows - item["span"][0]))["text"].to_pylist()
-        states = self.reader.read(self.tokenizer.encode(texts), [args.layer])[:, 0]
+        _, tokens = self.tokens.read(item["shard"], rows)
+        states = self.reader.read(tokens, [args.layer])[:, 0]
         flat = pa.FixedSizeListArray.from_arrays(pa.array(states.ravel()), states.shape[1])
         found, write = pa.table({"sent_id": rows, "state": flat}), partial(pq.write_table, use_dictionary=False)
         write_partial(args.store, shard_file(HASHING, item["shard"]), found, args.fingerprint, write=write)

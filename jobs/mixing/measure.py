@@ -21,9 +21,10 @@ from ops.mixing.figures import draw_all
 from ops.mixing.pack import pack
 from ops.mixing.partial_file import TOKENS, merge, to_table, token_rows
 from ops.mixing.sequences import SequenceReader
-from ops.mixing.shard import MixingResult, MixingScorer, measure_shard
+from ops.mixing.shard import Batches, MixingResult, MixingScorer, measure_shard
 from ops.mixing.tables import length_rows, norm_rows, ratio_rows
 from ops.mixing.token_classes import CLASSES, TokenClasses
+from ops.model.batches import batch_lengths
 from ops.model.tokenizer import Tokenizer
 from ops.schema import schema
 from ops.storage.tables import stored_bytes, write_part
@@ -54,9 +55,18 @@ def sequence_reader(args: MixingArgs, tokenizer: Tokenizer) -> SequenceReader:
 
 def prepare_shard(item: Item, args: MixingArgs) -> tuple[dict[int, int], list[tuple[Any, Any]]]:
     """Read, pack, tokenize and mask one shard on cores of its own (with GPUs)."""
-    reader = sequence_reader(args, Tokenizer(args.facts))
-    packed = reader.read(args.store, item["parts"])
-    return packed.sentences_per_sequence(), list(reader.batches(packed))
+    sentences, batches = shard_sequences(item, args, sequence_reader(args, Tokenizer(args.facts)))
+    return sentences, list(batches)
+
+
+def shard_sequences(item: Item, args: MixingArgs, reader: SequenceReader) -> tuple[dict[int, int], Batches]:
+    """Return how many sentences each sequence of a shard holds, by the id of its first, and the batches, masked."""
+    if args.pack:
+        packed = reader.read(args.store, item["parts"])
+        return packed.sentences_per_sequence(), reader.batches(packed)
+    (part,) = item["parts"]
+    batches = args.tokens(lambda: reader.tokenizer).batches(part, args.token_budget, batch_lengths(args.device))
+    return dict.fromkeys(range(*item["span"]), 1), reader.masked(batches)
 
 
 class MixingWorker:
@@ -71,12 +81,8 @@ class MixingWorker:
     def __call__(self, item: Item, prepared: Any) -> Item:
         """Measure one shard."""
         args, number = self.args, item["shard"]
-        if prepared is None:
-            packed = self.reader.read(self.store, item["parts"])
-            sentences, batches = packed.sentences_per_sequence(), self.reader.batches(packed)
-        else:
-            sentences, batches = prepared[0], iter(prepared[1])
-        result = measure_shard(self.scorer, self.classes, batches, args.per_token)
+        sentences, batches = shard_sequences(item, args, self.reader) if prepared is None else prepared
+        result = measure_shard(self.scorer, self.classes, iter(batches), args.per_token)
         first, stop = item["span"]
         if sum(sentences.values()) != stop - first or result.scored + len(result.unscored) != len(sentences):
             raise RuntimeError(

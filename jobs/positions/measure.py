@@ -121,6 +121,10 @@ def prepare_shard(item: Item, args: PositionsArgs) -> list[Any]:
 
 def batches(args: PositionsArgs, encoder: Encoder, parts: list[int], rows: Ids | None = None) -> Batches:
     """Return the batches of some parts of corpus/, or of those of one part's sentences whose ids are given."""
+    if encoder.is_plain and args.answer_column is None:
+        tokens, budget, lengths = args.tokens(lambda: encoder.tokenizer), args.token_budget, batch_lengths(args.device)
+        yield from (batch for part in parts for batch in tokens.batches(part, budget, lengths, rows))
+        return
     meta = [] if args.answer_column is None else ["meta"]
     tables = []
     for part in parts:
@@ -132,7 +136,7 @@ def batches(args: PositionsArgs, encoder: Encoder, parts: list[int], rows: Ids |
     texts = table["text"].to_pylist()
     if args.answer_column is not None:
         texts = with_answers(texts, [row[args.answer_column] for row in table["meta"].to_pylist()])
-    return encoder.batches(table["sent_id"].to_numpy(), texts, args.token_budget, batch_lengths(args.device))
+    yield from encoder.batches(table["sent_id"].to_numpy(), texts, args.token_budget, batch_lengths(args.device))
 
 
 class PilotReader:

@@ -1,6 +1,6 @@
 """The stage `psi/contextual`: the model reads groups of shards, whose moments become psi/contextual."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -13,11 +13,10 @@ from jobs.stage.estimate import PassEstimate
 from jobs.stage.files import read_partials, shard_file, with_notes, write_partial
 from jobs.stage.run import Run
 from jobs.stage.runner import Step
-from ops.corpus.read_shard import read_shard
 from ops.errors import counted
 from ops.estimate.distinct_tokens import COUNTED, distinct_tokens
 from ops.figures import figure_files
-from ops.model.batches import batch_lengths, encode_batches
+from ops.model.batches import batch_lengths
 from ops.model.head_projections import head_projections, word_embeddings
 from ops.model.load import ModelFacts, load_model
 from ops.model.numerics import set_numerics
@@ -58,15 +57,15 @@ def group_step(job: CorpusPass) -> Step:
 
 
 def prepare_group(item: Item, args: PassArgs) -> list[tuple[Ids, Sequence[Tokens]]]:
-    """Read and tokenize the shards of one group on cores of its own (with GPUs)."""
-    return list(group_batches(args, item["parts"], Tokenizer(args.facts)))
+    """Read the tokens of the shards of one group on cores of its own (with GPUs)."""
+    return list(group_batches(args, item["parts"], lambda: Tokenizer(args.facts)))
 
 
-def group_batches(args: PassArgs, parts: list[int], tokenizer: Tokenizer) -> Batches:
+def group_batches(args: PassArgs, parts: list[int], tokenizer: Callable[[], Tokenizer]) -> Batches:
     """Return the batches of a group's shards, which never cross a shard."""
-    lengths = batch_lengths(args.device)
+    tokens, lengths = args.tokens(tokenizer), batch_lengths(args.device)
     for part in parts:
-        yield from encode_batches(*read_shard(args.store, part), tokenizer, args.token_budget, lengths)
+        yield from tokens.batches(part, args.token_budget, lengths)
 
 
 class GroupReader:
@@ -86,7 +85,7 @@ class GroupReader:
     def __call__(self, item: Item, prepared: list[tuple[Ids, Sequence[Tokens]]] | None) -> Item:
         """Read one group's shards in their order."""
         args, number = self.args, item["shard"]
-        batches = group_batches(args, item["parts"], self.tokenizer) if prepared is None else iter(prepared)
+        batches = group_batches(args, item["parts"], lambda: self.tokenizer) if prepared is None else iter(prepared)
         sums, unscored = self.read(batches)
         moments, sentences = sums.result(), item["span"][1] - item["span"][0]
         notes = {"sentences": sentences, "unscored": sorted(unscored), "tokens": int(moments.count.sum())}

@@ -23,8 +23,11 @@ if TYPE_CHECKING:
 
 # What pydantic says in terms of Python, by the kind of its complaint, for an option or for all.
 _PLAIN: dict[Any, str] = {
-    ("workers", "int_parsing"): "should be a whole number or auto",
-    ("workers", "literal_error"): "should be a whole number or auto",
+    **{
+        (option, kind): "should be a whole number or auto"
+        for option in ("workers", "shard_size", "token_budget")
+        for kind in ("int_parsing", "literal_error")
+    },
     "int_parsing": "should be a whole number",
     "int_from_float": "should be a whole number",
     "int_type": "should be a whole number",

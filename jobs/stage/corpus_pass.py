@@ -13,8 +13,10 @@ from jobs.stage.dry_run import DryRun, Plan
 from jobs.stage.files import Output, shard_file
 from jobs.stage.options import CorpusPassConfig, without_ingest
 from jobs.stage.placement import Placement, choose_placement
-from jobs.stage.run import Run
+from jobs.stage.run import Run, RunReader
 from jobs.stage.runner import Stage, StageSpec, Step, run_stage
+from jobs.stage.stages import TOKENS
+from ops.corpus.corpus_tokens import CorpusTokens, KeptTokens
 from ops.errors import InputError, counted
 from ops.model.load import ModelFacts
 from ops.model.tokenizer import Tokenizer
@@ -32,6 +34,7 @@ class PassArgs:
         fingerprint: the stage's.
         device, dtype, threads, token_budget: how the model computes.
         seed: of every draw.
+        kept: where ingest kept the tokens of corpus/, which are those of this model's tokenizer; None: nowhere.
     """
 
     store: Store
@@ -42,6 +45,11 @@ class PassArgs:
     threads: int | None
     token_budget: int
     seed: int
+    kept: KeptTokens | None
+
+    def tokens(self, tokenizer: Callable[[], Tokenizer]) -> CorpusTokens:
+        """Return what reads the tokens of corpus/; `tokenizer` returns the model's, where it is needed."""
+        return CorpusTokens(self.store, self.kept, tokenizer)
 
 
 @dataclass(frozen=True)
@@ -115,7 +123,7 @@ class CorpusPass:
         """Do the step of the shards as `Stage.do` does, with a word where there are fewer of them than workers."""
         if self.placement.workers and len(self.shards) < self.placement.workers:
             few = f"{counted(len(self.shards), 'shard')} for {self.placement.workers} workers"
-            hint = f"{few}; a smaller --shard-size (or --preset small) would use them all"
+            hint = f"{few}; a smaller --shard-size would use them all"
             print(f"{self.stage.name}: {hint}", file=sys.stderr)
         return self.stage.do(step, each, todo)
 
@@ -164,7 +172,7 @@ def run_pass(
         InputError: another tokenizer than the corpus's, or results of other options are there.
     """
     corpus = require_corpus(config, tokenizer, record)
-    placement = choose_placement(config)
+    placement = choose_placement(config, record, name)
     depends_on = {**depends_on, "dtype": config.dtype, "seed": config.seed}
     if per_group > 1:
         depends_on["per_group"] = per_group
@@ -176,7 +184,7 @@ def run_pass(
     def begun(stage: Stage) -> CorpusPass:
         args = PassArgs(
             stage.store, facts, stage.fingerprint, placement.device, config.dtype, placement.threads,
-            placement.token_budget, config.seed,
+            placement.token_budget, config.seed, kept_tokens(record),
         )  # fmt: skip
         return CorpusPass(stage, corpus, record.shards(per_group), per_group, placement, args, config.prefetch)
 
@@ -191,6 +199,16 @@ def run_pass(
         of_the_run=(lambda *_: model) if model_of_the_run else None,
     )
     return run_stage(spec, config, record)
+
+
+def kept_tokens(record: RunReader) -> KeptTokens | None:
+    """Return where ingest kept the tokens of the finished corpus; None where an earlier version kept none.
+
+    Raises:
+        InputError: there is no corpus.
+    """
+    corpus = record.require("ingest")
+    return KeptTokens(TOKENS, corpus["fingerprint"]) if TOKENS in record.record["tables"] else None
 
 
 def describe(facts: ModelFacts) -> dict[str, Any]:

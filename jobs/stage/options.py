@@ -14,12 +14,11 @@ PAPER: dict[str, Any] = {
     "k": 10_000,
     "baseline_size": 1_000_000,
     "activation_sample": 10_000,
-    "shard_size": 100_000,
     "null_sets": 200,
     "subtree_root": "collapse",
     "pack": 128,
 }
-SMALL: dict[str, Any] = {"k": 100, "baseline_size": None, "activation_sample": 5_000, "shard_size": 2_000}
+SMALL: dict[str, Any] = {"k": 100, "baseline_size": None, "activation_sample": 5_000}
 MOST = 10**15  # of any number
 MOST_UNITS = 65_536  # neurons for which work that grows with them is done without being asked for
 PRESETS: dict[str, dict[str, Any]] = {"small": SMALL, "paper": PAPER}
@@ -29,7 +28,7 @@ def preset_sizes(name: str) -> str:
     """Return a preset's options in words.
 
     >>> preset_sizes("small")
-    'k 100, baseline-size all, activation-sample 5,000, shard-size 2,000'
+    'k 100, baseline-size all, activation-sample 5,000'
     """
     said = {None: "all"}
     sizes = (
@@ -136,7 +135,9 @@ class CorpusConfig(StageConfig):
         le=1,
         description="drop near-duplicates: of texts this similar (Jaccard) the first is kept; e.g. 0.8",
     )
-    shard_size: int = Field(100_000, ge=1, description="sentences of a shard")
+    shard_size: Annotated[int, Field(ge=1)] | Literal["auto"] = Field(
+        "auto", description="sentences of a shard; auto: a 32nd of the corpus, at least 500 and at most 100,000"
+    )
     on_error: Literal["fail", "reject"] = Field(
         "fail", description="a broken place in a source: fail, or record and go on"
     )
@@ -163,8 +164,10 @@ class PlacementConfig(DeviceConfig):
     gpus: int | None = Field(
         None, ge=1, description="most GPUs, one a worker; none given: all of this machine, or what a cluster brings up"
     )
-    token_budget: int | None = Field(
-        None, ge=1, le=1 << 20, description="tokens of a batch, padding included; CPU 2048, GPU 32768"
+    token_budget: Annotated[int, Field(ge=1, le=1 << 20)] | Literal["auto"] = Field(
+        "auto",
+        description="tokens of a batch, padding included; auto: what a stage was begun with, or else 2048 on a CPU and "
+        "on a GPU by its memory, 131072 at 80 GB, 65536 at 40, 32768 at 24",
     )
 
 

@@ -5,11 +5,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from jobs.engine.connect import gpu_pool_size, has_gpus, on_cluster, pool_size
-from jobs.engine.machines import gpus_to_come
+from jobs.engine.machines import gpus_to_come, on_a_gpu
 from jobs.stage.options import DeviceConfig, PlacementConfig
+from jobs.stage.run import RunReader
 from ops.errors import InputError
 from ops.model.activations import ScoreOptions
-from ops.model.numerics import gpu_kind
+from ops.model.numerics import gpu_bytes, gpu_kind
+from ops.model.token_budget import token_budget
 
 
 @dataclass(frozen=True)
@@ -44,23 +46,62 @@ class Placement:
         return "gpus" in self.holds
 
 
-def choose_placement(config: PlacementConfig) -> Placement:
-    """Choose device, size of a batch and number of workers."""
+def choose_placement(config: PlacementConfig, record: RunReader, stage: str) -> Placement:
+    """Choose for a stage device, size of a batch and number of workers.
+
+    Results depend on the size of a batch. So where the option leaves it open, a stage that was begun keeps its own, and
+    a new one has what its GPU's memory is good for; on a cluster it waits for that GPU, which it needs anyway.
+
+    Raises:
+        InputError: no GPU is to be seen where one was asked for.
+    """
     check_device(config)
     gpu = on_gpus(config)
-    budget = config.token_budget or (32_768 if gpu else 2_048)
+    device = "cuda" if gpu else "cpu"
+    budget = config.token_budget if config.token_budget != "auto" else begun_with(record, stage, config.redo, device)
     if not gpu:
         if on_cluster() and config.device == "auto":
             print("no GPU is up on the cluster: on CPUs; --device cuda, or --gpus N, asks for GPUs", file=sys.stderr)
-        return Placement(
-            "cpu", budget, config.threads, pool_size(config.workers, config.threads), {"cpus": config.threads}
-        )
+        workers = pool_size(config.workers, config.threads)
+        return Placement(device, budget or token_budget(None), config.threads, workers, {"cpus": config.threads})
     limits = [
         n for n in (gpu_pool_size(config.gpus), pool_size(config.workers) if config.workers != "auto" else None) if n
     ]
+    workers = min(limits, default=None)
+    if budget is None:
+        budget = token_budget(_memory(stage, workers or 1, config.dry_run))
     # On a cluster the driver may see none, or another: topk's workers compare theirs with the pilot's.
     own = None if on_cluster() else gpu_kind()
-    return Placement("cuda", budget, None, min(limits, default=None), {"gpus": 1}, own)
+    return Placement(device, budget, None, workers, {"gpus": 1}, own)
+
+
+def begun_with(record: RunReader, stage: str, redo: bool, device: str) -> int | None:
+    """Return the tokens of a batch with which a stage was begun on such a device; None where it begins now.
+
+    Args:
+        record: the run.
+        stage: the stage.
+        redo: whether it is to be done again, so that only what an earlier `--redo` left unfinished counts.
+        device: the kind of device that it is to run on now.
+    """
+    entry = record.stage(stage) or {}
+    at_work = entry.get("redo", {} if redo and not entry.get("redone") else entry)
+    identity = at_work.get("identity", {})
+    return identity.get("token_budget") if identity.get("device") == device else None
+
+
+def _memory(stage: str, workers: int, dry_run: bool) -> int:
+    """Return the bytes of memory of a worker's GPU; a dry run, which asks for no machine, takes its own or the largest.
+
+    Raises:
+        InputError: torch sees none where it should.
+    """
+    if dry_run:
+        return gpu_bytes() or 1 << 40
+    found = on_a_gpu(gpu_bytes, stage, workers - 1)
+    if found is None:
+        raise InputError(f"--device cuda: {stage} got a machine with a GPU that torch does not see; check its driver")
+    return found
 
 
 def check_device(config: DeviceConfig) -> None:

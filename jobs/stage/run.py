@@ -11,7 +11,7 @@ import pyarrow as pa
 from jobs.stage.again import command, made_anew
 from jobs.stage.files import added, check_tables, clear, finished_view, put_in_place, view_of, written
 from jobs.stage.record import RECORD, check_out, how_far, read_record, versions
-from jobs.stage.stages import PARTIALS, STAGES, stages_after, stages_read
+from jobs.stage.stages import PARTIALS, STAGES, TOKENS, stages_after, stages_read
 from ops.clock import utc_now
 from ops.errors import InputError
 from ops.schema import SCHEMA_VERSION, TOOL
@@ -325,7 +325,8 @@ def damaged_table(out: str) -> InputError | None:
     except (InputError, OSError, pa.ArrowException):
         return None
     for stage, facts in STAGES.items():
-        for table in facts.tables:
+        # What is damaged of the tokens is tokenized again.
+        for table in (table for table in facts.tables if table != TOKENS):
             for file in run.record["tables"].get(table, []):
                 if file["rows"] is not None and not _readable(run.store, file["name"]):
                     options = run.record["stages"][stage]["config"]

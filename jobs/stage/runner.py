@@ -29,8 +29,8 @@ class Step:
         worker: makes what does an item's work, once in each process.
         args: what it is made from.
         unit: what an item is (`shards`); empty for a step that is too short for a line of progress.
-        work: what is counted inside the items (`sentences`), and how many there are in all; the worker's rows hold
-            `sentences` then.
+        work: what is counted inside the items (`sentences`), and how many there are in all (None where nobody knows);
+            the worker's rows hold `sentences` then.
         prepare: what may be done with an item on other cores before its worker gets it.
         holds: what a worker holds (`cpus`, `gpus`); a core, where nothing is said.
         workers: most workers; None for as many as the stage has.
@@ -46,7 +46,7 @@ class Step:
     worker: Callable[..., Worker]
     args: Item
     unit: str = ""
-    work: tuple[str, int] | None = None
+    work: tuple[str, int | None] | None = None
     prepare: Callable[[Item], Any] | None = None
     holds: dict[str, Any] = field(default_factory=dict)
     workers: int | None = None

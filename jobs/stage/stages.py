@@ -1,12 +1,14 @@
 """What each stage writes, which stage reads which, and the folders of what is nobody's interface.
 
-What is under way lies below `_partials/`, and the codes that mining reads below `_store/`: spelled nowhere but here.
+What is under way lies below `_partials/`, the codes that mining reads below `_store/`, and the tokens of corpus/, which
+passes of the model read, below `_tokens/`: spelled nowhere but here.
 """
 
 from dataclasses import dataclass
 
 PARTIALS = "_partials"
 CODES = "_store"
+TOKENS = "_tokens"  # without it a pass tokenizes corpus/ again
 
 
 @dataclass(frozen=True)
@@ -41,8 +43,8 @@ def _side(name: str, tables: str, reads: str = "ingest", partials: str = "", met
 # In the order of the picture. A stage `job/part` is a part of a job that is done or left out by itself.
 STAGES: dict[str, StageFacts] = dict(
     (
-        _stage("ingest", "corpus rejects", reads=""),
-        _stage("topk", "topk neurons activations unscored"),
+        _stage("ingest", f"corpus rejects {TOKENS}", reads="", method=2),
+        _stage("topk", "topk neurons activations unscored", method=2),
         _stage("annotate", f"sentences {CODES}", "ingest topk", method=2),
         _stage("mine", "patterns profiles means scores chance", "topk annotate", method=3),
         _stage("tokens", "token_activations peaks", "topk annotate", method=2),

@@ -47,7 +47,7 @@ def do(config: TokensConfig, record: "Run") -> None:
     topk = record.require("topk")
     record.require("annotate")
     facts = find_model(config.model, topk)
-    place = choose_placement(config)
+    place = choose_placement(config, record, "tokens")
     spec = StageSpec(
         "tokens",
         {"top": config.top, **place.identity},

@@ -6,9 +6,9 @@
 
 Writes topk/, neurons/, activations/ and unscored/. With --corpus it reads the sources first (jobs.ingest).
 
-What to expect (two cores, float32, November 2026): 0.98 of the speed of the model's forward pass alone, merge and
-tables included (`python -m bench end_to_end`), which for the packaged model is 190 sentences a second with AVX2 and 360
-with AVX-512; 11 s to start.
+What to expect (two cores, float32, November 2026): nearly the speed of the model's forward pass alone, merge and tables
+included (`python -m bench end_to_end`, docs/scale.md), which for the packaged model is 190 sentences a second with AVX2
+and 360 with AVX-512; 11 s to start.
 """
 
 from functools import partial

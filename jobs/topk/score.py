@@ -1,6 +1,7 @@
 """Two steps of `topk`: the pilot, which fixes what all shards share, and the shards, each scored by any worker."""
 
 import time
+import uuid
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -17,15 +18,15 @@ from jobs.stage.corpus_pass import CorpusPass
 from jobs.stage.files import commit_partial, partial_file, shard_file
 from jobs.stage.runner import Step
 from ops.arrays import Float32s
-from ops.corpus.read_shard import read_shard
+from ops.corpus.corpus_tokens import CorpusTokens, KeptTokens, block_batches
 from ops.errors import InputError
 from ops.model.activations import ScoreOptions, Scorer
-from ops.model.batches import Lengths, batch_lengths, encode_batches
+from ops.model.batches import Lengths, batch_lengths
 from ops.model.check_states import check_layers, padding_leaks, spread_lengths
 from ops.model.load import ModelFacts
 from ops.model.numerics import check_gpu, gpu_kind
 from ops.model.token_block import TokenBlock
-from ops.model.tokenizer import Tokenizer
+from ops.model.tokenizer import Tokenizer, Tokens
 from ops.reducers.histogram import edges_from_pilot
 from ops.reducers.thresholds import SharedBound
 from ops.sampling import PILOT, draw, pilot_size
@@ -41,12 +42,20 @@ from ops.topk.silent import largest_by_layer
 PILOT_FILE = partial_file("topk", "pilot")
 BOUNDS = partial_file("topk", "bound").path  # which workers share: soft state, and no output of any item
 
+# Of a partial file, to be written while the next shard is scored. One that is larger, a worker's first at a large K,
+# is written before that shard begins, some neurons at a time.
+HELD_BYTES = 1 << 29
+
 Batches = Iterator[tuple[Ids, TokenBlock]]
 
 
 @dataclass(frozen=True)
 class ScoreArgs:
-    """What every scoring worker is made from; `equal_lengths` is known once the pilot is scored."""
+    """What every scoring worker is made from; `equal_lengths` is known once the pilot is scored.
+
+    Attributes:
+        kept: where ingest kept the tokens of corpus/; None: nowhere.
+    """
 
     store: Store
     facts: ModelFacts
@@ -55,6 +64,7 @@ class ScoreArgs:
     poles: tuple[str, ...]
     token_budget: int
     fingerprint: str
+    kept: KeptTokens | None = None
     sharing: bool = True
     equal_lengths: bool = False
 
@@ -76,22 +86,22 @@ class PilotScorer:
 
     def __init__(self, args: ScoreArgs) -> None:
         self.args, self.store = args, args.store
-        self.tokenizer = Tokenizer(args.facts)
-        self.scorer = Scorer(args.facts, args.options, self.tokenizer.pad_id)
+        tokenizer = Tokenizer(args.facts)
+        self.tokens = CorpusTokens(args.store, args.kept, lambda: tokenizer)
+        self.scorer = Scorer(args.facts, args.options, tokenizer.pad_id)
 
     def __call__(self, item: Item, prepared: Any) -> Item:
         """Score a seeded sample and fix the edges."""
         shards = Shards(item["sentences"], item["size"])
         ids = draw(shards.sentences, pilot_size(shards.sentences, item["pilot"]), item["seed"], PILOT)
         some = [(i, rows) for i, rows in enumerate(shards.split(ids)) if len(rows)]
-        parts = list(side_by_side(lambda own: read_shard(self.store, *own), some))
-        sent_ids, n_tokens = (np.concatenate([p[column] for p in parts]) for column in (0, 2))
-        texts = [text for p in parts for text in p[1]]
-        equal_lengths = self._check([texts[i] for i in spread_lengths(n_tokens.tolist())])
+        parts = list(side_by_side(lambda own: self.tokens.read(*own), some))
+        sent_ids, tokens = np.concatenate([p[0] for p in parts]), TokenBlock.joined([p[1] for p in parts])
+        equal_lengths = self._check([tokens[i] for i in spread_lengths(tokens.lengths.tolist())])
         budget, lengths = self.args.token_budget, replace(self.args, equal_lengths=equal_lengths).lengths
         blocks = []
-        for _, tokens in encode_batches(sent_ids, texts, n_tokens, self.tokenizer, budget, lengths):
-            values, finite, _ = score_batch(self.scorer, tokens)
+        for _, batch in block_batches(sent_ids, tokens, budget, lengths):
+            values, finite, _ = score_batch(self.scorer, batch)
             blocks.append(values[finite].cpu())
         scored = torch.cat(blocks)
         if not len(scored):
@@ -103,9 +113,8 @@ class PilotScorer:
         pilot.write(self.store, PILOT_FILE.path, PILOT_FILE.footer(self.args.fingerprint, len(pilot.edges)))
         return {"sentences": len(ids)}
 
-    def _check(self, texts: list[str]) -> bool:
+    def _check(self, tokens: list[Tokens]) -> bool:
         """Refuse a model whose states are not what they seem; tell whether it needs batches of equal length."""
-        tokens = self.tokenizer.encode(texts)
         check_layers(self.scorer, tokens)
         return padding_leaks(self.scorer, tokens)
 
@@ -149,17 +158,17 @@ def score_shards(job: CorpusPass, args: ScoreArgs, pilot: Pilot, sampled: list[I
 
 
 def prepare_shard(item: Item, args: ScoreArgs) -> list[tuple[Ids, TokenBlock]]:
-    """Read and tokenize one shard, batch by batch, on cores of its own (with GPUs)."""
-    return list(shard_batches(item, args, Tokenizer(args.facts)))
+    """Read the tokens of one shard, batch by batch, on cores of its own (with GPUs)."""
+    return list(shard_batches(item, args, lambda: Tokenizer(args.facts)))
 
 
-def shard_batches(item: Item, args: ScoreArgs, tokenizer: Tokenizer) -> Batches:
+def shard_batches(item: Item, args: ScoreArgs, tokenizer: Callable[[], Tokenizer]) -> Batches:
     """Return the batches of one shard."""
-    return encode_batches(*read_shard(args.store, item["shard"]), tokenizer, args.token_budget, args.lengths)
+    return CorpusTokens(args.store, args.kept, tokenizer).batches(item["shard"], args.token_budget, args.lengths)
 
 
 class ShardWorker:
-    """Scores shards and commits each one's partial file."""
+    """Scores shards and commits each one's partial file: the two parts of a `TwoPartWorker`."""
 
     def __init__(self, args: ScoreArgs) -> None:
         self.args, self.store = args, args.store
@@ -175,11 +184,16 @@ class ShardWorker:
         self.layer, _ = Neurons(pilot.widths).layer_and_unit(np.arange(len(pilot.edges)))
         self.shards = ShardScorer(scorer, args.k, args.poles, edges, args.options.never_waits)
         self.shards.warm_up(args.token_budget, args.facts.position_limit)
+        self.name, self.cpu_counted = uuid.uuid4().hex, time.process_time()
 
     def __call__(self, item: Item, prepared: list[tuple[Ids, TokenBlock]] | None) -> Item:
-        """Score one shard; the row carries its start and end by the wall clock, and seconds of processor time."""
-        began, cpu = time.time(), time.process_time()
-        batches = shard_batches(item, self.args, self.tokenizer) if prepared is None else iter(prepared)
+        """Score one shard and commit it."""
+        return self.begin(item, prepared)()
+
+    def begin(self, item: Item, prepared: list[tuple[Ids, TokenBlock]] | None) -> Callable[[], Item]:
+        """Score one shard, and return what commits it and returns its row, as `Times` takes it."""
+        began = time.time()
+        batches = shard_batches(item, self.args, lambda: self.tokenizer) if prepared is None else iter(prepared)
         first, stop = item["span"]
         result = self.shards.run((first, stop), batches, np.array(item["sample"], np.int64), self.newer_bounds)
         lost = sum(len(ids) for ids in result.unscored.values())
@@ -193,6 +207,15 @@ class ShardWorker:
         notes["largest"] = largest_by_layer(self.layer, low, high, int(self.layer[-1])).tolist()
         output = shard_file("topk", item["shard"])
         rows = result.rows
-        commit_partial(self.store, output, rows.neurons, self.args.fingerprint, rows.write, notes)
-        took = {"began": began, "ended": time.time(), "cpu": time.process_time() - cpu}
-        return {"shard": item["shard"], "sentences": stop - first, **took}
+
+        def commit() -> Item:
+            commit_partial(self.store, output, rows.in_file, self.args.fingerprint, rows.write, notes)
+            # Of this process since the last row, since parts of two shards share its time.
+            cpu, self.cpu_counted = time.process_time() - self.cpu_counted, time.process_time()
+            took = {"worker": self.name, "began": began, "ended": time.time(), "cpu": cpu}
+            return {"shard": item["shard"], "sentences": stop - first, **took}
+
+        if rows.hold(HELD_BYTES):
+            return commit
+        row = commit()
+        return lambda: row

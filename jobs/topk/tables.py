@@ -3,6 +3,7 @@
 import math
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
@@ -54,7 +55,7 @@ def score_args(config: TopkConfig, neurons: int, job: CorpusPass) -> ScoreArgs:
     warn_of_many(k, shards.sentences)
     check_room(own.store, neurons, config.k, len(poles), config.activation_sample, shards)
     return ScoreArgs(
-        own.store, own.facts, scoring, k, poles, place.token_budget, own.fingerprint, not config.no_sharing
+        own.store, own.facts, scoring, k, poles, place.token_budget, own.fingerprint, own.kept, not config.no_sharing
     )
 
 
@@ -113,11 +114,13 @@ def write_tables(job: CorpusPass, args: ScoreArgs, neurons: Neurons) -> tuple[di
     store, fingerprint = job.stage.store, args.fingerprint
     notes = read_notes(store, job.partials)
     counts = account(job.corpus["counts"], write_unscored(store, notes, fingerprint))
-    damaged = merge_ranges(job, neurons, args.k, args.poles, notes)
-    if not damaged:
-        paths = [output.path for output in job.partials]
-        counts["activation_sample"], damaged = write_activations(store, neurons, paths, notes, fingerprint)
-    return counts, damaged
+    paths = [output.path for output in job.partials]
+    with ThreadPoolExecutor(1) as beside:
+        # Both read the partial files, and neither reads what the other writes.
+        activations = beside.submit(write_activations, store, neurons, paths, notes, fingerprint)
+        damaged = merge_ranges(job, neurons, args.k, args.poles, notes)
+        counts["activation_sample"], damaged_samples = activations.result()
+    return counts, damaged | damaged_samples
 
 
 def plan(config: TopkConfig, widths: tuple[int, ...], job: CorpusPass, record: DryRun) -> Plan:

@@ -6,14 +6,12 @@ import numpy as np
 import pyarrow as pa
 
 from ops.arrays import Float32s
-from ops.corpus.read_shard import read_shard
+from ops.corpus.corpus_tokens import CorpusTokens
 from ops.model.activations import ScoreOptions, Scorer
-from ops.model.batches import encode_batches
 from ops.model.check_states import lengths_of_batches
 from ops.model.load import ModelFacts
 from ops.model.tokenizer import Tokenizer
 from ops.shards import Ids
-from ops.storage.store import Store
 
 
 class Embedder:
@@ -29,13 +27,12 @@ class Embedder:
         self.scorer = Scorer(facts, scoring, self.tokenizer.pad_id)
         self.lengths = lengths_of_batches(self.scorer, self.tokenizer)
 
-    def embed(self, store: Store, shard: int, sent_ids: Ids) -> pa.Table:
+    def embed(self, tokens: CorpusTokens, shard: int, sent_ids: Ids) -> pa.Table:
         """Return `sent_id` and `vector` of some sentences of a shard, ascending."""
-        rows = read_shard(store, shard, sent_ids)
         ids, vectors = [], []
-        for own, tokens in encode_batches(*rows, self.tokenizer, self.token_budget, self.lengths):
+        for own, batch in tokens.batches(shard, self.token_budget, self.lengths, sent_ids):
             ids.append(own)
-            vectors.append(self.scorer.score(tokens)[-1].cpu().numpy())
+            vectors.append(self.scorer.score(batch)[-1].cpu().numpy())
         found, values = np.concatenate(ids), np.concatenate(vectors)
         order = np.argsort(found)
         listed = pa.FixedSizeListArray.from_arrays(pa.array(values[order].ravel()), values.shape[1])

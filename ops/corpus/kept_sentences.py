@@ -86,7 +86,7 @@ class KeptSentences:
         return position[wanted], copies[wanted]
 
     def sentences(self, run: Run) -> Iterator[pa.Table]:
-        """Return a run's sentences with all columns of corpus/, and besides `cut` and the number of their source."""
+        """Return a run's sentences with all columns of corpus/, their tokens, and the number of their source."""
         position, copies = self._chosen(run)
         firsts = self.pieces.first_positions()
 

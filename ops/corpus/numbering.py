@@ -13,6 +13,7 @@ from ops.arrays import Int64s, UInt64s
 from ops.corpus.first_copies import FirstCopies
 from ops.corpus.meta import meta_structs
 from ops.corpus.piece_counts import Pieces
+from ops.corpus.token_columns import TOKEN_COLUMNS
 from ops.sampling import in_sample, sample_cutoff
 from ops.schema import schema
 
@@ -119,7 +120,7 @@ def sentences_before(run: Int64s, known: Int64s, before: Int64s) -> Int64s:
 def corpus_rows(
     table: pa.Table, dataset: str, sent_id: int, before: Int64s, copies: Int64s, keys: list[str]
 ) -> pa.Table:
-    """Return sentences of a piece with the columns of corpus/, and `cut` besides.
+    """Return sentences of a piece with the columns of corpus/, and `TOKEN_COLUMNS` besides.
 
     Args:
         table: some of the piece's sentences, in their order.
@@ -140,4 +141,7 @@ def corpus_rows(
         "n_copies": pa.array(copies, pa.int32()),
     }
     found = schema("corpus", keys)
-    return pa.table({n: columns[n] for n in found.names}).cast(found).append_column("cut", table["cut"])
+    named = pa.table({n: columns[n] for n in found.names}).cast(found)
+    for name in TOKEN_COLUMNS.names:
+        named = named.append_column(name, table[name])
+    return named

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from ops.shards import Ids, Shards
 from ops.storage.range_file import read_each, take_rows
@@ -18,15 +19,17 @@ def read_shard(store: Store, shard: int, rows: Ids | None = None) -> tuple[Ids, 
     Row groups that hold none of them are not read.
     """
     with store.parquet(part_name("corpus", shard)) as file:
-        if rows is None:
-            table = file.read(columns=_COLUMNS)
-        else:
-            # A shard's ids follow each other.
-            place = file.schema_arrow.get_field_index("sent_id")
-            first = file.metadata.row_group(0).column(place).statistics.min if file.num_row_groups else 0
-            found = [some for _, some in take_rows(file, rows - first, _COLUMNS)]
-            table = pa.concat_tables(found) if found else file.read_row_groups([], columns=_COLUMNS)
+        table = file.read(columns=_COLUMNS) if rows is None else take_sentences(file, rows, _COLUMNS)
     return table["sent_id"].to_numpy(), table["text"].to_pylist(), table["n_tokens"].to_numpy()
+
+
+def take_sentences(file: pq.ParquetFile, ids: Ids, columns: list[str]) -> pa.Table:
+    """Return the sentences of these ascending ids, from an open file that holds those of a shard by `sent_id`."""
+    # A shard's ids follow each other.
+    place = file.schema_arrow.get_field_index("sent_id")
+    first = file.metadata.row_group(0).column(place).statistics.min if file.num_row_groups else 0
+    found = [some for _, some in take_rows(file, ids - first, columns)]
+    return pa.concat_tables(found) if found else file.read_row_groups([], columns=columns)
 
 
 def read_rows(store: Store, shards: Shards, ids: Ids, columns: list[str]) -> Iterator[pa.Table]:

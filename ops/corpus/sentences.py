@@ -10,6 +10,7 @@ import pyarrow as pa
 from ops.arrays import Int64s, UInt64s
 from ops.corpus.clean_text import collapse_symbols, normalize
 from ops.corpus.meta import META_MAP, meta_maps
+from ops.corpus.token_columns import TOKEN_COLUMNS, token_columns
 from ops.model.tokenizer import Tokenizer, Tokens
 from ops.sources.rows import Broken, Row
 
@@ -28,7 +29,7 @@ SENTENCES = pa.schema(
         ("run", pa.int64()),
         ("place", pa.int32()),
         ("n_tokens", pa.int32()),
-        ("cut", pa.bool_()),
+        *TOKEN_COLUMNS,
     ]
 )
 REJECTS = pa.schema([("doc_id", pa.string()), ("text", pa.string()), ("reason", pa.string())])
@@ -180,7 +181,7 @@ def _tables(
         "run": [run for run, _ in places],
         "place": [place for _, place in places],
         "n_tokens": [len(t.ids) for t in tokens],
-        "cut": [t.cut for t in tokens],
+        **token_columns(tokens),
     }
     gone = {name: [getattr(s, name) for s in rejects] for name in REJECTS.names}
     return Block(

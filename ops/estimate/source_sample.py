@@ -18,6 +18,7 @@ from ops.model.tokenizer import Tokenizer
 from ops.sources.pieces import extent_of, piece_extent, read_piece
 from ops.sources.rows import Broken, OnError, Row
 from ops.sources.source_format import Piece
+from ops.storage.side_by_side import side_by_side
 from ops.storage.tables import stored_bytes
 
 MOST_PIECES = 6
@@ -85,7 +86,7 @@ def sample_source(
     """
     sample = SourceSample()
     chosen = sorted(spread(len(pieces))[:MOST_PIECES])
-    extents = [piece_extent(piece) for piece in pieces]
+    extents = list(side_by_side(piece_extent, pieces))
     seen = 0.0
     for number in chosen:
         begun = _Beginning(pieces[number], seconds / len(chosen), text_column, on_error, most_rows)

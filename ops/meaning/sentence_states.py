@@ -1,6 +1,7 @@
 """The state of whole sentences in every layer, and what a model's heads say of pairs and of masked places."""
 
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -17,7 +18,7 @@ _LOGITS_BUDGET = 512  # tokens of a batch whose logits over the vocabulary are h
 class SentenceReader(ModelReader):
     """Reads sentences, each state the mean over its tokens, special ones included."""
 
-    def read(self, tokens: list[Tokens], layers: list[int] | None = None) -> Float32s:
+    def read(self, tokens: Sequence[Tokens], layers: list[int] | None = None) -> Float32s:
         """Return the states of sentences, `[sentences, layers, width]` float32.
 
         Args:

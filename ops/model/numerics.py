@@ -42,6 +42,11 @@ def gpu_kind() -> str | None:
     return f"{found.name}, {found.major}.{found.minor}, {found.multi_processor_count} multiprocessors"
 
 
+def gpu_bytes() -> int | None:
+    """Return the bytes of memory of this process's GPU, used or not; None without one."""
+    return int(torch.cuda.get_device_properties(0).total_memory) if torch.cuda.is_available() else None
+
+
 def check_gpu(pilot: str | None, own: str | None) -> None:
     """Refuse a worker whose GPU is of another kind than the one that scored the pilot.
 

@@ -41,6 +41,23 @@ class TokenBlock(Sequence[Tokens]):
             np.fromiter((t.cut for t in sentences), bool, len(sentences)),
         )
 
+    @classmethod
+    def joined(cls, blocks: Sequence["TokenBlock"]) -> "TokenBlock":
+        """Return the sentences of several blocks, at least one, as a block."""
+        sizes = np.array([len(block.ids) for block in blocks], np.int64)
+        starts = np.cumsum(sizes) - sizes
+        offsets = [blocks[0].offsets[:1], *(b.offsets[1:] + at for b, at in zip(blocks, starts, strict=True))]
+        names = ("ids", "added", "cut")
+        ids, added, cut = (np.concatenate([getattr(block, name) for block in blocks]) for name in names)
+        return cls(ids, added, np.concatenate(offsets), cut)
+
+    def take(self, sentences: Int64s) -> "TokenBlock":
+        """Return these sentences, by number and in this order, as a block."""
+        lengths = self.lengths[sentences]
+        offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
+        place = np.arange(offsets[-1]) + np.repeat(self.offsets[sentences] - offsets[:-1], lengths)
+        return TokenBlock(self.ids[place], self.added[place], offsets, self.cut[sentences])
+
     def __len__(self) -> int:
         return len(self.cut)
 

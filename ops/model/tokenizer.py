@@ -136,9 +136,15 @@ class Tokenizer:
         first = self.encode(["a"])[0]
         return self.cls_id is not None and bool(first.ids) and first.ids[0] == self.cls_id and bool(first.added[0])
 
+    @property
+    def highest_id(self) -> int:
+        """The highest id of its vocabulary."""
+        highest: int = max(self._own.get_vocab().values())
+        return highest
+
     def vocabulary(self) -> list[str]:
         """Return every token's string by id; an empty one for an id that no token has."""
-        strings = [""] * (max(self._own.get_vocab().values()) + 1)
+        strings = [""] * (self.highest_id + 1)
         for token, number in self._own.get_vocab().items():
             strings[number] = token
         return strings

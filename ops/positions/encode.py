@@ -29,6 +29,10 @@ class Encoding:
 class Encoder:
     """Encodes texts.
 
+    Attributes:
+        limit: most tokens of a text.
+        is_plain: whether it does as the model's tokenizer does by itself.
+
     Args:
         facts: the model.
         encoding: how.
@@ -40,6 +44,7 @@ class Encoder:
     def __init__(self, facts: ModelFacts, encoding: Encoding) -> None:
         self.limit = min(encoding.max_tokens or facts.position_limit, facts.position_limit)
         self.tokenizer = Tokenizer(replace(facts, position_limit=self.limit - encoding.start_token))
+        self.is_plain = self.limit == facts.position_limit and not encoding.start_token
         self.start = self.tokenizer.start_id if encoding.start_token else None
         if encoding.start_token and self.start is None:
             raise InputError(f"--start-token: the tokenizer of {facts.name} has none; leave the option out")

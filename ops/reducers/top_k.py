@@ -5,6 +5,8 @@ An activation and its sentence are one sortable integer, their key, so that the 
 
 import torch
 
+from ops.reducers.compiled_top_k import Slots, cut, select_keys, slots, take_in, take_in_keys
+
 MAX_IDS = 1 << 32
 EMPTY = torch.iinfo(torch.int64).min  # the key of a slot without a pair: below every key
 _CELLS = 1 << 26  # keys that are sorted together: about 2 GB with what sorting takes
@@ -32,6 +34,13 @@ class TopK:
     def _empty_keys(self, neurons: int, device: torch.device | str) -> torch.Tensor:
         return torch.full((neurons, self.room), EMPTY, dtype=torch.int64, device=device)
 
+    @property
+    def _compiled(self) -> Slots | None:
+        """The state for compiled code, None where that cannot reach it."""
+        if self.keys.device.type != "cpu" or not self.keys.is_contiguous():
+            return None
+        return slots(self.keys.numpy(), self.filled.numpy(), self.sorted.numpy(), self.bound.numpy(), self.k)
+
     def update(self, values: torch.Tensor, ids: torch.Tensor) -> None:
         """Take in some sentences.
 
@@ -46,6 +55,10 @@ class TopK:
             raise ValueError(f"values are {tuple(values.shape)}, expected {(len(ids), len(self.filled))}")
         if len(ids) and not 0 <= int(ids.min()) <= int(ids.max()) < MAX_IDS:
             raise ValueError(f"sentence ids lie outside [0, 2**32): {int(ids.min())} to {int(ids.max())}")
+        if state := self._compiled:
+            own = values.contiguous()
+            take_in(state, own.numpy(), own.view(torch.int32).numpy(), ids.contiguous().numpy())
+            return
         step = self.room - self.k
         for start in range(0, len(ids), step):
             block, block_ids = values[start : start + step], ids[start : start + step]
@@ -64,6 +77,9 @@ class TopK:
 
     def merge_keys(self, neuron: torch.Tensor, keys: torch.Tensor) -> None:
         """Take in keys that other reducers kept: `keys` int64 `[pairs]`, `neuron` int64 `[pairs]` ascending."""
+        if state := self._compiled:
+            take_in_keys(state, neuron.contiguous().numpy(), keys.contiguous().numpy())
+            return
         while len(neuron):
             counts = torch.bincount(neuron, minlength=len(self.filled))
             now = _place_in_neuron(neuron, counts) < self.room - self.k
@@ -93,17 +109,20 @@ class TopK:
         self.keys[neuron, self.filled[neuron] + _place_in_neuron(neuron, counts)] = keys
         self.filled += counts
 
-    def _compact(self, neurons: torch.Tensor, slots: int | None = None) -> None:
-        """Sort and cut the keys of these neurons, of which none holds more than `slots` (None: than there is room)."""
-        slots = max(self.room if slots is None else slots, self.k)
-        for rows in torch.split(neurons, min(max(_CELLS // slots, 1), 1024)):
-            keys = self.keys[rows, :slots].sort(dim=1, descending=True).values
+    def _compact(self, neurons: torch.Tensor, most: int | None = None) -> None:
+        """Sort and cut the keys of these neurons, of which none holds more than `most` (None: than there is room)."""
+        if state := self._compiled:
+            cut(state, neurons.numpy())
+            return
+        most = max(self.room if most is None else most, self.k)
+        for rows in torch.split(neurons, min(max(_CELLS // most, 1), 1024)):
+            keys = self.keys[rows, :most].sort(dim=1, descending=True).values
             again = torch.zeros_like(keys, dtype=torch.bool)
             again[:, 1:] = (keys[:, 1:] == keys[:, :-1]) & (keys[:, 1:] != EMPTY)
             if bool(again.any()):
                 keys = keys.masked_fill(again, EMPTY).sort(dim=1, descending=True).values
             keys[:, self.k :] = EMPTY
-            self.keys[rows, :slots] = keys
+            self.keys[rows, :most] = keys
             self.filled[rows] = self.sorted[rows] = (keys != EMPTY).sum(1)
             last = keys[:, self.k - 1]
             found = torch.where(last == EMPTY, self.bound[rows], decode_keys(last)[0])
@@ -115,12 +134,12 @@ def least_room(k: int) -> int:
     return k + max(k // 2, 64)
 
 
-def encode_keys(values: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
+def encode_keys(values: torch.Tensor, ids: torch.Tensor | int) -> torch.Tensor:
     """Return int64 keys whose descending order is: higher activation first, then lower sentence id.
 
     Args:
         values: finite activations, float32, any shape; -0.0 counts as 0.0.
-        ids: sentence ids in [0, 2**32), int64, a shape that broadcasts to that of `values`.
+        ids: sentence ids in [0, 2**32), int64, a shape that broadcasts to that of `values`; or one for all.
     """
     bits = (values + 0.0).view(torch.int32)
     ordered = bits ^ ((bits >> 31) & 0x7FFFFFFF)
@@ -132,6 +151,27 @@ def decode_keys(keys: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     ordered = (keys >> 32).to(torch.int32)
     values = (ordered ^ ((ordered >> 31) & 0x7FFFFFFF)).view(torch.float32)
     return values, MAX_IDS - 1 - (keys & (MAX_IDS - 1))
+
+
+def keys_of_span(keys: torch.Tensor, lowest: torch.Tensor, first: int, stop: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return the keys of the sentences from `first` to `stop` - 1, and how many each neuron has of them.
+
+    Args:
+        keys: `[neurons, slots]` int64, on a CPU.
+        lowest: of each neuron, the lowest key that counts, above `EMPTY`.
+        first, stop: the span of ids.
+    """
+    found, counts = select_keys(keys.numpy(), lowest.numpy(), first, stop)
+    return torch.from_numpy(found), torch.from_numpy(counts)
+
+
+def keys_of_span_on_any_device(
+    keys: torch.Tensor, lowest: torch.Tensor, first: int, stop: int
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return what `keys_of_span` does, on the keys' device."""
+    _, ids = decode_keys(keys)
+    here = (keys >= lowest[:, None]) & (ids >= first) & (ids < stop)
+    return keys[here], here.sum(1)
 
 
 def _place_in_neuron(neuron: torch.Tensor, counts: torch.Tensor) -> torch.Tensor:

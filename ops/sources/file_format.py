@@ -17,6 +17,7 @@ from ops.storage.read_blocks import read_blocks
 from ops.storage.side_by_side import side_by_side
 
 _HASHED_AT_A_TIME = 8  # files
+FEWEST, LEAST_BYTES = 32, 1 << 21  # pieces of a source, if each then has as much text: some 3 s of a core
 Reader = Callable[..., Iterator[Row | Broken]]
 
 
@@ -39,8 +40,8 @@ class FileFormat(SourceFormat):
         """Return the columns of a file, that of the text included; None where each row may have others."""
         return None
 
-    def split_file(self, path: str, range_bytes: int) -> list[Part]:
-        """Return the parts of a file that one worker reads each; an empty one is all of it."""
+    def split_file(self, path: str, range_bytes: int, fewest: int) -> list[Part]:
+        """Return the parts of a file that one worker reads each, of `piece_bytes` bytes; an empty one is all of it."""
         return [{}]
 
     def check(self, source: Source, text_column: str) -> None:
@@ -63,13 +64,28 @@ class FileFormat(SourceFormat):
 
     def split(self, source: Source, range_bytes: int) -> Iterator[tuple[str, str, Part]]:
         """Return the parts of each file."""
-        parts_of_files = side_by_side(lambda path: self.split_file(path, range_bytes), source.files)
+        fewest = -(-FEWEST // len(source.files))
+        parts_of_files = side_by_side(lambda path: self.split_file(path, range_bytes, fewest), source.files)
         for path, name, parts in zip(source.files, named_files(source.files), parts_of_files, strict=True):
             yield from ((path, name, part) for part in parts)
 
     def read(self, piece: Piece, text_column: str, on_error: OnError) -> Iterator[Row | Broken]:
         """Return the rows of a file, or of a part of it."""
         return self.reader(piece.file, text_column=text_column, on_error=on_error, name=piece.name, **piece.part)
+
+
+def piece_bytes(size: int, range_bytes: int, fewest: int) -> int:
+    """Return how much text of a file is to be a piece, by its size alone: the workers have no say in it.
+
+    Args:
+        size: bytes of the whole file's text.
+        range_bytes: of a piece, at the most.
+        fewest: pieces that the file is to have at the least, each of `LEAST_BYTES` or more.
+
+    >>> [piece_bytes(size << 20, 16 << 20, 32) >> 20 for size in (1, 59, 128, 10_000)]
+    [2, 2, 4, 16]
+    """
+    return min(range_bytes, max(size // fewest, LEAST_BYTES))
 
 
 def named_files(files: Sequence[str]) -> list[str]:

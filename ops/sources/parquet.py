@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from ops.errors import InputError, one_line
 from ops.sources.columns import require_columns
-from ops.sources.file_format import FileFormat
+from ops.sources.file_format import FileFormat, piece_bytes
 from ops.sources.rows import Broken, OnError, Row, broken, printable
 from ops.sources.source_format import Part, Piece
 from ops.storage.streams import ErrorRecordingStream, open_seekable
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 _BATCH_BYTES = 1 << 24  # of decoded values, so that rows of 10 MB come one by one
 _BATCH_ROWS = 8192
-RUN_BYTES = 1 << 26  # of compressed values: what one worker reads at a time
 
 
 def open_parquet(path: str, text_column: str) -> tuple[pq.ParquetFile, ErrorRecordingStream]:
@@ -38,12 +37,15 @@ def open_parquet(path: str, text_column: str) -> tuple[pq.ParquetFile, ErrorReco
     return file, stream
 
 
-def row_group_runs(path: str, run_bytes: int = RUN_BYTES) -> list[tuple[int, int, int]]:
+def row_group_runs(path: str, range_bytes: int, fewest: int = 1) -> list[tuple[int, int, int]]:
     """Cut a file into runs of row groups, each as (start, stop, first row).
+
+    A run is large enough from `piece_bytes` on, decompressed and without nested columns, which nobody reads: next to a
+    vector a text may be a small part of a file.
 
     Args:
         path: the file.
-        run_bytes: compressed bytes from which a run is large enough: what one worker reads at a time.
+        range_bytes, fewest: as `piece_bytes` takes them.
 
     Raises:
         InputError: its footer cannot be read.
@@ -51,11 +53,14 @@ def row_group_runs(path: str, run_bytes: int = RUN_BYTES) -> list[tuple[int, int
     file, _ = _open(path)
     runs, start, first, row, size = [], 0, 0, 0, 0
     with file:
-        for number in range(file.num_row_groups):
-            group = file.metadata.row_group(number)
-            size += sum(group.column(place).total_compressed_size for place in range(group.num_columns))
+        flat = [place for place in range(len(file.schema)) if _is_flat(file.schema.column(place))]
+        groups = [file.metadata.row_group(number) for number in range(file.num_row_groups)]
+        sizes = [sum(group.column(place).total_uncompressed_size for place in flat) for group in groups]
+        enough = piece_bytes(sum(sizes), range_bytes, fewest)
+        for number, group in enumerate(groups):
+            size += sizes[number]
             row += group.num_rows
-            if size >= run_bytes:
+            if size >= enough:
                 runs.append((start, number + 1, first))
                 start, first, size = number + 1, row, 0
         if start < file.num_row_groups or not runs:
@@ -151,6 +156,10 @@ def _open(path: str) -> tuple[pq.ParquetFile, ErrorRecordingStream]:
     return file, stream
 
 
+def _is_flat(column: pq.ColumnSchema) -> bool:
+    return bool(column.max_repetition_level == 0 and column.max_definition_level <= 1)
+
+
 def _batches(file: pq.ParquetFile, group: int, text_column: str, batch_bytes: int) -> Iterator[pa.RecordBatch]:
     from ops.sources.arrow_rows import read_columns
 
@@ -164,8 +173,6 @@ def _batches(file: pq.ParquetFile, group: int, text_column: str, batch_bytes: in
 
 @dataclass(frozen=True, kw_only=True)
 class _Parquet(FileFormat):
-    run_bytes: int = RUN_BYTES
-
     def check_file(self, path: str, text_column: str) -> None:
         file, _ = open_parquet(path, text_column)
         file.close()
@@ -177,8 +184,8 @@ class _Parquet(FileFormat):
         with file:
             return read_columns(file.schema_arrow, text_column)
 
-    def split_file(self, path: str, range_bytes: int) -> list[Part]:
-        runs = row_group_runs(path, self.run_bytes)
+    def split_file(self, path: str, range_bytes: int, fewest: int) -> list[Part]:
+        runs = row_group_runs(path, range_bytes, fewest)
         if len(runs) == 1:
             return [{}]
         return [{"first_group": first, "stop_group": stop, "first_row": row} for first, stop, row in runs]

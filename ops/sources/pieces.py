@@ -22,7 +22,8 @@ def pieces(source: Source, range_bytes: int = RANGE_BYTES) -> list[Piece]:
 
     Args:
         source: what is read.
-        range_bytes: of a file of lines that is not compressed, about so many bytes make a piece.
+        range_bytes: so many bytes of text make a piece of a file of lines that is not compressed, and of Parquet's row
+            groups; fewer where the source would have too few pieces (`piece_bytes`).
 
     Raises:
         InputError: the footer of a Parquet file cannot be read, or the hub cannot be reached.

@@ -91,7 +91,7 @@ class SourceFormat(ABC):
 
         Args:
             source: what is read.
-            range_bytes: about so many bytes make a piece of a file that can be cut between any two lines.
+            range_bytes: about so many bytes of text, at the most, make a piece of a file that can be cut.
         """
 
     @abstractmethod

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from ops.errors import InputError
-from ops.sources.file_format import FileFormat
+from ops.sources.file_format import FileFormat, piece_bytes
 from ops.sources.file_names import compression
 from ops.sources.lines import read_head, read_lines
 from ops.sources.rows import Broken, Row
@@ -50,11 +50,15 @@ class TextFormat(FileFormat):
         for _ in islice(self.reader(path, text_column=text_column, on_error="reject"), _CHECKED_ROWS):
             pass
 
-    def split_file(self, path: str, range_bytes: int) -> list[Part]:
+    def split_file(self, path: str, range_bytes: int, fewest: int) -> list[Part]:
         """Cut a large file that is not compressed into ranges of lines."""
-        if not self.in_ranges or compression(path) or file_size(path) < 2 * range_bytes:
+        if not self.in_ranges or compression(path):
             return [{}]
-        ranges = line_ranges(path, range_bytes)
+        size = file_size(path)
+        each = piece_bytes(size, range_bytes, fewest)
+        if size < 2 * each:
+            return [{}]
+        ranges = line_ranges(path, each)
         return [{"first_byte": first, "stop_byte": stop, "first_row": row} for first, stop, row in ranges]
 
     def extent(self, piece: Piece) -> float:

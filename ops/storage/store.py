@@ -201,22 +201,6 @@ class Store:
             self.path(name), filesystem=self.filesystem, page_checksum_verification=True, pre_buffer=not self.local
         )
 
-    def columns(self, name: str, names: list[str]) -> pa.Table:
-        """Read some columns of a Parquet file, all row groups asked for at once; checksums are checked.
-
-        `parquet(name).read()` asks object storage for a row group once it has decoded the one before (Arrow 26).
-        """
-        if self.local:
-            with self.parquet(name) as file:
-                return file.read(columns=names)
-        import pyarrow.dataset as ds
-
-        options = ds.ParquetFragmentScanOptions(
-            pre_buffer=True, cache_options=pa.CacheOptions(lazy=False), page_checksum_verification=True
-        )
-        file_format = ds.ParquetFileFormat(default_fragment_scan_options=options)
-        return file_format.make_fragment(self.path(name), filesystem=self.filesystem).to_table(columns=names)
-
     def delete(self, name: str) -> None:
         """Remove a file or a folder with all it holds; one that is not there is fine."""
         info = self.filesystem.get_file_info(self.path(name))
@@ -272,19 +256,24 @@ def shard_footer(fingerprint: str, shard: str, rows: int) -> dict[bytes, bytes]:
     return {FINGERPRINT: fingerprint.encode(), SHARD: shard.encode(), ROWS: str(rows).encode()}
 
 
+def is_marked(file: pq.ParquetFile, fingerprint: str, shard: str) -> bool:
+    """Tell whether the footer of an open partial file has this fingerprint, this shard and the file's row count."""
+    footer = file.metadata.metadata or {}
+    marks = shard_footer(fingerprint, shard, file.metadata.num_rows)
+    return all(footer.get(key) == value for key, value in marks.items())
+
+
 def is_whole(store: Store, name: str, fingerprint: str, shard: str) -> bool:
     """Tell whether a partial file can be read and carries this fingerprint, shard and its own row count."""
     try:
         with store.parquet(name) as file:
-            footer = file.metadata.metadata or {}
-            rows = file.metadata.num_rows
+            return is_marked(file, fingerprint, shard)
     except FileNotFoundError:
         return False
     except (OSError, pa.ArrowException) as error:
         if isinstance(error, OSError) and error.errno in (errno.EACCES, errno.EPERM):
             raise
         return False
-    return {k: footer.get(k) for k in (FINGERPRINT, SHARD, ROWS)} == shard_footer(fingerprint, shard, rows)
 
 
 def attempt_name(name: str) -> str:

@@ -1,7 +1,12 @@
-"""What one shard adds to the top K, a row for each neuron: winners so far, moments, histogram, sampled activations."""
+"""What one shard adds to the top K, a row for each neuron: winners so far, moments, histogram, sampled activations.
+
+A shard's file has a row group for each part of the neurons, for whoever merges that part. Behind them comes a second
+row for each neuron, with its histogram and sample alone. All of these are in one row group, since somebody wants them
+of all neurons: on object storage a column of one row group is one request, and of 36 parts it was 36.
+"""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
@@ -10,8 +15,9 @@ import torch
 
 from ops.arrays import Arrays, Float32s, Int64s, Integers
 from ops.reducers.moments import Moments
-from ops.reducers.top_k import EMPTY, decode_keys, encode_keys
+from ops.reducers.top_k import EMPTY, MAX_IDS, decode_keys, encode_keys, keys_of_span, keys_of_span_on_any_device
 from ops.storage.parquet_columns import float_columns, leaf_columns
+from ops.storage.store import Store
 from ops.topk.neurons import NEURONS_PER_PART, POLES, parts
 
 _F32, _F64, _I64 = pa.float32(), pa.float64(), pa.int64()
@@ -25,12 +31,14 @@ SCHEMA = pa.schema(
 # Between the numbers and the sample: the counts of a neuron's bins as one value, which is read without looking into it.
 HISTOGRAM = "histogram"
 MERGED_COLUMNS = [*(name for name in SCHEMA.names if name != "sample"), HISTOGRAM]
+OF_ALL = [HISTOGRAM, "sample"]  # read for all neurons at once; the histogram by whoever merges a part, too
+_OF_ALL_BYTES = 1 << 26  # of them in a row group, where a shard has a large sample: then a request is long anyway
 _BYTES = b"atlas.bytes"  # of a count
 _COUNTS = (np.uint16, np.uint32, np.int64)
 DAMAGE = (OSError, pa.ArrowException)  # raised where a file is not as it was written
 
 
-@dataclass(frozen=True)
+@dataclass
 class ShardRows:
     """A shard's result, a row for each neuron, made one part of the neurons at a time.
 
@@ -39,24 +47,75 @@ class ShardRows:
     Attributes:
         neurons: how many.
         make: makes the table of the neurons from a first one to the one before a last.
+        of_all: makes of their table the columns `OF_ALL` alone.
+        held: tables of the first parts, where they were made already.
     """
 
     neurons: int
     make: Callable[[int, int], pa.Table]
+    of_all: Callable[[int, int], pa.Table]
+    held: list[pa.Table] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, table: pa.Table) -> "ShardRows":
+        """Return the rows of a table of all neurons that is in memory."""
+
+        def rows(first: int, stop: int) -> pa.Table:
+            return table.slice(first, stop - first)
+
+        return cls(len(table), rows, lambda first, stop: rows(first, stop).select(OF_ALL))
+
+    @property
+    def in_file(self) -> int:
+        """The number of rows that `write` writes."""
+        return 2 * self.neurons
+
+    def hold(self, most: int) -> bool:
+        """Make and hold parts until they take more than so many bytes; tell whether they are all parts and take less.
+
+        What is held depends on no winners any more.
+        """
+        size = 0
+        for _, first, stop in parts(self.neurons):
+            self.held.append(self.make(first, stop))
+            size += self.held[-1].nbytes
+            if size > most:
+                return False
+        return True
 
     def parts(self) -> Iterator[pa.Table]:
         """Return the table of each part of the neurons, in order."""
-        return (self.make(first, stop) for _, first, stop in parts(self.neurons))
+        yield from self.held
+        for _, first, stop in list(parts(self.neurons))[len(self.held) :]:
+            yield self.make(first, stop)
 
     def table(self) -> pa.Table:
         """Return the rows of all neurons, in memory."""
         return pa.concat_tables(self.parts()).combine_chunks()
 
     def write(self, path: str, footer: dict[bytes, bytes]) -> None:
-        """Write the rows to a local path as `write_table` does, holding one part of them at a time."""
-        with _writer(path, self.make(0, 0).schema.with_metadata(footer)) as writer:
+        """Write a shard's file to a local path; the winners of one part of the neurons are held at a time."""
+        schema = (self.held[0] if self.held else self.make(0, 0)).schema.with_metadata(footer)
+        together = max(_OF_ALL_BYTES // max(self.of_all(0, 1).nbytes, 1), 1)
+        with _writer(path, schema) as writer:
             for group in self.parts():
-                writer.write_table(group)
+                writer.write_table(_only(group, MERGED_COLUMNS, schema))
+            for first in range(0, self.neurons, together):
+                group = self.of_all(first, min(first + together, self.neurons))
+                writer.write_table(_only(group, OF_ALL, schema), row_group_size=len(group))
+
+
+def read_of_all(store: Store, path: str, column: str) -> pa.Table:
+    """Return one of the columns `OF_ALL` of a shard's file for all neurons, a single request on object storage."""
+    with store.parquet(path) as file:
+        first = len(list(parts(file.metadata.num_rows // 2)))
+        return file.read_row_groups(list(range(first, file.num_row_groups)), columns=[column])
+
+
+def _only(table: pa.Table, names: list[str], schema: pa.Schema) -> pa.Table:
+    """Return some of a table's columns, with null in the place of the others."""
+    columns = [table[f.name] if f.name in names else pa.nulls(len(table), f.type) for f in schema]
+    return pa.Table.from_arrays(columns, schema=schema)
 
 
 def winners_in_shard(
@@ -69,14 +128,11 @@ def winners_in_shard(
         first, stop: the shard's sentence ids run from `first` to `stop` - 1.
         bound: what lies below it cannot win, `[neurons]` float32.
     """
-    values, ids = decode_keys(keys)
-    here = (keys != EMPTY) & (ids >= first) & (ids < stop)
-    if bound is not None:
-        here &= values >= bound[:, None]
-    offsets = np.concatenate([[0], np.cumsum(here.sum(1).cpu().numpy())]).astype(np.int32)
-    columns = (values[here].cpu().numpy(), ids[here].cpu().numpy())
-    activations, sent_ids = (pa.ListArray.from_arrays(offsets, pa.array(c)) for c in columns)
-    return activations, sent_ids
+    lowest = torch.full((len(keys),), EMPTY + 1).to(keys) if bound is None else encode_keys(bound, MAX_IDS - 1)
+    select = keys_of_span if keys.device.type == "cpu" else keys_of_span_on_any_device
+    found, counts = select(keys, lowest, first, stop)
+    offsets = np.concatenate([[0], np.cumsum(counts.cpu().numpy())]).astype(np.int32)
+    return tuple(pa.ListArray.from_arrays(offsets, pa.array(own.cpu().numpy())) for own in decode_keys(found))  # type: ignore[return-value]
 
 
 def no_winners(neurons: int) -> tuple[pa.Array, pa.Array]:
@@ -111,11 +167,26 @@ def shard_table(
     named = {p: poles.get(p) or no_winners(neurons) for p in POLES}
     columns = [named[p][0] for p in _TOP_FIRST] + [named[p][1] for p in _TOP_FIRST]
     numbers = (np.full(neurons, moments.n), moments.mean, moments.m2, moments.m3, moments.m4, moments.min, moments.max)
-    columns += [pa.array(c) for c in numbers] + [by_neuron(sample)]
-    table = pa.Table.from_arrays([c.cast(f.type) for c, f in zip(columns, SCHEMA, strict=True)], schema=SCHEMA)
+    columns += [pa.array(c) for c in numbers]
+    merged = [SCHEMA.field(name) for name in MERGED_COLUMNS if name != HISTOGRAM]
+    table = pa.Table.from_arrays(
+        [c.cast(f.type) for c, f in zip(columns, merged, strict=True)], schema=pa.schema(merged)
+    )
+    for described, column in zip(*_of_all(histogram, sample, largest), strict=True):
+        table = table.append_column(described, column)
+    return table
+
+
+def of_all_table(histogram: Int64s, sample: Float32s, largest: int | None = None) -> pa.Table:
+    """Return the columns `OF_ALL` of some neurons; the arguments are those of `shard_table`."""
+    fields, columns = _of_all(histogram, sample, largest)
+    return pa.Table.from_arrays(columns, schema=pa.schema(fields))
+
+
+def _of_all(histogram: Int64s, sample: Float32s, largest: int | None) -> tuple[list[pa.Field], list[pa.Array]]:
     counts, size = pack_counts(histogram, largest)
     described = pa.field(HISTOGRAM, counts.type, metadata={_BYTES: str(size).encode()})
-    return table.add_column(table.num_columns - 1, described, counts)
+    return [described, SCHEMA.field("sample")], [counts, by_neuron(sample).cast(SCHEMA.field("sample").type)]
 
 
 def pack_counts(counts: Integers, largest: int | None = None) -> tuple[pa.FixedSizeBinaryArray, int]:
@@ -149,7 +220,7 @@ def write_table(table: pa.Table, path: str) -> None:
 
 def _writer(path: str, schema: pa.Schema) -> pq.ParquetWriter:
     paths = [path for path, _ in leaf_columns(schema)]
-    # The driver reads the histogram of every shard.
+    # The driver reads the histograms of all shards.
     other = {HISTOGRAM: "lz4"}
     return pq.ParquetWriter(
         path,

@@ -23,7 +23,7 @@ def needed_bytes(neurons: int, k: int, poles: int, sample: int, shards: Shards) 
     """
     rounds = 1 + np.log(max(shards.sentences / k, 1))
     candidates = min(k * rounds * 3, shards.sentences) * neurons * poles * 8
-    return min(sample, shards.sentences) * neurons * 8, int(candidates + len(shards) * neurons * 256)
+    return min(sample, shards.sentences) * neurons * 8, int(candidates + len(shards) * neurons * 450)
 
 
 def check_room(store: Store, neurons: int, k: int, poles: int, sample: int, shards: Shards) -> None:

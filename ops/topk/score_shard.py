@@ -17,7 +17,7 @@ from ops.reducers.moments import Moments
 from ops.reducers.queued_top_k import QueuedTopK
 from ops.reducers.top_k import TopK
 from ops.shards import Ids
-from ops.topk.partial_file import ShardRows, shard_table, winners_in_shard
+from ops.topk.partial_file import ShardRows, of_all_table, shard_table, winners_in_shard
 from ops.topk.room import device_room
 from ops.topk.shard_sums import HostSums, QueuedSums, ShardSums, ShardTotals, finite_rows
 
@@ -28,7 +28,7 @@ WARM_LENGTH = 16  # tokens of a sentence
 class ShardResult:
     """One shard's outcome: the rows of its partial file, its moments, what was not finite, and the sampled ids.
 
-    The rows are made from the winners so far: read them before the scorer begins its next shard.
+    The rows are made from the winners so far: read or hold them before the scorer begins its next shard.
     """
 
     rows: ShardRows
@@ -123,18 +123,20 @@ class ShardScorer:
             tokens_read += int(TokenBlock.of(tokens).offsets[-1])
         totals = sums.finish()
         self._update_bounds(newer_bounds)
-        rows = self._rows(span, totals)
+        rows = self.rows_of(span, totals)
         return ShardResult(rows, totals.moments, totals.unscored, sorted(totals.kept), totals.scored, tokens_read)
 
-    def _rows(self, span: tuple[int, int], totals: ShardTotals) -> ShardRows:
+    def rows_of(self, span: tuple[int, int], totals: ShardTotals) -> ShardRows:
+        """Return the rows of a shard of these sums, with those of the winners so far that lie in its span of ids."""
         neurons, run = len(self.edges), self.runs
-        sampled = np.array([totals.kept[i] for i in sorted(totals.kept)], np.float32).reshape(-1, neurons).T
+        kept = np.array([totals.kept[i] for i in sorted(totals.kept)], np.float32).reshape(-1, neurons)
+        sampled = np.ascontiguousarray(kept.T)  # a part of the neurons is then no copy
         largest = int(totals.histogram.max(initial=0))
         candidates = {p: self.winners[p].candidates() for p in self.poles}
 
         def make(first: int, stop: int) -> pa.Table:
             if self.runs != run:
-                raise RuntimeError("the rows of a shard are read before the next shard begins")
+                raise RuntimeError("the rows of a shard are read or held before the next shard begins")
             own = slice(first, stop)
             poles = {}
             for p in self.poles:
@@ -144,7 +146,10 @@ class ShardScorer:
             moments = totals.moments.of_neurons(first, stop)
             return shard_table(poles, moments, totals.histogram[own], sampled[own], largest)
 
-        return ShardRows(neurons, make)
+        def of_all(first: int, stop: int) -> pa.Table:
+            return of_all_table(totals.histogram[first:stop], sampled[first:stop], largest)
+
+        return ShardRows(neurons, make, of_all)
 
     def _update_bounds(self, newer_bounds: Callable[[], tuple[Float32s, Float32s] | None]) -> None:
         bounds = newer_bounds()

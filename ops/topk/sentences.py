@@ -13,7 +13,7 @@ from ops.storage.side_by_side import side_by_side
 from ops.storage.store import Store
 from ops.storage.tables import write_part
 from ops.topk.neurons import Neurons
-from ops.topk.partial_file import DAMAGE, read_matrix
+from ops.topk.partial_file import DAMAGE, read_matrix, read_of_all
 
 SAMPLE_ROWS = 512
 # What the partial files of all shards say besides their tables, in the shards' order: `unscored` ids by reason, and
@@ -54,7 +54,7 @@ def write_activations(
 
     def sample(shard: int) -> np.ndarray:
         try:
-            return read_matrix(store.columns(paths[shard], ["sample"]), "sample").T
+            return read_matrix(read_of_all(store, paths[shard], "sample"), "sample").T
         except DAMAGE as error:
             damaged[shard] = one_line(error, 100)
             raise

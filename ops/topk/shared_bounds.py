@@ -11,7 +11,7 @@ from ops.errors import one_line
 from ops.reducers.thresholds import SharedBound
 from ops.storage.side_by_side import LARGE_FILES_AT_ONCE, side_by_side
 from ops.storage.store import FINGERPRINT, Store
-from ops.topk.partial_file import HISTOGRAM, read_counts
+from ops.topk.partial_file import HISTOGRAM, read_counts, read_of_all
 
 _LOST = (OSError, pa.ArrowException, KeyError, ValueError)
 
@@ -75,7 +75,7 @@ class BoundPublisher:
                 self.warn(f"topk: thresholds are not shared {why}")
 
     def _read(self, shard: int) -> Integers:
-        return read_counts(self.store.columns(self.shard_path(shard), [HISTOGRAM]))
+        return read_counts(read_of_all(self.store, self.shard_path(shard), HISTOGRAM))
 
 
 class BoundReader:

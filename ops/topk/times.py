@@ -11,9 +11,10 @@ from ops.clock import duration
 class Times:
     """Seconds of a stage by part, on the wall clock, which workers share (on several machines, as far as theirs agree).
 
-    `start_up` runs from the making of this object to the first shard's start, the pilot aside; `score` from there to
-    the last shard's end; `worker_cpu` is the processor time that all workers spent on shards meanwhile. What was done
-    before in another run is in none of them.
+    `start_up` runs from the making of this object to the start of a worker's first shard, the pilot aside, in the mean
+    of all workers: while one loads its model, another may be at work. `score` runs from there to the last shard's end;
+    `worker_cpu` is the processor time that all workers spent on shards meanwhile. What was done before in another run
+    is in none of them.
     """
 
     def __init__(self) -> None:
@@ -29,11 +30,17 @@ class Times:
         self.seconds[part] += time.time() - started
 
     def count(self, rows: Iterable[dict[str, Any]]) -> None:
-        """Take in the rows of all shards of one round; a row holds `sentences`, `began`, `ended` and `cpu`."""
+        """Take in the rows of all shards of one round.
+
+        A row holds `sentences`, the `worker`'s name, `began` and `ended` by the wall clock, and its seconds of `cpu`.
+        """
         rows = list(rows)
         if not rows:
             return
-        first = min(row["began"] for row in rows)
+        begun: dict[str, float] = {}
+        for row in rows:
+            begun[row["worker"]] = min(row["began"], begun.get(row["worker"], row["began"]))
+        first = sum(begun.values()) / len(begun)
         if not self.sentences:
             self.seconds["start_up"] = max(first - self.begun - self.seconds["pilot"], 0.0)
         self.seconds["score"] += max(row["ended"] for row in rows) - first

@@ -150,8 +150,8 @@ def start_ray() -> None:
     choose = fan_out.choose_pool
     if choose.__name__ != "tasks":
 
-        def tasks(most: int, actors: bool, ahead: int, all_at_once: bool = False) -> Any:
-            return choose(most, False, ahead)
+        def tasks(most: int, *_: Any, **__: Any) -> Any:
+            return choose(most, False, 1)
 
         fan_out.choose_pool = tasks
         connect(2)

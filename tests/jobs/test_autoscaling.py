@@ -35,7 +35,7 @@ import sys, time
 from jobs.stage import corpus_pass
 from jobs.stage.placement import Placement
 from jobs.topk.job import JOB
-corpus_pass.choose_placement = lambda config: Placement("cpu", 2048, 1, config.gpus, {"gpus": 1})
+corpus_pass.choose_placement = lambda config, *_: Placement("cpu", 2048, 1, config.gpus, {"gpus": 1})
 status = JOB.main()
 import ray
 deadline = time.monotonic() + 60
@@ -255,6 +255,29 @@ def test_from_no_machine_up_to_two_of_which_one_is_lost(
         assert job.wait(timeout=400) == 0, log.read_text()
     assert f"topk: {SHARDS} of {SHARDS} shards" in log.read_text()
     runs.same()
+
+
+ASKS = """
+import sys
+from jobs.engine.machines import on_a_gpu
+print("asked:", on_a_gpu(lambda: sys.platform, "topk", others=3))
+"""
+
+
+@pytest.mark.faults
+@pytest.mark.parametrize("head", [4], indirect=True)
+def test_a_gpu_is_asked_and_the_others_boot_with_it(head: tuple[str, dict[str, str]]) -> None:
+    folder, env = head
+    found = subprocess.run(
+        [sys.executable, "-c", ASKS], cwd=ROOT, env=env, capture_output=True, text=True, timeout=400, check=False
+    )
+    assert found.returncode == 0, found.stderr
+    assert found.stdout == f"asked: {sys.platform}\n", found.stdout
+    deadline = time.monotonic() + 60
+    while not launches(folder) and time.monotonic() < deadline:
+        time.sleep(0.5)  # the autoscaler's log may come late
+    # The first of three others that is up may be the one that answers.
+    assert sum(launches(folder)) in (3, 4)
 
 
 @pytest.mark.faults

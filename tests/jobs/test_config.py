@@ -35,10 +35,11 @@ def read(*argv: str) -> RunConfig:
 
 def test_presets_set_sizes_and_never_cap_the_corpus() -> None:
     small, paper, plain = read("--preset", "small"), read("--preset=paper"), read()
-    assert (small.k, small.shard_size, small.activation_sample, small.baseline_size) == (100, 2_000, 5_000, None)
-    assert (paper.k, paper.shard_size, paper.baseline_size) == (10_000, 100_000, 1_000_000)
+    assert (small.k, small.activation_sample, small.baseline_size) == (100, 5_000, None)
+    assert (paper.k, paper.baseline_size) == (10_000, 1_000_000)
     assert (paper.subtree_root, small.subtree_root) == ("collapse", "keep")
-    assert (plain.shard_size, plain.activation_sample, plain.poles, plain.seed) == (100_000, 10_000, "both", 0)
+    assert (plain.activation_sample, plain.poles, plain.seed) == (10_000, "both", 0)
+    assert small.shard_size == paper.shard_size == plain.shard_size == "auto"
     assert small.limit is paper.limit is plain.limit is None
 
 
@@ -266,6 +267,7 @@ def test_the_help_says_what_a_preset_sets(capsys: pytest.CaptureFixture[str]) ->
             "data/b.txt: stands after no option; quote a pattern such as 'data/*.txt'",
         ),
         (["--workers", "abc"], "--workers 'abc': should be a whole number or auto"),
+        (["--shard-size", "abc"], "--shard-size 'abc': should be a whole number or auto"),
         (["--limit", "2.5"], "--limit '2.5': should be a whole number"),
     ],
 )

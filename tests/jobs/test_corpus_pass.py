@@ -129,7 +129,7 @@ def test_workers_on_gpus_have_the_shards_with_them_that_were_asked_for(
     def planned(*given: Any) -> None:
         pools.extend(one for one in given if isinstance(one, ActorPoolStrategy))
 
-    monkeypatch.setattr(corpus_pass, "choose_placement", lambda _: Placement("cpu", 2048, 1, 2, holds))
+    monkeypatch.setattr(corpus_pass, "choose_placement", lambda *_: Placement("cpu", 2048, 1, 2, holds))
     job = start(config.model_copy(update={"prefetch": 5}))
     assert job is not None
     monkeypatch.setattr("jobs.engine.stream.planned", planned)
@@ -153,7 +153,7 @@ def test_what_does_not_fit_is_refused(
         with pytest.raises(InputError, match=f"{named}: no GPU is to be seen here"):
             check_pass(asked, Run(config.out))
         with pytest.raises(InputError, match=f"{named}: no GPU is to be seen here"):
-            choose_placement(asked)
+            choose_placement(asked, Run(config.out), STAGE)
 
 
 @pytest.mark.parametrize(
@@ -179,8 +179,13 @@ def test_on_a_cluster_nothing_counts_the_machines_that_are_up(
     monkeypatch.setattr(placement, "has_gpus", lambda: False)
     monkeypatch.setattr(placement, "gpus_to_come", list)
     monkeypatch.setenv("RAY_ADDRESS", "10.0.0.1:6379")
-    placed = choose_placement(CorpusPassConfig.model_validate({"out": str(tmp_path), **options}))
+    asked: list[int] = []
+    monkeypatch.setattr(placement, "on_a_gpu", lambda do, name, others: asked.append(others) or 24 * 10**9)
+    config = CorpusPassConfig.model_validate({"out": str(tmp_path), **options})
+    placed = choose_placement(config, Run(config.out), STAGE)
     assert (placed.device, placed.workers) == (device, workers)
+    # A GPU is asked for its memory, and those that will be needed besides boot with it.
+    assert (asked, placed.token_budget) == (([(workers or 1) - 1], 32_768) if device == "cuda" else ([], 2_048))
     assert placed.holds == ({"gpus": 1} if device == "cuda" else {"cpus": 1})
     assert placed.reads_ahead == (device == "cuda")
     assert said in capsys.readouterr().err
@@ -193,5 +198,66 @@ def test_where_gpus_may_come_the_user_chooses(monkeypatch: pytest.MonkeyPatch, c
     bare = {name: value for name, value in config.model_dump().items() if name not in ("device", "gpus")}
     with pytest.raises(InputError, match=r"^--device auto: .* \(gpu, big\) .*--device cuda or --gpus N .*--device cpu"):
         check_pass(CorpusPassConfig.model_validate(bare), Run(config.out))
+    monkeypatch.setattr(placement, "on_a_gpu", lambda *_: 80 * 10**9)
     for chosen, device in (({"device": "cpu"}, "cpu"), ({"device": "cuda"}, "cuda"), ({"gpus": 2}, "cuda")):
-        assert choose_placement(CorpusPassConfig.model_validate({**bare, **chosen})).device == device
+        asked = CorpusPassConfig.model_validate({**bare, **chosen})
+        assert choose_placement(asked, Run(config.out), STAGE).device == device
+
+
+def test_a_stage_keeps_the_batches_that_it_was_begun_with(config: CorpusPassConfig) -> None:
+    def budget(**options: Any) -> int:
+        job = start(config.model_copy(update=options))
+        assert job is not None
+        assert Run(config.out).under_way(STAGE)["config"]["token_budget"] == job.args.token_budget
+        return job.args.token_budget
+
+    assert budget(token_budget=64) == 64
+    assert budget() == 64
+    with pytest.raises(InputError, match=r"token_budget \(was 64, is 2048\)"):
+        budget(token_budget=2_048)
+    # Done again it has batches of its own, and what is left of that when it is killed keeps those.
+    assert budget(redo=True, token_budget=32) == 32
+    assert [budget(redo=True), budget()] == [32, 32]
+    job = start(config)
+    assert job is not None
+    job.stage.finish(job.accounted(45, 0, {}))
+    assert start(config) is None
+    assert budget(redo=True) == 2_048
+
+
+def test_a_gpu_has_batches_by_its_memory_unless_the_stage_was_begun(
+    config: CorpusPassConfig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found, kind = 40 * 10**9, "NVIDIA A100"
+    monkeypatch.setattr(placement, "on_gpus", lambda _: True)
+    monkeypatch.setattr(placement, "gpu_bytes", lambda: found)
+    monkeypatch.setattr(placement, "gpu_kind", lambda: kind)
+
+    def budget(**options: Any) -> int:
+        job = start(config.model_copy(update=options))
+        assert job is not None
+        return job.args.token_budget
+
+    assert budget() == 65_536
+    found = 80 * 10**9
+    assert budget() == 65_536
+    assert budget(redo=True) == 131_072
+    kind = "NVIDIA H100"
+    with pytest.raises(InputError, match=r"gpu \(was NVIDIA A100, is NVIDIA H100\)"):
+        budget()
+    # On CPUs nothing of that counts.
+    monkeypatch.setattr(placement, "on_gpus", lambda _: False)
+    with pytest.raises(InputError, match=r"token_budget \(was 131072, is 2048\)"):
+        budget()
+
+
+def test_a_gpu_that_torch_does_not_see_is_named_and_a_dry_run_asks_for_none(
+    config: CorpusPassConfig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(placement, "on_gpus", lambda _: True)
+    monkeypatch.setattr(placement, "gpu_bytes", lambda: None)
+    with pytest.raises(InputError, match="mixing got a machine with a GPU that torch does not see"):
+        choose_placement(config, Run(config.out), STAGE)
+    monkeypatch.setenv("RAY_ADDRESS", "10.0.0.1:6379")
+    dry = config.model_copy(update={"dry_run": True})
+    assert choose_placement(dry, Run(config.out), STAGE).token_budget == 131_072

@@ -99,7 +99,8 @@ def test_a_damaged_partial_file_is_named_and_done_again(
     with pq.ParquetFile(path) as file:
         group = file.metadata.row_group(0)
         last = group.num_columns - 1
-        pages = {"pages": group.column(0), "sample": group.column(last)}
+        of_all = file.metadata.row_group(file.num_row_groups - 1)
+        pages = {"pages": group.column(0), "sample": of_all.column(last)}
         assert pages["sample"].path_in_schema.startswith("sample")
         # The last bytes of a column are values.
         ends = {name: own.data_page_offset + own.total_compressed_size for name, own in pages.items()}
@@ -228,9 +229,9 @@ def test_a_node_removed_in_the_middle(scored: Scored, tmp_path: Path) -> None:
 
 
 @pytest.mark.faults
-@pytest.mark.parametrize("at", ["sentences", "distinct"])
+@pytest.mark.parametrize("at", ["sentences", "distinct", "tokens"])
 def test_ingest_killed_in_the_middle(shared_ray: None, tmp_path: Path, at: str) -> None:
-    """Killed while pieces are read, or right before the ranges of hashes; other workers, and the same rows."""
+    """Killed while pieces are read, or right before the ranges of hashes or a shard's tokens; the same rows."""
     for number in range(6):
         rows = [{"text": f"row {i % 90} of some text number {number % 4}", "doc_id": f"d{i % 7}"} for i in range(200)]
         (tmp_path / f"in{number}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
@@ -242,8 +243,9 @@ def test_ingest_killed_in_the_middle(shared_ray: None, tmp_path: Path, at: str) 
     log = tmp_path / "log"
     assert run(tmp_path / "whole", 1).wait(timeout=MOST_S) == 0, log.read_text()
     out = tmp_path / "killed"
-    fault, match = ("", "piece") if at == "sentences" else ("killed before", "distinct")
-    process = run(out, 2, **broken_site(tmp_path, fault, 1, f"_partials/ingest/{match}"))
+    fault = "" if at == "sentences" else "killed before"
+    match = {"sentences": "piece", "distinct": "distinct", "tokens": "tables/_tokens/"}[at]
+    process = run(out, 2, **broken_site(tmp_path, fault, 1 + (at == "tokens"), f"_partials/ingest/{match}"))
     if at == "sentences":
         read = out / "_partials/ingest"
         kill_when(lambda: len(committed(read, "*.sentences.parquet")) >= 2, process, log)
@@ -251,5 +253,5 @@ def test_ingest_killed_in_the_middle(shared_ray: None, tmp_path: Path, at: str) 
     assert not (out / "corpus").exists()
     assert run(out, 1).wait(timeout=MOST_S) == 0, log.read_text()
     assert "of 6 pieces were done before" in log.read_text()
-    for table in ("corpus", "rejects"):
+    for table in ("corpus", "rejects", "_tokens"):
         assert pq.read_table(out / table).equals(pq.read_table(tmp_path / "whole" / table)), table

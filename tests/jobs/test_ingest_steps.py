@@ -4,12 +4,14 @@ import json
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from jobs.ingest.deduplicate import HashRange, first_copies_step, open_first_copies
 from jobs.ingest.read import open_pieces, read_step
 from jobs.ingest.write import corpus_tables_step, truncated
+from ops.corpus.accounts import account
 from ops.corpus.numbering import number
 from ops.model.load import read_facts
 from ops.sources.pieces import pieces
@@ -80,7 +82,7 @@ def test_every_cut_gives_the_plain_result(tmp_path: Path, seed: int, limit: int 
         do_in_reverse(copies, out)
         ranges = list(copies.items)
         numbering = number(found, open_first_copies(store, ranges, near=False), 2, limit, unit)
-        writing = {**args, "names": ["a", "b"], "ranges": ranges, "near": False}
+        writing = {**args, "names": ["a", "b"], "ranges": ranges, "near": False, "highest_id": 30_521}
         tables = corpus_tables_step(found, numbering, 7, writing, together)
         assert (len(tables.items) > 2) == (together == 11)
         do_in_reverse(tables, out)
@@ -101,6 +103,39 @@ def test_every_cut_gives_the_plain_result(tmp_path: Path, seed: int, limit: int 
     assert results[0] == results[1]
 
 
+@pytest.mark.parametrize(("seed", "limit"), [(0, None), (2, 25)])
+def test_a_file_that_is_cut_gives_the_tables_of_the_whole_file(tmp_path: Path, seed: int, limit: int | None) -> None:
+    (tmp_path / "in").mkdir()
+    rows = [row for rows in write_sources(tmp_path / "in", np.random.default_rng(seed)) for row in rows]
+    rows[5]["text"] = "not\0 valid text"
+    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "a.parquet", row_group_size=9)
+    source = parse_source(f"{tmp_path}/a.parquet")
+    found = []
+    for name, plan in (("whole", pieces(source)), ("cut", pieces(source, 1))):
+        store = Store(str(tmp_path / name))
+        args = {"store": store, "fingerprint": "f"}
+        options = {"text_column": "text", "on_error": "fail", "split": "sentences"}
+        do_in_reverse(read_step(plan, {**args, "facts": read_facts("sample"), "options": options}), store.uri)
+        read = open_pieces(store, [0] * len(plan))
+        copies = first_copies_step(read, seed if limit else None, args)
+        do_in_reverse(copies, store.uri)
+        ranges = list(copies.items)
+        numbering = number(read, open_first_copies(store, ranges, near=False), 1, limit)
+        writing = {**args, "names": ["a"], "ranges": ranges, "near": False}
+        do_in_reverse(corpus_tables_step(read, numbering, 7, writing), store.uri)
+        shards = len(store.files("corpus"))
+        accounts = account(["a"], ["a"], read, numbering, truncated(store, shards, 1), near=False)
+        tables = {
+            f"{table}/{file}": pq.read_table(f"{store.uri}/{table}/{file}").to_pylist()
+            for table in ("corpus", "rejects")
+            for file in store.files(table)
+        }
+        found.append((tables, accounts))
+        assert shards > 3
+    assert len(plan) == -(-len(rows) // 9) > 10
+    assert found[0] == found[1]
+
+
 def test_what_all_pieces_have_of_a_range_is_read_side_by_side(tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     for file in range(4):
@@ -115,6 +150,7 @@ def test_what_all_pieces_have_of_a_range_is_read_side_by_side(tmp_path: Path) ->
     copies = first_copies_step(found, None, {"store": paired, "fingerprint": "f"})
     HashRange(**copies.args)(copies.items[0], None)
     args = {"store": Store(out), "fingerprint": "f", "names": ["a"], "ranges": list(copies.items), "near": False}
+    args["highest_id"] = 30_521
     numbering = number(found, open_first_copies(Store(out), list(copies.items), near=False), 1, None)
     assert numbering.distinct.tolist() == [5]
     do_in_reverse(corpus_tables_step(found, numbering, 3, args), out)

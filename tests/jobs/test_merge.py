@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from jobs.stage.files import shard_file, write_partial
+from jobs.stage.files import commit_partial, shard_file, write_partial
 from jobs.topk.merge import RangeMerger, merge_step, ranges_together
 from jobs.topk.score import PILOT_FILE
 from ops.reducers.moments import Moments
@@ -37,8 +37,8 @@ def shards(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ends = np.arange(NEURONS + 1, dtype=np.int32) * EACH
         poles = {"top": tuple(pa.ListArray.from_arrays(ends, pa.array(c.ravel())) for c in (values, ids))}
         counts, none = rng.integers(0, 9, (NEURONS, BINS)), np.zeros((NEURONS, 0), np.float32)
-        whole = topk_partial.shard_table(poles, moments, counts, none)
-        write_partial(store, shard_file("topk", shard), whole, "f", write=topk_partial.write_table)
+        rows = topk_partial.ShardRows.of(topk_partial.shard_table(poles, moments, counts, none))
+        commit_partial(store, shard_file("topk", shard), rows.in_file, "f", rows.write)
     return folder
 
 

@@ -85,7 +85,7 @@ def steps(folder: Path, out: str, limit: int | None, threshold: float, small: bo
     texts = open_first_copies(store, ranges, near=True)
     numbering = number(found, texts, 2, limit, *([8] if small else []))
     assert texts.total() == numbering.distinct.sum()
-    writing = {**args, "names": ["a", "b"], "ranges": ranges, "near": True}
+    writing = {**args, "names": ["a", "b"], "ranges": ranges, "near": True, "highest_id": 30_521}
     do_in_reverse(corpus_tables_step(found, numbering, 7, writing, *([11] if small else [])), out)
     written = [row for name in store.files("corpus") for row in pq.read_table(f"{out}/corpus/{name}").to_pylist()]
     assert [row["sent_id"] for row in written] == list(range(int(numbering.kept.sum())))

@@ -115,4 +115,4 @@ def test_a_job_killed_while_it_does_a_stage_again_leaves_the_old_or_the_new(
     status, said = finish(start(out, *new, *(["--redo"] if rows[0] == 20 else [])))
     assert status == 0, said
     assert corpus(out) == [7] * 8 + [4]
-    assert sorted(p.name for p in out.iterdir()) == ["_partials", "corpus", "rejects", "run.json"]
+    assert sorted(p.name for p in out.iterdir()) == ["_partials", "_tokens", "corpus", "rejects", "run.json"]

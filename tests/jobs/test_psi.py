@@ -134,7 +134,7 @@ def test_one_worker_gives_the_same(whole: Path, tmp_path: Path, model: Path, sou
 def test_reading_apart_as_with_gpus_gives_the_same_partial_files(whole: Path, model: Path, tmp_path: Path) -> None:
     out = tmp_path / "copy"
     shutil.copytree(whole, out)
-    args = PassArgs(Store(str(out)), read_facts(str(model)), "f", "cpu", "float32", 1, 256, 0)
+    args = PassArgs(Store(str(out)), read_facts(str(model)), "f", "cpu", "float32", 1, 256, 0, None)
     item = {"shard": 1, "span": [40, 80], "parts": [1]}
     tables = []
     for prepared in (None, prepare_group(item, args)):

@@ -168,7 +168,7 @@ def test_a_job_killed_while_it_puts_tables_in_place_is_finished_by_the_next(
     again.check_files("ingest", footers=True)
     again.release()
     assert tables(tmp_path) == ["corpus/part-00000.parquet", "corpus/part-00001.parquet"]
-    assert again.require("ingest")["identity"] == {"seed": 1}
+    assert again.require("ingest")["identity"] == {"seed": 1, "method": STAGES["ingest"].method}
     assert not again.stage("topk")
     assert "publishing" not in json.loads((tmp_path / "run.json").read_text())
 
@@ -260,7 +260,7 @@ def test_a_refused_option_does_not_stick(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no such thing"):
         refuse(config, 2, redo=True)
     again = Run(str(tmp_path))
-    assert again.require("ingest")["identity"] == {"limit": 1}
+    assert again.require("ingest")["identity"] == {"limit": 1, "method": STAGES["ingest"].method}
     assert "redo" not in again.require("ingest")
     assert not (tmp_path / "_lock.json").exists()
 
@@ -275,7 +275,7 @@ def test_a_stage_of_an_earlier_method_is_neither_continued_nor_taken_for_done(
         if finished:
             write(run, "ingest", run.under_way("ingest")["fingerprint"])
             run.finish("ingest", {}, 0.0)
-    monkeypatch.setitem(STAGES, "ingest", replace(STAGES["ingest"], method=2))
+    monkeypatch.setitem(STAGES, "ingest", replace(STAGES["ingest"], method=STAGES["ingest"].method + 1))
     before = (tmp_path / "run.json").read_bytes()
     what = "ingest was run by another version of this program, which measured differently"
     with open_run(config) as run, pytest.raises(InputError, match=f"{what}; {'its tables' if finished else 'name'}"):

@@ -4,6 +4,7 @@ import gzip
 import socket
 import threading
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import IO
 
@@ -13,15 +14,18 @@ import pyarrow.parquet as pq
 import pytest
 from pyarrow import fs
 
-from bench.storage_server import CountingProxy, chain
+from bench.storage_server import CountingProxy
 from jobs import run as run_job
 from jobs.stage.run import Run
 from ops.errors import InputError
+from ops.reducers.moments import Moments
 from ops.sources.pieces import check_source, pieces, read_piece, source_fingerprint
 from ops.sources.rows import Row
 from ops.sources.spec import parse_source
 from ops.storage.store import Store, is_whole, shard_footer
 from ops.storage.streams import IO_THREADS
+from ops.topk.neurons import NEURONS_PER_PART
+from ops.topk.partial_file import HISTOGRAM, ShardRows, read_counts, read_matrix, read_of_all, shard_table
 from tests.jobs.conftest import config
 from tests.jobs.test_same_rows import EVERY
 
@@ -217,21 +221,23 @@ def test_an_out_that_is_not_reached_is_one_line(monkeypatch: pytest.MonkeyPatch)
         Run("s3://bucket/run")
 
 
-def test_row_groups_of_a_column_are_asked_for_at_once(s3: str, bucket: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    groups = 36
-    table = pa.table(
-        {"x": np.arange(groups * 4_000).astype(np.float64), "y": np.random.default_rng(0).random(groups * 4_000)}
-    )
+def test_a_column_of_all_neurons_is_one_request(s3: str, bucket: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    parts, bins = 36, 64
+    rng = np.random.default_rng(0)
+    counts = rng.integers(0, 9_000, (parts * NEURONS_PER_PART, bins))
+    sample = rng.normal(size=(len(counts), 5)).astype(np.float32)
+    rows = ShardRows.of(shard_table({}, Moments.empty(len(counts)), counts, sample))
     with CountingProxy(int(s3.rpartition(":")[2])) as proxy:
         monkeypatch.setenv("AWS_ENDPOINT_URL", proxy.address)
         store = Store(f"{bucket}/run")
         assert pa.io_thread_count() >= IO_THREADS
-        store.commit(
-            "a.parquet", lambda path: pq.write_table(table, path, row_group_size=4_000, write_page_checksum=True)
-        )
+        store.commit("shard.parquet", partial(rows.write, footer={}))
         proxy.take()
-        proxy.wait = 0.05
-        assert store.columns("a.parquet", ["y"]).equals(table.select(["y"]))
-        requests = proxy.take()
-    assert len(requests) > groups
-    assert chain(requests) < groups / 2
+        store.parquet("shard.parquet").close()
+        opening = len(proxy.take())
+        np.testing.assert_array_equal(read_counts(read_of_all(store, "shard.parquet", HISTOGRAM)), counts)
+        of_histogram = len(proxy.take())
+        np.testing.assert_array_equal(read_matrix(read_of_all(store, "shard.parquet", "sample"), "sample"), sample)
+        of_sample = len(proxy.take())
+    assert (of_histogram, of_sample) == (opening + 1, opening + 1)
+    assert opening <= 3

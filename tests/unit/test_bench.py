@@ -1,8 +1,11 @@
 """What the benchmarks count with."""
 
+from pathlib import Path
+
 import torch
 
 from bench.gpu import waits_among
+from bench.projection import PAGE, SETUPS, basis, markdown, parts, topk_s, totals
 from bench.traffic import Traffic
 
 # As torch words them.
@@ -44,3 +47,20 @@ def test_scattering_counts_the_places_that_are_written() -> None:
     with Traffic() as traffic:
         large.scatter_add_(0, index, values)
     assert traffic.total == 16 + 8 + 2 * 8
+
+
+def test_the_projection_of_the_docs_is_what_the_benchmark_prints() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "scale.md").read_text(encoding="utf-8")
+    for table in markdown(PAGE):
+        assert f"\n{table}\n" in page
+
+
+def test_every_part_of_the_projection_says_what_it_rests_on() -> None:
+    found = [parts(PAGE, setup) for setup in SETUPS]
+    assert len(basis(PAGE)) == len(found[0])
+    assert all(why.split()[0] in {"M", "N", "C", "A"} for why in basis(PAGE))
+    # By hand: 82 million sentences of 22 tokens, 170 million operations a token, 70 % of 30.3 TFLOP/s, eight L4s.
+    assert abs(found[2]["topk: forward, float32"] - 82e6 * 22 * 170e6 / (0.7 * 30.3e12) / 8) < 1  # type: ignore
+    low, high = totals(PAGE, SETUPS[1], "bfloat16")["all"]  # type: ignore
+    others = sum(s if isinstance(s, float) else s[0] for part, s in found[1].items() if "topk" not in part)
+    assert low == topk_s(SETUPS[1], "bfloat16", PAGE) + others < high

@@ -2,7 +2,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ops.sampling import PILOT, draw
-from ops.shards import Shards, spans
+from ops.shards import Shards, shard_size, spans
 
 
 @given(st.integers(1, 500), st.integers(1, 120))
@@ -13,6 +13,25 @@ def test_shards_cover_every_id_once(sentences: int, size: int) -> None:
     assert all(b - a == size for a, b in map(shards.span, range(len(shards) - 1)))
     assert sorted(shards.order(3)) == list(range(len(shards)))
     assert spans(sentences, size) == [shards.span(i) for i in range(len(shards))]
+
+
+@given(st.integers(0, 10**9))
+def test_a_corpus_has_32_shards_unless_they_would_be_small_or_large(sentences: int) -> None:
+    size = shard_size(sentences)
+    assert 500 <= size <= 100_000
+    shards = len(Shards(sentences, size))
+    if sentences < 32 * 500:
+        assert size == 500
+    elif sentences > 32 * 100_000:
+        assert size == 100_000
+    else:
+        assert 31 <= shards <= 32
+        assert (shards - 1) * size < sentences
+
+
+def test_the_shards_of_known_corpora() -> None:
+    assert len(Shards(5_000, shard_size(5_000))) == 10
+    assert len(Shards(82_000_000, shard_size(82_000_000))) == 820
 
 
 @given(st.integers(1, 300), st.integers(1, 50), st.integers(0, 300))

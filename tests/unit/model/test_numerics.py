@@ -5,7 +5,15 @@ import pytest
 import torch
 
 from ops.errors import InputError
-from ops.model.numerics import check_dtype, check_exact_enough, check_gpu, gpu_kind, set_numerics, torch_dtype
+from ops.model.numerics import (
+    check_dtype,
+    check_exact_enough,
+    check_gpu,
+    gpu_bytes,
+    gpu_kind,
+    set_numerics,
+    torch_dtype,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -58,11 +66,14 @@ def test_what_a_device_or_a_job_cannot_do_is_refused() -> None:
 
 def test_a_gpu_is_named_by_what_its_kernels_go_by(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    assert gpu_kind() is None
-    found = SimpleNamespace(name="NVIDIA H100 80GB HBM3", major=9, minor=0, multi_processor_count=132)
+    assert gpu_kind() is gpu_bytes() is None
+    found = SimpleNamespace(
+        name="NVIDIA H100 80GB HBM3", major=9, minor=0, multi_processor_count=132, total_memory=85_028_765_696
+    )
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "get_device_properties", lambda _: found)
     assert gpu_kind() == "NVIDIA H100 80GB HBM3, 9.0, 132 multiprocessors"
+    assert gpu_bytes() == 85_028_765_696
     check_gpu(gpu_kind(), gpu_kind())
     with pytest.raises(InputError, match=r"begun on NVIDIA A100, .* has NVIDIA H100"):
         check_gpu("NVIDIA A100, 8.0, 108 multiprocessors", gpu_kind())

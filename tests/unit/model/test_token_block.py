@@ -32,3 +32,14 @@ def test_it_is_flat() -> None:
     assert (block.ids.dtype, block.ids.tolist(), block.offsets.tolist()) == (np.int32, [5, 6, 7, 8], [0, 3, 4])
     many = TokenBlock.of([Tokens(list(range(22)), [0] * 22, False)] * 10_000)
     assert len(pickle.dumps(many)) < 10_000 * (22 * 5 + 10)
+
+
+@given(st.lists(SENTENCES, min_size=1, max_size=4), st.data())
+def test_blocks_are_joined_and_sentences_taken(parts: list[list[Tokens]], data: st.DataObject) -> None:
+    block = TokenBlock.joined([TokenBlock.of(part) for part in parts])
+    sentences = [tokens for part in parts for tokens in part]
+    assert list(block) == sentences
+    wanted = data.draw(st.lists(st.integers(0, len(sentences) - 1), max_size=9) if sentences else st.just([]))
+    taken = block.take(np.array(wanted, np.int64))
+    assert list(taken) == [sentences[i] for i in wanted]
+    assert (taken.ids.dtype, taken.offsets.dtype, taken.offsets[0]) == (np.int32, np.int64, 0)

@@ -6,7 +6,15 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ops.reducers.top_k import EMPTY, MAX_IDS, TopK, decode_keys, encode_keys
+from ops.reducers.top_k import (
+    EMPTY,
+    MAX_IDS,
+    TopK,
+    decode_keys,
+    encode_keys,
+    keys_of_span,
+    keys_of_span_on_any_device,
+)
 from tests.unit.reducers.streams import NEURONS, Stream, streams
 
 FINITE = st.floats(width=32, allow_nan=False, allow_infinity=False)
@@ -51,6 +59,34 @@ def test_any_split_order_and_replay_gives_what_sorting_gives(corpus: Stream, par
             whole.merge(reduced(values[shard], ids[shard], k))
     whole.merge(other)
     assert winners(whole) == brute(values, ids, k)
+
+
+class OnAnyDevice(TopK):
+    """Does what a device does that compiled code cannot reach."""
+
+    _compiled = None
+
+
+@given(streams(), st.integers(1, 40), st.floats(-2, 2, width=32))
+@settings(max_examples=60)
+def test_compiled_code_keeps_what_tensors_keep(corpus: Stream, block: int, bound: float) -> None:
+    values, ids, k, room, _ = corpus
+    raised = torch.full((NEURONS,), bound)
+    reducers = [kind(NEURONS, k, room=room) for kind in (TopK, OnAnyDevice)]
+    for reducer in reducers:
+        for start in range(0, len(ids), block):
+            own = slice(start, start + block)
+            reducer.update(torch.from_numpy(values[own]), torch.from_numpy(ids[own]))
+        last = reducer.result().clone()
+        if len(ids) > block:
+            reducer.raise_bound(raised)
+            reducer.update(torch.from_numpy(values), torch.from_numpy(ids))
+            assert torch.equal(last, reducer.result())
+    one, other = reducers
+    assert torch.equal(one.result(), other.result())
+    assert torch.equal(one.bound, other.bound)
+    assert torch.equal(one.filled, other.filled)
+    assert winners(one) == brute(values, ids, k)
 
 
 @given(streams())
@@ -108,6 +144,23 @@ def test_fewer_sentences_than_k_leave_the_bound_open() -> None:
     reducer = reduced(np.ones((2, 1), np.float32), np.arange(2), 5)
     assert reducer.result().shape == (1, 5)
     assert reducer.bound.tolist() == [-np.inf]
+
+
+@given(streams(), st.integers(0, 1_000), st.integers(0, 400), st.floats(-2, 2, width=32))
+@settings(max_examples=60)
+def test_keys_of_a_span_are_those_of_its_sentences(corpus: Stream, first: int, length: int, bound: float) -> None:
+    values, ids, k, room, _ = corpus
+    keys = reduced(values, ids, k, room).result()
+    lowest = encode_keys(torch.full((NEURONS,), bound), torch.tensor(MAX_IDS - 1))
+    expected = [
+        [(v, i) for v, i in own if first <= i < first + length and v >= bound]
+        for own in winners(reduced(values, ids, k, room))
+    ]
+    for select in (keys_of_span, keys_of_span_on_any_device):
+        found, counts = select(keys, lowest, first, first + length)
+        assert counts.tolist() == [len(own) for own in expected]
+        pairs = zip(*(own.tolist() for own in decode_keys(found)), strict=True)
+        assert list(pairs) == [pair for own in expected for pair in own]
 
 
 def test_wrong_input_is_refused() -> None:

@@ -3,6 +3,7 @@ import json
 import os
 import pickle
 import threading
+from collections import Counter
 from dataclasses import asdict, replace
 from itertools import pairwise
 from pathlib import Path
@@ -12,11 +13,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from ops.errors import InputError
-from ops.sources import text_format
+from ops.sources import file_format, text_format
 from ops.sources.docstrings import packages as pydocs
-from ops.sources.parquet import PARQUET
 from ops.sources.pieces import (
-    RANGE_BYTES,
     check_source,
     named_apart,
     piece_extent,
@@ -109,23 +108,50 @@ def test_a_uri_reads_like_its_path(tmp_path: Path) -> None:
         assert source_fingerprint(source) == source_fingerprint(parse_source(str(file)))
 
 
-def test_a_large_parquet_file_gives_several_pieces(tmp_path: Path) -> None:
+def test_runs_of_row_groups_give_the_rows_of_the_file(tmp_path: Path) -> None:
     path = tmp_path / "a.parquet"
-    table = pa.table({"text": [f"text {number}" for number in range(100)], "doc_id": [None, "d"] * 50})
-    pq.write_table(table, path, row_group_size=7)
-    source = parse_source(str(path))
+    texts = [None if number % 9 == 0 else f"text {number} " + "\0" * (number % 17 == 0) for number in range(100)]
+    pq.write_table(pa.table({"text": texts, "doc_id": [None, "d"] * 50}), path, row_group_size=7)
+    source, metadata = parse_source(str(path)), pq.read_metadata(path)
     (whole,) = pieces(source)
-    rows = list(read_piece(whole))
-    small = replace(PARQUET, run_bytes=pq.read_metadata(path).row_group(0).total_byte_size * 3)
-    found = small.split(source, RANGE_BYTES)
-    parts = [Piece("a", "parquet", file, name, index, part) for index, (file, name, part) in enumerate(found)]
-    assert len(parts) > 3
-    assert [part.index for part in parts] == list(range(len(parts)))
-    assert [part.part["first_group"] for part in parts[1:]] == [part.part["stop_group"] for part in parts[:-1]]
-    assert all(Piece(**json.loads(json.dumps(asdict(part)))) == part for part in parts)
-    assert [row for part in parts for row in read_piece(part)] == rows
-    assert rows[0] == Row("text 0", "a.parquet:0", {})
-    assert rows[98] == Row("text 98", "a.parquet:98", {})
+    rows = list(read_piece(whole, on_error="reject"))
+    assert rows[1] == Row("text 1 ", "d", {})
+    assert rows[98] == Row("text 98 ", "a.parquet:98", {})
+    for groups, expected in ((1, 15), (3, 5), (4, 4), (15, 1)):
+        size = sum(metadata.row_group(group).total_byte_size for group in range(groups))
+        parts = pieces(source, size - 40)
+        assert len(parts) == expected
+        assert [part.index for part in parts] == list(range(len(parts)))
+        assert all(Piece(**json.loads(json.dumps(asdict(part)))) == part for part in parts)
+        assert [row for part in parts for row in read_piece(part, on_error="reject")] == rows
+        assert sum(piece_extent(part) or 0 for part in parts) == 100
+        if expected > 1:
+            assert [part.part["first_group"] for part in parts[1:]] == [part.part["stop_group"] for part in parts[:-1]]
+
+
+@pytest.mark.parametrize(("files", "least"), [(1, 20), (4, 8), (40, 1)])
+def test_a_source_of_few_files_has_enough_pieces_for_all_to_end_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, files: int, least: int
+) -> None:
+    monkeypatch.setattr(file_format, "LEAST_BYTES", 100)
+    for number in range(files):
+        texts = [f"{number}-{row} ".ljust(30, "x") for row in range(200)]
+        pq.write_table(pa.table({"text": texts}), tmp_path / f"{number:02}.parquet", row_group_size=5)
+        _touch(tmp_path / f"{number:02}.txt", "".join(f"{text}\n" for text in texts).encode())
+    for suffix in ("parquet", "txt"):
+        found = pieces(parse_source(f"{tmp_path}/*.{suffix}"))
+        of_each = Counter(piece.name for piece in found)
+        assert set(of_each.values()) == {len(found) // files}
+        assert least <= len(found) // files <= 2 * least
+
+
+def test_columns_that_nobody_reads_do_not_cut_a_file(tmp_path: Path) -> None:
+    table = pa.table(
+        {"text": ["a", "b"] * 50, "vector": [[number / 7 + i for i in range(90)] for number in range(100)]}
+    )
+    pq.write_table(table, tmp_path / "a.parquet", row_group_size=10)
+    size = pq.read_metadata(tmp_path / "a.parquet").row_group(0).total_byte_size
+    assert len(pieces(parse_source(f"{tmp_path}/a.parquet"), size)) == 1
 
 
 def test_a_parquet_file_without_rows_is_a_piece(tmp_path: Path) -> None:

@@ -9,17 +9,22 @@ import torch
 
 from ops.reducers.moments import Moments
 from ops.reducers.top_k import EMPTY, TopK, decode_keys, encode_keys
+from ops.storage.store import Store
+from ops.topk import partial_file
 from ops.topk.neurons import NEURONS_PER_PART, parts
 from ops.topk.partial_file import (
     HISTOGRAM,
+    MERGED_COLUMNS,
     SCHEMA,
     ShardRows,
     by_neuron,
+    of_all_table,
     pack_counts,
     read_counts,
     read_keys,
     read_matrix,
     read_moments,
+    read_of_all,
     shard_table,
     winners_in_shard,
     write_table,
@@ -82,13 +87,21 @@ def test_a_file_gives_back_what_it_was_made_of(tmp_path: Path, sampled: int, pol
     histogram = RNG.integers(0, 9, (NEURONS, 16))
     sample = VALUES[:sampled].numpy().T
     path = str(tmp_path / "part.parquet")
-    write_table(shard_table(columns, moments, histogram, sample).replace_schema_metadata({b"mine": b"1"}), path)
+    rows = ShardRows.of(shard_table(columns, moments, histogram, sample))
+    rows.write(path, {b"mine": b"1"})
     with pq.ParquetFile(path) as file:
         assert file.schema_arrow.names == [*SCHEMA.names[:-1], HISTOGRAM, SCHEMA.names[-1]]
         assert pa.schema([field for field in file.schema_arrow if field.name != HISTOGRAM]) == SCHEMA
         assert file.schema_arrow.metadata[b"mine"] == b"1"
-        assert file.num_row_groups == 2
+        assert file.num_row_groups == 3
+        assert file.metadata.num_rows == rows.in_file
         groups = [file.read_row_group(i) for i in range(2)]
+        assert {file.read_row_group(2)[name].null_count for name in MERGED_COLUMNS if name != HISTOGRAM} == {NEURONS}
+    store = Store(str(tmp_path))
+    np.testing.assert_array_equal(read_counts(read_of_all(store, "part.parquet", HISTOGRAM)), histogram)
+    found_sample = read_matrix(read_of_all(store, "part.parquet", "sample"), "sample")
+    np.testing.assert_array_equal(found_sample, sample)
+    assert found_sample.shape == (NEURONS, sampled)
     for (group, first, stop), table in zip(parts(NEURONS), groups, strict=True):
         assert table.num_rows == stop - first == (NEURONS_PER_PART, 5)[group]
         for pole in ("top", "bottom"):
@@ -101,8 +114,7 @@ def test_a_file_gives_back_what_it_was_made_of(tmp_path: Path, sampled: int, pol
         for name in ("mean", "m2", "m3", "m4", "min", "max"):
             np.testing.assert_array_equal(getattr(found, name), getattr(moments, name)[first:stop])
         np.testing.assert_array_equal(read_counts(table), histogram[first:stop])
-        np.testing.assert_array_equal(read_matrix(table, "sample"), sample[first:stop])
-        assert read_matrix(table, "sample").shape == (stop - first, sampled)
+        assert table["sample"].null_count == stop - first
 
 
 def test_rows_that_are_made_part_by_part_are_the_same_file_as_the_whole_table(tmp_path: Path) -> None:
@@ -113,8 +125,11 @@ def test_rows_that_are_made_part_by_part_are_the_same_file_as_the_whole_table(tm
         top = winners_in_shard(winners(VALUES)[own], 0, 1000)
         return shard_table({"top": top}, Moments.of(VALUES).of_neurons(first, stop), COUNTS[own], SAMPLE[own], 70_000)
 
-    rows = ShardRows(NEURONS, make)
-    write_table(whole.replace_schema_metadata({b"mine": b"1"}), str(tmp_path / "whole"))
+    def of_all(first: int, stop: int) -> pa.Table:
+        return of_all_table(COUNTS[first:stop], SAMPLE[first:stop], 70_000)
+
+    rows = ShardRows(NEURONS, make, of_all)
+    ShardRows.of(whole).write(str(tmp_path / "whole"), {b"mine": b"1"})
     rows.write(str(tmp_path / "parts"), {b"mine": b"1"})
     assert (tmp_path / "whole").read_bytes() == (tmp_path / "parts").read_bytes()
     assert rows.table().equals(whole)
@@ -123,6 +138,9 @@ def test_rows_that_are_made_part_by_part_are_the_same_file_as_the_whole_table(tm
 def test_at_most_two_parts_are_in_memory_while_rows_are_written(tmp_path: Path) -> None:
     made: list[weakref.ref[pa.Table]] = []
 
+    def of_all(first: int, stop: int) -> pa.Table:
+        return of_all_table(np.zeros((stop - first, 2), np.int64), np.zeros((stop - first, 0), np.float32))
+
     def make(first: int, stop: int) -> pa.Table:
         assert sum(ref() is not None for ref in made) < 2  # the one before may still be the writer's
         counts, none = np.zeros((stop - first, 2), np.int64), np.zeros((stop - first, 0), np.float32)
@@ -130,8 +148,45 @@ def test_at_most_two_parts_are_in_memory_while_rows_are_written(tmp_path: Path) 
         made.append(weakref.ref(table))
         return table
 
-    ShardRows(6 * NEURONS_PER_PART, make).write(str(tmp_path / "parts"), {})
-    assert pq.read_metadata(tmp_path / "parts").num_row_groups == 6
+    ShardRows(6 * NEURONS_PER_PART, make, of_all).write(str(tmp_path / "parts"), {})
+    assert pq.read_metadata(tmp_path / "parts").num_row_groups == 6 + 1
+
+
+@pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="memory is counted as Linux counts it")
+def test_writing_takes_the_memory_of_a_few_parts_and_not_of_all(tmp_path: Path) -> None:
+    neurons, k = 24 * NEURONS_PER_PART, 1_500
+    keys = encode_keys(torch.randn(neurons, k, generator=torch.Generator().manual_seed(0)), torch.arange(k))
+    pairs = neurons * k * 12  # bytes of the activations and ids of one pole
+
+    counts, none = np.ones((neurons, 8), np.int64), np.zeros((neurons, 0), np.float32)
+
+    def make(first: int, stop: int) -> pa.Table:
+        own, rows = winners_in_shard(keys[first:stop], 0, k), slice(first, stop)
+        return shard_table({"top": own, "bottom": own}, Moments.empty(stop - first), counts[rows], none[rows])
+
+    def of_all(first: int, stop: int) -> pa.Table:
+        return of_all_table(counts[first:stop], none[first:stop])
+
+    def resident(name: str) -> int:
+        lines = Path("/proc/self/status").read_text().splitlines()
+        return next(int(line.split()[1]) for line in lines if line.startswith(name)) << 10
+
+    ShardRows(2 * NEURONS_PER_PART, make, of_all).write(str(tmp_path / "first"), {})  # what a process takes once
+    Path("/proc/self/clear_refs").write_text("5")
+    before = resident("VmRSS")
+    ShardRows(neurons, make, of_all).write(str(tmp_path / "parts"), {})
+    assert resident("VmHWM") - before < 2 * pairs / 3
+
+
+def test_a_large_sample_is_cut_into_row_groups_that_fit_into_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(partial_file, "_OF_ALL_BYTES", 15_000)
+    ShardRows.of(shard_table({}, Moments.of(VALUES), COUNTS, SAMPLE)).write(str(tmp_path / "p"), {})
+    assert pq.read_metadata(tmp_path / "p").num_row_groups == 2 + 2
+    store = Store(str(tmp_path))
+    np.testing.assert_array_equal(read_counts(read_of_all(store, "p", HISTOGRAM)), COUNTS)
+    np.testing.assert_array_equal(read_matrix(read_of_all(store, "p", "sample"), "sample"), SAMPLE)
 
 
 def test_a_matrix_becomes_a_list_column_by_rows() -> None:

@@ -1,7 +1,9 @@
 from collections.abc import Iterator
+from pathlib import Path
 from typing import cast
 
 import numpy as np
+import pyarrow as pa
 import pytest
 import torch
 
@@ -124,6 +126,34 @@ def test_rows_of_a_shard_are_refused_once_the_next_one_has_begun() -> None:
     run(scorer, 1)
     with pytest.raises(RuntimeError, match="before the next shard"):
         result.rows.table()
+
+
+@pytest.mark.parametrize("queued", [False, True])
+def test_rows_that_are_held_are_those_of_their_shard_whatever_comes_next(queued: bool, tmp_path: Path) -> None:
+    values = activations(4)
+    scorers = scorer_of(values, queued=queued), scorer_of(values, queued=queued)
+    held, read = (scorer.run((0, 20), batches(0, 20), np.array([3, 5])).rows for scorer in scorers)
+    expected = read.table()
+    assert held.hold(1 << 20)
+    run(scorers[0], 1)
+    assert held.table().equals(expected)
+    assert pa.concat_tables(held.parts()).equals(expected)
+    held.write(str(tmp_path / "held.parquet"), {b"a": b"1"})
+    read.write(str(tmp_path / "read.parquet"), {b"a": b"1"})
+    assert (tmp_path / "held.parquet").read_bytes() == (tmp_path / "read.parquet").read_bytes()
+
+
+def test_rows_that_are_too_large_to_be_held_are_made_as_they_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ops.topk.partial_file.parts", lambda n: ((i, i, i + 1) for i in range(n)))
+    scorers = scorer_of(activations(4)), scorer_of(activations(4))
+    some, every = (scorer.run((0, 20), batches(0, 20), np.zeros(0, np.int64)).rows for scorer in scorers)
+    one = every.make(0, 1).nbytes
+    assert not some.hold(2 * one)
+    assert len(some.held) == 3
+    assert some.table().equals(every.table())
+    run(scorers[0], 1)
+    with pytest.raises(RuntimeError, match="before the next shard"):
+        some.table()
 
 
 def test_later_shards_hand_over_less() -> None:

@@ -5,14 +5,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from ops.errors import InputError
+from ops.reducers.moments import Moments
 from ops.storage.store import Store
 from ops.topk.neurons import Neurons
-from ops.topk.partial_file import by_neuron, write_table
+from ops.topk.partial_file import ShardRows, shard_table
 from ops.topk.sentences import SAMPLE_ROWS, account, write_activations, write_unscored
 
 NEURONS = Neurons((2, 3))
@@ -38,7 +38,8 @@ def shards(tmp_path: Path) -> tuple[Store, dict[int, list[float]]]:
     for path, ids in zip(PATHS, SAMPLED, strict=True):
         values = rng.normal(size=(len(NEURONS), len(ids))).astype(np.float32)
         known |= dict(zip(ids, values.T.tolist(), strict=True))
-        store.commit(path, partial(write_table, pa.table({"sample": by_neuron(values)})))
+        table = shard_table({}, Moments.empty(len(NEURONS)), np.zeros((len(NEURONS), 2), np.int64), values)
+        store.commit(path, partial(ShardRows.of(table).write, footer={}))
     return store, known
 
 

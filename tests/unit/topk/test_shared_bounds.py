@@ -39,7 +39,7 @@ def store(tmp_path: Path) -> Store:
         counts = rng.integers(0, 3, (NEURONS, BINS))
         moments = Moments.empty(NEURONS)
         whole = topk_partial.shard_table({}, moments, counts, np.zeros((NEURONS, 0), np.float32))
-        store.commit(shard_path(shard), partial(topk_partial.write_table, whole))
+        store.commit(shard_path(shard), partial(topk_partial.ShardRows.of(whole).write, footer={}))
     return store
 
 
@@ -59,8 +59,7 @@ def test_what_is_posted_follows_from_the_shards_in_place(store: Store) -> None:
     seen = 0
     for shard in range(30):
         board.add([shard])
-        with store.parquet(shard_path(shard)) as file:
-            total += topk_partial.read_counts(file.read(columns=["histogram"]))
+        total += topk_partial.read_counts(topk_partial.read_of_all(store, shard_path(shard), "histogram"))
         found = news()
         if is_due(shard + 1, seen):
             assert found is not None

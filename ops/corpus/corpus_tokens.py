@@ -1,0 +1,85 @@
+"""The tokens of corpus/ for a pass of the model over it: those that ingest kept, or else from the tokenizer."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from ops.corpus.read_shard import read_shard, take_sentences
+from ops.corpus.token_columns import block_of, shard_name
+from ops.model.batches import Lengths, encode_batches, length_batches
+from ops.model.token_block import TokenBlock
+from ops.model.tokenizer import Tokenizer
+from ops.shards import Ids
+from ops.storage.store import Store, is_marked
+from ops.storage.tables import part_name
+
+
+@dataclass(frozen=True)
+class KeptTokens:
+    """Where ingest kept the tokens of corpus/, a file a shard.
+
+    Attributes:
+        folder: that of the files, below the run's.
+        fingerprint: of the ingest that wrote corpus/; a file that carries another one is not read.
+    """
+
+    folder: str
+    fingerprint: str
+
+
+class CorpusTokens:
+    """Reads the tokens of sentences of corpus/, shard by shard.
+
+    They are the same from either source. A shard whose file is not there, or not whole, is tokenized.
+
+    Args:
+        store: the run's folder.
+        kept: where ingest kept them; None: nowhere.
+        tokenizer: returns the corpus's tokenizer; asked where it is needed.
+    """
+
+    def __init__(self, store: Store, kept: KeptTokens | None, tokenizer: Callable[[], Tokenizer]) -> None:
+        self.store, self.kept, self.tokenizer = store, kept, tokenizer
+
+    def read(self, shard: int, ids: Ids | None = None) -> tuple[Ids, TokenBlock]:
+        """Return the ids and tokens of a shard's sentences, or of those whose ascending ids are given."""
+        if (found := self._read_kept(shard, ids)) is not None:
+            return found
+        sent_ids, texts, _ = read_shard(self.store, shard, ids)
+        return sent_ids, TokenBlock.of(self.tokenizer().encode(texts))
+
+    def batches(
+        self, shard: int, budget: int, lengths: Lengths, ids: Ids | None = None
+    ) -> Iterator[tuple[Ids, TokenBlock]]:
+        """Return the batches of a shard's sentences, or of some of them, as `encode_batches` cuts them.
+
+        Args:
+            shard: its number.
+            budget, lengths: as `length_batches` takes them.
+            ids: those of some of its sentences, ascending; None: all.
+        """
+        if (found := self._read_kept(shard, ids)) is None:
+            yield from encode_batches(*read_shard(self.store, shard, ids), self.tokenizer(), budget, lengths)
+        else:
+            yield from block_batches(*found, budget, lengths)
+
+    def _read_kept(self, shard: int, ids: Ids | None) -> tuple[Ids, TokenBlock] | None:
+        if self.kept is None:
+            return None
+        try:
+            with self.store.parquet(part_name(self.kept.folder, shard)) as file:
+                if not is_marked(file, self.kept.fingerprint, shard_name(shard)):
+                    return None
+                table = file.read() if ids is None else take_sentences(file, ids, file.schema_arrow.names)
+        except (OSError, pa.ArrowException):
+            return None
+        return table["sent_id"].to_numpy(), block_of(table)
+
+
+def block_batches(
+    sent_ids: Ids, block: TokenBlock, budget: int, lengths: Lengths = "mixed"
+) -> Iterator[tuple[Ids, TokenBlock]]:
+    """Return the batches that `encode_batches` returns, of sentences whose tokens are there already."""
+    for rows in length_batches(block.lengths, budget, lengths):
+        yield sent_ids[rows], block.take(rows)

@@ -1,0 +1,64 @@
+"""Tokens of sentences as columns: in the partial files of ingest, and in the file that it keeps for each shard."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from ops.model.token_block import TokenBlock
+from ops.model.tokenizer import Tokens
+from ops.schema import group_rows
+from ops.storage.tables import COMPRESSION
+
+# A sentence's token ids, which of them the tokenizer added, and whether some were cut off.
+TOKEN_COLUMNS = pa.schema([("ids", pa.list_(pa.uint32())), ("added", pa.list_(pa.bool_())), ("cut", pa.bool_())])
+GROUP_ROWS = group_rows("corpus")  # object storage is asked for a group once the one before is decoded
+
+
+def shard_name(shard: int) -> str:
+    """Return what the footer of a shard's file says that it holds."""
+    return f"tokens-{shard}"
+
+
+def token_columns(tokens: Sequence[Tokens]) -> dict[str, pa.Array]:
+    """Return the tokens of sentences as `TOKEN_COLUMNS`."""
+    block = TokenBlock.of(tokens)
+    offsets = pa.array(block.offsets, pa.int32())
+    flat = (pa.array(block.ids, pa.uint32()), pa.array(block.added))
+    ids, added = (pa.ListArray.from_arrays(offsets, values) for values in flat)
+    return {"ids": ids, "added": added, "cut": pa.array(block.cut)}
+
+
+def kept_table(shard: pa.Table, highest_id: int) -> pa.Table:
+    """Return a shard's file as a table: `sent_id` and `TOKEN_COLUMNS`, ids in two bytes where the vocabulary fits.
+
+    Args:
+        shard: its sentences, with these columns among others.
+        highest_id: of the tokenizer.
+    """
+    kind = pa.uint16() if highest_id < 1 << 16 else pa.uint32()
+    layout = TOKEN_COLUMNS.set(0, pa.field("ids", pa.list_(kind))).insert(0, pa.field("sent_id", pa.int64()))
+    return shard.select(layout.names).cast(layout)
+
+
+def write_kept(table: pa.Table, path: str, rows: int = GROUP_ROWS) -> None:
+    """Write a shard's file, in row groups of so many rows; a reader notices damage."""
+    pq.write_table(
+        table, path, row_group_size=rows, compression=COMPRESSION, write_page_checksum=True,
+        use_dictionary=False, column_encoding={"sent_id": "DELTA_BINARY_PACKED"},
+    )  # fmt: skip
+
+
+def block_of(table: pa.Table) -> TokenBlock:
+    """Return the tokens of a table with `TOKEN_COLUMNS`."""
+    ids, added = table["ids"], table["added"]
+    lengths = pc.list_value_length(ids).to_numpy()
+    offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths, dtype=np.int64)])
+    return TokenBlock(_flat(ids).astype(np.int32), _flat(added), offsets, table["cut"].to_numpy())
+
+
+def _flat(lists: pa.ChunkedArray) -> Any:
+    return pc.list_flatten(lists).to_numpy()

@@ -1,0 +1,122 @@
+from collections.abc import Callable
+from pathlib import Path
+from typing import cast
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from ops.corpus.corpus_tokens import CorpusTokens, KeptTokens
+from ops.corpus.token_columns import kept_table, shard_name, token_columns, write_kept
+from ops.model.batches import Lengths
+from ops.model.tokenizer import Tokenizer, Tokens
+from ops.storage.store import Store, shard_footer
+from ops.storage.tables import part_name
+
+FIRST, COUNT, LIMIT = 300, 90, 12
+KEPT = KeptTokens("kept", "f")
+
+
+class Letters:
+    """A token a letter, one added at each end, cut at `LIMIT`."""
+
+    def encode(self, texts: list[str]) -> list[Tokens]:
+        found = []
+        for text in texts:
+            ids = [1, *map(ord, text[: LIMIT - 2]), 2]
+            found.append(Tokens(ids, [1, *[0] * (len(ids) - 2), 1], len(text) > LIMIT - 2))
+        return found
+
+
+def letters() -> Tokenizer:
+    return cast(Tokenizer, Letters())
+
+
+def nobody() -> Tokenizer:
+    raise AssertionError("tokenized again")
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    """The fourth shard of a corpus, in row groups of 20 sentences, and its tokens."""
+    rng = np.random.default_rng(0)
+    texts = ["".join(chr(97 + i) for i in rng.integers(0, 26, rng.integers(1, 16))) for _ in range(COUNT)]
+    tokens = Letters().encode(texts)
+    assert {t.cut for t in tokens} == {True, False}
+    ids = pa.array(np.arange(FIRST, FIRST + COUNT))
+    lengths = pa.array([len(t.ids) for t in tokens], pa.int32())
+    found = Store(str(tmp_path))
+    corpus = pa.table({"sent_id": ids, "text": texts, "n_tokens": lengths})
+    found.commit(part_name("corpus", 3), lambda path: pq.write_table(corpus, path, row_group_size=20))
+    table = kept_table(pa.table({"sent_id": ids, **token_columns(tokens)}), 130)
+    table = table.replace_schema_metadata(shard_footer("f", shard_name(3), COUNT))
+    found.commit(part_name("kept", 3), lambda path: write_kept(table, path, rows=30))
+    return found
+
+
+SOME = [np.arange(FIRST, FIRST + COUNT), np.array([FIRST, FIRST + 41, FIRST + COUNT - 1]), np.zeros(0, np.int64), None]
+
+
+@pytest.mark.parametrize("some", SOME, ids=["all", "three", "none", "not said"])
+def test_kept_tokens_are_those_of_the_tokenizer(store: Store, some: np.ndarray | None) -> None:
+    kept, anew = CorpusTokens(store, KEPT, nobody), CorpusTokens(store, None, letters)
+    (ids, block), (other_ids, other) = kept.read(3, some), anew.read(3, some)
+    assert ids.tolist() == other_ids.tolist() == (SOME[0] if some is None else some).tolist()
+    assert list(block) == list(other)
+    cuts: tuple[Lengths, ...] = ("mixed", "common", "equal")
+    for lengths in cuts:
+        for budget in (1, 30, 200, 100_000):
+            batches = list(kept.batches(3, budget, lengths, some))
+            expected = list(anew.batches(3, budget, lengths, some))
+            assert len(batches) == len(expected)
+            for (own, tokens), (wanted, others) in zip(batches, expected, strict=True):
+                assert own.tolist() == wanted.tolist()
+                assert list(tokens) == list(others)
+                assert tokens.ids.dtype == others.ids.dtype
+                assert tokens.offsets.tolist() == others.offsets.tolist()
+
+
+def _flip(store: Store) -> None:
+    """Change a byte of the first page of ids."""
+    path = Path(store.path(part_name("kept", 3)))
+    page = pq.read_metadata(path).row_group(0).column(1)
+    data = bytearray(path.read_bytes())
+    data[(page.dictionary_page_offset or page.data_page_offset) + page.total_compressed_size // 2] ^= 0xFF
+    path.write_bytes(data)
+
+
+def _cut(store: Store) -> None:
+    path = Path(store.path(part_name("kept", 3)))
+    path.write_bytes(path.read_bytes()[:-30])
+
+
+def _of_another_shard(store: Store) -> None:
+    table = pq.read_table(store.path(part_name("kept", 3))).replace_schema_metadata(
+        shard_footer("f", shard_name(4), COUNT)
+    )
+    write_kept(table, store.path(part_name("kept", 3)))
+
+
+LOST: dict[str, Callable[[Store], object]] = {
+    "gone": lambda store: store.delete("kept"),
+    "cut off": _cut,
+    "damaged": _flip,
+    "of another shard": _of_another_shard,
+}
+
+
+@pytest.mark.parametrize("lost", LOST)
+def test_what_is_not_whole_is_tokenized_again(store: Store, lost: str) -> None:
+    expected = list(CorpusTokens(store, KEPT, nobody).read(3)[1])
+    LOST[lost](store)
+    with pytest.raises(AssertionError, match="tokenized again"):
+        CorpusTokens(store, KEPT, nobody).read(3)
+    found = CorpusTokens(store, KEPT, letters)
+    assert list(found.read(3)[1]) == expected
+    assert sum(len(ids) for ids, _ in found.batches(3, 64, "mixed")) == COUNT
+
+
+def test_tokens_of_another_ingest_are_not_read(store: Store) -> None:
+    with pytest.raises(AssertionError, match="tokenized again"):
+        CorpusTokens(store, KeptTokens("kept", "another"), nobody).read(3)
