@@ -5,9 +5,9 @@
 
 Real sentences (bench/texts.py) are annotated by the shipped pipeline, and half of them are the baseline. The winners
 of a few neurons are the sentences that are likest a direction of their own (bench/mine.py); so are the activations of
-these neurons, and those of the others are noise. The steps' own workers run in this process, on one thread; seconds are those
-of processor time after a warm-up, scaled to all neurons. Exit status 1 where that is more than a core-hour, or a worker
-holds more than 2 GB.
+these neurons, and those of the others are noise. The steps' own workers run in this process, on one thread; seconds are
+those of processor time after a warm-up, scaled to all neurons. Exit status 1 where that is more than a core-hour, or
+a worker holds more than 2 GB.
 
 With --planted the whole job runs on a model whose units are known functions (bench/planted.py), with K the sentences in
 which each is on, and with half of that. Exit status 1 where fewer than nine in ten are found.

@@ -53,7 +53,8 @@ def source(tmp_path_factory: pytest.TempPathFactory, texts: list[str]) -> Path:
 
 def config(out: Path | str, source: Path, **options: object) -> RunConfig:
     values = {"out": str(out), "corpus": (str(source),), "split": "none", "k": K, "shard_size": 100, "workers": 2}
-    return RunConfig.model_validate({**values, "activation_sample": 50, "no_tokens": True, "no_explain": True} | options)
+    less = {"activation_sample": 50, "no_tokens": True, "no_explain": True}
+    return RunConfig.model_validate({**values, **less, **options})
 
 
 @pytest.fixture(scope="session")
