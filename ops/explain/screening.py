@@ -70,7 +70,7 @@ def screen(
     >>> screen(np.array([5, 30, 10]), 50, np.array([45.0, 70, 10]), 450.0, 2).tolist()
     [1, 2]
     """
-    a, c = np.asarray(with_winners, np.float64), np.asarray(with_rest, np.float64)
+    a, c = np.asarray(with_winners, np.int64), np.asarray(with_rest, np.float64)
     if not winners or rest <= 0 or most < 1:
         return np.zeros(0, np.int64)
     model = np.zeros(0) if expected is None else np.asarray(expected, np.float64)
@@ -146,32 +146,54 @@ def _gains(
 
 
 @compiled
+def _bound(a: float, e: float, n: float, winners: float, total: float, half: float) -> float:
+    """Return a number that the gain of a literal does not exceed.
+
+    log x is at most (x - 1) / sqrt(x) from 1 on, and 2 (x - 1) / (x + 1) below; log(1 + x) is at most x; and a
+    divergence is at most that of Pearson's chi-square.
+    """
+    p, far = e / n, total - n
+    if not (0 < p < 1 and far > 0):
+        return np.inf
+    wider = n + half
+    ratio, excess = a / (wider * p), (a - wider * p) / (wider * (1 - p))
+    log = (ratio - 1) / np.sqrt(ratio) if ratio > 1 else 2 * (ratio - 1) / (ratio + 1)
+    other = min(max((winners - e) / far, 0.0), 1.0)
+    if not 0 < other < 1:
+        return np.inf
+    outside = winners - a - far * other
+    bound = a * log - (wider - a) * excess + outside * outside / (far * other * (1 - other))
+    return bound + 1e-9 * (1 + abs(bound))
+
+
+@compiled
 def _largest(
-    a: Float64s, c: Float64s, model: Float64s, winners: float, rest: float, half: float, most: int
+    a: Int64s, c: Float64s, model: Float64s, winners: float, rest: float, half: float, most: int
 ) -> tuple[Int64s, Float64s]:
     """Return the places of the largest gains, and these, in no order; of equal ones those of the first places.
 
-    Most literals are passed over for the price of a few products: a divergence is at most that of Pearson's chi-square.
+    Most literals are passed over without a logarithm.
     """
     total = winners + rest
     rate = winners / total
+    spread = rate * (1 - rate) * (1 - 1e-9)
     heap, places, size = np.empty(most), np.empty(most, np.int64), 0
     for literal in range(a.size):
         n = a[literal] + c[literal]
         if n <= 0:
             continue
-        e = n * rate if model.size == 0 else model[literal]
         least = heap[0] if size == most else 1e-9
-        p, far = e / n, total - n
-        if far > 0 and 0 < p < 1:
-            other = min(max((winners - e) / far, 0.0), 1.0)
-            inside, outside = a[literal] - (n + half) * p, winners - a[literal] - far * other
-            bound = inside * inside / ((n + half) * p * (1 - p))
-            if 0 < other < 1:
-                bound += outside * outside / (far * other * (1 - other))
-                if bound * (1 + 1e-9) + 1e-9 < least:
-                    continue
-        gain = _gain(a[literal], e, n, winners, winners, total, half)
+        if model.size:
+            e = model[literal]
+        else:
+            # Pearson's chi-square, multiplied out, tells nearly all of them.
+            e, wider, far = n * rate, n + half, total - n
+            inside, outside = a[literal] - wider * rate, a[literal] - e
+            if inside * inside * far + outside * outside * wider < least * spread * wider * far:
+                continue
+        if _bound(float(a[literal]), e, n, winners, total, half) < least:
+            continue
+        gain = _gain(float(a[literal]), e, n, winners, winners, total, half)
         if gain > least:
             size = _put(heap, places, size, gain, literal)
     return places[:size], heap[:size]
