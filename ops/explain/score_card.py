@@ -280,11 +280,19 @@ class Training:
         order = np.argsort(-gains, kind="stable")[: np.count_nonzero(gains > cost / 2)][:_CHECKED]
         for first in range(0, len(order), _TRIED):
             tried = order[first : first + _TRIED]
-            exact = [self._gain(model, int(left[i]), float(expected[i])) for i in tried]
-            for place in np.argsort(-np.array(exact), kind="stable"):
-                literal = int(left[tried[place]])
-                if exact[place] > cost and self._evidence(model, literal) > cost:
+            # In one cell the approximate gain is that of a fit without a prior: the exact one does not exceed it.
+            known = {int(i): float(gains[i]) + 1e-6 if len(model.cells.has) == 1 else math.inf for i in tried}
+            exact: set[int] = set()
+            while known:
+                place = max(known, key=known.__getitem__)
+                literal = int(left[place])
+                if place not in exact:
+                    known[place] = self._gain(model, literal, float(expected[place]))
+                    exact.add(place)
+                elif known[place] > cost and self._evidence(model, literal) > cost:
                     return literal
+                else:
+                    del known[place]
         return None
 
     def _approximate(self, model: _Model, left: Int64s) -> tuple[Float64s, Float64s]:

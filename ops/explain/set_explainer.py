@@ -83,7 +83,7 @@ class Explained:
         card: its literals, as places in the pool; from its length on, in `Own`.
         scores: on the test half.
         nuisance_f1: that of the card of nuisance alone.
-        has: for each literal of the card, the rows of winners that have it, ascending.
+        has: for each literal of the card, the rows of winners that have it as it is stated, ascending; if asked for.
     """
 
     card: ScoreCard
@@ -124,14 +124,14 @@ class SetExplainer:
         self._support = self._training.found.support()
         self._language = int(np.count_nonzero(~nuisance))
 
-    def explain(self, winners: Int64s, own: Own = NONE, intervals: bool = True, leave_out: bool = True) -> Explained:
+    def explain(self, winners: Int64s, own: Own = NONE, intervals: bool = True, terms: bool = True) -> Explained:
         """Explain a set of winners.
 
         Args:
             winners: rows, ascending and distinct.
             own: literals that only they are asked.
             intervals: of the scores; else they are NaN.
-            leave_out: say what is lost without each literal; else it is NaN.
+            terms: say of each literal what is lost without it, and which winners have it; else NaN, and none.
         """
         known, n = self.known, len(self.known.rows)
         place = np.searchsorted(known.rows, winners)
@@ -164,11 +164,11 @@ class SetExplainer:
         number = np.full(len(nuisance), -1, np.int64)
         number[asked[::-1]] = np.arange(len(asked))[::-1]
         scored = card.renumbered(number)
-        scores = evaluate(scored, found, labelled, self.resamples if intervals else None, leave_out)
+        scores = evaluate(scored, found, labelled, self.resamples if intervals else None, terms)
         alone = scores.f1
         if len(plain.literals) < len(card.literals):
             alone = held_out_f1(plain.renumbered(number), found, labelled)
-        has = self._winners_with(scored, found, labelled, further)
+        has = self._winners_with(scored, found, labelled, further) if terms else []
         places_of = np.concatenate((which, len(self.nuisance) + np.arange(len(own.nuisance))))
         return Explained(card.renumbered(places_of), scores, alone, has)
 
