@@ -80,17 +80,26 @@ def fit_cells(has: Bools, winners: Float64s, rest: Float64s, half: float, start:
         half: half the weight of a baseline sentence.
         start: intercept and weights from which to start, `[1 + m]`.
     """
-    literals = has.shape[1]
-    design = np.ones((len(has) + literals, 1 + literals))
-    design[: len(has), 1:] = has
-    design[len(has) :, 1:] = np.eye(literals)
-    positive = np.concatenate([winners, np.zeros(literals)])
-    negative = np.concatenate([rest, np.full(literals, half)])
-    if start is None:
-        start = np.zeros(1 + literals)
-        start[0] = np.log(winners.sum() / rest.sum())
-    beta, value = _newton(design, positive, negative, start, 1 / _DEVIATION**2, _STEPS)
-    return Fit(float(beta[0]), beta[1:], float(value))
+    first = np.zeros(0) if start is None else start
+    beta, value = _fit(has, winners, rest, half, first)
+    return Fit(float(beta[0]), beta[1:], value)
+
+
+def fit_one_more(
+    cells: Cells, winners: Float64s, rest: Float64s, own: Int32s, winner: UInt8s, each: float, start: Float64s
+) -> Fit:
+    """Fit one more literal to cells that it cuts in two, as `fit_cells` does; its weight is the last.
+
+    Args:
+        cells: by the other literals.
+        winners, rest: of each cell the winners and the other sentences, which stand for `each` sentences.
+        own: the sentences that have the literal.
+        winner: which of all sentences are winners, `[n]`.
+        each: for how many sentences of the corpus one outside the winners stands.
+        start: intercept and weights from which to start, `[2 + m]`.
+    """
+    beta, value = _fit_one_more(cells.of, cells.has, winners, rest, own, winner, each, start)
+    return Fit(float(beta[0]), beta[1:], value)
 
 
 @compiled
@@ -173,3 +182,44 @@ def _newton(
         if near:
             break
     return beta, value
+
+
+@compiled
+def _fit(has: Bools, winners: Float64s, rest: Float64s, half: float, start: Float64s) -> tuple[Float64s, float]:
+    cells, literals = has.shape
+    design, positive = np.zeros((cells + literals, 1 + literals)), np.zeros(cells + literals)
+    negative = np.full(cells + literals, half)
+    design[:, 0] = 1
+    for cell in range(cells):
+        positive[cell], negative[cell] = winners[cell], rest[cell]
+        for literal in range(literals):
+            design[cell, 1 + literal] = has[cell, literal]
+    for literal in range(literals):
+        design[cells + literal, 1 + literal] = 1
+    first = start
+    if not start.size:
+        first = np.zeros(1 + literals)
+        first[0] = np.log(winners.sum() / rest.sum())
+    return _newton(design, positive, negative, first, 1 / _DEVIATION**2, _STEPS)
+
+
+@compiled
+def _fit_one_more(
+    of: Int32s, has: Bools, winners: Float64s, rest: Float64s, own: Int32s, winner: UInt8s, each: float, start: Float64s
+) -> tuple[Float64s, float]:
+    cells, literals = has.shape
+    more = np.zeros((2 * cells, literals + 1), np.bool_)
+    counts = np.zeros((2, 2 * cells))
+    for sentence in own:
+        counts[winner[sentence], cells + of[sentence]] += 1
+    there = 0
+    for cell in range(2 * cells):
+        without = cell < cells
+        for kind in range(2):
+            if without:
+                counts[kind, cell] = (winners[cell] if kind else rest[cell]) - counts[kind, cells + cell]
+        if counts[0, cell] + counts[1, cell] > 0:
+            counts[:, there] = counts[:, cell]
+            more[there, :literals], more[there, literals] = has[cell % cells], not without
+            there += 1
+    return _fit(more[:there], counts[1, :there].copy(), counts[0, :there] * each, each / 2, start)

@@ -66,7 +66,9 @@ def resampling(documents: int, seed: int, resamples: int = RESAMPLES) -> UInt8s:
     return np.random.default_rng([seed, CARD_RESAMPLES]).poisson(1.0, (documents, resamples)).astype(np.uint8)
 
 
-def evaluate(card: ScoreCard, found: Occurrences, labelled: Labelled, resamples: UInt8s | None) -> CardScores:
+def evaluate(
+    card: ScoreCard, found: Occurrences, labelled: Labelled, resamples: UInt8s | None, leave_out: bool = True
+) -> CardScores:
     """Return how well a card tells winners from other sentences.
 
     A winner counts once and any other sentence as many times as it stands for. Intervals are percentiles of a bootstrap
@@ -78,21 +80,20 @@ def evaluate(card: ScoreCard, found: Occurrences, labelled: Labelled, resamples:
         found: the sentences that have each literal, as `learn` had them.
         labelled: the sentences.
         resamples: how often each sample has each document, `[documents, samples]`; none given: no intervals.
+        leave_out: say what is lost without each literal, for which the others are fitted again.
     """
     cells = Cells.by(found, card.literals, len(labelled.winner))
     scores = card.scores(cells.has)
     weight = labelled.baseline_weight
-    train_rest, train_winners, rest, winners = cells.counts(labelled.sides, 4).T * np.array(
-        [[weight], [1], [weight], [1]]
-    )
+    train_rest, train_winners, rest, winners = cells.counts(labelled.sides, 4).T * _each(weight)
     values, intervals, auc, single_f1 = np.full(4, np.nan), np.full((4, 2), np.nan), math.nan, math.nan
     gains = np.full(len(card.literals), np.nan)
     if winners.sum() and rest.sum() and not labelled.too_many:
         level, called = _levels(scores, card.threshold)
-        hits, others = _sums(level, winners), _sums(level, rest)
+        hits, others = np.bincount(level, winners), np.bincount(level, rest)
         values = _measures(hits[:, None], others[:, None], called)[:, 0]
         auc, single_f1 = _area(hits, others), _single_f1(card, found, labelled)
-        if train_winners.sum() and train_rest.sum():
+        if leave_out and train_winners.sum() and train_rest.sum():
             gains = values[0] - _without_each(card, cells.has, train_winners, train_rest, winners, rest, weight / 2)
         if resamples is not None:
             intervals = _intervals(values, level[cells.of], called, labelled, resamples)
@@ -121,36 +122,73 @@ def evaluate(card: ScoreCard, found: Occurrences, labelled: Labelled, resamples:
     )
 
 
+def held_out_f1(card: ScoreCard, found: Occurrences, labelled: Labelled) -> float:
+    """Return the F1 of a card alone, as `evaluate` does."""
+    cells = Cells.by(found, card.literals, len(labelled.winner))
+    rest, winners = (cells.counts(labelled.sides, 4).T * _each(labelled.baseline_weight))[2:]
+    if labelled.too_many or not winners.sum() or not rest.sum():
+        return math.nan
+    called = card.scores(cells.has) >= card.threshold
+    return float(2 * winners[called].sum() / ((winners + rest)[called].sum() + winners.sum()))
+
+
+def _each(weight: float) -> Float64s:
+    """Return for how many sentences one of each of the `sides` stands, `[4, 1]`."""
+    return np.array([[weight], [1.0], [weight], [1.0]])
+
+
 def _levels(scores: Float64s, threshold: float = -math.inf) -> tuple[Int64s, Bools]:
     """Return the rank of each score `[cells]`, 0 the highest and equal ones alike, and which ranks are called."""
-    descending, level = np.unique(-scores, return_inverse=True)
-    return level.astype(np.int64), -descending >= threshold
+    level, descending = _ranked(scores)
+    return level, descending >= threshold
 
 
-def _sums(level: Int64s, weights: Float64s) -> Float64s:
-    """Return the sum of the cells' weights at each rank."""
-    return np.asarray(np.bincount(level, weights), np.float64)
+@compiled
+def _ranked(scores: Float64s) -> tuple[Int64s, Float64s]:
+    order = np.argsort(-scores, kind="mergesort")
+    level, descending, found = np.empty(scores.size, np.int64), np.empty(scores.size), 0
+    for cell in order:
+        if not found or scores[cell] != descending[found - 1]:
+            descending[found] = scores[cell]
+            found += 1
+        level[cell] = found - 1
+    return level, descending[:found]
 
 
+@compiled
 def _measures(hits: Float64s, others: Float64s, called: Bools) -> Float64s:
-    """Return average precision, precision, recall and F1, `[4, samples]`.
+    """Return average precision, precision, recall and F1, `[4, samples]`; NaN where they are undefined.
 
     Args:
         hits, others: weight of the winners and of the other sentences with each score, from the highest on,
             `[scores, samples]`.
         called: which scores make a sentence be called a winner, `[scores]`.
     """
-    found, wrong, total = hits[called].sum(0), others[called].sum(0), hits.sum(0)
-    so_far = np.cumsum(hits, 0)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        precisions = so_far / (so_far + np.cumsum(others, 0))
-        average = np.where(hits > 0, hits * precisions, 0.0).sum(0) / total
-        return np.stack([average, found / (found + wrong), found / total, 2 * found / (found + wrong + total)])
+    levels, samples = hits.shape
+    measures = np.full((4, samples), np.nan)
+    for sample in range(samples):
+        area, so_far, wrong_so_far, found, wrong = 0.0, 0.0, 0.0, 0.0, 0.0
+        for level in range(levels):
+            own = hits[level, sample]
+            so_far += own
+            wrong_so_far += others[level, sample]
+            if own > 0:
+                area += own * so_far / (so_far + wrong_so_far)
+            if called[level]:
+                found += own
+                wrong += others[level, sample]
+        if found + wrong > 0:
+            measures[1, sample] = found / (found + wrong)
+        if so_far > 0:
+            measures[0, sample], measures[2, sample] = area / so_far, found / so_far
+        if found + wrong + so_far > 0:
+            measures[3, sample] = 2 * found / (found + wrong + so_far)
+    return measures
 
 
 def _average_precision(scores: Float64s, winners: Float64s, rest: Float64s) -> float:
     level, called = _levels(scores)
-    return float(_measures(_sums(level, winners)[:, None], _sums(level, rest)[:, None], called)[0, 0])
+    return float(_measures(np.bincount(level, winners)[:, None], np.bincount(level, rest)[:, None], called)[0, 0])
 
 
 def _without_each(

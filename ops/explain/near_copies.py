@@ -2,12 +2,11 @@
 
 import numpy as np
 
-from ops.arrays import Int32s, Int64s
+from ops.arrays import Int32s, Int64s, UInt64s
 from ops.compiled import compiled
 from ops.patterns.occurrences import Occurrences
 
 NEAR = 0.9  # Jaccard similarity from which two literals are near-copies
-_BLOCKS = 64  # of sentences, at most, whose counts rule out most pairs
 
 
 def near_copies(found: Occurrences, sentences: int, order: Int64s, least: float = NEAR) -> Int64s:
@@ -27,46 +26,53 @@ def near_copies(found: Occurrences, sentences: int, order: Int64s, least: float 
     >>> near_copies(three, 6, np.array([1, 0, 2])).tolist()
     [1, 1, 2]
     """
-    shift = max(0, (max(sentences, 1) - 1).bit_length() - _BLOCKS.bit_length() + 1)
-    return _shown(found.sentences, found.offsets, shift, np.asarray(order, np.int64), least, _BLOCKS)
+    return _shown(found.sentences, found.offsets, sentences, np.asarray(order, np.int64), least)
 
 
 @compiled
-def _shown(sentences: Int32s, offsets: Int64s, shift: int, order: Int64s, least: float, blocks: int) -> Int64s:
-    literals = offsets.size - 1
-    counts = np.zeros((literals, blocks), np.int32)
-    for literal in range(literals):
+def _bits(sentences: Int32s, offsets: Int64s, n: int) -> UInt64s:
+    """Return a bit for each of n sentences, set where a literal has it, `[L, ceil(n / 64)]`."""
+    bits = np.zeros((offsets.size - 1, (n + 63) // 64), np.uint64)
+    for literal in range(offsets.size - 1):
         for pair in range(offsets[literal], offsets[literal + 1]):
-            counts[literal, sentences[pair] >> shift] += 1
-    shown, leaders = np.arange(literals), np.empty(literals, np.int64)
+            sentence = np.uint32(sentences[pair])
+            bits[literal, sentence >> 6] |= np.uint64(1) << np.uint64(sentence & 63)
+    return bits
+
+
+@compiled
+def _set_bits(word: np.uint64) -> int:
+    """Return how many bits are set."""
+    word -= (word >> np.uint64(1)) & np.uint64(0x5555555555555555)
+    word = (word & np.uint64(0x3333333333333333)) + ((word >> np.uint64(2)) & np.uint64(0x3333333333333333))
+    word = (word + (word >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
+    return np.int64((word * np.uint64(0x0101010101010101)) >> np.uint64(56))
+
+
+@compiled
+def _shown(sentences: Int32s, offsets: Int64s, n: int, order: Int64s, least: float) -> Int64s:
+    bits, size = _bits(sentences, offsets, n), np.diff(offsets)
+    shown, leaders = np.arange(size.size), np.empty(size.size, np.int64)
+    # Of two literals with a and b sentences, more than so much of a + b that only one of them has rules a copy out.
+    apart = (1 - least) / (1 + least) + 1e-9
     found = 0
     for literal in order:
-        own = offsets[literal + 1] - offsets[literal]
+        own = size[literal]
         for at in range(found):
             other = leaders[at]
-            theirs = offsets[other + 1] - offsets[other]
+            theirs = size[other]
             if min(own, theirs) < least * max(own, theirs):
                 continue
-            both, either = 0, 0
-            for block in range(blocks):
-                a, b = counts[literal, block], counts[other, block]
-                both += min(a, b)
-                either += max(a, b)
-            if both >= least * either and _jaccard(sentences, offsets, literal, other) >= least:
+            most, differ = apart * (own + theirs), 0
+            for word in range(bits.shape[1]):
+                differ += _set_bits(bits[literal, word] ^ bits[other, word])
+                if differ > most:
+                    break
+            both = (own + theirs - differ) // 2
+            if differ <= most and both / (own + theirs - both) >= least:
                 shown[literal] = other
                 break
         if shown[literal] == literal and own:
             leaders[found] = literal
             found += 1
     return shown
-
-
-@compiled
-def _jaccard(sentences: Int32s, offsets: Int64s, one: int, other: int) -> float:
-    i, j, both = offsets[one], offsets[other], 0
-    while i < offsets[one + 1] and j < offsets[other + 1]:
-        a, b = sentences[i], sentences[j]
-        both += a == b
-        i += a <= b
-        j += b <= a
-    return float(both / (offsets[one + 1] - offsets[one] + offsets[other + 1] - offsets[other] - both))

@@ -1,17 +1,19 @@
 """What makes a sentence a winner: a score card of few literals, learnt from the training half of the documents."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Self
 
 import numpy as np
 from scipy.special import expit
 
 from ops.arrays import Bools, Float64s, Int32s, Int64s, UInt8s
 from ops.compiled import compiled
-from ops.explain.cells import Cells, Fit, fit_cells
+from ops.explain.cells import Cells, Fit, fit_cells, fit_one_more
 from ops.explain.near_copies import near_copies
 from ops.explain.screening import likelihood_gain, sums_by_literal
+from ops.explain.some_occurrences import of_literals, of_sentences
 from ops.patterns.occurrences import Occurrences
 
 DECIMALS = 6  # of weights, so that scores are the same wherever and in whatever order they are added up
@@ -49,8 +51,8 @@ class Labelled:
     @cached_property
     def baseline_weight(self) -> float:
         """Return for how many sentences of the corpus one outside the winners stands; 1 where there is none."""
-        rest = np.flatnonzero(~self.winner)
-        return float(self.weight[rest[0]]) if len(rest) else 1.0
+        first = int(np.argmin(self.winner)) if len(self.winner) else 0
+        return float(self.weight[first]) if first < len(self.winner) and not self.winner[first] else 1.0
 
 
 @dataclass(frozen=True)
@@ -78,6 +80,19 @@ class ScoreCard:
     def scores(self, has: Bools) -> Float64s:
         """Return the score of sentences that have these of the card's literals, `has [k, m]`, rounded."""
         return np.round(self.intercept + has @ self.weights, DECIMALS)
+
+    def renumbered(self, number: Int64s) -> Self:
+        """Return the card with other numbers for the places of its literals, `[L]`."""
+        return replace(
+            self,
+            literals=number[self.literals],
+            also=[number[places] for places in self.also],
+            single=int(number[self.single]) if self.single >= 0 else -1,
+        )
+
+
+# Of a training half from which nothing can be learnt: every sentence is called a winner.
+NOTHING = ScoreCard(np.zeros(0, np.int64), np.zeros(0), 0.0, -1.0, [], -1, False)
 
 
 def learn(
@@ -114,14 +129,10 @@ def learn(
         most, most_nuisance: literals of the card that are not nuisance, and that are.
         base: what `learn_nuisance` found, so that it is not found again.
     """
-    training = _Training(found, labelled, np.arange(len(nuisance)), nuisance, plainness)
-    if training.nothing:
-        return training.card([])
+    training = Training.of(found, labelled, nuisance, plainness)
     if base is None:
-        chosen = training.extend([], training.nuisance, int(nuisance.sum()), most_nuisance)
-    else:
-        chosen = base.literals.tolist()
-    return training.card(training.extend(chosen, ~training.nuisance, candidates, most))
+        return training.learn(training.learn_nuisance(most_nuisance), candidates, most)
+    return training.learn(base, candidates, most)
 
 
 def learn_nuisance(
@@ -129,11 +140,11 @@ def learn_nuisance(
 ) -> ScoreCard:
     """Return the score card of nuisance literals alone, learnt as `learn` does.
 
-    Its arguments are those of `learn`. Literals that copy nuisance are not looked at.
+    Its arguments are those of `learn`. Literals that are not nuisance are not looked at.
     """
     places = np.flatnonzero(nuisance)
-    training = _Training(found, labelled, places, nuisance, plainness)
-    return training.card(training.extend([], training.nuisance, len(places), most_nuisance))
+    training = Training.of(of_literals(found, places), labelled, nuisance[places], plainness[places])
+    return training.learn_nuisance(most_nuisance).renumbered(places)
 
 
 def chances(card: ScoreCard, found: Occurrences, sentences: int) -> Float64s:
@@ -142,143 +153,189 @@ def chances(card: ScoreCard, found: Occurrences, sentences: int) -> Float64s:
     return np.asarray(expit(card.scores(cells.has))[cells.of], np.float64)
 
 
-class _Training:
-    """The training half of labelled sentences, which are numbered anew, and the literals among `places` in it."""
+@dataclass(frozen=True)
+class _Model:
+    """A card that is being made.
+
+    Attributes:
+        chosen: its literals.
+        cells: of the training sentences by these.
+        rest, winners: sentences of each cell that are no winners, and that are.
+        fit: at the corpus's own rate.
+    """
+
+    chosen: list[int]
+    cells: Cells
+    rest: Float64s
+    winners: Float64s
+    fit: Fit
+
+    @cached_property
+    def plain(self) -> Float64s:
+        """The chance of each cell by a fit in which each sentence at hand counts once."""
+        return fit_cells(self.cells.has, self.winners, self.rest, 0.5).chances(self.cells.has)
+
+
+class Training:
+    """The training half of a set of winners and what it is set against.
+
+    Args:
+        found: which of the n training sentences have each of L literals.
+        winner: 1 for a winner, `[n]`.
+        document: code of the document of each, `[n]`.
+        each: sentences of the corpus that one outside the winners stands for.
+        nuisance, plainness: of each literal, `[L]`.
+        nothing: whether nothing is to be learnt, since winners are too many.
+    """
 
     def __init__(
-        self, found: Occurrences, labelled: Labelled, places: Int64s, nuisance: Bools, plainness: Int64s
+        self,
+        found: Occurrences,
+        winner: UInt8s,
+        document: Int64s,
+        each: float,
+        nuisance: Bools,
+        plainness: Int64s,
+        nothing: bool = False,
     ) -> None:
-        self._places = places
-        rows = np.flatnonzero(~labelled.held_out)
-        self._winner, self._document = labelled.winner[rows].astype(np.uint8), labelled.document[rows]
-        self._weight = labelled.weight[rows]
-        self._documents = distinct(self._document)
-        self._winners = int(np.count_nonzero(self._winner))
-        self.nothing = labelled.too_many or self._winners in (0, len(rows))
-        self.nuisance = nuisance[places]
+        self._found, self._winner, self._document, self._each = found, winner, document, each
+        self._winners = int(np.count_nonzero(winner))
+        self.nuisance = nuisance
+        self.nothing = nothing or self._winners in (0, len(winner))
         if self.nothing:
             return
-        self._each = labelled.baseline_weight
-        self._total = self._winners + (len(rows) - self._winners) * self._each
+        self._total = self._winners + (len(winner) - self._winners) * each
+        # Each literal's winners, and the sentences of the corpus that those with it stand for.
+        self._with_winners = sums_by_literal(found, winner)
+        self._with = self._with_winners + (np.diff(found.offsets) - self._with_winners) * each
+        self._order = np.lexsort((plainness, ~nuisance))
+        self._shown = near_copies(found, len(winner), self._order)
+        self._leads = (self._shown == np.arange(len(nuisance))) & (self._with > 0)
+
+    @classmethod
+    def of(cls, found: Occurrences, labelled: Labelled, nuisance: Bools, plainness: Int64s) -> Self:
+        """Return the training half of labelled sentences, which are numbered anew."""
+        rows = np.flatnonzero(~labelled.held_out)
         number = np.full(len(labelled.winner), -1, np.int32)
         number[rows] = np.arange(len(rows), dtype=np.int32)
-        self._found = Occurrences(*_within(found.sentences, found.offsets, places, number))
-        # Each literal's winners, and the sentences of the corpus that those with it stand for.
-        self._with_winners = sums_by_literal(self._found, self._winner)
-        self._with = self._with_winners + (np.diff(self._found.offsets) - self._with_winners) * self._each
-        self._order = np.lexsort((plainness[places], ~self.nuisance))
-        self._shown = near_copies(self._found, len(rows), self._order)
+        return cls(
+            of_sentences(found, number),
+            labelled.winner[rows].astype(np.uint8),
+            labelled.document[rows],
+            labelled.baseline_weight,
+            nuisance,
+            plainness,
+            labelled.too_many,
+        )
 
-    def extend(self, chosen: list[int], pool: Bools, candidates: int, most: int) -> list[int]:
-        """Return the chosen literals, and after them at most so many of a pool `[L]` that are worth their cost."""
+    def learn_nuisance(self, most: int = 3) -> ScoreCard:
+        """Return the card of at most so many nuisance literals."""
         if self.nothing:
-            return []
-        cost = math.log(max(candidates, 1)) + math.log(self._winners) / 2
-        chosen, cells = list(chosen), Cells.by(self._found, np.array(chosen, np.int64), len(self._winner))
-        left = self._order[(pool & (self._shown == np.arange(len(pool))) & (self._with > 0))[self._order]]
-        left = left[~np.isin(left, chosen)]
-        for _ in range(most):
-            best = self._best(cells, left, cost)
-            if best is None:
-                break
-            chosen.append(best)
-            left = left[left != best]
-            cells = cells.split(self._found, best)
-        return chosen
+            return NOTHING
+        return self._card(self._extended(self._model([]), self.nuisance, int(self.nuisance.sum()), most))
 
-    def card(self, chosen: list[int]) -> ScoreCard:
-        """Return the card of the chosen literals."""
-        none = np.zeros(0)
+    def learn(self, base: ScoreCard, candidates: int, most: int) -> ScoreCard:
+        """Return the card of what `learn_nuisance` found, and at most so many others on top (see `learn`)."""
         if self.nothing:
-            return ScoreCard(none.astype(np.int64), none, 0.0, -1.0, [], -1, False)
+            return NOTHING
+        model = self._extended(self._model(base.literals.tolist()), ~self.nuisance, candidates, most)
+        return base if len(model.chosen) == len(base.literals) else self._card(model)
+
+    def _model(self, chosen: list[int]) -> _Model:
         cells = Cells.by(self._found, np.array(chosen, np.int64), len(self._winner))
         rest, winners = cells.counts(self._winner, 2).T.astype(np.float64)
-        rest *= self._each
-        fit = rounded(fit_cells(cells.has, winners, rest, self._each / 2))
-        single, negated = self._best_single()
+        return _Model(chosen, cells, rest, winners, fit_cells(cells.has, winners, rest * self._each, self._each / 2))
+
+    def _extended(self, model: _Model, pool: Bools, candidates: int, most: int) -> _Model:
+        """Return a model with at most so many more literals of a pool `[L]`, each worth its cost."""
+        cost = math.log(max(candidates, 1)) + math.log(self._winners) / 2
+        left = self._order[(pool & self._leads)[self._order]]
+        left = left[~np.isin(left, model.chosen)] if model.chosen else left
+        for _ in range(most):
+            best = self._best(model, left, cost)
+            if best is None:
+                break
+            model = self._model([*model.chosen, best])
+            left = left[left != best]
+        return model
+
+    def _card(self, model: _Model) -> ScoreCard:
+        fit = rounded(model.fit)
+        single, negated = _best_single(self._order, self._with_winners, self._with, self._winners, self._total)
+        copied = [np.flatnonzero(self._shown == i) for i in model.chosen]
         return ScoreCard(
-            literals=self._places[np.array(chosen, np.int64)],
+            literals=np.array(model.chosen, np.int64),
             weights=fit.weights,
             intercept=fit.intercept,
-            threshold=_best_threshold(fit, cells.has, winners, rest),
-            also=[self._places[(self._shown == i) & (np.arange(len(self._shown)) != i)] for i in chosen],
-            single=int(self._places[single]) if single >= 0 else -1,
+            threshold=_best_threshold(fit, model.cells.has, model.winners, model.rest * self._each),
+            also=[places[places != i] for i, places in zip(model.chosen, copied, strict=True)],
+            single=single,
             single_negated=negated,
         )
 
-    def _best(self, cells: Cells, left: Int64s, cost: float) -> int | None:
+    def _best(self, model: _Model, left: Int64s, cost: float) -> int | None:
         """Return the literal with the largest gain of those that are worth the cost."""
-        rest, winners = cells.counts(self._winner, 2).T.astype(np.float64)
-        # A sentence at hand counts once in the plain fit, and as many times as it stands for in the other.
-        plain, sentences = fit_cells(cells.has, winners, rest, 0.5).chances(cells.has), winners + rest
-        rest *= self._each
-        fit = fit_cells(cells.has, winners, rest, self._each / 2)
-        gains, starts = self._approximate(cells, fit, left)
+        gains, expected = self._approximate(model, left)
         # What the other weights gain when they are fitted again is not in an approximate gain.
         order = np.argsort(-gains, kind="stable")[: np.count_nonzero(gains > cost / 2)][:_CHECKED]
         for first in range(0, len(order), _TRIED):
             tried = order[first : first + _TRIED]
-            exact = [self._gain(cells, winners, rest, fit, int(left[i]), float(starts[i])) for i in tried]
-            for place in np.argsort(-np.array(exact), kind="stable"):
-                literal = int(left[tried[place]])
-                if exact[place] > cost and self._evidence(cells, plain, sentences, literal) > cost:
+            # In one cell the approximate gain is that of a fit without a prior: the exact one does not exceed it.
+            known = {int(i): float(gains[i]) + 1e-6 if len(model.cells.has) == 1 else math.inf for i in tried}
+            exact: set[int] = set()
+            while known:
+                place = max(known, key=known.__getitem__)
+                literal = int(left[place])
+                if place not in exact:
+                    known[place] = self._gain(model, literal, float(expected[place]))
+                    exact.add(place)
+                elif known[place] > cost and self._evidence(model, literal) > cost:
                     return literal
+                else:
+                    del known[place]
         return None
 
-    def _approximate(self, cells: Cells, fit: Fit, left: Int64s) -> tuple[Float64s, Float64s]:
-        """Return about how much each literal gains, and its weight by itself on top of the card so far, `[left]`."""
-        # Rounded to 32 bits before any sum, so that what lies outside a literal is not lost to rounding.
-        expected = (self._weight * fit.chances(cells.has)[cells.of]).astype(np.float32)
-        a, n, e = self._with_winners[left], self._with[left], sums_by_literal(self._found, expected, left)
-        all_expected = float(expected.sum(dtype=np.float64))
-        gains = likelihood_gain(a, e, n, self._winners, all_expected, self._total, self._each / 2)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            start = np.log((a + 0.5) / (n - a + self._each / 2)) - np.log(e / (n - e))
-        return gains, np.where(n > 0, start, 0.0)
+    def _approximate(self, model: _Model, left: Int64s) -> tuple[Float64s, Float64s]:
+        """Return about how much each literal gains, and how many winners with it the model expects, `[left]`."""
+        chances, a, n = model.fit.chances(model.cells.has), self._with_winners[left], self._with[left]
+        if len(chances) == 1:
+            e, all_expected = n * chances[0], self._total * chances[0]
+        else:
+            # Rounded to 32 bits before any sum, so that what lies outside a literal is not lost to rounding.
+            weight = np.where(self._winner, 1.0, self._each)
+            expected = (weight * chances[model.cells.of]).astype(np.float32)
+            e, all_expected = sums_by_literal(self._found, expected, left), float(expected.sum(dtype=np.float64))
+        return likelihood_gain(a, e, n, self._winners, all_expected, self._total, self._each / 2), e
 
-    def _gain(self, cells: Cells, winners: Float64s, rest: Float64s, fit: Fit, literal: int, start: float) -> float:
+    def _gain(self, model: _Model, literal: int, expected: float) -> float:
         """Return by how much the penalised log-likelihood of the whole card rises with one more literal, in nats."""
+        a, n = float(self._with_winners[literal]), float(self._with[literal])
+        odds = expected / (n - expected) if 0 < expected < n else 1.0
+        weight = math.log((a + 0.5) / (n - a + self._each / 2) / odds)
+        start = np.array([model.fit.intercept, *model.fit.weights, weight])
         own = self._sentences(literal)
-        with_rest, with_winners = Cells(cells.of[own], cells.has).counts(self._winner[own], 2).T.astype(np.float64)
-        with_rest *= self._each
-        there = np.concatenate([winners + rest > with_winners + with_rest, with_winners + with_rest > 0])
-        has = np.column_stack([np.concatenate([cells.has] * 2), np.arange(2 * len(cells.has)) >= len(cells.has)])
-        more = fit_cells(
-            has[there],
-            np.concatenate([winners - with_winners, with_winners])[there],
-            np.concatenate([rest - with_rest, with_rest])[there],
-            self._each / 2,
-            np.array([fit.intercept, *fit.weights, start]),
-        )
-        return more.log_likelihood - fit.log_likelihood
+        more = fit_one_more(model.cells, model.winners, model.rest, own, self._winner, self._each, start)
+        return more.log_likelihood - model.fit.log_likelihood
 
-    def _evidence(self, cells: Cells, chances: Float64s, sentences: Float64s, literal: int) -> float:
+    def _evidence(self, model: _Model, literal: int) -> float:
         """Return a literal's gain where each sentence at hand counts once, over its design effect, in nats."""
-        own = self._sentences(literal)
+        own, cells, chances = self._sentences(literal), model.cells, model.plain
         expected = chances @ np.bincount(cells.of[own], minlength=len(chances))
         gain = likelihood_gain(
             [self._with_winners[literal]],
             [expected],
             [len(own)],
             self._winners,
-            float(chances @ sentences),
+            float(chances @ (model.winners + model.rest)),
             len(self._winner),
             0.5,
         )
         effect = _design_effect(own, cells.of, self._winner, chances, self._document, self._documents)
         return float(gain[0]) / effect
 
-    def _best_single(self) -> tuple[int, bool]:
-        """Return the literal with the highest F1 by itself, or -1, and whether it is its absence that has it."""
-        winners, total = float(self._winners), self._total
-        order = self._order[(self._with[self._order] > 0) & (self._with[self._order] < total)]
-        if not len(order):
-            return -1, False
-        called = np.stack([self._with[order], total - self._with[order]])
-        hits = np.stack([self._with_winners[order], winners - self._with_winners[order]])
-        f1 = 2 * hits / (called + winners)
-        place = int(f1.argmax())
-        return int(order[place % len(order)]), place >= len(order)
+    @cached_property
+    def _documents(self) -> int:
+        return distinct(self._document)
 
     def _sentences(self, literal: int) -> Int32s:
         return self._found.sentences[self._found.offsets[literal] : self._found.offsets[literal + 1]]
@@ -296,30 +353,46 @@ def rounded(fit: Fit) -> Fit:
 
 def _best_threshold(fit: Fit, has: Bools, winners: Float64s, rest: Float64s) -> float:
     """Return the threshold with the highest F1; of equal ones the highest. It lies between two scores."""
-    scores, level = np.unique(-np.round(fit.scores(has), DECIMALS), return_inverse=True)
-    hits, called = (np.cumsum(np.bincount(level, of)) for of in (winners, winners + rest))
-    best = int(np.argmax(2 * hits / (winners.sum() + called)))
-    if best + 1 < len(scores):
-        return float(-(scores[best] + scores[best + 1]) / 2)
+    threshold = _between(np.round(fit.scores(has), DECIMALS), winners, rest)
+    if math.isfinite(threshold):
+        return threshold
     # Every sentence is called a winner, whatever literals it has.
     return fit.intercept + float(np.minimum(fit.weights, 0).sum()) - 1
 
 
 @compiled
-def _within(sentences: Int32s, offsets: Int64s, places: Int64s, number: Int32s) -> tuple[Int32s, Int64s]:
-    """Return the pairs of some literals whose sentence has a number, with that number."""
-    size = 0
-    for place in places:
-        size += offsets[place + 1] - offsets[place]
-    kept, starts, at = np.empty(size + 1, np.int32), np.zeros(places.size + 1, np.int64), 0
-    for i in range(places.size):
-        for pair in range(offsets[places[i]], offsets[places[i] + 1]):
-            # A number without a sign spares the question whether it counts from the end.
-            own = number[np.uint32(sentences[pair])]
-            kept[np.uint64(at)] = own
-            at += 1 if own >= 0 else 0
-        starts[i + 1] = at
-    return kept[:at], starts
+def _between(scores: Float64s, winners: Float64s, rest: Float64s) -> float:
+    """Return the threshold with the highest F1 that lies between two scores; minus infinity where all are called."""
+    order = np.argsort(-scores, kind="mergesort")
+    best, threshold, hits, called, wanted = -1.0, -np.inf, 0.0, 0.0, winners.sum()
+    for place in range(order.size):
+        cell = order[place]
+        hits += winners[cell]
+        called += winners[cell] + rest[cell]
+        last = place + 1 == order.size
+        if not last and scores[order[place + 1]] == scores[cell]:
+            continue
+        f1 = 2 * hits / (wanted + called)
+        if f1 > best:
+            best, threshold = f1, -np.inf if last else (scores[cell] + scores[order[place + 1]]) / 2
+    return threshold
+
+
+@compiled
+def _best_single(
+    order: Int64s, with_winners: Float64s, with_: Float64s, winners: float, total: float
+) -> tuple[int, bool]:
+    """Return the literal with the highest F1 by itself, or -1, and whether it is its absence that has it."""
+    best, single, negated = -1.0, -1, False
+    for absent in (False, True):
+        for literal in order:
+            if 0 < with_[literal] < total:
+                hits = winners - with_winners[literal] if absent else with_winners[literal]
+                called = total - with_[literal] if absent else with_[literal]
+                f1 = 2 * hits / (called + winners)
+                if f1 > best:
+                    best, single, negated = f1, literal, absent
+    return single, negated
 
 
 @compiled

@@ -1,15 +1,16 @@
 """The score card of one neuron and pole: which literals tell its winners from the rest of the corpus."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from ops.arrays import Bools, Int64s, UInt8s
-from ops.explain.held_out_scores import CardScores, evaluate
-from ops.explain.known_literals import KnownLiterals, beside, some_of
-from ops.explain.score_card import Labelled, ScoreCard, learn, learn_nuisance
+from ops.explain.held_out_scores import CardScores, evaluate, held_out_f1
+from ops.explain.known_literals import KnownLiterals, beside
+from ops.explain.score_card import Labelled, ScoreCard, Training
 from ops.explain.screening import screen
+from ops.explain.some_occurrences import of_literals, of_sentences, one_after_the_other
 from ops.patterns.occurrences import Occurrences
 
 SHORTLIST = 200  # literals that stand out by themselves, from which a card is chosen
@@ -82,7 +83,7 @@ class Explained:
         card: its literals, as places in the pool; from its length on, in `Own`.
         scores: on the test half.
         nuisance_f1: that of the card of nuisance alone.
-        has: for each literal of the card, the rows of winners that have it, ascending.
+        has: for each literal of the card, the rows of winners that have it as it is stated, ascending; if asked for.
     """
 
     card: ScoreCard
@@ -113,102 +114,124 @@ class SetExplainer:
         resamples: UInt8s | None,
         most: int,
     ) -> None:
-        self.known, self.others = known, others
-        self.nuisance, self.plainness = nuisance, plainness
+        self.others, self.nuisance, self.plainness = others, nuisance, plainness
         self.sentences, self.resamples, self.most = sentences, resamples, most
-        self._nuisance, self._language = np.flatnonzero(nuisance), np.flatnonzero(~nuisance)
-        self._training = known.matrix.support(np.flatnonzero(known.weighs & ~known.held_out))
+        self._weighs = np.where(known.weighs, np.cumsum(known.weighs) - 1, -1).astype(np.int32)
+        self.known = known if known.weighs.all() else _those_that_weigh(known)
+        training = ~self.known.held_out
+        self._number = np.where(training, np.cumsum(training) - 1, -1).astype(np.int32)
+        self._training = self.known.matrix.of(training)
+        self._support = self._training.found.support()
+        self._language = int(np.count_nonzero(~nuisance))
 
-    def explain(self, winners: Int64s, own: Own = NONE, intervals: bool = True) -> Explained:
+    def explain(self, winners: Int64s, own: Own = NONE, intervals: bool = True, terms: bool = True) -> Explained:
         """Explain a set of winners.
 
         Args:
             winners: rows, ascending and distinct.
             own: literals that only they are asked.
             intervals: of the scores; else they are NaN.
+            terms: say of each literal what is lost without it, and which winners have it; else NaN, and none.
         """
-        known = self.known
+        known, n = self.known, len(self.known.rows)
         place = np.searchsorted(known.rows, winners)
-        is_known = np.zeros(len(winners), np.bool_)
-        inside = place < len(known.rows)
-        is_known[inside] = known.rows[place[inside]] == winners[inside]
+        is_known = place < n
+        is_known[is_known] = known.rows[place[is_known]] == winners[is_known]
         places, further = place[is_known], winners[~is_known]
+        # Those of the training half first.
+        further = further[np.argsort(self.others.held_out[further], kind="stable")]
         labelled = self._labelled(places, further)
         which = self._shortlist(places, further, labelled)
-        found = beside(some_of(known.matrix.found, which), own.known)
-        if len(further):
-            beyond = beside(self.others.find(further, which), own.of_rows(further))
-            found = _stacked(found, beyond, len(known.rows))
         nuisance = np.concatenate((self.nuisance[which], own.nuisance))
         plainness = np.concatenate((self.plainness[which], own.plainness))
-        number = np.concatenate((which, len(self.nuisance) + np.arange(len(own.nuisance))))
-        candidates = len(self._language) + int(np.count_nonzero(~own.nuisance))
-        plain = learn_nuisance(found, labelled, nuisance, plainness)
-        card = learn(found, labelled, nuisance, plainness, max(candidates, 1), self.most, base=plain)
-        alone = evaluate(plain, found, labelled, None)
-        scores = evaluate(card, found, labelled, self.resamples if intervals else None)
-        row = np.concatenate((known.rows, further))
-        is_winner = labelled.winner
-        has = []
-        for literal, weight in zip(card.literals, card.weights, strict=True):
-            mask = np.zeros(len(row), np.bool_)
-            mask[found.sentences[found.offsets[literal] : found.offsets[literal + 1]]] = True
-            has.append(np.sort(row[(mask if weight > 0 else ~mask) & is_winner]))
-        return Explained(_renumbered(card, number), scores, alone.f1, has)
+        of_own = own.known if known.rows.size == self._weighs.size else of_sentences(own.known, self._weighs)
+        beyond = beside(self.others.find(further, which), own.of_rows(further)) if len(further) else None
+        training = self._training_half(labelled, which, of_own, beyond, nuisance, plainness)
+        candidates = self._language + int(np.count_nonzero(~own.nuisance))
+        plain = training.learn_nuisance()
+        card = training.learn(plain, max(candidates, 1), self.most)
+        asked = np.append(card.literals, card.single)[: len(card.literals) + (card.single >= 0)]
+        found = beside(
+            of_literals(known.matrix.found, which[asked[asked < len(which)]]),
+            of_literals(of_own, asked[asked >= len(which)] - len(which)),
+        )
+        # The pool's literals come first there.
+        at = np.empty(len(asked), np.int64)
+        at[np.argsort(asked >= len(which), kind="stable")] = np.arange(len(asked))
+        found = of_literals(found, at)
+        if beyond is not None:
+            found = one_after_the_other(found, of_literals(beyond, asked), n)
+        number = np.full(len(nuisance), -1, np.int64)
+        number[asked[::-1]] = np.arange(len(asked))[::-1]
+        scored = card.renumbered(number)
+        scores = evaluate(scored, found, labelled, self.resamples if intervals else None, terms)
+        alone = scores.f1
+        if len(plain.literals) < len(card.literals):
+            alone = held_out_f1(plain.renumbered(number), found, labelled)
+        has = self._winners_with(scored, found, labelled, further) if terms else []
+        places_of = np.concatenate((which, len(self.nuisance) + np.arange(len(own.nuisance))))
+        return Explained(card.renumbered(places_of), scores, alone, has)
 
     def _labelled(self, places: Int64s, further: Int64s) -> Labelled:
+        """Return the known sentences and further winners, labelled."""
         known, others = self.known, self.others
-        n = len(known.rows)
+        n, total = len(known.rows), len(places) + len(further)
         winner = np.zeros(n + len(further), np.bool_)
         winner[places] = winner[n:] = True
-        weight = winner.astype(np.float64)
-        rest = np.flatnonzero(known.weighs & ~winner[:n])
-        total = len(places) + len(further)
-        weight[rest] = (self.sentences - total) / max(len(rest), 1)
-        document = np.concatenate((known.document, others.document[further]))
-        held_out = np.concatenate((known.held_out, others.held_out[further]))
+        weight = np.where(winner, 1.0, (self.sentences - total) / max(n - len(places), 1))
+        document, held_out = known.document, known.held_out
+        if len(further):
+            document = np.concatenate((document, others.document[further]))
+            held_out = np.concatenate((held_out, others.held_out[further]))
         return Labelled(winner, weight, document % DRAWN_DOCUMENTS, held_out)
+
+    def _training_half(
+        self, labelled: Labelled, which: Int64s, own: Occurrences, beyond: Occurrences | None, nuisance: Bools,
+        plainness: Int64s,
+    ) -> Training:  # fmt: skip
+        """Return the training half of a set, and which of its sentences have the literals that are asked."""
+        found = beside(of_literals(self._training.found, which), of_sentences(own, self._number))
+        if beyond is not None:
+            held_out = labelled.held_out[len(self.known.rows) :]
+            number = np.where(held_out, -1, np.arange(len(held_out))).astype(np.int32)
+            found = one_after_the_other(found, of_sentences(beyond, number), self._training.sentences)
+        rows = np.flatnonzero(~labelled.held_out)
+        winner, document = labelled.winner[rows].astype(np.uint8), labelled.document[rows]
+        return Training(found, winner, document, labelled.baseline_weight, nuisance, plainness, labelled.too_many)
 
     def _shortlist(self, places: Int64s, further: Int64s, labelled: Labelled) -> Int64s:
         """Return the literals that a card is chosen from, by training documents alone: all nuisance, then the best."""
-        known, n = self.known, len(self.known.rows)
-        training, beyond = places[~known.held_out[places]], further[~labelled.held_out[n:]]
-        total = len(training) + len(beyond)
+        inside = self._number[places]
+        inside = inside[inside >= 0].astype(np.int64)
+        beyond = further[~labelled.held_out[len(self.known.rows) :]]
+        total = len(inside) + len(beyond)
         step = -(-total // SCREENED) if total else 1
-        some, others = training[::step], beyond[::step]
-        with_winners = known.matrix.support(some)
+        some, others = inside[::step], beyond[::step]
+        of_all = self._training.support(inside)
+        with_winners = of_all.copy() if step == 1 else self._training.support(some)
         if len(others):
-            with_winners = with_winners + self.others.find(others, None).support()
-        inside = training[known.weighs[training]]
-        with_rest = self._training - known.matrix.support(inside)
-        rest = np.count_nonzero(known.weighs & ~known.held_out) - len(inside)
-        each = (self.sentences - labelled.winner.sum()) / max(labelled.weight[~labelled.winner].astype(bool).sum(), 1)
+            with_winners += self.others.find(others, None).support()
+        # Of all winners so many were looked at; the others count for as many less.
         share = (len(some) + len(others)) / max(total, 1)
-        own, scale = self._language, each * share
-        best = screen(with_winners[own], len(some) + len(others), with_rest[own] * scale, rest * scale, SHORTLIST, each)
-        return np.concatenate((self._nuisance, own[best]))
+        scale = labelled.baseline_weight * share
+        with_rest = (self._support - of_all) * scale
+        with_winners[self.nuisance], with_rest[self.nuisance] = 0, 0.0
+        rest = (self._training.sentences - len(inside)) * scale
+        best = screen(with_winners, len(some) + len(others), with_rest, rest, SHORTLIST, scale)
+        return np.concatenate((np.flatnonzero(self.nuisance), best))
+
+    def _winners_with(self, card: ScoreCard, found: Occurrences, labelled: Labelled, further: Int64s) -> list[Int64s]:
+        """Return for each literal of a card the rows of winners that have it as it is stated, ascending."""
+        winners, has = np.flatnonzero(labelled.winner), []
+        rows = np.concatenate((self.known.rows[winners[: len(winners) - len(further)]], further))
+        for literal, weight in zip(card.literals, card.weights, strict=True):
+            own = found.sentences[found.offsets[literal] : found.offsets[literal + 1]]
+            there = np.isin(winners, own[labelled.winner[own]], assume_unique=True)
+            has.append(np.sort(rows[there if weight > 0 else ~there]))
+        return has
 
 
-def _stacked(first: Occurrences, second: Occurrences, sentences: int) -> Occurrences:
-    """Return the occurrences of the same literals over `sentences` and then over further ones."""
-    support = first.support() + second.support()
-    offsets = np.concatenate(([0], np.cumsum(support)))
-    items = np.empty(offsets[-1], np.int32)
-    order = np.concatenate(
-        (
-            np.repeat(offsets[:-1] - first.offsets[:-1], first.support()) + np.arange(len(first.sentences)),
-            np.repeat(offsets[:-1] + first.support() - second.offsets[:-1], second.support())
-            + np.arange(len(second.sentences)),
-        )
-    )
-    items[order] = np.concatenate((first.sentences, second.sentences + np.int32(sentences)))
-    return Occurrences(items, offsets)
-
-
-def _renumbered(card: ScoreCard, number: Int64s) -> ScoreCard:
-    return replace(
-        card,
-        literals=number[card.literals],
-        also=[number[places] for places in card.also],
-        single=int(number[card.single]) if card.single >= 0 else -1,
-    )
+def _those_that_weigh(known: Known) -> Known:
+    """Return the sentences that stand for the corpus, numbered anew; of the others a winner is a further sentence."""
+    keep = known.weighs
+    return Known(known.rows[keep], keep[keep], known.document[keep], known.held_out[keep], known.matrix.of(keep))

@@ -41,9 +41,11 @@ def percentile_interval(
     >>> [round(end, 2) for end in percentile_interval(1.0, np.ones(5), 12)]
     [0.76, 1.0]
     """
-    there = drawn[np.isfinite(drawn)]
-    low, high = (float(end) for end in np.percentile(there, (2.5, 97.5)))
-    if there.min() < there.max():
+    there = np.sort(drawn[np.isfinite(drawn)])
+    if there[0] < there[-1]:
+        # What np.percentile returns, for a tenth of its price.
+        at = np.array([0.025, 0.975]) * (len(there) - 1)
+        low, high = np.interp(at, np.arange(len(there)), there).tolist()
         return low, high
     reach = wilson(0.0, clusters)[1]
     return max(value - reach, least), min(value + reach, most)
