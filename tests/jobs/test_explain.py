@@ -96,7 +96,7 @@ def test_the_documented_query_gives_the_table_s_numbers(planted: Path) -> None:
 
 def test_the_documented_program_gives_the_table_s_numbers(planted: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (program,) = blocks("python")
-    exec(program.replace("runs/small", str(planted)), {})  # noqa: S102
+    exec(program.replace("runs/small", str(planted)), {})
     table, again = (
         [float(number) for number in re.findall(r"\d\.\d+", half)]
         for half in re.split(r"\] \(", capsys.readouterr().out)
@@ -119,9 +119,12 @@ def test_cut_off_amid_the_ranges_it_goes_on_with_the_rest(planted: Path, tmp_pat
         done(self, item, prepared)
         raise KeyboardInterrupt
 
-    with patch("jobs.explain.steps.neuron_ranges", halves), patch.object(RangeWorker, "__call__", stop):
-        with pytest.raises(KeyboardInterrupt):
-            again(run, redo=True)
+    with (
+        patch("jobs.explain.steps.neuron_ranges", halves),
+        patch.object(RangeWorker, "__call__", stop),
+        pytest.raises(KeyboardInterrupt),
+    ):
+        again(run, redo=True)
     calls: list[int] = []
 
     def count(self: RangeWorker, item: Any, prepared: Any) -> Any:
