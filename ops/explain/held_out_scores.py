@@ -85,14 +85,14 @@ def evaluate(
     cells = Cells.by(found, card.literals, len(labelled.winner))
     scores = card.scores(cells.has)
     weight = labelled.baseline_weight
-    train_rest, train_winners, rest, winners = cells.counts(labelled.sides, 4).T * _each(weight)
+    counts = cells.counts(labelled.sides, 4)
+    train_rest, train_winners, rest, winners = counts.T * _each(weight)
     values, intervals, auc, single_f1 = np.full(4, np.nan), np.full((4, 2), np.nan), math.nan, math.nan
     gains = np.full(len(card.literals), np.nan)
     if winners.sum() and rest.sum() and not labelled.too_many:
-        level, called = _levels(scores, card.threshold)
-        hits, others = np.bincount(level, winners), np.bincount(level, rest)
+        level, called, hits, others = _levels(scores, card.threshold, winners, rest)
         values = _measures(hits[:, None], others[:, None], called)[:, 0]
-        auc, single_f1 = _area(hits, others), _single_f1(card, found, labelled)
+        auc, single_f1 = _area(hits, others), _single_f1(card, found, labelled, counts.sum(0))
         if leave_out and train_winners.sum() and train_rest.sum():
             gains = values[0] - _without_each(card, cells.has, train_winners, train_rest, winners, rest, weight / 2)
         if resamples is not None:
@@ -112,8 +112,8 @@ def evaluate(
         auc=auc,
         single_f1=single_f1,
         gains=gains,
-        n_train=int(np.count_nonzero(labelled.sides == 1)),
-        n_test=int(np.count_nonzero(labelled.sides == 3)),
+        n_train=int(train_winners.sum()),
+        n_test=int(winners.sum()),
         test_documents=distinct(labelled.document[labelled.sides == 3]),
         share=float(shares[0]),
         baseline_share=float(baseline_shares[0]),
@@ -137,22 +137,25 @@ def _each(weight: float) -> Float64s:
     return np.array([[weight], [1.0], [weight], [1.0]])
 
 
-def _levels(scores: Float64s, threshold: float = -math.inf) -> tuple[Int64s, Bools]:
-    """Return the rank of each score `[cells]`, 0 the highest and equal ones alike, and which ranks are called."""
-    level, descending = _ranked(scores)
-    return level, descending >= threshold
-
-
 @compiled
-def _ranked(scores: Float64s) -> tuple[Int64s, Float64s]:
+def _levels(
+    scores: Float64s, threshold: float, winners: Float64s, rest: Float64s
+) -> tuple[Int64s, Bools, Float64s, Float64s]:
+    """Return the rank of each score `[cells]`, 0 the highest and equal ones alike, and of each rank three things.
+
+    These are whether it is called, and the weights of its winners and of its other sentences, `[ranks]`.
+    """
     order = np.argsort(-scores, kind="mergesort")
-    level, descending, found = np.empty(scores.size, np.int64), np.empty(scores.size), 0
+    level, highest = np.empty(scores.size, np.int64), np.empty(scores.size)
+    hits, others, ranks = np.zeros(scores.size), np.zeros(scores.size), 0
     for cell in order:
-        if not found or scores[cell] != descending[found - 1]:
-            descending[found] = scores[cell]
-            found += 1
-        level[cell] = found - 1
-    return level, descending[:found]
+        if not ranks or scores[cell] != highest[ranks - 1]:
+            highest[ranks] = scores[cell]
+            ranks += 1
+        level[cell] = ranks - 1
+        hits[ranks - 1] += winners[cell]
+        others[ranks - 1] += rest[cell]
+    return level, highest[:ranks] >= threshold, hits[:ranks], others[:ranks]
 
 
 @compiled
@@ -187,8 +190,8 @@ def _measures(hits: Float64s, others: Float64s, called: Bools) -> Float64s:
 
 
 def _average_precision(scores: Float64s, winners: Float64s, rest: Float64s) -> float:
-    level, called = _levels(scores)
-    return float(_measures(np.bincount(level, winners)[:, None], np.bincount(level, rest)[:, None], called)[0, 0])
+    _, called, hits, others = _levels(scores, 0.0, winners, rest)
+    return float(_measures(hits[:, None], others[:, None], called)[0, 0])
 
 
 def _without_each(
@@ -222,17 +225,22 @@ def _intervals(values: Float64s, level: Int64s, called: Bools, labelled: Labelle
     return found
 
 
+@compiled
 def _area(hits: Float64s, others: Float64s) -> float:
     """Return the area under the ROC curve by the weights with each score, from the highest on."""
-    below = others.sum() - np.cumsum(others) + others / 2
-    return float(hits @ below / (hits.sum() * others.sum()))
+    area, above, total = 0.0, 0.0, others.sum()
+    for level in range(hits.size):
+        area += hits[level] * (total - above - others[level] / 2)
+        above += others[level]
+    return float(area / (hits.sum() * total))
 
 
-def _single_f1(card: ScoreCard, found: Occurrences, labelled: Labelled) -> float:
+def _single_f1(card: ScoreCard, found: Occurrences, labelled: Labelled, sides: Int64s) -> float:
+    """Return the F1 of the best single literal; `sides [4]` counts all sentences by side."""
     if card.single < 0:
         return math.nan
     own = found.sentences[found.offsets[card.single] : found.offsets[card.single + 1]]
-    sides, own_sides = (np.bincount(of, minlength=4) for of in (labelled.sides, labelled.sides[own]))
+    own_sides = np.bincount(labelled.sides[own], minlength=4)
     if card.single_negated:
         own_sides = sides - own_sides
     wrong, hits = int(own_sides[2]) * labelled.baseline_weight, int(own_sides[3])

@@ -1,7 +1,7 @@
 """Ranges of neurons explained: both models, what both would find by chance, and the rows that come of it."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,7 @@ VALUES = pa.schema(
     [("layer", pa.int16()), ("basis", pa.string()), ("model", pa.string()), ("measure", pa.string()),
      ("value", pa.float64())]
 )  # fmt: skip
+RANDOM_SETS = 32  # of a run, which all sets share: what is found in one costs as much as a neuron's own card
 LEAST_SAMPLE_WINNERS, SAMPLE_WINNERS = 50, 100  # of the control: at least, and one in so many sentences
 
 
@@ -96,6 +97,7 @@ class RangeExplainer:
         self.rules = rules
         self.literals, self.sets, self.sample = literals, sets, sample
         self.neurons, self.sent_id, self.controls = neurons, sent_id, controls
+        self._random: dict[int, float] = {}
 
     def explain(
         self, numbers: Int64s, found: list[Found], chance: Callable[[Found], Chance | None]
@@ -119,7 +121,7 @@ class RangeExplainer:
             if neuron not in described:
                 described.add(neuron)
                 terms += [key | {"pole": None} | term for term in fitted.get("terms", [])]
-            rows.append(key | self._winners(one, chance(one), fitted, terms, key))
+            rows.append(key | self._winners(one, chance, fitted, terms, key))
         keys = [field.name for field in schema("explanations") if field.name != "family"]
         return {
             "explanations": _table(rows, pa.schema([schema("explanations").field(name) for name in keys])),
@@ -127,14 +129,17 @@ class RangeExplainer:
             "values": pa.concat_tables([VALUES.empty_table(), *values]),
         }
 
-    def _winners(self, one: Found, chance: Chance | None, fitted: dict[str, Any], terms: list[Row], key: Row) -> Row:
+    def _winners(
+        self, one: Found, chance: Callable[[Found], Chance | None], fitted: dict[str, Any], terms: list[Row], key: Row
+    ) -> Row:
         """Return the columns of `explanations` of one set, and add the literals of its card to `terms`."""
         own = self.sets.explain(np.sort(one.winners), one.own)
         scores = own.scores
         others = {"matched_f1": np.nan, "random_f1": np.nan}
-        if chance is not None:
-            for name, rows in (("matched_f1", chance.matched), ("random_f1", chance.random)):
-                others[name] = self.sets.explain(rows, intervals=False).scores.f1
+        held_against = chance(one)
+        if held_against is not None:
+            others["matched_f1"] = self._chance_f1(held_against.matched)
+            others["random_f1"] = self._random_f1(one, chance)
         told = _verdict(own, **others)
         card = self._card_terms(own, one)
         terms += [key | term for term in card]
@@ -210,7 +215,8 @@ class RangeExplainer:
             if self.controls:
                 for basis, axes in bases.items():
                     values += _values(layer, basis, "range", range_measures(models[basis]))
-                    values += _values(layer, basis, "winners", self._sample_measures(axes))
+                    measures = self._sample_measures(axes, basis == "shuffled")
+                    values += _values(layer, basis, "winners", measures)
         return found, values
 
     def layers(self, numbers: Int64s) -> Iterator[tuple[int, Int64s, Int64s]]:
@@ -261,34 +267,49 @@ class RangeExplainer:
         has[matrix.found.sentences[matrix.found.offsets[literal] : matrix.found.offsets[literal + 1]]] = True
         return has
 
-    def _sample_measures(self, activations: Float32s) -> dict[str, Float64s]:
-        """Return how well the top 1 % of the sample along each axis can be told from the rest of the sample."""
+    def _random_f1(self, one: Found, chance: Callable[[Found], Chance | None]) -> float:
+        """Return the F1 of a random set of as many sentences: one of `RANDOM_SETS` that all sets share.
+
+        It is the set that is drawn for the set number modulo `RANDOM_SETS`, whoever asks first.
+        """
+        number = one.number % RANDOM_SETS
+        if number not in self._random:
+            drawn = chance(replace(one, number=number))
+            self._random[number] = np.nan if drawn is None else self._chance_f1(drawn.random)
+        return self._random[number]
+
+    def _chance_f1(self, rows: Int64s) -> float:
+        return self.sets.explain(rows, intervals=False, terms=False).scores.f1
+
+    def _sample_measures(self, activations: Float32s, found: bool) -> dict[str, Float64s]:
+        """Return how well the top 1 % of the sample along each axis can be told from the rest of the sample.
+
+        Args:
+            activations: of the sample, `[n, axes]`.
+            found: measure too whether anything was found, which takes intervals.
+        """
         n, axes = activations.shape
         size = max(n // SAMPLE_WINNERS, LEAST_SAMPLE_WINNERS)
-        names = ("f1", "f1_nuisance", "average_precision", "found")
+        names = ("f1", "f1_nuisance", "average_precision", *(("found",) if found else ()))
         measured = {name: np.full(axes, np.nan) for name in names}
         if 2 * size > n:
             return measured
-        random = self._random_f1(size)
+        random = self._sample_random_f1(size) if found else np.nan
         for axis in range(axes):
             winners = np.sort(np.argsort(-activations[:, axis], kind="stable")[:size])
-            own = self.sample.sets.explain(self.sample.rows[winners])
-            told = _verdict(own, np.nan, random)
-            for name, value in (
-                ("f1", own.scores.f1),
-                ("f1_nuisance", own.nuisance_f1),
-                ("average_precision", own.scores.average_precision),
-                ("found", float(told in ("explained", "nuisance"))),
-            ):
-                measured[name][axis] = value
+            own = self.sample.sets.explain(self.sample.rows[winners], intervals=found, terms=False)
+            measured["f1"][axis], measured["f1_nuisance"][axis] = own.scores.f1, own.nuisance_f1
+            measured["average_precision"][axis] = own.scores.average_precision
+            if found:
+                measured["found"][axis] = _verdict(own, np.nan, random) in ("explained", "nuisance")
         return measured
 
-    def _random_f1(self, size: int) -> float:
-        if not hasattr(self, "_random"):
+    def _sample_random_f1(self, size: int) -> float:
+        if not hasattr(self, "_random_of_sample"):
             rng = np.random.default_rng([self.sample.seed, size])
             rows = np.sort(rng.choice(self.sample.rows, size, replace=False))
-            self._random = self.sample.sets.explain(rows, intervals=False).scores.f1
-        return self._random
+            self._random_of_sample = self.sample.sets.explain(rows, intervals=False, terms=False).scores.f1
+        return self._random_of_sample
 
 
 def _verdict(own: Explained, matched_f1: float, random_f1: float) -> str:

@@ -1,6 +1,7 @@
 """What makes a sentence a winner: a score card of few literals, learnt from the training half of the documents."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Self
@@ -18,6 +19,7 @@ from ops.patterns.occurrences import Occurrences
 
 DECIMALS = 6  # of weights, so that scores are the same wherever and in whatever order they are added up
 _TRIED = 4  # literals that are fitted at a time
+_NEARLY = 1e-6  # nats, more than rounding makes of a gain
 _CHECKED = 12  # literals without enough evidence, after which the choice ends
 
 
@@ -103,7 +105,6 @@ def learn(
     candidates: int,
     most: int = 6,
     most_nuisance: int = 3,
-    base: ScoreCard | None = None,
 ) -> ScoreCard:
     """Return the score card of a set of winners, learnt from the training half alone.
 
@@ -127,12 +128,8 @@ def learn(
         plainness: of each literal, `[L]`; the smallest is the plainest.
         candidates: literals other than nuisance from which those given were drawn; at least 1.
         most, most_nuisance: literals of the card that are not nuisance, and that are.
-        base: what `learn_nuisance` found, so that it is not found again.
     """
-    training = Training.of(found, labelled, nuisance, plainness)
-    if base is None:
-        return training.learn(training.learn_nuisance(most_nuisance), candidates, most)
-    return training.learn(base, candidates, most)
+    return Training.of(found, labelled, nuisance, plainness).learn(candidates, most, most_nuisance)[1]
 
 
 def learn_nuisance(
@@ -144,7 +141,7 @@ def learn_nuisance(
     """
     places = np.flatnonzero(nuisance)
     training = Training.of(of_literals(found, places), labelled, nuisance[places], plainness[places])
-    return training.learn_nuisance(most_nuisance).renumbered(places)
+    return training.learn(1, 0, most_nuisance)[0].renumbered(places)
 
 
 def chances(card: ScoreCard, found: Occurrences, sentences: int) -> Float64s:
@@ -180,7 +177,8 @@ class Training:
     """The training half of a set of winners and what it is set against.
 
     Args:
-        found: which of the n training sentences have each of L literals.
+        find: returns which of the n training sentences have each of L literals; asked where counts do not settle it.
+        with_winners, with_any: winners, and sentences of both kinds, that have each literal, `[L]`.
         winner: 1 for a winner, `[n]`.
         document: code of the document of each, `[n]`.
         each: sentences of the corpus that one outside the winners stands for.
@@ -190,7 +188,9 @@ class Training:
 
     def __init__(
         self,
-        found: Occurrences,
+        find: Callable[[], Occurrences],
+        with_winners: Int64s,
+        with_any: Int64s,
         winner: UInt8s,
         document: Int64s,
         each: float,
@@ -198,19 +198,15 @@ class Training:
         plainness: Int64s,
         nothing: bool = False,
     ) -> None:
-        self._found, self._winner, self._document, self._each = found, winner, document, each
+        self._winner, self._document, self._each = winner, document, each
         self._winners = int(np.count_nonzero(winner))
-        self.nuisance = nuisance
         self.nothing = nothing or self._winners in (0, len(winner))
-        if self.nothing:
-            return
+        self._find, self._nuisance = find, nuisance
         self._total = self._winners + (len(winner) - self._winners) * each
         # Each literal's winners, and the sentences of the corpus that those with it stand for.
-        self._with_winners = sums_by_literal(found, winner)
-        self._with = self._with_winners + (np.diff(found.offsets) - self._with_winners) * each
+        self._with_winners = with_winners.astype(np.float64)
+        self._with = self._with_winners + (with_any - with_winners) * each
         self._order = np.lexsort((plainness, ~nuisance))
-        self._shown = near_copies(found, len(winner), self._order)
-        self._leads = (self._shown == np.arange(len(nuisance))) & (self._with > 0)
 
     @classmethod
     def of(cls, found: Occurrences, labelled: Labelled, nuisance: Bools, plainness: Int64s) -> Self:
@@ -218,9 +214,12 @@ class Training:
         rows = np.flatnonzero(~labelled.held_out)
         number = np.full(len(labelled.winner), -1, np.int32)
         number[rows] = np.arange(len(rows), dtype=np.int32)
+        own, winner = of_sentences(found, number), labelled.winner[rows].astype(np.uint8)
         return cls(
-            of_sentences(found, number),
-            labelled.winner[rows].astype(np.uint8),
+            lambda: own,
+            sums_by_literal(own, winner).astype(np.int64),
+            own.support(),
+            winner,
             labelled.document[rows],
             labelled.baseline_weight,
             nuisance,
@@ -228,31 +227,48 @@ class Training:
             labelled.too_many,
         )
 
-    def learn_nuisance(self, most: int = 3) -> ScoreCard:
-        """Return the card of at most so many nuisance literals."""
+    def learn(self, candidates: int, most: int = 6, most_nuisance: int = 3) -> tuple[ScoreCard, ScoreCard]:
+        """Return the card of nuisance literals alone, and that with the others on top (see `learn`)."""
         if self.nothing:
-            return NOTHING
-        return self._card(self._extended(self._model([]), self.nuisance, int(self.nuisance.sum()), most))
+            return NOTHING, NOTHING
+        first = int(np.count_nonzero(self._nuisance))
+        base = self._extended(self._model([]), self._order[:first], first, most_nuisance)
+        whole = self._extended(base, self._order[first:], candidates, most)
+        card = self._card(whole)
+        return card if base is whole else self._card(base), card
 
-    def learn(self, base: ScoreCard, candidates: int, most: int) -> ScoreCard:
-        """Return the card of what `learn_nuisance` found, and at most so many others on top (see `learn`)."""
-        if self.nothing:
-            return NOTHING
-        model = self._extended(self._model(base.literals.tolist()), ~self.nuisance, candidates, most)
-        return base if len(model.chosen) == len(base.literals) else self._card(model)
+    @cached_property
+    def _found(self) -> Occurrences:
+        return self._find()
+
+    @cached_property
+    def _shown(self) -> Int64s:
+        return near_copies(self._found, len(self._winner), self._order)
+
+    @cached_property
+    def _documents(self) -> int:
+        return distinct(self._document)
 
     def _model(self, chosen: list[int]) -> _Model:
-        cells = Cells.by(self._found, np.array(chosen, np.int64), len(self._winner))
+        cells = Cells.one(len(self._winner))
+        if chosen:
+            cells = Cells.by(self._found, np.array(chosen, np.int64), len(self._winner))
         rest, winners = cells.counts(self._winner, 2).T.astype(np.float64)
         return _Model(chosen, cells, rest, winners, fit_cells(cells.has, winners, rest * self._each, self._each / 2))
 
-    def _extended(self, model: _Model, pool: Bools, candidates: int, most: int) -> _Model:
-        """Return a model with at most so many more literals of a pool `[L]`, each worth its cost."""
+    def _extended(self, model: _Model, pool: Int64s, candidates: int, most: int) -> _Model:
+        """Return a model with at most so many more literals of a pool, each worth its cost."""
         cost = math.log(max(candidates, 1)) + math.log(self._winners) / 2
-        left = self._order[(pool & self._leads)[self._order]]
-        left = left[~np.isin(left, model.chosen)] if model.chosen else left
+        left, all_shown = pool[self._with[pool] > 0], False
         for _ in range(most):
-            best = self._best(model, left, cost)
+            gains, expected = self._approximate(model, left)
+            # In one cell the approximate gain is that of a fit without a prior: the exact one does not exceed it.
+            if not gains.size or (len(model.cells.has) == 1 and gains.max() + _NEARLY <= cost):
+                break
+            if not all_shown:
+                shown = self._shown[left] == left
+                left, gains, expected, all_shown = left[shown], gains[shown], expected[shown], True
+            best = self._best(model, left, gains, expected, cost)
             if best is None:
                 break
             model = self._model([*model.chosen, best])
@@ -261,8 +277,8 @@ class Training:
 
     def _card(self, model: _Model) -> ScoreCard:
         fit = rounded(model.fit)
-        single, negated = _best_single(self._order, self._with_winners, self._with, self._winners, self._total)
         copied = [np.flatnonzero(self._shown == i) for i in model.chosen]
+        single, negated = _best_single(self._order, self._with_winners, self._with, self._winners, self._total)
         return ScoreCard(
             literals=np.array(model.chosen, np.int64),
             weights=fit.weights,
@@ -273,26 +289,27 @@ class Training:
             single_negated=negated,
         )
 
-    def _best(self, model: _Model, left: Int64s, cost: float) -> int | None:
+    def _best(self, model: _Model, left: Int64s, gains: Float64s, expected: Float64s, cost: float) -> int | None:
         """Return the literal with the largest gain of those that are worth the cost."""
-        gains, expected = self._approximate(model, left)
         # What the other weights gain when they are fitted again is not in an approximate gain.
         order = np.argsort(-gains, kind="stable")[: np.count_nonzero(gains > cost / 2)][:_CHECKED]
         for first in range(0, len(order), _TRIED):
             tried = order[first : first + _TRIED]
-            # In one cell the approximate gain is that of a fit without a prior: the exact one does not exceed it.
-            known = {int(i): float(gains[i]) + 1e-6 if len(model.cells.has) == 1 else math.inf for i in tried}
+            one = len(model.cells.has) == 1
+            most_gained = {int(i): float(gains[i]) + _NEARLY if one else math.inf for i in tried}
             exact: set[int] = set()
-            while known:
-                place = max(known, key=known.__getitem__)
+            while most_gained:
+                place = max(most_gained, key=most_gained.__getitem__)
                 literal = int(left[place])
+                if most_gained[place] <= cost:
+                    break
                 if place not in exact:
-                    known[place] = self._gain(model, literal, float(expected[place]))
+                    most_gained[place] = self._gain(model, literal, float(expected[place]))
                     exact.add(place)
-                elif known[place] > cost and self._evidence(model, literal) > cost:
+                elif self._evidence(model, literal) > cost:
                     return literal
                 else:
-                    del known[place]
+                    del most_gained[place]
         return None
 
     def _approximate(self, model: _Model, left: Int64s) -> tuple[Float64s, Float64s]:

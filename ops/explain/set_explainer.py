@@ -9,7 +9,7 @@ from ops.arrays import Bools, Int64s, UInt8s
 from ops.explain.held_out_scores import CardScores, evaluate, held_out_f1
 from ops.explain.known_literals import KnownLiterals, beside
 from ops.explain.score_card import Labelled, ScoreCard, Training
-from ops.explain.screening import screen
+from ops.explain.screening import screen, sums_by_literal
 from ops.explain.some_occurrences import of_literals, of_sentences, one_after_the_other
 from ops.patterns.occurrences import Occurrences
 
@@ -141,15 +141,14 @@ class SetExplainer:
         # Those of the training half first.
         further = further[np.argsort(self.others.held_out[further], kind="stable")]
         labelled = self._labelled(places, further)
-        which = self._shortlist(places, further, labelled)
+        which, with_winners = self._shortlist(places, further, labelled)
         nuisance = np.concatenate((self.nuisance[which], own.nuisance))
         plainness = np.concatenate((self.plainness[which], own.plainness))
         of_own = own.known if known.rows.size == self._weighs.size else of_sentences(own.known, self._weighs)
         beyond = beside(self.others.find(further, which), own.of_rows(further)) if len(further) else None
-        training = self._training_half(labelled, which, of_own, beyond, nuisance, plainness)
+        training = self._training_half(labelled, which, with_winners, of_own, beyond, nuisance, plainness)
         candidates = self._language + int(np.count_nonzero(~own.nuisance))
-        plain = training.learn_nuisance()
-        card = training.learn(plain, max(candidates, 1), self.most)
+        plain, card = training.learn(max(candidates, 1), self.most)
         asked = np.append(card.literals, card.single)[: len(card.literals) + (card.single >= 0)]
         found = beside(
             of_literals(known.matrix.found, which[asked[asked < len(which)]]),
@@ -186,21 +185,45 @@ class SetExplainer:
         return Labelled(winner, weight, document % DRAWN_DOCUMENTS, held_out)
 
     def _training_half(
-        self, labelled: Labelled, which: Int64s, own: Occurrences, beyond: Occurrences | None, nuisance: Bools,
-        plainness: Int64s,
+        self, labelled: Labelled, which: Int64s, with_winners: Int64s, own: Occurrences, beyond: Occurrences | None,
+        nuisance: Bools, plainness: Int64s,
     ) -> Training:  # fmt: skip
-        """Return the training half of a set, and which of its sentences have the literals that are asked."""
-        found = beside(of_literals(self._training.found, which), of_sentences(own, self._number))
+        """Return the training half of a set, and which of its sentences have the literals that are asked.
+
+        Args:
+            labelled: the sentences.
+            which: literals of the pool.
+            with_winners: known winners of the training half that have each of these.
+            own: the known sentences with each of the other literals.
+            beyond: the further winners with each of all these literals.
+            nuisance, plainness: of all these literals.
+        """
+        rows = np.flatnonzero(~labelled.held_out)
+        winner, document = labelled.winner[rows].astype(np.uint8), labelled.document[rows]
+        own = of_sentences(own, self._number)
+        support = np.concatenate((self._support[which], own.support()))
+        with_winners = np.concatenate((with_winners, sums_by_literal(own, winner).astype(np.int64)))
+        trained = None
         if beyond is not None:
             held_out = labelled.held_out[len(self.known.rows) :]
             number = np.where(held_out, -1, np.arange(len(held_out))).astype(np.int32)
-            found = one_after_the_other(found, of_sentences(beyond, number), self._training.sentences)
-        rows = np.flatnonzero(~labelled.held_out)
-        winner, document = labelled.winner[rows].astype(np.uint8), labelled.document[rows]
-        return Training(found, winner, document, labelled.baseline_weight, nuisance, plainness, labelled.too_many)
+            trained = of_sentences(beyond, number)
+            support, with_winners = support + trained.support(), with_winners + trained.support()
 
-    def _shortlist(self, places: Int64s, further: Int64s, labelled: Labelled) -> Int64s:
-        """Return the literals that a card is chosen from, by training documents alone: all nuisance, then the best."""
+        def find() -> Occurrences:
+            found = beside(of_literals(self._training.found, which), own)
+            return found if trained is None else one_after_the_other(found, trained, self._training.sentences)
+
+        return Training(
+            find, with_winners, support, winner, document, labelled.baseline_weight, nuisance, plainness,
+            labelled.too_many,
+        )  # fmt: skip
+
+    def _shortlist(self, places: Int64s, further: Int64s, labelled: Labelled) -> tuple[Int64s, Int64s]:
+        """Return the literals that a card is chosen from, by training documents alone: all nuisance, then the best.
+
+        Also returns how many of the known training winners have each.
+        """
         inside = self._number[places]
         inside = inside[inside >= 0].astype(np.int64)
         beyond = further[~labelled.held_out[len(self.known.rows) :]]
@@ -218,7 +241,8 @@ class SetExplainer:
         with_winners[self.nuisance], with_rest[self.nuisance] = 0, 0.0
         rest = (self._training.sentences - len(inside)) * scale
         best = screen(with_winners, len(some) + len(others), with_rest, rest, SHORTLIST, scale)
-        return np.concatenate((np.flatnonzero(self.nuisance), best))
+        which = np.concatenate((np.flatnonzero(self.nuisance), best))
+        return which, of_all[which]
 
     def _winners_with(self, card: ScoreCard, found: Occurrences, labelled: Labelled, further: Int64s) -> list[Int64s]:
         """Return for each literal of a card the rows of winners that have it as it is stated, ascending."""
