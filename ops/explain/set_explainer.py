@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ops.arrays import Bools, Int64s, UInt8s
+from ops.arrays import Bools, Float64s, Int64s, UInt8s
 from ops.explain.held_out_scores import CardScores, evaluate, held_out_f1
 from ops.explain.known_literals import KnownLiterals, beside
 from ops.explain.score_card import Labelled, ScoreCard, Training
@@ -224,8 +224,8 @@ class SetExplainer:
 
         Also returns how many of the known training winners have each.
         """
-        inside = self._number[places]
-        inside = inside[inside >= 0].astype(np.int64)
+        inside: Int64s = self._number[places].astype(np.int64)
+        inside = inside[inside >= 0]
         beyond = further[~labelled.held_out[len(self.known.rows) :]]
         total = len(inside) + len(beyond)
         step = -(-total // SCREENED) if total else 1
@@ -237,7 +237,7 @@ class SetExplainer:
         # Of all winners so many were looked at; the others count for as many less.
         share = (len(some) + len(others)) / max(total, 1)
         scale = labelled.baseline_weight * share
-        with_rest = (self._support - of_all) * scale
+        with_rest: Float64s = (self._support - of_all) * np.float64(scale)
         with_winners[self.nuisance], with_rest[self.nuisance] = 0, 0.0
         rest = (self._training.sentences - len(inside)) * scale
         best = screen(with_winners, len(some) + len(others), with_rest, rest, SHORTLIST, scale)
