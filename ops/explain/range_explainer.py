@@ -303,7 +303,7 @@ class RangeExplainer:
             return measured
         random = self._sample_random_f1(sample, size) if found else np.nan
         for axis in range(axes):
-            winners = np.sort(np.argsort(-activations[:, axis], kind="stable")[:size])
+            winners = top_places(activations[:, axis], size)
             own = sample.sets.explain(sample.rows[winners], intervals=found, terms=False)
             measured["f1"][axis], measured["f1_nuisance"][axis] = own.scores.f1, own.nuisance_f1
             measured["average_precision"][axis] = own.scores.average_precision
@@ -317,6 +317,17 @@ class RangeExplainer:
             rows = np.sort(rng.choice(sample.rows, size, replace=False))
             self._random_of_sample = sample.sets.explain(rows, intervals=False, terms=False).scores.f1
         return self._random_of_sample
+
+
+def top_places(values: Float32s, size: int) -> Int64s:
+    """Return the places of the `size` largest of values `[n]`, ascending; of equal ones the first.
+
+    >>> top_places(np.array([3, 1, 2, 2, 2], np.float32), 3).tolist()
+    [0, 2, 3]
+    """
+    least = np.partition(values, len(values) - size)[len(values) - size]
+    above, equal = np.flatnonzero(values > least), np.flatnonzero(values == least)
+    return np.sort(np.concatenate((above, equal[: size - len(above)])))
 
 
 def _verdict(own: Explained, matched_f1: float, random_f1: float) -> str:
