@@ -34,9 +34,10 @@ def _bits(sentences: Int32s, offsets: Int64s, n: int) -> UInt64s:
     """Return a bit for each of n sentences, set where a literal has it, `[L, ceil(n / 64)]`."""
     bits = np.zeros((offsets.size - 1, (n + 63) // 64), np.uint64)
     for literal in range(offsets.size - 1):
+        row = bits[literal]
         for pair in range(offsets[literal], offsets[literal + 1]):
-            sentence = np.uint32(sentences[pair])
-            bits[literal, sentence >> 6] |= np.uint64(1) << np.uint64(sentence & 63)
+            sentence = np.uint64(sentences[pair])
+            row[sentence >> np.uint64(6)] |= np.uint64(1) << (sentence & np.uint64(63))
     return bits
 
 
@@ -64,8 +65,9 @@ def _shown(sentences: Int32s, offsets: Int64s, n: int, order: Int64s, least: flo
             if min(own, theirs) < least * max(own, theirs):
                 continue
             most, differ = apart * (own + theirs), 0
-            for word in range(bits.shape[1]):
-                differ += _set_bits(bits[literal, word] ^ bits[other, word])
+            one, two = bits[literal], bits[other]
+            for word in range(one.size):
+                differ += _set_bits(one[word] ^ two[word])
                 if differ > most:
                     break
             both = (own + theirs - differ) // 2

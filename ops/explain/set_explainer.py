@@ -150,14 +150,12 @@ class SetExplainer:
         candidates = self._language + int(np.count_nonzero(~own.nuisance))
         plain, card = training.learn(max(candidates, 1), self.most)
         asked = np.append(card.literals, card.single)[: len(card.literals) + (card.single >= 0)]
-        found = beside(
-            of_literals(known.matrix.found, which[asked[asked < len(which)]]),
-            of_literals(of_own, asked[asked >= len(which)] - len(which)),
-        )
-        # The pool's literals come first there.
-        at = np.empty(len(asked), np.int64)
-        at[np.argsort(asked >= len(which), kind="stable")] = np.arange(len(asked))
-        found = of_literals(found, at)
+        of_pool = asked < len(which)
+        found = of_literals(known.matrix.found, which[asked[of_pool]])
+        if not of_pool.all():
+            # In the order in which they are asked, those of the pool and the others.
+            place = np.argsort(np.argsort(~of_pool, kind="stable"))
+            found = of_literals(beside(found, of_literals(of_own, asked[~of_pool] - len(which))), place)
         if beyond is not None:
             found = one_after_the_other(found, of_literals(beyond, asked), n)
         number = np.full(len(nuisance), -1, np.int64)
