@@ -54,16 +54,18 @@ def _set_bits(word: np.uint64) -> int:
 def _shown(sentences: Int32s, offsets: Int64s, n: int, order: Int64s, least: float) -> Int64s:
     bits, size = _bits(sentences, offsets, n), np.diff(offsets)
     shown, leaders = np.arange(size.size), np.empty(size.size, np.int64)
+    sizes = np.empty(size.size)
     # Of two literals with a and b sentences, more than so much of a + b that only one of them has rules a copy out.
     apart = (1 - least) / (1 + least) + 1e-9
     found = 0
     for literal in order:
         own = size[literal]
+        low, high = least * own - 1e-6, own / least + 1e-6
         for at in range(found):
-            other = leaders[at]
-            theirs = size[other]
-            if min(own, theirs) < least * max(own, theirs):
+            theirs = sizes[at]
+            if theirs < low or theirs > high:
                 continue
+            other = leaders[at]
             most, differ = apart * (own + theirs), 0
             one, two = bits[literal], bits[other]
             for word in range(one.size):
@@ -75,6 +77,6 @@ def _shown(sentences: Int32s, offsets: Int64s, n: int, order: Int64s, least: flo
                 shown[literal] = other
                 break
         if shown[literal] == literal and own:
-            leaders[found] = literal
+            leaders[found], sizes[found] = literal, own
             found += 1
     return shown
