@@ -133,9 +133,9 @@ class SetExplainer:
             intervals: of the scores; else they are NaN.
             terms: say of each literal what is lost without it, and which winners have it; else NaN, and none.
         """
-        known, n = self.known, len(self.known.rows)
+        known = self.known
         place = np.searchsorted(known.rows, winners)
-        is_known = place < n
+        is_known = place < len(known.rows)
         is_known[is_known] = known.rows[place[is_known]] == winners[is_known]
         places, further = place[is_known], winners[~is_known]
         # Those of the training half first.
@@ -150,14 +150,8 @@ class SetExplainer:
         candidates = self._language + int(np.count_nonzero(~own.nuisance))
         plain, card = training.learn(max(candidates, 1), self.most)
         asked = np.append(card.literals, card.single)[: len(card.literals) + (card.single >= 0)]
-        of_pool = asked < len(which)
-        found = of_literals(known.matrix.found, which[asked[of_pool]])
-        if not of_pool.all():
-            # In the order in which they are asked, those of the pool and the others.
-            place = np.argsort(np.argsort(~of_pool, kind="stable"))
-            found = of_literals(beside(found, of_literals(of_own, asked[~of_pool] - len(which))), place)
-        if beyond is not None:
-            found = one_after_the_other(found, of_literals(beyond, asked), n)
+        found = self._with_any(asked, which, of_own, beyond)
+        # The card by places among those asked; a literal that is both of the card and the single one has the first.
         number = np.full(len(nuisance), -1, np.int64)
         number[asked[::-1]] = np.arange(len(asked))[::-1]
         scored = card.renumbered(number)
@@ -168,6 +162,24 @@ class SetExplainer:
         has = self._winners_with(scored, found, labelled, further) if terms else []
         places_of = np.concatenate((which, len(self.nuisance) + np.arange(len(own.nuisance))))
         return Explained(card.renumbered(places_of), scores, alone, has)
+
+    def _with_any(self, asked: Int64s, which: Int64s, own: Occurrences, beyond: Occurrences | None) -> Occurrences:
+        """Return which sentences of both halves, the further ones last, have each of a few of the literals.
+
+        Args:
+            asked: places among `which` and, after these, the literals of `own`.
+            which: literals of the pool.
+            own: the known sentences with each of the other literals.
+            beyond: the further sentences with each of all these literals.
+        """
+        of_pool = asked < len(which)
+        found = of_literals(self.known.matrix.found, which[asked[of_pool]])
+        if not of_pool.all():
+            place = np.argsort(np.argsort(~of_pool, kind="stable"))
+            found = of_literals(beside(found, of_literals(own, asked[~of_pool] - len(which))), place)
+        if beyond is None:
+            return found
+        return one_after_the_other(found, of_literals(beyond, asked), len(self.known.rows))
 
     def _labelled(self, places: Int64s, further: Int64s) -> Labelled:
         """Return the known sentences and further winners, labelled."""
