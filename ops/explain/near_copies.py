@@ -34,9 +34,10 @@ def _bits(sentences: Int32s, offsets: Int64s, n: int) -> UInt64s:
     """Return a bit for each of n sentences, set where a literal has it, `[L, ceil(n / 64)]`."""
     bits = np.zeros((offsets.size - 1, (n + 63) // 64), np.uint64)
     for literal in range(offsets.size - 1):
+        row = bits[literal]
         for pair in range(offsets[literal], offsets[literal + 1]):
-            sentence = np.uint32(sentences[pair])
-            bits[literal, sentence >> 6] |= np.uint64(1) << np.uint64(sentence & 63)
+            sentence = np.uint64(sentences[pair])
+            row[sentence >> np.uint64(6)] |= np.uint64(1) << (sentence & np.uint64(63))
     return bits
 
 
@@ -46,26 +47,29 @@ def _set_bits(word: np.uint64) -> int:
     word -= (word >> np.uint64(1)) & np.uint64(0x5555555555555555)
     word = (word & np.uint64(0x3333333333333333)) + ((word >> np.uint64(2)) & np.uint64(0x3333333333333333))
     word = (word + (word >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
-    return np.int64((word * np.uint64(0x0101010101010101)) >> np.uint64(56))
+    return int((word * np.uint64(0x0101010101010101)) >> np.uint64(56))
 
 
 @compiled
 def _shown(sentences: Int32s, offsets: Int64s, n: int, order: Int64s, least: float) -> Int64s:
     bits, size = _bits(sentences, offsets, n), np.diff(offsets)
     shown, leaders = np.arange(size.size), np.empty(size.size, np.int64)
+    sizes = np.empty(size.size)
     # Of two literals with a and b sentences, more than so much of a + b that only one of them has rules a copy out.
     apart = (1 - least) / (1 + least) + 1e-9
     found = 0
     for literal in order:
         own = size[literal]
+        low, high = least * own - 1e-6, own / least + 1e-6
         for at in range(found):
-            other = leaders[at]
-            theirs = size[other]
-            if min(own, theirs) < least * max(own, theirs):
+            theirs = sizes[at]
+            if theirs < low or theirs > high:
                 continue
+            other = leaders[at]
             most, differ = apart * (own + theirs), 0
-            for word in range(bits.shape[1]):
-                differ += _set_bits(bits[literal, word] ^ bits[other, word])
+            one, two = bits[literal], bits[other]
+            for word in range(one.size):
+                differ += _set_bits(one[word] ^ two[word])
                 if differ > most:
                     break
             both = (own + theirs - differ) // 2
@@ -73,6 +77,6 @@ def _shown(sentences: Int32s, offsets: Int64s, n: int, order: Int64s, least: flo
                 shown[literal] = other
                 break
         if shown[literal] == literal and own:
-            leaders[found] = literal
+            leaders[found], sizes[found] = literal, own
             found += 1
     return shown

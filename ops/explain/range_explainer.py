@@ -288,28 +288,41 @@ class RangeExplainer:
             activations: of the sample, `[n, axes]`.
             found: measure too whether anything was found, which takes intervals.
         """
+        sample = self.sample
+        assert sample is not None
         n, axes = activations.shape
         size = max(n // SAMPLE_WINNERS, LEAST_SAMPLE_WINNERS)
         names = ("f1", "f1_nuisance", "average_precision", *(("found",) if found else ()))
         measured = {name: np.full(axes, np.nan) for name in names}
         if 2 * size > n:
             return measured
-        random = self._sample_random_f1(size) if found else np.nan
+        random = self._sample_random_f1(sample, size) if found else np.nan
         for axis in range(axes):
-            winners = np.sort(np.argsort(-activations[:, axis], kind="stable")[:size])
-            own = self.sample.sets.explain(self.sample.rows[winners], intervals=found, terms=False)
+            winners = top_places(activations[:, axis], size)
+            own = sample.sets.explain(sample.rows[winners], intervals=found, terms=False)
             measured["f1"][axis], measured["f1_nuisance"][axis] = own.scores.f1, own.nuisance_f1
             measured["average_precision"][axis] = own.scores.average_precision
             if found:
                 measured["found"][axis] = _verdict(own, np.nan, random) in ("explained", "nuisance")
         return measured
 
-    def _sample_random_f1(self, size: int) -> float:
+    def _sample_random_f1(self, sample: SampleModels, size: int) -> float:
         if not hasattr(self, "_random_of_sample"):
-            rng = np.random.default_rng([self.sample.seed, size])
-            rows = np.sort(rng.choice(self.sample.rows, size, replace=False))
-            self._random_of_sample = self.sample.sets.explain(rows, intervals=False, terms=False).scores.f1
+            rng = np.random.default_rng([sample.seed, size])
+            rows = np.sort(rng.choice(sample.rows, size, replace=False))
+            self._random_of_sample = sample.sets.explain(rows, intervals=False, terms=False).scores.f1
         return self._random_of_sample
+
+
+def top_places(values: Float32s, size: int) -> Int64s:
+    """Return the places of the `size` largest of values `[n]`, ascending; of equal ones the first.
+
+    >>> top_places(np.array([3, 1, 2, 2, 2], np.float32), 3).tolist()
+    [0, 2, 3]
+    """
+    least = np.partition(values, len(values) - size)[len(values) - size]
+    above, equal = np.flatnonzero(values > least), np.flatnonzero(values == least)
+    return np.sort(np.concatenate((above, equal[: size - len(above)])))
 
 
 def _verdict(own: Explained, matched_f1: float, random_f1: float) -> str:

@@ -350,10 +350,6 @@ class Training:
         effect = _design_effect(own, cells.of, self._winner, chances, self._document, self._documents)
         return float(gain[0]) / effect
 
-    @cached_property
-    def _documents(self) -> int:
-        return distinct(self._document)
-
     def _sentences(self, literal: int) -> Int32s:
         return self._found.sentences[self._found.offsets[literal] : self._found.offsets[literal + 1]]
 

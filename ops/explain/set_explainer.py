@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ops.arrays import Bools, Int64s, UInt8s
+from ops.arrays import Bools, Float64s, Int64s, UInt8s
 from ops.explain.held_out_scores import CardScores, evaluate, held_out_f1
 from ops.explain.known_literals import KnownLiterals, beside
 from ops.explain.score_card import Labelled, ScoreCard, Training
@@ -133,9 +133,9 @@ class SetExplainer:
             intervals: of the scores; else they are NaN.
             terms: say of each literal what is lost without it, and which winners have it; else NaN, and none.
         """
-        known, n = self.known, len(self.known.rows)
+        known = self.known
         place = np.searchsorted(known.rows, winners)
-        is_known = place < n
+        is_known = place < len(known.rows)
         is_known[is_known] = known.rows[place[is_known]] == winners[is_known]
         places, further = place[is_known], winners[~is_known]
         # Those of the training half first.
@@ -150,16 +150,8 @@ class SetExplainer:
         candidates = self._language + int(np.count_nonzero(~own.nuisance))
         plain, card = training.learn(max(candidates, 1), self.most)
         asked = np.append(card.literals, card.single)[: len(card.literals) + (card.single >= 0)]
-        found = beside(
-            of_literals(known.matrix.found, which[asked[asked < len(which)]]),
-            of_literals(of_own, asked[asked >= len(which)] - len(which)),
-        )
-        # The pool's literals come first there.
-        at = np.empty(len(asked), np.int64)
-        at[np.argsort(asked >= len(which), kind="stable")] = np.arange(len(asked))
-        found = of_literals(found, at)
-        if beyond is not None:
-            found = one_after_the_other(found, of_literals(beyond, asked), n)
+        found = self._with_any(asked, which, of_own, beyond)
+        # The card by places among those asked; a literal that is both of the card and the single one has the first.
         number = np.full(len(nuisance), -1, np.int64)
         number[asked[::-1]] = np.arange(len(asked))[::-1]
         scored = card.renumbered(number)
@@ -170,6 +162,24 @@ class SetExplainer:
         has = self._winners_with(scored, found, labelled, further) if terms else []
         places_of = np.concatenate((which, len(self.nuisance) + np.arange(len(own.nuisance))))
         return Explained(card.renumbered(places_of), scores, alone, has)
+
+    def _with_any(self, asked: Int64s, which: Int64s, own: Occurrences, beyond: Occurrences | None) -> Occurrences:
+        """Return which sentences of both halves, the further ones last, have each of a few of the literals.
+
+        Args:
+            asked: places among `which` and, after these, the literals of `own`.
+            which: literals of the pool.
+            own: the known sentences with each of the other literals.
+            beyond: the further sentences with each of all these literals.
+        """
+        of_pool = asked < len(which)
+        found = of_literals(self.known.matrix.found, which[asked[of_pool]])
+        if not of_pool.all():
+            place = np.argsort(np.argsort(~of_pool, kind="stable"))
+            found = of_literals(beside(found, of_literals(own, asked[~of_pool] - len(which))), place)
+        if beyond is None:
+            return found
+        return one_after_the_other(found, of_literals(beyond, asked), len(self.known.rows))
 
     def _labelled(self, places: Int64s, further: Int64s) -> Labelled:
         """Return the known sentences and further winners, labelled."""
@@ -224,8 +234,8 @@ class SetExplainer:
 
         Also returns how many of the known training winners have each.
         """
-        inside = self._number[places]
-        inside = inside[inside >= 0].astype(np.int64)
+        inside: Int64s = self._number[places].astype(np.int64)
+        inside = inside[inside >= 0]
         beyond = further[~labelled.held_out[len(self.known.rows) :]]
         total = len(inside) + len(beyond)
         step = -(-total // SCREENED) if total else 1
@@ -237,7 +247,7 @@ class SetExplainer:
         # Of all winners so many were looked at; the others count for as many less.
         share = (len(some) + len(others)) / max(total, 1)
         scale = labelled.baseline_weight * share
-        with_rest = (self._support - of_all) * scale
+        with_rest: Float64s = (self._support - of_all) * np.float64(scale)
         with_winners[self.nuisance], with_rest[self.nuisance] = 0, 0.0
         rest = (self._training.sentences - len(inside)) * scale
         best = screen(with_winners, len(some) + len(others), with_rest, rest, SHORTLIST, scale)
