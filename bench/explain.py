@@ -153,7 +153,7 @@ def find_planted(folder: Path, seed: int) -> tuple[dict[str, Any], bool]:
     """Return what is found of the planted units, and whether that is enough."""
     on = 100
     model, corpus = write_planted(folder, 4_000, on, seed)
-    rounds = {}
+    rounds: dict[str, Any] = {}
     for k in (on, on // 2):
         rows, terms = run_planted(folder / f"k{k}", model, corpus, k)
         found = [own.name for own in PLANTED if is_found(own, rows[own.unit], terms.get(own.unit, []), k == on)]

@@ -16,6 +16,7 @@ from ops.explain.rotation import rotated, shuffled
 from ops.explain.set_explainer import Explained, Own, SetExplainer
 from ops.explain.verdict import verdict
 from ops.explain.wording import PatternRules, Term, evidence_needed, explanation_text
+from ops.sampling import SAMPLE_SETS
 from ops.schema import schema
 from ops.topk.neurons import POLES, Neurons
 
@@ -98,6 +99,7 @@ class RangeExplainer:
         self.literals, self.sets, self.sample = literals, sets, sample
         self.neurons, self.sent_id, self.controls = neurons, sent_id, controls
         self._random: dict[int, float] = {}
+        self._random_of_sample: float | None = None
 
     def explain(
         self, numbers: Int64s, found: list[Found], chance: Callable[[Found], Chance | None]
@@ -200,22 +202,23 @@ class RangeExplainer:
         """Return of each neuron the columns and literals of its range model, and the measures of the controls."""
         found: dict[int, dict[str, Any]] = {}
         values: list[pa.Table] = []
-        if self.sample is None:
+        sample = self.sample
+        if sample is None:
             return found, values
         for layer, own, units in self.layers(numbers):
-            every = self.sample.layer(layer)
-            bases = {"neurons": every[:, units], "shuffled": shuffled(every[:, units], layer, self.sample.seed)}
+            every = sample.layer(layer)
+            bases = {"neurons": every[:, units], "shuffled": shuffled(every[:, units], layer, sample.seed)}
             if self.controls:
                 low = int(units[0])
-                bases["rotated"] = rotated(every, layer, self.sample.seed, low, int(units[-1]) + 1)[:, units - low]
-            models = {basis: self.sample.fitter.fit(axes, self.sample.most) for basis, axes in bases.items()}
+                bases["rotated"] = rotated(every, layer, sample.seed, low, int(units[-1]) + 1)[:, units - low]
+            models = {basis: sample.fitter.fit(axes, sample.most) for basis, axes in bases.items()}
             for place, neuron in enumerate(own.tolist()):
                 activation = bases["neurons"][:, place]
-                found[neuron] = self._range_columns(models["neurons"], models["shuffled"], place, activation)
+                found[neuron] = self._range_columns(sample, models["neurons"], models["shuffled"], place, activation)
             if self.controls:
                 for basis, axes in bases.items():
                     values += _values(layer, basis, "range", range_measures(models[basis]))
-                    measures = self._sample_measures(axes, basis == "shuffled")
+                    measures = self._sample_measures(sample, axes, basis == "shuffled")
                     values += _values(layer, basis, "winners", measures)
         return found, values
 
@@ -226,7 +229,7 @@ class RangeExplainer:
             yield one, numbers[layer == one], unit[layer == one].astype(np.int64)
 
     def _range_columns(
-        self, models: RangeModels, chance: RangeModels, unit: int, activation: Float32s
+        self, sample: SampleModels, models: RangeModels, chance: RangeModels, unit: int, activation: Float32s
     ) -> dict[str, Any]:
         r2 = {
             "r2": models.r2[unit],
@@ -240,7 +243,7 @@ class RangeExplainer:
         top = order[: max(len(order) // 10, 1)]
         for i in range(int(models.count[unit])):
             literal, weight = int(models.literals[unit, i]), float(models.weights[unit, i])
-            has = self._has(literal)
+            has = _has(sample, literal)
             holds = has if weight > 0 else ~has
             kind, pattern, items = self._name(literal, [])
             terms.append(
@@ -255,17 +258,11 @@ class RangeExplainer:
                     "share": holds[top].mean(),
                     "baseline_share": holds.mean(),
                     "gain": models.gains[unit, i],
-                    "also": [self._name(copy, [])[1] for copy in self.sample.fitter.near_copies(literal).tolist()],
-                    "sent_ids": self.sent_id[self.sample.rows[order[holds[order]][:EXAMPLES]]].tolist(),
+                    "also": [self._name(copy, [])[1] for copy in sample.fitter.near_copies(literal).tolist()],
+                    "sent_ids": self.sent_id[sample.rows[order[holds[order]][:EXAMPLES]]].tolist(),
                 }
             )
         return {"r2": r2, "terms": terms}
-
-    def _has(self, literal: int) -> Bools:
-        matrix = self.sample.sets.known.matrix
-        has = np.zeros(matrix.sentences, np.bool_)
-        has[matrix.found.sentences[matrix.found.offsets[literal] : matrix.found.offsets[literal + 1]]] = True
-        return has
 
     def _random_f1(self, one: Found, chance: Callable[[Found], Chance | None]) -> float:
         """Return the F1 of a random set of as many sentences: one of `RANDOM_SETS` that all sets share.
@@ -281,15 +278,14 @@ class RangeExplainer:
     def _chance_f1(self, rows: Int64s) -> float:
         return self.sets.explain(rows, intervals=False, terms=False).scores.f1
 
-    def _sample_measures(self, activations: Float32s, found: bool) -> dict[str, Float64s]:
+    def _sample_measures(self, sample: SampleModels, activations: Float32s, found: bool) -> dict[str, Float64s]:
         """Return how well the top 1 % of the sample along each axis can be told from the rest of the sample.
 
         Args:
+            sample: its models.
             activations: of the sample, `[n, axes]`.
             found: measure too whether anything was found, which takes intervals.
         """
-        sample = self.sample
-        assert sample is not None
         n, axes = activations.shape
         size = max(n // SAMPLE_WINNERS, LEAST_SAMPLE_WINNERS)
         names = ("f1", "f1_nuisance", "average_precision", *(("found",) if found else ()))
@@ -307,8 +303,8 @@ class RangeExplainer:
         return measured
 
     def _sample_random_f1(self, sample: SampleModels, size: int) -> float:
-        if not hasattr(self, "_random_of_sample"):
-            rng = np.random.default_rng([sample.seed, size])
+        if self._random_of_sample is None:
+            rng = np.random.default_rng([sample.seed, SAMPLE_SETS])
             rows = np.sort(rng.choice(sample.rows, size, replace=False))
             self._random_of_sample = sample.sets.explain(rows, intervals=False, terms=False).scores.f1
         return self._random_of_sample
@@ -323,6 +319,14 @@ def top_places(values: Float32s, size: int) -> Int64s:
     least = np.partition(values, len(values) - size)[len(values) - size]
     above, equal = np.flatnonzero(values > least), np.flatnonzero(values == least)
     return np.sort(np.concatenate((above, equal[: size - len(above)])))
+
+
+def _has(sample: SampleModels, literal: int) -> Bools:
+    """Return which of the sample's sentences have a literal, `[n]`."""
+    found = sample.sets.known.matrix.found
+    has = np.zeros(len(sample.rows), np.bool_)
+    has[found.sentences[found.offsets[literal] : found.offsets[literal + 1]]] = True
+    return has
 
 
 def _verdict(own: Explained, matched_f1: float, random_f1: float) -> str:
