@@ -13,6 +13,8 @@ from transformers import BertForPreTraining, GPT2Config
 from jobs import run as run_job
 from jobs.compare import job as compare
 from jobs.compare.job import CompareConfig
+from jobs.explain import job as explain
+from jobs.explain.job import ExplainConfig
 from jobs.finetune import job as finetune
 from jobs.finetune.job import FinetuneConfig
 from jobs.meaning import job as meaning
@@ -29,6 +31,7 @@ from ops.sources.docstrings.packages import read_pydocs
 from ops.sources.rows import Row
 
 SENTENCES = 360
+EXPLAINED = {"explanations", "explanation_terms", "families", "examples"}
 K = 40
 
 
@@ -75,8 +78,17 @@ def small_run(
     """The main job on a small random model: its run directory and the model's folder."""
     model = make_model(small_bert)
     out = tmp_path_factory.mktemp("runs") / "small"
-    run_job.JOB.run(config(out, source, model=str(model), no_tokens=False, no_explain=False, null_sets=6))
+    run_job.JOB.run(config(out, source, model=str(model), no_tokens=False, null_sets=6))
     return out, model
+
+
+@pytest.fixture(scope="session")
+def explain_run(small_run: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """The job explain on a copy of the small run: the run directory and the model's folder."""
+    out = tmp_path_factory.mktemp("runs") / "explain"
+    shutil.copytree(small_run[0], out)
+    explain.JOB.run(ExplainConfig(out=str(out), workers=1))
+    return out, small_run[1]
 
 
 def mixing_config(out: Path, source: Path, model: Path, **options: Any) -> MixingConfig:
@@ -264,6 +276,8 @@ def run_with(finished: Path, request: pytest.FixtureRequest) -> Callable[..., Pa
             run: Path = request.getfixturevalue("translations_run")
             return run
         jobs = [table.partition("/")[0] for table in tables if "/" in table]
+        if not EXPLAINED.isdisjoint(tables):
+            jobs = ["explain"]
         if not jobs and {"scores", "chance", "token_activations", "peaks"}.isdisjoint(tables):
             return finished
         runs: tuple[Path, Path] = request.getfixturevalue(f"{jobs[0] if jobs else 'small'}_run")

@@ -118,7 +118,7 @@ EXPECTED = {
     "positions": ["ingest", "positions"],
     "psi": ["psi", "ingest", "psi/contextual"],
     "meaning": ["ingest", *(f"meaning/{p}" for p in ("counts", "offsets", "confusion", "sentences", "hashing"))],
-    "run": ["ingest", "topk", "annotate", "mine", "tokens"],
+    "run": ["ingest", "topk", "annotate", "mine", "tokens", "explain"],
 }
 
 
@@ -172,7 +172,7 @@ def test_of_a_finished_run_nothing_is_left_and_redo_drops_what_follows(
         done = look("run", no_scores=True)
         with pytest.raises(InputError, match="cannot be written"):
             look("topk", redo=True, corpus=())
-    assert done.count("done before: ") == 5
+    assert done.count("done before: ") == 6
     assert "in all: nothing to do" in done
     assert "time" not in done
     assert re.search(r"read 1[0-3]\d sentences token by token, 4 of 4 shards", look("tokens", redo=True))
@@ -244,7 +244,7 @@ def test_where_no_source_tells_its_length_estimates_are_for_a_million(
 ) -> None:
     monkeypatch.setattr("ops.estimate.source_sample.piece_extent", lambda piece: None)
     said = look("run", shard_size=100_000)
-    assert said.count("for each 1,000,000 sentences: how many there are is known once ingest is done") == 5
+    assert said.count("for each 1,000,000 sentences: how many there are is known once ingest is done") == 6
     assert "score 10 of 10 shards" in said
     assert said.count("for --limit 70 sentences") == 0
     assert "for --limit 70 sentences" in look("ingest", limit=70)

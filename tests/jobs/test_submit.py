@@ -217,6 +217,7 @@ def test_a_job_submitted_from_a_laptop(submitted: Submitted) -> None:
         "annotate",
         "mine",
         "tokens",
+        "explain",
     ]
     sentences = pq.read_table(out / "corpus").num_rows
     assert stages["topk"]["counts"]["scored"] == sentences > 300
