@@ -48,7 +48,7 @@ def run_all(folder: Path) -> None:
     write_texts(folder / "texts.jsonl")
     options = {
         **PRESETS["small"],
-        "k": 20,
+        "k": 60,
         "near_dedup": 0.9,
         "subtree_root": "collapse",
         "workers": 1,
@@ -58,6 +58,25 @@ def run_all(folder: Path) -> None:
     same: dict[str, Any] = {"out": str(folder / "run"), "workers": 1}
     compare.JOB.run(compare.CompareConfig.model_validate({**same, "part": ("neighbours",)}))
     meaning.JOB.run(MeaningConfig.model_validate({**same, "parts": "counts"}))
+    explain_what_is_plain()
+
+
+def explain_what_is_plain() -> None:
+    """Explain winners by the one literal that all of them have, which those of a random model may not have."""
+    import numpy as np
+
+    from ops.explain.held_out_scores import evaluate, resampling
+    from ops.explain.score_card import Labelled, learn
+    from ops.explain.some_occurrences import one_after_the_other
+    from ops.patterns.occurrences import Occurrences
+
+    winners, sentences = 80, 800
+    has = Occurrences(np.arange(winners, dtype=np.int32), np.array([0, winners], np.int64))
+    found = one_after_the_other(has, Occurrences(np.zeros(0, np.int32), np.zeros(2, np.int64)), winners)
+    place = np.arange(sentences)
+    labelled = Labelled(place < winners, np.ones(sentences), place, place % 2 == 0)
+    card = learn(found, labelled, np.zeros(1, np.bool_), np.zeros(1, np.int64), 1)
+    evaluate(card, found, labelled, resampling(sentences, 0))
 
 
 def write_texts(path: Path) -> None:

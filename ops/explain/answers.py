@@ -42,13 +42,6 @@ class Answers:
         """Return how many of these sentences, given by place, have each literal, `[size]`."""
         return _support(self.literals, self.offsets, sentences, np.zeros(self.size, np.int64))
 
-    def find(self, sentences: Int64s, which: Int64s) -> Occurrences:
-        """Return which of these sentences have each of some literals; both are given by place, `which` distinct."""
-        place_of = np.full(self.size, -1, np.int32)
-        place_of[which] = np.arange(len(which))
-        ends = np.zeros(len(which) + 1, np.int64)
-        return Occurrences(_find(self.literals, self.offsets, sentences, place_of, ends), ends)
-
 
 @compiled
 def _by_sentence(sentences: Int32s, offsets: Int64s, free: Int64s, literals: Integers) -> None:
@@ -64,23 +57,3 @@ def _support(literals: Integers, offsets: Int64s, sentences: Int64s, support: In
         for pair in range(offsets[sentence], offsets[sentence + 1]):
             support[literals[pair]] += 1
     return support
-
-
-@compiled
-def _find(literals: Integers, offsets: Int64s, sentences: Int64s, place_of: Int32s, ends: Int64s) -> Int32s:
-    """Return the sentences of each wanted literal as places among those given, and put into `ends` where they end."""
-    for sentence in sentences:
-        for pair in range(offsets[sentence], offsets[sentence + 1]):
-            if place_of[literals[pair]] >= 0:
-                ends[place_of[literals[pair]] + 1] += 1
-    for place in range(ends.size - 1):
-        ends[place + 1] += ends[place]
-    free, found = ends[:-1].copy(), np.empty(ends[-1], np.int32)
-    for number in range(sentences.size):
-        sentence = sentences[number]
-        for pair in range(offsets[sentence], offsets[sentence + 1]):
-            place = place_of[literals[pair]]
-            if place >= 0:
-                found[free[place]] = number
-                free[place] += 1
-    return found

@@ -7,8 +7,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ops.arrays import Bools, Int8s, Int32s, Int64s
-from ops.compiled import compiled
 from ops.explain.kinds import KINDS, NUISANCE
+from ops.explain.known_literals import one_after_another
 from ops.explain.nuisance import value_properties
 from ops.mine.pattern_kinds import PatternKind
 from ops.mine.properties import Profiler, Selection
@@ -93,7 +93,7 @@ class Literals:
             for first in range(0, max(len(rows), 1), _ROWS)
             for selection in [self._profiler.select(rows[first : first + _ROWS])]
         ]
-        return _one_after_another(parts, _ROWS)
+        return one_after_another((part, _ROWS) for part in parts)
 
     def patterns(self, kind: str) -> Sequences:
         """Return the literals of kind `word`, `tag` or `subtree` as codes of the view; those with names it has."""
@@ -256,24 +256,3 @@ def _side_by_side(parts: Sequence[tuple[Int64s, Occurrences]], n: int) -> Occurr
     none = np.append(found.offsets, found.offsets[-1])
     chosen = Sequences(found.items, none).take(source)
     return Occurrences(chosen.items, chosen.offsets)
-
-
-def _one_after_another(parts: Sequence[Occurrences], sentences: int) -> Occurrences:
-    """Return the occurrences over runs of so many sentences as those over all of them."""
-    if len(parts) == 1:
-        return parts[0]
-    offsets = np.concatenate(([0], np.cumsum(sum(part.support() for part in parts))))
-    found, free = np.empty(offsets[-1], np.int32), offsets[:-1].copy()
-    for number, part in enumerate(parts):
-        _add_run(part.sentences, part.offsets, np.int32(number * sentences), free, found)
-    return Occurrences(found, offsets)
-
-
-@compiled
-def _add_run(sentences: Int32s, offsets: Int64s, first: np.int32, free: Int64s, found: Int32s) -> None:
-    for literal in range(offsets.size - 1):
-        size = offsets[literal + 1] - offsets[literal]
-        start = free[literal]
-        for place in range(size):
-            found[start + place] = sentences[offsets[literal] + place] + first
-        free[literal] += size
