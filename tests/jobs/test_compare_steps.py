@@ -13,7 +13,9 @@ from jobs.compare.diversity import DiversityArgs, check_clusters, curves_step, d
 from jobs.compare.groups import GroupArgs, groups_step
 from jobs.compare.neighbours import NeighbourArgs, nearest_step, neighbours_step
 from jobs.compare.shift import ShiftArgs, blocks_of, distances_step, read_step, runs_step
+from jobs.stage.corpus_pass import kept_tokens
 from jobs.stage.placement import Placement
+from jobs.stage.run import Run
 from ops.errors import InputError
 from ops.model.activations import ScoreOptions
 from ops.model.load import read_facts
@@ -37,7 +39,8 @@ def test_every_step_keeps_its_promises(
     do_in_reverse(neighbours_step(near), str(out))
     do_in_reverse(nearest_step(near), str(out))
     do_in_reverse(groups_step(GroupArgs(*own, groups=4, numbers=(2, 3), sentences=40)), str(out))
-    diverse = DiversityArgs(*model, shards=Shards(360, 100), clusters=(1, 3), sample=100)
+    kept = kept_tokens(Run(str(out)))
+    diverse = DiversityArgs(*model, shards=Shards(360, 100), clusters=(1, 3), sample=100, kept=kept)
     do_in_reverse(draw_step(diverse), str(out))
     check_clusters(diverse)
     assert capsys.readouterr().err == ""

@@ -11,6 +11,7 @@ import pytest
 from jobs.ingest.deduplicate import HashRange, first_copies_step, open_first_copies
 from jobs.ingest.read import open_pieces, read_step
 from jobs.ingest.write import corpus_tables_step, truncated
+from jobs.stage.stages import TOKENS
 from ops.corpus.accounts import account
 from ops.corpus.numbering import number
 from ops.model.load import read_facts
@@ -121,15 +122,16 @@ def test_a_file_that_is_cut_gives_the_tables_of_the_whole_file(tmp_path: Path, s
         do_in_reverse(copies, store.uri)
         ranges = list(copies.items)
         numbering = number(read, open_first_copies(store, ranges, near=False), 1, limit)
-        writing = {**args, "names": ["a"], "ranges": ranges, "near": False}
+        writing = {**args, "names": ["a"], "ranges": ranges, "near": False, "highest_id": 30_521}
         do_in_reverse(corpus_tables_step(read, numbering, 7, writing), store.uri)
         shards = len(store.files("corpus"))
         accounts = account(["a"], ["a"], read, numbering, truncated(store, shards, 1), near=False)
         tables = {
             f"{table}/{file}": pq.read_table(f"{store.uri}/{table}/{file}").to_pylist()
-            for table in ("corpus", "rejects")
+            for table in ("corpus", "rejects", TOKENS)
             for file in store.files(table)
         }
+        assert [name for name in tables if name.startswith(TOKENS)]
         found.append((tables, accounts))
         assert shards > 3
     assert len(plan) == -(-len(rows) // 9) > 10

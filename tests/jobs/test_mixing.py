@@ -3,6 +3,7 @@
 import json
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
@@ -16,6 +17,7 @@ from transformers import AlbertConfig, GPT2Config
 from jobs.mixing import job as mixing
 from jobs.mixing.job import MixingConfig
 from jobs.mixing.measure import MixingArgs, MixingWorker, prepare_shard
+from jobs.stage.corpus_pass import kept_tokens
 from jobs.stage.files import shard_file, under
 from jobs.stage.run import Run
 from ops.errors import InputError
@@ -190,14 +192,17 @@ def test_other_options_are_refused_and_a_new_corpus_drops_the_stage(whole: Path,
 def test_reading_apart_as_with_gpus_gives_the_same_partial_files(whole: Path, model: Path, tmp_path: Path) -> None:
     out = tmp_path / "copy"
     shutil.copytree(whole, out)
-    entry = Run(str(out)).require("mixing")
+    run = Run(str(out))
     args = MixingArgs(
-        Store(str(out)), read_facts(str(model)), entry["fingerprint"], "cpu", "float32", 1, 256, 0, 0, 0.12, False
-    )
+        Store(str(out)), read_facts(str(model)), run.require("mixing")["fingerprint"], "cpu", "float32", 1, 256, 0,
+        kept_tokens(run), 0, 0.12, False,
+    )  # fmt: skip
     item = {"shard": 3, "span": [60, 80], "parts": [3]}
     path = out / shard_file("mixing", 3).path
     before = pq.read_table(path)
-    for prepared in (None, prepare_shard(item, args)):
+    tokenizing = replace(args, kept=None)
+    assert args.kept is not None
+    for prepared in (None, prepare_shard(item, args), prepare_shard(item, tokenizing)):
         path.unlink()
         MixingWorker(args)(item, prepared)
         assert pq.read_table(path).equals(before)

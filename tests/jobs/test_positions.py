@@ -3,6 +3,7 @@
 import json
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from jobs.positions.job import PositionsConfig
 from jobs.positions.measure import PositionsArgs, PositionsWorker, prepare_shard
 from jobs.show import job as show
 from jobs.show.job import ShowConfig
+from jobs.stage.corpus_pass import kept_tokens
 from jobs.stage.files import shard_file
 from jobs.stage.run import Run
 from ops.errors import InputError
@@ -236,10 +238,10 @@ def test_texts_that_a_shift_leaves_no_place_are_counted_named_and_of_no_label_ch
 def test_reading_apart_as_with_gpus_gives_the_same_partial_files(whole: Path, model: Path, tmp_path: Path) -> None:
     out = tmp_path / "copy"
     shutil.copytree(whole, out)
-    entry = Run(str(out)).require("positions")
+    run = Run(str(out))
     args = PositionsArgs(
-        Store(str(out)), read_facts(str(model)), entry["fingerprint"], "cpu", "float32", 1, 512, 0, DECODER_DEFAULTS,
-        16, Encoding(), None,
+        Store(str(out)), read_facts(str(model)), run.require("positions")["fingerprint"], "cpu", "float32", 1, 512, 0,
+        kept_tokens(run), DECODER_DEFAULTS, 16, Encoding(), None,
     )  # fmt: skip
     path = out / shard_file("positions", 3).path
     before = pq.read_table(path)
@@ -247,9 +249,11 @@ def test_reading_apart_as_with_gpus_gives_the_same_partial_files(whole: Path, mo
     sample = sorted({row["key"] for row in before.to_pylist() if row["kind"] == "feature"})
     item = {"shard": 3, "span": [60, 80], "parts": [3], "sample": sample}
     assert sample
-    path.unlink()
-    PositionsWorker(args)(item, prepare_shard(item, args))
-    assert pq.read_table(path).equals(before)
+    assert args.kept is not None
+    for reading in (args, replace(args, kept=None)):
+        path.unlink()
+        PositionsWorker(args)(item, prepare_shard(item, reading))
+        assert pq.read_table(path).equals(before)
 
 
 def test_what_does_not_fit_is_refused(

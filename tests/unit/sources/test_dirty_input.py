@@ -62,7 +62,7 @@ def _piece(path: Path) -> Piece:
 
 
 def _read(path: Path, on_error: OnError = "fail") -> list[Row | Broken]:
-    return list(read_piece(_piece(path), on_error=on_error))
+    return [row for piece in pieces(parse_source(str(path))) for row in read_piece(piece, on_error=on_error)]
 
 
 @pytest.mark.parametrize("suffix", FORMATS)
