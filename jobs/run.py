@@ -5,8 +5,8 @@
 
 Writes every table of the main job. The same command again goes on where the last one stopped.
 
-What to expect: 5,000 packaged docstrings with the packaged model take two minutes on two cores (November 2026): ingest
-20 s, topk 30 s, annotate 6 s, mine 30 s, tokens 25 s, and what each step takes to start.
+What to expect: 5,000 packaged docstrings with the packaged model take three minutes on two cores (November 2026):
+ingest 20 s, topk 30 s, annotate 6 s, mine 30 s, tokens 25 s, explain 50 s, and what each step takes to start.
 """
 
 import sys
