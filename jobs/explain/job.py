@@ -38,6 +38,7 @@ def do(config: ExplainConfig, record: "Run") -> None:
     """Do the stage, or what is missing of it."""
     from jobs.explain.plan import plan
     from jobs.explain.steps import explain, find_tokens
+    from jobs.stage.copies import drop_copies
     from jobs.stage.runner import StageSpec, run_stage
     from jobs.stage.units import chosen_units
 
@@ -55,7 +56,9 @@ def do(config: ExplainConfig, record: "Run") -> None:
         partial(plan, config, facts),
         ("explanations", "explanations"),
     )
-    run_stage(spec, config, record)
+    stage = run_stage(spec, config, record)
+    if stage is not None and not (config.dry_run or config.keep_partials):
+        drop_copies(stage)
 
 
 JOB = Job("explain", ExplainConfig, in_run(do), __doc__)

@@ -70,7 +70,8 @@ MINE_OPTIONS = tuple(MineConfig.model_fields.keys() - StageConfig.model_fields.k
 def do(config: MineConfig, record: "Run") -> None:
     """Do the stage, or what is missing of it."""
     from jobs.mine.plan import plan
-    from jobs.mine.steps import drop_copies, mine
+    from jobs.mine.steps import mine
+    from jobs.stage.copies import drop_copies
     from jobs.stage.runner import StageSpec, run_stage
     from jobs.stage.units import chosen_units
 

@@ -8,7 +8,6 @@ from typing import Any
 
 import pyarrow as pa
 
-from jobs.engine.everywhere import on_every_machine
 from jobs.engine.item import Item
 from jobs.mine.job import MINE_OPTIONS, MineConfig
 from jobs.stage.files import Output, TablePart, partial_file, read_partial, read_partials, table_part, write_partial
@@ -20,7 +19,7 @@ from ops.mine.chance import FAMILIES, chance_rows, count_findings, summary
 from ops.mine.mining import Mining
 from ops.mine.properties import Profiler
 from ops.mine.range_tables import RangeTables
-from ops.sentences.local_copy import drop_sentences, open_sentences
+from ops.sentences.local_copy import open_sentences
 from ops.shards import spans
 from ops.storage.side_by_side import LARGE_FILES_AT_ONCE, side_by_side
 from ops.storage.store import Store
@@ -128,11 +127,6 @@ def mine(config: MineConfig, stage: Stage) -> dict[str, Any]:
         counts["chance"] = found.num_rows
         print(f"mine: {summary(found)}", file=sys.stderr)
     return counts
-
-
-def drop_copies(stage: Stage) -> None:
-    """Remove every machine's copy of the annotated sentences; to be called once the tables are in place."""
-    on_every_machine(partial(drop_sentences, stage.record.require("annotate")["fingerprint"]))
 
 
 def mine_steps(args: MineArgs, ranges: list[Item], runs: list[Item]) -> list[Step]:

@@ -177,7 +177,7 @@ def test_of_a_finished_run_nothing_is_left_and_redo_drops_what_follows(
     assert "time" not in done
     assert re.search(r"read 1[0-3]\d sentences token by token, 4 of 4 shards", look("tokens", redo=True))
     again = look("topk", redo=True, corpus=())
-    assert "drop    what is there of topk, annotate, mine, tokens\n" in again
+    assert "drop    what is there of topk, annotate, mine, tokens, explain\n" in again
     assert "score a pilot of 130 sentences" in again
     assert "score 4 of 4 shards, 130 of 130 sentences" in again
     mined = look("mine", redo=True, no_scores=True)
