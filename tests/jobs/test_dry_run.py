@@ -185,7 +185,7 @@ def test_of_a_finished_run_nothing_is_left_and_redo_drops_what_follows(
     assert "scores" not in mined
     assert "tables: 1 of 1 ranges of neurons" in mined
     whole = look("run", redo=True, no_scores=True)
-    assert "drop    what is there of ingest, topk, annotate, mine, tokens\n" in whole
+    assert "drop    what is there of ingest, topk, annotate, mine, tokens, explain\n" in whole
     assert "read 1 of 1 piece" in whole
     annotated = look("annotate", redo=True)
     assert "annotate 130 of 130 sentences in 4 of 4 shards" in annotated
