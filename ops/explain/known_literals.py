@@ -11,7 +11,6 @@ from ops.arrays import Bools, Int32s, Int64s
 from ops.compiled import compiled
 from ops.explain.answers import Answers
 from ops.patterns.occurrences import Occurrences
-from ops.patterns.sequences import Sequences
 
 SCHEMA = pa.schema([("sentences", pa.list_(pa.int32()))])
 
@@ -43,12 +42,6 @@ def one_after_another(parts: Iterable[tuple[Occurrences, int]]) -> Occurrences:
     for (found, _), start in zip(runs, starts[:-1], strict=True):
         _append(found.sentences, found.offsets, np.int32(start), free, sentences)
     return Occurrences(sentences, offsets)
-
-
-def some_of(found: Occurrences, which: Int64s) -> Occurrences:
-    """Return the occurrences of some of the literals, in the order given."""
-    some = Sequences(found.sentences, found.offsets).take(which)
-    return Occurrences(some.items, some.offsets)
 
 
 def beside(first: Occurrences, second: Occurrences) -> Occurrences:

@@ -172,17 +172,10 @@ class RangeExplainer:
     def _card_terms(self, own: Explained, one: Found) -> list[dict[str, Any]]:
         card, scores, terms = own.card, own.scores, []
         for i, (literal, weight) in enumerate(zip(card.literals.tolist(), card.weights.tolist(), strict=True)):
-            kind, pattern, items = self._name(literal, one.names)
             holds = np.isin(one.winners, own.has[i])
             terms.append(
-                {
-                    "model": "winners",
-                    "rank": i + 1,
-                    "kind": kind,
-                    "pattern": pattern,
-                    "items": items,
-                    "negated": weight < 0,
-                    "weight": weight,
+                self._term("winners", i, literal, weight, one.names)
+                | {
                     "share": scores.shares[i],
                     "baseline_share": scores.baseline_shares[i],
                     "gain": scores.gains[i],
@@ -191,6 +184,12 @@ class RangeExplainer:
                 }
             )
         return terms
+
+    def _term(self, model: str, place: int, literal: int, weight: float, own: list[tuple[str, str, list[str]]]) -> Row:
+        """Return what both models say alike of a literal, in the columns of `explanation_terms`."""
+        kind, pattern, items = self._name(literal, own)
+        said = {"kind": kind, "pattern": pattern, "items": items, "negated": weight < 0, "weight": weight}
+        return {"model": model, "rank": place + 1, **said}
 
     def _name(self, literal: int, own: list[tuple[str, str, list[str]]]) -> tuple[str, str, list[str]]:
         pool = self.literals
@@ -245,16 +244,9 @@ class RangeExplainer:
             literal, weight = int(models.literals[unit, i]), float(models.weights[unit, i])
             has = _has(sample, literal)
             holds = has if weight > 0 else ~has
-            kind, pattern, items = self._name(literal, [])
             terms.append(
-                {
-                    "model": "range",
-                    "rank": i + 1,
-                    "kind": kind,
-                    "pattern": pattern,
-                    "items": items,
-                    "negated": weight < 0,
-                    "weight": weight,
+                self._term("range", i, literal, weight, [])
+                | {
                     "share": holds[top].mean(),
                     "baseline_share": holds.mean(),
                     "gain": models.gains[unit, i],

@@ -2,7 +2,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ops.explain.known_literals import KnownLiterals, beside, from_table, one_after_another, some_of, to_table
+from ops.explain.known_literals import KnownLiterals, beside, from_table, one_after_another, to_table
+from ops.explain.some_occurrences import of_literals
 from ops.patterns.occurrences import Occurrences
 from ops.patterns.sequences import Sequences
 
@@ -33,7 +34,7 @@ def test_runs_follow_each_other(runs: list[list[set[int]]]) -> None:
 def test_literals_are_chosen_and_put_beside_others(
     lists: list[set[int]], more: list[set[int]], order: list[int]
 ) -> None:
-    assert sets(some_of(having(lists), np.array(order, np.int64))) == [lists[literal] for literal in order]
+    assert sets(of_literals(having(lists), np.array(order, np.int64))) == [lists[literal] for literal in order]
     assert sets(beside(having(lists), having(more))) == [*lists, *more]
     assert sets(from_table(to_table(having(lists)))) == lists
 
