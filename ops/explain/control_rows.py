@@ -7,19 +7,12 @@ import pyarrow as pa
 
 from ops.arrays import Floats
 from ops.explain.range_model import RangeModels
+from ops.schema import schema
 
 BASES = ("neurons", "rotated", "shuffled")
 MODELS = ("range", "winners")
 R2_BEYOND = "r2_beyond"
 QUANTILES = (5, 25, 50, 75, 95)  # in %
-CONTROLS = pa.schema(
-    [
-        pa.field("layer", pa.int16(), False),
-        *(pa.field(name, pa.string(), False) for name in ("basis", "model", "measure")),
-        pa.field("n", pa.int64(), False),
-        *(pa.field(name, pa.float64(), False) for name in ("mean", *(f"q{q:02}" for q in QUANTILES))),
-    ]
-)
 _KEYS = [(name, "ascending") for name in ("layer", "basis", "model", "measure")]
 
 
@@ -50,4 +43,4 @@ def control_rows(layer: int, basis: str, model: str, measures: Mapping[str, Floa
             row = {"layer": layer, "basis": basis, "model": model, "measure": measure, "n": known.size}
             quantiles = zip(QUANTILES, np.percentile(known, QUANTILES).tolist(), strict=True)
             rows.append({**row, "mean": float(known.mean()), **{f"q{q:02}": end for q, end in quantiles}})
-    return pa.Table.from_pylist(rows, CONTROLS).sort_by(_KEYS)
+    return pa.Table.from_pylist(rows, schema("explain/controls")).sort_by(_KEYS)

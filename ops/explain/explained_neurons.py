@@ -209,8 +209,7 @@ def with_families(rows: pa.Table, neurons: Neurons, pairs: Pairs) -> tuple[pa.Ta
 
 def all_controls(values: pa.Table) -> pa.Table:
     """Return the rows of `explain/controls` from the measures of all neurons and axes."""
-    layout = schema("explain/controls")
-    tables = [layout.empty_table()]
+    tables = [schema("explain/controls").empty_table()]
     for layer in sorted(values["layer"].unique().to_pylist()):
         own = values.filter(pc.equal(values["layer"], layer))
         for basis in BASES:
@@ -220,5 +219,5 @@ def all_controls(values: pa.Table) -> pa.Table:
                     name: some.filter(pc.equal(some["measure"], name))["value"].to_numpy()
                     for name in some["measure"].unique().to_pylist()
                 }
-                tables.append(control_rows(layer, basis, model, measures).cast(layout))
+                tables.append(control_rows(layer, basis, model, measures))
     return pa.concat_tables(tables)
