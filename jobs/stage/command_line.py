@@ -217,14 +217,15 @@ def _run(run: Callable[[Config], None], config: Config) -> None:
     """Run a job.
 
     Raises:
-        InputError: the input is wrong; a table that it reads is damaged.
+        InputError: the input is wrong; a table that it reads is damaged or incomplete.
     """
     try:
         run(config)
     except Exception as error:
-        # What Arrow cannot read, it tells without a number; of tables, without their names.
+        # What Arrow cannot read, it tells without a number; of tables, without their names. A file may also be gone.
         of_arrow = type(error).__module__.startswith("pyarrow")
-        if isinstance(error, InputError) or not (of_arrow or (isinstance(error, OSError) and error.errno is None)):
+        unread = isinstance(error, OSError) and error.errno in (None, errno.ENOENT)
+        if isinstance(error, InputError) or not (of_arrow or unread):
             raise
         from jobs.stage.run import damaged_table
 

@@ -315,7 +315,7 @@ def _outline(record: Entry) -> Entry:
 
 
 def damaged_table(out: str) -> InputError | None:
-    """Return the error of a run's first finished table that cannot be read, with what makes it anew; None if all can.
+    """Return the error of a run's first finished table that is damaged or incomplete, with what makes it anew, or None.
 
     Every value is read, a row group at a time; a job looks at names, sizes and footers before it begins, which shows
     no damage between them.
@@ -328,17 +328,20 @@ def damaged_table(out: str) -> InputError | None:
         # What is damaged of the tokens is tokenized again.
         for table in (table for table in facts.tables if table != TOKENS):
             for file in run.record["tables"].get(table, []):
-                if file["rows"] is not None and not _readable(run.store, file["name"]):
+                if file["rows"] is not None and (wrong := _wrong(run.store, file["name"])):
                     options = run.record["stages"][stage]["config"]
-                    return made_anew(out, stage, table, f"{file['name']} is damaged", options)
+                    return made_anew(out, stage, table, f"{file['name']} is {wrong}", options)
     return None
 
 
-def _readable(store: Store, name: str) -> bool:
+def _wrong(store: Store, name: str) -> str:
+    """Return what is wrong with a Parquet file, every value of which is read; nothing: an empty string."""
     try:
         with store.parquet(name) as file:
             for group in range(file.num_row_groups):
                 file.read_row_group(group)
+    except FileNotFoundError:
+        return "missing"
     except (OSError, ValueError, pa.ArrowException):
-        return False
-    return True
+        return "damaged"
+    return ""

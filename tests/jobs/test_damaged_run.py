@@ -109,7 +109,7 @@ def test_a_name_that_no_job_gives_a_file_is_not_removed_by(tmp_path: Path, name:
 
 
 @pytest.mark.parametrize("name", ["corpus", "topk"])
-def test_a_table_damaged_between_its_ends_is_named_with_what_makes_it_anew(
+def test_a_damaged_or_missing_file_of_a_table_is_named_with_what_makes_it_anew(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
 ) -> None:
     for stage in ("ingest", "topk"):
@@ -126,6 +126,10 @@ def test_a_table_damaged_between_its_ends_is_named_with_what_makes_it_anew(
     assert main(ShowConfig, "show", "", read, argv) == 2
     job = {"corpus": "ingest"}.get(name, name)
     said = f"error: --out {tmp_path}: {name}/part-00000.parquet is damaged; to make {name}/ anew, run"
+    assert capsys.readouterr().err == f"{said} python -m jobs.{job} --out {tmp_path} --redo\n"
+    path.unlink()
+    assert main(ShowConfig, "show", "", read, argv) == 2
+    said = said.replace("is damaged", "is missing")
     assert capsys.readouterr().err == f"{said} python -m jobs.{job} --out {tmp_path} --redo\n"
 
 
