@@ -80,7 +80,7 @@ def token_vectors(spellings: list[str], facts: ModelFacts) -> Float32s:
     Raises:
         InputError: the model or its tokenizer cannot be loaded.
     """
-    if not facts.vocabulary:
+    if not (facts.vocabulary and spellings):
         return np.zeros((len(spellings), 0), np.float32)
     table = load_model(facts, "cpu", "float32").get_input_embeddings().weight.detach()  # type: ignore[operator]
     return embedded(spellings, table, Tokenizer(facts))

@@ -90,7 +90,9 @@ def test_there_are_two_to_five_hundred_classes() -> None:
 
 
 def test_the_model_s_token_table_gives_words_of_a_kind_similar_vectors() -> None:
-    vectors = token_vectors(["Monday", "Tuesday", "purple", "yellow"], read_facts("sample"))
+    facts = read_facts("sample")
+    assert token_vectors([], facts).shape == (0, 0)
+    vectors = token_vectors(["Monday", "Tuesday", "purple", "yellow"], facts)
     unit = (vectors - vectors.mean(0)) / np.linalg.norm(vectors - vectors.mean(0), axis=1, keepdims=True)
     likeness = unit @ unit.T
     assert likeness[0, 1] > likeness[0, 2:].max()
