@@ -102,7 +102,7 @@ def learn(
     labelled: Labelled,
     nuisance: Bools,
     plainness: Int64s,
-    candidates: int,
+    cost: Float64s,
     most: int = 6,
     most_nuisance: int = 3,
 ) -> ScoreCard:
@@ -110,13 +110,12 @@ def learn(
 
     The card is a logistic regression at the corpus's own rate of winners (`fit_cells`). Near-copies are merged first:
     each set of them is one literal, shown by its plainest, and a copy of a nuisance literal is nuisance. Literals are
-    then added one at a time, each time the one with the largest gain in penalised log-likelihood: first nuisance
-    literals, then the others on top.
+    then added one at a time, each time the one whose gain in penalised log-likelihood exceeds its cost most: first
+    nuisance literals, then the others on top.
 
-    A literal has to be worth its cost, log(candidates) + log(training winners) / 2 nats. Both of these have to exceed
-    it: its gain at the corpus's rate, and the evidence, which is its gain where each sentence at hand counts once,
-    divided by its design effect. That effect is how many times as much the gain's slope varies by document as by
-    sentence: what is found in one document only is found once.
+    Both of these have to exceed the cost: the gain at the corpus's rate, and the evidence, which is the gain where each
+    sentence at hand counts once, divided by its design effect. That effect is how many times as much the gain's slope
+    varies by document as by sentence: what is found in one document only is found once.
 
     The threshold is the one with the highest F1 at the corpus's rate. Where winners are more than half of the corpus,
     or the training half has no winner or nothing else, the card has no literal and calls every sentence a winner.
@@ -126,14 +125,14 @@ def learn(
         labelled: the sentences.
         nuisance: which literals are nuisance, `[L]`.
         plainness: of each literal, `[L]`; the smallest is the plainest.
-        candidates: literals other than nuisance from which those given were drawn; at least 1.
+        cost: of each literal, in nats, `[L]` (see `literal_costs`).
         most, most_nuisance: literals of the card that are not nuisance, and that are.
     """
-    return Training.of(found, labelled, nuisance, plainness).learn(candidates, most, most_nuisance)[1]
+    return Training.of(found, labelled, nuisance, plainness).learn(cost, most, most_nuisance)[1]
 
 
 def learn_nuisance(
-    found: Occurrences, labelled: Labelled, nuisance: Bools, plainness: Int64s, most_nuisance: int = 3
+    found: Occurrences, labelled: Labelled, nuisance: Bools, plainness: Int64s, cost: Float64s, most_nuisance: int = 3
 ) -> ScoreCard:
     """Return the score card of nuisance literals alone, learnt as `learn` does.
 
@@ -141,7 +140,7 @@ def learn_nuisance(
     """
     places = np.flatnonzero(nuisance)
     training = Training.of(of_literals(found, places), labelled, nuisance[places], plainness[places])
-    return training.learn(1, 0, most_nuisance)[0].renumbered(places)
+    return training.learn(cost[places], 0, most_nuisance)[0].renumbered(places)
 
 
 def chances(card: ScoreCard, found: Occurrences, sentences: int) -> Float64s:
@@ -227,13 +226,13 @@ class Training:
             labelled.too_many,
         )
 
-    def learn(self, candidates: int, most: int = 6, most_nuisance: int = 3) -> tuple[ScoreCard, ScoreCard]:
+    def learn(self, cost: Float64s, most: int = 6, most_nuisance: int = 3) -> tuple[ScoreCard, ScoreCard]:
         """Return the card of nuisance literals alone, and that with the others on top (see `learn`)."""
         if self.nothing:
             return NOTHING, NOTHING
         first = int(np.count_nonzero(self._nuisance))
-        base = self._extended(self._model([]), self._order[:first], first, most_nuisance)
-        whole = self._extended(base, self._order[first:], candidates, most)
+        base = self._extended(self._model([]), self._order[:first], cost, most_nuisance)
+        whole = self._extended(base, self._order[first:], cost, most)
         card = self._card(whole)
         return card if base is whole else self._card(base), card
 
@@ -256,19 +255,18 @@ class Training:
         rest, winners = cells.counts(self._winner, 2).T.astype(np.float64)
         return _Model(chosen, cells, rest, winners, fit_cells(cells.has, winners, rest * self._each, self._each / 2))
 
-    def _extended(self, model: _Model, pool: Int64s, candidates: int, most: int) -> _Model:
+    def _extended(self, model: _Model, pool: Int64s, cost: Float64s, most: int) -> _Model:
         """Return a model with at most so many more literals of a pool, each worth its cost."""
-        cost = math.log(max(candidates, 1)) + math.log(self._winners) / 2
         left, all_shown = pool[self._with[pool] > 0], False
         for _ in range(most):
             gains, expected = self._approximate(model, left)
             # In one cell the approximate gain is that of a fit without a prior: the exact one does not exceed it.
-            if not gains.size or (len(model.cells.has) == 1 and gains.max() + _NEARLY <= cost):
+            if not gains.size or (len(model.cells.has) == 1 and (gains - cost[left]).max() + _NEARLY <= 0):
                 break
             if not all_shown:
                 shown = self._shown[left] == left
                 left, gains, expected, all_shown = left[shown], gains[shown], expected[shown], True
-            best = self._best(model, left, gains, expected, cost)
+            best = self._best(model, left, gains, expected, cost[left])
             if best is None:
                 break
             model = self._model([*model.chosen, best])
@@ -289,27 +287,28 @@ class Training:
             single_negated=negated,
         )
 
-    def _best(self, model: _Model, left: Int64s, gains: Float64s, expected: Float64s, cost: float) -> int | None:
-        """Return the literal with the largest gain of those that are worth the cost."""
+    def _best(self, model: _Model, left: Int64s, gains: Float64s, expected: Float64s, cost: Float64s) -> int | None:
+        """Return the literal whose gain exceeds its cost most."""
         # What the other weights gain when they are fitted again is not in an approximate gain.
-        order = np.argsort(-gains, kind="stable")[: np.count_nonzero(gains > cost / 2)][:_CHECKED]
+        order = np.argsort(cost - gains, kind="stable")
+        order = order[gains[order] > cost[order] / 2][:_CHECKED]
         for first in range(0, len(order), _TRIED):
             tried = order[first : first + _TRIED]
             one = len(model.cells.has) == 1
-            most_gained = {int(i): float(gains[i]) + _NEARLY if one else math.inf for i in tried}
+            most_left = {int(i): float(gains[i] - cost[i]) + _NEARLY if one else math.inf for i in tried}
             exact: set[int] = set()
-            while most_gained:
-                place = max(most_gained, key=most_gained.__getitem__)
+            while most_left:
+                place = max(most_left, key=most_left.__getitem__)
                 literal = int(left[place])
-                if most_gained[place] <= cost:
+                if most_left[place] <= 0:
                     break
                 if place not in exact:
-                    most_gained[place] = self._gain(model, literal, float(expected[place]))
+                    most_left[place] = self._gain(model, literal, float(expected[place])) - float(cost[place])
                     exact.add(place)
-                elif self._evidence(model, literal) > cost:
+                elif self._evidence(model, literal) > cost[place]:
                     return literal
                 else:
-                    del most_gained[place]
+                    del most_left[place]
         return None
 
     def _approximate(self, model: _Model, left: Int64s) -> tuple[Float64s, Float64s]:

@@ -8,6 +8,7 @@ import numpy as np
 from ops.arrays import Bools, Float64s, Int64s, UInt8s
 from ops.explain.held_out_scores import CardScores, evaluate, held_out_f1
 from ops.explain.known_literals import KnownLiterals, beside
+from ops.explain.literal_costs import costs, costs_of_more
 from ops.explain.score_card import Labelled, ScoreCard, Training
 from ops.explain.screening import screen, sums_by_literal
 from ops.explain.some_occurrences import of_literals, of_sentences, one_after_the_other
@@ -122,7 +123,7 @@ class SetExplainer:
         self._number = np.where(training, np.cumsum(training) - 1, -1).astype(np.int32)
         self._training = self.known.matrix.of(training)
         self._support = self._training.found.support()
-        self._language = int(np.count_nonzero(~nuisance))
+        self._cost = costs(self._support, nuisance)
 
     def explain(self, winners: Int64s, own: Own = NONE, intervals: bool = True, terms: bool = True) -> Explained:
         """Explain a set of winners.
@@ -147,8 +148,8 @@ class SetExplainer:
         of_own = own.known if known.rows.size == self._weighs.size else of_sentences(own.known, self._weighs)
         beyond = beside(self.others.find(further, which), own.of_rows(further)) if len(further) else None
         training = self._training_half(labelled, which, with_winners, of_own, beyond, nuisance, plainness)
-        candidates = self._language + int(np.count_nonzero(~own.nuisance))
-        plain, card = training.learn(max(candidates, 1), self.most)
+        cost = np.concatenate((self._cost[which], costs_of_more(own.nuisance, self.nuisance)))
+        plain, card = training.learn(cost, self.most)
         asked = np.append(card.literals, card.single)[: len(card.literals) + (card.single >= 0)]
         found = self._with_any(asked, which, of_own, beyond)
         # The card by places among those asked; a literal that is both of the card and the single one has the first.

@@ -1,5 +1,6 @@
 """Corpora whose winners are a known function of the literals of a sentence, sampled as a run samples them."""
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -27,16 +28,27 @@ class Sample:
     def found(self) -> Occurrences:
         return occurrences(self.has)
 
-    def learn(self, nuisance: tuple[int, ...] = (), candidates: int = 1_000, **options: int) -> ScoreCard:
-        literals = self.has.shape[1]
-        return learn(
-            self.found,
-            self.labelled,
-            np.isin(np.arange(literals), nuisance),
-            np.arange(literals),
-            candidates,
-            **options,
-        )
+    @property
+    def training(self) -> tuple[Bools, Bools]:
+        """Which sentences are of the training half, and which of these are winners."""
+        return ~self.labelled.held_out, self.labelled.winner & ~self.labelled.held_out
+
+    def cost(self, candidates: int = 1_000) -> Float64s:
+        """The same for each literal: one of so many, and a weight that the training winners are to tell."""
+        winners = max(int(self.training[1].sum()), 1)
+        return np.full(self.has.shape[1], math.log(candidates) + math.log(winners) / 2)
+
+    def learn(
+        self, nuisance: tuple[int, ...] = (), candidates: int = 1_000, cost: Float64s | None = None, **options: int
+    ) -> ScoreCard:
+        literals = np.arange(self.has.shape[1])
+        paid = self.costs(nuisance, candidates) if cost is None else cost
+        return learn(self.found, self.labelled, np.isin(literals, nuisance), literals, paid, **options)
+
+    def costs(self, nuisance: tuple[int, ...] = (), candidates: int = 1_000) -> Float64s:
+        """Those of the nuisance literals, and of the others."""
+        of_nuisance = self.cost(max(len(nuisance), 1))
+        return np.where(np.isin(np.arange(self.has.shape[1]), nuisance), of_nuisance, self.cost(candidates))
 
 
 def literals_of_documents(

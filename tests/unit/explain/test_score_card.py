@@ -97,11 +97,11 @@ def test_one_of_near_copies_is_shown_and_the_others_are_named() -> None:
     found = planted(has[:, 0], np.column_stack([copies, has]), 2)
     plainness = np.arange(found.has.shape[1])[::-1].copy()
     nothing = np.zeros(found.has.shape[1], np.bool_)
-    card = learn(found.found, found.labelled, nothing, plainness, 1_000)
+    card = learn(found.found, found.labelled, nothing, plainness, found.cost())
     assert card.literals.tolist() == [3]
     assert card.also[0].tolist() == [0, 1, 2]
     nothing[1] = True
-    card = learn(found.found, found.labelled, nothing, plainness, 1_000)
+    card = learn(found.found, found.labelled, nothing, plainness, found.cost())
     assert card.literals.tolist() == [1]
     assert card.also[0].tolist() == [0, 2, 3]
 
@@ -125,7 +125,7 @@ def test_nuisance_comes_first_and_apart() -> None:
 
 def learn_nuisance_of(found: Sample, nuisance: tuple[int, ...]) -> ScoreCard:
     literals = np.arange(found.has.shape[1])
-    return learn_nuisance(found.found, found.labelled, np.isin(literals, nuisance), literals)
+    return learn_nuisance(found.found, found.labelled, np.isin(literals, nuisance), literals, found.costs(nuisance))
 
 
 def test_the_nuisance_card_is_the_first_part_of_the_whole_one() -> None:
@@ -138,7 +138,7 @@ def test_the_nuisance_card_is_the_first_part_of_the_whole_one() -> None:
     assert base.single in nuisance
     literals = np.arange(has.shape[1])
     training = Training.of(found.found, found.labelled, np.isin(literals, nuisance), literals)
-    for one, other in zip(training.learn(1_000), (base, whole), strict=True):
+    for one, other in zip(training.learn(found.costs(nuisance)), (base, whole), strict=True):
         for name in ("literals", "weights", "intercept", "threshold"):
             np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
 
@@ -215,10 +215,11 @@ def test_what_one_document_shows_is_seen_once() -> None:
     weight = np.where(wins, 1.0, 10.0)
     for document, expected in ((np.arange(6_000) // 60, 0), (np.arange(6_000) % 100, 1)):
         labels = Labelled(wins, weight, document, held_out)
-        card = learn(occurrences(has), labels, np.zeros(1, np.bool_), np.zeros(1, np.int64), 20)
+        none, cost = np.zeros(1, np.bool_), np.full(1, math.log(20) + math.log(300) / 2)
+        card = learn(occurrences(has), labels, none, np.zeros(1, np.int64), cost)
         assert len(card.literals) == expected
         one = Labelled(wins, weight, np.zeros(6_000, np.int64), held_out)
-        assert not len(learn(occurrences(has), one, np.zeros(1, np.bool_), np.zeros(1, np.int64), 20).literals)
+        assert not len(learn(occurrences(has), one, none, np.zeros(1, np.int64), cost).literals)
 
 
 @pytest.mark.parametrize("case", ["empty", "no winner", "winners only", "more than half", "no literals", "no training"])
@@ -229,11 +230,11 @@ def test_nothing_to_learn_from(case: str) -> None:
     held_out = np.full(n, True) if case == "no training" else np.arange(n) % 2 == 0
     literals = 0 if case == "no literals" else 3
     has = np.random.default_rng(0).random((n, literals)) < 0.3
-    nuisance, plainness = np.arange(literals) == 0, np.arange(literals)
+    nuisance, plainness, cost = np.arange(literals) == 0, np.arange(literals), np.zeros(literals)
     labels = Labelled(winner, weight, np.arange(n), held_out)
     for card in (
-        learn(occurrences(has), labels, nuisance, plainness, 1),
-        learn_nuisance(occurrences(has), labels, nuisance, plainness),
+        learn(occurrences(has), labels, nuisance, plainness, cost),
+        learn_nuisance(occurrences(has), labels, nuisance, plainness, cost),
     ):
         assert not len(card.literals)
         assert card.single == -1

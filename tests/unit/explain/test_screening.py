@@ -92,7 +92,7 @@ def test_a_word_that_only_forbids_is_found_once_the_other_is() -> None:
     def card_of(shortlist: list[int]) -> tuple[list[int], np.ndarray]:
         own = occurrences(found.has[:, shortlist])
         none = np.zeros(len(shortlist), np.bool_)
-        card = learn(own, labels, none, np.arange(len(shortlist)), 300)
+        card = learn(own, labels, none, np.arange(len(shortlist)), np.full(len(shortlist), 10.0))
         return [shortlist[i] for i in card.literals], chances(card, own, len(train)) * labels.weight * train
 
     chosen, expected = card_of([a])

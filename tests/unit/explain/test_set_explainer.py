@@ -1,6 +1,7 @@
 """What is explained from parts kept apart is what the whole matrix of sentences and literals says."""
 
 import math
+from math import log
 
 import numpy as np
 import pytest
@@ -70,9 +71,19 @@ def test_cards_and_scores_are_those_of_all_sentences_at_hand(seed: int, sample_w
     all_has = has[rows] if with_own else has[rows, :LITERALS]
     nuisance = np.append(world.nuisance, [True, False, False]) if with_own else world.nuisance
     plainness = np.append(world.plainness, 100 + np.arange(OWN)) if with_own else world.plainness
-    candidates = int((~nuisance).sum())
     found = occurrences(all_has)
-    card = learn(found, labelled, nuisance, plainness, candidates)
+    # Names by rank: of the pool by the sentences at hand that weigh and that are of the training half, then one's own.
+    ranked = has[weighs & ~world.held_out, :LITERALS].sum(0).astype(float)
+    cost = np.empty(len(nuisance))
+    for kind in (True, False):
+        names = sorted(
+            np.flatnonzero(nuisance == kind), key=lambda i: (i >= LITERALS, -ranked[i] if i < LITERALS else i)
+        )
+        in_pool = sum(name < LITERALS for name in names)
+        for rank, name in enumerate(names, 1):
+            n = in_pool if name < LITERALS else len(names)
+            cost[name] = max(min(log(rank) + log(sum(1 / r for r in range(1, n + 1))), log(n)) + 1, 3)
+    card = learn(found, labelled, nuisance, plainness, cost)
     scores = evaluate(card, found, labelled, resampling(800, 0))
     assert got.card.literals.tolist() == card.literals.tolist()
     assert len(card.literals) or seed == 5
@@ -81,7 +92,7 @@ def test_cards_and_scores_are_those_of_all_sentences_at_hand(seed: int, sample_w
         np.testing.assert_allclose(getattr(got.card, name), getattr(card, name), atol=2e-6)
     for name, value in vars(scores).items():
         np.testing.assert_allclose(getattr(got.scores, name), value, rtol=1e-6, atol=1e-9, err_msg=name)
-    alone = learn_nuisance(found, labelled, nuisance, plainness)
+    alone = learn_nuisance(found, labelled, nuisance, plainness, cost)
     assert got.nuisance_f1 == pytest.approx(evaluate(alone, found, labelled, None).f1, nan_ok=True)
     for literal, weight, own in zip(card.literals, card.weights, got.has, strict=True):
         assert own.tolist() == winners[has[winners, literal] == (weight > 0)].tolist()
