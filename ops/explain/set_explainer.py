@@ -6,9 +6,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ops.arrays import Bools, Float64s, Int64s, UInt8s
+from ops.explain.card_choice import Having
 from ops.explain.held_out_scores import CardScores, evaluate, held_out_f1
 from ops.explain.known_literals import KnownLiterals, beside
-from ops.explain.score_card import Labelled, ScoreCard, Training
+from ops.explain.score_card import NO_LITERALS, Labelled, ScoreCard, Training
 from ops.explain.screening import screen, sums_by_literal
 from ops.explain.some_occurrences import of_literals, of_sentences, one_after_the_other
 from ops.patterns.occurrences import Occurrences
@@ -70,8 +71,8 @@ class Own:
 NONE = Own(
     np.zeros(0, np.bool_),
     np.zeros(0, np.int64),
-    Occurrences(np.zeros(0, np.int32), np.zeros(1, np.int64)),
-    lambda _: Occurrences(np.zeros(0, np.int32), np.zeros(1, np.int64)),
+    NO_LITERALS,
+    lambda _: NO_LITERALS,
 )
 
 
@@ -220,12 +221,9 @@ class SetExplainer:
             trained = of_sentences(beyond, number)
             support, with_winners = support + trained.support(), with_winners + trained.support()
 
-        def find() -> Occurrences:
-            found = beside(of_literals(self._training.found, which), own)
-            return found if trained is None else one_after_the_other(found, trained, self._training.sentences)
-
+        having = Having.of(self._training.found, which, own, trained, self._training.sentences)
         return Training(
-            find, with_winners, support, winner, document, labelled.baseline_weight, nuisance, plainness,
+            having, with_winners, support, winner, document, labelled.baseline_weight, nuisance, plainness,
             labelled.too_many,
         )  # fmt: skip
 
