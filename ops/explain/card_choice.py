@@ -103,6 +103,112 @@ def _gain(
 
 
 @compiled
+def _bound(a: float, e: float, n: float, winners: float, total: float, half: float) -> float:
+    """Return a number that the gain of a literal does not exceed.
+
+    log x is at most (x - 1) / sqrt(x) from 1 on, and 2 (x - 1) / (x + 1) below; log(1 + x) is at most x; and a
+    divergence is at most that of Pearson's chi-square.
+    """
+    p, far = e / n, total - n
+    if not (0 < p < 1 and far > 0):
+        return np.inf
+    wider = n + half
+    ratio, excess = a / (wider * p), (a - wider * p) / (wider * (1 - p))
+    log = (ratio - 1) / np.sqrt(ratio) if ratio > 1 else 2 * (ratio - 1) / (ratio + 1)
+    other = min(max((winners - e) / far, 0.0), 1.0)
+    if not 0 < other < 1:
+        return np.inf
+    outside = winners - a - far * other
+    bound = a * log - (wider - a) * excess + outside * outside / (far * other * (1 - other))
+    return bound + 1e-9 * (1 + abs(bound))
+
+
+@compiled
+def _is_worse(gain: float, place: int, other_gain: float, other_place: int) -> bool:
+    return gain < other_gain or (gain == other_gain and place > other_place)
+
+
+@compiled
+def _put(heap: Float64s, places: Int64s, size: int, gain: float, place: int) -> int:
+    """Put a gain on a heap with the worst on top, in place of that if the heap is full, and return the new size.
+
+    Of equal gains that of a later place is worse.
+    """
+    if size < heap.size:
+        at = size
+        while at and _is_worse(gain, place, heap[(at - 1) // 2], places[(at - 1) // 2]):
+            heap[at], places[at] = heap[(at - 1) // 2], places[(at - 1) // 2]
+            at = (at - 1) // 2
+        heap[at], places[at] = gain, place
+        return size + 1
+    at = 0
+    while 2 * at + 1 < size:
+        below, right = 2 * at + 1, 2 * at + 2
+        if right < size and _is_worse(heap[right], places[right], heap[below], places[below]):
+            below = right
+        if not _is_worse(heap[below], places[below], gain, place):
+            break
+        heap[at], places[at] = heap[below], places[below]
+        at = below
+    heap[at], places[at] = gain, place
+    return size
+
+
+@compiled
+def _absent(least: float, spread: float, rate: float, half: float, total: float) -> float:
+    """Return the weight of a literal that no winner has from which Pearson's chi-square can reach `least`."""
+    q = least * spread / (rate * rate)
+    return float(total * (q - half) / (total - half + q) * (1 - 1e-9)) if q > half else 0.0
+
+
+@compiled
+def largest(
+    a: Int64s, c: Float64s, model: Float64s, winners: float, rest: float, half: float, most: int
+) -> tuple[Int64s, Float64s]:
+    """Return the places of the largest gains, and these, in no order; of equal ones those of the first places.
+
+    Most literals are passed over without a logarithm. Those that no winner has come last, since few of them are common
+    enough to matter by then.
+
+    Args:
+        a, c: winners, and the other sentences by weight, that have each literal, `[L]`.
+        model: how many winners with each literal a model expects, `[L]`; empty for a model without any literal.
+        winners, rest: the same of all sentences.
+        half: half the weight of a baseline sentence.
+        most: places to return.
+    """
+    total = winners + rest
+    rate = winners / total
+    spread = rate * (1 - rate) * (1 - 1e-9)
+    heap, places, size = np.empty(most), np.empty(most, np.int64), 0
+    for absent in (False, True):
+        rare = _absent(heap[0], spread, rate, half, total) if absent and size == most and not model.size else 0.0
+        for literal in range(a.size):
+            if (a[literal] == 0) != absent or c[literal] < rare:
+                continue
+            n = a[literal] + c[literal]
+            if n <= 0:
+                continue
+            least = heap[0] if size == most else 1e-9
+            if model.size:
+                e = model[literal]
+            else:
+                # Pearson's chi-square, multiplied out, tells nearly all of them.
+                e, wider, far = n * rate, n + half, total - n
+                inside, outside = a[literal] - wider * rate, a[literal] - e
+                if inside * inside * far + outside * outside * wider < least * spread * wider * far:
+                    continue
+            if _bound(float(a[literal]), e, n, winners, total, half) < least:
+                continue
+            gain = _gain(float(a[literal]), e, n, winners, winners, total, half)
+            if gain > least or (size == most and gain == least and literal < places[0]):
+                size = _put(heap, places, size, gain, literal)
+                if absent and size == most and not model.size:
+                    rare = _absent(heap[0], spread, rate, half, total)
+    return places[:size], heap[:size]
+
+
+@compiled
 def _value(score: Float64s, positive: Float64s, negative: Float64s, beta: Float64s, ridge: float) -> float:
     value = 0.0
     for cell in range(score.size):

@@ -242,11 +242,6 @@ class Training:
         )
 
 
-def distinct(codes: Int64s) -> int:
-    """Return how many distinct codes there are, counted from 0."""
-    return int(np.count_nonzero(np.bincount(codes)))
-
-
 def rounded(fit: Fit) -> Fit:
     """Return the fit as score cards keep it, with rounded numbers."""
     return Fit(round(fit.intercept, DECIMALS), np.round(fit.weights, DECIMALS), fit.log_likelihood)
