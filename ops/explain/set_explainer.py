@@ -139,10 +139,8 @@ class SetExplainer:
                 what it is worth; else NaN, and none.
         """
         known = self.known
-        place = np.searchsorted(known.rows, winners)
-        is_known = place < len(known.rows)
-        is_known[is_known] = known.rows[place[is_known]] == winners[is_known]
-        places, further = place[is_known], winners[~is_known]
+        places, is_known = places_among(known.rows, winners)
+        further = winners[~is_known]
         # Those of the training half first.
         further = further[np.argsort(self.others.held_out[further], kind="stable")]
         labelled = self._labelled(places, further)
@@ -270,6 +268,18 @@ class SetExplainer:
             there = np.isin(winners, own[labelled.winner[own]], assume_unique=True)
             has.append(np.sort(rows[there if weight > 0 else ~there]))
         return has
+
+
+def places_among(rows: Int64s, some: Int64s) -> tuple[Int64s, Bools]:
+    """Return the places of some rows among others, which ascend, and which of them are there at all, `[some]`.
+
+    >>> places_among(np.array([2, 5, 9]), np.array([9, 3, 2, 11]))[0].tolist()
+    [2, 0]
+    """
+    place = np.searchsorted(rows, some)
+    is_there = place < len(rows)
+    is_there[is_there] = rows[place[is_there]] == some[is_there]
+    return place[is_there], is_there
 
 
 def _those_that_weigh(known: Known) -> Known:
