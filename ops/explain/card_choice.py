@@ -162,6 +162,16 @@ def _absent(least: float, spread: float, rate: float, half: float, total: float)
 
 
 @compiled
+def _asked(a: Int64s, c: Float64s, absent: bool, rare: float) -> Int64s:
+    """Return the places of the literals that no winner has, of a weight of at least `rare`, or of the others."""
+    found, size = np.empty(a.size, np.int64), 0
+    for literal in range(a.size):
+        found[size] = literal
+        size += ((a[literal] == 0) == absent) & (c[literal] >= rare)
+    return found[:size]
+
+
+@compiled
 def largest(
     a: Int64s, c: Float64s, model: Float64s, winners: float, rest: float, half: float, most: int
 ) -> tuple[Int64s, Float64s]:
@@ -183,9 +193,7 @@ def largest(
     heap, places, size = np.empty(most), np.empty(most, np.int64), 0
     for absent in (False, True):
         rare = _absent(heap[0], spread, rate, half, total) if absent and size == most and not model.size else 0.0
-        for literal in range(a.size):
-            if (a[literal] == 0) != absent or c[literal] < rare:
-                continue
+        for literal in _asked(a, c, absent, rare):
             n = a[literal] + c[literal]
             if n <= 0:
                 continue
@@ -203,8 +211,6 @@ def largest(
             gain = _gain(float(a[literal]), e, n, winners, winners, total, half)
             if gain > least or (size == most and gain == least and literal < places[0]):
                 size = _put(heap, places, size, gain, literal)
-                if absent and size == most and not model.size:
-                    rare = _absent(heap[0], spread, rate, half, total)
     return places[:size], heap[:size]
 
 
@@ -221,12 +227,48 @@ def _value(score: Float64s, positive: Float64s, negative: Float64s, beta: Float6
 
 
 @compiled
+def _dot(a: Float64s, b: Float64s) -> float:
+    total = 0.0
+    for i in range(a.size):
+        total += a[i] * b[i]
+    return total
+
+
+@compiled
+def _scores(design: Float64s, beta: Float64s) -> Float64s:
+    scores = np.empty(design.shape[0])
+    for row in range(scores.size):
+        scores[row] = _dot(design[row], beta)
+    return scores
+
+
+@compiled
+def _solved(square: Float64s, right: Float64s) -> Float64s:
+    """Return the solution of a small system whose matrix is symmetric and positive; the matrix is overwritten.
+
+    Calls of LAPACK would take most of the time of a fit.
+    """
+    solution = right.copy()
+    for i in range(right.size):
+        for j in range(i + 1, right.size):
+            factor = square[j, i] / square[i, i]
+            for k in range(i, right.size):
+                square[j, k] -= factor * square[i, k]
+            solution[j] -= factor * solution[i]
+    for i in range(right.size - 1, -1, -1):
+        for k in range(i + 1, right.size):
+            solution[i] -= square[i, k] * solution[k]
+        solution[i] /= square[i, i]
+    return solution
+
+
+@compiled
 def _newton(
     design: Float64s, positive: Float64s, negative: Float64s, start: Float64s, ridge: float, steps: int
 ) -> tuple[Float64s, float]:
     size = start.size
     beta = start.copy()
-    score = design @ beta
+    score = _scores(design, beta)
     value = _value(score, positive, negative, beta, ridge)
     for _ in range(steps):
         gradient, curvature = np.zeros(size), np.zeros((size, size))
@@ -248,12 +290,12 @@ def _newton(
                 curvature[i, i] += ridge
             for j in range(i):
                 curvature[j, i] = curvature[i, j]
-        step = np.linalg.solve(curvature, gradient)
-        near = gradient @ step < 1e-8  # twice the nats to be gained: the last step squares what error there is
+        step = _solved(curvature, gradient)
+        near = _dot(gradient, step) < 1e-8  # twice the nats to be gained: the last step squares what error there is
         scale = 1.0
         while True:
             beta_new = beta + scale * step
-            score_new = design @ beta_new
+            score_new = _scores(design, beta_new)
             value_new = _value(score_new, positive, negative, beta_new, ridge)
             if near or value_new >= value or scale < 1e-9:
                 break
