@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator
 from functools import lru_cache, partial
-from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
@@ -18,9 +17,9 @@ from ops.explain.hubs import Hubs
 from ops.explain.known_literals import KnownLiterals, beside, one_after_another
 from ops.explain.literals import Literals, plainness
 from ops.explain.own_words import OwnWords
-from ops.explain.range_explainer import Chance, Found, RangeExplainer, SampleModels
+from ops.explain.range_explainer import Found, RangeExplainer, SampleModels
 from ops.explain.range_model import RangeFitter
-from ops.explain.set_explainer import DRAWN_DOCUMENTS, Known, Others, Own, SetExplainer
+from ops.explain.set_explainer import DRAWN_DOCUMENTS, Known, Others, Own, SetExplainer, places_among
 from ops.explain.wording import PatternRules
 from ops.mine.mining import Mining
 from ops.mine.pattern_kinds import SequenceKind
@@ -112,6 +111,7 @@ class ExplainedNeurons:
             PatternRules.of(mining.options),
         )
         self.sampled = ids
+        self._counted = self.known.weighs & ~self.known.held_out
         self.words: OwnWords | None = None
         word = mining.kinds.get("word")
         if isinstance(word, SequenceKind):
@@ -124,8 +124,8 @@ class ExplainedNeurons:
     def explain(self, numbers: Int64s) -> dict[str, pa.Table]:
         """Return the rows of some neurons in `explanations` (without families), `explanation_terms`, `examples`,
         and `values`, what the controls summarise."""
-        found = list(self._found(numbers))
-        tables = self.explainer.explain(numbers, found, self._chance)
+        assert self.mining.held_out is not None
+        tables = self.explainer.explain(numbers, list(self._found(numbers)), self.mining.held_out)
         return tables | {"examples": self._examples(numbers)}
 
     def _known(self, rows: Int64s, weighs: Bools, matrix: KnownLiterals) -> Known:
@@ -143,10 +143,11 @@ class ExplainedNeurons:
     def _own(self, number: int, winners: Int64s) -> tuple[Own, list[tuple[str, str, list[str]]]]:
         """Return the literals of one set alone: hubs, and words that the pool does not have."""
         hubs, patterns = self.hubs.of(self._family(number)), Sequences.from_lists([])
-        known = _found_at(np.flatnonzero(np.isin(self.rows, hubs)))
+        known = _found_at(places_among(self.rows, hubs)[0])
         texts, items = [HUB], [[HUB]]
         if self.words is not None:
-            counted = self.known.weighs & ~self.known.held_out & ~np.isin(self.rows, winners)
+            counted = self._counted.copy()
+            counted[places_among(self.rows, winners)[0]] = False
             patterns = self.words.mine(winners[~self.held_out[winners]], counted, number)
             found, lists = self.words.kind.texts_and_items(patterns)
             texts, items = texts + found.to_pylist(), items + lists.to_pylist()
@@ -167,14 +168,6 @@ class ExplainedNeurons:
         own = slice(*np.searchsorted(self.pairs.neuron, [neuron, neuron + 1]))
         other = np.where(self.pairs.correlation[own] > 0, pole, 1 - pole)
         return np.append(set_number(self.pairs.other[own], other), number)
-
-    def _chance(self, one: Found) -> Chance:
-        """Draw the sets that one is held against."""
-        assert self.mining.held_out is not None
-        rows = np.sort(one.winners).astype(np.int32)
-        drawn = self.mining.held_out.draw(np.array([one.number]), Sequences(rows, np.array([0, len(rows)])))
-        _, matched, random = (drawn.items[a:b].astype(np.int64) for a, b in pairwise(drawn.offsets))
-        return Chance(matched, random)
 
     def _examples(self, numbers: Int64s) -> pa.Table:
         layout, sample = schema("examples"), self.explainer.sample

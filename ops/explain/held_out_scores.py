@@ -8,7 +8,7 @@ import numpy as np
 from ops.arrays import Bools, Float64s, Int32s, Int64s, UInt8s
 from ops.compiled import compiled
 from ops.explain.cells import Cells, fit_cells
-from ops.explain.score_card import DECIMALS, Labelled, ScoreCard, distinct, rounded
+from ops.explain.score_card import DECIMALS, Labelled, ScoreCard, rounded
 from ops.patterns.occurrences import Occurrences
 from ops.sampling import CARD_RESAMPLES
 from ops.statistics.cluster_bootstrap import percentile_interval
@@ -80,31 +80,37 @@ def evaluate(
         found: the sentences that have each literal, as `learn` had them.
         labelled: the sentences.
         resamples: how often each sample has each document, `[documents, samples]`; none given: no intervals.
-        leave_out: say what is lost without each literal, for which the others are fitted again.
+        leave_out: say what the card and each literal hold of, and what is lost without each literal, for which the
+            others are fitted again; else NaN.
     """
     cells = Cells.by(found, card.literals, len(labelled.winner))
-    scores = card.scores(cells.has)
-    weight = labelled.baseline_weight
+    scores, weight = card.scores(cells.has), labelled.baseline_weight
     counts = cells.counts(labelled.sides, 4)
+    all_sides = counts.sum(0)
     train_rest, train_winners, rest, winners = counts.T * _each(weight)
     values, intervals, auc, single_f1 = np.full(4, np.nan), np.full((4, 2), np.nan), math.nan, math.nan
-    gains = np.full(len(card.literals), np.nan)
-    if winners.sum() and rest.sum() and not labelled.too_many:
+    gains, shares, baseline_shares = np.full((3, len(card.literals)), np.nan)
+    share, baseline_share = math.nan, math.nan
+    documents, with_winners = _documents(labelled.document, labelled.sides)
+    if all_sides[2] and all_sides[3] and weight and not labelled.too_many:
         level, called, hits, others = _levels(scores, card.threshold, winners, rest)
         values = _measures(hits[:, None], others[:, None], called)[:, 0]
-        auc, single_f1 = _area(hits, others), _single_f1(card, found, labelled, counts.sum(0))
-        if leave_out and train_winners.sum() and train_rest.sum():
+        auc, single_f1 = _area(hits, others), _single_f1(card, found, labelled, all_sides)
+        if leave_out and all_sides[0] and all_sides[1]:
             gains = values[0] - _without_each(card, cells.has, train_winners, train_rest, winners, rest, weight / 2)
-        if resamples is not None:
-            intervals = _intervals(values, level[cells.of], called, labelled, resamples)
-    winners_all, rest_all = train_winners + winners, train_rest + rest
-    stated = np.where(card.weights < 0, ~cells.has, cells.has)
-    fits = np.column_stack([scores >= card.threshold, stated]).astype(np.float64)
-    with np.errstate(invalid="ignore"):
-        shares, baseline_shares = (of @ fits / of.sum() for of in (winners_all, rest_all))
+        if resamples is not None and documents >= LEAST_DOCUMENTS:
+            intervals = _intervals(values, level[cells.of], called, labelled, resamples, documents)
+    if leave_out:
+        winners_all, rest_all = train_winners + winners, train_rest + rest
+        stated = np.where(card.weights < 0, ~cells.has, cells.has)
+        fits = np.column_stack([scores >= card.threshold, stated]).astype(np.float64)
+        with np.errstate(invalid="ignore"):
+            (share, *shares), (baseline_share, *baseline_shares) = (
+                of @ fits / of.sum() for of in (winners_all, rest_all)
+            )
     measured = {
-        name + end: float(number)
-        for name, value, interval in zip(_MEASURES, values, intervals, strict=True)
+        name + end: number
+        for name, value, interval in zip(_MEASURES, values.tolist(), intervals.tolist(), strict=True)
         for end, number in zip(("", "_low", "_high"), (value, *interval), strict=True)
     }
     return CardScores(
@@ -112,13 +118,13 @@ def evaluate(
         auc=auc,
         single_f1=single_f1,
         gains=gains,
-        n_train=int(train_winners.sum()),
-        n_test=int(winners.sum()),
-        test_documents=distinct(labelled.document[labelled.sides == 3]),
-        share=float(shares[0]),
-        baseline_share=float(baseline_shares[0]),
-        shares=shares[1:],
-        baseline_shares=baseline_shares[1:],
+        n_train=int(all_sides[1]),
+        n_test=int(all_sides[3]),
+        test_documents=with_winners,
+        share=float(share),
+        baseline_share=float(baseline_share),
+        shares=np.array(shares),
+        baseline_shares=np.array(baseline_shares),
     )
 
 
@@ -212,17 +218,26 @@ def _without_each(
     return found
 
 
-def _intervals(values: Float64s, level: Int64s, called: Bools, labelled: Labelled, resamples: UInt8s) -> Float64s:
-    """Return the ends of the intervals of the four measures, `[4, 2]`."""
+def _intervals(
+    values: Float64s, level: Int64s, called: Bools, labelled: Labelled, resamples: UInt8s, documents: int
+) -> Float64s:
+    """Return the ends of the intervals of the four measures, `[4, 2]`; `documents` are those of the test half."""
     found = np.full((len(values), 2), np.nan)
-    documents = distinct(labelled.document[labelled.held_out])
-    if documents >= LEAST_DOCUMENTS:
-        others, hits = _resampled(level, labelled.sides, labelled.document, resamples, len(called))
-        again = _measures(hits.astype(np.float64), others * labelled.baseline_weight, called)
-        for number, value in enumerate(values):
-            if np.isfinite(value) and np.isfinite(again[number]).any():
-                found[number] = percentile_interval(float(value), again[number], documents)
+    others, hits = _resampled(level, labelled.sides, labelled.document, resamples, len(called))
+    again = _measures(hits.astype(np.float64), others * labelled.baseline_weight, called)
+    for number, value in enumerate(values.tolist()):
+        if math.isfinite(value) and np.isfinite(again[number]).any():
+            found[number] = percentile_interval(value, again[number], documents)
     return found
+
+
+@compiled
+def _documents(document: Int64s, sides: UInt8s) -> tuple[int, int]:
+    """Return the documents of the test half, and those of them that have winners."""
+    seen = np.zeros(document.max() + 1 if document.size else 0, np.uint8)
+    for sentence in range(document.size):
+        seen[document[sentence]] |= 1 << sides[sentence]
+    return int(np.count_nonzero(seen & 12)), int(np.count_nonzero(seen & 8))
 
 
 @compiled

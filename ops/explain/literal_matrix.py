@@ -51,12 +51,17 @@ class LiteralMatrix:
         """Count each literal's documents among the first sentences, of which `codes` (from 0) are, `[literals]`."""
         return _documents(self._sentences, self._starts, codes, int(codes.max(initial=-1)) + 1)
 
-    def sums(self, values: Float64s) -> Float64s:
-        """Sum the rows of values of the first sentences, `[some, columns]`, over each literal, `[literals, columns]`.
+    def sums(self, values: Float64s, literals: Int64s | None = None) -> Float64s:
+        """Sum the rows of values of the first sentences, `[some, columns]`, over some literals, `[literals, columns]`.
 
         The sum of a column does not depend on the other columns, not even by rounding.
+
+        Args:
+            values: of the first sentences.
+            literals: those that are summed over; none given: all.
         """
-        return _sums(self._sentences, self._starts, np.ascontiguousarray(values))
+        which = np.arange(len(self)) if literals is None else literals
+        return _sums(self._sentences, self._starts, np.ascontiguousarray(values), which)
 
     def together(self, literal: int, first: int, stop: int) -> Int64s:
         """Count the sentences from `first` to before `stop` that have a literal and each other one, `[literals]`."""
@@ -91,10 +96,10 @@ def _documents(sentences: Int32s, starts: Int64s, codes: Int64s, documents: int)
 
 
 @compiled
-def _sums(sentences: Int32s, starts: Int64s, values: Float64s) -> Float64s:
-    sums = np.zeros((starts.size - 1, values.shape[1]))
-    for literal in range(sums.shape[0]):
-        own = sums[literal]
+def _sums(sentences: Int32s, starts: Int64s, values: Float64s, literals: Int64s) -> Float64s:
+    sums = np.zeros((literals.size, values.shape[1]))
+    for place in range(literals.size):
+        own, literal = sums[place], literals[place]
         for pair in range(starts[literal], starts[literal + 1]):
             if sentences[pair] >= values.shape[0]:
                 break

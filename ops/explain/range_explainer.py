@@ -1,7 +1,7 @@
 """Ranges of neurons explained: both models, what both would find by chance, and the rows that come of it."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from ops.explain.rotation import rotated, shuffled
 from ops.explain.set_explainer import Explained, Own, SetExplainer
 from ops.explain.verdict import verdict
 from ops.explain.wording import PatternRules, Term, evidence_needed, explanation_text
+from ops.mine.held_out_sets import HeldOutSets
 from ops.sampling import SAMPLE_SETS
 from ops.schema import schema
 from ops.topk.neurons import POLES, Neurons
@@ -47,14 +48,6 @@ class Found:
     winners: Int64s
     own: Own
     names: list[tuple[str, str, list[str]]]
-
-
-@dataclass(frozen=True)
-class Chance:
-    """The sets that a set of winners is held against: `matched` and `random`, rows ascending."""
-
-    matched: Int64s
-    random: Int64s
 
 
 @dataclass(frozen=True)
@@ -101,15 +94,13 @@ class RangeExplainer:
         self._random: dict[int, float] = {}
         self._random_of_sample: float | None = None
 
-    def explain(
-        self, numbers: Int64s, found: list[Found], chance: Callable[[Found], Chance | None]
-    ) -> dict[str, pa.Table]:
+    def explain(self, numbers: Int64s, found: list[Found], chance: HeldOutSets) -> dict[str, pa.Table]:
         """Return the rows of some neurons: `explanations` without families, `explanation_terms`, and `values`.
 
         Args:
             numbers: the neurons, ascending.
             found: their sets of winners, in order.
-            chance: returns the sets that one is held against; None where there is no telling (K too large).
+            chance: draws the sets that each is held against.
         """
         ranges, values = self._ranges(numbers)
         rows: list[dict[str, Any]] = []
@@ -131,17 +122,15 @@ class RangeExplainer:
             "values": pa.concat_tables([VALUES.empty_table(), *values]),
         }
 
-    def _winners(
-        self, one: Found, chance: Callable[[Found], Chance | None], fitted: dict[str, Any], terms: list[Row], key: Row
-    ) -> Row:
+    def _winners(self, one: Found, chance: HeldOutSets, fitted: dict[str, Any], terms: list[Row], key: Row) -> Row:
         """Return the columns of `explanations` of one set, and add the literals of its card to `terms`."""
-        own = self.sets.explain(np.sort(one.winners), one.own)
+        winners = np.sort(one.winners)
+        own = self.sets.explain(winners, one.own)
         scores = own.scores
-        others = {"matched_f1": np.nan, "random_f1": np.nan}
-        held_against = chance(one)
-        if held_against is not None:
-            others["matched_f1"] = self._chance_f1(held_against.matched)
-            others["random_f1"] = self._random_f1(one, chance)
+        others = {
+            "matched_f1": self._chance_f1(chance.matched(winners, one.number)),
+            "random_f1": self._random_f1(one, chance),
+        }
         told = _verdict(own, **others)
         card = self._card_terms(own, one)
         terms += [key | term for term in card]
@@ -256,15 +245,14 @@ class RangeExplainer:
             )
         return {"r2": r2, "terms": terms}
 
-    def _random_f1(self, one: Found, chance: Callable[[Found], Chance | None]) -> float:
+    def _random_f1(self, one: Found, chance: HeldOutSets) -> float:
         """Return the F1 of a random set of as many sentences: one of `RANDOM_SETS` that all sets share.
 
         It is the set that is drawn for the set number modulo `RANDOM_SETS`, whoever asks first.
         """
         number = one.number % RANDOM_SETS
         if number not in self._random:
-            drawn = chance(replace(one, number=number))
-            self._random[number] = np.nan if drawn is None else self._chance_f1(drawn.random)
+            self._random[number] = self._chance_f1(chance.random(len(one.winners), number))
         return self._random[number]
 
     def _chance_f1(self, rows: Int64s) -> float:
@@ -285,9 +273,12 @@ class RangeExplainer:
         if 2 * size > n:
             return measured
         random = self._sample_random_f1(sample, size) if found else np.nan
-        for axis in range(axes):
-            winners = top_places(activations[:, axis], size)
-            own = sample.sets.explain(sample.rows[winners], intervals=found, terms=False)
+        for axis, values in enumerate(np.ascontiguousarray(activations.T)):
+            winners = sample.rows[top_places(values, size)]
+            own = sample.sets.explain(winners, intervals=False, terms=False)
+            if found and len(own.card.literals):
+                # Nothing is found by a card without literals, whatever its interval.
+                own = sample.sets.explain(winners, terms=False)
             measured["f1"][axis], measured["f1_nuisance"][axis] = own.scores.f1, own.nuisance_f1
             measured["average_precision"][axis] = own.scores.average_precision
             if found:

@@ -92,17 +92,19 @@ def held_back_sentences(document: Int64s, held_out: Bools, seed: int) -> Bools:
 
 @dataclass(frozen=True)
 class _Column:
-    """A literal without its nuisance part, on the sentences on which literals are chosen.
+    """A candidate without its nuisance part, on the sentences on which literals are chosen.
 
     Attributes:
-        products: its inner products with all literals, `[literals]`.
+        products: its inner products with all candidates, `[candidates]`.
         values: on the training sentences, `[n_training]`.
         copies: the language literals that are near-copies of it, itself among them, ascending.
+        rivals: those of them that are candidates, by their places among these.
     """
 
     products: Float32s
     values: Float64s
     copies: Int64s
+    rivals: Int64s
 
 
 class RangeFitter:
@@ -165,30 +167,32 @@ class RangeFitter:
         columns = np.stack(own, 1) if own else np.zeros((len(self._order), 0))
         self._basis = orthonormal_basis(columns, self._fit)
         self._training_basis = orthonormal_basis(columns, self.n_train)
-        self._parts = np.ascontiguousarray(self._matrix.sums(self._basis[: self._fit]).T)
-        squares = support - (self._parts**2).sum(0)
+        parts = self._matrix.sums(self._basis[: self._fit]).T
+        squares = support - (parts**2).sum(0)
         variance = support * (1 - support / self._fit)
         _, codes = np.unique(document[: self._fit], return_inverse=True)
         # A literal that only one or two documents have says more of them than of language.
         common &= self._matrix.documents(codes) >= min(LEAST_DOCUMENTS, codes.max(initial=0) + 1)
-        self._least = LEAST_LEFT * variance
-        self._squares = squares
-        self.candidates = self._language & common & (squares > self._least)
+        least = LEAST_LEFT * variance
+        self.candidates = self._language & common & (squares > least)
         for literal in np.flatnonzero(nuisance).tolist():
-            self.candidates &= ~self._copies(literal, self._matrix.together(literal, 0, self.n_train))
-
-    def _copies(self, literal: int, together: Int64s) -> Bools:
-        """Tell which literals are near-copies of one, `[literals]`, from the training sentences that they share."""
-        union = self._support[literal] + self._support - together
-        return np.asarray((together >= COPY * union) & (union > 0))
+            together = self._matrix.together(literal, 0, self.n_train)
+            self.candidates[_copies(self._support, self._support[literal], together)] = False
+        # From here on candidates alone are looked at, by their places among themselves.
+        self._places = np.flatnonzero(self.candidates)
+        self._number = np.cumsum(self.candidates) - 1
+        self._parts = np.ascontiguousarray(parts[:, self._places])
+        self._squares, self._least = squares[self._places], least[self._places]
 
     def _make_column(self, literal: int) -> _Column:
         fit = self._matrix.together(literal, 0, self._fit)
         training = fit + self._matrix.together(literal, self._fit, self.n_train)
-        part = self._parts[:, literal]
+        part = self._parts[:, self._number[literal]]
         values = (self._matrix.column(literal) - self._basis @ part)[: self.n_train]
-        copies = np.flatnonzero(self._copies(literal, training) & self._language)
-        return _Column((fit - part @ self._parts).astype(np.float32), values, copies)
+        copies = _copies(self._support, self._support[literal], training)
+        copies = copies[self._language[copies]]
+        rivals = self._number[copies[self.candidates[copies]]]
+        return _Column((fit[self._places] - part @ self._parts).astype(np.float32), values, copies, rivals)
 
     def _make_left_over(self, literal: int) -> Float64s:
         """Return a literal without its nuisance part as fitted on the whole training half, `[n]`."""
@@ -196,7 +200,7 @@ class RangeFitter:
         return values - self._training_basis @ (self._training_basis[: self.n_train].T @ values[: self.n_train])
 
     def near_copies(self, literal: int) -> Int64s:
-        """Return the other language literals whose training sentences are those of a literal by a Jaccard of 0.9."""
+        """Return the other language literals whose training sentences are those of a candidate by a Jaccard of 0.9."""
         copies = self._column(int(literal)).copies
         return np.asarray(copies[copies != literal])
 
@@ -219,7 +223,7 @@ class RangeFitter:
         training = values[: self.n_train]
         start = self._basis[: self._fit].T @ training[: self._fit]
         left = training - self._basis[: self.n_train] @ start
-        products = self._matrix.sums(left[: self._fit]).T.copy()
+        products = self._matrix.sums(left[: self._fit], self._places).T.copy()
         varies = (left[: self._fit] ** 2).sum(0) > _ROUNDING * (training[: self._fit] ** 2).sum(0)
         for unit in np.flatnonzero(varies):
             chosen = self._choose(products[unit], np.ascontiguousarray(left[:, unit]), most)
@@ -232,11 +236,11 @@ class RangeFitter:
         """Choose literals for a unit, best first.
 
         Args:
-            products: of all literals with what nuisance leaves of the activation, `[literals]`; overwritten.
+            products: of all candidates with what nuisance leaves of the activation, `[candidates]`; overwritten.
             left: what it leaves, on the training sentences.
             most: to choose.
         """
-        squares, allowed = self._squares.copy(), self.candidates.copy()
+        squares, allowed = self._squares.copy(), np.ones(len(self._places), np.bool_)
         axes = np.empty((most, self.n_train))
         axis_products = np.empty((most, len(allowed)))
         held_back = left[self._fit :]
@@ -245,11 +249,11 @@ class RangeFitter:
             best = _best(products, squares, self._least, allowed)
             if best < 0:
                 break
-            column = self._column(best)
-            if self._plainness is not None:
-                plain = column.copies[allowed[column.copies] & (squares[column.copies] > self._least[column.copies])]
-                best = int(plain[np.argmin(self._plainness[plain])])
-                column = self._column(best)
+            column = self._column(int(self._places[best]))
+            if self._plainness is not None and len(column.rivals) > 1:
+                plain = column.rivals[allowed[column.rivals] & (squares[column.rivals] > self._least[column.rivals])]
+                best = int(plain[np.argmin(self._plainness[self._places[plain]])])
+                column = self._column(int(self._places[best]))
             shares = axes[:step, : self._fit] @ column.values[: self._fit]
             axis = column.values - shares @ axes[:step]
             length = float(np.linalg.norm(axis[: self._fit]))
@@ -259,9 +263,9 @@ class RangeFitter:
             if not held_back @ held_back < error:
                 break
             error = held_back @ held_back
-            chosen.append(best)
+            chosen.append(int(self._places[best]))
             _advance(products, squares, column.products, axis_products, shares, step, length, weight)
-            allowed[column.copies] = False
+            allowed[column.rivals] = False
         return chosen
 
     def _score(self, values: Float64s, left: Float64s, models: RangeModels, first: int) -> None:
@@ -291,9 +295,11 @@ class RangeFitter:
             error = rest[n_train:] @ rest[n_train:]
             models.weights[first + unit, : len(chosen)] = weights
             for i in range(len(chosen)):
-                others = np.delete(np.arange(len(chosen)), i)
-                fewer = _solve(squares[np.ix_(others, others)], products[others])
-                without = own[n_train:] - fewer @ columns[others, n_train:]
+                without = own[n_train:]
+                if len(chosen) > 1:
+                    others = np.delete(np.arange(len(chosen)), i)
+                    fewer = _solve(squares[np.ix_(others, others)], products[others])
+                    without = without - fewer @ columns[others, n_train:]
                 models.gains[first + unit, i] = (without @ without - error) / total[unit]
         models.r2[block] = 1 - (left[n_train:] ** 2).sum(0) / total
         if self._draws is not None:
@@ -318,6 +324,18 @@ class RangeFitter:
 def _solve(squares: Float64s, products: Float64s) -> Float64s:
     """Return the least-squares weights of columns from their products with each other and with what is fitted."""
     return np.asarray(np.linalg.lstsq(squares, products, rcond=1e-10)[0])
+
+
+@compiled
+def _copies(support: Int64s, own: int, together: Int64s) -> Int64s:
+    """Return the near-copies of a literal with `own` sentences, from those of all others and those that they share."""
+    found, copies = 0, np.empty(support.size, np.int64)
+    for literal in range(support.size):
+        union = own + support[literal] - together[literal]
+        if union > 0 and together[literal] >= COPY * union:
+            copies[found] = literal
+            found += 1
+    return copies[:found].copy()
 
 
 @compiled

@@ -1,26 +1,24 @@
 """What makes a sentence a winner: a score card of few literals, learnt from the training half of the documents."""
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 from typing import Self
 
 import numpy as np
 from scipy.special import expit
 
-from ops.arrays import Bools, Float64s, Int32s, Int64s, UInt8s
+from ops.arrays import Bools, Float64s, Int64s, UInt8s
 from ops.compiled import compiled
-from ops.explain.cells import Cells, Fit, fit_cells, fit_one_more
-from ops.explain.near_copies import near_copies
-from ops.explain.screening import likelihood_gain, sums_by_literal
+from ops.explain.card_choice import Half, Having, Made, choose
+from ops.explain.cells import Cells, Fit
+from ops.explain.screening import sums_by_literal
 from ops.explain.some_occurrences import of_literals, of_sentences
 from ops.patterns.occurrences import Occurrences
 
 DECIMALS = 6  # of weights, so that scores are the same wherever and in whatever order they are added up
-_TRIED = 4  # literals that are fitted at a time
-_NEARLY = 1e-6  # nats, more than rounding makes of a gain
-_CHECKED = 12  # literals without enough evidence, after which the choice ends
+NO_LITERALS = Occurrences(np.zeros(0, np.int32), np.zeros(1, np.int64))
 
 
 @dataclass(frozen=True)
@@ -149,34 +147,11 @@ def chances(card: ScoreCard, found: Occurrences, sentences: int) -> Float64s:
     return np.asarray(expit(card.scores(cells.has))[cells.of], np.float64)
 
 
-@dataclass(frozen=True)
-class _Model:
-    """A card that is being made.
-
-    Attributes:
-        chosen: its literals.
-        cells: of the training sentences by these.
-        rest, winners: sentences of each cell that are no winners, and that are.
-        fit: at the corpus's own rate.
-    """
-
-    chosen: list[int]
-    cells: Cells
-    rest: Float64s
-    winners: Float64s
-    fit: Fit
-
-    @cached_property
-    def plain(self) -> Float64s:
-        """The chance of each cell by a fit in which each sentence at hand counts once."""
-        return fit_cells(self.cells.has, self.winners, self.rest, 0.5).chances(self.cells.has)
-
-
 class Training:
     """The training half of a set of winners and what it is set against.
 
     Args:
-        find: returns which of the n training sentences have each of L literals; asked where counts do not settle it.
+        having: which of the n training sentences have each of L literals.
         with_winners, with_any: winners, and sentences of both kinds, that have each literal, `[L]`.
         winner: 1 for a winner, `[n]`.
         document: code of the document of each, `[n]`.
@@ -187,7 +162,7 @@ class Training:
 
     def __init__(
         self,
-        find: Callable[[], Occurrences],
+        having: Having,
         with_winners: Int64s,
         with_any: Int64s,
         winner: UInt8s,
@@ -197,15 +172,11 @@ class Training:
         plainness: Int64s,
         nothing: bool = False,
     ) -> None:
-        self._winner, self._document, self._each = winner, document, each
+        self._having, self._winner, self._document, self._each = having, winner, document, each
         self._winners = int(np.count_nonzero(winner))
-        self.nothing = nothing or self._winners in (0, len(winner))
-        self._find, self._nuisance = find, nuisance
-        self._total = self._winners + (len(winner) - self._winners) * each
-        # Each literal's winners, and the sentences of the corpus that those with it stand for.
-        self._with_winners = with_winners.astype(np.float64)
-        self._with = self._with_winners + (with_any - with_winners) * each
-        self._order = np.lexsort((plainness, ~nuisance))
+        self._nothing = nothing or self._winners in (0, len(winner))
+        self._with_winners, self._with_any = with_winners, with_any
+        self._nuisance, self._plainness = nuisance, plainness
 
     @classmethod
     def of(cls, found: Occurrences, labelled: Labelled, nuisance: Bools, plainness: Int64s) -> Self:
@@ -213,11 +184,11 @@ class Training:
         rows = np.flatnonzero(~labelled.held_out)
         number = np.full(len(labelled.winner), -1, np.int32)
         number[rows] = np.arange(len(rows), dtype=np.int32)
-        own, winner = of_sentences(found, number), labelled.winner[rows].astype(np.uint8)
+        pool, winner = of_sentences(found, number), labelled.winner[rows].astype(np.uint8)
         return cls(
-            lambda: own,
-            sums_by_literal(own, winner).astype(np.int64),
-            own.support(),
+            Having.of(pool, np.arange(len(nuisance)), NO_LITERALS, None, len(rows)),
+            sums_by_literal(pool, winner).astype(np.int64),
+            pool.support(),
             winner,
             labelled.document[rows],
             labelled.baseline_weight,
@@ -228,134 +199,41 @@ class Training:
 
     def learn(self, cost: Float64s, most: int = 6, most_nuisance: int = 3) -> tuple[ScoreCard, ScoreCard]:
         """Return the card of nuisance literals alone, and that with the others on top (see `learn`)."""
-        if self.nothing:
+        if self._nothing:
             return NOTHING, NOTHING
-        first = int(np.count_nonzero(self._nuisance))
-        base = self._extended(self._model([]), self._order[:first], cost, most_nuisance)
-        whole = self._extended(base, self._order[first:], cost, most)
-        card = self._card(whole)
-        return card if base is whole else self._card(base), card
+        half = self._half(cost)
+        nuisance = int(np.count_nonzero(self._nuisance))
+        base, whole, copies, ends = choose(self._having, half, nuisance, most_nuisance, most)
+        single = _best_single(half.order, half.with_winners, half.standing, float(half.winners), half.total)
+        also = [copies[a:b] for a, b in pairwise(ends.tolist())]
+        card = self._card(whole, also, single)
+        if len(base.chosen) == len(whole.chosen):
+            return card, card
+        return self._card(base, also[: len(base.chosen)], single), card
 
-    @cached_property
-    def _found(self) -> Occurrences:
-        return self._find()
+    def _half(self, cost: Float64s) -> Half:
+        # Each literal's winners, and the sentences of the corpus that those with it stand for.
+        with_winners, rest = self._with_winners.astype(np.float64), self._with_any - self._with_winners
+        order = np.lexsort((self._plainness, ~self._nuisance))
+        rank = np.empty(len(order), np.int64)
+        rank[order] = np.arange(len(order))
+        total = self._winners + (len(self._winner) - self._winners) * self._each
+        return Half(
+            self._winner, self._document, self._each, self._winners, total, with_winners, self._with_any,
+            with_winners + rest * self._each, order, rank, cost,
+        )  # fmt: skip
 
-    @cached_property
-    def _shown(self) -> Int64s:
-        return near_copies(self._found, len(self._winner), self._order)
-
-    @cached_property
-    def _documents(self) -> int:
-        return distinct(self._document)
-
-    def _model(self, chosen: list[int]) -> _Model:
-        cells = Cells.one(len(self._winner))
-        if chosen:
-            cells = Cells.by(self._found, np.array(chosen, np.int64), len(self._winner))
-        rest, winners = cells.counts(self._winner, 2).T.astype(np.float64)
-        return _Model(chosen, cells, rest, winners, fit_cells(cells.has, winners, rest * self._each, self._each / 2))
-
-    def _extended(self, model: _Model, pool: Int64s, cost: Float64s, most: int) -> _Model:
-        """Return a model with at most so many more literals of a pool, each worth its cost."""
-        left, all_shown = pool[self._with[pool] > 0], False
-        for _ in range(most):
-            gains, expected = self._approximate(model, left)
-            # In one cell the approximate gain is that of a fit without a prior: the exact one does not exceed it.
-            if not gains.size or (len(model.cells.has) == 1 and (gains - cost[left]).max() + _NEARLY <= 0):
-                break
-            if not all_shown:
-                shown = self._shown[left] == left
-                left, gains, expected, all_shown = left[shown], gains[shown], expected[shown], True
-            best = self._best(model, left, gains, expected, cost[left])
-            if best is None:
-                break
-            model = self._model([*model.chosen, best])
-            left = left[left != best]
-        return model
-
-    def _card(self, model: _Model) -> ScoreCard:
-        fit = rounded(model.fit)
-        copied = [np.flatnonzero(self._shown == i) for i in model.chosen]
-        single, negated = _best_single(self._order, self._with_winners, self._with, self._winners, self._total)
+    def _card(self, made: Made, also: list[Int64s], single: tuple[int, bool]) -> ScoreCard:
+        fit = rounded(Fit(float(made.beta[0]), made.beta[1:], made.value))
         return ScoreCard(
-            literals=np.array(model.chosen, np.int64),
+            literals=made.chosen,
             weights=fit.weights,
             intercept=fit.intercept,
-            threshold=_best_threshold(fit, model.cells.has, model.winners, model.rest * self._each),
-            also=[places[places != i] for i, places in zip(model.chosen, copied, strict=True)],
-            single=single,
-            single_negated=negated,
+            threshold=_best_threshold(fit, made.has, made.winners, made.rest * self._each),
+            also=also,
+            single=single[0],
+            single_negated=single[1],
         )
-
-    def _best(self, model: _Model, left: Int64s, gains: Float64s, expected: Float64s, cost: Float64s) -> int | None:
-        """Return the literal whose gain exceeds its cost most."""
-        # What the other weights gain when they are fitted again is not in an approximate gain.
-        order = np.argsort(cost - gains, kind="stable")
-        order = order[gains[order] > cost[order] / 2][:_CHECKED]
-        for first in range(0, len(order), _TRIED):
-            tried = order[first : first + _TRIED]
-            one = len(model.cells.has) == 1
-            most_left = {int(i): float(gains[i] - cost[i]) + _NEARLY if one else math.inf for i in tried}
-            exact: set[int] = set()
-            while most_left:
-                place = max(most_left, key=most_left.__getitem__)
-                literal = int(left[place])
-                if most_left[place] <= 0:
-                    break
-                if place not in exact:
-                    most_left[place] = self._gain(model, literal, float(expected[place])) - float(cost[place])
-                    exact.add(place)
-                elif self._evidence(model, literal) > cost[place]:
-                    return literal
-                else:
-                    del most_left[place]
-        return None
-
-    def _approximate(self, model: _Model, left: Int64s) -> tuple[Float64s, Float64s]:
-        """Return about how much each literal gains, and how many winners with it the model expects, `[left]`."""
-        chances, a, n = model.fit.chances(model.cells.has), self._with_winners[left], self._with[left]
-        if len(chances) == 1:
-            e, all_expected = n * chances[0], self._total * chances[0]
-        else:
-            # Rounded to 32 bits before any sum, so that what lies outside a literal is not lost to rounding.
-            weight = np.where(self._winner, 1.0, self._each)
-            expected = (weight * chances[model.cells.of]).astype(np.float32)
-            e, all_expected = sums_by_literal(self._found, expected, left), float(expected.sum(dtype=np.float64))
-        return likelihood_gain(a, e, n, self._winners, all_expected, self._total, self._each / 2), e
-
-    def _gain(self, model: _Model, literal: int, expected: float) -> float:
-        """Return by how much the penalised log-likelihood of the whole card rises with one more literal, in nats."""
-        a, n = float(self._with_winners[literal]), float(self._with[literal])
-        odds = expected / (n - expected) if 0 < expected < n else 1.0
-        weight = math.log((a + 0.5) / (n - a + self._each / 2) / odds)
-        start = np.array([model.fit.intercept, *model.fit.weights, weight])
-        own = self._sentences(literal)
-        more = fit_one_more(model.cells, model.winners, model.rest, own, self._winner, self._each, start)
-        return more.log_likelihood - model.fit.log_likelihood
-
-    def _evidence(self, model: _Model, literal: int) -> float:
-        """Return a literal's gain where each sentence at hand counts once, over its design effect, in nats."""
-        own, cells, chances = self._sentences(literal), model.cells, model.plain
-        expected = chances @ np.bincount(cells.of[own], minlength=len(chances))
-        gain = likelihood_gain(
-            [self._with_winners[literal]],
-            [expected],
-            [len(own)],
-            self._winners,
-            float(chances @ (model.winners + model.rest)),
-            len(self._winner),
-            0.5,
-        )
-        effect = _design_effect(own, cells.of, self._winner, chances, self._document, self._documents)
-        return float(gain[0]) / effect
-
-    def _sentences(self, literal: int) -> Int32s:
-        return self._found.sentences[self._found.offsets[literal] : self._found.offsets[literal + 1]]
-
-
-def distinct(codes: Int64s) -> int:
-    """Return how many distinct codes there are, counted from 0."""
-    return int(np.count_nonzero(np.bincount(codes)))
 
 
 def rounded(fit: Fit) -> Fit:
@@ -405,33 +283,3 @@ def _best_single(
                 if f1 > best:
                     best, single, negated = f1, literal, absent
     return single, negated
-
-
-@compiled
-def _design_effect(
-    own: Int32s, of: Int32s, winner: UInt8s, chances: Float64s, document: Int64s, documents: int
-) -> float:
-    """Return how many times as much a literal's slope varies by document as by sentence, at least 1.
-
-    The slope adds up (y - p) (x - m) over sentences: y and x are whether the sentence is a winner and has the literal,
-    p and m the chances of these in its cell.
-    """
-    has, n, having = np.zeros(of.size, np.uint8), np.zeros(chances.size), np.zeros(chances.size)
-    for sentence in own:
-        has[sentence] = 1
-        having[of[sentence]] += 1
-    for cell in of:
-        n[cell] += 1
-    having /= n
-    parts = np.empty((chances.size, 4))
-    for cell in range(chances.size):
-        for kind in range(4):
-            parts[cell, kind] = ((kind & 1) - chances[cell]) * ((kind >> 1) - having[cell])
-    sums, squares = np.zeros(document.max() + 1), 0.0
-    for sentence in range(of.size):
-        part = parts[of[sentence], winner[sentence] + 2 * has[sentence]]
-        squares += part * part
-        sums[document[sentence]] += part
-    if documents < 2 or squares == 0:
-        return np.inf
-    return float(max(1.0, (sums * sums).sum() / squares * documents / (documents - 1)))

@@ -5,6 +5,7 @@ from numpy.typing import ArrayLike
 
 from ops.arrays import Float32s, Float64s, Int32s, Int64s
 from ops.compiled import compiled
+from ops.explain.card_choice import gains, largest
 from ops.patterns.occurrences import Occurrences
 
 
@@ -39,7 +40,7 @@ def likelihood_gain(
     [5.95]
     """
     a, e, n = (np.asarray(given, np.float64) for given in (winners, expected, sentences))
-    return _gains(a, e, n, float(all_winners), float(all_expected), float(all_sentences), half)
+    return gains(a, e, n, float(all_winners), float(all_expected), float(all_sentences), half)
 
 
 def screen(
@@ -74,7 +75,7 @@ def screen(
     if not winners or rest <= 0 or most < 1:
         return np.zeros(0, np.int64)
     model = np.zeros(0) if expected is None else np.asarray(expected, np.float64)
-    found, gain = _largest(a, c, model, float(winners), float(rest), each / 2, min(most, len(a)))
+    found, gain = largest(a, c, model, float(winners), float(rest), each / 2, min(most, len(a)))
     return found[np.lexsort((found, -gain))]
 
 
@@ -106,122 +107,3 @@ def _sums(sentences: Int32s, offsets: Int64s, values: Float32s, literals: Int64s
             a += values[np.uint32(sentences[pair])]
         sums[i] = (a + b) + (c + d)
     return sums
-
-
-@compiled
-def _divergence(a: float, p: float, n: float) -> float:
-    """Return n times the divergence of a / n from p, in nats."""
-    q = a / n
-    found = 0.0
-    if a > 0:
-        found = a * np.log(q / p) if p > 0 else np.inf
-    if n > a:
-        found += (n - a) * np.log1p((p - q) / (1 - p)) if p < 1 else np.inf
-    return found
-
-
-@compiled
-def _gain(
-    a: float, e: float, n: float, all_winners: float, all_expected: float, all_sentences: float, half: float
-) -> float:
-    """Return the gain of one literal, as `likelihood_gain` says it."""
-    if n <= 0:
-        return 0.0
-    chance = e / n
-    gain = _divergence(a, chance, n + half) + (half * np.log1p(-chance) if half else 0.0)
-    rest = all_sentences - n
-    if rest > 0:
-        gain += _divergence(all_winners - a, min(max((all_expected - e) / rest, 0.0), 1.0), rest)
-    return gain
-
-
-@compiled
-def _gains(
-    a: Float64s, e: Float64s, n: Float64s, all_winners: float, all_expected: float, all_sentences: float, half: float
-) -> Float64s:
-    found = np.empty(a.size)
-    for i in range(a.size):
-        found[i] = _gain(a[i], e[i], n[i], all_winners, all_expected, all_sentences, half)
-    return found
-
-
-@compiled
-def _bound(a: float, e: float, n: float, winners: float, total: float, half: float) -> float:
-    """Return a number that the gain of a literal does not exceed.
-
-    log x is at most (x - 1) / sqrt(x) from 1 on, and 2 (x - 1) / (x + 1) below; log(1 + x) is at most x; and a
-    divergence is at most that of Pearson's chi-square.
-    """
-    p, far = e / n, total - n
-    if not (0 < p < 1 and far > 0):
-        return np.inf
-    wider = n + half
-    ratio, excess = a / (wider * p), (a - wider * p) / (wider * (1 - p))
-    log = (ratio - 1) / np.sqrt(ratio) if ratio > 1 else 2 * (ratio - 1) / (ratio + 1)
-    other = min(max((winners - e) / far, 0.0), 1.0)
-    if not 0 < other < 1:
-        return np.inf
-    outside = winners - a - far * other
-    bound = a * log - (wider - a) * excess + outside * outside / (far * other * (1 - other))
-    return bound + 1e-9 * (1 + abs(bound))
-
-
-@compiled
-def _largest(
-    a: Int64s, c: Float64s, model: Float64s, winners: float, rest: float, half: float, most: int
-) -> tuple[Int64s, Float64s]:
-    """Return the places of the largest gains, and these, in no order; of equal ones those of the first places.
-
-    Most literals are passed over without a logarithm.
-    """
-    total = winners + rest
-    rate = winners / total
-    spread = rate * (1 - rate) * (1 - 1e-9)
-    heap, places, size = np.empty(most), np.empty(most, np.int64), 0
-    for literal in range(a.size):
-        n = a[literal] + c[literal]
-        if n <= 0:
-            continue
-        least = heap[0] if size == most else 1e-9
-        if model.size:
-            e = model[literal]
-        else:
-            # Pearson's chi-square, multiplied out, tells nearly all of them.
-            e, wider, far = n * rate, n + half, total - n
-            inside, outside = a[literal] - wider * rate, a[literal] - e
-            if inside * inside * far + outside * outside * wider < least * spread * wider * far:
-                continue
-        if _bound(float(a[literal]), e, n, winners, total, half) < least:
-            continue
-        gain = _gain(float(a[literal]), e, n, winners, winners, total, half)
-        if gain > least:
-            size = _put(heap, places, size, gain, literal)
-    return places[:size], heap[:size]
-
-
-@compiled
-def _put(heap: Float64s, places: Int64s, size: int, gain: float, place: int) -> int:
-    """Put a gain on a heap with the worst on top, in place of that if the heap is full, and return the new size.
-
-    Of equal gains that of a later place is worse. Places come in ascending order.
-    """
-    if size < heap.size:
-        at = size
-        while at and gain <= heap[(at - 1) // 2]:
-            heap[at], places[at] = heap[(at - 1) // 2], places[(at - 1) // 2]
-            at = (at - 1) // 2
-        heap[at], places[at] = gain, place
-        return size + 1
-    at = 0
-    while 2 * at + 1 < size:
-        below, right = 2 * at + 1, 2 * at + 2
-        if right < size and (
-            heap[right] < heap[below] or (heap[right] == heap[below] and places[right] > places[below])
-        ):
-            below = right
-        if heap[below] >= gain:
-            break
-        heap[at], places[at] = heap[below], places[below]
-        at = below
-    heap[at], places[at] = gain, place
-    return size

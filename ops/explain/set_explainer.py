@@ -6,10 +6,11 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ops.arrays import Bools, Float64s, Int64s, UInt8s
+from ops.explain.card_choice import Having
 from ops.explain.held_out_scores import CardScores, evaluate, held_out_f1
 from ops.explain.known_literals import KnownLiterals, beside
 from ops.explain.literal_costs import costs, costs_of_more
-from ops.explain.score_card import Labelled, ScoreCard, Training
+from ops.explain.score_card import NO_LITERALS, Labelled, ScoreCard, Training
 from ops.explain.screening import screen, sums_by_literal
 from ops.explain.some_occurrences import of_literals, of_sentences, one_after_the_other
 from ops.patterns.occurrences import Occurrences
@@ -71,8 +72,8 @@ class Own:
 NONE = Own(
     np.zeros(0, np.bool_),
     np.zeros(0, np.int64),
-    Occurrences(np.zeros(0, np.int32), np.zeros(1, np.int64)),
-    lambda _: Occurrences(np.zeros(0, np.int32), np.zeros(1, np.int64)),
+    NO_LITERALS,
+    lambda _: NO_LITERALS,
 )
 
 
@@ -124,6 +125,10 @@ class SetExplainer:
         self._training = self.known.matrix.of(training)
         self._support = self._training.found.support()
         self._cost = costs(self._support, nuisance)
+        self._nuisance = np.flatnonzero(nuisance)
+        self._document = self.known.document % DRAWN_DOCUMENTS
+        self._trains = np.flatnonzero(training)
+        self._training_document = self._document[training]
 
     def explain(self, winners: Int64s, own: Own = NONE, intervals: bool = True, terms: bool = True) -> Explained:
         """Explain a set of winners.
@@ -132,13 +137,12 @@ class SetExplainer:
             winners: rows, ascending and distinct.
             own: literals that only they are asked.
             intervals: of the scores; else they are NaN.
-            terms: say of each literal what is lost without it, and which winners have it; else NaN, and none.
+            terms: say of each literal what is lost without it, and which winners have it, and of the best single one
+                what it is worth; else NaN, and none.
         """
         known = self.known
-        place = np.searchsorted(known.rows, winners)
-        is_known = place < len(known.rows)
-        is_known[is_known] = known.rows[place[is_known]] == winners[is_known]
-        places, further = place[is_known], winners[~is_known]
+        places, is_known = places_among(known.rows, winners)
+        further = winners[~is_known]
         # Those of the training half first.
         further = further[np.argsort(self.others.held_out[further], kind="stable")]
         labelled = self._labelled(places, further)
@@ -150,7 +154,7 @@ class SetExplainer:
         training = self._training_half(labelled, which, with_winners, of_own, beyond, nuisance, plainness)
         cost = np.concatenate((self._cost[which], costs_of_more(own.nuisance, self.nuisance)))
         plain, card = training.learn(cost, self.most)
-        asked = np.append(card.literals, card.single)[: len(card.literals) + (card.single >= 0)]
+        asked = np.append(card.literals, card.single) if terms and card.single >= 0 else card.literals
         found = self._with_any(asked, which, of_own, beyond)
         # The card by places among those asked; a literal that is both of the card and the single one has the first.
         number = np.full(len(nuisance), -1, np.int64)
@@ -173,6 +177,8 @@ class SetExplainer:
             own: the known sentences with each of the other literals.
             beyond: the further sentences with each of all these literals.
         """
+        if not len(asked):
+            return NO_LITERALS
         of_pool = asked < len(which)
         found = of_literals(self.known.matrix.found, which[asked[of_pool]])
         if not of_pool.all():
@@ -189,11 +195,11 @@ class SetExplainer:
         winner = np.zeros(n + len(further), np.bool_)
         winner[places] = winner[n:] = True
         weight = np.where(winner, 1.0, (self.sentences - total) / max(n - len(places), 1))
-        document, held_out = known.document, known.held_out
+        document, held_out = self._document, known.held_out
         if len(further):
-            document = np.concatenate((document, others.document[further]))
+            document = np.concatenate((document, others.document[further] % DRAWN_DOCUMENTS))
             held_out = np.concatenate((held_out, others.held_out[further]))
-        return Labelled(winner, weight, document % DRAWN_DOCUMENTS, held_out)
+        return Labelled(winner, weight, document, held_out)
 
     def _training_half(
         self, labelled: Labelled, which: Int64s, with_winners: Int64s, own: Occurrences, beyond: Occurrences | None,
@@ -209,24 +215,24 @@ class SetExplainer:
             beyond: the further winners with each of all these literals.
             nuisance, plainness: of all these literals.
         """
-        rows = np.flatnonzero(~labelled.held_out)
-        winner, document = labelled.winner[rows].astype(np.uint8), labelled.document[rows]
-        own = of_sentences(own, self._number)
-        support = np.concatenate((self._support[which], own.support()))
-        with_winners = np.concatenate((with_winners, sums_by_literal(own, winner).astype(np.int64)))
-        trained = None
+        winner, document = labelled.winner[self._trains].astype(np.uint8), self._training_document
+        support, trained = self._support[which], None
+        if len(own.offsets) > 1:
+            own = of_sentences(own, self._number)
+            support = np.concatenate((support, own.support()))
+            with_winners = np.concatenate((with_winners, sums_by_literal(own, winner).astype(np.int64)))
         if beyond is not None:
-            held_out = labelled.held_out[len(self.known.rows) :]
+            known = len(self.known.rows)
+            held_out = labelled.held_out[known:]
+            winner = np.append(winner, np.ones(np.count_nonzero(~held_out), np.uint8))
+            document = np.append(document, labelled.document[known:][~held_out])
             number = np.where(held_out, -1, np.arange(len(held_out))).astype(np.int32)
             trained = of_sentences(beyond, number)
             support, with_winners = support + trained.support(), with_winners + trained.support()
 
-        def find() -> Occurrences:
-            found = beside(of_literals(self._training.found, which), own)
-            return found if trained is None else one_after_the_other(found, trained, self._training.sentences)
-
+        having = Having.of(self._training.found, which, own, trained, self._training.sentences)
         return Training(
-            find, with_winners, support, winner, document, labelled.baseline_weight, nuisance, plainness,
+            having, with_winners, support, winner, document, labelled.baseline_weight, nuisance, plainness,
             labelled.too_many,
         )  # fmt: skip
 
@@ -249,10 +255,10 @@ class SetExplainer:
         share = (len(some) + len(others)) / max(total, 1)
         scale = labelled.baseline_weight * share
         with_rest: Float64s = (self._support - of_all) * np.float64(scale)
-        with_winners[self.nuisance], with_rest[self.nuisance] = 0, 0.0
+        with_winners[self._nuisance], with_rest[self._nuisance] = 0, 0.0
         rest = (self._training.sentences - len(inside)) * scale
         best = screen(with_winners, len(some) + len(others), with_rest, rest, SHORTLIST, scale)
-        which = np.concatenate((np.flatnonzero(self.nuisance), best))
+        which = np.concatenate((self._nuisance, best))
         return which, of_all[which]
 
     def _winners_with(self, card: ScoreCard, found: Occurrences, labelled: Labelled, further: Int64s) -> list[Int64s]:
@@ -264,6 +270,18 @@ class SetExplainer:
             there = np.isin(winners, own[labelled.winner[own]], assume_unique=True)
             has.append(np.sort(rows[there if weight > 0 else ~there]))
         return has
+
+
+def places_among(rows: Int64s, some: Int64s) -> tuple[Int64s, Bools]:
+    """Return the places of some rows among others, which ascend, and which of them are there at all, `[some]`.
+
+    >>> places_among(np.array([2, 5, 9]), np.array([9, 3, 2, 11]))[0].tolist()
+    [2, 0]
+    """
+    place = np.searchsorted(rows, some)
+    is_there = place < len(rows)
+    is_there[is_there] = rows[place[is_there]] == some[is_there]
+    return place[is_there], is_there
 
 
 def _those_that_weigh(known: Known) -> Known:

@@ -36,11 +36,17 @@ class HeldOutSets:
         sets: list[Integers] = []
         for own_number, first, stop in zip(number.tolist(), winners.offsets[:-1], winners.offsets[1:], strict=True):
             own = winners.items[first:stop]
-            sets.append(own)
-            sets.append(self._matched.draw(own, own_number))
-            sets.append(random_set(self._baseline, len(own), self._seed, own_number))
+            sets += [own, self.matched(own, own_number), self.random(len(own), own_number)]
         rows = np.concatenate([np.zeros(0, np.int32), *sets]).astype(np.int32)
         return Sequences(rows, np.cumsum([0, *map(len, sets)], dtype=np.int64))
+
+    def matched(self, winners: Integers, number: int) -> Int64s:
+        """Return the rows of the set that is matched to the winners of a neuron and pole, ascending."""
+        return self._matched.draw(winners, number)
+
+    def random(self, size: int, number: int) -> Int64s:
+        """Return the rows of a neuron and pole's random set, ascending."""
+        return random_set(self._baseline, size, self._seed, number)
 
 
 def random_set(baseline: Int64s, size: int, seed: int, number: int) -> Int64s:

@@ -2,7 +2,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ops.explain.near_copies import near_copies
+from ops.explain.card_choice import Having, shown_by
 from tests.unit.labelled_sentences import occurrences
 
 
@@ -23,4 +23,18 @@ def test_each_joins_the_first_near_copy_that_is_shown(n: int, literals: int, see
         else:
             if has[:, literal].any():
                 shown.append(literal)
-    assert near_copies(occurrences(has), n, order, least).tolist() == expected.tolist()
+    wins = rng.random(n) < 0.3
+    # Of the literals some are of a pool, and of the sentences some are further ones.
+    pool, known = rng.integers(0, literals + 1), rng.integers(0, n + 1)
+    turned = rng.permutation(pool)
+    further = occurrences(has[known:]) if known < n else None
+    having = Having.of(
+        occurrences(has[:known, turned]), turned.argsort(), occurrences(has[:known, pool:]), further, known
+    )
+    support, shown = has.sum(0), np.full(literals, -1)
+    with_winners = has[wins].sum(0).astype(float)
+    for literal in rng.permutation(literals):
+        assert (
+            shown_by(having, order, order.argsort(), with_winners, support, literal, least, shown) == expected[literal]
+        )
+    assert shown.tolist() == expected.tolist()
