@@ -20,7 +20,11 @@ class ReportConfig(JobConfig):
 
     heading: ClassVar[tuple[int, str]] = (10, "What is shown")
 
-    best: int = Field(24, ge=0, description="neurons that get a page: those most above their matched sets")
+    best: int = Field(
+        24,
+        ge=0,
+        description="neurons that get a page: the best of each family, then those most above their matched sets",
+    )
     neurons: Annotated[tuple[str, ...], BeforeValidator(listed)] = Field(
         (), description="LAYER:UNIT of a neuron that gets a page too; repeatable"
     )
