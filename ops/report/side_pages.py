@@ -8,6 +8,7 @@ import pyarrow.dataset as ds
 
 from ops.errors import visible
 from ops.report.figure_copies import caption, copy_name
+from ops.report.side_findings import side_findings
 from ops.schema import TABLES
 from ops.show.comparison import lay_out_comparison, read_findings
 from ops.storage.store import Store
@@ -277,7 +278,7 @@ def side_context(store: Store, run: Row, job: str) -> Row:
         "side": side,
         "figures": figures_of(drawings(run, job)),
         "findings": findings,
-        "sentences": [],
+        "sentences": side_findings(store, run["tables"], job),
         "tables": [_read(store, table) for table in side.tables if run["tables"].get(table.table)],
     }
 
