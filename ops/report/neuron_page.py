@@ -3,6 +3,8 @@
 import math
 from typing import Any
 
+import numpy as np
+
 from ops.english.penn_names import ROOTS, name_root, name_tags, name_tree
 from ops.report.drawings import draw_histogram, draw_tree
 from ops.report.pages import WORDS_OF
@@ -18,6 +20,7 @@ Rows = list[Row]
 
 FINDINGS, MORE_FINDINGS, VARIANTS, VALUES = 10, 10, 6, 8  # rows of a list
 FIRST_WINNERS = 12  # hubs aside, that stand open
+FULL_SHADE = 0.97  # share of the tokens whose shade is not yet the strongest: an outlier would make all others pale
 LEAD, BEFORE_PEAK = 90, 40  # characters before the peak from which a long start is cut, and those that then stay
 APART = ("words_per_sentence", "noun", "verb", "adjective", "punctuation")  # values that the list of findings has
 _KINDS = {"word": "words", "tag": "tags", "subtree": "subtree", "mark": "mark", "topic": "a word like"}
@@ -48,7 +51,6 @@ def neuron_context(
             poles.append(_pole(pole, own, explanation, sentences, options, tokens, most_wins))
             poles[-1]["threshold"] = neuron[f"{pole}_threshold"]
             poles[-1]["threshold_x"] = histogram.place(neuron[f"{pole}_threshold"])
-    values = [abs(v) for t in tables["token_activations"] for v in t["activations"]]
     return {
         "layer": neuron["layer"],
         "unit": neuron["unit"],
@@ -56,7 +58,6 @@ def neuron_context(
         "histogram": histogram,
         "zero_x": histogram.place(0.0),
         "poles": sorted(poles, key=_worth),
-        "scale": max(values, default=0.0),
         "nearest": sorted(tables["compare/neighbours"], key=lambda row: row["rank"]),
         "samples": [{**s, **sentences[s["sent_id"]]} for s in samples],
     }
@@ -111,7 +112,7 @@ def _pole(
         "explanation": explanation,
         "winners": winners,
         "first": _first(winners),
-        "is_shaded": any(piece.value is not None for winner in winners for piece in winner["pieces"]),
+        "scale": _scale(winners),
         "score": next(iter(own["scores"]), None),
         "means": own["means"],
         "findings": [_described(row, is_collapsed) for row in found],
@@ -122,6 +123,12 @@ def _pole(
             for name in ("peak_word", "peak_tag")
         },
     }
+
+
+def _scale(winners: Rows) -> float:
+    """Return the activation, in size, that has the strongest shade: few tokens of these sentences are beyond it."""
+    values = [abs(p.value) for w in winners for p in w["pieces"] if p.value is not None and not p.text.isspace()]
+    return float(np.quantile(values, FULL_SHADE)) if values else 0.0
 
 
 def _first(winners: Rows) -> int:

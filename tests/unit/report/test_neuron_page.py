@@ -122,3 +122,13 @@ def test_a_long_start_before_the_peak_is_folded_but_there() -> None:
     line = re.search(r'<bdi class="text" dir="auto">(<span class="lead">.*?)</bdi>', shown)
     assert line is not None
     assert re.sub(r"<[^>]*>", "", line[1]) == text
+
+
+def test_one_token_far_beyond_all_others_does_not_make_these_pale() -> None:
+    tables, sentences = neuron_tables()
+    for row in tables["token_activations"]:
+        row["activations"] = [0.5] * len(row["activations"])
+    for row in tables["token_activations"][:2]:
+        row["activations"][1] = 1_000.0  # the first token is the tokenizer's own
+    assert [pole["scale"] for pole in neuron_context(tables, sentences, OPTIONS, [])["poles"]] == [0.5, 0.5]
+    assert neuron_context({**tables, "token_activations": []}, sentences, OPTIONS, [])["poles"][0]["scale"] == 0
