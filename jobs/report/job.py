@@ -3,7 +3,8 @@
     python -m jobs.report --out runs/small
     python -m jobs.report --out s3://bucket/run --best 100 --neurons 3:17 --neurons 11:309
 
-Writes report/: open report/index.html from disk, in any browser; nothing is loaded from elsewhere. Made anew each time.
+Writes report/: open report/index.html from disk, in any browser; nothing is loaded from elsewhere. The folder can be
+moved. It is made anew each time.
 Token shading and peaks are there where jobs.tokens has run, figures where side jobs have. Starts no Ray.
 """
 

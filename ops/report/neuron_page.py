@@ -112,6 +112,7 @@ def _pole(
         "explanation": explanation,
         "winners": winners,
         "first": _first(winners),
+        "datasets": len({winner["dataset"] for winner in winners}),
         "scale": _scale(winners),
         "score": next(iter(own["scores"]), None),
         "means": own["means"],
