@@ -108,7 +108,7 @@ class Browser:
             return pages.overview(), 200
         if path == "search":
             page, fits = pages.search(dict(request.query_params))
-            return page, 200 if fits else 400
+            return page, 303 if page.instead else 200 if fits else 400
         if folder == "neurons" and name.endswith(".html"):
             return pages.neuron(name.removesuffix(".html")), 200
         if folder == "side" and name.endswith(".html"):
@@ -129,7 +129,8 @@ class Browser:
         """Answer one request; pages are made in a few threads."""
         self._limit = self._limit or CapacityLimiter(THREADS)
         page, status = await to_thread.run_sync(self.guarded, request, limiter=self._limit)
-        return Response(page.body, status, HEADERS, page.kind)
+        headers = HEADERS | ({"Location": page.instead} if page.instead else {})
+        return Response(page.body, status, headers, page.kind)
 
 
 def make_app(respond: Callable[[Request], Awaitable[Response]]) -> Starlette:

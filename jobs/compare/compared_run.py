@@ -14,7 +14,8 @@ from jobs.stage.run import Run
 from jobs.stage.runner import Stage, StageSpec, Step, run_stage
 from ops.errors import InputError
 from ops.model.activations import ScoreOptions
-from ops.model.load import ModelFacts, model_title, read_facts
+from ops.model.load import ModelFacts, read_facts
+from ops.model.names import model_title
 from ops.storage.store import Store
 from ops.topk.neurons import Neurons, layer_widths
 

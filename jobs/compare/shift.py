@@ -23,7 +23,8 @@ from ops.compare.sentence_distances import TwoModels, common_sentences, compare_
 from ops.compare.shift_figures import draw_shift
 from ops.compare.text_set import parse_text_sets, read_text_set
 from ops.errors import InputError
-from ops.model.load import FINE_TUNED, ModelFacts, read_facts
+from ops.model.load import ModelFacts, read_facts
+from ops.model.names import FINE_TUNED
 from ops.model.tokenizer import Tokenizer
 from ops.schema import schema
 from ops.shards import spans

@@ -40,19 +40,19 @@ def build(record: Run, best: int, named: tuple[str, ...], winners: int) -> int:
         raise RuntimeError("report: is made anew each time")
     store = record.store_of("report")
     shared = {
-        "model": record.record["model"],
+        "model": site.model(),
         "written": utc_now(),
         "fingerprint": record.require("topk")["fingerprint"],
         "served": False,
     }
-    for name, text in site.pages(worth, chosen, winners, shared):
-        _write(store, f"report/{name}", text)
+    for name, held in site.pages(worth, chosen, winners, shared):
+        _write(store, f"report/{name}", held)
     record.finish("report", {"neurons": len(chosen)}, time.monotonic() - began)
     return len(chosen)
 
 
-def _write(store: Store, name: str, text: str) -> None:
+def _write(store: Store, name: str, held: str | bytes) -> None:
     def write(path: str) -> None:
-        Path(path).write_text(text, encoding="utf-8")
+        Path(path).write_bytes(held.encode() if isinstance(held, str) else held)
 
     store.commit(name, write)

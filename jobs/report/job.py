@@ -3,7 +3,8 @@
     python -m jobs.report --out runs/small
     python -m jobs.report --out s3://bucket/run --best 100 --neurons 3:17 --neurons 11:309
 
-Writes report/: open report/index.html from disk, in any browser; nothing is loaded from elsewhere. Made anew each time.
+Writes report/: open report/index.html from disk, in any browser; nothing is loaded from elsewhere. The folder can be
+moved. It is made anew each time.
 Token shading and peaks are there where jobs.tokens has run, figures where side jobs have. Starts no Ray.
 """
 
@@ -20,7 +21,11 @@ class ReportConfig(JobConfig):
 
     heading: ClassVar[tuple[int, str]] = (10, "What is shown")
 
-    best: int = Field(24, ge=0, description="neurons that get a page: those most above their matched sets")
+    best: int = Field(
+        24,
+        ge=0,
+        description="neurons that get a page: the best of each family, then those most above their matched sets",
+    )
     neurons: Annotated[tuple[str, ...], BeforeValidator(listed)] = Field(
         (), description="LAYER:UNIT of a neuron that gets a page too; repeatable"
     )

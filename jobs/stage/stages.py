@@ -82,7 +82,7 @@ STAGES: dict[str, StageFacts] = dict(
         _side("compare/neighbours", "neighbours nearest figures/neighbours", "topk"),
         _side("compare/shift", "shift shift_layers shift_neurons figures/shift", "topk"),
         _side("compare/ablation", "ablation figures/ablation", "topk annotate mine", method=2),
-        _stage("report", "report report/neurons report/side", "topk annotate mine"),
+        _stage("report", "report report/neurons report/side report/figures", "topk annotate mine"),
     )
 )
 

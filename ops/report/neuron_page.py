@@ -1,22 +1,34 @@
 """What a neuron's page shows, from its rows of the tables."""
 
+import math
 from typing import Any
 
+import numpy as np
+
+from ops.english.penn_names import ROOTS, name_root, name_tags, name_tree
 from ops.report.drawings import draw_histogram, draw_tree
+from ops.report.pages import WORDS_OF
 from ops.report.shading import shade
-from ops.show.examples import matched_words
+from ops.show.examples import read_pattern
 from ops.show.explanation import joined
+from ops.show.findings import LEAST_COUNT, avoidances, findings, said_lift, winners_with
+from ops.show.hub_sentences import is_hub
 from ops.show.peaks import peak_word
-from ops.show.strongest import KINDS, avoided, preferred
 
 Row = dict[str, Any]
 Rows = list[Row]
 
-PATTERNS, VALUES = 12, 8  # rows of a list
-APART = ("words_per_sentence", "noun", "verb", "adjective", "punctuation")  # values that word patterns tell better
+FINDINGS, MORE_FINDINGS, VARIANTS, VALUES = 10, 10, 6, 8  # rows of a list
+FIRST_WINNERS = 12  # hubs aside, that stand open
+FULL_SHADE = 0.97  # share of the tokens whose shade is not yet the strongest: an outlier would make all others pale
+LEAD, BEFORE_PEAK = 90, 40  # characters before the peak from which a long start is cut, and those that then stay
+APART = ("words_per_sentence", "noun", "verb", "adjective", "punctuation")  # values that the list of findings has
+_KINDS = {"word": "words", "tag": "tags", "subtree": "subtree", "mark": "mark", "topic": "a word like"}
 
 
-def neuron_context(tables: dict[str, Rows], sentences: dict[int, Row], options: Row, samples: Rows) -> Row:
+def neuron_context(
+    tables: dict[str, Rows], sentences: dict[int, Row], options: Row, samples: Rows, most_wins: float = math.inf
+) -> Row:
     """Return what the template of a neuron's page takes.
 
     Args:
@@ -26,65 +38,160 @@ def neuron_context(tables: dict[str, Rows], sentences: dict[int, Row], options: 
         sentences: the sentences that winners and samples name.
         options: those of `mine`.
         samples: sentences by quantile, each with `sent_id`, `quantile` and `activation`.
+        most_wins: how many neurons and poles a sentence may win without being folded as a hub.
     """
     (neuron,) = tables["neurons"]
     tokens = {(t["pole"], t["rank"]): t for t in tables["token_activations"]}
     histogram = draw_histogram(neuron)
     poles = []
-    for pole in ("top", "bottom"):
+    for pole in WORDS_OF:
         own = {name: [row for row in rows if row.get("pole") == pole] for name, rows in tables.items()}
         if own["topk"]:
-            poles.append(_pole(pole, own, sentences, options, tokens))
-            poles[-1]["explanation"] = _explanation(own["explanations"], tables)
+            explanation = _explanation(own["explanations"], tables)
+            poles.append(_pole(pole, own, explanation, sentences, options, tokens, most_wins))
             poles[-1]["threshold"] = neuron[f"{pole}_threshold"]
             poles[-1]["threshold_x"] = histogram.place(neuron[f"{pole}_threshold"])
-    values = [abs(v) for t in tables["token_activations"] for v in t["activations"]]
     return {
         "layer": neuron["layer"],
         "unit": neuron["unit"],
         "neuron": neuron,
         "histogram": histogram,
         "zero_x": histogram.place(0.0),
-        "poles": poles,
-        "scale": max(values, default=0.0),
+        "poles": sorted(poles, key=_worth),
         "nearest": sorted(tables["compare/neighbours"], key=lambda row: row["rank"]),
         "samples": [{**s, **sentences[s["sent_id"]]} for s in samples],
     }
+
+
+def _worth(pole: Row) -> tuple[Any, ...]:
+    """Order the poles: the better explained one first, by its scores where no explanation holds."""
+    told, score = pole["explanation"] or {}, pole["score"] or {}
+    excess = score.get("auc_excess")
+    return (
+        told.get("verdict") != "explained",
+        -(told.get("f1") or 0.0),
+        -(excess if excess is not None else -1.0),
+        -(score.get("auc") or 0.0),
+    )
 
 
 def _explanation(rows: Rows, tables: dict[str, Rows]) -> Row | None:
     return joined(rows[0], tables["explanation_terms"], tables["families"]) if rows else None
 
 
-def _pole(pole: str, own: dict[str, Rows], sentences: dict[int, Row], options: Row, tokens: dict[Any, Row]) -> Row:
-    winners = []
-    for row in own["topk"]:
-        sentence = sentences[row["sent_id"]]
-        its = tokens.get((pole, row["rank"]))
-        peak = None if its is None else peak_word(its, sentence)
-        pieces = shade(sentence["text"], its, None if peak is None else peak["span"])
-        winners.append({**sentence, **row, "pieces": pieces, "peak": peak})
-    prefers = preferred(own["patterns"], own["profiles"])
-    lists = {}
-    for kind in KINDS:
-        lists[kind] = prefers[kind][:PATTERNS]
-        for row in lists[kind]:
-            row["winners"] = [w["rank"] for w in winners if matched_words(w, row, options) is not None]
-            row["tree"] = draw_tree(row["pattern"]) if kind == "subtree" else None
+def _pole(
+    pole: str,
+    own: dict[str, Rows],
+    explanation: Row | None,
+    sentences: dict[int, Row],
+    options: Row,
+    tokens: dict[Any, Row],
+    most_wins: float,
+) -> Row:
+    family = explanation["alike"]["members"] if explanation else 1
+    winners = [_winner(row, sentences[row["sent_id"]], tokens.get((pole, row["rank"]))) for row in own["topk"]]
+    for winner in winners:
+        winner["is_hub"] = is_hub(winner, most_wins, family)
+    terms = explanation["terms"] if explanation else []
+
+    known: dict[tuple[str, str, str], frozenset[int]] = {}
+
+    def holds(row: Row) -> frozenset[int]:
+        key = row["kind"], row["name"], row["text"]
+        if key not in known:
+            known[key] = winners_with(row, winners, options)
+        return known[key]
+
+    found = findings(own["patterns"], own["profiles"], terms, holds)[: FINDINGS + MORE_FINDINGS]
+    for row in found:
+        row["winners"] = sorted(winners[i]["rank"] for i in holds(row))
+    avoided, is_collapsed = avoidances(own["patterns"], own["profiles"]), options["subtree_root"] == "collapse"
     return {
         "name": pole,
+        "words": WORDS_OF[pole],
+        "explanation": explanation,
         "winners": winners,
+        "first": _first(winners),
+        "datasets": len({winner["dataset"] for winner in winners}),
+        "scale": _scale(winners),
         "score": next(iter(own["scores"]), None),
         "means": own["means"],
-        "lists": lists,
-        "values": prefers["value"][:PATTERNS],
-        "avoids": avoided(own["patterns"], own["profiles"])[:PATTERNS],
+        "findings": [_described(row, is_collapsed) for row in found],
+        "avoids": [_described(row, is_collapsed) for row in avoided[:FINDINGS]],
         "profiles": _profiles(own["profiles"]),
         "peaks": {
-            name: [p for p in own["peaks"] if p["property"] == name and p["g2"] > 0][:VALUES]
+            name: [p for p in own["peaks"] if p["property"] == name and p["g2"] > 0 and p["count"] >= LEAST_COUNT]
             for name in ("peak_word", "peak_tag")
         },
     }
+
+
+def _scale(winners: Rows) -> float:
+    """Return the activation, in size, that has the strongest shade: few tokens of these sentences are beyond it."""
+    values = [abs(p.value) for w in winners for p in w["pieces"] if p.value is not None and not p.text.isspace()]
+    return float(np.quantile(values, FULL_SHADE)) if values else 0.0
+
+
+def _first(winners: Rows) -> int:
+    """Return how many winners stand open: enough for `FIRST_WINNERS` that are no hubs."""
+    seen = 0
+    for place, winner in enumerate(winners, 1):
+        seen += not winner["is_hub"]
+        if seen == FIRST_WINNERS:
+            return place
+    return len(winners)
+
+
+def _winner(row: Row, sentence: Row, its: Row | None) -> Row:
+    """Return a winner with its text in pieces, of which the first `lead` stand too far before the peak to be seen."""
+    peak = None if its is None else peak_word(its, sentence)
+    span = None if peak is None else peak["span"]
+    pieces = shade(sentence["text"], its, span)
+    lead, at = 0, 0
+    if span is not None and span[0] > LEAD:
+        for number, piece in enumerate(pieces):
+            if at >= span[0] - BEFORE_PEAK:
+                break
+            at += len(piece.text)
+            if piece.text.isspace():
+                lead = number + 1
+    return {**sentence, **row, "pieces": pieces, "lead": lead, "peak": peak}
+
+
+def _described(row: Row, is_collapsed: bool) -> Row:
+    """Return a finding in the words of a page."""
+    shown = {
+        **row,
+        "label": _KINDS.get(row["kind"], ", ".join([row["name"], *row["same_as"]])),
+        "meaning": _meaning(row, is_collapsed),
+        "said": _said(row),
+        "tree": draw_tree(row["text"]) if row["kind"] == "subtree" else None,
+    }
+    variants = row["variants"]
+    shown["variants"], shown["more_variants"] = variants[:VARIANTS], max(len(variants) - VARIANTS, 0)
+    return shown
+
+
+def _said(row: Row) -> str:
+    if row["baseline_share"] == 0 and row["count"]:
+        return said_lift(row)
+    share = "" if row["baseline_share"] is None else f", {_percent(row['baseline_share'])} of the corpus"
+    times = "" if row["g2"] < 0 else f": {said_lift(row)} times"
+    return f"{row['count']:,} of {row['n']:,}{share}{times}"
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.2g} %" if share < 0.1 else f"{100 * share:.0f} %"
+
+
+def _meaning(row: Row, is_collapsed: bool) -> str:
+    """Return a tag pattern or a subtree in plain English, nothing for what needs none."""
+    if row["kind"] == "tag":
+        return name_tags(row["items"])
+    if row["kind"] != "subtree":
+        return ""
+    tree = read_pattern(row["text"])
+    return f"a sentence that {name_root(tree, is_collapsed)}" if tree.label in ROOTS else name_tree(tree)
 
 
 def _profiles(profiles: Rows) -> dict[str, Rows]:

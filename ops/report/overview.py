@@ -64,6 +64,19 @@ def map_data(tables: dict[str, pa.Table], widths: tuple[int, ...], poles: list[s
     return {"widths": list(widths), "poles": poles, "properties": kept, "colours": MOST_NAMES}
 
 
+def without_folders(source: str) -> str:
+    """Return a source as a page names it, without the folders of the machine that read it.
+
+    >>> without_folders("pydocs"), without_folders("hf:org/name:en"), without_folders("reviews=/home/me/r.csv")
+    ('pydocs', 'hf:org/name:en', 'reviews=r.csv')
+    >>> without_folders("/home/me/a/*.txt"), without_folders("../texts/a.jsonl"), without_folders("s3://bucket/a.csv")
+    ('*.txt', 'a.jsonl', 's3://bucket/a.csv')
+    """
+    name, equals, path = source.rpartition("=")
+    is_local = path.startswith(("/", "~", "."))
+    return f"{name}{equals}{path.rstrip('/').rpartition('/')[2]}" if is_local else source
+
+
 def margin(score: Row) -> float | None:
     """Return by how much a held-out score is above its matched set's; runs of before `auc_excess` are read too."""
     own, matched = score["auc"], score["matched_auc"]

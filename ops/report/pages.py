@@ -7,9 +7,12 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from ops.errors import visible
+from ops.show.findings import said_lift
+from ops.show.hub_sentences import said_wins
 from ops.show.text import lift, q_value
 
 FOLDER = Path(__file__).parent / "templates"
+WORDS_OF = {"top": "highest", "bottom": "lowest"}
 ASSETS = ("atlas.css", "atlas.js")
 
 
@@ -37,21 +40,14 @@ def _environment() -> Environment:
         "number": number,
         "share": share,
         "lift": lift,
+        "said_lift": said_lift,
+        "said_wins": said_wins,
         "q": q_value,
         "tint": tint,
-        "stem": stem,
+        "words_of": WORDS_OF.__getitem__,
     }
     made.filters.update(filters)
     return made
-
-
-def stem(name: str) -> str:
-    """Return what a file's name says, its folders and suffix aside, in words.
-
-    >>> stem("mixing/figures/norms_residual.svg")
-    'norms residual'
-    """
-    return Path(name).stem.replace("_", " ")
 
 
 def number(value: float | None, digits: int = 3) -> str:

@@ -1,6 +1,7 @@
 """Search over a run's tables: what may be asked, and the SQL that answers it with every value bound."""
 
 from collections.abc import Collection, Mapping
+from dataclasses import asdict, dataclass
 from threading import Lock, Timer
 from typing import Any, NamedTuple
 
@@ -9,8 +10,10 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 
 from ops.errors import InputError, one_line
+from ops.show.findings import LEAST_COUNT
 
 KINDS = {
+    "any": "neurons by anything",
     "explanation": "neurons by what explains them",
     "word": "neurons by words in order",
     "tag": "neurons by parts of speech in order",
@@ -25,66 +28,100 @@ MOST, MOST_SENTENCES = 100, 1_000
 MOST_CHARACTERS = 200
 MEMORY = "1GB"
 
-# One row a neuron and pole, its strongest match, the surest neurons first.
+# One row a neuron and pole, its strongest match, those most above their matched sets first.
 _NEURONS = """
-with matched as (
-  select layer, unit, pole, {found} as found, {count} as count, share, baseline_share, lift, g2
-  from {table} where g2 > 0 and {where}
-), strongest as (
-  select * from matched qualify row_number() over (partition by layer, unit, pole order by g2 desc, found) = 1
+with matched as ({matched}), strongest as (
+  select * from matched
+  qualify row_number() over (partition by layer, unit, pole order by g2 desc nulls first, kind, found) = 1
 )
-select strongest.*, auc, auc_excess from strongest left join scores using (layer, unit, pole)
-where {limits} order by g2 desc, layer, unit, pole limit {most}
+select strongest.*, auc, auc_excess, count(*) over () as total
+from strongest left join scores using (layer, unit, pole)
+where {limits} order by auc_excess desc nulls last, g2 desc nulls last, layer, unit, pole limit {most}
+"""
+_MATCHED = """
+  select layer, unit, pole, {kind} as kind, {found} as found, {count} as count, share, baseline_share, lift, g2
+  from {table} where g2 > 0 and {count} >= {least_count} and {where}
 """
 _SCORES = """
-select layer, unit, pole, auc, auc_excess from scores where auc is not null and {limits}
+select layer, unit, pole, auc, auc_excess, count(*) over () as total from scores where auc is not null and {limits}
 order by auc_excess desc nulls last, layer, unit, pole limit {most}
 """
 # By what an explanation says, and by what its literals are made of: a topic has more words than its name.
-_EXPLAINED = """
-with named as (
+_NAMED = """
   select distinct layer, unit, pole from explanation_terms
   where model = 'winners' and list_contains(list_transform(items, lambda item: lower(item)), lower($text))
-)
-select layer, unit, pole, found, verdict, f1, auc, auc_excess
-from (select layer, unit, pole, text as found, verdict, f1 from explanations) left join scores using (layer, unit, pole)
-where (contains(lower(found), lower($text)) or (layer, unit, pole) in (select (layer, unit, pole) from named))
-  and {limits} order by verdict <> 'explained', f1 desc nulls last, layer, unit, pole limit {most}
+"""
+_SAID = "(contains(lower(text), lower($text)) or (layer, unit, pole) in (select (layer, unit, pole) from named))"
+_EXPLAINED = f"""
+with named as ({_NAMED})
+select layer, unit, pole, found, verdict, f1, auc, auc_excess, count(*) over () as total
+from (select layer, unit, pole, text as found, verdict, f1 from explanations where {_SAID})
+left join scores using (layer, unit, pole)
+where {{limits}} order by auc_excess desc nulls last, f1 desc nulls last, layer, unit, pole limit {{most}}
+"""
+_ANY_EXPLAINED = f"""
+  select layer, unit, pole, 'explanation' as kind, text as found, null::bigint as count, null::float as share,
+  null::float as baseline_share, null::float as lift, null::float as g2
+  from (with named as ({_NAMED}) select * from explanations where {_SAID})
 """
 _WINNERS = """
 with matched as (
   select sent_id, text, dataset from sentences where is_winner and contains(lower(text), lower($text))
   order by sent_id limit {most_sentences}
 )
-select topk.layer, topk.unit, topk.pole, rank, activation, text as found, dataset
+select topk.layer, topk.unit, topk.pole, rank, activation, text as found, dataset, count(*) over () as total
 from topk join matched using (sent_id) left join scores using (layer, unit, pole)
 where {limits} order by rank, layer, unit, pole limit {most}
 """
 # A pattern's words stand with a space between them, so that a space before and after ends the words asked for.
+_WORDS = "contains(' ' || lower(pattern) || ' ', ' ' || lower($text) || ' ')"
+_LABELS = "contains(' ' || lower(translate(pattern, '()', '')) || ' ', ' ' || lower($text) || ' ')"
+
+
+@dataclass(frozen=True)
+class _Where:
+    """Where a kind of search looks: the table, its columns of text and of numbers of winners, and the condition."""
+
+    table: str
+    found: str
+    count: str
+    where: str
+    kind: str = "''"
+
+    def matched(self) -> str:
+        return _MATCHED.format(**asdict(self), least_count=LEAST_COUNT)
+
+
+_VALUE = "property || ': ' || value"
 _WHERE = {
-    "word": (
+    "word": _Where("patterns", "pattern", "support", f"kind = 'word' and {_WORDS}"),
+    "tag": _Where("patterns", "pattern", "support", f"kind = 'tag' and {_WORDS}"),
+    "subtree": _Where("patterns", "pattern", "support", "kind = 'subtree' and contains(lower(pattern), lower($text))"),
+    "pattern": _Where("patterns", "pattern", "support", "lower(pattern) = lower($text)"),
+    "value": _Where(
+        "profiles", _VALUE, "count", "lower(value) = lower($text) and ($property = '' or property = $property)"
+    ),
+    "peak": _Where("peaks", "value", "count", "lower(value) = lower($text)"),
+}
+_ANY = (
+    _Where("patterns", "pattern", "support", f"kind <> 'subtree' and {_WORDS}", "kind"),
+    _Where(
         "patterns",
         "pattern",
         "support",
-        "kind = 'word' and contains(' ' || pattern || ' ', ' ' || $text || ' ')",
+        f"kind = 'subtree' and ({_LABELS} or (starts_with($text, '(') and contains(lower(pattern), lower($text))))",
+        "kind",
     ),
-    "tag": ("patterns", "pattern", "support", "kind = 'tag' and contains(' ' || pattern || ' ', ' ' || $text || ' ')"),
-    "subtree": ("patterns", "pattern", "support", "kind = 'subtree' and contains(pattern, $text)"),
-    "pattern": ("patterns", "pattern", "support", "pattern = $text"),
-    "value": (
-        "profiles",
-        "property || ': ' || value",
-        "count",
-        "lower(value) = lower($text) and ($property = '' or property = $property)",
-    ),
-    "peak": ("peaks", "value", "count", "value = $text"),
-}
+    _Where("profiles", "value", "count", "property = 'punctuation' and value = $text", "'mark'"),
+    _Where("profiles", "value", "count", "property <> 'punctuation' and lower(value) = lower($text)", "property"),
+    _Where("peaks", "value", "count", "lower(value) = lower($text)", "'peak'"),
+)
 
 
 class Query(NamedTuple):
     """What is asked for: `what` is one of `KINDS`; of the limits None and empty stand for none."""
 
-    what: str = "word"
+    what: str = "any"
     text: str = ""
     property: str = ""
     pole: str = ""
@@ -101,7 +138,7 @@ def parse_query(given: Mapping[str, str]) -> Query | None:
     Raises:
         InputError: a value that does not fit, by its name.
     """
-    what = given.get("what", "word")
+    what = given.get("what", "any")
     text = " ".join(given.get("q", "").split())
     if what not in KINDS:
         raise InputError(f"what {one_line(what, 40)!r}: is none of {', '.join(KINDS)}")
@@ -164,7 +201,7 @@ class Searcher:
         self._connection.execute("set lock_configuration = true")
 
     def find(self, query: Query) -> list[dict[str, Any]]:
-        """Return at most `MOST` rows; one search is done at a time.
+        """Return at most `MOST` rows, each with `total`, how many there are; one search is done at a time.
 
         Raises:
             InputError: the run lacks the table that is asked, or it took longer than it may.
@@ -175,7 +212,7 @@ class Searcher:
             raise InputError("this run has no explanations; run python -m jobs.explain, and open the page again")
         if (query.what == "score" or query.least is not None) and "scores" not in self.names:
             raise InputError("this run has no held-out scores (--no-scores)")
-        sql, values = statement(query)
+        sql, values = statement(query, self.names)
         with self._lock:
             timer = Timer(self.seconds, self._connection.interrupt)
             timer.start()
@@ -193,8 +230,8 @@ class Searcher:
                 timer.cancel()
 
 
-def statement(query: Query) -> tuple[str, dict[str, Any]]:
-    """Return the SQL of a query, made of fixed words alone, and the values that are bound to it."""
+def statement(query: Query, tables: Collection[str]) -> tuple[str, dict[str, Any]]:
+    """Return the SQL of a query over these tables, made of fixed words alone, and the values that are bound to it."""
     limits, values = ["(layer, unit) not in (select (layer, unit) from silent)"], dict[str, Any]()
     for name, value, condition in (
         ("pole", query.pole or None, "pole = $pole"),
@@ -212,7 +249,10 @@ def statement(query: Query) -> tuple[str, dict[str, Any]]:
         return _WINNERS.format(limits=joined, most=MOST, most_sentences=MOST_SENTENCES), values
     if query.what == "explanation":
         return _EXPLAINED.format(limits=joined, most=MOST), values
-    table, found, count, where = _WHERE[query.what]
+    if query.what == "any":
+        parts = [where.matched() for where in _ANY if where.table in tables]
+        parts += [_ANY_EXPLAINED] if "explanations" in tables else []
+        return _NEURONS.format(matched=" union all ".join(parts), limits=joined, most=MOST), values
     if query.what == "value":
         values["property"] = query.property
-    return _NEURONS.format(table=table, found=found, count=count, where=where, limits=joined, most=MOST), values
+    return _NEURONS.format(matched=_WHERE[query.what].matched(), limits=joined, most=MOST), values

@@ -6,6 +6,7 @@ from threading import BoundedSemaphore, Lock
 from typing import Any, NamedTuple
 
 from ops.errors import InputError
+from ops.report.figure_copies import copy_name
 from ops.report.overview import most_worth
 from ops.report.pages import ASSETS, FOLDER, render
 from ops.report.search import KINDS, MOST, MOST_SENTENCES, Query, Searcher, parse_query
@@ -18,13 +19,15 @@ BEST = 50  # neurons that the overview lists
 PAGES_AT_ONCE = 2  # pages that are made side by side: a page takes some 100 MB while it is made
 SEARCHED = ("topk", "sentences", "patterns", "profiles")
 _NEURON = re.compile(r"([1-9]\d{0,3})-(\d{1,8})")
+_NAMED = re.compile(r"([0-9]{1,4}):([0-9]{1,8})")
 
 
 class Page(NamedTuple):
-    """What is sent: a text or bytes, and what kind of."""
+    """What is sent: a text or bytes, what kind of, and the page to go to instead, where there is one."""
 
     body: str | bytes
     kind: str = "text/html"
+    instead: str = ""
 
 
 class Pages:
@@ -41,10 +44,10 @@ class Pages:
         self.store, self.run, self.winners, self.seconds = store, run, winners, seconds
         self.site = Site(store, run)
         self.searcher = self._searcher()
-        self.figures = {name for names in figure_files(run).values() for name in names}
+        self.figures = {f"figures/{copy_name(name)}": name for names in figure_files(run).values() for name in names}
         self.properties = ["dataset", *meta_keys(self.site.tables.dataset("sentences").schema)]
         self.shared = {
-            "model": run["model"],
+            "model": self.site.model(),
             "written": run["stages"]["mine"]["finished"],
             "fingerprint": run["stages"]["topk"]["fingerprint"],
             "served": True,
@@ -75,9 +78,9 @@ class Pages:
         if found is None:
             return None
         layer, unit = int(found[1]), int(found[2])
-        widths = self.site.widths
-        if layer > len(widths) or unit >= widths[layer - 1] or name != f"{layer}-{unit}":
+        if not self.site.has(layer, unit) or name != f"{layer}-{unit}":
             return None
+        widths = self.site.widths
         with self._room:
             (context,) = self.site.neurons([(layer, unit)], self.winners)
             around = {
@@ -97,6 +100,9 @@ class Pages:
 
     def search(self, given: dict[str, str]) -> tuple[Page, bool]:
         """Return the page of a search, and whether it could be answered as it was asked."""
+        named = _NAMED.fullmatch(given.get("q", "").strip())
+        if named and self.site.has(int(named[1]), int(named[2])):
+            return Page("", instead=f"neurons/{int(named[1])}-{int(named[2])}.html"), True
         asked, rows, wrong = Query(), None, ""
         try:
             query = parse_query(given)
@@ -122,6 +128,5 @@ class Pages:
         if name in ASSETS:
             return Page((FOLDER / name).read_bytes(), kind)
         if name in self.figures:
-            with self.store.filesystem.open_input_stream(self.store.path(name), compression=None) as stream:
-                return Page(stream.read(), kind)
+            return Page(self.site.figure(self.figures[name]), kind)
         return None

@@ -7,6 +7,8 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from ops.errors import visible
+from ops.report.figure_copies import caption, copy_name
+from ops.report.side_findings import side_findings
 from ops.schema import TABLES
 from ops.show.comparison import lay_out_comparison, read_findings
 from ops.storage.store import Store
@@ -261,6 +263,11 @@ def drawings(run: Row, job: str) -> list[str]:
     return [name for name in figure_files(run).get(job, []) if name.endswith(".svg")]
 
 
+def figures_of(names: list[str]) -> list[Row]:
+    """Return figures as pages show them: `file`, the copy's place in a site, and `caption`."""
+    return [{"file": f"figures/{copy_name(name)}", "caption": caption(name)} for name in names]
+
+
 def side_context(store: Store, run: Row, job: str) -> Row:
     """Return what the template of a side job's page takes, but for what all pages share."""
     side, findings = SIDE_JOBS[job], ""
@@ -269,8 +276,9 @@ def side_context(store: Store, run: Row, job: str) -> Row:
         findings = "\n".join(visible(line) for line in found.split("\n"))
     return {
         "side": side,
-        "figures": drawings(run, job),
+        "figures": figures_of(drawings(run, job)),
         "findings": findings,
+        "sentences": side_findings(store, run["tables"], job),
         "tables": [_read(store, table) for table in side.tables if run["tables"].get(table.table)],
     }
 

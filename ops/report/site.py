@@ -12,12 +12,18 @@ import pyarrow.compute as pc
 
 from ops.arrays import Float32s, Int64s
 from ops.errors import InputError
+from ops.model.names import model_title
+from ops.report.figure_copies import copy_name, with_dark_colours
 from ops.report.neuron_page import neuron_context
-from ops.report.overview import map_data
+from ops.report.overview import map_data, margin, without_folders
 from ops.report.pages import ASSETS, FOLDER, render
 from ops.report.quantiles import quantile_samples
-from ops.report.side_pages import SIDE_JOBS, drawings, side_context, side_jobs
+from ops.report.search_index import STRONGEST, search_index
+from ops.report.side_pages import SIDE_JOBS, drawings, figures_of, side_context, side_jobs
+from ops.show.findings import LEAST_COUNT
+from ops.show.hub_sentences import most_wins_of_run
 from ops.show.neuron_facts import known
+from ops.show.strongest import MAX_Q
 from ops.storage.open_tables import OpenTables
 from ops.storage.store import Store
 from ops.topk.neuron_names import NEURON, parse_pair
@@ -28,10 +34,10 @@ Row = dict[str, Any]
 Pair = tuple[int, int]
 Sample = tuple[Int64s, Float32s]
 
-SENTENCE = ["sent_id", "text", "dataset", "doc_id", "words", "tags", "tree"]
+SENTENCE = ("sent_id", "text", "dataset", "doc_id", "meta", "words", "tags", "tree", "wins")
 MOST_SAID = 4  # words of a neuron in a row of the overview
 MOST_DRAWN = 2  # figures of a side job that the overview shows
-EXPLAINED = 24  # explanations that the overview lists
+EXPLAINED = 50  # families that the overview lists
 NEAREST = 12  # neurons near one that its page lists
 NEURONS_PER_READ = 64  # neurons whose rows are read at once
 LAYERS_KEPT = 2  # whose activation sample is kept for the next page, some 30 MB each of a model of 768 units
@@ -48,6 +54,8 @@ class Site:
         tables: its tables, opened once.
         widths: units of each layer.
         options: those of `mine`.
+        poles: those of the run.
+        most_wins: how many neurons and poles a sentence may win without being a hub.
         silent: layer and unit of the neurons that are left out of lists and of the map.
         scores: the rows of scores/, none where they were left out.
         explained: the leaders of families that are explained, the surest first, each a row of explanations/ with
@@ -63,6 +71,9 @@ class Site:
         self.has_tokens = "tokens" in self.complete
         self.has_nearest = "compare/neighbours" in self.complete
         self.has_explanations = "explain" in self.complete
+        topk = self.complete["topk"]
+        self.poles = ["top", "bottom"] if topk["identity"]["poles"] == "both" else [topk["identity"]["poles"]]
+        self.most_wins = most_wins_of_run(topk, sum(self.widths))
         self.silent = silent_neurons(self._read("neurons", None, columns=COLUMNS))
         self.scores = self._heard(self._read("scores", None, not self.options["no_scores"]))
         self.explained = self._explained()
@@ -93,17 +104,24 @@ class Site:
         return sorted(leaders, key=lambda row: (-row["f1"], row["layer"], row["unit"], row["pole"]))
 
     def choose(self, worth: list[Row], best: int, named: tuple[str, ...]) -> list[Pair]:
-        """Return the neurons that get pages: those named, and the best; without scores the most skewed.
+        """Return the neurons that get pages: those named, and the best.
+
+        The best are the leaders of the families that are explained, then those of `worth`; without scores the most
+        skewed.
 
         Raises:
             InputError: there is no such neuron.
         """
         chosen = [self.parse(which) for which in named]
-        ranked = [(s["layer"], s["unit"]) for s in worth]
+        ranked = [(s["layer"], s["unit"]) for s in (*self.explained, *worth)]
         if not self.scores.num_rows:
             rows = self._heard(self._read("neurons", None, columns=["layer", "unit", "skew"])).to_pylist()
-            ranked = [(r["layer"], r["unit"]) for r in sorted(rows, key=lambda r: -abs(r["skew"] or 0.0))[:best]]
-        return list(dict.fromkeys([*chosen, *ranked]))
+            ranked += [(r["layer"], r["unit"]) for r in sorted(rows, key=lambda r: -abs(r["skew"] or 0.0))[:best]]
+        return list(dict.fromkeys([*chosen, *list(dict.fromkeys(ranked))[:best]]))
+
+    def has(self, layer: int, unit: int) -> bool:
+        """Tell whether the run has this neuron."""
+        return 1 <= layer <= len(self.widths) and unit < self.widths[layer - 1]
 
     def parse(self, which: str) -> Pair:
         """Return the neuron LAYER:UNIT.
@@ -112,7 +130,7 @@ class Site:
             InputError: it is not one of the run's.
         """
         layer, unit = parse_pair("--neurons", which, NEURON)
-        if not (1 <= layer <= len(self.widths) and unit < self.widths[layer - 1]):
+        if not self.has(layer, unit):
             raise InputError(f"--neurons {which}: there is no such neuron; {known(self.store)}")
         return layer, unit
 
@@ -127,26 +145,34 @@ class Site:
             "profiles": self._read(
                 "profiles", first & named.isin(["dataset", "tag"]), columns=[*pole, "property", "value"]
             ),
-            "peaks": self._read("peaks", first & (named == "peak_word"), self.has_tokens, [*pole, "value"]),
+            "peaks": self._read(
+                "peaks",
+                first & (named == "peak_word") & (pc.field("count") >= LEAST_COUNT),
+                self.has_tokens,
+                [*pole, "value"],
+            ),
         }
         topk = self.complete["topk"]
-        poles = ["top", "bottom"] if topk["identity"]["poles"] == "both" else [topk["identity"]["poles"]]
-        drawn = map_data({name: self._heard(rows) for name, rows in tables.items()}, self.widths, poles)
+        drawn = map_data({name: self._heard(rows) for name, rows in tables.items()}, self.widths, self.poles)
         return {
             "map": {**drawn, "pages": [f"{layer}-{unit}" for layer, unit in chosen], "every": False},
             "all_pages": False,
             "explained": self.explained[:EXPLAINED],
+            "families": len(self.explained),
             "best": self._described(worth),
             "pages": chosen,
             "sides": [
-                {"job": job, "title": SIDE_JOBS[job].title, "figures": drawings(self.run, job)[:MOST_DRAWN]}
+                {"job": job, "title": SIDE_JOBS[job].title, "figures": figures_of(drawings(self.run, job)[:MOST_DRAWN])}
                 for job in side_jobs(self.run)
             ],
             "n_neurons": sum(self.widths),
             "sentences": topk["counts"]["scored"],
             "k": f"{topk['identity']['k']:,}",
             "options": topk["identity"],
-            "sources": self.complete["ingest"]["counts"]["sources"],
+            "sources": [
+                source | {"source": without_folders(source["source"])}
+                for source in self.complete["ingest"]["counts"]["sources"]
+            ],
             "stages": {name: entry for name, entry in self.complete.items() if name != "report"},
         }
 
@@ -157,7 +183,11 @@ class Site:
         here, first = _any_of([(s["layer"], s["unit"]) for s in worth]), pc.field("rank") <= MOST_SAID
         found = {
             "words": self._read("patterns", here & first & (pc.field("kind") == "word")),
-            "peaks": self._read("peaks", here & first & (pc.field("property") == "peak_word"), self.has_tokens),
+            "peaks": self._read(
+                "peaks",
+                here & first & (pc.field("property") == "peak_word") & (pc.field("count") >= LEAST_COUNT),
+                self.has_tokens,
+            ),
             "datasets": self._read("profiles", here & (pc.field("property") == "dataset")),
         }
         rows = {name: _by(table.to_pylist(), ("layer", "unit", "pole")) for name, table in found.items()}
@@ -168,7 +198,7 @@ class Site:
             described.append(
                 {
                     **score,
-                    "words": [r["pattern"] for r in own["words"] if r["g2"] > 0],
+                    "words": [r["pattern"] for r in own["words"] if r["g2"] > 0 and r["support"] >= LEAST_COUNT],
                     "peaks": [r["value"] for r in own["peaks"] if r["g2"] > 0],
                     "datasets": sorted(own["datasets"], key=lambda r: -r["share"])[:3],
                 }
@@ -196,7 +226,8 @@ class Site:
         samples = self._samples(chosen)
         ids = {row["sent_id"] for rows in tables["topk"].values() for row in rows}
         ids |= {row["sent_id"] for rows in samples.values() for row in rows}
-        read = self.tables.rows_of_keys("sentences", "sent_id", ids, SENTENCE)
+        there = self.tables.dataset("sentences").schema.names
+        read = self.tables.rows_of_keys("sentences", "sent_id", ids, [name for name in SENTENCE if name in there])
         sentences = {row["sent_id"]: row for row in read}
         return [
             neuron_context(
@@ -205,6 +236,7 @@ class Site:
                 sentences,
                 self.options,
                 samples[n],
+                self.most_wins,
             )
             | {"silent": SAID if n in self.silent else ""}
             for n in chosen
@@ -230,8 +262,41 @@ class Site:
         values = np.asarray(pc.list_flatten(table[column])).reshape(table.num_rows, self.widths[layer - 1])
         return table["sent_id"].to_numpy(), values
 
-    def pages(self, worth: list[Row], chosen: list[Pair], winners: int, shared: Row) -> Iterator[tuple[str, str]]:
-        """Yield the files of a static site, each as its name and its text.
+    def model(self) -> Row:
+        """Return what run.json says of the model, with `title`, the name that pages have."""
+        model: Row = self.run["model"]
+        return {**model, "title": model_title(model["name"], model["fingerprint"])}
+
+    def figure(self, name: str) -> bytes:
+        """Return a figure of the run as pages show it."""
+        with self.store.filesystem.open_input_stream(self.store.path(name), compression=None) as stream:
+            read: bytes = stream.read()
+        return with_dark_colours(read.decode()).encode() if name.endswith(".svg") else read
+
+    def search_index(self, chosen: list[Pair]) -> str:
+        """Return the script with what the search field of a static site looks through."""
+        sure = (pc.field("g2") > 0) & (pc.field("rank") <= STRONGEST)
+        pole = ["layer", "unit", "pole"]
+        terms = {
+            kind: self._terms("patterns", sure & (pc.field("kind") == kind), "pattern", "support")
+            for kind in ("word", "tag", "subtree")
+        }
+        terms["mark"] = self._terms("profiles", sure & (pc.field("property") == "punctuation"), "value", "count")
+        scores = [row | {"margin": margin(row)} for row in self.scores.to_pylist()]
+        told = self._read("explanations", pc.field("verdict") != "none", self.has_explanations, [*pole, "text"])
+        pairs = [(layer, unit) for layer, width in enumerate(self.widths, 1) for unit in range(width)]
+        keys = [(*pair, pole) for pair in pairs if pair not in self.silent for pole in self.poles]
+        return search_index(scores, told.to_pylist(), terms, keys, chosen)
+
+    def _terms(self, table: str, where: pc.Expression, term: str, count: str) -> pa.Table:
+        own = where & (pc.field(count) >= LEAST_COUNT) & (pc.field("q_value") < MAX_Q)
+        found = self._read(table, own, columns=["layer", "unit", "pole", term])
+        return found.rename_columns(["layer", "unit", "pole", "term"])
+
+    def pages(
+        self, worth: list[Row], chosen: list[Pair], winners: int, shared: Row
+    ) -> Iterator[tuple[str, str | bytes]]:
+        """Yield the files of a static site, each as its name and what it holds.
 
         Args:
             worth: the scores of the neurons that the overview lists.
@@ -242,6 +307,7 @@ class Site:
         yield "index.html", render("overview.html", {**shared, **self.overview(worth, chosen), "root": ""})
         for name in ASSETS:
             yield name, (FOLDER / name).read_text(encoding="utf-8")
+        yield "search.js", self.search_index(chosen)
         for first in range(0, len(chosen), NEURONS_PER_READ):
             for place, page in enumerate(self.neurons(chosen[first : first + NEURONS_PER_READ], winners), first):
                 around = {
@@ -253,6 +319,8 @@ class Site:
         for job in side_jobs(self.run):
             context = {**shared, **side_context(self.store, self.run, job), "root": "../"}
             yield f"side/{job}.html", render("side.html", context)
+            for name in drawings(self.run, job):
+                yield f"figures/{copy_name(name)}", self.figure(name)
 
 
 def _any_of(chosen: list[Pair]) -> pc.Expression:

@@ -48,10 +48,11 @@ def joined(row: Row, terms: list[Row], families: list[Row]) -> Row:
         families: rows of families/, those of its family among them.
     """
     own = [member for member in families if member["family"] == row["family"]]
-    leader = next({name: member[name] for name in ("layer", "unit", "pole")} for member in own if member["is_leader"])
+    led = next((member for member in own if member["is_leader"]), row)  # a run may lack families/
+    leader = {name: led[name] for name in ("layer", "unit", "pole")}
     return row | {
         "terms": [term for term in terms if term["pole"] in (None, row["pole"])],
-        "alike": {"leader": leader, "members": len(own)},
+        "alike": {"leader": leader, "members": max(len(own), 1)},
     }
 
 

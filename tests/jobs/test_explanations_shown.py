@@ -102,8 +102,10 @@ def test_pages_begin_with_explanations(explained: tuple[Path, list[dict[str, Any
     assert HOSTILE not in overview
     page = (out / "report" / "neurons" / "2-7.html").read_text()
     check_html(page)
-    assert re.findall(r"Sentences with \*(word\w+)\*", page) == ["word2x7top", "word2x7bottom"]
-    assert page.index("Sentences with") < page.index("Distribution")
+    own = {r["pole"]: r for r in rows if (r["layer"], r["unit"]) == (2, 7)}
+    poles = sorted(own, key=lambda pole: (own[pole]["verdict"] != "explained", -own[pole]["f1"]))
+    assert re.findall(r"Sentences with \*(word\w+)\*", page) == [f"word2x7{pole}" for pole in poles]
+    assert page.index("Sentences with") < page.index('class="winners"') < page.index("Distribution")
 
 
 def test_a_search_finds_explanations(
@@ -116,7 +118,7 @@ def test_a_search_finds_explanations(
     check_html(str(page.body))
     found = pages.search({"what": "explanation", "q": "topic1"})[0].body
     assert set(re.findall(r">(\d+):\d+</a>", str(found))) == {"1"}
-    assert "What it responds to" in str(pages.neuron("2-7").body)  # type: ignore[union-attr]
+    assert "Sentences with *word2x7" in str(pages.neuron("2-7").body)  # type: ignore[union-attr]
     page, is_answered = OpenRun(str(small_run[0]), 5, 10).pages.search({"what": "explanation", "q": "x"})
     assert not is_answered
     assert "no explanations" in str(page.body)

@@ -73,7 +73,7 @@ def test_the_fingerprint_is_of_the_contents(folder: Path, tmp_path: Path) -> Non
 
 
 def test_figures_call_a_model_by_its_hub_id_or_by_its_folder(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert read_facts("sample").title == "sample"
+    assert read_facts("sample").title == "all-MiniLM-L6-v2"
     tuned = folder.parent / "news" / "finetune" / "model"
     shutil.copytree(folder, tuned)
     monkeypatch.chdir(folder.parent.parent)

@@ -45,7 +45,7 @@ def neuron_tables() -> tuple[dict[str, list[dict[str, Any]]], dict[int, dict[str
             starts, ends = ([None if s is None else s[side] for s in found.spans] for side in (0, 1))
             spans = {"starts": starts, "ends": ends, "activations": values, "tokens": found.strings}
             tokens.append({**here, "pole": pole, "rank": i + 1, "sent_id": i, **spans})
-    pattern = {**here, **MEASURES, "pole": "top", "kind": "word", "items": ["was", "written"], "size": 2, "support": 2}
+    pattern = {**here, **MEASURES, "pole": "top", "kind": "word", "items": ["was", "written"], "size": 2, "support": 3}
     tree = {**pattern, "kind": "subtree", "pattern": "(S (NP (DT) (NN)) (VP))", "items": ["S", "NP", "DT", "NN", "VP"]}
     profile = {
         **here,
@@ -87,7 +87,14 @@ def neuron_tables() -> tuple[dict[str, list[dict[str, Any]]], dict[int, dict[str
 OPTIONS = {"subtree_root": "keep", "punctuation": "drop", "word_case": "keep"}
 OPTIONS |= {"word_max_gap": 4, "tag_max_gap": 2}  # type: ignore[dict-item]
 SHARED = {
-    "model": {"name": "<b>m</b>", "type": "bert", "layers": 2, "width": 3, "fingerprint": "f" * 64},
+    "model": {
+        "name": "<b>m</b>",
+        "title": "<b>m</b>",
+        "type": "bert",
+        "layers": 2,
+        "width": 3,
+        "fingerprint": "f" * 64,
+    },
     "written": "2026-11-01T00:00:00",
     "fingerprint": "f" * 64,
     "served": False,

@@ -38,7 +38,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     }  # fmt: skip
     explained = [{"layer": 2, "unit": 1, "pole": "top", **EXPLAINED, "members": members} for members in (1, 12)]
     overview = {
-        "map": drawn, "all_pages": False, "best": [], "explained": explained, "pages": [(2, 1)],
+        "map": drawn, "all_pages": False, "best": [], "explained": explained, "families": 3, "pages": [(2, 1)],
         "sides": [], "n_neurons": 6,
         "sentences": 4, "k": "4", "stages": {}, "sources": [{"source": DATASET, "dataset": DATASET, "kept": 4}],
         "options": {"site": "hidden", "pool": "mean", "special_tokens": "include", "dtype": "float32"},
@@ -100,12 +100,13 @@ def test_a_click_in_the_map_leads_to_the_neuron_it_shows_and_a_pattern_to_its_wi
         } else {
           said.page = frame.contentWindow.location.pathname.split("/").pop();
           said.title = page.querySelector("h1").textContent;
-          const button = page.querySelector("button.pattern");
+          const button = [...page.querySelectorAll("button.pattern")].find(b => b.textContent.includes("was written"));
           button.click();
+          said.chosen = page.querySelector("p.chosen").textContent;
           said.kept = [...page.querySelectorAll('ol.winners[data-pole="top"] li.match')].map(li => li.dataset.rank);
-          said.filtered = page.querySelector('ol.winners[data-pole="top"]').classList.contains("filtered");
+          said.marked = page.querySelector('ol.winners[data-pole="top"]').classList.contains("marked");
           button.click();
-          said.again = page.querySelector('ol.winners[data-pole="top"]').classList.contains("filtered");
+          said.again = page.querySelector('ol.winners[data-pole="top"]').classList.contains("marked");
           document.getElementById("said").textContent = JSON.stringify(said);
         }
       };
@@ -125,8 +126,9 @@ def test_a_click_in_the_map_leads_to_the_neuron_it_shows_and_a_pattern_to_its_wi
         "Neuron 1:0, score: 0.1 (no page here: name it, python -m jobs.report --neurons 1:0)"
     )
     assert said["legend"] == DATASET
-    assert (said["page"], said["title"]) == ("2-1.html", "Neuron 2:1")
-    assert (said["kept"], said["filtered"], said["again"]) == (["1"], True, False)
+    assert (said["page"], said["title"]) == ("2-1.html", "Neuron 2:1, highest activations")
+    assert (said["kept"], said["marked"], said["again"]) == (["1"], True, False)
+    assert said["chosen"] == "1 of these 4 sentences have it"
 
 
 def test_pages_are_valid_html(site: Path) -> None:
@@ -142,4 +144,4 @@ def test_nothing_is_loaded_from_elsewhere_and_pages_are_small(site: Path) -> Non
         assert len(text.encode()) < 1_000_000
         assert not re.search(r"https?:|@import|url[(]", text), path
         for link in re.findall(r'(?:src|href)="([^"]*)"', text):
-            assert link in ("data:,", "#main") or re.fullmatch(r"(\.\./)?[\w/.-]+(#\w+)?|#\w+", link), link
+            assert link in ("data:,", "#main") or re.fullmatch(r"(\.\./)?[\w/.-]+(#[\w-]+)?|#\w+", link), link

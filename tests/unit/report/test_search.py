@@ -59,6 +59,7 @@ PROFILES = [
      "property": name, "value": value, "count": 4}
     for u, (name, value) in enumerate(VALUES)
 ]  # fmt: skip
+PROFILES.append({**PROFILES[0], "layer": 2, "unit": 3, "property": "punctuation", "value": "?"})
 SCORES = [
     {"layer": 1, "unit": 0, "pole": "top", "auc": 0.9, "matched_auc": 0.6, "auc_excess": 0.3},
     {"layer": 2, "unit": 0, "pole": "top", "auc": 0.6, "matched_auc": 0.2, "auc_excess": 0.4},
@@ -107,15 +108,24 @@ def test_words_are_whole_words_and_a_neuron_stands_once() -> None:
 @pytest.mark.parametrize(
     ("query", "expected"),
     [
-        (Query("tag", "DT"), [(2, 1)]),
+        (Query("any", "END"), [(2, 0), (1, 0)]),
+        (Query("any", "dt"), [(2, 2), (2, 1)]),
+        (Query("any", "np"), [(2, 2)]),
+        (Query("any", "(np"), [(2, 2)]),
+        (Query("any", "wee"), []),
+        (Query("any", "books"), [(1, 0), (1, 1)]),
+        (Query("any", "?"), [(2, 3)]),
+        (Query("any", "Lesson"), [(1, 1)]),
+        (Query("any", "don't be", pole="top"), [(1, 0)]),
+        (Query("tag", "dt"), [(2, 1)]),
         (Query("subtree", "(NP (DT)"), [(2, 2)]),
         (Query("pattern", "(NP (DT) (NN))"), [(2, 2)]),
         (Query("pattern", "DT"), []),
-        (Query("value", "BOOKS"), [(1, 1), (1, 0)]),
+        (Query("value", "BOOKS"), [(1, 0), (1, 1)]),
         (Query("value", "BOOKS", property="author"), [(1, 1)]),
         (Query("explanation", "DON'T"), [(1, 0), (2, 1)]),
         (Query("explanation", "lesson"), [(1, 1)]),
-        (Query("explanation", "sentences", layer=1), [(1, 1), (1, 0)]),
+        (Query("explanation", "sentences", layer=1), [(1, 0), (1, 1)]),
         (Query("explanation", "sentences", least=0.8), [(1, 0)]),
         (Query("score", least=0.7), [(1, 0), (2, 2)]),
         (Query("score"), [(2, 0), (1, 0), (2, 2)]),
@@ -126,6 +136,26 @@ def test_words_are_whole_words_and_a_neuron_stands_once() -> None:
 )
 def test_each_kind_and_limit_finds_its_neurons(query: Query, expected: list[tuple[int, int]]) -> None:
     assert pairs(searcher().find(query)) == expected
+
+
+def test_the_best_above_their_matched_sets_come_first_and_all_are_counted() -> None:
+    many = [pattern(9, unit, "top", "word", "many", 9.0) for unit in range(MOST + 20)]
+    scores = [
+        {"layer": 9, "unit": unit, "pole": "top", "auc": 0.5, "matched_auc": 0.5, "auc_excess": unit / 1000}
+        for unit in range(MOST + 20)
+    ]
+    tables = {"patterns": many, "profiles": PROFILES, "scores": scores}
+    found = Searcher({name: ds.dataset(pa.Table.from_pylist(rows)) for name, rows in tables.items()}, 20).find(
+        Query(text="MANY")
+    )
+    assert [row["unit"] for row in found] == [*range(MOST + 19, 19, -1)]
+    assert {row["total"] for row in found} == {MOST + 20}
+
+
+def test_what_one_or_two_winners_have_is_not_found() -> None:
+    few = [{**pattern(9, 1, "top", "word", "few", 9.0), "support": 2}]
+    own = Searcher({"patterns": ds.dataset(pa.Table.from_pylist(few))}, 20)
+    assert own.find(Query("word", "few")) == []
 
 
 def test_an_explanation_comes_with_its_verdict() -> None:
@@ -218,6 +248,7 @@ def test_what_does_not_fit_is_named(given: dict[str, str], what: str) -> None:
 
 def test_a_form_becomes_a_query() -> None:
     assert parse_query({}) is None
+    assert parse_query({"q": "x"}) == Query("any", "x")
     assert parse_query({"what": "score"}) == Query("score")
     asked = {"what": "value", "q": " a  b ", "property": "author", "pole": "top", "layer": "3", "least": "0.5"}
     assert parse_query(asked) == Query("value", "a b", "author", "top", 3, 0.5)

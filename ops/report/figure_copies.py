@@ -1,0 +1,93 @@
+"""Figures as pages show them: copies with flat names, whose SVG turns dark with the page."""
+
+import re
+from pathlib import Path
+
+_COLOUR = re.compile(r"(fill|stroke): #([0-9a-f]{6})\b")
+_CAPTIONS = {
+    "controls": "How much of an activation is explained beyond length and source, next to random axes",
+    "psi_by_cluster": "How far each head stretches the vectors of each cluster of tokens",
+    "top_cluster_types": "The types of the clusters that each head stretches most",
+    "embedding_plane": "Word embeddings and their clusters in the plane",
+    "word_position_cosines": "Cosines between word embeddings and position embeddings",
+    "position_attention": "How attention depends on positions alone",
+    "static_contextual": "psi of a token by itself and in context",
+    "ratios": "How much of a token's new vector comes from other tokens, by layer",
+    "lengths": "How the mixing ratio changes with the length of a sentence",
+    "norms_attention": "The norms that attention mixes and preserves, by layer",
+    "norms_residual": "The norms of the residual and of what is added to it, by layer",
+    "maps": "Neurons in the plane by their activations, in groups",
+    "quality": "How distinct and how stable groups are, next to shuffled activations",
+    "units": "How alike the same unit is in two layers",
+    "distances": "How alike layers are, by the distance between them",
+    "nearest": "How near the nearest neuron is, next to chance",
+    "curves": "How diverse the winners of neurons are, next to uniform sentences",
+    "shift": "How far the two models are apart, by text set",
+    "effects": "How far neurons move others when they are set to their mean",
+    "training": "Loss and accuracy by epoch",
+    "cosine_by_layer": "How alike states are without their positions, by layer",
+    "cosine_by_position": "How alike states are without their positions, by position",
+    "norms": "Norms of states by layer",
+    "perplexity": "Perplexity of each variant of the positions",
+    "perplexity_by_position": "Perplexity by position",
+    "labels": "How well a label is found from states of each variant",
+    "analogy_accuracy": "Share of analogies answered, by space",
+    "next_sentence_auc": "How often the next sentence is the nearer one, by layer",
+    "masked_word_rank": "How the model ranks the word at a masked place",
+    "translation_rank": "How high a sentence's translation ranks, by layer",
+    "code_plane": "Short codes of sentences in the plane",
+    "confusion_accuracy": "How often the right one of confused words is chosen",
+}
+# The page's own background and text in the dark.
+_PAPER, _INK = 0x17, 0xE8
+
+
+def copy_name(name: str) -> str:
+    """Return the name of a figure's copy below `figures/`.
+
+    >>> copy_name("compare/figures/groups/map.svg")
+    'compare-groups-map.svg'
+    """
+    job, _, rest = name.partition("/")
+    return f"{job}-{rest.removeprefix('figures/')}".replace("/", "-")
+
+
+def caption(name: str) -> str:
+    """Return what a figure shows, in words; of one that is not known here, what its file name says.
+
+    >>> caption("mixing/figures/lengths.svg"), caption("compare/figures/groups/of_mine.svg")
+    ('How the mixing ratio changes with the length of a sentence', 'Of mine')
+    """
+    stem = Path(name).stem
+    if stem in _CAPTIONS:
+        return _CAPTIONS[stem]
+    if stem.startswith("offsets_"):
+        return f"Offsets between the words of a pair: {stem.removeprefix('offsets_').replace('_', ' ')}"
+    words = stem.replace("_", " ")
+    return words[:1].upper() + words[1:]
+
+
+def with_dark_colours(svg: str) -> str:
+    """Return an SVG figure with a style for dark pages: white becomes the page's own, black its text's, greys between.
+
+    Colours stay, because series are told apart by them. What has no colour of its own, such as letters, is black.
+
+    >>> with_dark_colours('<svg><path style="fill: #ffffff"/></svg>').partition("{")[2].removesuffix("</svg>")[:46]
+    'svg{fill: #e8e8e8}[style*="fill: #ffffff"]{fil'
+    """
+    found = sorted({(of, colour) for of, colour in _COLOUR.findall(svg) if _is_grey(colour)})
+    rules = [f'[style*="{of}: #{colour}"]{{{of}: {_inverted(colour)} !important}}' for of, colour in found]
+    style = f"svg{{fill: {_inverted('000000')}}}" + "".join(rules)
+    dark = f"<style>@media screen and (prefers-color-scheme: dark){{{style}}}</style>"
+    return re.sub(r"(<svg\b[^>]*>)", lambda opened: opened[1] + dark, svg, count=1)
+
+
+def _is_grey(colour: str) -> bool:
+    parts = [int(colour[i : i + 2], 16) for i in (0, 2, 4)]
+    return max(parts) - min(parts) <= 12
+
+
+def _inverted(colour: str) -> str:
+    light = int(colour[:2], 16) / 255
+    value = round(_INK + light * (_PAPER - _INK))
+    return f"#{value:02x}{value:02x}{value:02x}"

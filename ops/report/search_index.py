@@ -1,0 +1,87 @@
+"""What the search field of a static site looks through: explanations and the strongest patterns, as a script."""
+
+import json
+import re
+from collections.abc import Collection, Iterable
+from typing import Any
+
+import pyarrow as pa
+
+Row = dict[str, Any]
+Key = tuple[int, int, str]
+
+STRONGEST = 4  # patterns of a kind, and marks, of a neuron and pole
+# How much of the activation is explained: nothing that anybody looks for.
+_HOW_MUCH = re.compile(r" (?:Explains|Over its whole range) [^*]*$")
+_DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
+
+
+def search_index(
+    scores: Iterable[Row],
+    explanations: Iterable[Row],
+    terms: dict[str, pa.Table],
+    neurons: Collection[Key],
+    pages: Collection[tuple[int, int]],
+) -> str:
+    """Return the index as a script that sets `atlasIndex`.
+
+    It has an entry for each neuron and pole: `layer`, `unit`, `pole`, `excess` (the held-out score above the matched
+    set's, or null) and `text` (what the explanation says of the winners, or empty). `terms` has by kind the entries of
+    each term, as the gaps between their ascending places in base 36. `pages` names the neurons that have one.
+
+    Args:
+        scores: rows with `layer`, `unit`, `pole` and `margin`.
+        explanations: rows with `text`, of those that say something.
+        terms: by kind, rows with `term`.
+        neurons: all of them, each pole.
+        pages: layer and unit of those that have a page.
+    """
+    keys = sorted(neurons)
+    place = {key: at for at, key in enumerate(keys)}
+    excess: list[float | None] = [None] * len(keys)
+    texts = [""] * len(keys)
+    for row in scores:
+        if _key(row) in place and row["margin"] is not None:
+            excess[place[_key(row)]] = round(row["margin"], 3)
+    for row in explanations:
+        if _key(row) in place:
+            texts[place[_key(row)]] = _HOW_MUCH.sub("", row["text"])
+    index = {
+        "layer": [key[0] for key in keys], "unit": [key[1] for key in keys], "pole": [key[2] for key in keys],
+        "excess": excess, "text": texts, "terms": {kind: _postings(rows, place) for kind, rows in terms.items()},
+        "pages": [f"{layer}-{unit}" for layer, unit in pages],
+    }  # fmt: skip
+    return f"atlasIndex = {json.dumps(index, separators=(',', ':'))};\n"
+
+
+def _key(row: Row) -> Key:
+    return row["layer"], row["unit"], row["pole"]
+
+
+def _postings(rows: pa.Table, place: dict[Key, int]) -> dict[str, str]:
+    found: dict[str, set[int]] = {}
+    for row in rows.to_pylist():
+        if _key(row) in place:
+            found.setdefault(row["term"], set()).add(place[_key(row)])
+    return {term: _gaps(sorted(found[term])) for term in sorted(found)}
+
+
+def _gaps(places: list[int]) -> str:
+    """Return ascending places as the gaps between them, in base 36.
+
+    >>> _gaps([0, 3, 40])
+    '1 3 11'
+    """
+    before, gaps = -1, []
+    for at in places:
+        gaps.append(_base_36(at - before))
+        before = at
+    return " ".join(gaps)
+
+
+def _base_36(number: int) -> str:
+    digits = ""
+    while number:
+        number, digit = divmod(number, 36)
+        digits = _DIGITS[digit] + digits
+    return digits

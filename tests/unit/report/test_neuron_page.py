@@ -1,0 +1,134 @@
+"""What a neuron's page shows first, what it folds, and what it shows where tables are missing."""
+
+import copy
+import re
+from typing import Any
+
+import pytest
+
+from ops.report.neuron_page import FIRST_WINNERS, neuron_context
+from ops.report.pages import render
+from tests.unit.report.hostile import DATASET, OPTIONS, SHARED, TEXTS, neuron_tables
+from tests.unit.report.valid_html import check_html
+
+AROUND = {"neighbours": {"before": None, "after": (2, 2)}, "pages": [(2, 1)], "root": "../"}
+
+
+def page(tables: dict[str, Any], sentences: dict[int, Any], most_wins: float = 1e9, **more: Any) -> str:
+    context = neuron_context(tables, sentences, OPTIONS, [], most_wins)
+    text = render("neuron.html", {**SHARED, **context, **AROUND, **more})
+    check_html(text)
+    return text
+
+
+def test_a_sentence_that_wins_everywhere_is_a_line_and_the_next_takes_its_place() -> None:
+    tables, sentences = neuron_tables()
+    for i in range(4, FIRST_WINNERS + 6):
+        sentences[i] = {**sentences[i % 4], "sent_id": i, "text": f"plain {i}", "wins": 3}
+        for pole in ("bottom", "top"):
+            row = {"layer": 2, "unit": 1, "pole": pole, "rank": i + 1, "activation": 0.1, "sent_id": i}
+            tables["topk"].append(row)
+    sentences[2]["wins"] = 582
+    text = page(tables, sentences, most_wins=500)
+    assert text.count('class="hub"') == text.count("also wins for 581 other neurons") == 2
+    assert [int(rank) for rank in re.findall(r'data-rank="(\d+)"', text)] == 2 * [*range(1, FIRST_WINNERS + 7)]
+    first = re.search(r'<ol class="winners"[^>]*>(.*?)</ol>', text, re.DOTALL)
+    assert first is not None
+    assert first[1].count("<li ") == FIRST_WINNERS + 1
+    assert "also wins" not in page(tables, sentences, most_wins=579 + 2 + 1)
+
+
+def test_the_better_explained_pole_comes_first_or_else_the_one_of_the_higher_score() -> None:
+    tables, sentences = neuron_tables()
+    own = tables["explanations"][0]
+    assert page(tables, sentences).index('id="top"') < page(tables, sentences).index('id="bottom"')
+    tables["explanations"].append({**own, "pole": "bottom", "f1": 0.75})
+    tables["families"].append({**tables["families"][0], "pole": "bottom"})
+    assert page(tables, sentences).index('id="bottom"') < page(tables, sentences).index('id="top"')
+    tables["explanations"] = []
+    score = dict.fromkeys(("auc", "auc_low", "auc_high", "matched_auc", "matched_low", "matched_high"), 0.5)
+    score |= {"auc_excess_low": 0.0, "auc_excess_high": 1.0}
+    tables["scores"] = [{**score, "pole": pole, "auc_excess": e} for pole, e in (("top", 0.1), ("bottom", 0.2))]
+    assert page(tables, sentences).index('id="bottom"') < page(tables, sentences).index('id="top"')
+
+
+@pytest.mark.parametrize(
+    "without",
+    [
+        ("explanations", "explanation_terms", "families"),
+        ("families",),
+        ("peaks", "token_activations"),
+        ("scores", "means", "patterns", "profiles", "compare/neighbours"),
+    ],
+)
+def test_a_page_goes_without_what_a_run_lacks(without: tuple[str, ...]) -> None:
+    tables, sentences = neuron_tables()
+    text = page({name: [] if name in without else rows for name, rows in tables.items()}, sentences)
+    assert len(re.findall(r'data-rank="\d+"', text)) == 2 * len(TEXTS)
+    assert ('class="legend shading"' in text) == ("token_activations" not in without)
+    assert ("Nothing stands out" in text) == ("patterns" in without) or "patterns" not in without
+    assert ("same as" in text) == ("families" not in without)
+
+
+def test_one_pole_has_no_link_to_another() -> None:
+    tables, sentences = neuron_tables()
+    only = {
+        name: [row for row in rows if row.get("pole") != "bottom" or "family" in row] for name, rows in tables.items()
+    }
+    text = page(only, sentences)
+    assert 'href="#bottom"' not in text
+    assert "The other pole" not in text
+
+
+def test_neurons_without_a_page_are_links_to_the_map() -> None:
+    text = page(*neuron_tables())
+    assert '<a class="elsewhere" href="../index.html#1-2">1:2</a> lowest' in text
+    assert '<a href="1-2.html#bottom">1:2</a> lowest' in page(*neuron_tables(), served=True)
+
+
+def test_peaks_of_one_or_two_winners_are_not_shown() -> None:
+    tables, sentences = neuron_tables()
+    assert "They peak at" in page(tables, sentences)
+    few = copy.deepcopy(tables)
+    few["peaks"][0]["count"] = 2
+    assert "They peak at" not in page(few, sentences)
+
+
+def test_a_finding_says_its_counts_where_the_corpus_has_none() -> None:
+    tables, sentences = neuron_tables()
+    tables["patterns"][0]["baseline_share"] = 0.0
+    assert "3 of 6, none in the corpus" in page(tables, sentences)
+    assert "4 of 4, 12 % of the corpus: 4.00 times" in page(tables, sentences)
+    assert DATASET not in page(tables, sentences), "escaped"
+
+
+def test_a_long_start_before_the_peak_is_folded_but_there() -> None:
+    tables, sentences = neuron_tables()
+    words = ["word"] * 60
+    text = " ".join(words)
+    sentences[0] |= {"text": text, "words": words, "tags": ["NN"] * 60}
+    starts, ends = [5 * i for i in range(60)], [5 * i + 4 for i in range(60)]
+    for row in tables["token_activations"]:
+        if row["sent_id"] == 0:
+            row |= {
+                "starts": starts,
+                "ends": ends,
+                "activations": [0.0] * 50 + [(1 if row["pole"] == "top" else -1)] * 10,
+            }
+    shown = page(tables, sentences)
+    lead = re.search(r'<span class="lead">(.*?)</span>', shown)
+    assert lead is not None
+    assert 200 <= len(lead[1]) < 250
+    line = re.search(r'<bdi class="text" dir="auto">(<span class="lead">.*?)</bdi>', shown)
+    assert line is not None
+    assert re.sub(r"<[^>]*>", "", line[1]) == text
+
+
+def test_one_token_far_beyond_all_others_does_not_make_these_pale() -> None:
+    tables, sentences = neuron_tables()
+    for row in tables["token_activations"]:
+        row["activations"] = [0.5] * len(row["activations"])
+    for row in tables["token_activations"][:2]:
+        row["activations"][1] = 1_000.0  # the first token is the tokenizer's own
+    assert [pole["scale"] for pole in neuron_context(tables, sentences, OPTIONS, [])["poles"]] == [0.5, 0.5]
+    assert neuron_context({**tables, "token_activations": []}, sentences, OPTIONS, [])["poles"][0]["scale"] == 0

@@ -1,0 +1,42 @@
+"""The index of a static site's search: what its script reads back is what the tables have."""
+
+import json
+import random
+from itertools import accumulate
+
+import pyarrow as pa
+
+from ops.report.search_index import search_index
+
+
+def test_the_terms_of_each_neuron_can_be_read_back() -> None:
+    rng = random.Random(1)
+    keys = [(layer, unit, pole) for layer in (1, 2) for unit in range(60) for pole in ("bottom", "top")]
+    rows = [
+        dict(zip(("layer", "unit", "pole"), key, strict=True)) | {"term": f"word {rng.randint(0, 9)}"}
+        for key in rng.choices(keys, k=300)
+    ]
+    told = [{"layer": 2, "unit": 5, "pole": "top", "text": "With *a*: 9 %. Explains 3 % of its activation."}]
+    scores = [{"layer": 1, "unit": 0, "pole": "bottom", "margin": 0.12345}, {**rows[0], "margin": None}]
+    script = search_index(scores, told, {"word": pa.Table.from_pylist(rows)}, keys, [(2, 5)])
+    assert script.startswith("atlasIndex = {")
+    index = json.loads(script.removeprefix("atlasIndex = ").removesuffix(";\n"))
+    found = {
+        (index["layer"][at - 1], index["unit"][at - 1], index["pole"][at - 1], term)
+        for term, gaps in index["terms"]["word"].items()
+        for at in accumulate(int(gap, 36) for gap in gaps.split())
+    }
+    assert found == {tuple(row.values()) for row in rows}
+    at = keys.index((2, 5, "top"))
+    assert index["text"][at] == "With *a*: 9 %."
+    assert sum(map(bool, index["text"])) == 1
+    assert index["excess"][0] == 0.123
+    assert index["pages"] == ["2-5"]
+
+
+def test_neurons_that_are_left_out_are_not_found() -> None:
+    row = {"layer": 1, "unit": 1, "pole": "top", "term": "a"}
+    script = search_index(
+        [{**row, "margin": 1.0}], [{**row, "text": "x"}], {"word": pa.Table.from_pylist([row])}, [], []
+    )
+    assert '"terms":{"word":{}}' in script

@@ -1,0 +1,125 @@
+"""Each side job's findings in sentences, from tables whose numbers are known."""
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from ops.report.side_findings import side_findings
+from ops.storage.store import Store
+
+RATIO = {"n": 10, "std": 0.1}
+AGAIN = {"low": 0.5, "high": 0.7}
+GIVEN: dict[str, dict[str, list[dict[str, Any]]]] = {
+    "explain": {
+        "explanations": [{"verdict": v} for v in ("explained", "explained", "nuisance", "none", "weak")],
+        "explain/controls": [
+            {"layer": layer, "basis": basis, "model": model, "measure": measure, "q50": q50}
+            for layer, basis, model, measure, q50 in [
+                (1, "neurons", "range", "r2_beyond", 0.05), (2, "neurons", "range", "r2_beyond", 0.07),
+                (1, "rotated", "range", "r2_beyond", 0.25), (1, "neurons", "range", "r2", 0.9),
+                (1, "neurons", "winners", "f1", 0.9),
+            ]
+        ],
+    },
+    "mixing": {
+        "mixing/ratios": [
+            {**RATIO, "layer": layer, "stage": stage, "token_class": name, "mean": mean}
+            for layer, stage, name, mean in [
+                (1, "attn", "all", 0.7), (2, "attn", "all", 0.9), (1, "attn_res", "all", 0.2),
+                (1, "attn_res_ln", "all", 0.25), (2, "attn_res_ln", "all", 0.15), (2, "attn", "cls", 0.1),
+            ]
+        ]
+    },
+    "positions": {
+        "positions/similarity": [
+            {"layer": 1, "variant": "none", "reference": "default", "mean": 0.1},
+            {"layer": 2, "variant": "none", "reference": "default", "mean": 0.75},
+            {"layer": 2, "variant": "none", "reference": "random_pair", "mean": 0.25},
+            {"layer": 2, "variant": "shuffled", "reference": "default", "mean": 0.9},
+        ],
+        "positions/perplexity": [{"variant": "default", "corpus": 30.0}, {"variant": "none", "corpus": 1234.0}],
+    },
+    "psi": {
+        "psi/clusters": [
+            {"layer": 1, "head": 0, "type": "noun", "tokens": ["a", "b"], "z_qkv": 2.0, "rank": 1},
+            {"layer": 2, "head": 3, "type": "noun", "tokens": ["c"], "z_qkv": 9.5, "rank": 1},
+            {"layer": 2, "head": 4, "type": "verb", "tokens": ["d"], "z_qkv": None, "rank": 1},
+            {"layer": 2, "head": 4, "type": "verb", "tokens": ["e"], "z_qkv": 99.0, "rank": 2},
+        ],
+        "psi/agreement": [{"rand_index": 0.5}, {"rand_index": 0.25}],
+    },
+    "meaning": {
+        "meaning/analogies": [
+            {**AGAIN, "space": space, "category": name, "rule": rule, "excluded": out, "n_known": 50, "accuracy": a}
+            for space, name, rule, out, a in [
+                ("counts", "all", "add", True, 0.3), ("layer:1", "all", "mul", True, 0.6),
+                ("layer:1", "all", "nearest_c", True, 0.125), ("layer:1", "capitals", "add", True, 0.9),
+                ("layer:1", "all", "add", False, 0.95), ("embedding", "all", "add", True, None),
+            ]
+        ],
+        "meaning/masked_words": [
+            {"property": "tag", "value": "NN", "n": 9, "first": 0.1, "first_low": 0.0, "first_high": 0.3},
+            {"property": "all", "value": "all", "n": 40, "first": 0.35, "first_low": 0.3, "first_high": 0.4},
+        ],
+    },
+    "finetune": {
+        "finetune/epochs": [
+            {"epoch": e, "test_accuracy": a, "majority_accuracy": 0.25, "n": 80} for e, a in ((2, 0.8), (1, 0.9))
+        ]
+    },
+}  # fmt: skip
+SAID = {
+    "explain": [
+        "2 of 5 neurons and poles have an explanation that holds on documents kept aside; 1 are told as well by length "
+        "and source, 1 by nothing that these features can express.",
+        "1 have too few winners in documents kept aside to tell.",
+        "Beyond length and source, a few literals explain 6 % of the middle neuron's activation (mean over layers); of "
+        "the middle axis of a random rotation, 25 %.",
+    ],
+    "mixing": [
+        "Attention alone takes 80 % of a token's new vector from other tokens; with the residual it is 20 %, after "
+        "LayerNorm 20 % (means over layers).",
+        "Layer 1 mixes most (25 %), layer 2 least (15 %).",
+    ],
+    "positions": [
+        "Without position embeddings, a token's state in the last layer has a mean cosine of 0.75 with its usual "
+        "state; two random tokens have 0.25.",
+        "Perplexity is 30 with position embeddings and 1,234 without.",
+    ],
+    "psi": [
+        "Head 3 of layer 2 picks out one group of tokens most clearly: “c” (noun), 9.5 standard deviations from random "
+        "tokens.",
+        "In 2 of 3 heads the cluster that is stretched most is mainly of type noun.",
+        "Clusters of other seeds agree with an adjusted Rand index of 0.38 (1: the same; 0: by chance).",
+    ],
+    "meaning": [
+        "The space layer:1 answers most analogies: 60 % of 50 questions whose words it knows (95 %: 50 % to 70 %). The "
+        "word nearest to the third is the answer to 12 %.",
+        "At a masked place, the model's likeliest token is the true one in 35 % of 40 places (95 %: 30 % to 40 %).",
+    ],
+    "finetune": [
+        "After 2 epochs the classifier is right on 80 % of 80 documents that it was not trained on; always the most "
+        "frequent label: 25 %."
+    ],
+}
+
+
+@pytest.mark.parametrize("job", list(GIVEN))
+def test_a_side_job_s_findings_are_sentences(job: str, tmp_path: Path) -> None:
+    for table, rows in GIVEN[job].items():
+        (tmp_path / table).mkdir(parents=True)
+        pq.write_table(pa.Table.from_pylist(rows), tmp_path / table / "part-00000.parquet")
+    assert side_findings(Store(str(tmp_path)), GIVEN[job], job) == SAID[job]
+
+
+def test_a_table_of_an_earlier_version_says_nothing(tmp_path: Path) -> None:
+    (tmp_path / "finetune" / "epochs").mkdir(parents=True)
+    pq.write_table(pa.table({"epoch": [1]}), tmp_path / "finetune" / "epochs" / "part-00000.parquet")
+    assert side_findings(Store(str(tmp_path)), ["finetune/epochs"], "finetune") == []
+
+
+def test_a_job_without_its_tables_says_nothing(tmp_path: Path) -> None:
+    assert [side_findings(Store(str(tmp_path)), {}, job) for job in (*GIVEN, "compare")] == [[]] * 7
