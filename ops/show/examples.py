@@ -97,7 +97,7 @@ def _matched_leaves(tree: str | None, pattern: str, collapse: bool) -> list[int]
     stack = [root]
     while stack:
         node = stack.pop()
-        ends = _embed(node, wanted)
+        ends = embeds(node, wanted)
         if ends is not None:
             return sorted({number[id(leaf)] for end in ends for leaf in _leaves(end)})
         stack.extend(reversed(node.children))
@@ -129,8 +129,8 @@ def read_pattern(text: str) -> Tree:
     return stack[0].children[0]
 
 
-def _embed(node: Tree, wanted: Tree) -> list[Tree] | None:
-    """Return the nodes that stand for the pattern's own leaves, where it matches right here."""
+def embeds(node: Tree, wanted: Tree) -> list[Tree] | None:
+    """Return the nodes that stand for a subtree pattern's own leaves, where it matches right here, or None."""
     if node.label != wanted.label:
         return None
     if not wanted.children:
@@ -139,7 +139,7 @@ def _embed(node: Tree, wanted: Tree) -> list[Tree] | None:
     rest = iter(node.children)
     for child in wanted.children:
         # The earliest child that fits leaves the most for those to its right.
-        found = next((e for c in rest if (e := _embed(c, child)) is not None), None)
+        found = next((e for c in rest if (e := embeds(c, child)) is not None), None)
         if found is None:
             return None
         ends += found

@@ -1,0 +1,264 @@
+"""What sets a neuron's winners apart, as one list: all kinds together, near-copies folded under the plainest."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ops.penn import PUNCTUATION_TAGS, Tree
+from ops.show.examples import embeds, matched_words, read_pattern
+from ops.show.strongest import avoided, preferred
+from ops.show.text import lift
+from ops.statistics.association import measures
+
+Row = dict[str, Any]
+Rows = list[Row]
+Holds = Callable[[Row], frozenset[int]]
+
+LEAST_COUNT = 3  # fewer winners than these are no finding, however rare what they share is elsewhere
+SAME = 0.9  # of two near-copies, the winners that have both are this share of those that have either
+CLEARLY_MORE = 2.0  # a longer form is a finding of its own if its lift is surely so many times the shorter one's
+PLAINEST_FIRST = ("word", "mark", "topic", "tag", "subtree", "value")
+_LOOKED_AT = 100  # rows of a kind, the strongest
+_COMPARED = 40  # findings of all kinds whose winners are compared
+_KIND_OF_PROPERTY = {"punctuation": "mark", "noun": "word", "verb": "word", "adjective": "word"}
+
+
+def findings(patterns: Rows, profiles: Rows, terms: Sequence[Row] = (), holds: Holds | None = None) -> Rows:
+    """Return what winners have more often than the corpus (q below 0.05, at least 3 winners), the strongest first.
+
+    Words, tags, subtrees, marks, values and topics stand in one list, ordered by G2. What an earlier one says already
+    is folded into it:
+
+    - a pattern that contains one of its kind or is contained in it, in any case of letters; a longer one stays if its
+      lift is clearly higher;
+    - what holds for nearly the same winners, values aside, if the intervals of the lifts overlap;
+    - tags and subtrees that hold only within another one's winners, without a clearly higher lift.
+
+    Of near-copies the plainest is shown: a word before a mark, topic, tag and subtree, then the shorter.
+
+    Args:
+        patterns, profiles: one neuron and pole's rows of these tables.
+        terms: its rows of explanation_terms/, for topics, which the other tables do not have.
+        holds: which of some winners have a finding (see `winners_with`); without it winners are not compared.
+
+    Returns:
+        Rows with `kind` (one of `PLAINEST_FIRST`), `name` (the property of a value, else the kind), `text`, `items`,
+        `count` of `n` winners, `share`, `baseline_share`, `lift` with `lift_low` and `lift_high`, `g2`, `q_value` (null
+        for a topic), `docs` (null for a topic), `same_as` (other properties with the value for the same sentences), and
+        `variants`: the rows that are folded into it, the strongest first.
+    """
+    found = _one_list(preferred(patterns, profiles), _winners(patterns, profiles))
+    found = [row for row in found if row["count"] >= LEAST_COUNT]
+    return _fold(found + _topics(terms, profiles, _winners(patterns, profiles)), holds)
+
+
+def avoidances(patterns: Rows, profiles: Rows) -> Rows:
+    """Return what winners have less often than the corpus (q below 0.05), folded as `findings` are, strongest first."""
+    by_kind: dict[str, Rows] = {}
+    for row in avoided(patterns, profiles):
+        by_kind.setdefault(row["name"] if row["name"] in PLAINEST_FIRST else "value", []).append(row)
+    return _fold(_one_list(by_kind, _winners(patterns, profiles)), None)
+
+
+def said_lift(row: Row) -> str:
+    """Return a finding's lift, and where nothing else in the corpus has it, the counts instead.
+
+    >>> said_lift({"lift": 12.3, "baseline_share": 0.01, "count": 5, "n": 9})
+    '12.3'
+    >>> said_lift({"lift": 90.0, "baseline_share": 0.0, "count": 5, "n": 5})
+    '5 of 5, none in the corpus'
+    """
+    if row["baseline_share"] == 0 and row["count"]:
+        return f"{row['count']:,} of {row['n']:,}, none in the corpus"
+    return lift(row["lift"])
+
+
+def winners_with(row: Row, sentences: Sequence[Row], options: Row) -> frozenset[int]:
+    """Return the places among these sentences of those that have a finding.
+
+    Args:
+        row: the finding.
+        sentences: rows of `sentences/` (`words`, `tags`, `tree`, `dataset`, and `meta` where there is any).
+        options: those of `mine`.
+    """
+    return frozenset(i for i, sentence in enumerate(sentences) if _has(row, sentence, options))
+
+
+def _has(row: Row, sentence: Row, options: Row) -> bool:
+    kind, words, tags = row["kind"], sentence["words"] or (), sentence["tags"] or ()
+    if kind == "value":
+        own = {"dataset": sentence["dataset"], **(sentence.get("meta") or {})}
+        return bool(own.get(row["name"]) == row["text"])
+    if kind == "mark":
+        if len(tags) != len(words):  # without tags, a mark is known by its characters
+            return row["text"] in words
+        return any(word == row["text"] and tag in PUNCTUATION_TAGS for word, tag in zip(words, tags, strict=True))
+    if kind == "topic":
+        return not {word.lower() for word in words}.isdisjoint(row["items"])
+    if "pattern" in row:
+        return matched_words(sentence, row, options) is not None
+    return row["text"] in words  # of a class of tags
+
+
+def _winners(patterns: Rows, profiles: Rows) -> int:
+    """Return how many winners the shares are of."""
+    known = [round(row["support"] / row["share"]) for row in patterns[:1] if row["share"]]
+    return known[0] if known else max((r["n"] for r in profiles if r["property"] == "dataset"), default=0)
+
+
+def _one_list(by_kind: dict[str, Rows], winners: int) -> Rows:
+    found: Rows = []
+    for kind, rows in by_kind.items():
+        for row in rows[:_LOOKED_AT]:
+            own = _KIND_OF_PROPERTY.get(row["name"], kind) if kind == "value" else kind
+            items = row.get("items") or [row["text"]]
+            found.append({"n": winners, "same_as": [], **row, "kind": own, "items": list(items)})
+    return found
+
+
+def _topics(terms: Sequence[Row], profiles: Rows, winners: int) -> Rows:
+    """Return the topics among the literals of the winners' score card as findings, measured like the others."""
+    others = max((row["baseline_n"] for row in profiles if row["property"] == "dataset"), default=0)
+    found: Rows = []
+    for term in terms:
+        if (term["model"], term["kind"], term["negated"]) != ("winners", "topic", False) or not (winners and others):
+            continue
+        count, elsewhere = round(term["share"] * winners), round((term["baseline_share"] or 0.0) * others)
+        own = measures(count, winners, elsewhere, others)
+        row = {"kind": "topic", "name": "topic", "text": term["pattern"].replace(", ", "/"), "items": term["items"]}
+        row |= {"count": count, "n": winners, "q_value": None, "docs": None, "same_as": []}
+        row |= {name: float(getattr(own, name)[0]) for name in ("share", "baseline_share", "lift", "lift_low", "g2")}
+        row["lift_high"] = row["lift"] ** 2 / row["lift_low"]
+        if count >= LEAST_COUNT and row["g2"] > 0:
+            found.append(row)
+    return found
+
+
+@dataclass
+class _Group:
+    """Findings that are shown as one: the strongest leads, the plainest of its near-copies is shown."""
+
+    leader: Row
+    shown: Row
+    others: Rows = field(default_factory=list)
+
+    def add(self, row: Row, is_copy: bool) -> None:
+        self.others.append(row)
+        if is_copy and _plainness(row) < _plainness(self.shown):
+            self.shown = row
+
+    def row(self) -> Row:
+        variants = [row for row in (self.leader, *self.others) if row is not self.shown]
+        return {**self.shown, "variants": sorted(variants, key=_strength)}
+
+
+def _fold(rows: Rows, holds: Holds | None) -> Rows:
+    groups = [_Group(row, row) for row in sorted(rows, key=_strength)]
+    # A plainer form may be nested with findings that the leader was not nested with: until nothing is left to join.
+    before = len(groups) + 1
+    while len(groups) < before:
+        before, given, groups = len(groups), groups, []
+        for group in given:
+            _join(groups, group)
+    shown = [group.row() for group in (_by_winners(groups, holds) if holds else groups)]
+    return sorted(shown, key=_strength)
+
+
+def _join(groups: list[_Group], group: _Group) -> None:
+    """Add a group to the first one that says the same in a shorter or longer form, or to the list."""
+    row = group.shown
+    for known in groups:
+        if any(_is_nested(row, other) for other in (known.shown, known.leader)):
+            known.add(row, _has_same_count(row, known.leader))
+            known.others += [other for other in (group.leader, *group.others) if other is not row]
+            return
+    groups.append(group)
+
+
+def _by_winners(groups: list[_Group], holds: Holds) -> list[_Group]:
+    """Fold those that hold for the same winners as an earlier one, or of whose syntax an earlier one says as much."""
+    kept: list[tuple[_Group, frozenset[int]]] = []
+    for group in groups[:_COMPARED]:
+        own = holds(group.shown)
+        for known, theirs in kept:
+            is_copy = _is_copy(group.leader, own, known.leader, theirs)
+            if is_copy or _adds_nothing(group.shown, own, known.shown, theirs):
+                known.add(group.shown, is_copy)
+                known.others += [other for other in (group.leader, *group.others) if other is not group.shown]
+                break
+        else:
+            kept.append((group, own))
+    return [group for group, _ in kept] + groups[_COMPARED:]
+
+
+def _is_copy(row: Row, own: frozenset[int], other: Row, theirs: frozenset[int]) -> bool:
+    if "value" in (row["kind"], other["kind"]) or min(len(own), len(theirs)) < LEAST_COUNT:
+        return False
+    return len(own & theirs) >= SAME * len(own | theirs) and _lifts_overlap(row, other)
+
+
+def _adds_nothing(row: Row, own: frozenset[int], other: Row, theirs: frozenset[int]) -> bool:
+    """Tell whether a finding of syntax holds within another one's winners without a clearly higher lift."""
+    if row["kind"] not in ("tag", "subtree") or other["kind"] == "value" or len(own) < LEAST_COUNT:
+        return False
+    return len(own & theirs) >= SAME * len(own) and not _says_more(row, other)
+
+
+def _is_nested(row: Row, other: Row) -> bool:
+    """Tell whether one of two findings of a kind contains the other, and the longer, if weaker, says no more."""
+    if row["kind"] != other["kind"]:
+        return False
+    if row["kind"] in ("mark", "value", "topic"):
+        return row["name"] == other["name"] and _folded(row) == _folded(other)
+    if _contains(other, row):
+        return True
+    return _contains(row, other) and not _says_more(row, other)
+
+
+def _says_more(row: Row, other: Row) -> bool:
+    return bool(row["lift_low"] >= CLEARLY_MORE * other["lift"])
+
+
+def _contains(longer: Row, shorter: Row) -> bool:
+    if longer["kind"] == "subtree":
+        return _is_within(_folded(shorter), _folded(longer)) and _is_tree_within(shorter["text"], longer["text"])
+    return _is_within(_folded(shorter), _folded(longer))
+
+
+def _folded(row: Row) -> list[str]:
+    return [item.casefold() for item in row["items"]]
+
+
+def _is_within(items: Sequence[str], longer: Sequence[str]) -> bool:
+    """Tell whether items occur in this order in a longer list, others between them or not."""
+    rest = iter(longer)
+    return all(item in rest for item in items)
+
+
+def _is_tree_within(shorter: str, longer: str) -> bool:
+    wanted, stack = read_pattern(shorter), [read_pattern(longer)]
+    while stack:
+        node: Tree = stack.pop()
+        if embeds(node, wanted):
+            return True
+        stack.extend(node.children)
+    return False
+
+
+def _has_same_count(row: Row, other: Row) -> bool:
+    """Tell whether two findings, one of which contains the other, hold for nearly the same winners."""
+    low, high = sorted((row["count"], other["count"]))
+    return low >= SAME * high and _lifts_overlap(row, other)
+
+
+def _lifts_overlap(row: Row, other: Row) -> bool:
+    return bool(row["lift_low"] <= other["lift_high"] and other["lift_low"] <= row["lift_high"])
+
+
+def _strength(row: Row) -> tuple[Any, ...]:
+    return -abs(row["g2"]), -row["count"], _plainness(row)
+
+
+def _plainness(row: Row) -> tuple[Any, ...]:
+    text = row["text"]
+    return PLAINEST_FIRST.index(row["kind"]), len(row["items"]), len(text), text.lower(), text != text.lower(), text
