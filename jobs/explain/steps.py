@@ -34,13 +34,14 @@ from ops.explain.explained_neurons import (
     with_families,
 )
 from ops.explain.families import Pairs, vector_pairs
-from ops.explain.hubs import Hubs, most_wins
+from ops.explain.hubs import Hubs
 from ops.explain.known_literals import from_table, to_table
 from ops.explain.literals import Literals
 from ops.explain.pool import PATTERN_COLUMNS, PROFILE_COLUMNS, count_listed
 from ops.explain.run_pool import hubs_table, make_pool, read_hubs
 from ops.mine.mining import Mining
 from ops.model.load import ModelFacts, read_facts
+from ops.sentences.hubs import most_wins
 from ops.sentences.local_copy import open_sentences
 from ops.shards import spans
 from ops.storage.store import Store

@@ -9,22 +9,6 @@ import numpy as np
 from ops.arrays import Int64s, Integers
 from ops.patterns.sequences import Sequences
 
-LEAST_SHARE, TIMES_EXPECTED = 0.02, 10
-
-
-def most_wins(winners: int, sentences: int, neuron_poles: int) -> float:
-    """Return how many neuron-poles a sentence may win without being a hub: 2 %, or ten times as many as by chance.
-
-    Args:
-        winners: sentences that a neuron-pole keeps, K.
-        sentences: of the corpus that were scored, N.
-        neuron_poles: those that have winners.
-
-    >>> most_wins(10_000, 82_000_000, 18_432), most_wins(100, 5_000, 4_608)
-    (368.64, 921.6)
-    """
-    return max(LEAST_SHARE, TIMES_EXPECTED * winners / max(sentences, 1)) * neuron_poles
-
 
 @dataclass(frozen=True)
 class Hubs:
@@ -34,7 +18,7 @@ class Hubs:
         rows: the sentences, ascending, `[hubs]`.
         wins: how many neuron-poles each wins, `[hubs]`.
         won: by set number, the hubs among a neuron-pole's winners, as places among `rows`.
-        most: as `most_wins` returns it.
+        most: as `ops.sentences.hubs.most_wins` returns it.
     """
 
     rows: Int64s
