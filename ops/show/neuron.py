@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from ops.english.penn_names import PHRASES, TAGS
+from ops.english.penn_names import name_of as name_of_code
 from ops.errors import counted
 from ops.show.best import name_of
 from ops.show.examples import mark
@@ -52,9 +54,13 @@ def lay_out_neuron(facts: dict[str, Any], rows: int | None, width: int) -> str:
         lines += _measured("What sets them apart", found, winners, width)
     else:
         lines += ["", "Nothing sets them apart (no pattern or value with q < 0.05 and lift > 1)"]
-    if facts["avoids"]:
-        lines += _measured("What they avoid", facts["avoids"][: most["avoids"]], winners, width)
-    lines += _peaks(facts.get("peaks", []), most["peaks"], width)
+    avoids = facts["avoids"][: most["avoids"]]
+    if avoids:
+        lines += _measured("What they avoid", avoids, winners, width)
+    peaks = facts.get("peaks", [])
+    lines += _peaks(peaks, most["peaks"], width)
+    if not whole:
+        lines += _tags([*facts["findings"][: most["findings"]], *avoids], width)
     if whole:
         lines += _everything(facts, rows or MOST, width)
     return "\n".join([*lines, "", *_numbers(facts, width)])
@@ -201,6 +207,13 @@ def _around(example: dict[str, Any], width: int) -> str:
         begin = max(spans[0][0] - width // 3, 0)
         text, spans = "..." + text[begin:], [(a - begin + 3, b - begin + 3) for a, b in spans]
     return shorten(mark(text, spans), width)
+
+
+def _tags(rows: Rows, width: int) -> list[str]:
+    """Return the lines that say what the tags and phrases of some findings are."""
+    codes = {item: None for row in rows if row["kind"] in ("tag", "subtree") for item in row["items"]}
+    named = [f"{code} {name_of_code(code)}" for code in sorted(codes) if code in TAGS | PHRASES]
+    return ["", *wrap(f"Tags: {'; '.join(named)}", width).split("\n")] if named else []
 
 
 def _everything(facts: dict[str, Any], rows: int, width: int) -> list[str]:

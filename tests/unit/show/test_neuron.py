@@ -19,7 +19,7 @@ WINNERS = [
 def found(name: str, text: str, **more: Any) -> dict[str, Any]:
     kind = name if name in ("word", "tag", "subtree", "mark", "topic") else "value"
     row = {**MEASURES, "kind": kind, "name": name, "text": text, "count": 20, "n": 100, "example": None}
-    return {**row, "variants": [], "same_as": [], **more}
+    return {**row, "variants": [], "same_as": [], "items": [text], **more}
 
 
 def shown(rows: int | None = None, width: int = 110, **more: Any) -> list[str]:
@@ -145,6 +145,14 @@ def test_one_list_says_what_sets_winners_apart_and_another_what_they_avoid() -> 
     assert lines.index(line(lines, "mark:")) < lines.index(line(lines, "word:")) < lines.index(line(lines, "topic:"))
     assert line(lines, "* most of these").strip() == "* most of these come from few documents"
     assert not any("(of" in text for text in lines)
+
+
+def test_tags_that_occur_are_named() -> None:
+    rows = [found("tag", "VB DT", items=["VB", "DT"]), found("subtree", "(S (NP))", items=["S", "NP"])]
+    lines = shown(findings=rows, avoids=[found("word", "IN", items=["IN"])])
+    assert line(lines, "Tags:").startswith("Tags: DT a determiner; NP a noun phrase; S ")
+    assert line(lines, "Tags:").endswith("VB a base verb")
+    assert not any("Tags:" in text for text in shown(findings=[found("word", "a")]))
 
 
 def test_a_lift_without_a_corpus_share_is_said_in_counts() -> None:
