@@ -39,7 +39,7 @@ $(VENV)/.installed-test: $(VENV)/.installed
 
 small: venv
 	$(BIN)/python -m jobs.run --out $(SMALL) --preset small --model sample --corpus pydocs --limit 5000
-	@$(BIN)/python -m jobs.show --out $(SMALL) --neuron 4:128
+	@$(BIN)/python -m jobs.show --out $(SMALL) --neuron best
 	@echo
 	@$(BIN)/python -m jobs.report --out $(SMALL)
 	@echo

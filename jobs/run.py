@@ -18,6 +18,7 @@ from jobs.annotate import job as annotate
 from jobs.explain import job as explain
 from jobs.ingest import job as ingest
 from jobs.mine import job as mine
+from jobs.show import job as show
 from jobs.stage.command_line import Job, in_run
 from jobs.stage.options import part_of
 from jobs.tokens import job as tokens
@@ -63,7 +64,7 @@ def run(config: RunConfig) -> None:
     mine.check(config)
     in_run(do)(config)
     if not config.dry_run:
-        print(f"{config.out}: done; look at a neuron with python -m jobs.show --out {config.out} --neuron 1:0")
+        print(f"{config.out}: done\n{show.what_next(config.out)}")
 
 
 JOB = Job("run", RunConfig, run, __doc__)

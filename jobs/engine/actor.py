@@ -17,6 +17,7 @@ from ray.exceptions import GetTimeoutError, RayError
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from jobs.engine.item import Item, Worker, works_in_two_parts
+from jobs.engine.under_way import item_told_by
 from ops.errors import InputError, disk_full, one_line
 
 ATTEMPTS = 5
@@ -24,10 +25,11 @@ PATIENCE_S = 30.0  # for the count of attempts, without which the work goes on
 
 
 class AttemptCounter:
-    """Counts how often work at each item was begun and did not end; lives as long as the driver."""
+    """Counts how often work at each item was begun and did not end, and its sentences; lives as long as the driver."""
 
     def __init__(self) -> None:
         self.begun: Counter[str] = Counter()
+        self.sentences: dict[str, int] = {}
 
     def begin(self, name: str, again: bool) -> int:
         """Return the number of attempts, the one that begins now included; count it unless it is a further one.
@@ -44,6 +46,15 @@ class AttemptCounter:
     def end(self, name: str) -> None:
         """Count the last attempt no more: the item is done, though perhaps anew with its task if another ends that."""
         self.begun[name] -= 1
+        self.sentences.pop(name, None)
+
+    def tell(self, name: str, sentences: int) -> None:
+        """Note how many sentences of an item under way are done."""
+        self.sentences[name] = sentences
+
+    def under_way(self) -> int:
+        """Return how many sentences are done of the items under way."""
+        return sum(self.sentences.values())
 
 
 _counters: dict[str, Any] = {}
@@ -63,6 +74,14 @@ def attempt_counter() -> Any:
         counter: Any = ray.remote(AttemptCounter)
         _counters[job] = counter.options(num_cpus=0, scheduling_strategy=here).remote()
     return _counters[job]
+
+
+def ask_under_way(counter: Any) -> int:
+    """Return how many sentences a counter knows of the items under way; none where it does not answer."""
+    try:
+        return int(ray.get(counter.under_way.remote(), timeout=PATIENCE_S))
+    except (RayError, RuntimeError, ValueError):
+        return 0
 
 
 def end_after_gpu_error(error: RuntimeError, name: str) -> None:
@@ -123,9 +142,11 @@ class ItemWorker:
                 held.enter_context(self.last_part)
                 if self._attempt(name, again=True) > ATTEMPTS:
                     return {"given_up": name}
+            counted = f"{self.call}: {name}"
             try:
-                row = self._done(name, item, prepared, None if alone else held)
-                self.attempts.end.remote(f"{self.call}: {name}")
+                with item_told_by(lambda sentences: self.attempts.tell.remote(counted, sentences)):
+                    row = self._done(name, item, prepared, None if alone else held)
+                self.attempts.end.remote(counted)
                 return row
             except InputError as error:
                 return {"input_error": str(error)}

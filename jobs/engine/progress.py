@@ -5,6 +5,7 @@ import shutil
 import sys
 import threading
 import time
+from collections.abc import Callable
 from contextlib import nullcontext
 from types import TracebackType
 from typing import Any
@@ -30,6 +31,7 @@ class Progress:
         work: what is counted inside the items (`sentences`), and how many there are in all, those of `done` included;
             None where nobody knows.
         every: seconds between two lines of a log.
+        under_way: returns how much of `work` is done in items that are not finished.
     """
 
     def __init__(
@@ -40,6 +42,7 @@ class Progress:
         done: int = 0,
         work: tuple[str, int | None] | None = None,
         every: float = EVERY_S,
+        under_way: Callable[[], int] = int,
     ) -> None:
         self.stage, self.items, self.unit, self.done, self.work = stage, items, unit, done, work
         self.earlier = done
@@ -47,7 +50,7 @@ class Progress:
         self.started = self.written = time.monotonic()
         self.last: str | None = None  # when the last item was finished
         self.said = -math.inf  # when the last line of a log was
-        self.every = every
+        self.every, self.under_way = every, under_way
         self.over = threading.Event()
         self.ticks = threading.Thread(target=self._tick, daemon=True)
         self.bar: tqdm | None = None
@@ -90,9 +93,8 @@ class Progress:
             self.bar.set_postfix_str(self._rate().removeprefix(", "), refresh=False)
             self.bar.update()
         elif self.done < self.items and time.monotonic() - self.said >= self.every:
-            self.said = time.monotonic()
             left = self._seconds() / (self.done - self.earlier) * (self.items - self.done)
-            say(f"{self._counts()}{self._rate()}, about {duration(left)} left")
+            self._say(f"{self._counts()}{self._rate()}, about {duration(left)} left")
 
     def is_due(self) -> bool:
         """Tell whether run.json is to be written, and take it as written: at the first item, then now and then."""
@@ -117,12 +119,29 @@ class Progress:
         }
 
     def _tick(self) -> None:
-        # What takes long before its first item is done is not silent.
+        # What takes long before its first item is done, or between two items, is not silent.
         while not self.over.wait(self.every if self.bar is None else 1.0):
+            inside = self.under_way() if self.work else 0
             if self.bar is not None:
+                if inside:
+                    self.bar.set_postfix_str(self._rate(inside).removeprefix(", "), refresh=False)
                 self.bar.refresh()
-            elif self.done == self.earlier:
+            elif inside and time.monotonic() - self.said >= self.every:
+                self._say(f"{self._counts()}{self._rate(inside)}{self._left(inside)}")
+            elif not inside and self.done == self.earlier:
                 say(f"{self._counts()}, waiting for the first, {duration(self._seconds())}")
+
+    def _say(self, line: str) -> None:
+        self.said = time.monotonic()
+        say(line)
+
+    def _left(self, inside: int) -> str:
+        """Return in words what the rest takes by the sentences that are done, `inside` of them in unfinished items."""
+        done = self.counted + inside
+        if not self.work or self.work[1] is None or not done:
+            return ""
+        all_of_now = self.work[1] * (self.items - self.earlier) / self.items
+        return f", about {duration(max(all_of_now / done - 1, 0.0) * self._seconds())} left"
 
     def _seconds(self) -> float:
         return max(time.monotonic() - self.started, 1e-9)
@@ -130,10 +149,11 @@ class Progress:
     def _counts(self) -> str:
         return f"{self.stage}: {self.done:,} of {self.items:,} {self.unit}"
 
-    def _rate(self) -> str:
-        if not self.work or not self.counted:
+    def _rate(self, inside: int = 0) -> str:
+        done = self.counted + inside
+        if not self.work or not done:
             return ""
-        return f", {self.counted:,} {self.work[0]}, {self.counted / self._seconds():,.0f} a second"
+        return f", {done:,} {self.work[0]}, {done / self._seconds():,.0f} a second"
 
 
 def say(line: str) -> None:

@@ -1,6 +1,7 @@
 """Measure how much attention mixes tokens and how much it preserves them, over the whole corpus.
 
     python -m jobs.mixing --out runs/docs --preset small --corpus pydocs --limit 5000
+    python -m jobs.mixing --out runs/large --sentences 20000
     ray job submit --working-dir . -- python -m jobs.mixing --out s3://bkt/run --preset paper --gpus 8 \\
         --model bert-base-uncased
 
@@ -21,7 +22,7 @@ from pydantic import Field
 
 from jobs.ingest import job as ingest
 from jobs.stage.command_line import Job, in_run
-from jobs.stage.options import CorpusPassConfig
+from jobs.stage.options import SampledPassConfig
 
 if TYPE_CHECKING:
     from jobs.stage.run import Run
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from ops.model.tokenizer import Tokenizer
 
 
-class MixingConfig(CorpusPassConfig):
+class MixingConfig(SampledPassConfig):
     """Options of `mixing`, and those of `ingest` for when --corpus is given."""
 
     heading: ClassVar[tuple[int, str]] = (60, "mixing")

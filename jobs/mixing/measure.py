@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from jobs.engine.item import Item
+from jobs.engine.under_way import counting
 from jobs.mixing.job import MixingConfig
-from jobs.stage.corpus_pass import CorpusPass, PassArgs
+from jobs.stage.corpus_pass import CorpusPass, PassArgs, part_rows
 from jobs.stage.dry_run import DryRun, Plan
 from jobs.stage.estimate import PassEstimate
 from jobs.stage.files import read_partials, shard_file, with_notes, write_partial
@@ -62,11 +63,11 @@ def prepare_shard(item: Item, args: MixingArgs) -> tuple[dict[int, int], list[tu
 def shard_sequences(item: Item, args: MixingArgs, reader: SequenceReader) -> tuple[dict[int, int], Batches]:
     """Return how many sentences each sequence of a shard holds, by the id of its first, and the batches, masked."""
     if args.pack:
-        packed = reader.read(args.store, item["parts"])
+        packed = reader.read(args.store, part_rows(item))
         return packed.sentences_per_sequence(), reader.batches(packed)
-    (part,) = item["parts"]
-    batches = args.tokens(lambda: reader.tokenizer).batches(part, args.token_budget, batch_lengths(args.device))
-    return dict.fromkeys(range(*item["span"]), 1), reader.masked(batches)
+    ((part, rows),) = part_rows(item)
+    batches = args.tokens(lambda: reader.tokenizer).batches(part, args.token_budget, batch_lengths(args.device), rows)
+    return dict.fromkeys(range(*item["span"]) if rows is None else rows.tolist(), 1), reader.masked(batches)
 
 
 class MixingWorker:
@@ -82,21 +83,21 @@ class MixingWorker:
         """Measure one shard."""
         args, number = self.args, item["shard"]
         sentences, batches = shard_sequences(item, args, self.reader) if prepared is None else prepared
-        result = measure_shard(self.scorer, self.classes, iter(batches), args.per_token)
-        first, stop = item["span"]
-        if sum(sentences.values()) != stop - first or result.scored + len(result.unscored) != len(sentences):
+        result = measure_shard(self.scorer, self.classes, counting(iter(batches)), args.per_token)
+        whole = item["sentences"]
+        if sum(sentences.values()) != whole or result.scored + len(result.unscored) != len(sentences):
             raise RuntimeError(
-                f"mixing: shard {number} holds {stop - first} sentences; {sum(sentences.values())} came in "
+                f"mixing: of shard {number} {whole} sentences are read; {sum(sentences.values())} came in "
                 f"{len(sentences)} sequences, {result.scored} were measured and {len(result.unscored)} not"
             )
         if args.per_token:
             # Streamed: the rows of a shard may be more than its worker holds. The sums say that they are there.
             rows = token_rows(result, args.facts.layers, self.classes.strings)
-            write_part(self.store, TOKENS, number, schema(TOKENS), rows, args.fingerprint)
+            write_part(self.store, TOKENS, item["place"], schema(TOKENS), rows, args.fingerprint)
         lost = {str(i): sentences[i] for i in sorted(result.unscored)}
         notes = {
             "quantities": self.scorer.names,
-            "scored": stop - first - sum(lost.values()),
+            "scored": whole - sum(lost.values()),
             "sequences": len(sentences),
             "tokens": result.tokens,
             "masked": result.masked,
@@ -104,7 +105,7 @@ class MixingWorker:
             "unscored": lost,
         }
         write_partial(self.store, shard_file("mixing", number), to_table(result), args.fingerprint, notes)
-        return {"sentences": stop - first}
+        return {"sentences": whole}
 
 
 def measure(config: MixingConfig, job: CorpusPass) -> dict[str, Any]:
@@ -143,7 +144,7 @@ def plan(config: MixingConfig, job: CorpusPass, record: DryRun) -> Plan:
         timed, row_bytes = time_mixing(estimate, args, columns)
     groups = len(CLASSES) + len(np.unique(packed.n_tokens))
     kept = args.facts.layers * len(LAYER_STAGES) * groups * ROW_BYTES + FIGURES_BYTES
-    rows = round(int(packed.n_tokens.sum()) / len(sample.texts) * job.shards.sentences) * args.facts.layers
+    rows = round(int(packed.n_tokens.sum()) / len(sample.texts) * job.sentences) * args.facts.layers
     work = [estimate.work("measure")]
     if args.pack:
         work.append(f"as about {counted(round(each * estimate.sentences), 'sequence')} of at most {args.pack} tokens")
@@ -151,11 +152,11 @@ def plan(config: MixingConfig, job: CorpusPass, record: DryRun) -> Plan:
         work.append(f"write about {counted(rows, 'row')} of mixing/tokens")
         kept += round(rows * (row_bytes or 0))
     seconds = None if timed is None else estimate.seconds(timed.seconds_for(round(each * estimate.sentences)))
-    partials = len(job.shards) * groups * args.facts.layers * (len(LAYER_STAGES) + 4) * GROUP_BYTES
+    partials = len(job.numbers) * groups * args.facts.layers * (len(LAYER_STAGES) + 4) * GROUP_BYTES
     tables = [t for t in STAGES["mixing"].tables if args.per_token or t != "mixing/tokens"]
     basis = estimate.basis(timed, "sentence" if not args.pack else "sequence")
     unknown = args.per_token and row_bytes is None
-    counts = {"scored": job.shards.sentences}
+    counts = {"scored": job.sentences}
     return Plan(work, seconds, None if unknown else kept, partials, basis, tables, counts)
 
 

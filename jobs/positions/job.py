@@ -22,7 +22,7 @@ from pydantic import BeforeValidator, Field
 
 from jobs.ingest import job as ingest
 from jobs.stage.command_line import Job, in_run
-from jobs.stage.options import CorpusPassConfig
+from jobs.stage.options import SampledPassConfig
 
 if TYPE_CHECKING:
     from jobs.stage.run import Run
@@ -38,7 +38,7 @@ def _names(value: object) -> object:
     return value
 
 
-class PositionsConfig(CorpusPassConfig):
+class PositionsConfig(SampledPassConfig):
     """Options of `positions`, and those of `ingest` for when --corpus is given."""
 
     heading: ClassVar[tuple[int, str]] = (60, "positions")

@@ -9,8 +9,9 @@ import numpy as np
 import pyarrow as pa
 
 from jobs.engine.item import Item
+from jobs.engine.under_way import counting
 from jobs.positions.job import PositionsConfig
-from jobs.stage.corpus_pass import CorpusPass, PassArgs
+from jobs.stage.corpus_pass import CorpusPass, PassArgs, measured_sentences, part_rows
 from jobs.stage.dry_run import DryRun, Plan
 from jobs.stage.estimate import PassEstimate
 from jobs.stage.files import (
@@ -25,7 +26,7 @@ from jobs.stage.files import (
 from jobs.stage.run import Run
 from jobs.stage.runner import Step
 from jobs.stage.stages import STAGES
-from ops.corpus.read_shard import read_rows
+from ops.corpus.read_shard import read_rows, take_sentences
 from ops.errors import counted
 from ops.mixing.token_classes import CLASSES, TokenClasses
 from ops.model.batches import batch_lengths
@@ -45,7 +46,6 @@ from ops.positions.tables import corpus_tables
 from ops.positions.variants import DEFAULT
 from ops.sampling import LABELS, PILOT, draw
 from ops.schema import schema
-from ops.shards import Ids, Shards
 from ops.storage.side_by_side import LARGE_FILES_AT_ONCE
 from ops.storage.tables import part_name, write_part
 
@@ -83,8 +83,9 @@ def read_labels(config: PositionsConfig, record: Run) -> Labelled | None:
     """
     if config.label is None or not record.has_corpus:
         return None
-    shards = record.shards()
-    drawn = draw(shards.sentences, config.label_texts, config.seed, LABELS)
+    shards, sample = record.shards(), measured_sentences(config, record)
+    drawn = draw(shards.sentences if sample is None else len(sample), config.label_texts, config.seed, LABELS)
+    drawn = drawn if sample is None else sample[drawn]
     rows = read_rows(record.store, shards, drawn, ["sent_id", "dataset", "doc_id", "meta"])
     found = Labelled.of(rows, config.label)
     check_labels(config.label, found, config.seed, config.label_splits)
@@ -106,7 +107,10 @@ def steps(
         **vars(job.args), variants=variants, shift=config.shift, encoding=encoding, answer_column=config.answer_column
     )
     made, holds = {"args": args}, job.placement.holds
-    item = {"sentences": job.shards.sentences, "size": job.shards.size}
+    chosen = draw(job.sentences, pilot_size(job.sentences), args.seed, PILOT)
+    chosen = chosen if job.sample is None else job.sample[chosen]
+    shares = [(i, ids.tolist()) for i, ids in enumerate(job.shards.split(chosen)) if len(ids)]
+    item = {"parts": [part for part, _ in shares], "rows": [ids for _, ids in shares], "sentences": len(chosen)}
     pilot = Step("positions: pilot", [item], lambda _: [PILOT_FILE], PilotReader, made, holds=holds, actors=True)
     shards = job.shard_step(PositionsWorker, made, partial(prepare_shard, args=args))
     sampled = job.shards.split(np.array(texts.sent_ids if texts else [], np.int64))
@@ -116,23 +120,21 @@ def steps(
 
 def prepare_shard(item: Item, args: PositionsArgs) -> list[Any]:
     """Read and tokenize one shard on cores of its own (with GPUs)."""
-    return list(batches(args, Encoder(args.facts, args.encoding), item["parts"]))
+    return list(batches(args, Encoder(args.facts, args.encoding), item))
 
 
-def batches(args: PositionsArgs, encoder: Encoder, parts: list[int], rows: Ids | None = None) -> Batches:
-    """Return the batches of some parts of corpus/, or of those of one part's sentences whose ids are given."""
+def batches(args: PositionsArgs, encoder: Encoder, item: Item) -> Batches:
+    """Return the batches of an item's sentences."""
     if encoder.is_plain and args.answer_column is None:
         tokens, budget, lengths = args.tokens(lambda: encoder.tokenizer), args.token_budget, batch_lengths(args.device)
-        yield from (batch for part in parts for batch in tokens.batches(part, budget, lengths, rows))
+        yield from (batch for part, ids in part_rows(item) for batch in tokens.batches(part, budget, lengths, ids))
         return
     meta = [] if args.answer_column is None else ["meta"]
-    tables = []
-    for part in parts:
+    columns, tables = ["sent_id", "text", *meta], []
+    for part, ids in part_rows(item):
         with args.store.parquet(part_name("corpus", part)) as file:
-            tables.append(file.read(columns=["sent_id", "text", *meta]))
+            tables.append(file.read(columns=columns) if ids is None else take_sentences(file, ids, columns))
     table = pa.concat_tables(tables)
-    if rows is not None:
-        table = table.filter(pa.array(np.isin(table["sent_id"].to_numpy(), rows)))
     texts = table["text"].to_pylist()
     if args.answer_column is not None:
         texts = with_answers(texts, [row[args.answer_column] for row in table["meta"].to_pylist()])
@@ -147,16 +149,15 @@ class PilotReader:
 
     def __call__(self, item: Item, prepared: Any) -> Item:
         """Read the sample."""
-        args, shards = self.args, Shards(item["sentences"], item["size"])
-        ids = draw(shards.sentences, pilot_size(shards.sentences), args.seed, PILOT)
-        parts = [(i, rows) for i, rows in enumerate(shards.split(ids)) if len(rows)]
-        texts = (batch for i, rows in parts for batch in batches(args, self.encoder, [i], rows))
+        args = self.args
+        parts = [{"parts": [part], "rows": [ids]} for part, ids in zip(item["parts"], item["rows"], strict=True)]
+        texts = (batch for part in parts for batch in batches(args, self.encoder, part))
         pad_id = self.encoder.tokenizer.pad_id
         found = mean_states(self.reader, args.variants, texts, pad_id, args.device)
         check_pilot(found, args.shift, args.facts)
         table = pilot_table(found.means, found.panel, self.reader.positions.norms().numpy())
         write_partial(args.store, PILOT_FILE, table, args.fingerprint, {"texts": found.texts[DEFAULT]})
-        return {"sentences": len(ids)}
+        return {"sentences": item["sentences"]}
 
 
 class PositionsWorker:
@@ -169,12 +170,12 @@ class PositionsWorker:
 
     def __call__(self, item: Item, prepared: Any) -> Item:
         """Measure one shard."""
-        args, (first, stop) = self.args, item["span"]
-        own = batches(args, self.encoder, item["parts"]) if prepared is None else iter(prepared)
-        result = self.scorer.measure_shard(own, item["sample"])
-        if result.scored + len(result.unscored) != stop - first:
+        args, whole = self.args, item["sentences"]
+        own = batches(args, self.encoder, item) if prepared is None else iter(prepared)
+        result = self.scorer.measure_shard(counting(own), item["sample"])
+        if result.scored + len(result.unscored) != whole:
             raise RuntimeError(
-                f"positions: shard {item['shard']} holds {stop - first} sentences, "
+                f"positions: of shard {item['shard']} {whole} sentences are read; "
                 f"{result.scored} were measured and {len(result.unscored)} not"
             )
         names = ("scored", "unscored", "truncated", "tokens", "unpredicted")
@@ -182,7 +183,7 @@ class PositionsWorker:
         notes["beyond"] = {name: len(ids) for name, ids in result.beyond.items()}
         notes["first_beyond"] = {name: ids[:NAMED] for name, ids in result.beyond.items()}
         write_partial(args.store, shard_file("positions", item["shard"]), to_table(result), args.fingerprint, notes)
-        return {"sentences": stop - first}
+        return {"sentences": whole}
 
 
 def measure(
@@ -238,7 +239,7 @@ def plan(
         scorer = args.scorer(estimate.tokenizer, facts.position_limit, means, panel)
         timed = estimate.time(scorer.measure_shard)
     passes = 1 + len(variants)
-    pilot = pilot_size(job.shards.sentences) if job.stage.missing(pilot_step) else 0
+    pilot = pilot_size(job.sentences) if job.stage.missing(pilot_step) else 0
     places = min(int(estimate.sample.n_tokens.max(initial=1)), config.max_tokens or facts.position_limit)
     groups = facts.layers * len(variants) * 2 * (places + len(CLASSES))
     histograms = facts.layers * passes * len(REFERENCES) * (len(EDGES) + 1)
@@ -254,8 +255,8 @@ def plan(
         work,
         None if timed is None else estimate.seconds(timed.seconds_for(estimate.sentences + pilot)),
         groups * ROW_BYTES + histograms * 2 + FIGURES_BYTES,
-        len(job.shards) * (groups * VALUE_BYTES + histograms * 2) + features,
+        len(job.numbers) * (groups * VALUE_BYTES + histograms * 2) + features,
         estimate.basis(timed),
         [table for table in STAGES["positions"].tables if table not in left_out],
-        {"scored": job.shards.sentences},
+        {"scored": job.sentences},
     )

@@ -7,7 +7,8 @@ from typing import Any
 import torch
 
 from jobs.engine.item import Item
-from jobs.stage.corpus_pass import CorpusPass, PassArgs
+from jobs.engine.under_way import counting
+from jobs.stage.corpus_pass import CorpusPass, PassArgs, part_rows
 from jobs.stage.dry_run import DryRun, Plan
 from jobs.stage.estimate import PassEstimate
 from jobs.stage.files import read_partials, shard_file, with_notes, write_partial
@@ -58,14 +59,14 @@ def group_step(job: CorpusPass) -> Step:
 
 def prepare_group(item: Item, args: PassArgs) -> list[tuple[Ids, Sequence[Tokens]]]:
     """Read the tokens of the shards of one group on cores of its own (with GPUs)."""
-    return list(group_batches(args, item["parts"], lambda: Tokenizer(args.facts)))
+    return list(group_batches(args, item, lambda: Tokenizer(args.facts)))
 
 
-def group_batches(args: PassArgs, parts: list[int], tokenizer: Callable[[], Tokenizer]) -> Batches:
+def group_batches(args: PassArgs, item: Item, tokenizer: Callable[[], Tokenizer]) -> Batches:
     """Return the batches of a group's shards, which never cross a shard."""
     tokens, lengths = args.tokens(tokenizer), batch_lengths(args.device)
-    for part in parts:
-        yield from tokens.batches(part, args.token_budget, lengths)
+    for part, rows in part_rows(item):
+        yield from tokens.batches(part, args.token_budget, lengths, rows)
 
 
 class GroupReader:
@@ -85,9 +86,9 @@ class GroupReader:
     def __call__(self, item: Item, prepared: list[tuple[Ids, Sequence[Tokens]]] | None) -> Item:
         """Read one group's shards in their order."""
         args, number = self.args, item["shard"]
-        batches = group_batches(args, item["parts"], lambda: self.tokenizer) if prepared is None else iter(prepared)
-        sums, unscored = self.read(batches)
-        moments, sentences = sums.result(), item["span"][1] - item["span"][0]
+        batches = group_batches(args, item, lambda: self.tokenizer) if prepared is None else iter(prepared)
+        sums, unscored = self.read(counting(batches))
+        moments, sentences = sums.result(), item["sentences"]
         notes = {"sentences": sentences, "unscored": sorted(unscored), "tokens": int(moments.count.sum())}
         write_partial(args.store, shard_file(CONTEXTUAL, number), moments.to_table(), args.fingerprint, notes)
         return {"shard": number, "sentences": sentences}
@@ -114,7 +115,7 @@ def measure_corpus(heads: int, job: CorpusPass) -> dict[str, Any]:
     unscored = [lost for note in notes for lost in note["unscored"]]
     tokens = sum(note["tokens"] for note in notes)
     counts = {"tokens": tokens, "distinct_tokens": len(moments.ids), "first_unscored": unscored[:20]}
-    return job.accounted(job.corpus["counts"]["sentences"] - len(unscored), len(unscored), counts)
+    return job.accounted(job.sentences - len(unscored), len(unscored), counts)
 
 
 def draw_figure(record: Run, facts: ModelFacts) -> None:
@@ -134,13 +135,13 @@ def plan_corpus(job: CorpusPass, record: DryRun) -> Plan:
     encoded = estimate.tokenizer.encode(estimate.sample.texts[:COUNTED])
     distinct, in_group = (
         distinct_tokens(encoded, sentences, static["tokens"])
-        for sentences in (shards.sentences, min(shards.size, shards.sentences))
+        for sentences in (job.sentences, min(shards.size, job.sentences))
     )
     return Plan(
         [estimate.work("read"), f"about {counted(distinct, 'distinct token')}"],
         None if timed is None else estimate.seconds(timed.seconds_for(estimate.sentences)),
         distinct * rows * CONTEXT_ROW,
-        len(shards) * in_group * rows * len(VALUES) * VALUE_BYTES,
+        len(job.numbers) * in_group * rows * len(VALUES) * VALUE_BYTES,
         estimate.basis(timed),
-        counts={"scored": shards.sentences},
+        counts={"scored": job.sentences},
     )

@@ -23,7 +23,7 @@ from pydantic import Field
 
 from jobs.ingest import job as ingest
 from jobs.stage.command_line import Job, in_run
-from jobs.stage.options import CorpusPassConfig
+from jobs.stage.options import SampledPassConfig
 
 if TYPE_CHECKING:
     from torch import nn
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from ops.model.tokenizer import Tokenizer
 
 
-class PsiConfig(CorpusPassConfig):
+class PsiConfig(SampledPassConfig):
     """Options of `psi`, and those of `ingest` for when --corpus is given."""
 
     heading: ClassVar[tuple[int, str]] = (60, "psi")
@@ -89,8 +89,9 @@ def prepare(config: PsiConfig, record: "Run", contextual: bool) -> "tuple[ModelF
     from ops.model.numerics import check_exact_enough
     from ops.model.tokenizer import Tokenizer
 
-    if config.static_only and config.corpus:
-        raise InputError("--static-only with --corpus: no corpus is read; leave one of the two out")
+    for option in ("corpus", "sentences"):
+        if config.static_only and getattr(config, option):
+            raise InputError(f"--static-only with --{option}: no corpus is read; leave one of the two out")
     if contextual:
         facts, tokenizer = check_pass(config, record)
         if not config.corpus:

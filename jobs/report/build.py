@@ -1,7 +1,10 @@
 """Building the site: what it is made from is looked for, and its pages become the files of the stage `report`."""
 
+import re
+import sys
 import time
 from pathlib import Path
+from typing import Any
 
 from jobs.stage.run import Run
 from jobs.stage.stages import STAGES
@@ -10,7 +13,11 @@ from ops.report.overview import most_worth
 from ops.report.side_pages import SIDE_JOBS
 from ops.report.site import Site
 from ops.show.neuron_facts import TABLES_READ
+from ops.storage.lock import HeldError
 from ops.storage.store import Store
+
+NEURONS = "report/neurons"
+PAGE = re.compile(rf"{NEURONS}/\d+-\d+\.html")
 
 
 def build(record: Run, best: int, named: tuple[str, ...], winners: int) -> int:
@@ -36,9 +43,7 @@ def build(record: Run, best: int, named: tuple[str, ...], winners: int) -> int:
     worth = most_worth(site.scores.to_pylist(), best)
     chosen = site.choose(worth, best, named)
     options = {"best": best, "neurons": list(named), "winners": winners}
-    if record.begin("report", {}, options, redo=True) is None:
-        raise RuntimeError("report: is made anew each time")
-    store = record.store_of("report")
+    store = _begun(record, options)
     shared = {
         "model": site.model(),
         "written": utc_now(),
@@ -47,8 +52,29 @@ def build(record: Run, best: int, named: tuple[str, ...], winners: int) -> int:
     }
     for name, held in site.pages(worth, chosen, winners, shared):
         _write(store, f"report/{name}", held)
-    record.finish("report", {"neurons": len(chosen)}, time.monotonic() - began)
+    if record.lock is not None:
+        record.finish("report", {"neurons": len(chosen)}, time.monotonic() - began)
     return len(chosen)
+
+
+def _begun(record: Run, options: dict[str, Any]) -> Store:
+    """Begin the stage, and return the folder that its pages are written to.
+
+    While another job holds the run nobody else may change its record: the pages are then put in place one by one.
+    """
+    try:
+        if record.begin("report", {}, options, redo=True) is None:
+            raise RuntimeError("report: is made anew each time")
+    except HeldError:
+        said = "another job holds this run: the report shows what is finished so far, and run.json does not list it"
+        print(f"note: {said}", file=sys.stderr)
+        return record.store
+    listed = {file["name"] for file in record.record["tables"].get(NEURONS, [])}
+    for name in record.store.walk(NEURONS):
+        # Of a report that was built while another job held the run.
+        if name not in listed and PAGE.fullmatch(name):
+            record.store.delete(name)
+    return record.store_of("report")
 
 
 def _write(store: Store, name: str, held: str | bytes) -> None:

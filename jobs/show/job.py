@@ -1,25 +1,33 @@
-"""Print one neuron (its sentences, what they have in common, against the corpus), or what a side job found.
+"""List the neurons that a run explains best, or print one neuron, or what a side job found.
 
+    python -m jobs.show --out runs/small
     python -m jobs.show --out runs/small --neuron 3:17
+    python -m jobs.show --out runs/small --neuron best
     python -m jobs.show --out s3://bucket/run --neuron 11:309 --pole bottom --rows 20 --all
-    python -m jobs.show --out runs/small --neuron 3:17 --format json | jq .prefers
+    python -m jobs.show --out runs/small --neuron 3:17 --format json | jq .findings
     python -m jobs.show --out runs/psi --psi 4:2
     python -m jobs.show --out runs/docs --positions
     python -m jobs.show --out runs/small --compare
     python -m jobs.show --out runs/meaning --word banana
 
-Reads the tables of a finished run; starts no Ray.
+Of a neuron it prints what it responds to, its winners, and one list of what sets these apart from the corpus, at the
+better explained pole. Reads the tables of a finished run; starts no Ray.
 """
 
 import shutil
 import sys
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import Field
 
 from jobs.stage.command_line import Job
 from jobs.stage.options import JobConfig
 
+if TYPE_CHECKING:
+    from jobs.stage.run import Run
+
+BEST = "best"  # the neuron that a run explains best, as --neuron takes it
+LISTED = 20  # neurons that a list has where no number is given
 # What may be printed in place of a neuron.
 INSTEAD = {
     "psi": "a head, as text",
@@ -34,22 +42,31 @@ class ShowConfig(JobConfig):
 
     heading: ClassVar[tuple[int, str]] = (10, "What to show")
 
-    neuron: str = Field("", description="LAYER:UNIT, layers from 1, units from 0")
+    neuron: str = Field(
+        "",
+        description="LAYER:UNIT, layers from 1, units from 0, or best; none given: the best neurons are listed, a line "
+        "for each family",
+    )
     psi: str = Field("", description="LAYER:HEAD, layers from 1, heads from 0: the tokens that a head stretches most")
     positions: bool = Field(False, description="what the model does without its position embeddings")
     compare: bool = Field(False, description="what jobs.compare found, each finding beside its null")
     word: str = Field("", description="a word: what stands near it, and its neighbours in every space (jobs.meaning)")
-    pole: Literal["top", "bottom"] = Field("top", description="highest or lowest activations")
+    pole: Literal["top", "bottom"] | None = Field(
+        None, description="highest or lowest activations; none given: the better explained of the two"
+    )
     rows: int | None = Field(None, ge=1, description="lines of each list; none given: what fits a screen")
-    all: bool = Field(False, description="list all that was mined and counted, with or without preference")
+    all: bool = Field(
+        False,
+        description="list all winners, those too that win nearly everywhere, and all that was mined and counted; with "
+        "--rows so many of each",
+    )
     format: Literal["text", "json"] = Field("text", description="for a terminal, or one JSON object")
 
 
 def run(config: ShowConfig) -> None:
     """Print the neuron, or what stands in its place."""
-    from jobs.show.read import comparison_text, head_text, neuron_facts, positions_text, word_facts
+    from jobs.show.read import comparison_text, head_text, positions_text, word_facts
     from jobs.stage.run import Run
-    from ops.show.neuron import lay_out_neuron
     from ops.show.word import lay_out_word
 
     width = max(shutil.get_terminal_size((110, 24)).columns, 60)
@@ -64,22 +81,74 @@ def run(config: ShowConfig) -> None:
     elif what == "word":
         facts = word_facts(record, config.word, rows)
         _print_json(facts) if config.format == "json" else _print(lay_out_word(facts, rows, width))
+    elif what == "neuron":
+        _print_neuron(config, record, width)
     else:
-        facts = neuron_facts(record, config.neuron, config.pole, rows, config.all)
-        _print_json(facts) if config.format == "json" else _print(lay_out_neuron(facts, config.rows, width))
+        _list_best(config, record, width)
+
+
+def _print_neuron(config: ShowConfig, record: "Run", width: int) -> None:
+    from jobs.show.read import best_neurons, neuron_facts
+    from ops.errors import InputError
+    from ops.show.neuron import SCREEN, lay_out_neuron
+
+    which, pole = config.neuron, config.pole
+    if which == BEST:
+        found = best_neurons(record)
+        if not found:
+            raise InputError(f"--neuron {BEST}: no neuron of this run stands out; name one as LAYER:UNIT")
+        which, pole = f"{found[0]['layer']}:{found[0]['unit']}", pole or found[0]["pole"]
+    rows = config.rows or (None if config.all else SCREEN["winners"])
+    facts = neuron_facts(record, which, pole, rows, config.all)
+    _print_json(facts) if config.format == "json" else _print(lay_out_neuron(facts, config.rows, width))
+
+
+def _list_best(config: ShowConfig, record: "Run", width: int) -> None:
+    from jobs.show.read import best_neurons
+    from ops.show.best import lay_out_best, with_words
+
+    found = [row for row in best_neurons(record) if config.pole in (None, row["pole"])]
+    rows = with_words(record.store, found[: config.rows or (len(found) if config.all else LISTED)])
+    _print_json(rows) if config.format == "json" else _print(lay_out_best(rows, len(found), width))
+
+
+def what_next(out: str) -> str:
+    """Return in words which neuron of a finished run is explained best, and how to look at it and at the others.
+
+    Args:
+        out: the run directory.
+    """
+    from jobs.show.read import best_neurons
+    from jobs.stage.run import Run
+    from ops.errors import shell_word, visible
+    from ops.show.best import name_of, with_words
+
+    record = Run(out, create=False)
+    best = with_words(record.store, best_neurons(record)[:1])
+    which = f"{best[0]['layer']}:{best[0]['unit']}" if best else "1:0"
+    commands = {
+        f"jobs.show --out {shell_word(out)} --neuron {which}": "prints it" if best else "prints a neuron",
+        f"jobs.show --out {shell_word(out)}": "lists the best neurons",
+        f"jobs.report --out {shell_word(out)}": "writes pages of the best neurons",
+        f"jobs.browse --out {shell_word(out)}": "serves a page of every neuron, and a search",
+    }
+    width = max(map(len, commands))
+    lines = [f"  python -m {command:<{width}}  {does}" for command, does in commands.items()]
+    first = f"Best explained: {name_of(best[0])}. {visible(best[0]['text'])}" if best else "No neuron stands out"
+    return "\n".join([first, *lines])
 
 
 def _what(config: ShowConfig) -> str:
-    """Return the option that names what to print, the first of those that exclude each other.
+    """Return what to print: the first of the options that exclude each other, or the list of the best neurons.
 
     Raises:
         InputError: another option is given that it leaves no room for.
     """
     from ops.errors import InputError
 
-    what = next((name for name in INSTEAD if getattr(config, name)), "neuron")
-    if what == "neuron":
-        return what
+    what = next((name for name in INSTEAD if getattr(config, name)), "")
+    if not what:
+        return "neuron" if config.neuron else "best"
     others = [name for name in ("neuron", *INSTEAD, "all") if name != what and getattr(config, name)]
     if config.format != "text" and INSTEAD[what].endswith("as text"):
         others.append("format")
@@ -88,8 +157,8 @@ def _what(config: ShowConfig) -> str:
     return what
 
 
-def _print_json(facts: dict[str, Any]) -> None:
-    """Print one JSON object, in ASCII where the terminal's alphabet is not all of it."""
+def _print_json(facts: dict[str, Any] | list[dict[str, Any]]) -> None:
+    """Print one JSON object, or a list of them, in ASCII where the terminal's alphabet is not all of it."""
     import json
 
     print(json.dumps(facts, ensure_ascii=(sys.stdout.encoding or "").lower() != "utf-8"))

@@ -6,10 +6,12 @@ from jobs.stage.again import command
 from jobs.stage.run import Run
 from jobs.stage.stages import STAGES
 from ops.errors import InputError
+from ops.show.best import read_best
 from ops.show.comparison import lay_out_comparison, read_findings
 from ops.show.explanation import TABLES_READ as EXPLAINED_BY
 from ops.show.head import lay_out_head, read_head
-from ops.show.neuron_facts import TABLES_READ, read_neuron
+from ops.show.hub_sentences import most_wins_of_run
+from ops.show.neuron_facts import TABLES_READ, ShownRun, read_neuron
 from ops.show.positions import lay_out_positions, read_positions
 from ops.show.word import read_word
 from ops.topk.neuron_names import NEURON, parse_pair
@@ -17,8 +19,20 @@ from ops.topk.neuron_names import NEURON, parse_pair
 HEAD = "LAYER:HEAD, such as 4:2 (layers from 1, heads from 0)"
 
 
-def neuron_facts(record: Run, which: str, pole: str, rows: int, everything: bool) -> dict[str, Any]:
-    """Return what is known of the neuron LAYER:UNIT at a pole (see `read_neuron`).
+def best_neurons(record: Run) -> list[dict[str, Any]]:
+    """Return the neurons that a run explains best (see `read_best`).
+
+    Raises:
+        InputError: the tables are missing.
+    """
+    stages = ("topk", "mine", *(["explain"] if record.complete("explain") else []))
+    options = record.require("mine")["config"]
+    record.check_files(*stages, only=(*TABLES_READ, *EXPLAINED_BY))
+    return read_best(record.store, record.complete("explain"), not options["no_scores"])
+
+
+def neuron_facts(record: Run, which: str, pole: str | None, rows: int | None, everything: bool) -> dict[str, Any]:
+    """Return what is known of the neuron LAYER:UNIT at a pole, None for the better one (see `read_neuron`).
 
     Raises:
         InputError: the tables are missing, or there is no such neuron.
@@ -32,8 +46,10 @@ def neuron_facts(record: Run, which: str, pole: str, rows: int, everything: bool
     record.check_files(*(["tokens"] if has_tokens else []))
     has_explanations = record.complete("explain")
     record.check_files(*(["explain"] if has_explanations else []), only=EXPLAINED_BY)
-    options = record.require("mine")["config"]
-    return read_neuron(record.store, options, layer, unit, pole, rows, everything, has_tokens, has_explanations)
+    topk = record.require("topk")
+    most = most_wins_of_run(topk, topk["counts"]["neurons"])
+    run = ShownRun(record.require("mine")["config"], most, has_tokens, has_explanations)
+    return read_neuron(record.store, run, layer, unit, pole, rows, everything)
 
 
 def word_facts(record: Run, word: str, rows: int) -> dict[str, Any]:

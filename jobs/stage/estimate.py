@@ -55,7 +55,7 @@ class PassEstimate:
         self.record, self.job, self.step = record, job, step
         self.tokenizer = Tokenizer(job.args.facts)
         self.missing = job.stage.missing(step)
-        self.sentences = sum(item["span"][1] - item["span"][0] for item in self.missing)
+        self.sentences = sum(item.get("sentences", item["span"][1] - item["span"][0]) for item in self.missing)
         self.sample = corpus_sample(record, len(record.shards()))
 
     @property
@@ -98,7 +98,7 @@ class PassEstimate:
         size = self.job.per_group
         done = f"{verb} {of_all(len(self.missing), len(self.step.items), 'shard' if size == 1 else 'group')}"
         done += "" if size == 1 else f" of {size} shards"
-        return f"{done}, {of_all(self.sentences, self.job.shards.sentences, 'sentence')}"
+        return f"{done}, {of_all(self.sentences, self.job.sentences, 'sentence')}"
 
     def seconds(self, worker_s: float) -> float:
         """Return what the missing shards take where one worker would take `worker_s`."""

@@ -201,6 +201,16 @@ class CorpusPassConfig(CorpusModelConfig, ModelPassConfig, ArithmeticConfig):
     heading: ClassVar[tuple[int, str]] = PlacementConfig.heading
 
 
+class SampledPassConfig(CorpusPassConfig):
+    """Options of a job that may run the model over some of the corpus's sentences alone."""
+
+    heading: ClassVar[tuple[int, str]] = PlacementConfig.heading
+
+    sentences: int | None = Field(
+        None, ge=1, description="measure at most so many sentences of the corpus, a uniform sample; none given: all"
+    )
+
+
 INGEST_ONLY = tuple(sorted(CorpusConfig.model_fields.keys() - StageConfig.model_fields.keys() - {"model"}))
 
 

@@ -226,16 +226,19 @@ class Run(RunReader):
         return new
 
     def _check_same(self, name: str, entry: Entry, identity: Entry, config: Entry) -> None:
+        again = "replace these results" if entry["complete"] else "begin it again"
         if entry["identity"].get("method", 1) != identity.get("method", 1):
             readable = "its tables can still be read; " if entry["complete"] else ""
             raise InputError(
                 f"--out {self.store.uri}: {name} was run by another version of this program, which measured "
-                f"differently; {readable}name another --out, or --redo to replace these results"
+                f"differently; {readable}name another --out, or --redo to {again}"
             )
         if changes := differences(entry["identity"], identity, entry["config"], config):
+            how = "run with" if entry["complete"] else "begun with"
+            resume = "" if entry["complete"] else "give those to resume it, "
             raise InputError(
-                f"--out {self.store.uri}: {name} was run with other options: {changes}; "
-                f"name another --out, or --redo to replace these results"
+                f"--out {self.store.uri}: {name} was {how} other options: {changes}; "
+                f"{resume}name another --out, or --redo to {again}"
             )
 
     def store_of(self, name: str) -> Store:

@@ -9,6 +9,7 @@ from jobs.engine.connect import pool_size
 from jobs.engine.fan_out import ITEMS_AHEAD, fan_out
 from jobs.engine.item import Item, Worker
 from jobs.engine.progress import Progress
+from jobs.engine.under_way import sentences_under_way
 from jobs.stage.dry_run import DryRun, Plan
 from jobs.stage.files import Output, clear
 from jobs.stage.options import StageConfig
@@ -121,7 +122,9 @@ class Stage:
         rows = []
         todo = self.missing(step) if todo is None else todo
         done = len(step.items) - len(todo)
-        with Progress(step.name, len(step.items), step.unit, done, step.work) as progress:
+        with Progress(
+            step.name, len(step.items), step.unit, done, step.work, under_way=sentences_under_way
+        ) as progress:
             for row in step.spread(todo, self.workers):
                 rows.append(row)
                 progress.add(row.get("sentences", 0))

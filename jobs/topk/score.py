@@ -14,6 +14,7 @@ import torch
 
 from jobs.engine.item import Item
 from jobs.engine.progress import say
+from jobs.engine.under_way import counting
 from jobs.stage.corpus_pass import CorpusPass
 from jobs.stage.files import commit_partial, partial_file, shard_file
 from jobs.stage.runner import Step
@@ -195,7 +196,9 @@ class ShardWorker:
         began = time.time()
         batches = shard_batches(item, self.args, lambda: self.tokenizer) if prepared is None else iter(prepared)
         first, stop = item["span"]
-        result = self.shards.run((first, stop), batches, np.array(item["sample"], np.int64), self.newer_bounds)
+        result = self.shards.run(
+            (first, stop), counting(batches), np.array(item["sample"], np.int64), self.newer_bounds
+        )
         lost = sum(len(ids) for ids in result.unscored.values())
         if result.scored + lost != stop - first:
             raise RuntimeError(

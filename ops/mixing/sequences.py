@@ -1,8 +1,10 @@
 """The sequences that a model reads for mixing: sentences of a shard, packed, tokenized and masked."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ops.mixing.pack import Packed, pack
 from ops.mixing.shard import Batches
@@ -10,6 +12,7 @@ from ops.model.batches import batch_lengths, encode_batches
 from ops.model.mask_tokens import mask_tokens
 from ops.model.token_block import TokenBlock
 from ops.model.tokenizer import Tokenizer
+from ops.shards import Ids
 from ops.storage.store import Store
 from ops.storage.tables import part_name
 
@@ -35,12 +38,16 @@ class SequenceReader:
     mask_rate: float
     seed: int
 
-    def read(self, store: Store, parts: list[int]) -> Packed:
-        """Return the sequences of some parts of corpus/; none crosses their end."""
+    def read(self, store: Store, parts: Sequence[tuple[int, Ids | None]]) -> Packed:
+        """Return the sequences of some parts of corpus/, or of those sentences whose ascending ids are given.
+
+        None crosses the end of the last part.
+        """
         tables = []
-        for part in parts:
+        for part, ids in parts:
             with store.parquet(part_name("corpus", part)) as file:
-                tables.append(file.read(columns=COLUMNS))
+                table = file.read(columns=COLUMNS)
+            tables.append(table if ids is None else table.filter(pc.is_in(table["sent_id"], pa.array(ids))))
         table = pa.concat_tables(tables)
         documents = list(zip(table["dataset"].to_pylist(), table["doc_id"].to_pylist(), strict=True))
         added = sum(self.tokenizer.encode(["a"])[0].added)

@@ -58,7 +58,7 @@ def joined(row: Row, terms: list[Row], families: list[Row]) -> Row:
 
 def lay_out_explanation(explanation: Row, width: int) -> list[str]:
     """Return the lines that come first: the sentence, its verdict and scores, and its family."""
-    lines = [*wrap(explanation["text"], width).split("\n"), shorten(_verdict(explanation), width)]
+    lines = [*wrap(explanation["text"], width).split("\n"), *wrap(_verdict(explanation), width).split("\n")]
     leader, members = explanation["alike"]["leader"], explanation["alike"]["members"]
     if members > 1:
         is_own = all(leader[name] == explanation[name] for name in leader)

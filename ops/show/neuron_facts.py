@@ -1,14 +1,20 @@
 """What is known of one neuron, read from the tables of a finished run."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import pyarrow.compute as pc
 
 from ops.errors import InputError
+from ops.show.best import better_explained, better_scored
 from ops.show.examples import matched_words, spans_of_words
 from ops.show.explanation import read_explanation
+from ops.show.findings import avoidances, findings, winners_with
+from ops.show.hub_sentences import is_hub
 from ops.show.peaks import peak_word
-from ops.show.strongest import KINDS, avoided, preferred
+from ops.show.strongest import KINDS, preferred
 from ops.storage.store import Store
 from ops.storage.tables import read_rows, read_table
 from ops.topk.silent import COLUMNS, silent_neurons
@@ -16,84 +22,128 @@ from ops.topk.silent import COLUMNS, silent_neurons
 # The tables that are read of the stages that every run has.
 TABLES_READ = ("topk", "neurons", "sentences", "patterns", "profiles", "means", "scores")
 LOOKED_AT = 500  # winners among which an example of a pattern is looked for
+COMPARED = 100  # winners by which findings are compared
+
+
+@dataclass(frozen=True)
+class ShownRun:
+    """What is known of a run before one of its neurons is read.
+
+    Attributes:
+        options: those of `mine`.
+        most_wins: neurons and poles that a sentence may win without being a hub (`ops.show.hub_sentences`).
+        has_tokens: `tokens` has run.
+        has_explanations: `explain` has run.
+    """
+
+    options: dict[str, Any]
+    most_wins: float
+    has_tokens: bool = False
+    has_explanations: bool = False
 
 
 def read_neuron(
-    store: Store,
-    options: dict[str, Any],
-    layer: int,
-    unit: int,
-    pole: str,
-    rows: int,
-    everything: bool = False,
-    has_tokens: bool = False,
-    has_explanations: bool = False,
+    store: Store, run: ShownRun, layer: int, unit: int, pole: str | None, rows: int | None, everything: bool = False
 ) -> dict[str, Any]:
     """Return what is known of a neuron of a run at a pole.
 
     Args:
         store: the run's folder.
-        options: those of `mine`.
-        layer, unit, pole: the neuron, `top` or `bottom`.
-        rows: winners, and examples of each kind of pattern.
+        run: what is known of the run.
+        layer, unit: the neuron.
+        pole: `top` or `bottom`; None: the better explained one.
+        rows: winners that are no hubs, and examples of findings and of each kind of pattern; None: all winners, and
+            examples as on a screen.
         everything: return `patterns` and `profiles` too.
-        has_tokens: `tokens` has run.
-        has_explanations: `explain` has run.
 
     Returns:
-        `layer`, `unit`, `pole`, `n_winners`; `explanation` (`ops.show.explanation`), None without; `neuron`, its row of
+        `layer`, `unit`, `pole`, `n_winners`; `explanation` (`ops.show.explanation`), None without; `other_pole`, its
+        `pole` and the `text` of its explanation (None without), or None where the run kept one; `neuron`, its row of
         neurons/ without the histogram; `is_silent`, whether what varies of it is rounding; `score`, its row of scores/
         or None; `means`; `dataset`, the row of profiles/ of the data set that most winners are of, or None; `winners`,
-        the first of them, with their `peak` (`ops.show.peaks`) where `tokens` has run, else None; `peaks`, the rows of
-        peaks/ by rank, none without; `prefers` by kind and `avoids` (see `ops.show.strongest`), the former with an
-        `example`: `sent_id`, `rank`, `text`, and the `spans` of its characters that match.
+        the first of them, each with `wins`, `is_hub`, and its `peak` (`ops.show.peaks`) where `tokens` has run, else
+        None; `peaks`, the rows of peaks/ by rank, none without; `findings` and `avoids` (see `ops.show.findings`);
+        `prefers` by kind (see `ops.show.strongest`). Findings and what is preferred have an `example`: `sent_id`,
+        `rank`, `text`, and the `spans` of its characters that match.
 
     Raises:
         InputError: there is no such neuron, or the run kept only the other pole.
     """
     here = (pc.field("layer") == layer) & (pc.field("unit") == unit)
+    options = run.options
     neuron = read_rows(store, "neurons", here)
     if not neuron:
         raise InputError(f"--neuron {layer}:{unit}: there is no such neuron; {known(store)}")
-    own = here & (pc.field("pole") == pole)
-    winners = read_rows(store, "topk", own)
-    if not winners:
+    explanations = read_rows(store, "explanations", here) if run.has_explanations else []
+    scores = [] if options["no_scores"] else read_rows(store, "scores", here)
+    won = read_rows(store, "topk", here)
+    poles = sorted({w["pole"] for w in won})
+    pole = pole or _better_pole(poles, explanations, scores)
+    if pole not in poles:
         raise InputError(f"--pole {pole}: this run kept only the other pole")
-    looked_at = winners[: max(rows, LOOKED_AT)]
+    own = here & (pc.field("pole") == pole)
+    winners = [w for w in won if w["pole"] == pole]
+    explanation = read_explanation(store, layer, unit, pole) if explanations else None
+    looked_at = winners if rows is None else winners[: max(2 * rows, LOOKED_AT)]
     wanted = pc.field("sent_id").isin([w["sent_id"] for w in looked_at])
-    columns = ["sent_id", "text", "dataset", "doc_id", "words", "tags", "tree"]
-    texts = {s["sent_id"]: s for s in read_rows(store, "sentences", wanted, columns)}
+    texts = {s["sent_id"]: s for s in read_rows(store, "sentences", wanted)}
     sentences = [{**texts[w["sent_id"]], **w} for w in looked_at]
     patterns, profiles, means = (read_rows(store, table, own) for table in ("patterns", "profiles", "means"))
-    score = [] if options["no_scores"] else read_rows(store, "scores", own)
     prefers = preferred(patterns, profiles)
-    for kind in KINDS:
-        for row in prefers[kind][:rows]:
-            row["example"] = example(row, sentences, options)
-    peaks, peak_of = read_peaks(store, own, sentences) if has_tokens else ([], {})
+    holds = partial(winners_with, sentences=sentences[:COMPARED], options=options)
+    found = findings(patterns, profiles, explanation["terms"] if explanation else (), holds)
+    for some in (found, *(prefers[kind] for kind in KINDS)):
+        for row in some[: rows or len(some)]:
+            row["example"] = example(row, sentences, options) if "pattern" in row else None
+    peaks, peak_of = read_peaks(store, own, sentences) if run.has_tokens else ([], {})
     datasets = [p for p in profiles if p["property"] == "dataset"]
+    family = explanation["alike"]["members"] if explanation else 1
+    shown = [
+        {name: s[name] for name in ("rank", "activation", "sent_id", "text", "dataset", "doc_id")}
+        | {"wins": s.get("wins"), "is_hub": is_hub(s, run.most_wins, family), "peak": peak_of.get(s["rank"])}
+        for s in sentences
+    ]
     facts = {
         "layer": layer,
         "unit": unit,
         "pole": pole,
         "n_winners": len(winners),
-        "explanation": read_explanation(store, layer, unit, pole) if has_explanations else None,
+        "explanation": explanation,
+        "other_pole": next(
+            (
+                {"pole": other, "text": next((e["text"] for e in explanations if e["pole"] == other), None)}
+                for other in poles
+                if other != pole
+            ),
+            None,
+        ),
         "neuron": {name: value for name, value in neuron[0].items() if not name.startswith("histogram")},
         "is_silent": (layer, unit) in silent_neurons(read_table(store, "neurons", columns=COLUMNS)),
         "is_mined": not options.get("units") or f"{layer}:{unit}" in options["units"],
-        "score": next(iter(score), None),
+        "score": next((score for score in scores if score["pole"] == pole), None),
         "means": means,
         "dataset": max(datasets, key=lambda p: p["count"], default=None),
-        "winners": [
-            {name: s[name] for name in ("rank", "activation", "sent_id", "text", "dataset", "doc_id")}
-            | {"peak": peak_of.get(s["rank"])}
-            for s in sentences[:rows]
-        ],
+        "winners": shown if rows is None else first_of_its_own(shown, rows),
         "peaks": peaks,
+        "findings": found,
         "prefers": prefers,
-        "avoids": avoided(patterns, profiles),
+        "avoids": avoidances(patterns, profiles),
     }
     return facts | ({"patterns": patterns, "profiles": profiles} if everything else {})
+
+
+def first_of_its_own(winners: Sequence[dict[str, Any]], rows: int) -> list[dict[str, Any]]:
+    """Return the first winners, so many that are no hubs and the hubs before the last of these."""
+    places = [place for place, winner in enumerate(winners) if not winner["is_hub"]]
+    return list(winners[: places[rows - 1] + 1] if len(places) >= rows else winners)
+
+
+def _better_pole(poles: list[str], explanations: list[dict[str, Any]], scores: list[dict[str, Any]]) -> str:
+    if len(poles) == 1:
+        return poles[0]
+    if explanations:
+        return str(better_explained(explanations)["pole"])
+    return str(better_scored(scores)["pole"]) if scores else "top"
 
 
 def read_peaks(

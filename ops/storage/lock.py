@@ -23,6 +23,10 @@ DEAD_S = 30.0  # a holder on another machine that gives no sign for so long is t
 SETTLE_S = 1.0  # where nothing keeps two jobs from writing at once, so long after each looks at whose name stayed
 
 
+class HeldError(InputError):
+    """A living job holds the run."""
+
+
 class Lock:
     """Holds a run for one job of this process, with a sign of life every few seconds, until it is released.
 
@@ -52,17 +56,17 @@ class Lock:
         """Check that no living job of this machine holds the run; nothing is written.
 
         Raises:
-            InputError: one does.
+            HeldError: one does.
         """
         held = read_lock(self.store)
         if held is not None and _is_here(held) and not _is_gone(held):
-            raise InputError(self._held_by(held))
+            raise HeldError(self._held_by(held))
 
     def take(self) -> None:
         """Take the run, from a dead holder too, and keep giving signs of life.
 
         Raises:
-            InputError: a living job holds it.
+            HeldError: a living job holds it.
         """
         dead: str | None = None
         while True:
@@ -72,13 +76,13 @@ class Lock:
                     self._write()
                     break
             if _is_here(held):
-                raise InputError(self._held_by(held))
+                raise HeldError(self._held_by(held))
             dead = self._watch(held)
         if not alone:
             time.sleep(SETTLE_S)
             held = read_lock(self.store)
             if held is not None and held["token"] != self.token:
-                raise InputError(self._held_by(held))
+                raise HeldError(self._held_by(held))
         threading.Thread(target=self._keep, name="atlas-lock", daemon=True).start()
 
     def release(self) -> None:
@@ -93,7 +97,7 @@ class Lock:
         """Return a holder's token once it is taken for dead, or None where it let go or changed.
 
         Raises:
-            InputError: it gave a sign of life.
+            HeldError: it gave a sign of life.
         """
         who = f"process {held['pid']} on {held['host']}"
         print(f"the {self.kind} is held by {who}: looking for {self.dead_s:.0f} s whether it is alive", file=sys.stderr)
@@ -104,7 +108,7 @@ class Lock:
             if now is None or now["token"] != held["token"]:
                 return None
             if now["beat"] != held["beat"]:
-                raise InputError(self._held_by(held))
+                raise HeldError(self._held_by(held))
         return str(held["token"])
 
     def _held_by(self, held: dict[str, Any]) -> str:

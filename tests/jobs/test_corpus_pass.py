@@ -12,13 +12,14 @@ from jobs.ingest import job as ingest
 from jobs.ingest.job import IngestConfig
 from jobs.stage import corpus_pass, placement
 from jobs.stage.checks import check_pass
-from jobs.stage.corpus_pass import CorpusPass, run_pass
+from jobs.stage.corpus_pass import CorpusPass, part_rows, run_pass
 from jobs.stage.dry_run import DryRun, Plan
 from jobs.stage.files import shard_file, write_partial
-from jobs.stage.options import CorpusPassConfig, part_of
+from jobs.stage.options import CorpusPassConfig, SampledPassConfig, part_of
 from jobs.stage.placement import Placement, choose_placement
 from jobs.stage.run import Run
 from ops.errors import InputError
+from ops.sampling import MEASURED, draw
 from ops.storage.store import Store
 
 STAGE = "mixing"
@@ -109,9 +110,28 @@ def test_groups_of_shards_share_a_partial_file(config: CorpusPassConfig, capsys:
         job.accounted(0, 45, {})
 
 
+def test_a_sample_is_spread_over_the_parts_that_hold_it(config: CorpusPassConfig) -> None:
+    sampled = SampledPassConfig.model_validate({**config.model_dump(), "sentences": 5})
+    for per_group in (1, 2):
+        job = start(sampled, per_group)
+        assert job is not None
+        items = sorted(job.shard_step(Counter, {}).items, key=lambda item: item["shard"])
+        read = [(part, ids) for item in items for part, ids in part_rows(item) if ids is not None]
+        assert [i for _, ids in read for i in ids.tolist()] == job.sample.tolist() == draw(45, 5, 0, MEASURED).tolist()
+        assert all(i // 10 == part for part, ids in read for i in ids.tolist())
+        assert [item["place"] for item in items] == list(range(len(items)))
+        assert [item["shard"] for item in items] == job.numbers
+        assert sum(item["sentences"] for item in items) == job.sentences == 5
+        Run(config.out).forget(STAGE)
+    whole = start(SampledPassConfig.model_validate({**config.model_dump(), "sentences": 45}))
+    assert whole is not None
+    assert (whole.sample, whole.sentences) == (None, 45), "a sample of everything is no other measurement"
+    assert "sentences" not in whole.stage.entry["identity"]
+
+
 def test_other_options_are_refused_by_name(config: CorpusPassConfig) -> None:
     assert start(config, pack=0) is not None
-    with pytest.raises(InputError, match=r"mixing was run with other options: pack \(was 0, is 128\)"):
+    with pytest.raises(InputError, match=r"mixing was begun with other options: pack \(was 0, is 128\)"):
         start(config, pack=128)
     with pytest.raises(InputError, match="token_budget"):
         start(config.model_copy(update={"token_budget": 64}), pack=0)

@@ -1,5 +1,6 @@
 """Explanations come first, in what `show` prints and on pages, and are searched; without them all is as before."""
 
+import json
 import random
 import re
 import shutil
@@ -18,6 +19,7 @@ from jobs.stage.run import Run
 from ops.schema import schema
 from ops.storage.tables import write_part
 from ops.topk.neurons import layer_widths
+from tests.jobs.conftest import K
 from tests.unit.report.valid_html import check_html
 
 HOSTILE = "<b>bold</b>"
@@ -85,7 +87,42 @@ def test_show_prints_the_explanation_first(
     assert printed[0][1] == row["text"]
     assert printed[0][2].startswith(f"Verdict: {row['verdict']}; held-out F1 {row['f1']:.3f} (0.100 to 0.900)")
     assert re.match(r"One of \d+ that go together, ", printed[0][3])
-    assert printed[0][:1] + printed[0][4:] == printed[1]
+    assert printed[0][:1] + printed[0][4:-1] == printed[1][:-1]
+    other = next(r for r in rows if (r["layer"], r["unit"], r["pole"]) == (2, 7, "top"))
+    assert [lines[-1] for lines in printed] == [
+        f"The other pole (--pole top): {other['text']}",
+        "The other pole (--pole top)",
+    ]
+
+
+def test_show_lists_the_best_and_takes_the_better_pole_of_a_neuron(
+    explained: tuple[Path, list[dict[str, Any]]], small_run: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    out, rows = explained
+    show.JOB.run(ShowConfig(out=str(out), format="json"))
+    listed = json.loads(capsys.readouterr().out)
+    leaders = {f: max((r for r in rows if r["family"] == f), key=lambda r: r["f1"]) for f in range(5)}
+    expected = sorted((r for r in leaders.values() if r["verdict"] == "explained"), key=lambda r: -r["f1"])
+    assert [row["text"] for row in listed] == [row["text"] for row in expected]
+    assert all(
+        row["members"] == sum(r["family"] == r_["family"] for r in rows)
+        for row, r_ in zip(listed, expected, strict=True)
+    )
+    show.JOB.run(ShowConfig(out=str(out), neuron="best"))
+    best = expected[0]
+    printed = capsys.readouterr().out.splitlines()
+    assert printed[:2] == [f"Neuron {best['layer']}:{best['unit']} {best['pole']}", best["text"]]
+    show.JOB.run(ShowConfig(out=str(out), neuron="2:7", format="json"))
+    facts = json.loads(capsys.readouterr().out)
+    own = [r for r in rows if (r["layer"], r["unit"]) == (2, 7)]
+    assert facts["pole"] == max(own, key=lambda r: (r["verdict"] == "explained", r["f1"]))["pole"]
+    assert best["text"] in show.what_next(str(out))
+    assert f"--out {out} --neuron {best['layer']}:{best['unit']} " in show.what_next(str(out))
+    show.JOB.run(ShowConfig(out=str(small_run[0]), rows=3))
+    assert "held-out score" in capsys.readouterr().out.splitlines()[0]
+    show.JOB.run(ShowConfig(out=str(small_run[0]), neuron="2:7", all=True))
+    shown = capsys.readouterr().out
+    assert f"Winners, {K} of {K}" in shown
 
 
 def test_pages_begin_with_explanations(explained: tuple[Path, list[dict[str, Any]]]) -> None:

@@ -139,6 +139,30 @@ def test_packed_sequences(tmp_path: Path, source: Path, model: Path) -> None:
     assert several > 20
 
 
+def test_a_sample_s_sentences_are_measured_as_in_the_whole_corpus(tmp_path: Path, whole: Path, model: Path) -> None:
+    out = tmp_path / "copy"
+    shutil.copytree(whole, out)
+    own = {"out": str(out), "model": str(model), "workers": 1, "per_token": True, "token_budget": 256, "sentences": 9}
+    with pytest.raises(InputError, match=r"sentences \(was None, is 9\)"):
+        mixing.JOB.run(MixingConfig.model_validate(own))
+    mixing.JOB.run(MixingConfig.model_validate({**own, "redo": True}))
+    entry = Run(str(out)).require("mixing")
+    assert (entry["identity"]["sentences"], entry["counts"]["scored"], entry["counts"]["sequences"]) == (9, 9, 9)
+    rows = pq.read_table(out / "mixing/tokens").to_pylist()
+    drawn = {row["sent_id"] for row in rows}
+    assert len(drawn) == 9
+    assert max(drawn) > 180 > min(drawn), "a sample of the whole corpus"
+    every = {(r["sent_id"], r["layer"], r["position"]): r for r in pq.read_table(whole / "mixing/tokens").to_pylist()}
+    assert len(rows) == sum(key[0] in drawn for key in every)
+    for row in rows:
+        same_token = every[row["sent_id"], row["layer"], row["position"]]
+        assert row["token"] == same_token["token"]
+        assert row["attn_res_ln"] == pytest.approx(same_token["attn_res_ln"], abs=1e-4)
+    mixing.JOB.run(MixingConfig.model_validate({**own, "redo": True, "pack": 38, "sentences": 60}))
+    counts = Run(str(out)).require("mixing")["counts"]
+    assert counts["scored"] == 60 > counts["sequences"]
+
+
 def test_a_decoder_has_two_stages(tmp_path: Path, source: Path, make_model: Callable[..., Path]) -> None:
     sizes = {"n_embd": 12, "n_layer": 2, "n_head": 2, "n_inner": 20, "n_positions": 40, "vocab_size": 30522}
     folder = make_model(GPT2Config(**sizes, bos_token_id=0, eos_token_id=0))
@@ -197,7 +221,7 @@ def test_reading_apart_as_with_gpus_gives_the_same_partial_files(whole: Path, mo
         Store(str(out)), read_facts(str(model)), run.require("mixing")["fingerprint"], "cpu", "float32", 1, 256, 0,
         kept_tokens(run), 0, 0.12, False,
     )  # fmt: skip
-    item = {"shard": 3, "span": [60, 80], "parts": [3]}
+    item = {"shard": 3, "place": 3, "span": [60, 80], "parts": [3], "rows": None, "sentences": 20}
     path = out / shard_file("mixing", 3).path
     before = pq.read_table(path)
     tokenizing = replace(args, kept=None)

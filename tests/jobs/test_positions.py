@@ -27,6 +27,7 @@ from ops.model.load import read_facts
 from ops.model.tokenizer import Tokenizer
 from ops.positions.encode import Encoding
 from ops.positions.variants import DECODER_DEFAULTS
+from ops.sampling import MEASURED, draw
 from ops.storage.store import Store
 from tests.jobs.conftest import positions_config as config
 from tests.jobs.processes import committed, kill_when, start_job
@@ -140,6 +141,20 @@ def test_lost_partials_and_one_worker_give_the_same_bits(
     assert not (out / "_partials" / "positions").exists()
 
 
+def test_a_sample_of_the_corpus_has_a_pilot_and_labels_of_its_own(tmp_path: Path, whole: Path, model: Path) -> None:
+    out = tmp_path / "copy"
+    shutil.copytree(whole, out)
+    own = {"out": str(out), "model": str(model), "workers": 1, "token_budget": 512, "label": "topic", "sentences": 70}
+    positions.JOB.run(PositionsConfig.model_validate({**own, "redo": True, "variants": "none"}))
+    counts = Run(str(out)).require("positions")["counts"]
+    assert (counts["scored"], counts["pilot_texts"]) == (70, 70)
+    lengths = pq.read_table(out / "corpus", columns=["sent_id", "n_tokens"]).sort_by("sent_id")["n_tokens"].to_numpy()
+    drawn = draw(len(lengths), 70, 0, MEASURED)
+    assert counts["tokens"] == lengths[drawn].sum()
+    (n,) = {row["n"] for row in pq.read_table(out / "positions/labels").to_pylist()}
+    assert n <= 70
+
+
 @pytest.mark.faults
 def test_kill_9_and_go_on(tmp_path: Path, whole: Path, source: Path, model: Path) -> None:
     out, log = tmp_path / "killed", tmp_path / "log"
@@ -247,7 +262,7 @@ def test_reading_apart_as_with_gpus_gives_the_same_partial_files(whole: Path, mo
     before = pq.read_table(path)
 
     sample = sorted({row["key"] for row in before.to_pylist() if row["kind"] == "feature"})
-    item = {"shard": 3, "span": [60, 80], "parts": [3], "sample": sample}
+    item = {"shard": 3, "span": [60, 80], "parts": [3], "rows": None, "sentences": 20, "sample": sample}
     assert sample
     assert args.kept is not None
     for reading in (args, replace(args, kept=None)):

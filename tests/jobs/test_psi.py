@@ -10,6 +10,7 @@ from typing import Any
 import duckdb
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 import torch
@@ -24,6 +25,7 @@ from ops.model.head_projections import head_projections, word_embeddings
 from ops.model.load import load_model, read_facts
 from ops.model.tokenizer import Tokenizer
 from ops.psi.psi import static_psi
+from ops.sampling import MEASURED, draw
 from ops.schema import schema
 from ops.storage.store import Store
 from tests.jobs.conftest import psi_options as options
@@ -135,13 +137,26 @@ def test_reading_apart_as_with_gpus_gives_the_same_partial_files(whole: Path, mo
     out = tmp_path / "copy"
     shutil.copytree(whole, out)
     args = PassArgs(Store(str(out)), read_facts(str(model)), "f", "cpu", "float32", 1, 256, 0, None)
-    item = {"shard": 1, "span": [40, 80], "parts": [1]}
+    item = {"shard": 1, "span": [40, 80], "parts": [1], "rows": None, "sentences": 40}
     tables = []
     for prepared in (None, prepare_group(item, args)):
         GroupReader(args)(item, prepared)
         tables.append(pq.read_table(out / shard_file("psi/contextual", 1).path))
     assert tables[0].num_rows > 10
     assert tables[0].equals(tables[1])
+
+
+def test_a_sample_of_the_corpus_is_read_by_groups_too(whole: Path, model: Path, tmp_path: Path) -> None:
+    out = tmp_path / "copy"
+    shutil.copytree(whole, out)
+    given = {"out": str(out), "model": str(model), "clusters": 12, "cluster_seeds": 2, "workers": 1}
+    with pytest.raises(InputError, match=r"psi/contextual was run with other options: .*sentences \(was None, is 50\)"):
+        psi.JOB.run(PsiConfig.model_validate({**given, "sentences": 50}))
+    psi.JOB.run(PsiConfig.model_validate({**given, "sentences": 50, "group_size": 4, "redo": True}))
+    corpus = pq.read_table(out / "corpus", columns=["sent_id", "n_tokens"]).sort_by("sent_id")
+    drawn = draw(corpus.num_rows, 50, 0, MEASURED)
+    moments = read(out, "psi/contextual").filter(pc.field("layer") == 1).filter(pc.field("head") == 0)
+    assert pc.sum(moments["n"]).as_py() == corpus["n_tokens"].to_numpy()[drawn].sum()
 
 
 def test_groups_keep_the_partial_files_small() -> None:
@@ -208,6 +223,7 @@ def test_wrong_calls(tmp_path: Path, make_model: Callable[..., Path], model: Pat
 
     refused("--clusters 40000: .* has a vocabulary of 30522 tokens", clusters=40_000)
     refused("--static-only with --corpus", static_only=True)
+    refused("--static-only with --sentences", static_only=True, corpus=None, split=None, shard_size=None, sentences=5)
     refused("--shard-size: is an option of ingest", corpus=None, split=None, static_only=True)
     refused("no such directory", model="./no/such/model")
     albert = AlbertConfig(

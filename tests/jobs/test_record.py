@@ -265,6 +265,24 @@ def test_a_refused_option_does_not_stick(tmp_path: Path) -> None:
     assert not (tmp_path / "_lock.json").exists()
 
 
+def test_results_are_offered_to_be_replaced_only_where_there_are_any(tmp_path: Path) -> None:
+    config = StageConfig.model_validate({"out": str(tmp_path)})
+    with open_run(config) as run:
+        run.begin("ingest", {"limit": 1}, {}, redo=False)
+    said = (
+        r"ingest was begun with other options: limit \(was 1, is 2\); give those to resume it, name another --out, or "
+    )
+    with open_run(config) as run, pytest.raises(InputError, match=rf"{said}--redo to begin it again$"):
+        run.begin("ingest", {"limit": 2}, {}, redo=False)
+    with open_run(config) as run:
+        run.begin("ingest", {"limit": 1}, {}, redo=False)
+        write(run, "ingest", run.under_way("ingest")["fingerprint"])
+        run.finish("ingest", {}, 0.0)
+    said = r"ingest was run with other options: limit \(was 1, is 2\); name another --out, or "
+    with open_run(config) as run, pytest.raises(InputError, match=rf"{said}--redo to replace these results$"):
+        run.begin("ingest", {"limit": 2}, {}, redo=False)
+
+
 @pytest.mark.parametrize("finished", [True, False])
 def test_a_stage_of_an_earlier_method_is_neither_continued_nor_taken_for_done(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, finished: bool

@@ -11,13 +11,15 @@ WORDS = {"property": "words_per_sentence", "mean": 7.25, "baseline_mean": 15.1}
 MEASURES = {"share": 0.2, "baseline_share": 0.01, "lift": 20.5, "lift_low": 9.04, "lift_high": 46.5, "g2": 101.26}
 MEASURES |= {"q_value": 1.4e-9, "docs": 15}
 WINNERS = [
-    {"rank": r, "activation": 2.0 - r / 8, "text": f"sentence {r} " + "x" * 100, "dataset": "pydocs"}
-    for r in range(1, 9)
+    {"rank": r, "activation": 2.0 - r / 8, "text": f"sentence {r} " + "x" * 100, "dataset": "pydocs", "wins": r}
+    for r in range(1, 13)
 ]
 
 
-def listed(name: str, text: str, **more: Any) -> dict[str, Any]:
-    return {**MEASURES, "name": name, "text": text, "count": 20, "example": None, **more}
+def found(name: str, text: str, **more: Any) -> dict[str, Any]:
+    kind = name if name in ("word", "tag", "subtree", "mark", "topic") else "value"
+    row = {**MEASURES, "kind": kind, "name": name, "text": text, "count": 20, "n": 100, "example": None}
+    return {**row, "variants": [], "same_as": [], "items": [text], **more}
 
 
 def shown(rows: int | None = None, width: int = 110, **more: Any) -> list[str]:
@@ -27,22 +29,30 @@ def shown(rows: int | None = None, width: int = 110, **more: Any) -> list[str]:
         "dataset": {"value": "imdb", "share": 0.875, "baseline_share": 0.25},
         "winners": WINNERS,
     }
-    facts |= {"prefers": {kind: [] for kind in ("word", "tag", "subtree", "value")} | more.pop("prefers", {})}
-    return lay_out_neuron({**facts, "avoids": [], **more}, rows, width).splitlines()
+    return lay_out_neuron({**facts, "findings": [], "avoids": [], **more}, rows, width).splitlines()
 
 
 def line(lines: list[str], start: str) -> str:
     return next(text for text in lines if text.strip().startswith(start))
 
 
-def test_what_decides_comes_first() -> None:
-    assert shown()[:4] == [
-        "Neuron 3:17, highest activations: 100 winners",
-        "Held-out AUC 0.912 (0.850 to 0.961); matched set 0.610 (0.500 to 0.700)",
-        "7.2 words a sentence (baseline 15.1); data set imdb 88% (baseline 25%)",
+def test_what_decides_comes_first_and_the_activations_last() -> None:
+    lines = shown(other_pole={"pole": "bottom", "text": "Sentences with *a*: 12 % of its winners."})
+    assert lines[:5] == [
+        "Neuron 3:17 top",
+        "Held-out score 0.912 (0.850 to 0.961), matched set 0.610 (0.500 to 0.700); 7.2 words a sentence "
+        "(corpus 15.1);",
+        "data set imdb 88% (corpus 25%)",
+        "",
+        "Winners, 8 of 100",
+    ]
+    assert lines[-2:] == [
         "Activations 1.2500 and beyond, mean 1.5000; of all 5,000 sentences -1.0000 to 2.0000, mean 0.1000, "
         "standard deviation 0.2500",
+        "The other pole (--pole bottom): Sentences with *a*: 12 % of its winners.",
     ]
+    assert shown(other_pole={"pole": "bottom", "text": None})[-1] == "The other pole (--pole bottom)"
+    assert shown(other_pole=None)[-1].startswith("Activations")
 
 
 def test_an_explanation_comes_before_everything_else() -> None:
@@ -52,11 +62,11 @@ def test_an_explanation_comes_before_everything_else() -> None:
     term = {"model": "winners", "kind": "word", "pattern": "see", "negated": False, "weight": 2.0, "share": 0.6}
     row |= {"matched_f1": 0.05, "random_f1": 0.01, "terms": [{**term, "baseline_share": 0.01, "gain": 0.3}]}
     lines = shown(explanation=row, patterns=[], profiles=[])
-    assert lines[:4] == [
-        "Neuron 3:17, highest activations: 100 winners",
+    assert lines[:5] == [
+        "Neuron 3:17 top",
         "Sentences with *see*: 64 % of its winners.",
-        "Verdict: explained; held-out F1 0.410 (0.350 to 0.470); best literal 0.300, "
-        "length and source 0.120, matche...",
+        "Verdict: explained; held-out F1 0.410 (0.350 to 0.470); best literal 0.300, length and source 0.120, matched",
+        "set 0.050, random set 0.010",
         shown()[1],
     ]
     assert line(lines, "word: see").split() == ["word:", "see", "2.000", "0.600", "0.0100", "0.300"]
@@ -65,33 +75,34 @@ def test_an_explanation_comes_before_everything_else() -> None:
 
 def test_the_excess_is_said_and_why_a_unit_is_silent() -> None:
     excess = {"auc_excess": 0.302, "auc_excess_low": 0.21, "auc_excess_high": 0.394}
-    assert shown(score={**SCORE, **excess})[1].endswith("0.700); excess +0.302 (+0.210 to +0.394)")
+    assert "0.700), excess +0.302 (+0.210 to +0.394);" in shown(score={**SCORE, **excess}, width=200)[1]
     few = dict.fromkeys(excess)
-    assert shown(score={**SCORE, **few})[1].endswith("0.700); excess not known (fewer than 10 test documents)")
-    assert shown(is_silent=True)[2].startswith("This unit is silent: its standard deviation is below a millionth")
+    said = shown(score={**SCORE, **few}, width=200)[1]
+    assert "0.700), excess not known (fewer than 10 test documents);" in said
+    assert shown(is_silent=True)[3].startswith("This unit is silent: its standard deviation is below a millionth")
     assert not any("silent" in text for text in shown())
 
 
 def test_a_neuron_that_was_not_mined_is_told_as_that() -> None:
-    assert shown(score=None, is_mined=False)[1].startswith("Not mined: jobs.mine was run with --units")
+    assert shown(score=None, is_mined=False)[2].startswith("Not mined: jobs.mine was run with --units")
     assert not any("Not mined" in text for text in shown(is_mined=True))
 
 
 def test_what_is_not_known_is_left_out_or_said() -> None:
-    assert not any("AUC" in text for text in shown(score=None))
+    assert not any("score" in text for text in shown(score=None))
     assert "matched set not known" in shown(score={**SCORE, "matched_auc": None})[1]
-    lines = shown(means=[{**WORDS, "baseline_mean": None}], dataset=None)
-    assert lines[2] == "7.2 words a sentence (baseline not known)"
-    assert shown(means=[], dataset=None)[2].startswith("Activations")
+    lines = shown(means=[{**WORDS, "baseline_mean": None}], dataset=None, score=None)
+    assert lines[1] == "7.2 words a sentence (corpus not known)"
+    assert shown(means=[], dataset=None, score=None)[1:3] == ["", "Winners, 8 of 100"]
 
 
 def test_the_other_pole() -> None:
     lines = shown(pole="bottom")
-    assert lines[0] == "Neuron 3:17, lowest activations: 100 winners"
-    assert lines[3].startswith("Activations -0.4000 and beyond, mean -0.5000;")
+    assert lines[0] == "Neuron 3:17 bottom"
+    assert lines[-1].startswith("Activations -0.4000 and beyond, mean -0.5000;")
 
 
-@pytest.mark.parametrize(("rows", "expected"), [(None, 5), (2, 2), (8, 8)])
+@pytest.mark.parametrize(("rows", "expected"), [(None, 8), (2, 2), (10, 10)])
 def test_as_many_winners_as_asked_for(rows: int | None, expected: int) -> None:
     lines = [text for text in shown(rows, width=90) if "sentence " in text and "x" in text]
     assert len(lines) == expected
@@ -100,75 +111,93 @@ def test_as_many_winners_as_asked_for(rows: int | None, expected: int) -> None:
     assert max(map(len, lines)) == 90
 
 
-def test_what_is_preferred_and_avoided_stands_apart() -> None:
-    prefers = {"word": [listed("word", "a b")], "value": [listed("topic", "space", docs=3)]}
-    lines = shown(prefers=prefers, avoids=[listed("tag", "NN NN", g2=-5.0)])
-    titles = [text.split("   ")[0] for text in lines[5:] if text and not text.startswith(" ")]
-    assert titles == [
-        "Winners",
-        "They prefer: words in order",
-        "Properties",
-        "They avoid",
-    ]
-    assert line(lines, "a b").split() == [
-        "a",
-        "b",
-        "20",
-        "0.200",
-        "0.0100",
-        "20.5",
-        "(9.04",
-        "to",
-        "46.5)",
-        "1e-09",
-        "15",
-    ]
-    assert line(lines, "topic: space *").split()[-1] == "3"
+def test_a_sentence_that_wins_everywhere_is_one_line_and_the_next_takes_its_place() -> None:
+    winners = [{**winner, "is_hub": winner["rank"] in (1, 3), "wins": 582} for winner in WINNERS]
+    lines = shown(4, winners=winners)
+    start = lines.index("Winners, 6 of 100")
+    assert [text.split()[0] for text in lines[start + 1 : start + 7]] == ["1", "2", "3", "4", "5", "6"]
+    assert lines[start + 1] == "    1    1.8750  (also wins for 581 other neurons)"
+    assert lines[start + 3] == "    3    1.6250  (also wins for 581 other neurons)"
+    assert sum("sentence " in text and "xxx" in text for text in lines) == 4
+    whole = shown(winners=winners, patterns=[], profiles=[])
+    assert sum("sentence " in text and "xxx" in text for text in whole) == 12, "all of them, hubs too"
+    assert sum("(also wins for 581 other neurons)" in text for text in whole) == 2
+
+
+def test_one_list_says_what_sets_winners_apart_and_another_what_they_avoid() -> None:
+    variants = [found("word", "a b c")] * 9
+    lines = shown(
+        findings=[
+            found("mark", "?", docs=3),
+            found("word", "a b", variants=variants),
+            found("topic", "exam/school", q_value=None, docs=None),
+        ],
+        avoids=[found("tag", "NN NN", g2=-5.0, variants=variants[:1])],
+    )
+    titles = [text.split("   ")[0] for text in lines[4:] if text and not text.startswith(" ")]
+    assert titles[:3] == ["Winners, 8 of 100", "What sets them apart", "What they avoid"]
+    assert line(lines, "What sets").split()[4:] == ["winners", "share", "corpus", "lift", "(95", "%)", "q", "docs"]
+    measured = ["20", "0.200", "0.0100", "20.5", "(9.04", "to", "46.5)"]
+    assert line(lines, "word: a b").split() == ["word:", "a", "b", "+9", "variants", *measured, "1e-09", "15"]
+    assert line(lines, "topic:").split() == ["topic:", "exam/school", *measured, "-", "-"]
+    assert line(lines, "mark: ? *").split()[-1] == "3"
+    assert "NN NN +1 variant " in line(lines, "tag: NN NN")
+    assert lines.index(line(lines, "mark:")) < lines.index(line(lines, "word:")) < lines.index(line(lines, "topic:"))
     assert line(lines, "* most of these").strip() == "* most of these come from few documents"
     assert not any("(of" in text for text in lines)
 
 
+def test_tags_that_occur_are_named() -> None:
+    rows = [found("tag", "VB DT", items=["VB", "DT"]), found("subtree", "(S (NP))", items=["S", "NP"])]
+    lines = shown(findings=rows, avoids=[found("word", "IN", items=["IN"])])
+    assert line(lines, "Tags:").startswith("Tags: DT a determiner; NP a noun phrase; S ")
+    assert line(lines, "Tags:").endswith("VB a base verb")
+    assert not any("Tags:" in text for text in shown(findings=[found("word", "a")]))
+
+
+def test_a_lift_without_a_corpus_share_is_said_in_counts() -> None:
+    lines = shown(findings=[found("word", "a", count=5, n=5, share=1.0, baseline_share=0.0), found("word", "b")])
+    assert "0.0000  5 of 5, none in the corpus " in line(lines, "word: a")
+    assert len(line(lines, "word: a")) == len(line(lines, "word: b")) == len(line(lines, "What sets")) == 110
+
+
 def test_a_key_that_few_winners_have_is_marked() -> None:
-    lines = shown(
-        prefers={"value": [listed("author", "shakespeare", count=8, n=20, docs=2), listed("topic", "space", n=100)]}
-    )
+    rows = [found("author", "shakespeare", count=8, n=20, docs=2), found("topic", "space")]
+    lines = shown(findings=rows)
     assert line(lines, "author").startswith("  author: shakespeare (of 20) *  ")
     assert line(lines, "topic").startswith("  topic: space  ")
     assert line(lines, "(of N)").strip().startswith("(of N) so many winners have the key")
 
 
-def test_an_example_stands_below_its_pattern_with_the_match_marked() -> None:
+def test_an_example_stands_below_the_first_findings_with_the_match_marked() -> None:
     text = "x" * 200 + " more details"
     examples = [{"text": "See more or less.", "spans": [(4, 8), (12, 16)]}, {"text": text, "spans": [(201, 213)]}]
-    prefers = {"word": [listed("word", f"p{i}", example=example) for i, example in enumerate(examples)]}
-    lines = shown(prefers=prefers)
-    place = lines.index(line(lines, "p0"))
+    lines = shown(findings=[found("word", f"p{i}", example=examples[i % 2]) for i in range(5)])
+    place = lines.index(line(lines, "word: p0"))
     assert lines[place + 1] == "      See [more] or [less]."
     assert lines[place + 3].startswith("      ...xxx")
     assert lines[place + 3].endswith(" [more details]")
-    assert max(map(len, lines[place:])) <= 110
+    assert [text.strip()[:8] for text in lines[place + 6 : place + 8]] == ["word: p3", "word: p4"]
+    assert max(map(len, lines[place:])) <= 130
 
 
 def test_nothing_that_stands_out_is_said() -> None:
-    assert shown()[-1] == "Nothing stands out (no pattern or value with q < 0.05 and lift > 1)"
+    assert "Nothing sets them apart (no pattern or value with q < 0.05 and lift > 1)" in shown()
 
 
 def test_a_screen_is_enough_and_rows_ask_for_more() -> None:
-    some = {
-        kind: [listed(kind, f"{kind} {i}", example={"text": "t", "spans": []}) for i in range(9)]
-        for kind in ("word", "tag", "subtree")
-    }
-    some["value"] = [listed("topic", f"t{i}") for i in range(9)]
-    many = [listed("word", f"w{i}") for i in range(9)]
-    assert len(shown(prefers=some, avoids=many)) <= 48
-    assert sum("topic: t" in text for text in shown(9, prefers=some, avoids=many)) == 9
+    some = [found("word", f"w{i}", example={"text": "t", "spans": []}) for i in range(20)]
+    many = [found("tag", f"t{i}") for i in range(9)]
+    assert len(shown(findings=some, avoids=many)) <= 40
+    lines = shown(9, findings=some, avoids=many)
+    assert sum("word: w" in text for text in lines) == sum("tag: t" in text for text in lines) == 9
 
 
 def test_long_texts_are_cut_to_the_width() -> None:
-    prefers = {"subtree": [listed("subtree", "(NP (DT) (NN)) " * 9, docs=1)], "value": [listed("k" * 90, "v" * 200)]}
-    lines = shown(width=110, prefers=prefers)
-    assert max(map(len, lines[4:])) <= 110
-    assert "... *" in line(lines, "(NP")
+    rows = [found("subtree", "(NP (DT) (NN)) " * 9, docs=1, variants=[{}] * 9), found("k" * 90, "v" * 200)]
+    lines = shown(width=110, findings=rows)
+    assert max(map(len, lines[:-1])) <= 110
+    assert "... +9 variants *" in line(lines, "subtree: (NP")
 
 
 def test_everything_is_listed_where_it_was_asked_for() -> None:
@@ -183,7 +212,7 @@ def test_everything_is_listed_where_it_was_asked_for() -> None:
     ]
     profiles = [{**measured, "property": p, "value": v, "share": s, "count": 7} for p, v, s in values]
     lines = shown(patterns=patterns, profiles=[*profiles, {**profiles[0], "value": "XX", "count": 0}])
-    lines = lines[lines.index("All that was mined and counted, by G2") + 1 :]
+    lines = lines[lines.index("All that was mined and counted, by G2") + 1 : -2]
     titles = [text.split("  ")[0] for text in lines if text and not text.startswith(" ")]
     assert titles == [
         "Word patterns",
@@ -211,28 +240,30 @@ def test_peaks_are_marked_and_listed_where_there_are_any() -> None:
         {**WINNERS[1], "peak": None},
     ]
     peaks = [peak("peak_tag", "NN", 8.5), peak("peak_word", "snow", 44.04), peak("peak_word", "the", -2.0)]
+    peaks.append({**peak("peak_word", "twice", 99.0), "count": 2})
     lines = shown(winners=winners, peaks=peaks)
     assert "[snow] falls" in line(lines, "1 ")
     assert len(line(lines, "1 ")) <= 110
-    title = next(i for i, text in enumerate(lines) if text.startswith("They peak"))
-    assert lines[title].split()[-6:] == ["count", "share", "in", "them", "lift", "G2"]
+    title = next(i for i, text in enumerate(lines) if text.startswith("Words at which they peak"))
+    assert lines[title].split()[-6:] == ["winners", "share", "in", "them", "lift", "G2"]
     assert lines[title + 1].split() == ["snow", "12", "0.600", "0.0325", "17.25", "44.0"]
     assert lines[title + 2 : title + 4] == [
         "Parts of speech",
         lines[title + 1].replace("snow", "NN  ").replace("44.0", " 8.5"),
     ]
-    assert not any(text.startswith("They peak") for text in shown())
+    assert not any("twice" in text for text in lines)
+    assert not any("they peak" in text for text in shown())
 
 
 def test_values_of_properties_that_agree_share_a_line() -> None:
-    lines = shown(prefers={"value": [listed("dataset", "books", same_as=["domain"])]})
+    lines = shown(findings=[found("dataset", "books", same_as=["domain"])])
     assert line(lines, "dataset, domain: books")
 
 
 def test_very_small_activations_are_not_shown_as_nothing() -> None:
     tiny = {name: own * 1e-8 if name != "n" else own for name, own in NEURON.items()}
     lines = shown(neuron=tiny, winners=[{**WINNERS[0], "activation": 1.5e-8}])
-    assert lines[3].startswith(
+    assert lines[-1].startswith(
         "Activations 1.25e-08 and beyond, mean 1.50e-08; of all 5,000 sentences -1.00e-08 to 2.00e"
     )
     assert "1.50e-08" in line(lines, "1  ")

@@ -1,0 +1,150 @@
+"""Which neurons a run explains best, a line each, and which pole of a neuron is the better explained one."""
+
+import re
+from collections import Counter
+from typing import Any
+
+import pyarrow.compute as pc
+
+from ops.show.text import number, shorten
+from ops.storage.store import Store
+from ops.storage.tables import read_rows, read_table
+from ops.topk.silent import COLUMNS, silent_neurons
+
+Row = dict[str, Any]
+
+_CONTROLS = ("nuisance_f1", "matched_f1", "random_f1")
+_KEY = ("layer", "unit", "pole")
+_CRITERION = re.compile(r"Sentences (.*?): [\d.]+ % of its winners.*", re.DOTALL)
+_READ = [*_KEY, "text", "verdict", "family", "f1", "f1_low", "f1_high", *_CONTROLS]
+
+
+def beyond_controls(row: Row) -> float:
+    """Return by how much an explanation's F1 is above the best of its controls; without an F1, less than any.
+
+    Args:
+        row: a row of `explanations/`.
+    """
+    if row["f1"] is None:
+        return float("-inf")
+    return float(row["f1"] - max((row[name] for name in _CONTROLS if row[name] is not None), default=0.0))
+
+
+def better_explained(rows: list[Row]) -> Row:
+    """Return the better explained pole of a neuron: an explained one first, then the one further beyond its controls.
+
+    Args:
+        rows: one neuron's rows of `explanations/`, at least one.
+    """
+    return max(rows, key=lambda row: (row["verdict"] == "explained", beyond_controls(row), row["pole"] == "top"))
+
+
+def better_scored(rows: list[Row]) -> Row:
+    """Return the pole of a neuron whose held-out score is most above its matched set's.
+
+    Args:
+        rows: one neuron's rows of `scores/`, at least one.
+    """
+    return max(rows, key=lambda row: (_excess(row), row["pole"] == "top"))
+
+
+def read_best(store: Store, has_explanations: bool, has_scores: bool) -> list[Row]:
+    """Return the neurons that a run explains best, the best first.
+
+    Args:
+        store: the run's folder.
+        has_explanations: `explain` has run.
+        has_scores: `mine` wrote scores/.
+
+    Returns:
+        Of the explained families the leader each, furthest beyond its controls first: `layer`, `unit`, `pole`, `text`,
+        `f1`, `beyond` (see `beyond_controls`) and `members`, the neurons and poles of the family. Where none is
+        explained, the neurons and poles whose held-out score is above their matched set's, with `auc`, `auc_excess` and
+        `text`, the strongest word pattern. None without either. Silent neurons are left out.
+    """
+    silent = silent_neurons(read_table(store, "neurons", columns=COLUMNS))
+    found = _leaders(store) if has_explanations else []
+    if not found and has_scores:
+        scores = [row | {"auc_excess": _excess(row)} for row in read_table(store, "scores").to_pylist()]
+        found = [{name: row[name] for name in (*_KEY, "auc", "auc_excess")} for row in scores if row["auc_excess"] > 0]
+        found.sort(key=lambda row: (-row["auc_excess"], *(row[name] for name in _KEY)))
+    return [row for row in found if (row["layer"], row["unit"]) not in silent]
+
+
+def _leaders(store: Store) -> list[Row]:
+    members = read_table(store, "families").to_pylist()
+    size = Counter(member["family"] for member in members)
+    leaders = {tuple(member[name] for name in _KEY) for member in members if member["is_leader"]}
+    explained = read_rows(store, "explanations", pc.field("verdict") == "explained", _READ)
+    found = [
+        {name: row[name] for name in (*_KEY, "text", "f1")}
+        | {"beyond": beyond_controls(row), "members": size[row["family"]]}
+        for row in explained
+        if tuple(row[name] for name in _KEY) in leaders
+    ]
+    return sorted(found, key=lambda row: (-row["beyond"], *(row[name] for name in _KEY)))
+
+
+def with_words(store: Store, rows: list[Row]) -> list[Row]:
+    """Return rows, each with a `text`: of those that have none, the strongest word patterns of their winners."""
+    found = []
+    for row in rows:
+        if "text" in row:
+            found.append(row)
+            continue
+        own = [pc.field(name) == row[name] for name in _KEY]
+        here = own[0] & own[1] & own[2] & (pc.field("kind") == "word") & (pc.field("rank") <= 5) & (pc.field("g2") > 0)
+        patterns = sorted(read_rows(store, "patterns", here, ["pattern", "rank"]), key=lambda p: p["rank"])
+        found.append(row | {"text": ", ".join(p["pattern"] for p in patterns)})
+    return found
+
+
+def lay_out_best(rows: list[Row], total: int, width: int) -> str:
+    """Return the neurons that a run explains best as text, a line each.
+
+    Args:
+        rows: some of what `read_best` returns, each with a `text`.
+        total: how many there are in all.
+        width: characters of a line.
+    """
+    if not rows:
+        return "No neuron stands out: none is explained, and no held-out score is above its matched set's"
+    families = "members" in rows[0]
+    what = "explained families of neurons" if families else "neurons whose held-out score is above its matched set's"
+    columns = ("F1", "beyond", "members") if families else ("score", "excess")
+    lines = [f"{len(rows):,} of {total:,} {what}, the best first"]
+    lines.append(
+        f"  {'neuron':<14}"
+        + "".join(f"{name:>9}" for name in columns)
+        + f"  {'sentences' if families else 'words of its winners'}"
+    )
+    room = max(width - 18 - 9 * len(columns), 16)
+    for row in rows:
+        own = [row["f1"], row["beyond"]] if families else [row["auc"], row["auc_excess"]]
+        cells = "".join(number(value, 9, 3) for value in own) + (f"{row['members']:>9,}" if families else "")
+        lines.append(f"  {name_of(row):<14}{cells}  {shorten(_short(row['text']), room)}")
+    return "\n".join(lines)
+
+
+def _short(text: str) -> str:
+    """Return which sentences an explanation names, without its numbers."""
+    found = _CRITERION.fullmatch(text)
+    return found[1] if found else text
+
+
+def name_of(row: Row) -> str:
+    """Return a neuron and pole as people write it.
+
+    >>> name_of({"layer": 3, "unit": 43, "pole": "top"})
+    '3:43 top'
+    """
+    return f"{row['layer']}:{row['unit']} {row['pole']}"
+
+
+def _excess(score: Row) -> float:
+    """Return by how much a held-out score is above its matched set's; runs of before `auc_excess` are read too."""
+    own, matched = score["auc"], score["matched_auc"]
+    if "auc_excess" not in score and own is not None and matched is not None:
+        return float(own - matched)
+    excess: float | None = score.get("auc_excess")
+    return float("-inf") if excess is None else excess

@@ -1,0 +1,112 @@
+"""Which neurons are listed as the best, and which pole of one comes first."""
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from ops.schema import schema
+from ops.show.best import better_explained, better_scored, lay_out_best, read_best, with_words
+from ops.storage.store import Store
+from ops.storage.tables import write_part
+
+F1 = ("f1", "nuisance_f1", "matched_f1", "random_f1")
+
+
+def explained(unit: int, pole: str, *f1: float | None, verdict: str = "explained", family: int = 0) -> dict[str, Any]:
+    row = {"layer": 1, "unit": unit, "pole": pole, "family": family, "verdict": verdict}
+    text = f"Sentences with *w{unit}* and of at most 9 words: 64 % of its winners, 3 % of other sentences."
+    return {**row, "text": text, "literals": 1, "n_train": 9, "n_test": 9, **dict(zip(F1, f1, strict=True))}
+
+
+def score(unit: int, pole: str, excess: float | None) -> dict[str, Any]:
+    return {
+        "layer": 1,
+        "unit": unit,
+        "pole": pole,
+        "auc": 0.7,
+        "matched_auc": 0.5,
+        "auc_excess": excess,
+        "n_winners": 9,
+        "n_baseline": 9,
+    }
+
+
+def member(unit: int, pole: str, family: int, leads: bool = False) -> dict[str, Any]:
+    return {"layer": 1, "unit": unit, "pole": pole, "family": family, "correlation": 1.0, "is_leader": leads}
+
+
+def run(folder: Path, **tables: list[dict[str, Any]]) -> Store:
+    store = Store(str(folder))
+    for unit in range(5):
+        row = {"layer": 1, "unit": unit, "mean": 0.0, "std": 0.0 if unit == 4 else 1.0, "min": -2.0, "max": 2.0}
+        tables.setdefault("neurons", []).append({**row, "n": 9})
+    for name, rows in tables.items():
+        own = schema(name)
+        whole = [{field.name: row.get(field.name, _empty(field)) for field in own} for row in rows]
+        write_part(store, name, 0, own, [pa.Table.from_pylist(whole, own)], "f")
+    return store
+
+
+def _empty(field: pa.Field) -> Any:
+    if field.nullable:
+        return None
+    empty: dict[bool, Any] = {pa.types.is_list(field.type): [], pa.types.is_string(field.type): ""}
+    return empty.get(True, False if pa.types.is_boolean(field.type) else 0)
+
+
+def test_leaders_of_explained_families_come_by_what_is_beyond_their_controls(tmp_path: Path) -> None:
+    rows = [
+        explained(0, "top", 0.4, 0.38, 0.1, 0.05, family=0),
+        explained(1, "bottom", 0.3, 0.05, 0.1, None, family=1),
+        explained(2, "top", 0.29, 0.0, 0.0, 0.0, family=1),
+        explained(3, "top", 0.9, 0.0, 0.0, 0.0, family=2, verdict="nuisance"),
+        explained(4, "top", 0.8, 0.0, 0.0, 0.0, family=3),
+    ]
+    members = [member(0, "top", 0, True), member(1, "bottom", 1, True), member(2, "top", 1), member(3, "top", 2, True)]
+    store = run(tmp_path, explanations=rows, families=[*members, member(4, "top", 3, True)])
+    found = read_best(store, True, False)
+    assert [(row["unit"], row["pole"], row["members"]) for row in found] == [(1, "bottom", 2), (0, "top", 1)]
+    assert [row["beyond"] for row in found] == pytest.approx([0.2, 0.02])
+    lines = lay_out_best(with_words(store, found[:1]), len(found), 90).splitlines()
+    assert lines[0] == "1 of 2 explained families of neurons, the best first"
+    assert lines[2].split() == [
+        "1:1", "bottom", "0.300", "0.200", "2", "with", "*w1*", "and", "of", "at", "most", "9", "words",
+    ]  # fmt: skip
+    assert max(map(len, lines)) <= 90
+
+
+def test_where_nothing_is_explained_scores_decide_and_words_are_said(tmp_path: Path) -> None:
+    patterns = []
+    for rank, word, g2 in ((1, "see", 90.0), (2, "see more", 40.0), (3, "the", -5.0)):
+        row = {
+            "layer": 1,
+            "unit": 2,
+            "pole": "top",
+            "kind": "word",
+            "pattern": word,
+            "items": word.split(),
+            "rank": rank,
+        }
+        patterns.append({**row, "size": 1, "support": 9, "share": 0.1, "g2": g2, "docs": 1})
+    scores = [score(0, "top", 0.1), score(1, "top", None), score(2, "top", 0.3), score(3, "top", -0.2)]
+    store = run(tmp_path, scores=scores, patterns=patterns)
+    found = read_best(store, False, True)
+    assert [row["unit"] for row in found] == [2, 0]
+    rows = with_words(store, found)
+    assert [row["text"] for row in rows] == ["see, see more", ""]
+    assert lay_out_best(rows, 2, 80).splitlines()[2].split() == ["1:2", "top", "0.700", "0.300", "see,", "see", "more"]
+    assert read_best(store, False, False) == []
+    assert lay_out_best([], 0, 80).startswith("No neuron stands out")
+
+
+def test_the_better_pole_is_the_explained_one_then_the_one_beyond_its_controls() -> None:
+    weak, strong = explained(0, "bottom", 0.9, 0.0, 0.0, 0.0, verdict="none"), explained(0, "top", 0.2, 0.1, 0.1, 0.1)
+    assert better_explained([weak, strong])["pole"] == "top"
+    assert better_explained([{**weak, "verdict": "explained"}, strong])["pole"] == "bottom"
+    unknown = explained(0, "bottom", None, None, None, None)
+    assert better_explained([unknown, strong])["pole"] == "top"
+    assert better_explained([unknown, {**unknown, "pole": "top"}])["pole"] == "top"
+    assert better_scored([score(0, "bottom", 0.2), score(0, "top", 0.1)])["pole"] == "bottom"
+    assert better_scored([score(0, "bottom", None), score(0, "top", None)])["pole"] == "top"
