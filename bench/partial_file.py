@@ -48,6 +48,7 @@ class NoModel:
     """Stands where a model would, and has its device alone."""
 
     device = torch.device("cpu")
+    layers = (1,)
 
 
 def main() -> int:

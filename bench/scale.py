@@ -58,6 +58,7 @@ class Synthetic:
     """
 
     device = torch.device("cpu")
+    layers = (1,)
 
     def __init__(self, seed: int) -> None:
         self.rng = np.random.default_rng(seed)

@@ -42,8 +42,8 @@ def do(config: RunConfig, record: "Run") -> None:
     from ops.sentences.pipeline import load_pipeline
 
     known = topk.prepare(config, record)
-    _, _, widths = known
-    check_units(config.units, widths, "mined")
+    _, _, neurons = known
+    check_units(config.units, neurons, "mined")
     load_pipeline(config.pipeline)
     again = {"redo": config.redo}
     if config.corpus:

@@ -16,7 +16,7 @@ from ops.errors import InputError
 from ops.model.activations import ScoreOptions
 from ops.model.load import ModelFacts, model_title, read_facts
 from ops.storage.store import Store
-from ops.topk.neurons import Neurons, layer_widths
+from ops.topk.neurons import Neurons, read_neurons
 
 Args = TypeVar("Args")
 
@@ -119,7 +119,7 @@ def redraw(part: str, option: str, config: CompareConfig, record: Run, draw: Cal
 
 def neurons_of(record: Run) -> Neurons:
     """Return the neurons of a run, from `activations/`."""
-    return Neurons(layer_widths(record.store))
+    return read_neurons(record.store)
 
 
 def title_of(record: Run) -> str:

@@ -113,7 +113,7 @@ class NeighbourWorker:
 
     def __init__(self, args: NeighbourArgs) -> None:
         self.args, self.store = args, args.store
-        vectors = neuron_vectors(self.store, args.neurons.widths)
+        vectors = neuron_vectors(self.store, args.neurons)
         winners, silent = read_winner_lists(self.store, args.neurons), read_silent(self.store, args.neurons)
         self.chosen = args.neurons.named(args.units)
         self.finder = NeighbourFinder(args.neurons, vectors, winners, args.nearest, silent)

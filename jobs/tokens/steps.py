@@ -29,7 +29,7 @@ from ops.tokens.partial_file import write_rows
 from ops.tokens.pieces import Piece, measure_piece, pieces, read_piece
 from ops.tokens.range_tables import range_tables
 from ops.tokens.winners import first_winners
-from ops.topk.neurons import Neurons, layer_widths, parts
+from ops.topk.neurons import Neurons, parts, read_neurons
 
 WANTED = partial_file("tokens", "wanted")  # the first winners of every neuron, by sentence
 LITTLE = 100_000  # winners that are written sooner than a pool of workers is there
@@ -66,7 +66,7 @@ def tokens_args(
 
 def read_winners(config: TokensConfig, facts: ModelFacts, place: Placement, stage: Stage) -> dict[str, Any]:
     """Do what is missing of all steps, and return the counts."""
-    args = tokens_args(config, facts, place, stage, Neurons(layer_widths(stage.store)))
+    args = tokens_args(config, facts, place, stage, read_neurons(stage.store))
     stage.do(select_step(args))
     read = read_step(args, place)
     stage.do(read)
@@ -183,7 +183,7 @@ class RangeWriter:
 def plan(config: TokensConfig, facts: ModelFacts, place: Placement, stage: Stage, record: DryRun) -> Plan:
     """Return what the stage would do."""
     topk, expected = record.require("topk"), record.is_expected("topk")
-    args = tokens_args(config, facts, place, stage, Neurons(() if expected else layer_widths(stage.store)))
+    args = tokens_args(config, facts, place, stage, Neurons(()) if expected else read_neurons(stage.store))
     sets = topk["counts"]["neurons"] * (2 if topk["identity"]["poles"] == "both" else 1)
     k = min(topk["identity"]["k"], args.top, args.shards.sentences)
     if expected:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from jobs.stage.run import Run
     from ops.model.load import ModelFacts
     from ops.model.tokenizer import Tokenizer
+    from ops.topk.neurons import Neurons
 
 
 class TopkConfig(CorpusPassConfig):
@@ -54,11 +55,11 @@ def do(config: TopkConfig, record: "Run") -> None:
     do_stage(config, record, *known)
 
 
-def prepare(config: TopkConfig, record: "Run") -> "tuple[ModelFacts, Tokenizer, tuple[int, ...]]":
+def prepare(config: TopkConfig, record: "Run") -> "tuple[ModelFacts, Tokenizer, Neurons]":
     """Check options, sources and model, cheapest first.
 
     Returns:
-        What is known of the model, its tokenizer, and the units of each layer at the site.
+        What is known of the model, its tokenizer, and the units of each layer.
 
     Raises:
         InputError: something is missing or does not fit.
@@ -66,14 +67,15 @@ def prepare(config: TopkConfig, record: "Run") -> "tuple[ModelFacts, Tokenizer, 
     from jobs.stage.checks import check_pass
     from ops.model.activations import site_widths
     from ops.model.pooling import check_pool
+    from ops.topk.neurons import Neurons
 
     facts, tokenizer = check_pass(config, record)
     check_pool(config.pool, config.special_tokens, config.model, facts.decoder, tokenizer.has_cls)
-    return facts, tokenizer, site_widths(facts, config.site)
+    return facts, tokenizer, Neurons(site_widths(facts, config.site))
 
 
 def do_stage(
-    config: TopkConfig, record: "Run", facts: "ModelFacts", tokenizer: "Tokenizer", widths: tuple[int, ...]
+    config: TopkConfig, record: "Run", facts: "ModelFacts", tokenizer: "Tokenizer", neurons: "Neurons"
 ) -> None:
     """Do the stage, or what is missing of it, with what `prepare` returned; the corpus is to be there."""
     from jobs.stage.corpus_pass import run_pass
@@ -81,7 +83,7 @@ def do_stage(
 
     names = ("k", "poles", "site", "pool", "special_tokens", "activation_sample", "pilot")
     depends_on = {name: getattr(config, name) for name in names}
-    find, planned = partial(find_winners, config, widths), partial(plan, config, widths)
+    find, planned = partial(find_winners, config, neurons), partial(plan, config, neurons)
     run_pass("topk", config, record, facts, tokenizer, depends_on, find, planned, model_of_the_run=True)
 
 

@@ -60,6 +60,7 @@ class ScoreArgs:
     store: Store
     facts: ModelFacts
     options: ScoreOptions
+    neurons: Neurons
     k: int
     poles: tuple[str, ...]
     token_budget: int
@@ -109,7 +110,7 @@ class PilotScorer:
                 f"--model {self.args.facts.name}: gave no finite activation for any of {len(ids)} sentences; "
                 "try --dtype float32, or another model"
             )
-        pilot = Pilot(edges_from_pilot(scored).numpy(), self.scorer.widths(), equal_lengths, gpu_kind())
+        pilot = Pilot(edges_from_pilot(scored).numpy(), self.args.neurons, equal_lengths, gpu_kind())
         pilot.write(self.store, PILOT_FILE.path, PILOT_FILE.footer(self.args.fingerprint, len(pilot.edges)))
         return {"sentences": len(ids)}
 
@@ -181,7 +182,8 @@ class ShardWorker:
             self.newer_bounds = BoundReader(self.store, BOUNDS, args.fingerprint, len(pilot.edges))
         scorer = Scorer(args.facts, args.options, self.tokenizer.pad_id)
         edges = torch.from_numpy(pilot.edges.copy())
-        self.layer, _ = Neurons(pilot.widths).layer_and_unit(np.arange(len(pilot.edges)))
+        self.neurons = pilot.neurons
+        self.layer, _ = self.neurons.layer_and_unit(np.arange(len(pilot.edges)))
         self.shards = ShardScorer(scorer, args.k, args.poles, edges, args.options.never_waits)
         self.shards.warm_up(args.token_budget, args.facts.position_limit)
         self.name, self.cpu_counted = uuid.uuid4().hex, time.process_time()
@@ -204,7 +206,7 @@ class ShardWorker:
             )
         notes = {"unscored": result.unscored, "sampled": result.sampled, "tokens": result.tokens}
         low, high = result.moments.min, result.moments.max
-        notes["largest"] = largest_by_layer(self.layer, low, high, int(self.layer[-1])).tolist()
+        notes["largest"] = largest_by_layer(self.layer, low, high, self.neurons).tolist()
         output = shard_file("topk", item["shard"])
         rows = result.rows
 

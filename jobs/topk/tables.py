@@ -42,7 +42,7 @@ EDGES_FROM = 64  # sentences
 MOST_K = 1_000  # in the timed reducers, which are not to take gigabytes here
 
 
-def score_args(config: TopkConfig, neurons: int, job: CorpusPass) -> ScoreArgs:
+def score_args(config: TopkConfig, neurons: Neurons, job: CorpusPass) -> ScoreArgs:
     """Return what the workers of the pilot and of the shards are made from, once there is room for what they write.
 
     Raises:
@@ -53,10 +53,11 @@ def score_args(config: TopkConfig, neurons: int, job: CorpusPass) -> ScoreArgs:
     poles = ("top", "bottom") if config.poles == "both" else (config.poles,)
     k = min(config.k, shards.sentences)
     warn_of_many(k, shards.sentences)
-    check_room(own.store, neurons, config.k, len(poles), config.activation_sample, shards)
+    check_room(own.store, len(neurons), config.k, len(poles), config.activation_sample, shards)
     return ScoreArgs(
-        own.store, own.facts, scoring, k, poles, place.token_budget, own.fingerprint, own.kept, not config.no_sharing
-    )
+        own.store, own.facts, scoring, neurons, k, poles, place.token_budget, own.fingerprint, own.kept,
+        not config.no_sharing,
+    )  # fmt: skip
 
 
 def warn_of_many(k: int, sentences: int) -> None:
@@ -66,16 +67,16 @@ def warn_of_many(k: int, sentences: int) -> None:
         print(f"topk: {few}, so that winners differ little from the rest; a smaller --k tells more", file=sys.stderr)
 
 
-def find_winners(config: TopkConfig, widths: tuple[int, ...], job: CorpusPass) -> dict[str, Any]:
+def find_winners(config: TopkConfig, neurons: Neurons, job: CorpusPass) -> dict[str, Any]:
     """Score a pilot and all shards, merge them, write the tables and return the counts.
 
     Args:
         config: the options.
-        widths: units of each layer at the site.
+        neurons: the units of each layer.
         job: the pass.
     """
     times = Times()
-    store, args = job.stage.store, score_args(config, sum(widths), job)
+    store, args = job.stage.store, score_args(config, neurons, job)
     step = pilot_step(job, args, config.pilot)
     if job.stage.missing(step):
         print("topk: scoring a pilot for the histograms' edges", file=sys.stderr)
@@ -86,7 +87,6 @@ def find_winners(config: TopkConfig, widths: tuple[int, ...], job: CorpusPass) -
     if args.equal_lengths:
         kind = args.facts.model_type
         print(f"topk: padding changes what a {kind} computes: batches of equal length", file=sys.stderr)
-    neurons = Neurons(pilot.widths)
     sampled = job.shards.split(draw(job.shards.sentences, config.activation_sample, config.seed, ACTIVATIONS))
     for attempt in range(1, ATTEMPTS + 1):
         times.count(score_shards(job, args, pilot, sampled))
@@ -101,7 +101,7 @@ def find_winners(config: TopkConfig, widths: tuple[int, ...], job: CorpusPass) -
             print(f"topk: {path} is damaged ({why}): scoring it again", file=sys.stderr)
             store.delete(path)
     print(f"topk: {times}", file=sys.stderr)
-    counts |= {"neurons": len(neurons), "layers": len(neurons.widths), "seconds": times.result()}
+    counts |= {"neurons": len(neurons), "layers": len(neurons.layers), "seconds": times.result()}
     return counts | {"equal_lengths": args.equal_lengths}
 
 
@@ -123,10 +123,10 @@ def write_tables(job: CorpusPass, args: ScoreArgs, neurons: Neurons) -> tuple[di
     return counts, damaged | damaged_samples
 
 
-def plan(config: TopkConfig, widths: tuple[int, ...], job: CorpusPass, record: DryRun) -> Plan:
+def plan(config: TopkConfig, units: Neurons, job: CorpusPass, record: DryRun) -> Plan:
     """Return what the stage would do; the arguments are those of `find_winners`, and the run."""
-    neurons = sum(widths)
-    args = score_args(config, neurons, job)
+    neurons = len(units)
+    args = score_args(config, units, job)
     estimate = PassEstimate(record, job, job.shard_step(ShardWorker, {"args": args}))
     sentences, k, poles = job.shards.sentences, args.k, len(args.poles)
     pilot = job.stage.missing(pilot_step(job, args, config.pilot))

@@ -1,7 +1,5 @@
 """The activation sample as matrices: a vector for each sentence, a vector for each neuron."""
 
-from collections.abc import Sequence
-
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -10,6 +8,7 @@ from ops import sampling
 from ops.arrays import Float32s, Float64s, Floats, Int64s
 from ops.storage.store import Store
 from ops.storage.tables import read_parts, read_table
+from ops.topk.neurons import Neurons
 
 
 def sampled_sentences(store: Store) -> Int64s:
@@ -61,11 +60,9 @@ def random_rotation(width: int, rng: np.random.Generator) -> Float64s:
     return np.asarray(q * np.sign(np.diag(r)))
 
 
-def neuron_vectors(store: Store, widths: Sequence[int]) -> Float32s:
+def neuron_vectors(store: Store, neurons: Neurons) -> Float32s:
     """Return the `unit_vectors` of all neurons over the activation sample, `[neurons, sentences]`, layer by layer."""
-    vectors = np.empty((sum(widths), len(sampled_sentences(store))), np.float32)
-    start = 0
-    for layer, width in enumerate(widths, 1):
-        vectors[start : start + width] = unit_vectors(layer_activations(store, layer))
-        start += width
+    vectors = np.empty((len(neurons), len(sampled_sentences(store))), np.float32)
+    for layer in neurons.layers:
+        vectors[slice(*neurons.span(layer))] = unit_vectors(layer_activations(store, layer))
     return vectors

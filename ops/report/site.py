@@ -21,7 +21,7 @@ from ops.show.neuron_facts import known
 from ops.storage.open_tables import OpenTables
 from ops.storage.store import Store
 from ops.topk.neuron_names import NEURON, parse_pair
-from ops.topk.neurons import layer_widths
+from ops.topk.neurons import read_neurons
 from ops.topk.silent import COLUMNS, SAID, silent_neurons
 
 Row = dict[str, Any]
@@ -57,7 +57,8 @@ class Site:
     def __init__(self, store: Store, run: Row) -> None:
         self.store, self.run = store, run
         self.tables = OpenTables(store)
-        self.widths = layer_widths(store)
+        self.neurons_there = read_neurons(store)
+        self.widths = self.neurons_there.widths
         self.options: Row = run["stages"]["mine"]["config"]
         self.complete = {name: entry for name, entry in run["stages"].items() if entry["complete"]}
         self.has_tokens = "tokens" in self.complete

@@ -1,6 +1,6 @@
 """Every table: its columns with types and meanings, what may be null, and its sort order."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from importlib import import_module
 from pkgutil import iter_modules
 
@@ -16,6 +16,7 @@ __all__ = [
     "TableSpec",
     "activations_schema",
     "group_rows",
+    "layer_widths",
     "meta_keys",
     "schema",
 ]
@@ -56,7 +57,13 @@ def group_rows(table: str) -> int:
     return TABLES[table].rows_per_group if table in TABLES else 1_024
 
 
-def activations_schema(widths: tuple[int, ...]) -> pa.Schema:
-    """Return the schema of `activations/`: a sentence, then one vector of `widths[i]` values for layer i + 1."""
-    layers = [pa.field(f"layer_{i + 1}", pa.list_(pa.float32(), w), False) for i, w in enumerate(widths)]
+def activations_schema(widths: Mapping[int, int]) -> pa.Schema:
+    """Return the schema of `activations/`: a sentence, then one vector for each layer, of as many values as units."""
+    layers = [pa.field(f"layer_{layer}", pa.list_(pa.float32(), w), False) for layer, w in widths.items()]
     return pa.schema([pa.field("sent_id", pa.int64(), False), *layers])
+
+
+def layer_widths(activations: pa.Schema) -> dict[int, int]:
+    """Return the units of each layer, by the schema of `activations/`."""
+    layers = [field for field in activations if field.name.startswith("layer_")]
+    return {int(field.name.removeprefix("layer_")): field.type.list_size for field in layers}

@@ -43,5 +43,5 @@ class RangeSums:
         """
         layer, unit = neurons.layer_and_unit(np.arange(self.first, self.stop))
         winners = {pole: decode_winners(best.result(), pole) for pole, best in self.winners.items()}
-        rows = neuron_rows(layer, unit, self.moments, winners, edges, self.histogram, largest)
+        rows = neuron_rows(layer, unit, self.moments, winners, edges, self.histogram, largest, neurons.first)
         return {"neurons": [rows], "topk": list(winner_rows(layer, unit, winners))}

@@ -116,7 +116,9 @@ class ShardScorer:
         """
         self.runs += 1
         self._update_bounds(newer_bounds)
-        sums: ShardSums = (QueuedSums if self.queued else HostSums)(self.winners, self.edges, sample)
+        sums: ShardSums = (QueuedSums if self.queued else HostSums)(
+            self.winners, self.edges, sample, self.scorer.layers
+        )
         tokens_read = 0
         for ids, tokens in batches:
             sums.add(ids, self.scorer.score(tokens))
@@ -159,7 +161,7 @@ class ShardScorer:
 
 def score_batch(scorer: Scorer, tokens: Sequence[Tokens]) -> tuple[torch.Tensor, torch.Tensor, dict[int, str]]:
     """Score one batch: values `[sentences, neurons]` float32, which rows are finite, and why the others are not."""
-    return finite_rows(scorer.score(tokens))
+    return finite_rows(scorer.score(tokens), scorer.layers)
 
 
 def negate(activations: pa.ListArray) -> pa.ListArray:

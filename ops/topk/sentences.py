@@ -48,8 +48,8 @@ def write_activations(
         Its number of sentences; the first shard whose partial file is damaged, and what was found: then it is not
         written.
     """
-    layout = activations_schema(neurons.widths)
-    starts = np.cumsum([0, *neurons.widths])
+    layout = activations_schema(neurons.by_layer)
+    starts = np.cumsum([0, *neurons.by_layer.values()])
     damaged: dict[int, str] = {}
 
     def sample(shard: int) -> np.ndarray:

@@ -1,6 +1,6 @@
 """What is taken of a shard's activations beside the winners: moments, histogram, the sample, what is not finite."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -54,10 +54,11 @@ class HostSums:
         winners: each pole's.
         edges: the histogram's.
         sample: ids whose activations are kept.
+        layers: the layers' numbers, in the order in which their activations come.
     """
 
-    def __init__(self, winners: dict[str, TopK], edges: torch.Tensor, sample: Ids) -> None:
-        self.winners, self.sample = winners, sample
+    def __init__(self, winners: dict[str, TopK], edges: torch.Tensor, sample: Ids, layers: Sequence[int]) -> None:
+        self.winners, self.sample, self.layers = winners, sample, layers
         self.blocks = _Blocks()
         self.histogram = Histogram(edges)
         self.totals = ShardTotals(Moments.empty(len(edges)), np.zeros(0, np.int64))
@@ -65,7 +66,7 @@ class HostSums:
     def add(self, ids: Ids, layers: list[torch.Tensor]) -> None:
         """Take in a batch."""
         totals = self.totals
-        values, finite, reasons = finite_rows(layers)
+        values, finite, reasons = finite_rows(layers, self.layers)
         for row, reason in reasons.items():
             totals.unscored.setdefault(reason, []).append(int(ids[row]))
         if reasons:
@@ -95,16 +96,16 @@ class QueuedSums:
     """The sums of a shard on a GPU: everything stays in its queue and memory, and is read once, at the end.
 
     Args:
-        winners, edges, sample: as `HostSums` takes them.
+        winners, edges, sample, layers: as `HostSums` takes them.
     """
 
-    def __init__(self, winners: dict[str, TopK], edges: torch.Tensor, sample: Ids) -> None:
-        self.winners, self.sample = winners, sample
+    def __init__(self, winners: dict[str, TopK], edges: torch.Tensor, sample: Ids, layers: Sequence[int]) -> None:
+        self.winners, self.sample, self.layers = winners, sample, layers
         self.blocks = _Blocks()
         self.histogram = Histogram(edges)
         self.moments = QueuedMoments(len(edges), edges.device)
         self.ids: list[Ids] = []
-        self.broken: list[torch.Tensor] = []  # the first layer that is not finite, 0 where all are
+        self.broken: list[torch.Tensor] = []  # the place of the first layer that is not finite, from 1; 0 where all are
         self.kept: list[tuple[Ids, torch.Tensor]] = []
 
     def add(self, ids: Ids, layers: list[torch.Tensor]) -> None:
@@ -128,7 +129,7 @@ class QueuedSums:
         broken = torch.cat(self.broken).cpu().numpy() if self.broken else np.zeros(0, np.int64)
         ids = np.concatenate(self.ids) if self.ids else np.zeros(0, np.int64)
         for row in np.flatnonzero(broken).tolist():
-            totals.unscored.setdefault(_reason(int(broken[row])), []).append(int(ids[row]))
+            totals.unscored.setdefault(_reason(self.layers[int(broken[row]) - 1]), []).append(int(ids[row]))
         for own, values in self.kept:
             finite = [(int(i), v) for i, v in zip(own, values.cpu().numpy(), strict=True) if not np.isnan(v[0])]
             totals.kept |= dict(finite)
@@ -167,15 +168,22 @@ class _Blocks:
             yield joined
 
 
-def finite_rows(layers: list[torch.Tensor]) -> tuple[torch.Tensor, torch.Tensor, dict[int, str]]:
-    """Return a batch's values `[sentences, neurons]`, which rows are finite, and why the others are not."""
+def finite_rows(
+    layers: list[torch.Tensor], numbers: Sequence[int]
+) -> tuple[torch.Tensor, torch.Tensor, dict[int, str]]:
+    """Return a batch's values `[sentences, neurons]`, which rows are finite, and why the others are not.
+
+    Args:
+        layers: each layer's activations, `[sentences, units]`.
+        numbers: the layers' numbers.
+    """
     values = torch.cat(layers, 1)
     finite = torch.isfinite(values).all(1)
     reasons: dict[int, str] = {}
     if not bool(finite.all()):
         good = torch.stack([torch.isfinite(layer).all(1) for layer in layers]).cpu()
         for row in np.flatnonzero(~finite.cpu().numpy()).tolist():
-            reasons[row] = _reason(int((~good[:, int(row)]).nonzero()[0]) + 1)
+            reasons[row] = _reason(numbers[int((~good[:, int(row)]).nonzero()[0])])
     return values, finite, reasons
 
 

@@ -39,6 +39,7 @@ def neuron_rows(
     edges: Float32s,
     histogram: Int64s,
     largest: Float64s,
+    first: int = 1,
 ) -> pa.Table:
     """Return the rows of `neurons/`; threshold and mean of a pole that is not asked for are null.
 
@@ -48,7 +49,7 @@ def neuron_rows(
         winners: by pole; the last of them is the pole's threshold.
         edges: the histogram's inner edges, `[neurons, bins - 1]`.
         histogram: its counts, `[neurons, bins]`.
-        largest: the largest absolute activation of each layer, `[layers]`.
+        largest: the largest absolute activation of each layer from layer `first` on, `[layers]`.
     """
     size = len(layer)
     columns = {
@@ -72,7 +73,7 @@ def neuron_rows(
             threshold = pa.array(values[np.arange(size), count - 1])
             mean = pa.array(np.where(filled, values.astype(np.float64), 0).sum(1) / count)
         columns |= {f"{pole}_threshold": threshold, f"{pole}_mean": mean}
-    columns["is_silent"] = pa.array(is_silent(layer, moments.std, largest))
+    columns["is_silent"] = pa.array(is_silent(layer, moments.std, largest, first))
     return pa.table({name: columns[name] for name in schema("neurons").names})
 
 
