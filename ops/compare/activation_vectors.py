@@ -5,7 +5,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ops import sampling
-from ops.arrays import Float32s, Float64s, Floats, Int64s
+from ops.arrays import Float32s, Floats, Int64s
 from ops.storage.store import Store
 from ops.storage.tables import read_parts, read_table
 from ops.topk.neurons import Neurons
@@ -52,12 +52,6 @@ def unit_vectors(values: Floats) -> Float32s:
     np.divide(wide, length, out=wide, where=varies)
     wide[~varies[:, 0]] = 0.0
     return wide.astype(np.float32)
-
-
-def random_rotation(width: int, rng: np.random.Generator) -> Float64s:
-    """Return a rotation drawn uniformly, `[width, width]` float64 (QR of a normal matrix, Mezzadri 2007)."""
-    q, r = np.linalg.qr(rng.normal(size=(width, width)))
-    return np.asarray(q * np.sign(np.diag(r)))
 
 
 def neuron_vectors(store: Store, neurons: Neurons) -> Float32s:

@@ -6,8 +6,9 @@ import numpy as np
 import pyarrow as pa
 
 from ops.arrays import Bools, Float32s, Float64s, Floats, Int32s, Int64s
-from ops.compare.activation_vectors import random_rotation, unit_vectors
+from ops.compare.activation_vectors import unit_vectors
 from ops.compare.shared_winners import WinnerLists
+from ops.sampling import random_rotation
 from ops.schema import schema
 from ops.topk.neurons import NEURONS_PER_PART, Neurons
 
