@@ -49,6 +49,7 @@ class NoModel:
 
     device = torch.device("cpu")
     layers = (1,)
+    sparse = False
 
 
 def main() -> int:

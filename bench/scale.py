@@ -59,6 +59,7 @@ class Synthetic:
 
     device = torch.device("cpu")
     layers = (1,)
+    sparse = False
 
     def __init__(self, seed: int) -> None:
         self.rng = np.random.default_rng(seed)

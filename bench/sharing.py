@@ -38,6 +38,7 @@ class Synthetic:
 
     device = torch.device("cpu")
     layers = (1,)
+    sparse = False
 
     def __init__(self, seed: int, columns: int) -> None:
         rng = np.random.default_rng(seed)

@@ -8,6 +8,7 @@ from ops import sampling
 from ops.arrays import Float32s, Floats, Int64s
 from ops.storage.store import Store
 from ops.storage.tables import read_parts, read_table
+from ops.topk.activation_sample import read_layer
 from ops.topk.neurons import Neurons
 
 
@@ -26,13 +27,8 @@ def sampled_texts(store: Store, most: int, seed: int, draw: int) -> list[str]:
 
 
 def layer_activations(store: Store, layer: int) -> Float32s:
-    """Return a layer's activations of the sample, `[sentences, units]` float32; `layer` counts from 1."""
-    blocks = []
-    for table in read_parts(store, "activations", [f"layer_{layer}"]):
-        column = table.column(0).combine_chunks()
-        width = column.type.list_size
-        blocks.append(column.flatten().to_numpy(zero_copy_only=False).reshape(-1, width))
-    return np.concatenate(blocks)
+    """Return a layer's activations of the sample, `[sentences, units]` float32; `layer` is one that has units."""
+    return read_layer(store, layer).matrix()
 
 
 def unit_vectors(values: Floats) -> Float32s:

@@ -17,7 +17,7 @@ from ops.storage.store import Store
 BEST = 50  # neurons that the overview lists
 PAGES_AT_ONCE = 2  # pages that are made side by side: a page takes some 100 MB while it is made
 SEARCHED = ("topk", "sentences", "patterns", "profiles")
-_NEURON = re.compile(r"([1-9]\d{0,3})-(\d{1,8})")
+_NEURON = re.compile(r"(0|[1-9]\d{0,3})-(\d{1,8})")
 
 
 class Page(NamedTuple):
@@ -75,14 +75,14 @@ class Pages:
         if found is None:
             return None
         layer, unit = int(found[1]), int(found[2])
-        widths = self.site.widths
-        if layer > len(widths) or unit >= widths[layer - 1] or name != f"{layer}-{unit}":
+        width = self.site.units.width(layer)
+        if unit >= width or name != f"{layer}-{unit}":
             return None
         with self._room:
             (context,) = self.site.neurons([(layer, unit)], self.winners)
             around = {
                 "before": (layer, unit - 1) if unit else None,
-                "after": (layer, unit + 1) if unit + 1 < widths[layer - 1] else None,
+                "after": (layer, unit + 1) if unit + 1 < width else None,
             }
             shared = {**self.shared, "pages": (), "root": "../", "neighbours": around}
             return Page(render("neuron.html", {**shared, **context}))

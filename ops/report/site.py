@@ -6,27 +6,28 @@ from functools import lru_cache, reduce
 from operator import or_
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ops.arrays import Float32s, Int64s
+from ops.arrays import Int64s
 from ops.errors import InputError
 from ops.report.neuron_page import neuron_context
 from ops.report.overview import map_data
 from ops.report.pages import ASSETS, FOLDER, render
 from ops.report.quantiles import quantile_samples
 from ops.report.side_pages import SIDE_JOBS, drawings, side_context, side_jobs
+from ops.schema import layer_columns
 from ops.show.neuron_facts import known
 from ops.storage.open_tables import OpenTables
 from ops.storage.store import Store
+from ops.topk.activation_sample import LayerSample, sample_of_layer
 from ops.topk.neuron_names import NEURON, parse_pair
 from ops.topk.neurons import read_neurons
 from ops.topk.silent import COLUMNS, SAID, silent_neurons
 
 Row = dict[str, Any]
 Pair = tuple[int, int]
-Sample = tuple[Int64s, Float32s]
+Sample = tuple[Int64s, LayerSample]
 
 SENTENCE = ["sent_id", "text", "dataset", "doc_id", "words", "tags", "tree"]
 MOST_SAID = 4  # words of a neuron in a row of the overview
@@ -57,8 +58,8 @@ class Site:
     def __init__(self, store: Store, run: Row) -> None:
         self.store, self.run = store, run
         self.tables = OpenTables(store)
-        self.neurons_there = read_neurons(store)
-        self.widths = self.neurons_there.widths
+        self.units = read_neurons(store)
+        self.widths = self.units.widths
         self.options: Row = run["stages"]["mine"]["config"]
         self.complete = {name: entry for name, entry in run["stages"].items() if entry["complete"]}
         self.has_tokens = "tokens" in self.complete
@@ -113,7 +114,7 @@ class Site:
             InputError: it is not one of the run's.
         """
         layer, unit = parse_pair("--neurons", which, NEURON)
-        if not (1 <= layer <= len(self.widths) and unit < self.widths[layer - 1]):
+        if unit >= self.units.width(layer):
             raise InputError(f"--neurons {which}: there is no such neuron; {known(self.store)}")
         return layer, unit
 
@@ -132,7 +133,9 @@ class Site:
         }
         topk = self.complete["topk"]
         poles = ["top", "bottom"] if topk["identity"]["poles"] == "both" else [topk["identity"]["poles"]]
-        drawn = map_data({name: self._heard(rows) for name, rows in tables.items()}, self.widths, poles)
+        drawn = map_data(
+            {name: self._heard(rows) for name, rows in tables.items()}, self.widths, poles, self.units.first
+        )
         return {
             "map": {**drawn, "pages": [f"{layer}-{unit}" for layer, unit in chosen], "every": False},
             "all_pages": False,
@@ -221,15 +224,14 @@ class Site:
         found: dict[Pair, list[Row]] = {}
         for layer in sorted({layer for layer, _ in chosen}):
             ids, values = self._sample(layer)
-            found |= {(of, unit): quantile_samples(ids, values[:, unit]) for of, unit in chosen if of == layer}
+            found |= {(of, unit): quantile_samples(ids, values.of_unit(unit)) for of, unit in chosen if of == layer}
         return found
 
     def _sample_of(self, layer: int) -> Sample:
-        """Return the ids of the activation sample, `[sentences]`, and a layer's values, `[sentences, units]`."""
-        column = f"layer_{layer}"
-        table = self._read("activations", None, columns=["sent_id", column]).combine_chunks()
-        values = np.asarray(pc.list_flatten(table[column])).reshape(table.num_rows, self.widths[layer - 1])
-        return table["sent_id"].to_numpy(), values
+        """Return the ids of the activation sample, `[sentences]`, and a layer's activations."""
+        columns = ["sent_id", *layer_columns(layer, self.tables.dataset("activations").schema.names)]
+        table = self._read("activations", None, columns=columns).combine_chunks()
+        return table["sent_id"].to_numpy(), sample_of_layer(table, layer, self.units.width(layer))
 
     def pages(self, worth: list[Row], chosen: list[Pair], winners: int, shared: Row) -> Iterator[tuple[str, str]]:
         """Yield the files of a static site, each as its name and its text.

@@ -13,6 +13,7 @@ from ops.topk.neurons import Neurons
 from ops.topk.partial_file import by_neuron, read_matrix, write_table
 
 _WIDTHS, _FIRST, _EQUAL_LENGTHS, _GPU = b"atlas.widths", b"atlas.first", b"atlas.alike", b"atlas.gpu"
+_EXPLAINED = b"atlas.explained"
 
 
 @dataclass(frozen=True)
@@ -24,18 +25,22 @@ class Pilot:
         neurons: the units of each layer.
         equal_lengths: whether padding changes what the model computes, so that batches hold sentences of one length.
         gpu: the kind of GPU that it was found on; None on a CPU.
+        explained: the share of variance that each dictionary's reconstruction explains; None where it has none.
     """
 
     edges: Float32s
     neurons: Neurons
     equal_lengths: bool
     gpu: str | None
+    explained: tuple[float | None, ...] = ()
 
     def write(self, store: Store, path: str, footer: dict[bytes, bytes]) -> None:
         """Commit the file, with `footer` among its metadata."""
         facts: dict[bytes, Any] = {_WIDTHS: self.neurons.widths, _EQUAL_LENGTHS: self.equal_lengths, _GPU: self.gpu}
         if self.neurons.first != 1:
             facts[_FIRST] = self.neurons.first
+        if self.explained:
+            facts[_EXPLAINED] = self.explained
         own = {key: json.dumps(value).encode() for key, value in facts.items()}
         table = pa.table({"edges": by_neuron(self.edges)}).replace_schema_metadata(footer | own)
         store.commit(path, partial(write_table, table))
@@ -45,8 +50,9 @@ class Pilot:
         """Return what a pilot's file holds; of an old one that says nothing of lengths or of a GPU, neither."""
         with store.parquet(path) as file:
             table = file.read()
-        keys = (_WIDTHS, _FIRST, _EQUAL_LENGTHS, _GPU)
+        keys = (_WIDTHS, _FIRST, _EQUAL_LENGTHS, _GPU, _EXPLAINED)
         said = {key: json.loads(table.schema.metadata.get(key, b"null")) for key in keys}
         first = 1 if said[_FIRST] is None else said[_FIRST]
         neurons = Neurons(tuple(said[_WIDTHS] or ()), first)
-        return cls(read_matrix(table, "edges"), neurons, bool(said[_EQUAL_LENGTHS]), said[_GPU])
+        equal_lengths, explained = bool(said[_EQUAL_LENGTHS]), tuple(said[_EXPLAINED] or ())
+        return cls(read_matrix(table, "edges"), neurons, equal_lengths, said[_GPU], explained)

@@ -14,6 +14,7 @@ from ops.reducers.moments import Moments
 from ops.reducers.queued_moments import QueuedMoments
 from ops.reducers.top_k import MAX_IDS, TopK
 from ops.shards import Ids
+from ops.topk.partial_file import SparseRow
 
 SENTENCES_PER_BLOCK = 256  # that are taken in together
 
@@ -26,6 +27,7 @@ class ShardTotals:
         moments: of its finite sentences.
         histogram: their counts, `[neurons, bins]` int64.
         kept: activations of the sampled sentences by id, each `[neurons]` float32.
+        kept_sparse: the same of sparse features: those that are active, and their activations.
         unscored: ids of the others, by reason.
         scored: how many are finite.
     """
@@ -33,8 +35,22 @@ class ShardTotals:
     moments: Moments
     histogram: Int64s
     kept: dict[int, Float32s] = field(default_factory=dict)
+    kept_sparse: dict[int, SparseRow] = field(default_factory=dict)
     unscored: dict[str, list[int]] = field(default_factory=dict)
     scored: int = 0
+
+    @property
+    def sampled(self) -> list[int]:
+        """The ids of the sampled sentences that are finite, ascending."""
+        return sorted(self.kept or self.kept_sparse)
+
+    def keep(self, sentence: int, values: torch.Tensor, sparse: bool) -> None:
+        """Keep a sampled sentence's activations, `[neurons]`."""
+        if sparse:
+            active = torch.nonzero(values)[:, 0]
+            self.kept_sparse[sentence] = (active.int().cpu().numpy(), values[active].cpu().numpy())
+        else:
+            self.kept[sentence] = values.cpu().numpy()
 
 
 class ShardSums(Protocol):
@@ -55,10 +71,13 @@ class HostSums:
         edges: the histogram's.
         sample: ids whose activations are kept.
         layers: the layers' numbers, in the order in which their activations come.
+        sparse: whether most activations are 0, so that of a sampled sentence only the others are kept.
     """
 
-    def __init__(self, winners: dict[str, TopK], edges: torch.Tensor, sample: Ids, layers: Sequence[int]) -> None:
-        self.winners, self.sample, self.layers = winners, sample, layers
+    def __init__(
+        self, winners: dict[str, TopK], edges: torch.Tensor, sample: Ids, layers: Sequence[int], sparse: bool = False
+    ) -> None:
+        self.winners, self.sample, self.layers, self.sparse = winners, sample, layers, sparse
         self.blocks = _Blocks()
         self.histogram = Histogram(edges)
         self.totals = ShardTotals(Moments.empty(len(edges)), np.zeros(0, np.int64))
@@ -89,18 +108,20 @@ class HostSums:
         self.totals.moments = self.totals.moments.update(values)
         self.histogram.update(values)
         for row in np.flatnonzero(np.isin(ids, self.sample)).tolist():
-            self.totals.kept[int(ids[row])] = values[row].cpu().numpy()
+            self.totals.keep(int(ids[row]), values[row], self.sparse)
 
 
 class QueuedSums:
     """The sums of a shard on a GPU: everything stays in its queue and memory, and is read once, at the end.
 
     Args:
-        winners, edges, sample, layers: as `HostSums` takes them.
+        winners, edges, sample, layers, sparse: as `HostSums` takes them.
     """
 
-    def __init__(self, winners: dict[str, TopK], edges: torch.Tensor, sample: Ids, layers: Sequence[int]) -> None:
-        self.winners, self.sample, self.layers = winners, sample, layers
+    def __init__(
+        self, winners: dict[str, TopK], edges: torch.Tensor, sample: Ids, layers: Sequence[int], sparse: bool = False
+    ) -> None:
+        self.winners, self.sample, self.layers, self.sparse = winners, sample, layers, sparse
         self.blocks = _Blocks()
         self.histogram = Histogram(edges)
         self.moments = QueuedMoments(len(edges), edges.device)
@@ -131,8 +152,9 @@ class QueuedSums:
         for row in np.flatnonzero(broken).tolist():
             totals.unscored.setdefault(_reason(self.layers[int(broken[row]) - 1]), []).append(int(ids[row]))
         for own, values in self.kept:
-            finite = [(int(i), v) for i, v in zip(own, values.cpu().numpy(), strict=True) if not np.isnan(v[0])]
-            totals.kept |= dict(finite)
+            for i, row in zip(own.tolist(), values.cpu(), strict=True):
+                if not bool(row[0].isnan()):
+                    totals.keep(i, row, self.sparse)
         return totals
 
     def _reduce(self, ids: Ids, values: torch.Tensor) -> None:

@@ -53,17 +53,17 @@
     paint.lineWidth = 2; paint.strokeStyle = "#ff0066";
     paint.strokeRect(chosen[1] * w - 1, chosen[0] * (h + 2) - 1, w + 2, h + 2);
   }
-  function name(at) { return (at[0] + 1) + "-" + at[1]; }
+  function name(at) { return (at[0] + data.layer) + "-" + at[1]; }
   function choose(at) {
     if (!at) return;
     chosen = at; draw();
     const own = data.properties[property.value], v = own.values[pole.value][starts[at[0]] + at[1]];
     const shown = v === null ? "not known" : own.names ? own.names[v] : v;
-    cell.textContent = "Neuron " + (at[0] + 1) + ":" + at[1] + ", " + own.title + ": " + shown + " ";
+    cell.textContent = "Neuron " + (at[0] + data.layer) + ":" + at[1] + ", " + own.title + ": " + shown + " ";
     if (data.every || pages.has(name(at))) {
       const a = document.createElement("a"); a.href = "neurons/" + name(at) + ".html"; a.textContent = "open its page"; cell.append(a);
     } else {
-      cell.append("(no page here: name it, python -m jobs.report --neurons " + (at[0] + 1) + ":" + at[1] + ")");
+      cell.append("(no page here: name it, python -m jobs.report --neurons " + (at[0] + data.layer) + ":" + at[1] + ")");
     }
   }
   function open() { const a = cell.querySelector("a"); if (a) location.href = a.href; }

@@ -30,6 +30,7 @@ class FakeScorer:
 
     device = torch.device("cpu")
     layers = (1, 2)
+    sparse = False
 
     def __init__(self, values: np.ndarray) -> None:
         self.values = torch.from_numpy(values)
