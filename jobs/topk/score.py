@@ -117,17 +117,23 @@ class PilotScorer:
         sent_ids, tokens = np.concatenate([p[0] for p in parts]), TokenBlock.joined([p[1] for p in parts])
         equal_lengths = self._check([tokens[i] for i in spread_lengths(tokens.lengths.tolist())])
         budget, lengths = self.args.token_budget, replace(self.args, equal_lengths=equal_lengths).lengths
-        blocks = []
+        blocks: list[torch.Tensor] = []
         for _, batch in block_batches(sent_ids, tokens, budget, lengths):
             values, finite, _ = score_batch(self.scorer, batch)
-            blocks.append(values[finite].cpu())
+            good = values[finite].cpu()
+            # The edges of sparse features, which may be a million, follow from their highest activations.
+            blocks = (
+                [torch.cat([*blocks, good]).amax(0, keepdim=True)]
+                if self.args.sparse and len(good)
+                else [*blocks, good]
+            )
         scored = torch.cat(blocks)
         if not len(scored):
             raise InputError(
                 f"--model {self.args.facts.name}: gave no finite activation for any of {len(ids)} sentences; "
                 "try --dtype float32, or another model"
             )
-        edges = (edges_of_sparse if self.scorer.sparse else edges_from_pilot)(scored).numpy()
+        edges = (edges_of_sparse(scored.amax(0)) if self.args.sparse else edges_from_pilot(scored)).numpy()
         explained = self._explained(block_batches(sent_ids, tokens, budget, lengths))
         pilot = Pilot(edges, self.args.neurons, equal_lengths, gpu_kind(), explained)
         pilot.write(self.store, PILOT_FILE.path, PILOT_FILE.footer(self.args.fingerprint, len(pilot.edges)))

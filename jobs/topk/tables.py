@@ -54,7 +54,8 @@ def score_args(config: TopkConfig, known: Prepared, job: CorpusPass) -> ScoreArg
     poles = ("top", "bottom") if config.poles == "both" else (config.poles,)
     k = min(config.k, shards.sentences)
     warn_of_many(k, shards.sentences)
-    check_room(own.store, len(known.neurons), config.k, len(poles), config.activation_sample, shards)
+    sparse = bool(known.dictionaries) and known.dictionaries[0].sparse
+    check_room(own.store, len(known.neurons), config.k, len(poles), config.activation_sample, shards, sparse)
     return ScoreArgs(
         own.store, own.facts, scoring, known.neurons, k, poles, place.token_budget, own.fingerprint, own.kept,
         not config.no_sharing, dictionaries=known.dictionaries,
@@ -153,7 +154,7 @@ def plan(config: TopkConfig, known: Prepared, job: CorpusPass, record: DryRun) -
         seconds = timed.seconds_for(piloted) + estimate.seconds(scoring_s) + merge_s
     kept = winners_bytes(neurons, k, poles, sentences) + neurons_bytes(neurons, sentences)
     kept += activations_bytes(neurons, sample)
-    passing = sum(needed_bytes(neurons, k, poles, sample, job.shards))
+    passing = sum(needed_bytes(neurons, k, poles, sample, job.shards, args.sparse))
     counts = {"scored": sentences, "unscored": 0, "activation_sample": sample}
     counts |= {"neurons": neurons, "poles": poles, "k": k}
     return Plan(work, seconds, kept, passing, estimate.basis(timed), counts=counts)
@@ -169,8 +170,8 @@ def time_scoring(estimate: PassEstimate, args: ScoreArgs) -> tuple[TimedBatches,
         score_batch(scorer, tokens) for _, tokens in encode_batches(*some, tokenizer, args.token_budget, args.lengths)
     ]
     values = torch.cat([values[finite] for values, finite, _ in scored]).cpu()
-    edges_of = edges_of_sparse if args.sparse else edges_from_pilot
-    edges = edges_of(values if len(values) else torch.zeros(1, values.shape[1]))
+    values = values if len(values) else torch.zeros(1, values.shape[1])
+    edges = edges_of_sparse(values.amax(0)) if args.sparse else edges_from_pilot(values)
     shards = ShardScorer(scorer, min(args.k, MOST_K), args.poles, edges)
     shards.warm_up(args.token_budget, args.facts.position_limit)
     none = np.zeros(0, np.int64)

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 import torch
 
+from ops.dictionaries.compiled_pooling import take_largest
 from ops.dictionaries.description import Description
 
 PANEL = 1024  # features
@@ -44,7 +45,7 @@ class Encoder:
         """
         x, _, _ = self._input(states)
         if self.description.kind == "topk":
-            yield from self._largest(x)
+            yield from self._blocks_of_largest(x)
             return
         for start in range(0, self.features, self.block):
             yield start, self._activate(start, self._products(x, start, min(start + self.block, self.features)))
@@ -113,21 +114,35 @@ class Encoder:
             return found.relu_().mul_(is_open)
         return found.relu_()
 
-    def _largest(self, x: torch.Tensor) -> Iterator[tuple[int, torch.Tensor]]:
-        """Return the blocks of a dictionary whose k largest products of a token are its active features."""
-        k = self.description.k
-        values, places = x.new_zeros(len(x), 0), torch.zeros(len(x), 0, dtype=torch.int64, device=x.device)
+    def largest(self, states: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return the k largest products of each token, relu applied, and their features, both `[tokens, k]`."""
+        return self._largest(self._input(states)[0])
+
+    def _largest(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        k, on_cpu = self.description.k, x.device.type == "cpu"
+        values = torch.full((len(x), k if on_cpu else 0), -torch.inf, device=x.device)
+        places = torch.zeros(values.shape, dtype=torch.int32 if on_cpu else torch.int64, device=x.device)
+        bad = ~torch.isfinite(x).all(1)
         for start in range(0, self.features, PANEL):
             own = self._products(x, start, min(start + PANEL, self.features))
             own += self._own["bias"][start : start + own.shape[1]]
             if self._norms is not None:
                 own *= self._norms[start : start + own.shape[1]]
+            if on_cpu:
+                take_largest(own.numpy(), start, values.numpy(), places.numpy())
+                continue
             best, place = own.topk(min(k, own.shape[1]), dim=1)
             values, places = torch.cat([values, best], 1), torch.cat([places, place + start], 1)
             if values.shape[1] > k:
                 values, kept = values.topk(k, dim=1)
                 places = places.gather(1, kept)
-        values = values.relu()
+        # No product of such a token is larger than another.
+        return values.relu().masked_fill(bad[:, None], torch.nan), places
+
+    def _blocks_of_largest(self, x: torch.Tensor) -> Iterator[tuple[int, torch.Tensor]]:
+        """Return the blocks of a dictionary whose k largest products of a token are its active features."""
+        values, places = self._largest(x)
+        places = places.long()
         for start in range(0, self.features, self.block):
             size = min(self.block, self.features - start)
             here = (places >= start) & (places < start + size)

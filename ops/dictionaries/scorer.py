@@ -6,6 +6,7 @@ from functools import partial
 
 import torch
 
+from ops.dictionaries.compiled_pooling import pool_block, pool_places
 from ops.dictionaries.description import Description
 from ops.dictionaries.encoder import PANEL, Encoder
 from ops.dictionaries.read import load, same_points
@@ -93,6 +94,8 @@ class DictionaryScorer(Scorer):
             return self.reader.read_each(inputs, takes)
 
     def _pooled(self, encoder: Encoder, pooler: Pooler, first: int, states: torch.Tensor) -> torch.Tensor:
+        if self.sparse and pooler.pool == "max" and states.device.type == "cpu":
+            return self._highest(encoder, pooler.counted, first, states)
         sentences, tokens, width = states.shape
         found = torch.empty(sentences, encoder.features, device=states.device)
         for start, values in encoder.blocks(states.reshape(-1, width)):
@@ -105,6 +108,22 @@ class DictionaryScorer(Scorer):
                 active = (own > 0) & counted[..., None]
                 self.tokens_active[first + start : first + stop] += active.sum((0, 1))
         return found
+
+    def _highest(self, encoder: Encoder, counted: torch.Tensor, first: int, states: torch.Tensor) -> torch.Tensor:
+        """Return what `_pooled` does for the highest activations of sparse features, on a CPU."""
+        finite = (torch.isfinite(states).all(2) | ~counted).all(1)
+        counted = counted & finite[:, None]
+        sentence = torch.nonzero(counted)[:, 0].numpy()
+        found = torch.zeros(len(states), encoder.features)
+        own, active = states[counted], self.tokens_active[first : first + encoder.features].numpy()
+        if encoder.description.kind == "topk":
+            values, places = encoder.largest(own)
+            pool_places(values.numpy(), places.numpy(), sentence, found.numpy(), active)
+        else:
+            for start, values in encoder.blocks(own):
+                here = slice(start, start + values.shape[1])
+                pool_block(values.numpy(), sentence, found.numpy()[:, here], active[here])
+        return found.masked_fill_(~finite[:, None], torch.nan)
 
     def site_states(self, batch: Sequence[Tokens]) -> list[torch.Tensor]:
         """Return each point's states, pooled, `[sentences, width]`."""

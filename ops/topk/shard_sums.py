@@ -17,6 +17,7 @@ from ops.shards import Ids
 from ops.topk.partial_file import SparseRow
 
 SENTENCES_PER_BLOCK = 256  # that are taken in together
+SPARSE_CELLS = 1 << 25  # of sparse features, which may be a million, activations that are taken in together
 
 
 @dataclass
@@ -78,7 +79,7 @@ class HostSums:
         self, winners: dict[str, TopK], edges: torch.Tensor, sample: Ids, layers: Sequence[int], sparse: bool = False
     ) -> None:
         self.winners, self.sample, self.layers, self.sparse = winners, sample, layers, sparse
-        self.blocks = _Blocks()
+        self.blocks = _Blocks(rows_together(len(edges)) if sparse else None)
         self.histogram = Histogram(edges)
         self.totals = ShardTotals(Moments.empty(len(edges)), np.zeros(0, np.int64))
 
@@ -122,7 +123,7 @@ class QueuedSums:
         self, winners: dict[str, TopK], edges: torch.Tensor, sample: Ids, layers: Sequence[int], sparse: bool = False
     ) -> None:
         self.winners, self.sample, self.layers, self.sparse = winners, sample, layers, sparse
-        self.blocks = _Blocks()
+        self.blocks = _Blocks(rows_together(len(edges)) if sparse else None)
         self.histogram = Histogram(edges)
         self.moments = QueuedMoments(len(edges), edges.device)
         self.ids: list[Ids] = []
@@ -170,24 +171,40 @@ class QueuedSums:
             self.kept.append((ids[rows], values.index_select(0, to_device(rows, values.device))))
 
 
-class _Blocks:
-    """Joins small batches, since an update of the reducers costs by the call as well as by the sentence."""
+def rows_together(features: int) -> int:
+    """Return how many sentences are taken in together where so many sparse features are scored.
 
-    def __init__(self) -> None:
+    >>> [rows_together(features) for features in (4_096, 1 << 20)]
+    [256, 32]
+    """
+    return max(min(SENTENCES_PER_BLOCK, SPARSE_CELLS // features), 1)
+
+
+class _Blocks:
+    """Joins small batches, since an update of the reducers costs by the call as well as by the sentence.
+
+    Args:
+        most: sentences of a block at the most; None: as many as the last batch brings.
+    """
+
+    def __init__(self, most: int | None = None) -> None:
+        self.most = most
         self.ids: list[Ids] = []
         self.values: list[torch.Tensor] = []
 
     def add(self, ids: Ids, values: torch.Tensor) -> Iterator[tuple[Ids, torch.Tensor]]:
         self.ids.append(ids)
         self.values.append(values)
-        if sum(map(len, self.ids)) >= SENTENCES_PER_BLOCK:
+        if sum(map(len, self.ids)) >= (self.most or SENTENCES_PER_BLOCK):
             yield from self.rest()
 
     def rest(self) -> Iterator[tuple[Ids, torch.Tensor]]:
         if self.ids:
-            joined = np.concatenate(self.ids), torch.cat(self.values)
+            ids, values = np.concatenate(self.ids), torch.cat(self.values) if len(self.values) > 1 else self.values[0]
             self.ids, self.values = [], []
-            yield joined
+            most = self.most or len(ids)
+            for start in range(0, len(ids), max(most, 1)):
+                yield ids[start : start + most], values[start : start + most]
 
 
 def finite_rows(
@@ -199,7 +216,7 @@ def finite_rows(
         layers: each layer's activations, `[sentences, units]`.
         numbers: the layers' numbers.
     """
-    values = torch.cat(layers, 1)
+    values = torch.cat(layers, 1) if len(layers) > 1 else layers[0]
     finite = torch.isfinite(values).all(1)
     reasons: dict[int, str] = {}
     if not bool(finite.all()):

@@ -125,7 +125,7 @@ def shards(scorer: DictionaryScorer, cuts: list[int]) -> tuple[list[ShardResult]
     """Score the sentences in shards of a batch each, and return what each gave, and all pooled activations."""
     spans = list(pairwise(cuts))
     values = torch.cat([scorer.score(SENTENCES[a:b])[0] for a, b in spans])
-    made = ShardScorer(scorer, K, ("top",), edges_of_sparse(values))
+    made = ShardScorer(scorer, K, ("top",), edges_of_sparse(values.amax(0)))
     sample = np.array([1, 4, 17])
     found = []
     for a, b in spans:
