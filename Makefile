@@ -2,6 +2,7 @@
 #   make small        environment, then the whole job on 5,000 docstring sentences into runs/small, and its pages
 #   make test         all tests but the slow faults          make test-faults   those
 #   make check        ruff and mypy                          make bench         speed, as ratios
+#   make interop      the tests that compare with sae-lens, in an environment of their own (.venv-interop)
 #   make fuzz         2,000 hostile commands, checked: half an hour on two cores; make fuzz SEED=7 COMMANDS=300 MINUTES=5
 # On Linux the plain package index gives PyTorch with CUDA (several GB). For the small CPU build:
 #   make small PIP_ARGS='--extra-index-url https://download.pytorch.org/whl/cpu'
@@ -14,9 +15,10 @@ COMMANDS ?= 2000
 MINUTES ?= 60
 VENV := .venv
 BIN := $(VENV)/bin
+INTEROP := .venv-interop
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check $(PIP_ARGS) -c constraints.txt
 
-.PHONY: venv venv-test small test test-faults fuzz check format bench clean
+.PHONY: venv venv-test small test test-faults interop fuzz check format bench clean
 
 venv: $(VENV)/.installed
 venv-test: $(VENV)/.installed-test
@@ -52,6 +54,14 @@ test: venv-test
 test-faults: venv-test
 	$(BIN)/python -m pytest -m faults
 
+$(INTEROP)/.installed: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(INTEROP)
+	$(INTEROP)/bin/python -m pip install --quiet --disable-pip-version-check $(PIP_ARGS) -c constraints.txt -e '.[test,dictionaries]'
+	@touch $@
+
+interop: $(INTEROP)/.installed
+	$(INTEROP)/bin/python -m pytest -m interop
+
 fuzz: venv-test
 	$(BIN)/python -m tests.fuzz --seed $(SEED) --commands $(COMMANDS) --minutes $(MINUTES)
 
@@ -68,5 +78,5 @@ bench: venv-test
 	$(BIN)/python -m bench all
 
 clean:
-	rm -rf $(VENV) runs .pytest_cache .mypy_cache .ruff_cache .hypothesis *.egg-info
+	rm -rf $(VENV) $(INTEROP) runs .pytest_cache .mypy_cache .ruff_cache .hypothesis *.egg-info
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

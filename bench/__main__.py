@@ -7,6 +7,7 @@ NAMES = (
     "browse",
     "calibration",
     "compare",
+    "dictionary",
     "english",
     "explain",
     "ingest",

@@ -152,7 +152,7 @@ def _write_topk(
         edges = np.linspace(-1, 1, BINS - 1).astype(np.float32)
         columns["histogram_edges"], columns["histogram_counts"] = [edges] * n, [rng.integers(0, 99, BINS)] * n
         write_part(store, "neurons", part, schema("neurons"), [pa.table(columns)], own)
-    kind = activations_schema(neurons.widths)
+    kind = activations_schema(neurons.by_layer)
 
     def sample() -> Iterator[pa.Table]:
         size = min(SAMPLE, sentences)

@@ -48,7 +48,7 @@ from ops.statistics.wilson import wilson
 from ops.storage.store import Store
 from ops.tokens.peaks import peak_rows
 from ops.tokens.range_tables import range_tables
-from ops.topk.neurons import POLES, Neurons, layer_widths, neuron_and_pole, set_number
+from ops.topk.neurons import POLES, Neurons, neuron_and_pole, read_neurons, set_number
 
 ANY, EXCESS = "whole description", "auc_excess"
 FAMILIES = {"patterns": "kind", "profiles": "property", "peaks": "property"}
@@ -137,7 +137,7 @@ class Sets:
 
 def real_winners(store: Store, sentences: SentenceStore, count: int, seed: int) -> Sets:
     """Return the winners of neurons and poles that are drawn."""
-    neurons = Neurons(layer_widths(store))
+    neurons = read_neurons(store)
     mining = Mining(sentences, neurons, default_options() | {"no_scores": True}, seed, draws=False)
     number, winners = mining.winners(store, 0, len(neurons))
     random = np.random.default_rng([seed, 1])

@@ -60,7 +60,7 @@ FILES, NEURONS, CANDIDATES, BINS = (205, 820), 512, 20, 280
 MINED, K, RUNS = 8, 100, 3
 SLOWER, DRIVER_MB = 0.15, 2_000
 MB = 1e6
-LAYOUT = activations_schema((MINED,))
+LAYOUT = activations_schema({1: MINED})
 TAGS = ("DT", "JJ", "NN", "NN", "IN", "DT", "NN", "VBZ", "RB", "VBN", "NNS", ".")
 
 

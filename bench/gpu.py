@@ -167,7 +167,7 @@ def measure(
 
 def reducer_bytes(shard: ShardScorer, neurons: int) -> float:
     """Return the bytes that the reducers' operators read and write for each activation of a batch."""
-    sums = QueuedSums(shard.winners, shard.edges, np.zeros(0, np.int64))
+    sums = QueuedSums(shard.winners, shard.edges, np.zeros(0, np.int64), (1,))
     values = torch.randn(SENTENCES_PER_BLOCK, neurons, device=shard.edges.device)
     with Traffic() as traffic:
         sums.add(np.arange(len(values)), [values])

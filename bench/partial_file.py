@@ -48,6 +48,8 @@ class NoModel:
     """Stands where a model would, and has its device alone."""
 
     device = torch.device("cpu")
+    layers = (1,)
+    sparse = False
 
 
 def main() -> int:

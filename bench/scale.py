@@ -58,6 +58,8 @@ class Synthetic:
     """
 
     device = torch.device("cpu")
+    layers = (1,)
+    sparse = False
 
     def __init__(self, seed: int) -> None:
         self.rng = np.random.default_rng(seed)

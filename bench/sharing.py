@@ -37,6 +37,8 @@ class Synthetic:
     """Stands for a model: one column of activations for each of some distributions, heavy tails among them."""
 
     device = torch.device("cpu")
+    layers = (1,)
+    sparse = False
 
     def __init__(self, seed: int, columns: int) -> None:
         rng = np.random.default_rng(seed)

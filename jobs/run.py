@@ -43,14 +43,13 @@ def do(config: RunConfig, record: "Run") -> None:
     from ops.sentences.pipeline import load_pipeline
 
     known = topk.prepare(config, record)
-    _, _, widths = known
-    check_units(config.units, widths, "mined")
+    check_units(config.units, known.neurons, "mined")
     load_pipeline(config.pipeline)
     again = {"redo": config.redo}
     if config.corpus:
         ingest.do(part_of(config, ingest.IngestConfig, **again), record)
         again = {"redo": False}
-    topk.do_stage(part_of(config, topk.TopkConfig, **again), record, *known)
+    topk.do_stage(part_of(config, topk.TopkConfig, **again), record, known)
     annotate.do(part_of(config, annotate.AnnotateConfig, redo=False), record)
     mine.do(part_of(config, mine.MineConfig, redo=False), record)
     if not config.no_tokens:

@@ -1,10 +1,10 @@
-"""Seeded uniform samples: of sentence ids, and of distinct texts by their hashes, so that no list of them is needed."""
+"""Seeded uniform draws: of sentence ids, of distinct texts by their hashes without a list of them, of rotations."""
 
 from collections.abc import Callable, Iterable
 
 import numpy as np
 
-from ops.arrays import Bools, Int64s, UInt64s
+from ops.arrays import Bools, Float64s, Int64s, UInt64s
 from ops.hashing import mix
 
 # What a draw is for: one number each, so that no two draws with one seed share their random stream.
@@ -16,7 +16,7 @@ TRAINING_DOCUMENTS, TRAINING_SPLIT, SHUFFLED_LABELS, ABLATED_SENTENCES, RANDOM_N
 ANALOGY_PAIRS, CONFUSION_FOLDS, CONFUSION_DOCUMENTS, HELD_OUT = range(40, 44)
 HELD_BACK, RANGE_RESAMPLES, AXES, SHUFFLED_SENTENCES, EXAMPLES = range(50, 55)
 TOPICS, OWN_WINNERS, CARD_RESAMPLES, SAMPLE_SETS = range(60, 64)
-MEASURED = 70
+MEASURED, BASIS = range(70, 72)
 # Larger numbers, kept so that the runs which were drawn with them stay the same.
 CONFUSION_LABELS, CONFUSION_ORDER = 0x5F, 0xC0F
 
@@ -94,3 +94,9 @@ def in_sample(priority: UInt64s, position: Int64s, cutoff: tuple[int, int]) -> B
     """
     last = np.uint64(cutoff[0])
     return np.asarray((priority < last) | ((priority == last) & (position <= cutoff[1])))
+
+
+def random_rotation(width: int, rng: np.random.Generator) -> Float64s:
+    """Return a rotation drawn uniformly, `[width, width]` float64 (QR of a normal matrix, Mezzadri 2007)."""
+    q, r = np.linalg.qr(rng.normal(size=(width, width)))
+    return np.asarray(q * np.sign(np.diag(r)))

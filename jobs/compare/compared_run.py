@@ -17,7 +17,7 @@ from ops.model.activations import ScoreOptions
 from ops.model.load import ModelFacts, read_facts
 from ops.model.names import model_title
 from ops.storage.store import Store
-from ops.topk.neurons import Neurons, layer_widths
+from ops.topk.neurons import Neurons, read_neurons
 
 Args = TypeVar("Args")
 
@@ -120,7 +120,7 @@ def redraw(part: str, option: str, config: CompareConfig, record: Run, draw: Cal
 
 def neurons_of(record: Run) -> Neurons:
     """Return the neurons of a run, from `activations/`."""
-    return Neurons(layer_widths(record.store))
+    return read_neurons(record.store)
 
 
 def title_of(record: Run) -> str:

@@ -89,8 +89,9 @@ def do(config: CompareConfig, record: "Run") -> None:
     from jobs.compare.groups import groups_part
     from jobs.compare.neighbours import neighbours_part
     from jobs.compare.shift import check_shift, shift_part
+    from jobs.stage.dictionaries import is_of_dictionaries
 
-    parts = chosen_parts(config)
+    parts = chosen_parts(config, is_of_dictionaries(record.require("topk")))
     check(config, record, parts)
     compared = check_shift(config, record) if "shift" in parts else None
     if "dimensions" in parts:
@@ -107,12 +108,25 @@ def do(config: CompareConfig, record: "Run") -> None:
         ablation_part(config, record)
 
 
-def chosen_parts(config: CompareConfig) -> tuple[str, ...]:
+def chosen_parts(config: CompareConfig, dictionaries: bool = False) -> tuple[str, ...]:
     """Return the parts that are to be done.
 
+    Args:
+        config: the options.
+        dictionaries: whether the run's units are features, of which neighbours alone are found.
+
     Raises:
-        InputError: text sets without a model to compare with, or the other way round.
+        InputError: text sets without a model to compare with, or the other way round; a part that features do not have.
     """
+    if dictionaries:
+        asked = [*config.part, *(["shift"] if config.against else []), *(["ablation"] if config.ablate else [])]
+        others = [part for part in asked if part != "neighbours"]
+        if others:
+            raise InputError(
+                f"--part {others[0]}: compares neurons, and the units of this run are features of dictionaries; "
+                "of them neighbours are found (--part neighbours)"
+            )
+        return ("neighbours",)
     if config.text_set and not config.against:
         raise InputError("--text-set: is read by two models; name the other one by --against MODEL_OR_RUN")
     if "shift" in config.part and not config.against:

@@ -8,6 +8,7 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 from jobs.compare.compared_run import PartArgs, part_args, part_plan, run_part, title_of
 from jobs.compare.job import CompareConfig
 from jobs.engine.item import Item
+from jobs.stage.dictionaries import is_of_dictionaries
 from jobs.stage.dry_run import DryRun, Plan
 from jobs.stage.files import TablePart, table_part
 from jobs.stage.run import Run
@@ -33,13 +34,14 @@ class NeighbourArgs(PartArgs):
     """What a worker is made from.
 
     `nearest` are kept of each kind, `sentences` are the scored ones of the corpus, `units` are the neurons that have
-    neighbours (none: all), `memory` is in bytes.
+    neighbours (none: all), `memory` is in bytes, and `rotated` tells whether rotated layers are a null.
     """
 
     nearest: int
     sentences: int
     units: tuple[str, ...] = ()
     memory: int = 0
+    rotated: bool = True
 
 
 def neighbours_part(config: CompareConfig, record: Run) -> None:
@@ -81,7 +83,14 @@ def neighbour_args(config: CompareConfig, stage: Stage) -> NeighbourArgs:
     winners, sampled = min(topk["identity"]["k"], scored), topk["counts"]["activation_sample"]
     block = min(len(config.units) or NEURONS_PER_PART, NEURONS_PER_PART)
     memory = finder_bytes(len(own.neurons), sampled, winners, poles, scored, block)
-    return NeighbourArgs(**vars(own), nearest=config.nearest, sentences=scored, units=config.units, memory=memory)
+    return NeighbourArgs(
+        **vars(own),
+        nearest=config.nearest,
+        sentences=scored,
+        units=config.units,
+        memory=memory,
+        rotated=not is_of_dictionaries(topk),
+    )
 
 
 def neighbours_step(args: NeighbourArgs) -> Step:
@@ -113,7 +122,7 @@ class NeighbourWorker:
 
     def __init__(self, args: NeighbourArgs) -> None:
         self.args, self.store = args, args.store
-        vectors = neuron_vectors(self.store, args.neurons.widths)
+        vectors = neuron_vectors(self.store, args.neurons)
         winners, silent = read_winner_lists(self.store, args.neurons), read_silent(self.store, args.neurons)
         self.chosen = args.neurons.named(args.units)
         self.finder = NeighbourFinder(args.neurons, vectors, winners, args.nearest, silent)
@@ -132,8 +141,10 @@ class NearestWorker(NeighbourWorker):
     def __call__(self, item: Item, prepared: Any) -> Item:
         """Write compare/nearest."""
         args = self.args
-        layers = [layer_activations(self.store, i + 1) for i in range(len(args.neurons.widths))]
+        layers = [layer_activations(self.store, layer) for layer in args.neurons.layers]
         with threadpool_limits(1):
-            rows = nearest_rows(self.finder, layers, args.sentences, DRAWN, (args.seed, sampling.NEIGHBOURS))
+            rows = nearest_rows(
+                self.finder, layers, args.sentences, DRAWN, (args.seed, sampling.NEIGHBOURS), args.rotated
+            )
         NEAREST.write(self.store, [rows], args.fingerprint)
         return {"rows": rows.num_rows}

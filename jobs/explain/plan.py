@@ -6,7 +6,7 @@ from jobs.stage.dry_run import DryRun, Plan
 from jobs.stage.estimate import by_workers, spread_seconds
 from jobs.stage.runner import Stage
 from ops.model.load import ModelFacts
-from ops.topk.neurons import Neurons, layer_widths
+from ops.topk.neurons import Neurons, read_neurons
 
 # Measured (docs/scale.md): seconds of a neuron and pole and of each of its winners, and bytes of its rows.
 SET_S, WINNER_S, SET_BYTES = 30e-3, 12e-6, 2_000
@@ -16,7 +16,7 @@ def plan(config: ExplainConfig, facts: ModelFacts, stage: Stage, record: DryRun)
     """Return what the stage would do."""
     topk, sentences = record.require("topk"), record.require("annotate")["counts"]["sentences"]
     expected = record.is_expected("topk") or record.is_expected("mine")
-    neurons = Neurons((topk["counts"]["neurons"],) if expected else layer_widths(record.store))
+    neurons = Neurons((topk["counts"]["neurons"],)) if expected else read_neurons(record.store)
     args = explain_args(config, facts, stage, neurons)
     sets = len(neurons) * (2 if topk["identity"]["poles"] == "both" else 1)
     seconds, work = 0.0, []

@@ -46,7 +46,7 @@ from ops.sentences.local_copy import open_sentences
 from ops.shards import spans
 from ops.storage.store import Store
 from ops.storage.tables import part_name
-from ops.topk.neurons import Neurons, layer_widths, parts, set_number
+from ops.topk.neurons import Neurons, parts, read_neurons, set_number
 
 RUN = 10_000  # whose literals are found by one item
 WINNERS_PER_RANGE, NEURONS_PER_RANGE = 160_000, (16, 64)
@@ -120,7 +120,7 @@ def explain_args(config: ExplainConfig, facts: ModelFacts, stage: Stage, neurons
 
 def explain(config: ExplainConfig, facts: ModelFacts, stage: Stage) -> dict[str, Any]:
     """Do what is missing of all steps, and return the counts."""
-    neurons = Neurons(layer_widths(stage.store))
+    neurons = read_neurons(stage.store)
     args = explain_args(config, facts, stage, neurons)
     if 2 * args.k > args.scored:
         print(
@@ -278,7 +278,7 @@ class PairFinder:
 
     def __init__(self, args: ExplainArgs) -> None:
         self.args = args
-        self.vectors = neuron_vectors(args.store, args.neurons.widths)
+        self.vectors = neuron_vectors(args.store, args.neurons)
 
     def __call__(self, item: Item, prepared: Any) -> Item:
         """Commit those of a range."""

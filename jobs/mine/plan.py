@@ -20,7 +20,7 @@ from ops.mine.candidates import unite
 from ops.mine.mining import MINED
 from ops.sentences.local_copy import drop_sentences, has_copy
 from ops.storage.store import Store
-from ops.topk.neurons import Neurons, layer_widths, neuron_and_pole
+from ops.topk.neurons import Neurons, neuron_and_pole, read_neurons
 
 NEURONS = 32  # that are timed, side by side as in a range; one goes before them for what is compiled at first use
 MOST_SENTENCES = 100_000  # that some neurons are timed on: all of them are counted
@@ -35,7 +35,8 @@ def plan(config: MineConfig, stage: Stage, record: DryRun) -> Plan:
     """Return what the stage would do."""
     topk, sentences = record.require("topk"), record.require("annotate")["counts"]["sentences"]
     expected = record.is_expected("topk") or record.is_expected("annotate")
-    args = mine_args(config, stage, Neurons((topk["counts"]["neurons"],) if expected else layer_widths(record.store)))
+    there = Neurons((topk["counts"]["neurons"],)) if expected else read_neurons(record.store)
+    args = mine_args(config, stage, there)
     neurons = args.mined
     own = neurons + config.null_sets
     sets = neurons * (2 if topk["identity"]["poles"] == "both" else 1)

@@ -22,7 +22,7 @@ from ops.sentences.local_copy import open_sentences
 from ops.shards import spans
 from ops.storage.side_by_side import LARGE_FILES_AT_ONCE, side_by_side
 from ops.storage.store import Store
-from ops.topk.neurons import Neurons, layer_widths
+from ops.topk.neurons import Neurons, read_neurons
 
 WINNERS_PER_RANGE, NEURONS_PER_RANGE = 160_000, (16, 64)  # of a pole; the fewest and most neurons
 SENTENCES_PER_COUNT, RUNS, MOST_PER_COUNT = 50_000, 160, 200_000
@@ -113,7 +113,7 @@ def _name(item: Item) -> str:
 
 def mine(config: MineConfig, stage: Stage) -> dict[str, Any]:
     """Do what is missing of all steps, and return the rows of each table."""
-    args = mine_args(config, stage, Neurons(layer_widths(stage.store)))
+    args = mine_args(config, stage, read_neurons(stage.store))
     k = stage.record.require("topk")["identity"]["k"]
     ranges = neuron_ranges(args.mined, k, config.null_sets)
     for step in mine_steps(args, ranges, sentence_runs(stage.record.require("annotate")["counts"]["sentences"])):

@@ -4,7 +4,7 @@ from jobs.stage.options import MOST_UNITS, UnitsConfig
 from jobs.stage.run import Run
 from ops.errors import InputError
 from ops.topk.neuron_names import in_order
-from ops.topk.neurons import Neurons, layer_widths
+from ops.topk.neurons import Neurons, read_neurons
 
 
 def chosen_units(config: UnitsConfig, record: Run, done: str) -> tuple[str, ...]:
@@ -22,23 +22,23 @@ def chosen_units(config: UnitsConfig, record: Run, done: str) -> tuple[str, ...]
         # How many layers there will be is not known yet.
         check_number(config.units, record.require("topk")["counts"]["neurons"], done)
     else:
-        check_units(config.units, layer_widths(record.store), done)
+        check_units(config.units, read_neurons(record.store), done)
     return in_order("--units", config.units)
 
 
-def check_units(units: tuple[str, ...], widths: tuple[int, ...], done: str) -> None:
+def check_units(units: tuple[str, ...], neurons: Neurons, done: str) -> None:
     """Refuse neurons that there are not, and to do too many without being asked to.
 
     Args:
         units: as they were given.
-        widths: the units of each layer.
+        neurons: those of the run.
         done: what is done with them, such as `mined`.
 
     Raises:
-        InputError: one of them is no LAYER:UNIT or no neuron of these layers, or too many are to be done.
+        InputError: one of them is no LAYER:UNIT or none of these neurons, or too many are to be done.
     """
-    Neurons(widths).named(units)
-    check_number(units, sum(widths), done)
+    neurons.named(units)
+    check_number(units, len(neurons), done)
 
 
 def check_number(units: tuple[str, ...], neurons: int, done: str) -> None:

@@ -39,6 +39,7 @@ class TokensConfig(TokenOptions):
 
 def do(config: TokensConfig, record: "Run") -> None:
     """Do the stage, or what is missing of it."""
+    from jobs.stage.dictionaries import dictionaries_of
     from jobs.stage.placement import choose_placement
     from jobs.stage.runner import StageSpec, run_stage
     from jobs.tokens.steps import plan, read_winners
@@ -47,6 +48,7 @@ def do(config: TokensConfig, record: "Run") -> None:
     topk = record.require("topk")
     record.require("annotate")
     facts = find_model(config.model, topk)
+    dictionaries_of(topk, facts)
     place = choose_placement(config, record, "tokens")
     spec = StageSpec(
         "tokens",

@@ -10,12 +10,15 @@ import numpy as np
 import torch
 
 from jobs.engine.item import Item
+from jobs.stage.dictionaries import block_of, dictionaries_of
 from jobs.stage.dry_run import DryRun, Plan
 from jobs.stage.estimate import by_workers, corpus_sample, of_all, spread_seconds
 from jobs.stage.files import Output, TablePart, partial_file, read_notes, shard_file, table_part, write_partial
 from jobs.stage.placement import Placement, run_scoring
 from jobs.stage.runner import Stage, Step
 from jobs.tokens.job import TokensConfig
+from ops.dictionaries.description import Description
+from ops.dictionaries.scorer import make_scorer
 from ops.errors import counted
 from ops.estimate.selection import expected_selected
 from ops.estimate.timed_batches import Sentences, TimedBatches
@@ -29,7 +32,7 @@ from ops.tokens.partial_file import write_rows
 from ops.tokens.pieces import Piece, measure_piece, pieces, read_piece
 from ops.tokens.range_tables import range_tables
 from ops.tokens.winners import first_winners
-from ops.topk.neurons import Neurons, layer_widths, parts
+from ops.topk.neurons import Neurons, parts, read_neurons
 
 WANTED = partial_file("tokens", "wanted")  # the first winners of every neuron, by sentence
 LITTLE = 100_000  # winners that are written sooner than a pool of workers is there
@@ -50,6 +53,12 @@ class TokensArgs:
     token_budget: int
     lengths: Lengths
     fingerprint: str
+    dictionaries: tuple[Description, ...] = ()
+    block: int | None = None
+
+    def scorer(self, pad_id: int) -> Scorer:
+        """Return the model, ready to read."""
+        return make_scorer(self.facts, self.options, pad_id, self.dictionaries, self.block)
 
 
 def tokens_args(
@@ -60,13 +69,14 @@ def tokens_args(
     lengths = batch_lengths(place.device, topk["counts"].get("equal_lengths", True))
     scoring, shards = run_scoring(topk["identity"], place), stage.record.shards()
     return TokensArgs(
-        stage.store, facts, scoring, neurons, shards, config.top, place.token_budget, lengths, stage.fingerprint
-    )
+        stage.store, facts, scoring, neurons, shards, config.top, place.token_budget, lengths, stage.fingerprint,
+        dictionaries_of(topk, facts), block_of(topk),
+    )  # fmt: skip
 
 
 def read_winners(config: TokensConfig, facts: ModelFacts, place: Placement, stage: Stage) -> dict[str, Any]:
     """Do what is missing of all steps, and return the counts."""
-    args = tokens_args(config, facts, place, stage, Neurons(layer_widths(stage.store)))
+    args = tokens_args(config, facts, place, stage, read_neurons(stage.store))
     stage.do(select_step(args))
     read = read_step(args, place)
     stage.do(read)
@@ -154,7 +164,7 @@ class TokenWorker:
     def __init__(self, args: TokensArgs) -> None:
         self.args = args
         self.tokenizer = Tokenizer(args.facts)
-        self.scorer = Scorer(args.facts, args.options, self.tokenizer.pad_id)
+        self.scorer = args.scorer(self.tokenizer.pad_id)
 
     def __call__(self, item: Item, prepared: Piece | None) -> Item:
         """Read one piece."""
@@ -183,7 +193,7 @@ class RangeWriter:
 def plan(config: TokensConfig, facts: ModelFacts, place: Placement, stage: Stage, record: DryRun) -> Plan:
     """Return what the stage would do."""
     topk, expected = record.require("topk"), record.is_expected("topk")
-    args = tokens_args(config, facts, place, stage, Neurons(() if expected else layer_widths(stage.store)))
+    args = tokens_args(config, facts, place, stage, Neurons(()) if expected else read_neurons(stage.store))
     sets = topk["counts"]["neurons"] * (2 if topk["identity"]["poles"] == "both" else 1)
     k = min(topk["identity"]["k"], args.top, args.shards.sentences)
     if expected:
@@ -217,7 +227,7 @@ def time_reading(args: TokensArgs, sample: Sentences, seconds: float) -> TimedBa
     batches = TimedBatches(
         sample.sent_ids, sample.texts, sample.n_tokens, tokenizer, args.token_budget, seconds, args.lengths
     )
-    scorer = Scorer(args.facts, args.options, tokenizer.pad_id)
+    scorer = args.scorer(tokenizer.pad_id)
     for _, tokens in batches:
         scorer.score(tokens)
     return batches

@@ -12,20 +12,22 @@ and 360 with AVX-512; 11 s to start.
 """
 
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from jobs.ingest import job as ingest
 from jobs.stage.command_line import Job, in_run
-from jobs.stage.options import CorpusPassConfig
+from jobs.stage.options import CorpusPassConfig, listed
 from ops.model.pooling import Pool
 from ops.model.sites import Site
 
 if TYPE_CHECKING:
     from jobs.stage.run import Run
+    from ops.dictionaries.description import Description
     from ops.model.load import ModelFacts
     from ops.model.tokenizer import Tokenizer
+    from ops.topk.neurons import Neurons
 
 
 class TopkConfig(CorpusPassConfig):
@@ -38,51 +40,84 @@ class TopkConfig(CorpusPassConfig):
     site: Site = Field(
         "hidden", description="hidden states, after the activation function, or after the attention's output matrix"
     )
-    pool: Pool = Field("mean", description="how a sentence's tokens become one value")
+    dictionary: Annotated[tuple[str, ...], BeforeValidator(listed)] = Field(
+        (),
+        description="LAYER=PATH, repeatable: the units are features of a dictionary, a folder that SAELens has saved, "
+        "or directions, a .npy or .safetensors file [features, width], or rotated:SEED; layer 0 is the embeddings",
+    )
+    feature_block: Annotated[int, Field(ge=1)] | Literal["auto"] = Field(
+        "auto", description="features that are encoded at a time; auto: by free memory; results are the same"
+    )
+    pool: Pool = Field("mean", description="how a sentence's tokens become one value; sparse features: max by default")
     special_tokens: Literal["include", "exclude"] = Field(
-        "include", description="whether the tokens that the tokenizer added count"
+        "include",
+        description="whether the tokens that the tokenizer added count; dictionaries of a decoder: exclude by default",
     )
     activation_sample: int = Field(10_000, ge=0, description="sentences whose whole activation vectors are kept")
     no_sharing: bool = Field(False, description="workers do not share thresholds: same results, larger partial files")
     pilot: int = Field(4_096, ge=1, description="most sentences of the pilot that fixes the histograms' edges")
 
 
+class Prepared(NamedTuple):
+    """What is known before the pass begins.
+
+    Attributes:
+        facts, tokenizer: of the model.
+        neurons: the units of each layer.
+        dictionaries: whose features the units are, by layer; none: they are neurons.
+        chosen: options whose defaults follow from the dictionaries.
+    """
+
+    facts: "ModelFacts"
+    tokenizer: "Tokenizer"
+    neurons: "Neurons"
+    dictionaries: "tuple[Description, ...]"
+    chosen: dict[str, Any]
+
+
 def do(config: TopkConfig, record: "Run") -> None:
     """Do the stage, or what is missing of it; first `ingest` where sources are named."""
     known = prepare(config, record)
     ingest.do_where_named(config, record)
-    do_stage(config, record, *known)
+    do_stage(config, record, known)
 
 
-def prepare(config: TopkConfig, record: "Run") -> "tuple[ModelFacts, Tokenizer, tuple[int, ...]]":
-    """Check options, sources and model, cheapest first.
-
-    Returns:
-        What is known of the model, its tokenizer, and the units of each layer at the site.
+def prepare(config: TopkConfig, record: "Run") -> Prepared:
+    """Check options, sources, model and dictionaries, cheapest first.
 
     Raises:
         InputError: something is missing or does not fit.
     """
     from jobs.stage.checks import check_pass
+    from jobs.topk.dictionaries import check_options, options_of
+    from ops.dictionaries.read import describe_all, parse
     from ops.model.activations import site_widths
     from ops.model.pooling import check_pool
+    from ops.topk.neurons import Neurons
 
+    if config.dictionary:
+        parse(config.dictionary)
+        check_options(config)
     facts, tokenizer = check_pass(config, record)
+    if config.dictionary:
+        dictionaries = describe_all(config.dictionary, facts)
+        neurons = Neurons.of_layers({own.layer: own.features for own in dictionaries})
+        return Prepared(facts, tokenizer, neurons, dictionaries, options_of(config, dictionaries, facts.decoder))
     check_pool(config.pool, config.special_tokens, config.model, facts.decoder, tokenizer.has_cls)
-    return facts, tokenizer, site_widths(facts, config.site)
+    return Prepared(facts, tokenizer, Neurons(site_widths(facts, config.site)), (), {})
 
 
-def do_stage(
-    config: TopkConfig, record: "Run", facts: "ModelFacts", tokenizer: "Tokenizer", widths: tuple[int, ...]
-) -> None:
+def do_stage(config: TopkConfig, record: "Run", known: Prepared) -> None:
     """Do the stage, or what is missing of it, with what `prepare` returned; the corpus is to be there."""
     from jobs.stage.corpus_pass import run_pass
+    from jobs.topk.dictionaries import identity_of
     from jobs.topk.tables import find_winners, plan
 
+    config = config.model_copy(update=known.chosen)
     names = ("k", "poles", "site", "pool", "special_tokens", "activation_sample", "pilot")
-    depends_on = {name: getattr(config, name) for name in names}
-    find, planned = partial(find_winners, config, widths), partial(plan, config, widths)
-    run_pass("topk", config, record, facts, tokenizer, depends_on, find, planned, model_of_the_run=True)
+    depends_on = {name: getattr(config, name) for name in names} | identity_of(known.dictionaries)
+    find, planned = partial(find_winners, config, known), partial(plan, config, known)
+    run_pass("topk", config, record, known.facts, known.tokenizer, depends_on, find, planned, model_of_the_run=True)
 
 
 JOB = Job("topk", TopkConfig, in_run(do), __doc__)

@@ -20,6 +20,9 @@ from jobs.stage.files import commit_partial, partial_file, shard_file
 from jobs.stage.runner import Step
 from ops.arrays import Float32s
 from ops.corpus.corpus_tokens import CorpusTokens, KeptTokens, block_batches
+from ops.dictionaries.description import Description
+from ops.dictionaries.reconstruction import Explained
+from ops.dictionaries.scorer import DictionaryScorer, make_scorer
 from ops.errors import InputError
 from ops.model.activations import ScoreOptions, Scorer
 from ops.model.batches import Lengths, batch_lengths
@@ -28,7 +31,7 @@ from ops.model.load import ModelFacts
 from ops.model.numerics import check_gpu, gpu_kind
 from ops.model.token_block import TokenBlock
 from ops.model.tokenizer import Tokenizer, Tokens
-from ops.reducers.histogram import edges_from_pilot
+from ops.reducers.histogram import edges_from_pilot, edges_of_sparse
 from ops.reducers.thresholds import SharedBound
 from ops.sampling import PILOT, draw, pilot_size
 from ops.shards import Ids, Shards
@@ -47,6 +50,8 @@ BOUNDS = partial_file("topk", "bound").path  # which workers share: soft state, 
 # is written before that shard begins, some neurons at a time.
 HELD_BYTES = 1 << 29
 
+EXPLAINED_BATCHES = 16  # of the pilot, from long sentences to short ones
+
 Batches = Iterator[tuple[Ids, TokenBlock]]
 
 
@@ -56,11 +61,13 @@ class ScoreArgs:
 
     Attributes:
         kept: where ingest kept the tokens of corpus/; None: nowhere.
+        dictionaries, block: whose features the units are, and how many are encoded at a time (None: by memory).
     """
 
     store: Store
     facts: ModelFacts
     options: ScoreOptions
+    neurons: Neurons
     k: int
     poles: tuple[str, ...]
     token_budget: int
@@ -68,6 +75,17 @@ class ScoreArgs:
     kept: KeptTokens | None = None
     sharing: bool = True
     equal_lengths: bool = False
+    dictionaries: tuple[Description, ...] = ()
+    block: int | None = None
+
+    def scorer(self, pad_id: int) -> Scorer:
+        """Return the model, ready to score."""
+        return make_scorer(self.facts, self.options, pad_id, self.dictionaries, self.block)
+
+    @property
+    def sparse(self) -> bool:
+        """Whether units are sparse features."""
+        return bool(self.dictionaries) and self.dictionaries[0].sparse
 
     @property
     def lengths(self) -> Lengths:
@@ -89,7 +107,7 @@ class PilotScorer:
         self.args, self.store = args, args.store
         tokenizer = Tokenizer(args.facts)
         self.tokens = CorpusTokens(args.store, args.kept, lambda: tokenizer)
-        self.scorer = Scorer(args.facts, args.options, tokenizer.pad_id)
+        self.scorer = args.scorer(tokenizer.pad_id)
 
     def __call__(self, item: Item, prepared: Any) -> Item:
         """Score a seeded sample and fix the edges."""
@@ -100,19 +118,40 @@ class PilotScorer:
         sent_ids, tokens = np.concatenate([p[0] for p in parts]), TokenBlock.joined([p[1] for p in parts])
         equal_lengths = self._check([tokens[i] for i in spread_lengths(tokens.lengths.tolist())])
         budget, lengths = self.args.token_budget, replace(self.args, equal_lengths=equal_lengths).lengths
-        blocks = []
+        blocks: list[torch.Tensor] = []
         for _, batch in block_batches(sent_ids, tokens, budget, lengths):
             values, finite, _ = score_batch(self.scorer, batch)
-            blocks.append(values[finite].cpu())
+            good = values[finite].cpu()
+            # The edges of sparse features, which may be a million, follow from their highest activations.
+            blocks = (
+                [torch.cat([*blocks, good]).amax(0, keepdim=True)]
+                if self.args.sparse and len(good)
+                else [*blocks, good]
+            )
         scored = torch.cat(blocks)
         if not len(scored):
             raise InputError(
                 f"--model {self.args.facts.name}: gave no finite activation for any of {len(ids)} sentences; "
                 "try --dtype float32, or another model"
             )
-        pilot = Pilot(edges_from_pilot(scored).numpy(), self.scorer.widths(), equal_lengths, gpu_kind())
+        edges = (edges_of_sparse(scored.amax(0)) if self.args.sparse else edges_from_pilot(scored)).numpy()
+        explained = self._explained(block_batches(sent_ids, tokens, budget, lengths))
+        pilot = Pilot(edges, self.args.neurons, equal_lengths, gpu_kind(), explained)
         pilot.write(self.store, PILOT_FILE.path, PILOT_FILE.footer(self.args.fingerprint, len(pilot.edges)))
         return {"sentences": len(ids)}
+
+    def _explained(self, batches: Batches) -> tuple[float | None, ...]:
+        """Return how much of the variance of its target each dictionary explains, over some of the pilot's batches."""
+        if not isinstance(self.scorer, DictionaryScorer):
+            return ()
+        sums = [
+            Explained(self.args.facts.width if own.target.place != "heads" else own.width) if own.target else None
+            for own in self.args.dictionaries
+        ]
+        every = list(batches)
+        for _, batch in every[:: max(len(every) // EXPLAINED_BATCHES, 1)]:
+            self.scorer.explained(batch, sums)
+        return tuple(own.share() if own is not None else None for own in sums)
 
     def _check(self, tokens: list[Tokens]) -> bool:
         """Refuse a model whose states are not what they seem; tell whether it needs batches of equal length."""
@@ -180,9 +219,10 @@ class ShardWorker:
         self.newer_bounds: Callable[[], tuple[Float32s, Float32s] | None] = lambda: None
         if args.sharing:
             self.newer_bounds = BoundReader(self.store, BOUNDS, args.fingerprint, len(pilot.edges))
-        scorer = Scorer(args.facts, args.options, self.tokenizer.pad_id)
+        scorer = args.scorer(self.tokenizer.pad_id)
         edges = torch.from_numpy(pilot.edges.copy())
-        self.layer, _ = Neurons(pilot.widths).layer_and_unit(np.arange(len(pilot.edges)))
+        self.neurons = pilot.neurons
+        self.layer, _ = self.neurons.layer_and_unit(np.arange(len(pilot.edges)))
         self.shards = ShardScorer(scorer, args.k, args.poles, edges, args.options.never_waits)
         self.shards.warm_up(args.token_budget, args.facts.position_limit)
         self.name, self.cpu_counted = uuid.uuid4().hex, time.process_time()
@@ -207,7 +247,7 @@ class ShardWorker:
             )
         notes = {"unscored": result.unscored, "sampled": result.sampled, "tokens": result.tokens}
         low, high = result.moments.min, result.moments.max
-        notes["largest"] = largest_by_layer(self.layer, low, high, int(self.layer[-1])).tolist()
+        notes["largest"] = largest_by_layer(self.layer, low, high, self.neurons).tolist()
         output = shard_file("topk", item["shard"])
         rows = result.rows
 

@@ -14,16 +14,17 @@ from jobs.stage.corpus_pass import CorpusPass
 from jobs.stage.dry_run import DryRun, Plan
 from jobs.stage.estimate import PassEstimate, of_all
 from jobs.stage.files import read_notes, shard_file
-from jobs.topk.job import TopkConfig
+from jobs.topk.dictionaries import report_pilot
+from jobs.topk.job import Prepared, TopkConfig
 from jobs.topk.merge import merge_ranges, merge_step
 from jobs.topk.score import PILOT_FILE, ScoreArgs, ShardWorker, pilot_step, score_shards
 from ops.errors import counted
 from ops.estimate.spread import spread
 from ops.estimate.timed_batches import TimedBatches
 from ops.estimate.topk_bytes import activations_bytes, neurons_bytes, winners_bytes
-from ops.model.activations import ScoreOptions, Scorer
+from ops.model.activations import ScoreOptions
 from ops.model.batches import encode_batches
-from ops.reducers.histogram import edges_from_pilot
+from ops.reducers.histogram import edges_from_pilot, edges_of_sparse
 from ops.sampling import ACTIVATIONS, draw, pilot_size
 from ops.topk.neurons import Neurons
 from ops.topk.pilot import Pilot
@@ -42,7 +43,7 @@ EDGES_FROM = 64  # sentences
 MOST_K = 1_000  # in the timed reducers, which are not to take gigabytes here
 
 
-def score_args(config: TopkConfig, neurons: int, job: CorpusPass) -> ScoreArgs:
+def score_args(config: TopkConfig, known: Prepared, job: CorpusPass) -> ScoreArgs:
     """Return what the workers of the pilot and of the shards are made from, once there is room for what they write.
 
     Raises:
@@ -53,10 +54,13 @@ def score_args(config: TopkConfig, neurons: int, job: CorpusPass) -> ScoreArgs:
     poles = ("top", "bottom") if config.poles == "both" else (config.poles,)
     k = min(config.k, shards.sentences)
     warn_of_many(k, shards.sentences)
-    check_room(own.store, neurons, config.k, len(poles), config.activation_sample, shards)
+    sparse = bool(known.dictionaries) and known.dictionaries[0].sparse
+    check_room(own.store, len(known.neurons), config.k, len(poles), config.activation_sample, shards, sparse)
     return ScoreArgs(
-        own.store, own.facts, scoring, k, poles, place.token_budget, own.fingerprint, own.kept, not config.no_sharing
-    )
+        own.store, own.facts, scoring, known.neurons, k, poles, place.token_budget, own.fingerprint, own.kept,
+        not config.no_sharing, dictionaries=known.dictionaries,
+        block=None if config.feature_block == "auto" else config.feature_block,
+    )  # fmt: skip
 
 
 def warn_of_many(k: int, sentences: int) -> None:
@@ -66,27 +70,28 @@ def warn_of_many(k: int, sentences: int) -> None:
         print(f"topk: {few}, so that winners differ little from the rest; a smaller --k tells more", file=sys.stderr)
 
 
-def find_winners(config: TopkConfig, widths: tuple[int, ...], job: CorpusPass) -> dict[str, Any]:
+def find_winners(config: TopkConfig, known: Prepared, job: CorpusPass) -> dict[str, Any]:
     """Score a pilot and all shards, merge them, write the tables and return the counts.
 
     Args:
         config: the options.
-        widths: units of each layer at the site.
+        known: what was found before the pass.
         job: the pass.
     """
     times = Times()
-    store, args = job.stage.store, score_args(config, sum(widths), job)
+    store, args = job.stage.store, score_args(config, known, job)
+    neurons = known.neurons
     step = pilot_step(job, args, config.pilot)
     if job.stage.missing(step):
         print("topk: scoring a pilot for the histograms' edges", file=sys.stderr)
         with times.of("pilot"):
             job.do_first(step)
     pilot = Pilot.read(store, PILOT_FILE.path)
+    said = report_pilot(known.dictionaries, pilot.explained)
     args = replace(args, equal_lengths=pilot.equal_lengths)
     if args.equal_lengths:
         kind = args.facts.model_type
         print(f"topk: padding changes what a {kind} computes: batches of equal length", file=sys.stderr)
-    neurons = Neurons(pilot.widths)
     sampled = job.shards.split(draw(job.shards.sentences, config.activation_sample, config.seed, ACTIVATIONS))
     for attempt in range(1, ATTEMPTS + 1):
         times.count(score_shards(job, args, pilot, sampled))
@@ -101,8 +106,8 @@ def find_winners(config: TopkConfig, widths: tuple[int, ...], job: CorpusPass) -
             print(f"topk: {path} is damaged ({why}): scoring it again", file=sys.stderr)
             store.delete(path)
     print(f"topk: {times}", file=sys.stderr)
-    counts |= {"neurons": len(neurons), "layers": len(neurons.widths), "seconds": times.result()}
-    return counts | {"equal_lengths": args.equal_lengths}
+    counts |= {"neurons": len(neurons), "layers": len(neurons.layers), "seconds": times.result()}
+    return counts | {"equal_lengths": args.equal_lengths} | ({"dictionaries": said} if said else {})
 
 
 def write_tables(job: CorpusPass, args: ScoreArgs, neurons: Neurons) -> tuple[dict[str, Any], dict[int, str]]:
@@ -117,16 +122,16 @@ def write_tables(job: CorpusPass, args: ScoreArgs, neurons: Neurons) -> tuple[di
     paths = [output.path for output in job.partials]
     with ThreadPoolExecutor(1) as beside:
         # Both read the partial files, and neither reads what the other writes.
-        activations = beside.submit(write_activations, store, neurons, paths, notes, fingerprint)
+        activations = beside.submit(write_activations, store, neurons, paths, notes, fingerprint, args.sparse)
         damaged = merge_ranges(job, neurons, args.k, args.poles, notes)
         counts["activation_sample"], damaged_samples = activations.result()
     return counts, damaged | damaged_samples
 
 
-def plan(config: TopkConfig, widths: tuple[int, ...], job: CorpusPass, record: DryRun) -> Plan:
+def plan(config: TopkConfig, known: Prepared, job: CorpusPass, record: DryRun) -> Plan:
     """Return what the stage would do; the arguments are those of `find_winners`, and the run."""
-    neurons = sum(widths)
-    args = score_args(config, neurons, job)
+    neurons = len(known.neurons)
+    args = score_args(config, known, job)
     estimate = PassEstimate(record, job, job.shard_step(ShardWorker, {"args": args}))
     sentences, k, poles = job.shards.sentences, args.k, len(args.poles)
     pilot = job.stage.missing(pilot_step(job, args, config.pilot))
@@ -149,7 +154,7 @@ def plan(config: TopkConfig, widths: tuple[int, ...], job: CorpusPass, record: D
         seconds = timed.seconds_for(piloted) + estimate.seconds(scoring_s) + merge_s
     kept = winners_bytes(neurons, k, poles, sentences) + neurons_bytes(neurons, sentences)
     kept += activations_bytes(neurons, sample)
-    passing = sum(needed_bytes(neurons, k, poles, sample, job.shards))
+    passing = sum(needed_bytes(neurons, k, poles, sample, job.shards, args.sparse))
     counts = {"scored": sentences, "unscored": 0, "activation_sample": sample}
     counts |= {"neurons": neurons, "poles": poles, "k": k}
     return Plan(work, seconds, kept, passing, estimate.basis(timed), counts=counts)
@@ -158,14 +163,15 @@ def plan(config: TopkConfig, widths: tuple[int, ...], job: CorpusPass, record: D
 def time_scoring(estimate: PassEstimate, args: ScoreArgs) -> tuple[TimedBatches, float]:
     """Score and reduce some batches as a worker does; return them, and what a shard takes besides its sentences."""
     tokenizer, sample = estimate.tokenizer, estimate.sample
-    scorer = Scorer(args.facts, args.options, tokenizer.pad_id)
+    scorer = args.scorer(tokenizer.pad_id)
     rows = np.array(spread(len(sample.texts))[:EDGES_FROM])
     some = (sample.sent_ids[rows], [sample.texts[row] for row in rows], sample.n_tokens[rows])
     scored = [
         score_batch(scorer, tokens) for _, tokens in encode_batches(*some, tokenizer, args.token_budget, args.lengths)
     ]
     values = torch.cat([values[finite] for values, finite, _ in scored]).cpu()
-    edges = edges_from_pilot(values if len(values) else torch.zeros(1, values.shape[1]))
+    values = values if len(values) else torch.zeros(1, values.shape[1])
+    edges = edges_of_sparse(values.amax(0)) if args.sparse else edges_from_pilot(values)
     shards = ShardScorer(scorer, min(args.k, MOST_K), args.poles, edges)
     shards.warm_up(args.token_budget, args.facts.position_limit)
     none = np.zeros(0, np.int64)

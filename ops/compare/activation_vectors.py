@@ -1,15 +1,15 @@
 """The activation sample as matrices: a vector for each sentence, a vector for each neuron."""
 
-from collections.abc import Sequence
-
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from ops import sampling
-from ops.arrays import Float32s, Float64s, Floats, Int64s
+from ops.arrays import Float32s, Floats, Int64s
 from ops.storage.store import Store
 from ops.storage.tables import read_parts, read_table
+from ops.topk.activation_sample import read_layer
+from ops.topk.neurons import Neurons
 
 
 def sampled_sentences(store: Store) -> Int64s:
@@ -27,13 +27,8 @@ def sampled_texts(store: Store, most: int, seed: int, draw: int) -> list[str]:
 
 
 def layer_activations(store: Store, layer: int) -> Float32s:
-    """Return a layer's activations of the sample, `[sentences, units]` float32; `layer` counts from 1."""
-    blocks = []
-    for table in read_parts(store, "activations", [f"layer_{layer}"]):
-        column = table.column(0).combine_chunks()
-        width = column.type.list_size
-        blocks.append(column.flatten().to_numpy(zero_copy_only=False).reshape(-1, width))
-    return np.concatenate(blocks)
+    """Return a layer's activations of the sample, `[sentences, units]` float32; `layer` is one that has units."""
+    return read_layer(store, layer).matrix()
 
 
 def unit_vectors(values: Floats) -> Float32s:
@@ -55,17 +50,9 @@ def unit_vectors(values: Floats) -> Float32s:
     return wide.astype(np.float32)
 
 
-def random_rotation(width: int, rng: np.random.Generator) -> Float64s:
-    """Return a rotation drawn uniformly, `[width, width]` float64 (QR of a normal matrix, Mezzadri 2007)."""
-    q, r = np.linalg.qr(rng.normal(size=(width, width)))
-    return np.asarray(q * np.sign(np.diag(r)))
-
-
-def neuron_vectors(store: Store, widths: Sequence[int]) -> Float32s:
+def neuron_vectors(store: Store, neurons: Neurons) -> Float32s:
     """Return the `unit_vectors` of all neurons over the activation sample, `[neurons, sentences]`, layer by layer."""
-    vectors = np.empty((sum(widths), len(sampled_sentences(store))), np.float32)
-    start = 0
-    for layer, width in enumerate(widths, 1):
-        vectors[start : start + width] = unit_vectors(layer_activations(store, layer))
-        start += width
+    vectors = np.empty((len(neurons), len(sampled_sentences(store))), np.float32)
+    for layer in neurons.layers:
+        vectors[slice(*neurons.span(layer))] = unit_vectors(layer_activations(store, layer))
     return vectors

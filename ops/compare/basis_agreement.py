@@ -13,9 +13,10 @@ import pyarrow.compute as pc
 
 from ops import sampling
 from ops.arrays import Float64s, Floats
-from ops.compare.activation_vectors import layer_activations, random_rotation, sampled_sentences
+from ops.compare.activation_vectors import layer_activations, sampled_sentences
 from ops.compare.layer_agreement import correlations, layer_pairs
 from ops.penn import tag_class
+from ops.sampling import random_rotation
 from ops.shards import Ids
 from ops.storage.store import Store
 from ops.storage.tables import read_parts

@@ -6,8 +6,9 @@ import numpy as np
 import pyarrow as pa
 
 from ops.arrays import Bools, Float32s, Float64s, Floats, Int32s, Int64s
-from ops.compare.activation_vectors import random_rotation, unit_vectors
+from ops.compare.activation_vectors import unit_vectors
 from ops.compare.shared_winners import WinnerLists
+from ops.sampling import random_rotation
 from ops.schema import schema
 from ops.topk.neurons import NEURONS_PER_PART, Neurons
 
@@ -112,36 +113,45 @@ def finder_bytes(neurons: int, sampled: int, k: int, poles: int, sentences: int,
 
 
 def nearest_rows(
-    finder: NeighbourFinder, layers: list[Floats], sentences: int, drawn: int, seed: tuple[int, ...]
+    finder: NeighbourFinder,
+    layers: list[Floats],
+    sentences: int,
+    drawn: int,
+    seed: tuple[int, ...],
+    rotated: bool = True,
 ) -> pa.Table:
     """Return the rows of `compare/nearest`: how near the nearest neuron is, beside two nulls.
 
     Args:
         finder: of the run's neurons.
-        layers: the activations of each layer, `[sentences, units]`.
+        layers: the activations of each layer that has units, `[sentences, units]`.
         sentences: scored sentences of the corpus, among which random winners are drawn.
         drawn: neurons of each layer over which the means are, none of them silent.
         seed: of all draws.
+        rotated: whether neurons are set beside the axes of rotated layers. Features of dictionaries are not: a
+            rotation of thousands of sparse features is no basis that anything else has.
     """
     rng = np.random.default_rng(seed)
     starts = np.cumsum([0, *(layer.shape[1] for layer in layers)])
     heard = [a + np.flatnonzero(~finder.silent[a:b]) for a, b in pairwise(starts)]
     chosen = [np.sort(rng.choice(own, min(drawn, len(own)), replace=False)) for own in heard]
-    rotations = {width: random_rotation(width, rng) for width in sorted({layer.shape[1] for layer in layers})}
-    turned = np.concatenate([unit_vectors((layer - layer.mean(0)) @ rotations[layer.shape[1]]) for layer in layers])
+    if rotated:
+        rotations = {width: random_rotation(width, rng) for width in sorted({layer.shape[1] for layer in layers})}
+        turned = np.concatenate([unit_vectors((layer - layer.mean(0)) @ rotations[layer.shape[1]]) for layer in layers])
     order = rng.permutation(finder.vectors.shape[1])
     rows = []
-    for number, own in enumerate(chosen, 1):
+    for number, own in zip(finder.neurons.layers, chosen, strict=True):
         if not len(own):
             continue
         vectors = finder.vectors[own]
         highest = {
             "correlation": vectors @ finder.vectors.T,
-            "correlation_of_rotated": turned[own] @ turned.T,
             "correlation_of_shuffled": vectors[:, order] @ finder.vectors.T,
             "overlap": _overlaps(finder, own, None, sentences),
             "overlap_of_shuffled": _overlaps(finder, own, rng, sentences),
         }
+        if rotated:
+            highest["correlation_of_rotated"] = turned[own] @ turned.T
         itself = own[:, None] == np.arange(len(finder.neurons))
         for reach in REACHES:
             allowed = (finder.layer == number) if reach == "within" else (finder.layer != number)

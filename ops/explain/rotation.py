@@ -10,7 +10,7 @@ import numpy as np
 
 from ops import sampling
 from ops.arrays import Float32s, Float64s
-from ops.compare.activation_vectors import random_rotation
+from ops.sampling import random_rotation
 
 _SENTENCES = 1024  # at once, in float64
 

@@ -1,6 +1,7 @@
 """One forward pass: sentences in, the pooled activation of every neuron out."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import torch
@@ -42,9 +43,16 @@ class Scorer:
 
     Sets how torch computes in this process (`ops.model.numerics`).
 
+    Attributes:
+        sparse: whether most activations are 0 and none is below.
+        tokens_active: tokens at which each unit is above 0, `[units]`, where units are sparse.
+
     Raises:
         InputError: the model cannot be loaded or does not have the site.
     """
+
+    sparse = False
+    tokens_active: torch.Tensor
 
     def __init__(self, facts: ModelFacts, options: ScoreOptions, pad_id: int = 0) -> None:
         set_numerics(options.device, options.threads, options.dtype)
@@ -52,10 +60,22 @@ class Scorer:
         self.name = facts.name
         self.pad_id = pad_id
         self.device = torch.device(options.device)
+        self.leaves_first = False  # whether the first token of a sentence never counts
         model = load_model(facts, options.device, options.dtype)
         if options.never_waits:
             use_known_padding(model)
-        self.reader = SiteReader(model, facts.layers, options.site)
+        self.reader = self._reader(model, facts.layers)
+
+    def _reader(self, model: torch.nn.Module, layers: int) -> SiteReader:
+        return SiteReader(model, layers, self.options.site)
+
+    def reset(self) -> None:
+        """Begin to count active tokens again; nothing is counted of neurons, which have no zero of their own."""
+
+    @property
+    def layers(self) -> tuple[int, ...]:
+        """The layers whose units are scored, in the order of what `score` returns."""
+        return tuple(range(1, self.reader.layers + 1))
 
     @torch.inference_mode()
     def score(self, batch: Sequence[Tokens], last_pool: str | None = None) -> list[torch.Tensor]:
@@ -65,17 +85,12 @@ class Scorer:
             batch: the sentences.
             last_pool: return after these the last layer's states pooled this way too, over all tokens of a sentence.
         """
-        block = TokenBlock.of(batch)
-        ids, real, added = pad(block, self.pad_id, self.device)
-        excludes = self.options.special_tokens == "exclude"
-        counted = real & ~added if excludes else real
-        whole = block.of_one_length and not (excludes and block.added.any())
+        inputs, pooler, block = self._prepare(batch)
         with batch_without_padding(block.of_one_length):
-            pooler = Pooler(self.options.pool, counted, whole, self.options.never_waits)
-            inputs = {"input_ids": ids, "attention_mask": real.long()}
             if last_pool is None:
                 return self.reader.read(inputs, pooler)
-            last, found = Pooler(last_pool, real, block.of_one_length, queued=True), []
+            last = Pooler(last_pool, inputs["attention_mask"].bool(), block.of_one_length, queued=True)
+            found: list[torch.Tensor] = []
 
             def take_last(states: torch.Tensor) -> torch.Tensor:
                 found.append(last(states))
@@ -83,13 +98,42 @@ class Scorer:
 
             return [*self.reader.read_each(inputs, [*[pooler] * (self.reader.layers - 1), take_last]), *found]
 
+    def _prepare(self, batch: Sequence[Tokens]) -> tuple[dict[str, torch.Tensor], Pooler, TokenBlock]:
+        """Return what the model takes of a batch, what pools the tokens that count, and the batch itself."""
+        block = TokenBlock.of(batch)
+        ids, real, added = pad(block, self.pad_id, self.device)
+        excludes = self.options.special_tokens == "exclude"
+        counted = real & ~added if excludes else real
+        if self.leaves_first:
+            counted[:, 0] = False
+        whole = block.of_one_length and not (excludes and block.added.any()) and not self.leaves_first
+        pooler = Pooler(self.options.pool, counted, whole, self.options.never_waits)
+        return {"input_ids": ids, "attention_mask": real.long()}, pooler, block
+
     @torch.inference_mode()
     def read_tokens(self, batch: Sequence[Tokens], takes: Sequence[Take]) -> list[torch.Tensor]:
         """Return `takes[i](states)` for each layer i, the states of its tokens being `[sentences, tokens, units]`."""
-        block = TokenBlock.of(batch)
-        ids, real, _ = pad(block, self.pad_id, self.device)
+        inputs, _, block = self._prepare(batch)
         with batch_without_padding(block.of_one_length):
-            return self.reader.read_each({"input_ids": ids, "attention_mask": real.long()}, takes)
+            return self.reader.read_each(inputs, takes)
+
+    def site_states(self, batch: Sequence[Tokens]) -> list[torch.Tensor]:
+        """Return the states from which units are computed, pooled, `[sentences, width]` by layer."""
+        return self.score(batch)
+
+    def read_units(self, batch: Sequence[Tokens], wanted: Sequence[tuple[torch.Tensor, torch.Tensor]]) -> torch.Tensor:
+        """Return some units' activations at each token of some sentences, `[units, tokens]` float32.
+
+        Args:
+            batch: the sentences.
+            wanted: for each layer the places of sentences in the batch, and a unit of each, both `[units]` int64.
+        """
+
+        def take(rows: torch.Tensor, units: torch.Tensor, states: torch.Tensor) -> torch.Tensor:
+            # Advanced indices with a slice between them come first: units by tokens.
+            return states[rows.to(states.device), :, units.to(states.device)].float()
+
+        return torch.cat(self.read_tokens(batch, [partial(take, *own) for own in wanted]))
 
     def widths(self) -> tuple[int, ...]:
         """Return the number of units of each layer at this site, by scoring one token."""

@@ -92,9 +92,9 @@ def padding_leaks(scorer: Scorer, batch: list[Tokens]) -> bool:
         scorer: the model.
         batch: some sentences of different lengths.
     """
-    together = scorer.score(batch)
+    together = scorer.site_states(batch)
     for row, tokens in enumerate(batch):
-        for layer, alone in zip(together, scorer.score([tokens]), strict=True):
+        for layer, alone in zip(together, scorer.site_states([tokens]), strict=True):
             if _moved(layer[row : row + 1], alone) > TOLERANCE[scorer.options.dtype]:
                 return True
     return False

@@ -72,11 +72,16 @@ class SiteReader:
 
     def __init__(self, model: nn.Module, layers: int, site: str) -> None:
         self.model, self.layers, self.site = model, layers, site
-        self.layer_modules = _find_layers(model, layers)
+        self.layer_modules = find_layers(model, layers)
         if site != "hidden":
             if self.layer_modules is None:
                 raise InputError(_unknown(model, site, "its layers do not stand in one list"))
-            self._site_modules = [_find_module(model, layer, site) for layer in self.layer_modules]
+            self._site_modules = []
+            for layer in self.layer_modules:
+                module, why = find_module(layer, site)
+                if module is None:
+                    raise InputError(_unknown(model, site, why))
+                self._site_modules.append(module)
 
     def read(self, inputs: dict[str, torch.Tensor], take: Take) -> list[torch.Tensor]:
         """Run the model and return `take(states)` for each layer, the states being `[sentences, tokens, units]`.
@@ -88,7 +93,7 @@ class SiteReader:
     def read_each(self, inputs: dict[str, torch.Tensor], takes: Sequence[Take]) -> list[torch.Tensor]:
         """Do what `read` does with a `take` of its own for each layer."""
         shape = inputs["input_ids"].shape
-        takes = [_cut(take, shape[1]) for take in takes]
+        takes = [cut_to(take, shape[1]) for take in takes]
         if self.site == "hidden" and self.layer_modules is None:
             states = self.model(**inputs, output_hidden_states=True).hidden_states
             # A model that returns more states than it has layers is refused by who compares them (check_layers).
@@ -98,13 +103,14 @@ class SiteReader:
         try:
             if self.site == "hidden":
                 for i, layer in enumerate((self.layer_modules or [])[:-1]):
-                    handles.append(layer.register_forward_hook(_output_hook(found, i, takes[i])))
+                    handles.append(layer.register_forward_hook(output_hook(found, i, takes[i])))
             elif self.site == "attention":
                 for i, module in enumerate(self._site_modules):
-                    handles.append(module.register_forward_hook(_output_hook(found, i, _unfolded(takes[i], shape))))
+                    handles.append(module.register_forward_hook(output_hook(found, i, unfolded(takes[i], shape))))
             else:
                 for i, module in enumerate(self._site_modules):
-                    handles.append(module.register_forward_pre_hook(_input_hook(found, i, _unfolded(takes[i], shape))))
+                    hook = input_hook(found, i, unfolded(takes[i], shape))
+                    handles.append(module.register_forward_pre_hook(hook, with_kwargs=True))
             last = self.model(**inputs).last_hidden_state
         finally:
             for handle in handles:
@@ -116,30 +122,35 @@ class SiteReader:
         return [found[i] for i in range(self.layers)]
 
 
-def _output_hook(found: dict[int, torch.Tensor], i: int, take: Take) -> Any:
+def output_hook(found: dict[int, torch.Tensor], i: int, take: Take) -> Any:
+    """Return a forward hook that puts what is taken of a module's output into `found[i]`."""
+
     def hook(module: nn.Module, args: Any, output: Any) -> None:
         found[i] = take(output[0] if isinstance(output, tuple | list) else output)
 
     return hook
 
 
-def _input_hook(found: dict[int, torch.Tensor], i: int, take: Take) -> Any:
-    def hook(module: nn.Module, args: Any) -> None:
-        found[i] = take(args[0])
+def input_hook(found: dict[int, torch.Tensor], i: int, take: Take) -> Any:
+    """Return a hook, called with keywords, that puts what is taken of a module's input into `found[i]`."""
+
+    def hook(module: nn.Module, args: Any, keywords: Any) -> None:
+        found[i] = take(args[0] if args else keywords["hidden_states"])
 
     return hook
 
 
-def _cut(take: Take, tokens: int) -> Take:
+def cut_to(take: Take, tokens: int) -> Take:
+    """Return `take` for states that may have more tokens than these, where a model pads further by itself."""
     return lambda states: take(states[:, :tokens] if states.dim() == 3 else states)
 
 
-def _unfolded(take: Take, shape: torch.Size) -> Take:
+def unfolded(take: Take, shape: torch.Size) -> Take:
     """Return `take` for states whose sentences and tokens an architecture may have folded into one axis."""
     return lambda states: take(states if states.dim() == 3 else states.view(*shape, states.shape[-1]))
 
 
-def _find_layers(model: nn.Module, layers: int) -> list[nn.Module] | None:
+def find_layers(model: nn.Module, layers: int) -> list[nn.Module] | None:
     """Return the layers, or None where hooks on them would not do.
 
     ALBERT runs one shared layer again and again; inside XLNet tokens come before sentences, and inside SqueezeBERT
@@ -152,14 +163,19 @@ def _find_layers(model: nn.Module, layers: int) -> list[nn.Module] | None:
     return layer_list(model, layers)
 
 
-def _find_module(model: nn.Module, layer: nn.Module, site: str) -> nn.Module:
+def find_module(layer: nn.Module, site: str) -> tuple[nn.Module | None, str]:
+    """Return a layer's output projection (`attention`) or second matrix (`mlp`); None, and why, where it is not known.
+
+    Args:
+        layer: one of a model's.
+        site: `attention` or `mlp`.
+    """
     names = _ATTENTION_OUTPUT if site == "attention" else _FEED_FORWARD_OUTPUT
     inside = dict(layer.named_modules())
     modules = [inside[name] for name in names if name in inside]
     if len(modules) != 1:
-        raise InputError(_unknown(model, site, f"{len(modules)} of the known names stand in a layer"))
-    module: nn.Module = modules[0]
-    return module
+        return None, f"{len(modules)} of the known names stand in a layer"
+    return modules[0], ""
 
 
 def _unknown(model: nn.Module, site: str, why: str) -> str:

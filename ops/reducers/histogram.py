@@ -6,9 +6,13 @@ import torch
 from ops.arrays import Float32s, Int64s
 from ops.compiled import compiled
 
-BINS = 256
+BINS, FEW_BINS = 256, 32
+_MOST_WITH_ALL_BINS = 65_536  # sparse features
 _REACH = 24.0
 _CORE = 1.5
+# An activation of a sparse feature below it counts as 0: the smallest number of float32 that has all its digits.
+LEAST_ACTIVE = float(np.finfo(np.float32).tiny)
+_BELOW_HIGHEST, _ABOVE_HIGHEST, _SMALLEST_SCALE = 1e3, 4.0, 1e-30
 
 
 def edges_from_pilot(pilot: torch.Tensor, bins: int = BINS) -> torch.Tensor:
@@ -46,6 +50,33 @@ def edges_from_pilot(pilot: torch.Tensor, bins: int = BINS) -> torch.Tensor:
     for i in reversed(range(edges.shape[1] - 1)):
         edges[:, i] = np.minimum(edges[:, i], np.nextafter(edges[:, i + 1], -np.float32(largest)))
     return torch.from_numpy(edges)
+
+
+def edges_of_sparse(highest: torch.Tensor, bins: int | None = None) -> torch.Tensor:
+    """Return the inner edges of features whose activations are mostly 0 and never below.
+
+    The first edge is `LEAST_ACTIVE`, so that the first bin counts the zeros alone. The others grow by one factor, from
+    a thousandth of the pilot's highest activation to four times it. A feature that is nowhere active in the pilot
+    takes the median of the others' highest activations.
+
+    Args:
+        highest: each feature's highest activation in the pilot, `[features]` float32, finite.
+        bins: number of bins, the two open ones included; at least 8. None: `BINS`, or `FEW_BINS` where so many
+            features would make a histogram larger than the winners.
+
+    Returns:
+        `[features, bins - 1]` float32, strictly ascending.
+    """
+    bins = bins or (BINS if len(highest) <= _MOST_WITH_ALL_BINS else FEW_BINS)
+    found = highest.double().cpu().numpy()
+    active = found > _SMALLEST_SCALE
+    found = np.where(active, found, np.median(found[active]) if active.any() else 1.0)
+    grid = np.geomspace(1 / _BELOW_HIGHEST, _ABOVE_HIGHEST, bins - 2)
+    edges = np.clip(found[:, None] * grid, None, np.finfo(np.float32).max).astype(np.float32)
+    for i in range(1, edges.shape[1]):
+        edges[:, i] = np.maximum(edges[:, i], np.nextafter(edges[:, i - 1], np.float32(np.inf)))
+    first = np.full((len(edges), 1), LEAST_ACTIVE, np.float32)
+    return torch.from_numpy(np.concatenate([first, edges], 1))
 
 
 class Histogram:

@@ -15,7 +15,7 @@ NAMES = {"dataset": "strongest data set", "tag": "strongest tag", "word": "word 
 MOST_NAMES = 8  # that have a colour of their own; the others share one
 
 
-def map_data(tables: dict[str, pa.Table], widths: tuple[int, ...], poles: list[str]) -> Row:
+def map_data(tables: dict[str, pa.Table], widths: tuple[int, ...], poles: list[str], layer: int = 1) -> Row:
     """Return what the map draws, as JSON.
 
     Args:
@@ -23,6 +23,7 @@ def map_data(tables: dict[str, pa.Table], widths: tuple[int, ...], poles: list[s
             tag), `peaks` (strongest words), the last and scores possibly empty; without those of silent neurons.
         widths: units of each layer.
         poles: those of the run.
+        layer: the first one, whose units are `widths[0]`.
 
     Returns:
         `widths`, `poles`, and `properties`: `title`, and `values` by pole, one for each neuron in order, null for
@@ -36,7 +37,7 @@ def map_data(tables: dict[str, pa.Table], widths: tuple[int, ...], poles: list[s
             value = row[column]
             for pole in [row["pole"]] if "pole" in row else poles:
                 if pole in found and value is not None:
-                    place = first[row["layer"] - 1] + row["unit"]
+                    place = first[row["layer"] - layer] + row["unit"]
                     found[pole][place] = round(value, digits) if isinstance(value, float) else value
         return found
 
@@ -61,7 +62,7 @@ def map_data(tables: dict[str, pa.Table], widths: tuple[int, ...], poles: list[s
         coded = [{**r, "code": place[r["value"]]} for r in rows]
         properties[name] = {"title": NAMES[name], "names": names, "values": spread(coded, "code")}
     kept = {n: p for n, p in properties.items() if any(v is not None for own in p["values"].values() for v in own)}
-    return {"widths": list(widths), "poles": poles, "properties": kept, "colours": MOST_NAMES}
+    return {"widths": list(widths), "poles": poles, "properties": kept, "colours": MOST_NAMES, "layer": layer}
 
 
 def without_folders(source: str) -> str:

@@ -18,7 +18,7 @@ from ops.storage.store import Store
 BEST = 50  # neurons that the overview lists
 PAGES_AT_ONCE = 2  # pages that are made side by side: a page takes some 100 MB while it is made
 SEARCHED = ("topk", "sentences", "patterns", "profiles")
-_NEURON = re.compile(r"([1-9]\d{0,3})-(\d{1,8})")
+_NEURON = re.compile(r"(0|[1-9]\d{0,3})-(\d{1,8})")
 _NAMED = re.compile(r"([0-9]{1,4}):([0-9]{1,8})")
 
 
@@ -80,12 +80,12 @@ class Pages:
         layer, unit = int(found[1]), int(found[2])
         if not self.site.has(layer, unit) or name != f"{layer}-{unit}":
             return None
-        widths = self.site.widths
+        width = self.site.units.width(layer)
         with self._room:
             (context,) = self.site.neurons([(layer, unit)], self.winners)
             around = {
                 "before": (layer, unit - 1) if unit else None,
-                "after": (layer, unit + 1) if unit + 1 < widths[layer - 1] else None,
+                "after": (layer, unit + 1) if unit + 1 < width else None,
             }
             shared = {**self.shared, "pages": (), "root": "../", "neighbours": around}
             return Page(render("neuron.html", {**shared, **context}))

@@ -6,11 +6,10 @@ from functools import lru_cache, reduce
 from operator import or_
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ops.arrays import Float32s, Int64s
+from ops.arrays import Int64s
 from ops.errors import InputError
 from ops.model.names import model_title
 from ops.report.figure_copies import copy_name, with_dark_colours
@@ -20,19 +19,21 @@ from ops.report.pages import ASSETS, FOLDER, render
 from ops.report.quantiles import quantile_samples
 from ops.report.search_index import STRONGEST, search_index
 from ops.report.side_pages import SIDE_JOBS, drawings, figures_of, side_context, side_jobs
+from ops.schema import layer_columns
 from ops.show.findings import LEAST_COUNT
 from ops.show.hub_sentences import most_wins_of_run
 from ops.show.neuron_facts import known
 from ops.show.strongest import MAX_Q
 from ops.storage.open_tables import OpenTables
 from ops.storage.store import Store
+from ops.topk.activation_sample import LayerSample, sample_of_layer
 from ops.topk.neuron_names import NEURON, parse_pair
-from ops.topk.neurons import layer_widths
+from ops.topk.neurons import read_neurons
 from ops.topk.silent import COLUMNS, SAID, silent_neurons
 
 Row = dict[str, Any]
 Pair = tuple[int, int]
-Sample = tuple[Int64s, Float32s]
+Sample = tuple[Int64s, LayerSample]
 
 SENTENCE = ("sent_id", "text", "dataset", "doc_id", "meta", "words", "tags", "tree", "wins")
 MOST_SAID = 4  # words of a neuron in a row of the overview
@@ -65,7 +66,8 @@ class Site:
     def __init__(self, store: Store, run: Row) -> None:
         self.store, self.run = store, run
         self.tables = OpenTables(store)
-        self.widths = layer_widths(store)
+        self.units = read_neurons(store)
+        self.widths = self.units.widths
         self.options: Row = run["stages"]["mine"]["config"]
         self.complete = {name: entry for name, entry in run["stages"].items() if entry["complete"]}
         self.has_tokens = "tokens" in self.complete
@@ -121,7 +123,7 @@ class Site:
 
     def has(self, layer: int, unit: int) -> bool:
         """Tell whether the run has this neuron."""
-        return 1 <= layer <= len(self.widths) and unit < self.widths[layer - 1]
+        return unit < self.units.width(layer)
 
     def parse(self, which: str) -> Pair:
         """Return the neuron LAYER:UNIT.
@@ -153,7 +155,8 @@ class Site:
             ),
         }
         topk = self.complete["topk"]
-        drawn = map_data({name: self._heard(rows) for name, rows in tables.items()}, self.widths, self.poles)
+        found = {name: self._heard(rows) for name, rows in tables.items()}
+        drawn = map_data(found, self.widths, self.poles, self.units.first)
         return {
             "map": {**drawn, "pages": [f"{layer}-{unit}" for layer, unit in chosen], "every": False},
             "all_pages": False,
@@ -252,15 +255,14 @@ class Site:
         found: dict[Pair, list[Row]] = {}
         for layer in sorted({layer for layer, _ in chosen}):
             ids, values = self._sample(layer)
-            found |= {(of, unit): quantile_samples(ids, values[:, unit]) for of, unit in chosen if of == layer}
+            found |= {(of, unit): quantile_samples(ids, values.of_unit(unit)) for of, unit in chosen if of == layer}
         return found
 
     def _sample_of(self, layer: int) -> Sample:
-        """Return the ids of the activation sample, `[sentences]`, and a layer's values, `[sentences, units]`."""
-        column = f"layer_{layer}"
-        table = self._read("activations", None, columns=["sent_id", column]).combine_chunks()
-        values = np.asarray(pc.list_flatten(table[column])).reshape(table.num_rows, self.widths[layer - 1])
-        return table["sent_id"].to_numpy(), values
+        """Return the ids of the activation sample, `[sentences]`, and a layer's activations."""
+        columns = ["sent_id", *layer_columns(layer, self.tables.dataset("activations").schema.names)]
+        table = self._read("activations", None, columns=columns).combine_chunks()
+        return table["sent_id"].to_numpy(), sample_of_layer(table, layer, self.units.width(layer))
 
     def model(self) -> Row:
         """Return what run.json says of the model, with `title`, the name that pages have."""
@@ -284,7 +286,7 @@ class Site:
         terms["mark"] = self._terms("profiles", sure & (pc.field("property") == "punctuation"), "value", "count")
         scores = [row | {"margin": margin(row)} for row in self.scores.to_pylist()]
         told = self._read("explanations", pc.field("verdict") != "none", self.has_explanations, [*pole, "text"])
-        pairs = [(layer, unit) for layer, width in enumerate(self.widths, 1) for unit in range(width)]
+        pairs = [(layer, unit) for layer, width in self.units.by_layer.items() for unit in range(width)]
         keys = [(*pair, pole) for pair in pairs if pair not in self.silent for pole in self.poles]
         return search_index(scores, told.to_pylist(), terms, keys, chosen)
 

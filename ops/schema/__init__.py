@@ -1,6 +1,6 @@
 """Every table: its columns with types and meanings, what may be null, and its sort order."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from importlib import import_module
 from pkgutil import iter_modules
 
@@ -16,11 +16,15 @@ __all__ = [
     "TableSpec",
     "activations_schema",
     "group_rows",
+    "layer_columns",
+    "layer_widths",
     "meta_keys",
     "schema",
 ]
 
 SCHEMA_VERSION = "4"
+_UNITS, _VALUES = "_units", "_values"  # of a layer in activations/ that is stored sparsely
+_WIDTH = b"atlas.width"
 TOOL = "neuron-atlas"  # the program that writes the tables, as run.json and exports name it
 # Each file of this folder whose name ends in `_tables` describes those of a job.
 TABLES: dict[str, TableSpec] = {
@@ -56,7 +60,39 @@ def group_rows(table: str) -> int:
     return TABLES[table].rows_per_group if table in TABLES else 1_024
 
 
-def activations_schema(widths: tuple[int, ...]) -> pa.Schema:
-    """Return the schema of `activations/`: a sentence, then one vector of `widths[i]` values for layer i + 1."""
-    layers = [pa.field(f"layer_{i + 1}", pa.list_(pa.float32(), w), False) for i, w in enumerate(widths)]
+def activations_schema(widths: Mapping[int, int], sparse: bool = False) -> pa.Schema:
+    """Return the schema of `activations/`: a sentence, then for each layer one vector of as many values as units.
+
+    Of sparse features there are for each layer the units that are active, ascending, and their values.
+
+    Args:
+        widths: the units of each layer.
+        sparse: whether units are sparse features.
+    """
+    layers = []
+    for layer, width in widths.items():
+        if sparse:
+            units, values = f"layer_{layer}{_UNITS}", f"layer_{layer}{_VALUES}"
+            layers.append(pa.field(units, pa.list_(pa.int32()), False, metadata={_WIDTH: str(width)}))
+            layers.append(pa.field(values, pa.list_(pa.float32()), False))
+        else:
+            layers.append(pa.field(f"layer_{layer}", pa.list_(pa.float32(), width), False))
     return pa.schema([pa.field("sent_id", pa.int64(), False), *layers])
+
+
+def layer_widths(activations: pa.Schema) -> dict[int, int]:
+    """Return the units of each layer, by the schema of `activations/`."""
+    found = {}
+    for field in activations:
+        layer = field.name.removeprefix("layer_")
+        if layer.isdecimal():
+            found[int(layer)] = field.type.list_size
+        elif layer.endswith(_UNITS):
+            found[int(layer.removesuffix(_UNITS))] = int(field.metadata[_WIDTH])
+    return found
+
+
+def layer_columns(layer: int, names: Iterable[str]) -> list[str]:
+    """Return the columns of a layer among those of `activations/`: one of vectors, or those of units and values."""
+    whole = f"layer_{layer}"
+    return [whole] if whole in names else [whole + _UNITS, whole + _VALUES]

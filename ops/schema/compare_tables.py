@@ -131,7 +131,12 @@ TABLES: dict[str, TableSpec] = {
             _REACH,
             Column("n", INT64, "neurons drawn, over which the means are"),
             Column("correlation", FLOAT32, "mean of the highest correlation"),
-            Column("correlation_of_rotated", FLOAT32, "the same where all layers are rotated alike"),
+            Column(
+                "correlation_of_rotated",
+                FLOAT32,
+                "the same where all layers are rotated alike; null for dictionaries",
+                True,
+            ),
             Column("correlation_of_shuffled", FLOAT32, "the same, the neuron's own values shuffled over sentences"),
             Column("overlap", FLOAT32, "mean of the largest overlap of winners"),
             Column("overlap_of_shuffled", FLOAT32, "the same, the neuron's own winners replaced by random sentences"),

@@ -86,6 +86,8 @@ TABLES: dict[str, TableSpec] = {
             Column("bottom_threshold", FLOAT32, "activation of the last winner of the pole `bottom`", True),
             Column("top_mean", FLOAT64, "mean activation of the winners of the pole `top`", True),
             Column("bottom_mean", FLOAT64, "mean activation of the winners of the pole `bottom`", True),
+            Column("n_active", INT64, "sentences in which a sparse feature is active; null for other units", True),
+            Column("tokens_active", INT64, "tokens at which a sparse feature is active; null for other units", True),
             Column("is_silent", BOOL, "`std` is at most 1e-6 of the largest absolute activation in the layer"),
         ),
         ("layer", "unit"),

@@ -171,4 +171,7 @@ def known(store: Store) -> str:
     """Say which neurons a run has."""
     rows = read_rows(store, "neurons", pc.scalar(True), ["layer", "unit"])
     layers = sorted({r["layer"] for r in rows})
-    return f"layers run from 1 to {layers[-1]}, units from 0 to {max(r['unit'] for r in rows)}"
+    there = f"run from {layers[0]} to {layers[-1]}"
+    if layers[-1] - layers[0] + 1 != len(layers):
+        there = f"are {', '.join(map(str, layers))}"
+    return f"layers {there}, units from 0 to {max(r['unit'] for r in rows)}"

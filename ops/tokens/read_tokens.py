@@ -1,8 +1,6 @@
 """One forward pass over the winners' sentences: each winner's neuron at each token, and where it peaks."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 import torch
@@ -69,9 +67,9 @@ def read_tokens(
         own = np.arange(n_winners.sum()) + np.repeat(starts[rows] - np.cumsum(n_winners) + n_winners, n_winners)
         order = np.argsort(winners.layer[own], kind="stable")
         row, own = row[order], own[order]
-        cuts = np.searchsorted(winners.layer[own], np.arange(scorer.reader.layers + 1))
-        takes = [_gather(row[a:b], winners.unit[own[a:b]]) for a, b in pairwise(cuts)]
-        found = torch.cat(scorer.read_tokens(batch, takes)).cpu().numpy()
+        places = torch.from_numpy(row), torch.from_numpy(winners.unit[own])
+        spans = [slice(*np.searchsorted(winners.layer[own], [layer, layer + 1])) for layer in scorer.layers]
+        found = scorer.read_units(batch, [(places[0][span], places[1][span]) for span in spans]).cpu().numpy()
 
         real = np.arange(found.shape[1]) < n_tokens[rows[row]][:, None]
         place = offsets[own][:, None] + np.arange(found.shape[1])
@@ -79,6 +77,8 @@ def read_tokens(
         counted = _padded([1 - np.array(t.added, bool) for t in batch], 0, found.shape[1])[row].astype(bool)
         if scorer.options.special_tokens == "include":
             counted = real
+        if scorer.leaves_first:
+            counted[:, 0] = False
         # One unit, in float64.
         pooler = Pooler(scorer.options.pool, torch.from_numpy(counted), queued=True)
         pooled[own] = pooler(torch.from_numpy(found).double()[..., None])[:, 0].numpy()
@@ -94,17 +94,6 @@ def read_tokens(
 def beyond(difference: Float64s, activation: Float32s) -> Bools:
     """Tell of which winners the pooled value is not `topk/`'s activation within `TOLERANCE`."""
     return np.asarray(~(difference <= TOLERANCE * np.maximum(1.0, np.abs(activation))))
-
-
-def _gather(rows: Int64s, units: Int64s) -> Callable[[torch.Tensor], torch.Tensor]:
-    """Return what takes these units' values at every token of these sentences, `[winners, tokens]` float32."""
-
-    def take(states: torch.Tensor) -> torch.Tensor:
-        row, unit = (torch.from_numpy(a).to(states.device) for a in (rows, units))
-        # Advanced indices with a slice between them come first: winners by tokens.
-        return states[row, :, unit].float()
-
-    return take
 
 
 def _padded(arrays: list[Int32s], fill: int, width: int) -> Int32s:

@@ -19,7 +19,7 @@ class Winners(NamedTuple):
 
     Attributes:
         sentence: the place of its sentence among those that were asked for.
-        layer, unit: of its neuron; the layer counted from 0.
+        layer, unit: of its neuron; the layer as tables have it.
         sign: 1 at the pole `top`, -1 at `bottom`: a winner's activation times it is high.
         activation: pooled, as `topk/` has it.
     """
@@ -61,4 +61,4 @@ def place_winners(wanted: pa.Table, sent_ids: Int64s, neurons: Neurons) -> Winne
     neuron, pole = neuron_and_pole(wanted["set"].to_numpy())
     layer, unit = neurons.layer_and_unit(neuron)
     sign = np.where(pole == POLES.index("top"), 1, -1).astype(np.float32)
-    return Winners(sentence, layer.astype(np.int64) - 1, unit.astype(np.int64), sign, wanted["activation"].to_numpy())
+    return Winners(sentence, layer.astype(np.int64), unit.astype(np.int64), sign, wanted["activation"].to_numpy())

@@ -5,7 +5,7 @@ row for each neuron, with its histogram and sample alone. All of these are in on
 of all neurons: on object storage a column of one row group is one request, and of 36 parts it was 36.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import torch
 
-from ops.arrays import Arrays, Float32s, Int64s, Integers
+from ops.arrays import Arrays, Float32s, Int32s, Int64s, Integers
 from ops.reducers.moments import Moments
 from ops.reducers.top_k import EMPTY, MAX_IDS, decode_keys, encode_keys, keys_of_span, keys_of_span_on_any_device
 from ops.storage.parquet_columns import float_columns, leaf_columns
@@ -30,12 +30,55 @@ SCHEMA = pa.schema(
 )
 # Between the numbers and the sample: the counts of a neuron's bins as one value, which is read without looking into it.
 HISTOGRAM = "histogram"
-MERGED_COLUMNS = [*(name for name in SCHEMA.names if name != "sample"), HISTOGRAM]
-OF_ALL = [HISTOGRAM, "sample"]  # read for all neurons at once; the histogram by whoever merges a part, too
+TOKENS_ACTIVE, SAMPLE_PLACE = "tokens_active", "sample_place"  # where units are sparse features
+MERGED_COLUMNS = [*(name for name in SCHEMA.names if name != "sample"), HISTOGRAM, TOKENS_ACTIVE]
+OF_ALL = [
+    HISTOGRAM,
+    "sample",
+    SAMPLE_PLACE,
+]  # read for all neurons at once; the histogram by whoever merges a part, too
 _OF_ALL_BYTES = 1 << 26  # of them in a row group, where a shard has a large sample: then a request is long anyway
 _BYTES = b"atlas.bytes"  # of a count
 _COUNTS = (np.uint16, np.uint32, np.int64)
+SparseRow = tuple[Int32s, Float32s]  # the active features of a sentence, ascending, and their activations
 DAMAGE = (OSError, pa.ArrowException)  # raised where a file is not as it was written
+
+
+@dataclass(frozen=True)
+class SparseSample:
+    """The activations of sampled sentences that are not 0, one feature's after another's.
+
+    Attributes:
+        offsets: where each feature's begin, and their end, `[features + 1]`.
+        places: the place of each one's sentence among the sampled ones, ascending within a feature.
+        values: float32.
+    """
+
+    offsets: Int64s
+    places: Int32s
+    values: Float32s
+
+    @classmethod
+    def of_rows(cls, rows: Sequence[SparseRow], features: int) -> "SparseSample":
+        """Return the sample of these sentences, each given as its active features and their activations."""
+        feature = np.concatenate([np.zeros(0, np.int32), *(own for own, _ in rows)])
+        place = np.repeat(np.arange(len(rows), dtype=np.int32), [len(own) for own, _ in rows])
+        order = np.argsort(feature, kind="stable")
+        offsets = np.concatenate([[0], np.cumsum(np.bincount(feature, minlength=features))]).astype(np.int64)
+        values = np.concatenate([np.zeros(0, np.float32), *(own for _, own in rows)])
+        return cls(offsets, place[order], values[order])
+
+    def __getitem__(self, features: slice) -> "SparseSample":
+        offsets = self.offsets[features.start : features.stop + 1]
+        own = slice(int(offsets[0]), int(offsets[-1]))
+        return SparseSample(offsets - offsets[0], self.places[own], self.values[own])
+
+    def columns(self) -> tuple[pa.Array, pa.Array]:
+        """Return the places and the values as list columns, a row for each feature."""
+        lists = (
+            pa.ListArray.from_arrays(self.offsets.astype(np.int32), pa.array(a)) for a in (self.places, self.values)
+        )
+        return tuple(lists)  # type: ignore[return-value]
 
 
 @dataclass
@@ -63,7 +106,11 @@ class ShardRows:
         def rows(first: int, stop: int) -> pa.Table:
             return table.slice(first, stop - first)
 
-        return cls(len(table), rows, lambda first, stop: rows(first, stop).select(OF_ALL))
+        return cls(
+            len(table),
+            rows,
+            lambda first, stop: rows(first, stop).select([n for n in OF_ALL if n in table.column_names]),
+        )
 
     @property
     def in_file(self) -> int:
@@ -105,11 +152,11 @@ class ShardRows:
                 writer.write_table(_only(group, OF_ALL, schema), row_group_size=len(group))
 
 
-def read_of_all(store: Store, path: str, column: str) -> pa.Table:
-    """Return one of the columns `OF_ALL` of a shard's file for all neurons, a single request on object storage."""
+def read_of_all(store: Store, path: str, *columns: str) -> pa.Table:
+    """Return some of the columns `OF_ALL` of a shard's file for all neurons, a request each on object storage."""
     with store.parquet(path) as file:
         first = len(list(parts(file.metadata.num_rows // 2)))
-        return file.read_row_groups(list(range(first, file.num_row_groups)), columns=[column])
+        return file.read_row_groups(list(range(first, file.num_row_groups)), columns=list(columns))
 
 
 def _only(table: pa.Table, names: list[str], schema: pa.Schema) -> pa.Table:
@@ -151,8 +198,9 @@ def shard_table(
     poles: dict[str, tuple[pa.Array, pa.Array]],
     moments: Moments,
     histogram: Int64s,
-    sample: Float32s,
+    sample: Float32s | SparseSample,
     largest: int | None = None,
+    tokens_active: Int64s | None = None,
 ) -> pa.Table:
     """Return a shard's result, a row for each neuron.
 
@@ -162,31 +210,40 @@ def shard_table(
         histogram: their counts, `[neurons, bins]`.
         sample: activations of the shard's sampled sentences, `[neurons, sampled]`.
         largest: the largest count of all the neurons of the file, where these are not all (None: they are).
+        tokens_active: tokens at which a feature is active, `[neurons]`; None where that is not defined.
     """
     neurons = len(moments.mean)
     named = {p: poles.get(p) or no_winners(neurons) for p in POLES}
     columns = [named[p][0] for p in _TOP_FIRST] + [named[p][1] for p in _TOP_FIRST]
     numbers = (np.full(neurons, moments.n), moments.mean, moments.m2, moments.m3, moments.m4, moments.min, moments.max)
     columns += [pa.array(c) for c in numbers]
-    merged = [SCHEMA.field(name) for name in MERGED_COLUMNS if name != HISTOGRAM]
+    merged = [SCHEMA.field(name) for name in MERGED_COLUMNS if name in SCHEMA.names]
     table = pa.Table.from_arrays(
         [c.cast(f.type) for c, f in zip(columns, merged, strict=True)], schema=pa.schema(merged)
     )
     for described, column in zip(*_of_all(histogram, sample, largest), strict=True):
         table = table.append_column(described, column)
+    if tokens_active is not None:
+        table = table.append_column(TOKENS_ACTIVE, pa.array(tokens_active, _I64))
     return table
 
 
-def of_all_table(histogram: Int64s, sample: Float32s, largest: int | None = None) -> pa.Table:
+def of_all_table(histogram: Int64s, sample: Float32s | SparseSample, largest: int | None = None) -> pa.Table:
     """Return the columns `OF_ALL` of some neurons; the arguments are those of `shard_table`."""
     fields, columns = _of_all(histogram, sample, largest)
     return pa.Table.from_arrays(columns, schema=pa.schema(fields))
 
 
-def _of_all(histogram: Int64s, sample: Float32s, largest: int | None) -> tuple[list[pa.Field], list[pa.Array]]:
+def _of_all(
+    histogram: Int64s, sample: Float32s | SparseSample, largest: int | None
+) -> tuple[list[pa.Field], list[pa.Array]]:
     counts, size = pack_counts(histogram, largest)
     described = pa.field(HISTOGRAM, counts.type, metadata={_BYTES: str(size).encode()})
-    return [described, SCHEMA.field("sample")], [counts, by_neuron(sample).cast(SCHEMA.field("sample").type)]
+    fields, columns = [described, SCHEMA.field("sample")], [counts]
+    if isinstance(sample, SparseSample):
+        places, values = sample.columns()
+        return [*fields, pa.field(SAMPLE_PLACE, places.type)], [*columns, values, places]
+    return fields, [*columns, by_neuron(sample).cast(SCHEMA.field("sample").type)]
 
 
 def pack_counts(counts: Integers, largest: int | None = None) -> tuple[pa.FixedSizeBinaryArray, int]:

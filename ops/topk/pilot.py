@@ -3,14 +3,17 @@
 import json
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import pyarrow as pa
 
 from ops.arrays import Float32s
 from ops.storage.store import Store
+from ops.topk.neurons import Neurons
 from ops.topk.partial_file import by_neuron, read_matrix, write_table
 
-_WIDTHS, _EQUAL_LENGTHS, _GPU = b"atlas.widths", b"atlas.alike", b"atlas.gpu"
+_WIDTHS, _FIRST, _EQUAL_LENGTHS, _GPU = b"atlas.widths", b"atlas.first", b"atlas.alike", b"atlas.gpu"
+_EXPLAINED = b"atlas.explained"
 
 
 @dataclass(frozen=True)
@@ -19,19 +22,25 @@ class Pilot:
 
     Attributes:
         edges: the inner edges of every neuron's histogram, `[neurons, bins - 1]` float32.
-        widths: units of each layer.
+        neurons: the units of each layer.
         equal_lengths: whether padding changes what the model computes, so that batches hold sentences of one length.
         gpu: the kind of GPU that it was found on; None on a CPU.
+        explained: the share of variance that each dictionary's reconstruction explains; None where it has none.
     """
 
     edges: Float32s
-    widths: tuple[int, ...]
+    neurons: Neurons
     equal_lengths: bool
     gpu: str | None
+    explained: tuple[float | None, ...] = ()
 
     def write(self, store: Store, path: str, footer: dict[bytes, bytes]) -> None:
         """Commit the file, with `footer` among its metadata."""
-        facts = {_WIDTHS: self.widths, _EQUAL_LENGTHS: self.equal_lengths, _GPU: self.gpu}
+        facts: dict[bytes, Any] = {_WIDTHS: self.neurons.widths, _EQUAL_LENGTHS: self.equal_lengths, _GPU: self.gpu}
+        if self.neurons.first != 1:
+            facts[_FIRST] = self.neurons.first
+        if self.explained:
+            facts[_EXPLAINED] = self.explained
         own = {key: json.dumps(value).encode() for key, value in facts.items()}
         table = pa.table({"edges": by_neuron(self.edges)}).replace_schema_metadata(footer | own)
         store.commit(path, partial(write_table, table))
@@ -41,6 +50,9 @@ class Pilot:
         """Return what a pilot's file holds; of an old one that says nothing of lengths or of a GPU, neither."""
         with store.parquet(path) as file:
             table = file.read()
-        said = {key: json.loads(table.schema.metadata.get(key, b"null")) for key in (_WIDTHS, _EQUAL_LENGTHS, _GPU)}
-        edges = read_matrix(table, "edges")
-        return cls(edges, tuple(said[_WIDTHS] or ()), bool(said[_EQUAL_LENGTHS]), said[_GPU])
+        keys = (_WIDTHS, _FIRST, _EQUAL_LENGTHS, _GPU, _EXPLAINED)
+        said = {key: json.loads(table.schema.metadata.get(key, b"null")) for key in keys}
+        first = 1 if said[_FIRST] is None else said[_FIRST]
+        neurons = Neurons(tuple(said[_WIDTHS] or ()), first)
+        equal_lengths, explained = bool(said[_EQUAL_LENGTHS]), tuple(said[_EXPLAINED] or ())
+        return cls(read_matrix(table, "edges"), neurons, equal_lengths, said[_GPU], explained)

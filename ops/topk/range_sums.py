@@ -3,11 +3,11 @@
 import numpy as np
 import pyarrow as pa
 
-from ops.arrays import Float32s, Float64s
+from ops.arrays import Float32s, Float64s, Int64s
 from ops.reducers.moments import Moments
 from ops.reducers.top_k import TopK
 from ops.topk.neurons import Neurons
-from ops.topk.partial_file import read_counts, read_keys, read_moments
+from ops.topk.partial_file import TOKENS_ACTIVE, read_counts, read_keys, read_moments
 from ops.topk.tables import decode_winners, neuron_rows, winner_rows
 
 
@@ -24,12 +24,16 @@ class RangeSums:
         self.first, self.stop = first, stop
         self.winners = {pole: TopK(stop - first, k) for pole in poles}
         self.moments, self.histogram = Moments.empty(stop - first), np.zeros(0, np.int64)
+        self.tokens_active: Int64s | None = None
 
     def update(self, table: pa.Table) -> None:
         """Take in a shard's rows of these neurons; rounding depends on the order of the shards."""
         for pole, best in self.winners.items():
             best.merge_keys(*read_keys(table, pole))
         self.moments = self.moments.merge(read_moments(table))
+        if TOKENS_ACTIVE in table.column_names:
+            active = table[TOKENS_ACTIVE].to_numpy()
+            self.tokens_active = active if self.tokens_active is None else self.tokens_active + active
         counts = read_counts(table)
         self.histogram = self.histogram + counts if len(self.histogram) else counts.astype(np.int64)
 
@@ -43,5 +47,7 @@ class RangeSums:
         """
         layer, unit = neurons.layer_and_unit(np.arange(self.first, self.stop))
         winners = {pole: decode_winners(best.result(), pole) for pole, best in self.winners.items()}
-        rows = neuron_rows(layer, unit, self.moments, winners, edges, self.histogram, largest)
+        rows = neuron_rows(
+            layer, unit, self.moments, winners, edges, self.histogram, largest, neurons.first, self.tokens_active
+        )
         return {"neurons": [rows], "topk": list(winner_rows(layer, unit, winners))}

@@ -9,10 +9,13 @@ from ops.shards import Shards
 from ops.storage.store import Store
 
 PART_OF_FREE = 4  # of a GPU's free memory, for the winners
+MOST_ACTIVE = 2_000  # features that are active in a sentence, taken for the most
 MOST_BEYOND = 100_000  # slots beyond `k`: as many as a shard has sentences
 
 
-def needed_bytes(neurons: int, k: int, poles: int, sample: int, shards: Shards) -> tuple[int, int]:
+def needed_bytes(
+    neurons: int, k: int, poles: int, sample: int, shards: Shards, sparse: bool = False
+) -> tuple[int, int]:
     """Return about how many bytes the partial files take at the most: the activation sample's, and all others.
 
     Args:
@@ -20,18 +23,22 @@ def needed_bytes(neurons: int, k: int, poles: int, sample: int, shards: Shards) 
         k, poles: sentences kept for each neuron and pole, and the number of poles.
         sample: sentences of the activation sample; no more than the corpus has.
         shards: the corpus's.
+        sparse: whether units are sparse features, of which few are active in a sentence.
     """
+    active = min(neurons, MOST_ACTIVE) if sparse else neurons
     rounds = 1 + np.log(max(shards.sentences / k, 1))
-    candidates = min(k * rounds * 3, shards.sentences) * neurons * poles * 8
-    return min(sample, shards.sentences) * neurons * 8, int(candidates + len(shards) * neurons * 450)
+    candidates = min(k * rounds * 3 * neurons, shards.sentences * active) * poles * 8
+    return min(sample, shards.sentences) * active * 8, int(candidates + len(shards) * neurons * 450)
 
 
-def check_room(store: Store, neurons: int, k: int, poles: int, sample: int, shards: Shards) -> None:
+def check_room(
+    store: Store, neurons: int, k: int, poles: int, sample: int, shards: Shards, sparse: bool = False
+) -> None:
     """Refuse to start where the local disk cannot hold the partial files.
 
     Args:
         store: the run's folder.
-        neurons, k, poles, sample, shards: as `needed_bytes` takes them.
+        neurons, k, poles, sample, shards, sparse: as `needed_bytes` takes them.
 
     Raises:
         InputError: there is less room than an estimate of what is needed, or a shard may give too many candidates.
@@ -42,7 +49,7 @@ def check_room(store: Store, neurons: int, k: int, poles: int, sample: int, shar
             "candidates; lower --k or --shard-size"
         )
     free = store.free_bytes()
-    sampled, others = needed_bytes(neurons, k, poles, sample, shards)
+    sampled, others = needed_bytes(neurons, k, poles, sample, shards, sparse)
     if free is not None and free < sampled + others:
         largest = "--activation-sample" if sampled > others else "--k"
         raise InputError(

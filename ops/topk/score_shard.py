@@ -12,12 +12,12 @@ from ops.arrays import Float32s
 from ops.model.activations import Scorer
 from ops.model.token_block import TokenBlock
 from ops.model.tokenizer import Tokens
-from ops.reducers.histogram import Histogram
+from ops.reducers.histogram import LEAST_ACTIVE, Histogram
 from ops.reducers.moments import Moments
 from ops.reducers.queued_top_k import QueuedTopK
 from ops.reducers.top_k import TopK
 from ops.shards import Ids
-from ops.topk.partial_file import ShardRows, of_all_table, shard_table, winners_in_shard
+from ops.topk.partial_file import ShardRows, SparseSample, of_all_table, shard_table, winners_in_shard
 from ops.topk.room import device_room
 from ops.topk.shard_sums import HostSums, QueuedSums, ShardSums, ShardTotals, finite_rows
 
@@ -59,6 +59,8 @@ class ShardScorer:
         queued: whether no batch waits for what the device finds (None: on any device but a CPU). Winners are the same;
             what a shard hands over and the last digits of its moments may differ.
         room: slots of each neuron's winners where batches are queued (None: by the device's free memory).
+
+    Where units are sparse features, an activation of 0 is no winner, and a shard also counts active tokens.
     """
 
     def __init__(
@@ -78,6 +80,9 @@ class ShardScorer:
         if room is None and self.queued:
             room = device_room(scorer.device, len(edges), k, len(poles))
         self.winners: dict[str, TopK] = {p: kind(len(edges), k, scorer.device, room) for p in poles}
+        self.sparse = scorer.sparse
+        if self.sparse:
+            self.winners["top"].raise_bound(torch.full((len(edges),), LEAST_ACTIVE))
         self.runs = 0
 
     def warm_up(self, tokens: int, limit: int) -> None:
@@ -116,7 +121,11 @@ class ShardScorer:
         """
         self.runs += 1
         self._update_bounds(newer_bounds)
-        sums: ShardSums = (QueuedSums if self.queued else HostSums)(self.winners, self.edges, sample)
+        sums: ShardSums = (QueuedSums if self.queued else HostSums)(
+            self.winners, self.edges, sample, self.scorer.layers, self.sparse
+        )
+        if self.sparse:
+            self.scorer.reset()
         tokens_read = 0
         for ids, tokens in batches:
             sums.add(ids, self.scorer.score(tokens))
@@ -124,13 +133,14 @@ class ShardScorer:
         totals = sums.finish()
         self._update_bounds(newer_bounds)
         rows = self.rows_of(span, totals)
-        return ShardResult(rows, totals.moments, totals.unscored, sorted(totals.kept), totals.scored, tokens_read)
+        return ShardResult(rows, totals.moments, totals.unscored, totals.sampled, totals.scored, tokens_read)
 
     def rows_of(self, span: tuple[int, int], totals: ShardTotals) -> ShardRows:
         """Return the rows of a shard of these sums, with those of the winners so far that lie in its span of ids."""
         neurons, run = len(self.edges), self.runs
-        kept = np.array([totals.kept[i] for i in sorted(totals.kept)], np.float32).reshape(-1, neurons)
-        sampled = np.ascontiguousarray(kept.T)  # a part of the neurons is then no copy
+        sampled, active = self._sampled(totals), None
+        if self.sparse:
+            active = self.scorer.tokens_active.cpu().numpy().copy()
         largest = int(totals.histogram.max(initial=0))
         candidates = {p: self.winners[p].candidates() for p in self.poles}
 
@@ -144,12 +154,20 @@ class ShardScorer:
                 activations, sent_ids = winners_in_shard(candidates[p][own], *span, bound)
                 poles[p] = (activations if p == "top" else negate(activations), sent_ids)
             moments = totals.moments.of_neurons(first, stop)
-            return shard_table(poles, moments, totals.histogram[own], sampled[own], largest)
+            counts = None if active is None else active[own]
+            return shard_table(poles, moments, totals.histogram[own], sampled[own], largest, counts)
 
         def of_all(first: int, stop: int) -> pa.Table:
             return of_all_table(totals.histogram[first:stop], sampled[first:stop], largest)
 
         return ShardRows(neurons, make, of_all)
+
+    def _sampled(self, totals: ShardTotals) -> Float32s | SparseSample:
+        """Return the activations of the sampled sentences, ascending, by neuron."""
+        if self.sparse:
+            return SparseSample.of_rows([totals.kept_sparse[i] for i in totals.sampled], len(self.edges))
+        kept = np.array([totals.kept[i] for i in totals.sampled], np.float32).reshape(-1, len(self.edges))
+        return np.ascontiguousarray(kept.T)  # a part of the neurons is then no copy
 
     def _update_bounds(self, newer_bounds: Callable[[], tuple[Float32s, Float32s] | None]) -> None:
         bounds = newer_bounds()
@@ -159,7 +177,7 @@ class ShardScorer:
 
 def score_batch(scorer: Scorer, tokens: Sequence[Tokens]) -> tuple[torch.Tensor, torch.Tensor, dict[int, str]]:
     """Score one batch: values `[sentences, neurons]` float32, which rows are finite, and why the others are not."""
-    return finite_rows(scorer.score(tokens))
+    return finite_rows(scorer.score(tokens), scorer.layers)
 
 
 def negate(activations: pa.ListArray) -> pa.ListArray:

@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from ops.arrays import Float32s
 from ops.errors import InputError, one_line
 from ops.schema import activations_schema, schema
 from ops.storage.side_by_side import side_by_side
 from ops.storage.store import Store
 from ops.storage.tables import write_part
 from ops.topk.neurons import Neurons
-from ops.topk.partial_file import DAMAGE, read_matrix, read_of_all
+from ops.topk.partial_file import DAMAGE, SAMPLE_PLACE, SparseRow, read_matrix, read_of_all
 
 SAMPLE_ROWS = 512
 # What the partial files of all shards say besides their tables, in the shards' order: `unscored` ids by reason, and
@@ -34,7 +35,7 @@ def write_unscored(store: Store, notes: Notes, fingerprint: str) -> list[int]:
 
 
 def write_activations(
-    store: Store, neurons: Neurons, paths: Sequence[str], notes: Notes, fingerprint: str
+    store: Store, neurons: Neurons, paths: Sequence[str], notes: Notes, fingerprint: str, sparse: bool = False
 ) -> tuple[int, dict[int, str]]:
     """Write activations/, sorted by sentence.
 
@@ -43,35 +44,36 @@ def write_activations(
         neurons: all of the model.
         paths, notes: the partial files of all shards in their order, and their notes.
         fingerprint: the stage's.
+        sparse: whether units are sparse features, of which those that are active are stored.
 
     Returns:
         Its number of sentences; the first shard whose partial file is damaged, and what was found: then it is not
         written.
     """
-    layout = activations_schema(neurons.widths)
-    starts = np.cumsum([0, *neurons.widths])
+    layout = activations_schema(neurons.by_layer, sparse)
+    starts = np.cumsum([0, *neurons.by_layer.values()])
     damaged: dict[int, str] = {}
 
-    def sample(shard: int) -> np.ndarray:
+    def sample(shard: int) -> list[Any]:
         try:
-            return read_matrix(read_of_all(store, paths[shard], "sample"), "sample").T
+            if sparse:
+                table = read_of_all(store, paths[shard], "sample", SAMPLE_PLACE)
+                return sparse_rows(table, len(notes[shard]["sampled"]))
+            return list(read_matrix(read_of_all(store, paths[shard], "sample"), "sample").T)
         except DAMAGE as error:
             damaged[shard] = one_line(error, 100)
             raise
 
     def batches() -> Iterator[pa.Table]:
         ids: list[int] = []
-        rows: list[np.ndarray] = []
+        rows: list[Any] = []
         some = [shard for shard, note in enumerate(notes) if note["sampled"]]
         for shard, found in zip(some, side_by_side(sample, some), strict=True):
             ids += notes[shard]["sampled"]
-            rows += list(found)
+            rows += found
             while len(ids) >= SAMPLE_ROWS or (shard == some[-1] and ids):
-                block = np.array(rows[:SAMPLE_ROWS], np.float32)
-                layers = [
-                    pa.FixedSizeListArray.from_arrays(pa.array(np.ascontiguousarray(block[:, a:b]).ravel()), int(b - a))
-                    for a, b in pairwise(starts)
-                ]
+                columns = _sparse_columns if sparse else _dense_columns
+                layers = [column for a, b in pairwise(starts) for column in columns(rows[:SAMPLE_ROWS], int(a), int(b))]
                 yield pa.table([pa.array(ids[:SAMPLE_ROWS], pa.int64()), *layers], schema=layout)
                 del ids[:SAMPLE_ROWS], rows[:SAMPLE_ROWS]
 
@@ -81,6 +83,40 @@ def write_activations(
         if not damaged:
             raise
         return 0, damaged
+
+
+def sparse_rows(table: pa.Table, sentences: int) -> list[SparseRow]:
+    """Return of each sampled sentence the features that are active, ascending, and their activations.
+
+    Args:
+        table: the columns `sample` and `SAMPLE_PLACE` of a shard's file, a row for each feature.
+        sentences: how many are sampled.
+    """
+    places, values = table[SAMPLE_PLACE].combine_chunks(), table["sample"].combine_chunks()
+    feature = np.repeat(np.arange(len(places), dtype=np.int32), np.diff(places.offsets.to_numpy()))
+    place = places.flatten().to_numpy(zero_copy_only=False)
+    order = np.argsort(place, kind="stable")
+    cuts = np.searchsorted(place[order], np.arange(1, sentences))
+    value = values.flatten().to_numpy(zero_copy_only=False)
+    return list(zip(np.split(feature[order], cuts), np.split(value[order], cuts), strict=True))[:sentences]
+
+
+def _dense_columns(rows: list[Float32s], first: int, stop: int) -> list[pa.Array]:
+    """Return the column of one layer, whose units are numbered from `first` to `stop` - 1."""
+    block = np.ascontiguousarray(np.array(rows, np.float32)[:, first:stop])
+    return [pa.FixedSizeListArray.from_arrays(pa.array(block.ravel()), stop - first)]
+
+
+def _sparse_columns(rows: list[SparseRow], first: int, stop: int) -> list[pa.Array]:
+    """Return the two columns of one layer, whose units are numbered from `first` to `stop` - 1."""
+    spans = [slice(*np.searchsorted(units, [first, stop])) for units, _ in rows]
+    offsets = np.concatenate([[0], np.cumsum([span.stop - span.start for span in spans])]).astype(np.int32)
+    units = np.concatenate([own[span] - first for (own, _), span in zip(rows, spans, strict=True)])
+    values = np.concatenate([own[span] for (_, own), span in zip(rows, spans, strict=True)])
+    return [
+        pa.ListArray.from_arrays(offsets, pa.array(units.astype(np.int32))),
+        pa.ListArray.from_arrays(offsets, pa.array(values.astype(np.float32))),
+    ]
 
 
 def account(corpus: dict[str, Any], unscored: list[int]) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """What is taken of a shard's activations beside the winners: moments, histogram, the sample, what is not finite."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -14,8 +14,10 @@ from ops.reducers.moments import Moments
 from ops.reducers.queued_moments import QueuedMoments
 from ops.reducers.top_k import MAX_IDS, TopK
 from ops.shards import Ids
+from ops.topk.partial_file import SparseRow
 
 SENTENCES_PER_BLOCK = 256  # that are taken in together
+SPARSE_CELLS = 1 << 25  # of sparse features, which may be a million, activations that are taken in together
 
 
 @dataclass
@@ -26,6 +28,7 @@ class ShardTotals:
         moments: of its finite sentences.
         histogram: their counts, `[neurons, bins]` int64.
         kept: activations of the sampled sentences by id, each `[neurons]` float32.
+        kept_sparse: the same of sparse features: those that are active, and their activations.
         unscored: ids of the others, by reason.
         scored: how many are finite.
     """
@@ -33,8 +36,22 @@ class ShardTotals:
     moments: Moments
     histogram: Int64s
     kept: dict[int, Float32s] = field(default_factory=dict)
+    kept_sparse: dict[int, SparseRow] = field(default_factory=dict)
     unscored: dict[str, list[int]] = field(default_factory=dict)
     scored: int = 0
+
+    @property
+    def sampled(self) -> list[int]:
+        """The ids of the sampled sentences that are finite, ascending."""
+        return sorted(self.kept or self.kept_sparse)
+
+    def keep(self, sentence: int, values: torch.Tensor, sparse: bool) -> None:
+        """Keep a sampled sentence's activations, `[neurons]`."""
+        if sparse:
+            active = torch.nonzero(values)[:, 0]
+            self.kept_sparse[sentence] = (active.int().cpu().numpy(), values[active].cpu().numpy())
+        else:
+            self.kept[sentence] = values.cpu().numpy()
 
 
 class ShardSums(Protocol):
@@ -54,18 +71,22 @@ class HostSums:
         winners: each pole's.
         edges: the histogram's.
         sample: ids whose activations are kept.
+        layers: the layers' numbers, in the order in which their activations come.
+        sparse: whether most activations are 0, so that of a sampled sentence only the others are kept.
     """
 
-    def __init__(self, winners: dict[str, TopK], edges: torch.Tensor, sample: Ids) -> None:
-        self.winners, self.sample = winners, sample
-        self.blocks = _Blocks()
+    def __init__(
+        self, winners: dict[str, TopK], edges: torch.Tensor, sample: Ids, layers: Sequence[int], sparse: bool = False
+    ) -> None:
+        self.winners, self.sample, self.layers, self.sparse = winners, sample, layers, sparse
+        self.blocks = _Blocks(rows_together(len(edges)) if sparse else None)
         self.histogram = Histogram(edges)
         self.totals = ShardTotals(Moments.empty(len(edges)), np.zeros(0, np.int64))
 
     def add(self, ids: Ids, layers: list[torch.Tensor]) -> None:
         """Take in a batch."""
         totals = self.totals
-        values, finite, reasons = finite_rows(layers)
+        values, finite, reasons = finite_rows(layers, self.layers)
         for row, reason in reasons.items():
             totals.unscored.setdefault(reason, []).append(int(ids[row]))
         if reasons:
@@ -88,23 +109,25 @@ class HostSums:
         self.totals.moments = self.totals.moments.update(values)
         self.histogram.update(values)
         for row in np.flatnonzero(np.isin(ids, self.sample)).tolist():
-            self.totals.kept[int(ids[row])] = values[row].cpu().numpy()
+            self.totals.keep(int(ids[row]), values[row], self.sparse)
 
 
 class QueuedSums:
     """The sums of a shard on a GPU: everything stays in its queue and memory, and is read once, at the end.
 
     Args:
-        winners, edges, sample: as `HostSums` takes them.
+        winners, edges, sample, layers, sparse: as `HostSums` takes them.
     """
 
-    def __init__(self, winners: dict[str, TopK], edges: torch.Tensor, sample: Ids) -> None:
-        self.winners, self.sample = winners, sample
-        self.blocks = _Blocks()
+    def __init__(
+        self, winners: dict[str, TopK], edges: torch.Tensor, sample: Ids, layers: Sequence[int], sparse: bool = False
+    ) -> None:
+        self.winners, self.sample, self.layers, self.sparse = winners, sample, layers, sparse
+        self.blocks = _Blocks(rows_together(len(edges)) if sparse else None)
         self.histogram = Histogram(edges)
         self.moments = QueuedMoments(len(edges), edges.device)
         self.ids: list[Ids] = []
-        self.broken: list[torch.Tensor] = []  # the first layer that is not finite, 0 where all are
+        self.broken: list[torch.Tensor] = []  # the place of the first layer that is not finite, from 1; 0 where all are
         self.kept: list[tuple[Ids, torch.Tensor]] = []
 
     def add(self, ids: Ids, layers: list[torch.Tensor]) -> None:
@@ -128,10 +151,11 @@ class QueuedSums:
         broken = torch.cat(self.broken).cpu().numpy() if self.broken else np.zeros(0, np.int64)
         ids = np.concatenate(self.ids) if self.ids else np.zeros(0, np.int64)
         for row in np.flatnonzero(broken).tolist():
-            totals.unscored.setdefault(_reason(int(broken[row])), []).append(int(ids[row]))
+            totals.unscored.setdefault(_reason(self.layers[int(broken[row]) - 1]), []).append(int(ids[row]))
         for own, values in self.kept:
-            finite = [(int(i), v) for i, v in zip(own, values.cpu().numpy(), strict=True) if not np.isnan(v[0])]
-            totals.kept |= dict(finite)
+            for i, row in zip(own.tolist(), values.cpu(), strict=True):
+                if not bool(row[0].isnan()):
+                    totals.keep(i, row, self.sparse)
         return totals
 
     def _reduce(self, ids: Ids, values: torch.Tensor) -> None:
@@ -147,35 +171,58 @@ class QueuedSums:
             self.kept.append((ids[rows], values.index_select(0, to_device(rows, values.device))))
 
 
-class _Blocks:
-    """Joins small batches, since an update of the reducers costs by the call as well as by the sentence."""
+def rows_together(features: int) -> int:
+    """Return how many sentences are taken in together where so many sparse features are scored.
 
-    def __init__(self) -> None:
+    >>> [rows_together(features) for features in (4_096, 1 << 20)]
+    [256, 32]
+    """
+    return max(min(SENTENCES_PER_BLOCK, SPARSE_CELLS // features), 1)
+
+
+class _Blocks:
+    """Joins small batches, since an update of the reducers costs by the call as well as by the sentence.
+
+    Args:
+        most: sentences of a block at the most; None: as many as the last batch brings.
+    """
+
+    def __init__(self, most: int | None = None) -> None:
+        self.most = most
         self.ids: list[Ids] = []
         self.values: list[torch.Tensor] = []
 
     def add(self, ids: Ids, values: torch.Tensor) -> Iterator[tuple[Ids, torch.Tensor]]:
         self.ids.append(ids)
         self.values.append(values)
-        if sum(map(len, self.ids)) >= SENTENCES_PER_BLOCK:
+        if sum(map(len, self.ids)) >= (self.most or SENTENCES_PER_BLOCK):
             yield from self.rest()
 
     def rest(self) -> Iterator[tuple[Ids, torch.Tensor]]:
         if self.ids:
-            joined = np.concatenate(self.ids), torch.cat(self.values)
+            ids, values = np.concatenate(self.ids), torch.cat(self.values) if len(self.values) > 1 else self.values[0]
             self.ids, self.values = [], []
-            yield joined
+            most = self.most or len(ids)
+            for start in range(0, len(ids), max(most, 1)):
+                yield ids[start : start + most], values[start : start + most]
 
 
-def finite_rows(layers: list[torch.Tensor]) -> tuple[torch.Tensor, torch.Tensor, dict[int, str]]:
-    """Return a batch's values `[sentences, neurons]`, which rows are finite, and why the others are not."""
-    values = torch.cat(layers, 1)
+def finite_rows(
+    layers: list[torch.Tensor], numbers: Sequence[int]
+) -> tuple[torch.Tensor, torch.Tensor, dict[int, str]]:
+    """Return a batch's values `[sentences, neurons]`, which rows are finite, and why the others are not.
+
+    Args:
+        layers: each layer's activations, `[sentences, units]`.
+        numbers: the layers' numbers.
+    """
+    values = torch.cat(layers, 1) if len(layers) > 1 else layers[0]
     finite = torch.isfinite(values).all(1)
     reasons: dict[int, str] = {}
     if not bool(finite.all()):
         good = torch.stack([torch.isfinite(layer).all(1) for layer in layers]).cpu()
         for row in np.flatnonzero(~finite.cpu().numpy()).tolist():
-            reasons[row] = _reason(int((~good[:, int(row)]).nonzero()[0]) + 1)
+            reasons[row] = _reason(numbers[int((~good[:, int(row)]).nonzero()[0])])
     return values, finite, reasons
 
 

@@ -18,27 +18,29 @@ SAID = (
 )
 
 
-def largest_by_layer(layer: Integers, low: Floats, high: Floats, layers: int) -> Float64s:
-    """Return the largest absolute activation of each layer, `[layers]`; 0 where nothing was scored.
+def largest_by_layer(layer: Integers, low: Floats, high: Floats, neurons: Neurons) -> Float64s:
+    """Return the largest absolute activation of each layer from the first one on, `[layers]`.
+
+    It is 0 where nothing was scored.
 
     Args:
-        layer: of each neuron, counted from 1, `[neurons]`.
+        layer: of each neuron, `[neurons]`.
         low, high: each one's lowest and highest activation, `[neurons]`.
-        layers: of the model.
+        neurons: all of the run.
     """
-    found = np.zeros(layers)
+    found = np.zeros(len(neurons.widths))
     extreme = np.maximum(np.abs(low), np.abs(high)).astype(np.float64)
-    np.maximum.at(found, np.asarray(layer, np.int64) - 1, np.where(np.isfinite(extreme), extreme, 0.0))
+    np.maximum.at(found, np.asarray(layer, np.int64) - neurons.first, np.where(np.isfinite(extreme), extreme, 0.0))
     return found
 
 
-def is_silent(layer: Integers, std: Float64s, largest: Float64s) -> Bools:
-    """Return which neurons are silent, `[neurons]` bool.
+def is_silent(layer: Integers, std: Float64s, largest: Float64s, first: int = 1) -> Bools:
+    """Return which neurons are silent, `[neurons]` bool; `largest` begins with layer `first`.
 
     >>> is_silent(np.array([1, 1, 2]), np.array([0.1, 1e-9, 1e-9]), np.array([3.0, 1e-4])).tolist()
     [False, True, False]
     """
-    return np.asarray(std <= SILENT * largest[np.asarray(layer, np.int64) - 1])
+    return np.asarray(std <= SILENT * largest[np.asarray(layer, np.int64) - first])
 
 
 def silent_neurons(neurons: pa.Table) -> set[tuple[int, int]]:
@@ -47,8 +49,8 @@ def silent_neurons(neurons: pa.Table) -> set[tuple[int, int]]:
     The column `is_silent` says the same; tables that were written before there was one are read too.
     """
     layer, unit, std, low, high = (neurons[name].to_numpy() for name in COLUMNS)
-    largest = largest_by_layer(layer, low, high, int(layer.max(initial=0)))
-    silent = is_silent(layer, std, largest)
+    there = Neurons.of_layers(dict(zip(*np.unique_counts(layer), strict=True)))
+    silent = is_silent(layer, std, largest_by_layer(layer, low, high, there), there.first)
     return set(zip(layer[silent].tolist(), unit[silent].tolist(), strict=True))
 
 

@@ -39,8 +39,10 @@ def neuron_rows(
     edges: Float32s,
     histogram: Int64s,
     largest: Float64s,
+    first: int = 1,
+    tokens_active: Int64s | None = None,
 ) -> pa.Table:
-    """Return the rows of `neurons/`; threshold and mean of a pole that is not asked for are null.
+    """Return the rows of `neurons/`; threshold and mean of a pole without winners are null.
 
     Args:
         layer, unit: of each neuron, `[neurons]`.
@@ -48,7 +50,9 @@ def neuron_rows(
         winners: by pole; the last of them is the pole's threshold.
         edges: the histogram's inner edges, `[neurons, bins - 1]`.
         histogram: its counts, `[neurons, bins]`.
-        largest: the largest absolute activation of each layer, `[layers]`.
+        largest: the largest absolute activation of each layer from layer `first` on, `[layers]`.
+        tokens_active: tokens at which each sparse feature is active, `[neurons]`; None where units are not sparse.
+            The first bin of their histograms counts the sentences in which they are not active.
     """
     size = len(layer)
     columns = {
@@ -69,10 +73,14 @@ def neuron_rows(
         if pole in winners:
             values, _, filled = winners[pole]
             count = filled.sum(1)
-            threshold = pa.array(values[np.arange(size), count - 1])
-            mean = pa.array(np.where(filled, values.astype(np.float64), 0).sum(1) / count)
+            none = count == 0  # a sparse feature that is nowhere active
+            threshold = pa.array(values[np.arange(size), count - 1], mask=none)
+            mean = pa.array(np.where(filled, values.astype(np.float64), 0).sum(1) / np.maximum(count, 1), mask=none)
         columns |= {f"{pole}_threshold": threshold, f"{pole}_mean": mean}
-    columns["is_silent"] = pa.array(is_silent(layer, moments.std, largest))
+    columns |= {"n_active": pa.nulls(size, pa.int64()), "tokens_active": pa.nulls(size, pa.int64())}
+    if tokens_active is not None:
+        columns |= {"n_active": pa.array(moments.n - histogram[:, 0]), "tokens_active": pa.array(tokens_active)}
+    columns["is_silent"] = pa.array(is_silent(layer, moments.std, largest, first))
     return pa.table({name: columns[name] for name in schema("neurons").names})
 
 

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from jobs.stage.stages import STAGES
-from ops.schema import TABLES, activations_schema, meta_keys, schema
+from ops.schema import TABLES, activations_schema, layer_widths, meta_keys, schema
 from tests.fuzz.perform import Outcome
 
 Counts = dict[str, Any]
@@ -93,8 +93,7 @@ def check_run(folder: Path, since_ns: int = 0) -> list[str]:
 def check_table(name: str, table: pa.Table) -> list[str]:
     """Return what is wrong with a table: other columns, nulls or values that are not finite, rows out of order."""
     if name == "activations":
-        widths = tuple(field.type.list_size for field in table.schema if field.name != "sent_id")
-        expected = activations_schema(widths)
+        expected = activations_schema(layer_widths(table.schema))
     elif name in TABLES:
         expected = schema(name, meta_keys(table.schema))
     else:

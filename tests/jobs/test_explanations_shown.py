@@ -18,7 +18,7 @@ from jobs.show.job import ShowConfig
 from jobs.stage.run import Run
 from ops.schema import schema
 from ops.storage.tables import write_part
-from ops.topk.neurons import layer_widths
+from ops.topk.neurons import read_neurons
 from tests.jobs.conftest import K
 from tests.unit.report.valid_html import check_html
 
@@ -32,7 +32,7 @@ def write_explanations(out: Path) -> list[dict[str, Any]]:
     assert fingerprint is not None
     rows: list[dict[str, Any]] = []
     terms: list[dict[str, Any]] = []
-    for layer, width in enumerate(layer_widths(run.store), 1):
+    for layer, width in enumerate(read_neurons(run.store).widths, 1):
         for unit in range(width):
             here = {"layer": layer, "unit": unit}
             own = {

@@ -237,12 +237,14 @@ def test_reading_apart_as_with_gpus_gives_the_same_partial_files(small_run: tupl
     from ops.model.activations import ScoreOptions
     from ops.model.load import read_facts
     from ops.storage.store import Store
+    from ops.topk.neurons import read_neurons
 
     out = rescore(small_run, tmp_path / "i", keep_partials=True)
     fingerprint = json.loads((out / "run.json").read_text())["stages"]["topk"]["fingerprint"]
     args = ScoreArgs(
-        Store(str(out)), read_facts(str(small_run[1])), ScoreOptions(), K, ("top", "bottom"), 2048, fingerprint
-    )
+        Store(str(out)), read_facts(str(small_run[1])), ScoreOptions(), read_neurons(Store(str(out))), K,
+        ("top", "bottom"), 2048, fingerprint,
+    )  # fmt: skip
     item = {"shard": 1, "span": [100, 200], "sample": []}
     tables: list[pa.Table] = []
     for prepared in (None, prepare_shard(item, args)):

@@ -18,13 +18,14 @@ from jobs.stage.stages import STAGES
 from jobs.stage.units import check_units
 from ops.errors import InputError
 from ops.schema import SCHEMA_VERSION, TOOL, activations_schema
+from ops.topk.neurons import Neurons
 
 
 def write_run(out: Path, widths: tuple[int, ...], **mined: Any) -> Run:
     """A run, as far as is looked at before a stage begins."""
     path = out / "activations" / "part-00000.parquet"
     path.parent.mkdir()
-    pq.write_table(activations_schema(widths).empty_table(), path)
+    pq.write_table(activations_schema(dict(enumerate(widths, 1))).empty_table(), path)
     counts = {"activation_sample": 10, "neurons": sum(widths), "scored": 10}
     entries = {
         "ingest": {}, "topk": {"counts": counts, "identity": {"site": "hidden", "k": 3}}, "annotate": {},
@@ -42,13 +43,13 @@ def write_run(out: Path, widths: tuple[int, ...], **mined: Any) -> Run:
 
 
 def test_up_to_some_number_all_neurons_are_taken_and_beyond_they_are_named() -> None:
-    check_units((), (MOST_UNITS - 1, 1), "mined")
-    check_units(("1:0",), (MOST_UNITS, 1), "mined")
+    check_units((), Neurons((MOST_UNITS - 1, 1)), "mined")
+    check_units(("1:0",), Neurons((MOST_UNITS, 1)), "mined")
     what = "--units is missing: the run has 65,537 neurons, and at most 65,536 are mined unless they are named"
     with pytest.raises(InputError, match=what):
-        check_units((), (MOST_UNITS, 1), "mined")
+        check_units((), Neurons((MOST_UNITS, 1)), "mined")
     with pytest.raises(InputError, match="--units 3:0: there is no such neuron"):
-        check_units(("1:0", "3:0"), (MOST_UNITS, 1), "mined")
+        check_units(("1:0", "3:0"), Neurons((MOST_UNITS, 1)), "mined")
 
 
 @pytest.mark.parametrize(

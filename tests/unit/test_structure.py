@@ -20,7 +20,7 @@ FLOORS = {
         {"penn", "sampling"},
         {"shards"},
         {"storage", "reducers", "model", "statistics"},
-        {"figures"},
+        {"figures", "dictionaries"},
         {"sources", "patterns", "english", "topk", "mixing", "meaning", "finetune"},
         {"corpus", "sentences", "psi", "positions"},
         {"mine", "show", "estimate", "compare"},

@@ -134,12 +134,12 @@
     paint.lineWidth = 2; paint.strokeStyle = "#ff0066";
     paint.strokeRect(edge + chosen[1] * w - 2, edge + chosen[0] * (h + 2) - 2, w + 4, h + 4);
   }
-  function name(at) { return (at[0] + 1) + "-" + at[1]; }
+  function name(at) { return (at[0] + data.layer) + "-" + at[1]; }
   function choose(at) {
     if (!at) return;
     chosen = at; draw();
     const own = data.properties[property.value], v = own.values[pole.value][starts[at[0]] + at[1]];
-    const shown = v === null ? "not known" : own.names ? own.names[v] : v, label = (at[0] + 1) + ":" + at[1];
+    const shown = v === null ? "not known" : own.names ? own.names[v] : v, label = (at[0] + data.layer) + ":" + at[1];
     cell.textContent = "Neuron " + label + ", " + own.title + ": " + shown + " ";
     if (data.every || pages.has(name(at))) {
       const a = document.createElement("a"); a.href = "neurons/" + name(at) + ".html"; a.textContent = "open its page"; cell.append(a);

@@ -2,8 +2,9 @@ import numpy as np
 import pytest
 from scipy.stats import kurtosis, ortho_group, skew
 
-from ops.compare.activation_vectors import random_rotation, unit_vectors
+from ops.compare.activation_vectors import unit_vectors
 from ops.compare.basis_agreement import basis_agreement, unit_properties
+from ops.sampling import random_rotation
 
 RNG = np.random.default_rng(0)
 SENTENCES, UNITS = 400, 24

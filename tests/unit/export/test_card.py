@@ -54,7 +54,7 @@ def test_the_card_has_a_config_and_a_query_for_every_table() -> None:
 def test_the_query_of_a_table_runs_in_the_folder(table: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store = Store(str(tmp_path))
     for name in {table, "sentences"}:
-        columns = activations_schema((3, 3)) if name == "activations" else TABLES[name].arrow
+        columns = activations_schema({1: 3, 2: 3}) if name == "activations" else TABLES[name].arrow
         kept = pa.schema([field for field in columns if field.name != "meta"])
         write_part(store, name, 0, kept, [], "f")
     monkeypatch.chdir(tmp_path)

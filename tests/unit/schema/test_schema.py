@@ -52,7 +52,7 @@ def test_one_name_has_one_type_everywhere() -> None:
 
 
 def test_activations_have_a_vector_of_fixed_size_for_each_layer() -> None:
-    found = activations_schema((4, 2))
+    found = activations_schema({1: 4, 2: 2})
     assert [f.type for f in found] == [pa.int64(), pa.list_(pa.float32(), 4), pa.list_(pa.float32(), 2)]
     assert not any(f.nullable for f in found)
     assert group_rows("activations") == 1024

@@ -75,7 +75,7 @@ def test_parts_are_read_in_their_order(store: Store) -> None:
 
 
 def test_vectors_of_the_activation_sample(store: Store) -> None:
-    layout = activations_schema((2, 3))
+    layout = activations_schema({1: 2, 2: 3})
     assert layout.names == ["sent_id", "layer_1", "layer_2"]
     table = pa.table([[4], [[0.5, 1.0]], [[1.0, 2.0, 3.0]]], schema=layout)
     write_part(store, "activations", 0, layout, [table], "f")

@@ -60,7 +60,7 @@ def test_tokens_and_their_pool(
     found = read_tokens(scorer, winners, placed, words, budget=60)
     higher = 0
     for i, (sentence, layer, unit) in enumerate(zip(winners.sentence, winners.layer, winners.unit, strict=True)):
-        states = scorer.read_tokens([placed[sentence].tokens], [lambda s: s.clone()] * 2)[layer][0, :, unit].numpy()
+        states = scorer.read_tokens([placed[sentence].tokens], [lambda s: s.clone()] * 2)[layer - 1][0, :, unit].numpy()
         own = found.values[found.offsets[i] : found.offsets[i + 1]]
         np.testing.assert_allclose(own, states, atol=1e-5)
         height = winners.sign[i] * own
@@ -107,5 +107,5 @@ def test_the_rows_are_the_winners_by_neuron(facts: ModelFacts, placed: list[Plac
         assert [None if s[0] is None else s for s in spans] == placed[sentence].spans
         assert row["words"] == own[sentence]
         assert row["peak"] == found.peak[i]
-        assert (published["layer"] - 1, published["unit"]) == (winners.layer[i], winners.unit[i])
+        assert (published["layer"], published["unit"]) == (winners.layer[i], winners.unit[i])
         assert published["pole"] == POLES[row["set"] % 2]

@@ -6,6 +6,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from ops.storage.store import Store
+from ops.topk.neurons import Neurons
 from ops.topk.partial_file import by_neuron
 from ops.topk.pilot import Pilot
 
@@ -15,14 +16,14 @@ EDGES = np.arange(12, dtype=np.float32).reshape(3, 4)
 @pytest.mark.parametrize(("equal_lengths", "gpu"), [(False, None), (True, "NVIDIA H100 (9.0)")])
 def test_a_file_gives_back_the_pilot(tmp_path: Path, equal_lengths: bool, gpu: str | None) -> None:
     store = Store(str(tmp_path))
-    Pilot(EDGES, (1, 2), equal_lengths, gpu).write(store, "p/pilot.parquet", {b"mine": b"1"})
+    Pilot(EDGES, Neurons((1, 2)), equal_lengths, gpu).write(store, "p/pilot.parquet", {b"mine": b"1"})
     found = Pilot.read(store, "p/pilot.parquet")
     np.testing.assert_array_equal(found.edges, EDGES)
-    assert (found.widths, found.equal_lengths, found.gpu) == ((1, 2), equal_lengths, gpu)
+    assert (found.neurons, found.equal_lengths, found.gpu) == (Neurons((1, 2)), equal_lengths, gpu)
 
 
 def test_the_footer_is_spelled_as_ever(tmp_path: Path) -> None:
-    Pilot(EDGES, (1, 2), True, None).write(Store(str(tmp_path)), "pilot.parquet", {b"mine": b"1"})
+    Pilot(EDGES, Neurons((1, 2)), True, None).write(Store(str(tmp_path)), "pilot.parquet", {b"mine": b"1"})
     said = pq.read_schema(tmp_path / "pilot.parquet").metadata
     assert said == {b"mine": b"1", b"atlas.widths": b"[1, 2]", b"atlas.alike": b"true", b"atlas.gpu": b"null"}
 
@@ -31,4 +32,4 @@ def test_an_old_file_that_says_nothing_of_lengths_needs_no_equal_ones(tmp_path: 
     table = pa.table({"edges": by_neuron(EDGES)}).replace_schema_metadata({b"atlas.widths": b"[3]"})
     pq.write_table(table, tmp_path / "pilot.parquet")
     found = Pilot.read(Store(str(tmp_path)), "pilot.parquet")
-    assert (found.widths, found.equal_lengths, found.gpu) == ((3,), False, None)
+    assert (found.neurons, found.equal_lengths, found.gpu) == (Neurons((3,)), False, None)

@@ -29,6 +29,8 @@ class FakeScorer:
     """Returns activations that are known beforehand; a sentence's one token is its id."""
 
     device = torch.device("cpu")
+    layers = (1, 2)
+    sparse = False
 
     def __init__(self, values: np.ndarray) -> None:
         self.values = torch.from_numpy(values)
@@ -276,7 +278,7 @@ def test_no_batch_of_the_queue_waits_and_a_shard_is_read_once() -> None:
     values[3, 4] = np.nan
     scorer = scorer_of(values, queued=True)
     winners: dict[str, TopK] = {p: QueuedTopK(sum(WIDTHS), K, room=N + K) for p in POLES}
-    sums = QueuedSums(winners, scorer.edges, np.array([2, 3, 60]))
+    sums = QueuedSums(winners, scorer.edges, np.array([2, 3, 60]), (1, 2))
     with counted_waits() as waits:
         for ids, _ in batches(0, N):
             sums.add(ids, list(torch.from_numpy(values[ids]).split(WIDTHS, 1)))
@@ -288,7 +290,7 @@ def test_no_batch_of_the_queue_waits_and_a_shard_is_read_once() -> None:
     # Four sums, the extremes and the number; the histogram; what is not finite; the one block of the sample.
     assert waits["cpu"] == 4 + 2 + 1 + 1 + 1
     assert (totals.scored, sorted(totals.kept)) == (N - 1, [2, 60])
-    host = HostSums({p: TopK(sum(WIDTHS), K) for p in POLES}, scorer.edges, np.array([2]))
+    host = HostSums({p: TopK(sum(WIDTHS), K) for p in POLES}, scorer.edges, np.array([2]), (1, 2))
     with counted_waits() as waits:
         for ids, _ in batches(0, N):
             host.add(ids, list(torch.from_numpy(values[ids]).split(WIDTHS, 1)))
@@ -296,6 +298,6 @@ def test_no_batch_of_the_queue_waits_and_a_shard_is_read_once() -> None:
 
 
 def test_an_id_that_no_key_holds_is_refused_before_it_is_queued() -> None:
-    sums = QueuedSums({}, edges_from_pilot(torch.zeros(1, 2), 16), np.zeros(0, np.int64))
+    sums = QueuedSums({}, edges_from_pilot(torch.zeros(1, 2), 16), np.zeros(0, np.int64), (1, 2))
     with pytest.raises(ValueError, match="outside"):
         sums.add(np.array([MAX_IDS]), [torch.zeros(1, 2)])

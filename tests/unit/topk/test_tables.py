@@ -86,13 +86,13 @@ def test_a_unit_that_varies_by_rounding_alone_is_silent() -> None:
     layer, unit = np.array([1, 1, 2, 2], np.int16), np.array([0, 1, 0, 1], np.int32)
     values = np.array([[2.0, 1e-7, 1e-7, 5e-8], [-4.0, 2e-7, -1e-7, 5e-8]], np.float32)
     moments, edges, counts = Moments.of(torch.from_numpy(values)), np.zeros((4, 1), np.float32), np.zeros((4, 2), int)
-    largest = largest_by_layer(layer, moments.min, moments.max, 3)
+    largest = largest_by_layer(layer, moments.min, moments.max, Neurons((2, 2, 0)))
     assert largest.tolist() == [4.0, np.float32(1e-7), 0.0]
     table = neuron_rows(layer, unit, moments, {}, edges, counts, largest)
     assert table["is_silent"].to_pylist() == [False, True, False, True]
     assert silent_neurons(table.drop(["is_silent"])) == {(1, 1), (2, 1)}
     none = Moments.empty(4)
-    assert largest_by_layer(layer, none.min, none.max, 2).tolist() == [0.0, 0.0]
+    assert largest_by_layer(layer, none.min, none.max, Neurons((2, 2))).tolist() == [0.0, 0.0]
 
 
 def test_fewer_sentences_than_k_give_the_last_one_s_threshold_and_the_mean_of_all() -> None:

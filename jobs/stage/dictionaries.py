@@ -1,0 +1,43 @@
+"""The dictionaries of a finished run, for stages that compute its activations again."""
+
+from typing import Any
+
+from jobs.stage.again import command
+from ops.dictionaries.description import FLAG, Description
+from ops.dictionaries.read import describe_all
+from ops.errors import InputError
+from ops.model.load import ModelFacts
+
+
+def is_of_dictionaries(topk: dict[str, Any]) -> bool:
+    """Tell whether a run's units are features, by the entry of `topk` in run.json."""
+    return "dictionaries" in topk["identity"]
+
+
+def dictionaries_of(topk: dict[str, Any], facts: ModelFacts) -> tuple[Description, ...]:
+    """Return the dictionaries whose features a run's tables are of; none where units are neurons.
+
+    Args:
+        topk: the entry of `topk` in run.json.
+        facts: the run's model.
+
+    Raises:
+        InputError: one is not there any more, or has become another.
+    """
+    if not is_of_dictionaries(topk):
+        return ()
+    found = describe_all(topk["config"]["dictionary"], facts)
+    for own in found:
+        if topk["identity"]["dictionaries"].get(str(own.layer)) != own.fingerprint:
+            raise InputError(
+                f"{FLAG} {own.layer}={own.asked.path}: is not the dictionary any more whose features topk/ has; "
+                "put that one back, or run",
+                command(topk["config"]["out"], "topk", topk["config"], redo=True),
+            )
+    return found
+
+
+def block_of(topk: dict[str, Any]) -> int | None:
+    """Return how many features a run encodes at a time; None: by free memory."""
+    block = topk["config"].get("feature_block", "auto")
+    return None if block == "auto" else int(block)

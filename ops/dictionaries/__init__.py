@@ -1,0 +1,1 @@
+"""Dictionaries: features of sparse autoencoders and transcoders, directions, and rotated bases as units."""

@@ -1,0 +1,71 @@
+"""What a CPU does with a batch's activations in one pass: the largest products of a token, and pooling by maximum."""
+
+import numpy as np
+
+from ops.arrays import Float32s, Int32s, Int64s
+from ops.compiled import compiled
+
+
+@compiled
+def take_largest(products: Float32s, first: int, values: Float32s, places: Int32s) -> None:
+    """Take the products of some features into the largest ones so far of each token; of equal ones the first stay.
+
+    Args:
+        products: `[tokens, features]`, those of the features from `first` on.
+        first: number of the first of these features.
+        values: the largest so far, `[tokens, k]`, each row a heap whose first is its smallest; -inf where none is.
+        places: their features, `[tokens, k]` int32.
+    """
+    k = values.shape[1]
+    for token in range(len(products)):
+        row, best, place = products[token], values[token], places[token]
+        smallest = best[0]
+        for i in range(len(row)):
+            if row[i] > smallest:
+                value, at = row[i], 0
+                while True:
+                    below = 2 * at + 1
+                    if below >= k:
+                        break
+                    if below + 1 < k and best[below + 1] < best[below]:
+                        below += 1
+                    if best[below] >= value:
+                        break
+                    best[at], place[at] = best[below], place[below]
+                    at = below
+                best[at], place[at] = value, np.int32(first + i)
+                smallest = best[0]
+
+
+@compiled
+def pool_places(values: Float32s, places: Int32s, sentence: Int64s, pooled: Float32s, active: Int64s) -> None:
+    """Raise a sentence's features to their highest activation at its tokens, and count the tokens of each feature.
+
+    Args:
+        values: activations of each token's active features, `[tokens, k]`; one that is not above 0 is none.
+        places: these features, `[tokens, k]`.
+        sentence: of each token, `[tokens]`.
+        pooled: changed in place, `[sentences, features]`.
+        active: tokens of each feature, changed in place, `[features]`.
+    """
+    for token in range(len(values)):
+        best = pooled[sentence[token]]
+        for j in range(values.shape[1]):
+            value = values[token, j]
+            if value > 0:
+                feature = places[token, j]
+                active[feature] += 1
+                if value > best[feature]:
+                    best[feature] = value
+
+
+@compiled
+def pool_block(values: Float32s, sentence: Int64s, pooled: Float32s, active: Int64s) -> None:
+    """Do what `pool_places` does with the activations of all features of a block, `values` `[tokens, features]`."""
+    counts = np.zeros(values.shape[1], np.int32)
+    for token in range(len(values)):
+        row, best = values[token], pooled[sentence[token]]
+        for feature in range(len(row)):
+            best[feature] = max(best[feature], row[feature])
+            counts[feature] += np.int32(1) if row[feature] > 0 else np.int32(0)
+    active += counts

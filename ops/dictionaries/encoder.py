@@ -1,0 +1,156 @@
+"""From states to the activations of features, a block of features at a time, and back.
+
+All numbers are float32. A product is always computed in panels of `PANEL` features, so that an activation has the same
+bits whatever the size of a block.
+"""
+
+from collections.abc import Iterator
+
+import torch
+
+from ops.dictionaries.compiled_pooling import take_largest
+from ops.dictionaries.description import Description
+
+PANEL = 1024  # features
+_EPS = 1e-5  # added to a standard deviation
+
+
+class Encoder:
+    """A dictionary that is ready to encode states (formulas: SAELens, `sae_lens/saes`).
+
+    Args:
+        description: of the dictionary.
+        weights: `encoder` `[width, features]`, and as its kind has them `bias`, `threshold`, `gate_bias`, `log_scale`,
+            each `[features]`, `decoder` `[features, out]`, `decoder_bias` `[out]`, `skip` `[out, width]`.
+        block: features that are encoded at a time; rounded up to whole panels.
+        device: where it computes.
+    """
+
+    def __init__(
+        self, description: Description, weights: dict[str, torch.Tensor], block: int, device: torch.device | str = "cpu"
+    ) -> None:
+        self.description, self.features = description, description.features
+        self.block = min(-(-block // PANEL) * PANEL, -(-self.features // PANEL) * PANEL)
+        moved = {name: tensor.to(device) for name, tensor in weights.items()}
+        encoder = moved.pop("encoder")
+        self._panels = [encoder[:, start : start + PANEL].contiguous() for start in range(0, self.features, PANEL)]
+        self._own = moved
+        self._norms = moved["decoder"].norm(dim=-1) if description.rescaled else None
+
+    def blocks(self, states: torch.Tensor) -> Iterator[tuple[int, torch.Tensor]]:
+        """Return the first feature of each block, and the activations of its features, `[tokens, block]`.
+
+        Args:
+            states: `[tokens, width]`.
+        """
+        x, _, _ = self._input(states)
+        if self.description.kind == "topk":
+            yield from self._blocks_of_largest(x)
+            return
+        for start in range(0, self.features, self.block):
+            yield start, self._activate(start, self._products(x, start, min(start + self.block, self.features)))
+
+    def encode(self, states: torch.Tensor) -> torch.Tensor:
+        """Return the activations of all features, `[tokens, features]`."""
+        return torch.cat([block for _, block in self.blocks(states)], 1)
+
+    def reconstruct(self, states: torch.Tensor) -> torch.Tensor:
+        """Return what the decoder makes of the activations, `[tokens, out]`; of an autoencoder, the states again.
+
+        A dictionary without a decoder has no reconstruction.
+        """
+        decoder, described = self._own["decoder"], self.description
+        found = self._own["decoder_bias"].expand(len(states), -1).clone()
+        for start, block in self.blocks(states):
+            rows = decoder[start : start + block.shape[1]]
+            if self._norms is not None:
+                rows = rows / self._norms[start : start + block.shape[1], None]
+            found.addmm_(block, rows)
+        if "skip" in self._own:
+            found.addmm_(states.float(), self._own["skip"].T)
+        if described.target == described.point:
+            _, scale, shift = self._input(states)
+            found = found * scale + shift
+        return found
+
+    def target(self, states: torch.Tensor) -> torch.Tensor:
+        """Return what a reconstruction is compared with, of the states at the point that it reconstructs."""
+        return _centred(states.float()) if self.description.centred else states.float()
+
+    def _input(self, states: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """Return what is multiplied, `[tokens, width]`, and by what scale and shift a reconstruction is put back."""
+        x = _centred(states.float()) if self.description.centred else states.float()
+        scale, shift = x.new_ones(1, 1), x.new_zeros(1, 1)
+        if self.description.normalization == "constant_norm_rescale":
+            scale = x.norm(dim=-1, keepdim=True) / x.shape[-1] ** 0.5
+            x = x / scale
+        elif self.description.normalization == "layer_norm":
+            shift = x.mean(-1, keepdim=True)
+            x = x - shift
+            scale = x.std(-1, keepdim=True)
+            x = x / (scale + _EPS)
+        if self.description.subtracts_bias:
+            x = x - self._own["decoder_bias"]
+        return x, scale, shift
+
+    def _products(self, x: torch.Tensor, start: int, stop: int) -> torch.Tensor:
+        """Return the products with the encoder of some features, without a bias, `[tokens, stop - start]`."""
+        panels = [x @ self._panels[at] for at in range(start // PANEL, -(-stop // PANEL))]
+        return panels[0] if len(panels) == 1 else torch.cat(panels, 1)
+
+    def _activate(self, start: int, found: torch.Tensor) -> torch.Tensor:
+        """Return the activations of a block's features by their products, which are changed."""
+        kind, own = self.description.kind, slice(start, start + found.shape[1])
+        if kind == "linear":
+            return found
+        if kind == "gated":
+            is_open = found + self._own["gate_bias"][own] > 0
+            found = found * self._own["log_scale"][own].exp() + self._own["bias"][own]
+            return found.relu_().mul_(is_open)
+        found += self._own["bias"][own]
+        if kind == "jumprelu":
+            # The product with the mask keeps a NaN, so that the sentence is reported.
+            is_open = found > self._own["threshold"][own]
+            return found.relu_().mul_(is_open)
+        return found.relu_()
+
+    def largest(self, states: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return the k largest products of each token, relu applied, and their features, both `[tokens, k]`."""
+        return self._largest(self._input(states)[0])
+
+    def _largest(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        k, on_cpu = self.description.k, x.device.type == "cpu"
+        values = torch.full((len(x), k if on_cpu else 0), -torch.inf, device=x.device)
+        places = torch.zeros(values.shape, dtype=torch.int32 if on_cpu else torch.int64, device=x.device)
+        bad = ~torch.isfinite(x).all(1)
+        for start in range(0, self.features, PANEL):
+            own = self._products(x, start, min(start + PANEL, self.features))
+            own += self._own["bias"][start : start + own.shape[1]]
+            if self._norms is not None:
+                own *= self._norms[start : start + own.shape[1]]
+            if on_cpu:
+                take_largest(own.numpy(), start, values.numpy(), places.numpy())
+                continue
+            best, place = own.topk(min(k, own.shape[1]), dim=1)
+            values, places = torch.cat([values, best], 1), torch.cat([places, place + start], 1)
+            if values.shape[1] > k:
+                values, kept = values.topk(k, dim=1)
+                places = places.gather(1, kept)
+        # No product of such a token is larger than another.
+        return values.relu().masked_fill(bad[:, None], torch.nan), places
+
+    def _blocks_of_largest(self, x: torch.Tensor) -> Iterator[tuple[int, torch.Tensor]]:
+        """Return the blocks of a dictionary whose k largest products of a token are its active features."""
+        values, places = self._largest(x)
+        places = places.long()
+        for start in range(0, self.features, self.block):
+            size = min(self.block, self.features - start)
+            here = (places >= start) & (places < start + size)
+            # What lies in other blocks goes into a column of its own, which is left out.
+            whole = x.new_zeros(len(x), size + 1)
+            whole.scatter_(1, torch.where(here, places - start, size), values)
+            yield start, whole[:, :size]
+
+
+def _centred(states: torch.Tensor) -> torch.Tensor:
+    return states - states.mean(-1, keepdim=True)

@@ -1,0 +1,142 @@
+"""A dictionary from what `--dictionary LAYER=PATH` says; the format is detected by content, never by a name."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import torch
+
+from ops.dictionaries import directions, saelens
+from ops.dictionaries.description import FLAG, Asked, Description
+from ops.dictionaries.directions import ROTATED, is_rotation
+from ops.errors import InputError, counted, one_line
+from ops.model.hook_points import HookPoint
+from ops.model.load import ModelFacts
+
+NAMED = f"LAYER=PATH, such as 4=sae/blocks.3 or 4={ROTATED}0"
+_PICKLED = (".pt", ".pth", ".pkl", ".bin", ".ckpt")
+# Formats of other programs: a file that tells them, and how sae-lens reads them.
+_SPARSIFY = "sae.safetensors"
+_ELSEWHERE = {
+    _SPARSIFY: ("sparsify", "SAE.load_from_disk(FOLDER, converter=sparsify_disk_loader)"),
+    "params.npz": ("Gemma Scope", "SAE.from_pretrained(RELEASE, ID)"),
+    "hyperparams.json": ("Llama Scope", "SAE.from_pretrained(RELEASE, ID)"),
+}
+
+
+def parse(given: Sequence[str]) -> list[Asked]:
+    """Return what some `--dictionary` ask for, by layer.
+
+    Raises:
+        InputError: one is no LAYER=PATH, or two are of one layer.
+
+    >>> parse(["4=sae/four", "2=rotated:7"])
+    [Asked(layer=2, path='rotated:7'), Asked(layer=4, path='sae/four')]
+    """
+    found: dict[int, Asked] = {}
+    for text in given:
+        layer, equals, path = text.partition("=")
+        if not equals or not path or not layer.isdecimal() or len(layer) > 4:
+            raise InputError(f"{FLAG} {one_line(text, 60)!r}: expected {NAMED}")
+        if int(layer) in found:
+            raise InputError(f"{FLAG}: layer {int(layer)} has two dictionaries; give it one")
+        found[int(layer)] = Asked(int(layer), path)
+    return [found[layer] for layer in sorted(found)]
+
+
+def describe_all(given: Sequence[str], facts: ModelFacts) -> tuple[Description, ...]:
+    """Look at all dictionaries that are asked for, by layer, and refuse those that cannot be of this model.
+
+    Raises:
+        InputError: one cannot be read or does not fit, or they are not all sparse or all linear.
+    """
+    found = tuple(describe(asked, facts) for asked in parse(given))
+    if len({own.sparse for own in found}) > 1:
+        sparse, linear = (next(own for own in found if own.sparse == kind) for kind in (True, False))
+        raise InputError(
+            f"{FLAG}: {sparse.asked.path} has sparse features and {linear.asked.path} has directions; "
+            "a run holds one kind, so make two runs"
+        )
+    return found
+
+
+def describe(asked: Asked, facts: ModelFacts) -> Description:
+    """Look at one dictionary, as `describe_all` does."""
+    if asked.layer > facts.layers:
+        raise asked.error(
+            f"{facts.name} has no layer {asked.layer}; layers run from 0, the embeddings, to {facts.layers}"
+        )
+    if is_rotation(asked.path):
+        return directions.describe_rotation(asked, facts.width)
+    path = _locate(asked)
+    found = saelens.describe(asked, path) if path.is_dir() else directions.describe_file(asked, path)
+    _check_fits(found, facts)
+    return found
+
+
+def load(description: Description) -> dict[str, torch.Tensor]:
+    """Return a dictionary's weights as float32, by the names that `ops.dictionaries.encoder.Encoder` takes.
+
+    Raises:
+        InputError: its files are not what they were.
+    """
+    asked = description.asked
+    if description.format == "rotated":
+        return directions.load_rotation(description)
+    path = _locate(asked)
+    if path.is_dir():
+        return saelens.load(description, path)
+    return directions.load_file(description, path)
+
+
+def _locate(asked: Asked) -> Path:
+    """Return the folder or file, once it is known to be of a format that is read here."""
+    path = Path(asked.path).expanduser()
+    try:
+        there, is_folder = path.exists(), path.is_dir()
+    except (OSError, ValueError) as error:
+        raise asked.error(one_line(error, 100)) from error
+    if path.suffix.lower() in _PICKLED:
+        how = "save its tensors with safetensors.torch.save_file in a program that you trust, and name that file"
+        raise asked.error(f"{path.suffix} files are not read, because loading one can run code; {how}")
+    if not there:
+        raise asked.error(
+            "there is no such file or folder; download a dictionary of the hub first "
+            "(hf download ORG/NAME --include 'FOLDER/*' --local-dir .)"
+        )
+    if not is_folder:
+        if not os.access(path, os.R_OK) or not path.is_file():
+            raise asked.error("cannot be read")
+        return path
+    if (path / saelens.CONFIG).is_file() and (path / saelens.WEIGHTS).is_file():
+        return path
+    for name, (program, how) in _ELSEWHERE.items():
+        if (path / name).is_file():
+            raise asked.error(
+                f"is a dictionary of {program}; convert it with the package sae-lens (pip install '.[dictionaries]'): "
+                f"{how}.save_model(NEW), and name NEW"
+            )
+    pickled = [name for name in sorted(os.listdir(path)) if Path(name).suffix in _PICKLED]
+    why = f"; {pickled[0]} is not read, because loading it can run code" if pickled else ""
+    raise asked.error(f"the folder holds no {saelens.CONFIG} and {saelens.WEIGHTS}{why}")
+
+
+def _check_fits(found: Description, facts: ModelFacts) -> None:
+    asked = found.asked
+    points = [found.point, *([found.target] if found.target else [])]
+    for point in points:
+        if point.layer > facts.layers:
+            raise asked.error(f"reads {point}, and {facts.name} has {counted(facts.layers, 'layer')}")
+    if found.point.place != "heads" and found.width != facts.width:
+        raise asked.error(f"takes states of {found.width:,} values, and those of {facts.name} have {facts.width:,}")
+    if found.centred and not facts.decoder:
+        raise asked.error(
+            f"was trained with center_writing_weights, which leaves the states of a decoder as they are; "
+            f"{facts.name} is an encoder"
+        )
+
+
+def same_points(found: Sequence[Description]) -> tuple[HookPoint, ...]:
+    """Return what the dictionaries read and reconstruct, each once."""
+    points = [point for own in found for point in (own.point, own.target) if point is not None]
+    return tuple(dict.fromkeys(points))

@@ -1,0 +1,149 @@
+"""Dictionaries as SAELens saves them: `cfg.json` and `sae_weights.safetensors` in one folder."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from ops.dictionaries.description import Asked, Description, Kind, Normalization
+from ops.dictionaries.hook_names import hook_point
+from ops.dictionaries.tensor_files import Shape, check_finite, check_size, read_tensor, sha256_of, tensor_shapes
+from ops.errors import InputError, one_line
+from ops.model.hook_points import HookPoint
+from ops.storage.small_files import read_small_file
+
+CONFIG, WEIGHTS = "cfg.json", "sae_weights.safetensors"
+_KINDS: dict[str, Kind] = {
+    "standard": "standard",
+    "gated": "gated",
+    "jumprelu": "jumprelu",
+    "topk": "topk",
+    "transcoder": "standard",
+    "skip_transcoder": "standard",
+    "jumprelu_transcoder": "jumprelu",
+    "jumprelu_skip_transcoder": "jumprelu",
+}
+_TRANSCODERS = tuple(name for name in _KINDS if name.endswith("transcoder"))
+_NORMALIZATIONS: tuple[Normalization, ...] = ("none", "constant_norm_rescale", "layer_norm")
+# Names of keys before SAELens 6, whose configuration was flat.
+_RENAMED = {"hook_point": "hook_name", "activation_fn_str": "activation_fn"}
+_ENCODER = {"W_enc": "encoder", "W_dec": "decoder", "b_dec": "decoder_bias"}
+_OF_KIND: dict[Kind, dict[str, str]] = {
+    "standard": {"b_enc": "bias"},
+    "topk": {"b_enc": "bias"},
+    "jumprelu": {"b_enc": "bias", "threshold": "threshold"},
+    "gated": {"b_gate": "gate_bias", "b_mag": "bias", "r_mag": "log_scale"},
+}
+
+
+def describe(asked: Asked, folder: Path) -> Description:
+    """Look at a folder that SAELens has written.
+
+    Raises:
+        InputError: its configuration or its weights are not what they should be, or ask for what is not computed here.
+    """
+    cfg = _read_config(asked, folder / CONFIG)
+    said: dict[str, Any] = cfg["metadata"]
+    architecture = cfg.get("architecture", "standard")
+    if not isinstance(architecture, str) or architecture not in _KINDS:
+        raise asked.error(
+            f"its architecture is {one_line(str(architecture), 60)}, whose features are not computed; "
+            f"those of {', '.join(_KINDS)} are (batchtopk is saved as jumprelu)"
+        )
+    kind = _KINDS[architecture]
+    if cfg.get("activation_fn", "relu") not in ("relu", "topk"):
+        raise asked.error(f"its activation function {one_line(str(cfg['activation_fn']), 40)} is not computed; relu is")
+    normalization = cfg.get("normalize_activations") or "none"
+    if normalization not in _NORMALIZATIONS:
+        hint = "fold it into the weights with sae-lens, save the dictionary, and name that one"
+        raise asked.error(f"normalize_activations {one_line(str(normalization), 60)} is not computed; {hint}")
+    width, features = check_size(asked, cfg.get("d_in"), cfg.get("d_sae"), f"in {CONFIG}")
+    transcodes = architecture in _TRANSCODERS
+    out = check_size(asked, cfg.get("d_out", 768), features, f"in {CONFIG}")[0] if transcodes else width
+    k = cfg.get("k", 100) if kind == "topk" else 0
+    if kind == "topk" and (not isinstance(k, int) or isinstance(k, bool) or not 0 < k <= features):
+        raise asked.error(f"k is {one_line(str(k), 40)} in {CONFIG}; expected a number from 1 to {features:,}")
+    point = _point(asked, said.get("hook_name"), "hook_name")
+    target = _point(asked, said.get("hook_name_out"), "hook_name_out") if transcodes else point
+    if point.layer != asked.layer:
+        raise asked.error(f"reads {point} ({said['hook_name']}), not layer {asked.layer}; name {point.layer}=PATH")
+    weights = folder / WEIGHTS
+    shapes = tensor_shapes(asked, weights)
+    _check_shapes(asked, shapes, kind, (width, features, out))
+    if said.get("hook_head_index") is not None:
+        raise asked.error("reads a single head (hook_head_index), which is not read here; all heads together are")
+    loading = said.get("model_from_pretrained_kwargs") or {}
+    if not isinstance(loading, dict):
+        raise asked.error("model_from_pretrained_kwargs in cfg.json is no table of names and values")
+    # Without TransformerLens's other changes of the weights, which leave what it reads as it was.
+    centred = bool(loading.get("center_writing_weights")) and point.place == "residual"
+    if loading.get("center_writing_weights") and not centred:
+        raise asked.error(f"was trained with center_writing_weights on {point}; it is computed on the residual stream")
+    found = Description(
+        asked, "saelens", kind, width, features, point, target, sha256_of([folder / CONFIG, weights]), k,
+        rescaled=bool(cfg.get("rescale_acts_by_decoder_norm")) and kind == "topk",
+        subtracts_bias=bool(cfg.get("apply_b_dec_to_input", True)) and not transcodes,
+        normalization=normalization, centred=centred, model=str(said.get("model_name") or ""),
+    )  # fmt: skip
+    for name, values in load(found, folder).items():
+        check_finite(asked, name, values)
+    if "scaling_factor" in shapes and not bool((read_tensor(asked, weights, "scaling_factor") == 1).all()):
+        raise asked.error("has a scaling_factor for its activations, which is not computed; save it without")
+    return found
+
+
+def load(description: Description, folder: Path) -> dict[str, torch.Tensor]:
+    """Return the weights, float32: `encoder` `[width, features]`, `decoder` `[features, width]`, and vectors."""
+    names = _ENCODER | _OF_KIND[description.kind]
+    found = {own: read_tensor(description.asked, folder / WEIGHTS, name) for name, own in names.items()}
+    if "W_skip" in tensor_shapes(description.asked, folder / WEIGHTS):
+        found["skip"] = read_tensor(description.asked, folder / WEIGHTS, "W_skip")
+    return found
+
+
+def _read_config(asked: Asked, path: Path) -> dict[str, Any]:
+    """Return the configuration as SAELens 6 writes it, also of an older file, with `metadata`."""
+    try:
+        found = json.loads(read_small_file("--dictionary", str(path)))
+        if not isinstance(found, dict):
+            raise ValueError("it is no table of names and values")
+    except InputError:
+        raise
+    except (ValueError, RecursionError) as error:
+        raise asked.error(f"{CONFIG} cannot be read ({one_line(error, 100)})") from error
+    if isinstance(found.get("metadata"), dict):
+        return found
+    old: dict[str, Any] = {_RENAMED.get(str(name), str(name)): value for name, value in found.items()}
+    function = old.get("activation_fn") or "relu"
+    settings = old.get("activation_fn_kwargs") or {}
+    if function == "topk" and isinstance(settings, dict):
+        old |= {"architecture": "topk", "k": settings.get("k")}
+    if isinstance(old.get("normalize_activations"), bool):
+        old["normalize_activations"] = "expected_average_only_in" if old["normalize_activations"] else "none"
+    return old | {"metadata": old, "activation_fn": function}
+
+
+def _point(asked: Asked, name: object, key: str) -> HookPoint:
+    if not isinstance(name, str) or not name:
+        raise asked.error(f"{CONFIG} does not say what it reads ({key} is missing)")
+    found = hook_point(name)
+    if found is None:
+        raise asked.error(
+            f"reads {one_line(str(name), 80)}, which is not read here; taken are the residual stream (hook_resid_pre, "
+            "hook_resid_post), hook_attn_out, hook_z, hook_mlp_out and the input of the feed-forward network"
+        )
+    return found
+
+
+def _check_shapes(asked: Asked, found: dict[str, Shape], kind: Kind, sizes: tuple[int, int, int]) -> None:
+    width, features, out = sizes
+    expected = {"W_enc": (width, features), "W_dec": (features, out), "b_dec": (out,)}
+    expected |= dict.fromkeys(_OF_KIND[kind], (features,))
+    if "W_skip" in found:
+        expected["W_skip"] = (out, width)
+    for name, shape in expected.items():
+        if name not in found:
+            raise asked.error(f"{WEIGHTS} lacks {name}, which a {kind} dictionary has")
+        if found[name] != shape:
+            raise asked.error(f"{name} has the shape {list(found[name])} in {WEIGHTS}, and {list(shape)} by {CONFIG}")

@@ -1,0 +1,197 @@
+"""One forward pass: sentences in, the pooled activation of every feature of some dictionaries out."""
+
+import os
+from collections.abc import Sequence
+from functools import partial
+
+import torch
+
+from ops.dictionaries.compiled_pooling import pool_block, pool_places
+from ops.dictionaries.description import Description
+from ops.dictionaries.encoder import PANEL, Encoder
+from ops.dictionaries.read import load, same_points
+from ops.dictionaries.reconstruction import Explained
+from ops.model.activations import ScoreOptions, Scorer
+from ops.model.hook_points import HookPointReader
+from ops.model.known_padding import batch_without_padding
+from ops.model.load import ModelFacts
+from ops.model.pooling import Pooler
+from ops.model.tokenizer import Tokens
+
+# Features that are encoded at a time, where memory allows: what a CPU's cache holds of a batch, and what keeps a GPU
+# busy.
+_BLOCKS = {"cpu": 2 * PANEL}
+_GPU_BLOCK = 16 * PANEL
+_PART_OF_FREE = 8
+
+
+class DictionaryScorer(Scorer):
+    """A model and dictionaries that read it, ready to score batches; the units are features.
+
+    Of a decoder the first token of a sentence does not count where added tokens do not: its state is out of all
+    proportion, whether it is one that the tokenizer added or not.
+
+    Attributes:
+        tokens_active: of each feature, the tokens at which it is above 0 since the counts were `reset`, `[features]`.
+
+    Args:
+        facts, options, pad_id: as `Scorer` takes them; the site is not looked at.
+        dictionaries: by layer, at least one.
+        block: features that are encoded at a time; None: by free memory.
+
+    Raises:
+        InputError: the model or a dictionary cannot be loaded, or the model has no such place.
+    """
+
+    def __init__(
+        self,
+        facts: ModelFacts,
+        options: ScoreOptions,
+        pad_id: int,
+        dictionaries: Sequence[Description],
+        block: int | None = None,
+    ) -> None:
+        self.dictionaries = tuple(dictionaries)
+        super().__init__(facts, options, pad_id)
+        self.leaves_first = facts.decoder and options.special_tokens == "exclude"
+        block = block or block_by_memory(self.device)
+        self.encoders = [Encoder(own, load(own), block, self.device) for own in self.dictionaries]
+        self.sparse = self.dictionaries[0].sparse
+        self.tokens_active = torch.zeros(0, dtype=torch.int64)
+        self.reset()
+
+    def _reader(self, model: torch.nn.Module, layers: int) -> HookPointReader:  # type: ignore[override]
+        return HookPointReader(model, layers, [own.point for own in self.dictionaries])
+
+    @property
+    def layers(self) -> tuple[int, ...]:
+        """The layers whose features are scored."""
+        return tuple(own.layer for own in self.dictionaries)
+
+    def widths(self) -> tuple[int, ...]:
+        """Return the number of features of each of these layers."""
+        return tuple(own.features for own in self.dictionaries)
+
+    def reset(self) -> None:
+        """Begin to count active tokens again."""
+        self.tokens_active = torch.zeros(sum(self.widths()), dtype=torch.int64, device=self.device)
+
+    @torch.inference_mode()
+    def score(self, batch: Sequence[Tokens], last_pool: str | None = None) -> list[torch.Tensor]:
+        """Return each dictionary's pooled activations `[sentences, features]` float32, on the model's device.
+
+        Raises:
+            ValueError: other states are asked for by `last_pool`; neurons alone have them.
+        """
+        if last_pool is not None:
+            raise ValueError("dictionaries do not return the last layer's states")
+        inputs, pooler, block = self._prepare(batch)
+        first, takes = 0, []
+        for encoder in self.encoders:
+            takes.append(partial(self._pooled, encoder, pooler, first))
+            first += encoder.features
+        with batch_without_padding(block.of_one_length):
+            return self.reader.read_each(inputs, takes)
+
+    def _pooled(self, encoder: Encoder, pooler: Pooler, first: int, states: torch.Tensor) -> torch.Tensor:
+        if self.sparse and pooler.pool == "max" and states.device.type == "cpu":
+            return self._highest(encoder, pooler.counted, first, states)
+        sentences, tokens, width = states.shape
+        found = torch.empty(sentences, encoder.features, device=states.device)
+        for start, values in encoder.blocks(states.reshape(-1, width)):
+            own = values.view(sentences, tokens, -1)
+            pooled = pooler(own)
+            stop = start + values.shape[1]
+            found[:, start:stop] = pooled
+            if self.sparse:
+                counted = pooler.counted & torch.isfinite(pooled).all(1)[:, None]
+                active = (own > 0) & counted[..., None]
+                self.tokens_active[first + start : first + stop] += active.sum((0, 1))
+        return found
+
+    def _highest(self, encoder: Encoder, counted: torch.Tensor, first: int, states: torch.Tensor) -> torch.Tensor:
+        """Return what `_pooled` does for the highest activations of sparse features, on a CPU."""
+        finite = (torch.isfinite(states).all(2) | ~counted).all(1)
+        counted = counted & finite[:, None]
+        sentence = torch.nonzero(counted)[:, 0].numpy()
+        found = torch.zeros(len(states), encoder.features)
+        own, active = states[counted], self.tokens_active[first : first + encoder.features].numpy()
+        if encoder.description.kind == "topk":
+            values, places = encoder.largest(own)
+            pool_places(values.numpy(), places.numpy(), sentence, found.numpy(), active)
+        else:
+            for start, values in encoder.blocks(own):
+                here = slice(start, start + values.shape[1])
+                pool_block(values.numpy(), sentence, found.numpy()[:, here], active[here])
+        return found.masked_fill_(~finite[:, None], torch.nan)
+
+    def site_states(self, batch: Sequence[Tokens]) -> list[torch.Tensor]:
+        """Return each point's states, pooled, `[sentences, width]`."""
+        return self.read_tokens(batch, [self._prepare(batch)[1]] * len(self.encoders))
+
+    @torch.inference_mode()
+    def read_units(self, batch: Sequence[Tokens], wanted: Sequence[tuple[torch.Tensor, torch.Tensor]]) -> torch.Tensor:
+        """Return some features' activations at each token, as `Scorer.read_units` does, a block of them at a time."""
+
+        def take(encoder: Encoder, rows: torch.Tensor, units: torch.Tensor, states: torch.Tensor) -> torch.Tensor:
+            sentences, tokens, width = states.shape
+            found = torch.zeros(len(rows), tokens, device=states.device)
+            for start, values in encoder.blocks(states.reshape(-1, width)):
+                own = values.view(sentences, tokens, -1)
+                here = torch.nonzero((units >= start) & (units < start + values.shape[1]))[:, 0].to(states.device)
+                row, unit = rows.to(states.device)[here], units.to(states.device)[here] - start
+                found[here] = own[row, :, unit]
+            return found
+
+        takes = [partial(take, encoder, *own) for encoder, own in zip(self.encoders, wanted, strict=True)]
+        return torch.cat(self.read_tokens(batch, takes))
+
+    @torch.inference_mode()
+    def explained(self, batch: Sequence[Tokens], sums: Sequence[Explained | None]) -> None:
+        """Add a batch's tokens that count to what is known of how well each dictionary reconstructs its target.
+
+        Args:
+            batch: the sentences.
+            sums: one for each dictionary; None for one that has no decoder.
+        """
+        inputs, pooler, block = self._prepare(batch)
+        points = same_points(self.dictionaries)
+        reader = HookPointReader(self.reader.model, self.reader.layers, points)
+        with batch_without_padding(block.of_one_length):
+            found = dict(
+                zip(points, reader.read_each(inputs, [lambda s: s[pooler.counted]] * len(points)), strict=True)
+            )
+        for encoder, own in zip(self.encoders, sums, strict=True):
+            described = encoder.description
+            if own is not None and described.target is not None:
+                own.add(encoder.target(found[described.target]), encoder.reconstruct(found[described.point]))
+
+
+def make_scorer(
+    facts: ModelFacts,
+    options: ScoreOptions,
+    pad_id: int,
+    dictionaries: Sequence[Description] = (),
+    block: int | None = None,
+) -> Scorer:
+    """Return what scores the features of these dictionaries, or without any the neurons of a site."""
+    if dictionaries:
+        return DictionaryScorer(facts, options, pad_id, dictionaries, block)
+    return Scorer(facts, options, pad_id)
+
+
+def block_by_memory(device: torch.device, tokens: int = 1 << 17) -> int:
+    """Return how many features are encoded at a time, so that a batch's values take a small part of free memory.
+
+    Args:
+        device: where they are encoded.
+        tokens: most of a batch.
+    """
+    block = _BLOCKS.get(device.type, _GPU_BLOCK)
+    if device.type == "cuda":
+        free, _ = torch.cuda.mem_get_info(device)
+    else:
+        free, tokens = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"), min(tokens, 1 << 13)
+    while block > PANEL and 4 * block * tokens > free // _PART_OF_FREE:
+        block //= 2
+    return block

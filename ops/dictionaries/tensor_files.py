@@ -1,0 +1,108 @@
+"""Files of tensors: looked at by their headers first, and read without running anything that they hold."""
+
+import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from ops.dictionaries.description import Asked
+from ops.errors import one_line
+
+Shape = tuple[int, ...]
+MOST_FEATURES = 1 << 24
+MOST_WIDTH = 1 << 17
+_AT_ONCE = 1 << 24  # numbers that are looked at together
+_TYPES = ("F64", "F32", "F16", "BF16")
+
+
+@contextmanager
+def opened(asked: Asked, path: Path) -> Iterator[Any]:
+    """Open a safetensors file.
+
+    Raises:
+        InputError: it is damaged, cut off, or no such file.
+    """
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(path, "pt") as file:
+            yield file
+    except (SafetensorError, OSError) as error:
+        raise asked.error(f"{path.name} is damaged or cut off ({one_line(error, 100)}); copy it again") from error
+
+
+def tensor_shapes(asked: Asked, path: Path) -> dict[str, Shape]:
+    """Return the name and shape of each tensor of a safetensors file, without reading one.
+
+    Raises:
+        InputError: the file is damaged, or holds numbers of a type that no dictionary has.
+    """
+    with opened(asked, path) as file:
+        shapes = {}
+        for name in file.keys():  # noqa: SIM118
+            part = file.get_slice(name)
+            if part.get_dtype() not in _TYPES:
+                raise asked.error(f"{name} in {path.name} holds {part.get_dtype()}, expected floating-point numbers")
+            shapes[name] = tuple(part.get_shape())
+        return shapes
+
+
+def read_tensor(asked: Asked, path: Path, name: str) -> torch.Tensor:
+    """Return a tensor of a safetensors file as float32."""
+    with opened(asked, path) as file:
+        tensor: torch.Tensor = file.get_tensor(name)
+    return tensor.float()
+
+
+def read_array(asked: Asked, path: Path) -> np.ndarray:
+    """Return the array of a `.npy` file as it is mapped from the disk; one that holds Python objects is refused.
+
+    Raises:
+        InputError: it is no such file, or is cut off.
+    """
+    try:
+        found = np.load(path, mmap_mode="r", allow_pickle=False)
+    except (ValueError, OSError, EOFError) as error:
+        raise asked.error(f"is no array of numbers, or cut off ({one_line(error, 100)})") from error
+    if not isinstance(found, np.ndarray) or found.dtype.kind not in "fiu":
+        raise asked.error("holds no array of numbers")
+    return found
+
+
+def check_finite(asked: Asked, name: str, values: torch.Tensor) -> None:
+    """Refuse weights of which one is a NaN or an infinity.
+
+    Raises:
+        InputError: one is.
+    """
+    flat = values.reshape(-1)
+    for start in range(0, len(flat), _AT_ONCE):
+        if not bool(torch.isfinite(flat[start : start + _AT_ONCE]).all()):
+            raise asked.error(f"its weights are not all finite ({name} holds a NaN or an infinity)")
+
+
+def check_size(asked: Asked, width: object, features: object, where: str) -> tuple[int, int]:
+    """Return the width and the number of features, where they are numbers that a dictionary can have.
+
+    Raises:
+        InputError: they are not.
+    """
+    for said, value, most in (("width", width, MOST_WIDTH), ("number of features", features, MOST_FEATURES)):
+        if not isinstance(value, int) or isinstance(value, bool) or not 0 < value <= most:
+            raise asked.error(f"its {said} is {one_line(str(value), 40)} {where}; expected a number from 1 to {most:,}")
+    assert isinstance(width, int)
+    assert isinstance(features, int)
+    return width, features
+
+
+def sha256_of(files: list[Path]) -> str:
+    """Return the sha256 of some files, one behind the other."""
+    whole = hashlib.sha256()
+    for path in files:
+        with path.open("rb") as file:
+            whole.update(hashlib.file_digest(file, "sha256").digest())
+    return whole.hexdigest()

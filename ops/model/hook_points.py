@@ -1,0 +1,113 @@
+"""Places in a layer that a dictionary may read: hooks that take the states there while the forward pass runs.
+
+A site of neurons is where one of its units is computed (`ops.model.sites`). A dictionary reads what flows between
+them: the residual stream, or what enters or leaves the attention and the feed-forward network.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
+
+from ops.errors import InputError, with_article
+from ops.model.sites import Take, cut_to, find_layers, find_module, input_hook, output_hook, unfolded
+
+if TYPE_CHECKING:
+    import torch
+    from torch import nn
+
+Place = Literal["residual", "attention", "heads", "mlp_input", "mlp_output"]
+PLACES: tuple[Place, ...] = get_args(Place)
+MEANS: dict[Place, str] = {
+    "residual": "the residual stream",
+    "attention": "the attention's output",
+    "heads": "the heads' outputs before the attention's output matrix",
+    "mlp_input": "the input of the feed-forward network",
+    "mlp_output": "the output of the feed-forward network",
+}
+# Names of the feed-forward network, relative to a layer; of several, the first one that is there.
+_FEED_FORWARD = ("intermediate", "mlp", "ffn", "feed_forward", "fc1")
+# Where a layer normalises after the feed-forward network, what leaves it has passed these.
+_NORM_AFTER = {"mlp_output": "post_feedforward_layernorm", "attention": "post_attention_layernorm"}
+
+
+class HookPoint(NamedTuple):
+    """A place of a layer; layer 0 is the embeddings as they enter the first layer, and has a residual stream alone."""
+
+    layer: int
+    place: Place
+
+    def __str__(self) -> str:
+        if self.layer == 0:
+            return "the embeddings (layer 0)"
+        after = "after" if self.place == "residual" else "in"
+        return f"{MEANS[self.place]} {after} layer {self.layer}"
+
+
+class HookPointReader:
+    """Reads some places of a model in one forward pass.
+
+    The residual stream after the last layer is read before a final normalisation, where there is one.
+
+    Args:
+        model: a model as `AutoModel` loads it.
+        layers: number of its layers.
+        points: what is read.
+
+    Raises:
+        InputError: where one of them is in the architecture is not known.
+    """
+
+    def __init__(self, model: nn.Module, layers: int, points: Sequence[HookPoint]) -> None:
+        self.model, self.layers, self.points = model, layers, tuple(points)
+        found = find_layers(model, layers)
+        if found is None:
+            raise InputError(_unknown(model, self.points[0], "its layers do not stand in one list"))
+        self._modules = [_module(model, found, point) for point in self.points]
+
+    def read_each(self, inputs: dict[str, torch.Tensor], takes: Sequence[Take]) -> list[torch.Tensor]:
+        """Run the model and return `takes[i](states)` for point i, the states being `[sentences, tokens, width]`."""
+        shape = inputs["input_ids"].shape
+        found: dict[int, torch.Tensor] = {}
+        handles = []
+        try:
+            for i, (module, enters) in enumerate(self._modules):
+                take = unfolded(cut_to(takes[i], shape[1]), shape)
+                if enters:
+                    handles.append(module.register_forward_pre_hook(input_hook(found, i, take), with_kwargs=True))
+                else:
+                    handles.append(module.register_forward_hook(output_hook(found, i, take)))
+            self.model(**inputs)
+        finally:
+            for handle in handles:
+                handle.remove()
+        for i, point in enumerate(self.points):
+            if i not in found:
+                raise InputError(_unknown(self.model, point, "its layers are not run one by one"))
+        return [found[i] for i in range(len(self.points))]
+
+
+def _module(model: nn.Module, layers: list[nn.Module], point: HookPoint) -> tuple[nn.Module, bool]:
+    """Return the module at which a place is read, and whether by what enters it."""
+    if point.place == "residual":
+        return (layers[point.layer - 1], False) if point.layer else (layers[0], True)
+    layer = layers[point.layer - 1]
+    if point.place == "mlp_input":
+        children: dict[str, Any] = dict(layer.named_children())
+        there = [children[name] for name in _FEED_FORWARD if name in children]
+        if not there:
+            raise InputError(_unknown(model, point, "no name of a feed-forward network stands in a layer"))
+        return there[0], True
+    after = getattr(layer, _NORM_AFTER.get(point.place, ""), None)
+    # Most models call by this name a norm that comes before the feed-forward network.
+    if after is not None and hasattr(layer, _NORM_AFTER["mlp_output"]):
+        return after, False
+    found, why = find_module(layer, "mlp" if point.place == "mlp_output" else "attention")
+    if found is None:
+        raise InputError(_unknown(model, point, why))
+    return found, point.place == "heads"
+
+
+def _unknown(model: nn.Module, point: HookPoint, why: str) -> str:
+    kind = getattr(getattr(model, "config", None), "model_type", type(model).__name__)
+    return f"--dictionary: {point} of {with_article(kind)} cannot be read ({why}); give another dictionary"

@@ -1,0 +1,73 @@
+"""Readers of `activations/`, which is stored as vectors, or of sparse features as active units and their values."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from ops.arrays import Float32s, Int64s
+from ops.schema import layer_columns
+from ops.storage.store import Store
+from ops.storage.tables import part_name, read_parts
+from ops.topk.neurons import Neurons, read_neurons
+
+
+@dataclass(frozen=True)
+class LayerSample:
+    """The activations of one layer for the sentences of the sample.
+
+    Attributes:
+        values: `[sentences, units]`, or of sparse features one after another, a feature's sentences ascending.
+        offsets: where each feature's begin in `values`, `[units + 1]`; None where these are a matrix.
+        places: the sentence of each of these values.
+        sentences: how many there are.
+    """
+
+    values: Float32s
+    sentences: int
+    offsets: Int64s | None = None
+    places: Int64s | None = None
+
+    def of_unit(self, unit: int) -> Float32s:
+        """Return a unit's activations, `[sentences]` float32."""
+        if self.offsets is None or self.places is None:
+            return np.ascontiguousarray(self.values[:, unit])
+        found = np.zeros(self.sentences, np.float32)
+        own = slice(int(self.offsets[unit]), int(self.offsets[unit + 1]))
+        found[self.places[own]] = self.values[own]
+        return found
+
+    def matrix(self) -> Float32s:
+        """Return all activations, `[sentences, units]` float32; of sparse features this is far larger than they are."""
+        if self.offsets is None or self.places is None:
+            return self.values
+        found = np.zeros((self.sentences, len(self.offsets) - 1), np.float32)
+        found[self.places, np.repeat(np.arange(found.shape[1]), np.diff(self.offsets))] = self.values
+        return found
+
+
+def sample_of_layer(table: pa.Table, layer: int, width: int) -> LayerSample:
+    """Return a layer's sample from the columns of `activations/` that hold it, for some sentences.
+
+    Args:
+        table: with the columns `layer_columns`.
+        layer: its number.
+        width: its units.
+    """
+    columns = [table[name].combine_chunks() for name in layer_columns(layer, table.column_names)]
+    flat = [np.asarray(column.flatten().to_numpy(zero_copy_only=False)) for column in columns]
+    if len(columns) == 1:
+        return LayerSample(flat[0].reshape(-1, width), len(table))
+    units, values = flat
+    place = np.repeat(np.arange(len(table)), columns[0].value_lengths().to_numpy())
+    order = np.argsort(units, kind="stable")
+    offsets = np.concatenate([[0], np.cumsum(np.bincount(units, minlength=width))]).astype(np.int64)
+    return LayerSample(values[order], len(table), offsets, place[order])
+
+
+def read_layer(store: Store, layer: int, neurons: Neurons | None = None) -> LayerSample:
+    """Return a layer's activations of the sample of a run; `neurons` are all of it, read where they are not given."""
+    width = (neurons or read_neurons(store)).width(layer)
+    with store.parquet(part_name("activations", 0)) as file:
+        names = layer_columns(layer, file.schema_arrow.names)
+    return sample_of_layer(pa.concat_tables(read_parts(store, "activations", names)), layer, width)

@@ -1,0 +1,194 @@
+"""The main job on features of a dictionary, from topk to what is shown, and wrong calls of `--dictionary`."""
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from safetensors.numpy import save_file
+
+from jobs import run as run_job
+from jobs.compare import job as compare
+from jobs.show import job as show
+from jobs.tokens import job as tokens
+from jobs.topk import job as topk
+from ops.errors import InputError
+from ops.topk.activation_sample import read_layer
+from ops.topk.neurons import Neurons, read_neurons
+from tests.jobs.conftest import SENTENCES, K, config
+from tests.unit.dictionaries.made import weights, write
+
+FEATURES, WIDTH, LAYER = 50, 12, 1
+EXPLAINED = (0, 3, 7, 12)  # features that are mined and explained
+
+
+def sparse_dictionary(folder: Path) -> Path:
+    """A TopK dictionary in which one feature is active at no token."""
+    own = weights("topk", WIDTH, FEATURES)
+    own["b_enc"][7] = -1e6
+    return write(folder, "topk", own, f"blocks.{LAYER - 1}.hook_resid_post", k=3)
+
+
+@pytest.fixture(scope="module")
+def features(
+    shared_ray: None,
+    tmp_path_factory: pytest.TempPathFactory,
+    source: Path,
+    make_model: Callable[..., Path],
+    small_bert: object,
+) -> tuple[Path, Path, Path]:
+    """The main job on a sparse dictionary: its run directory, the model's folder and the dictionary's."""
+    model, folder = make_model(small_bert), sparse_dictionary(tmp_path_factory.mktemp("dictionary") / "sae")
+    out = tmp_path_factory.mktemp("runs") / "features"
+    more = {"dictionary": (f"{LAYER}={folder}",), "no_tokens": False, "no_explain": False}
+    more["units"] = tuple(f"{LAYER}:{unit}" for unit in EXPLAINED)
+    run_job.JOB.run(config(out, source, model=str(model), **more))
+    return out, model, folder
+
+
+def test_the_tables_are_of_the_features(features: tuple[Path, Path, Path]) -> None:
+    out, _, folder = features
+    run = json.loads((out / "run.json").read_text())["stages"]["topk"]
+    (said,) = run["counts"]["dictionaries"]
+    assert (said["path"], said["layer"], said["features"], said["kind"]) == (str(folder), LAYER, FEATURES, "topk")
+    assert run["identity"]["dictionaries"] == {str(LAYER): said["fingerprint"]}
+    assert (run["config"]["pool"], run["config"]["poles"]) == ("max", "top")
+    found = duckdb.sql(
+        f"""select n.unit, n_active, tokens_active, n.top_threshold, is_silent, n.histogram_counts[1] as zeros,
+            count(t.sent_id) as winners, min(t.activation) as lowest from '{out}/neurons/*.parquet' n
+            left join '{out}/topk/*.parquet' t using (layer, unit)
+            group by all order by n.unit"""
+    ).fetchall()
+    assert [row[0] for row in found] == list(range(FEATURES))
+    for unit, n_active, tokens_active, threshold, is_silent, zeros, winners, lowest in found:
+        assert winners == min(K, n_active)
+        assert zeros == SENTENCES - n_active
+        assert tokens_active >= n_active
+        assert (tokens_active == 0) == (n_active == 0)
+        assert (threshold is None) == (winners == 0) == is_silent
+        assert lowest is None or lowest == threshold > 0
+        assert n_active == 0 or unit != 7
+    assert any(0 < row[1] < K for row in found)
+    assert any(row[1] > K for row in found)
+    assert duckdb.sql(f"select distinct pole from '{out}/topk/*.parquet'").fetchall() == [("top",)]
+
+
+def test_both_forms_of_the_sample_are_read_by_one_reader(features: tuple[Path, Path, Path]) -> None:
+    from jobs.stage.run import Run
+
+    store = Run(str(features[0]), create=False).store
+    assert read_neurons(store) == Neurons((FEATURES,)) == Neurons.of_layers({LAYER: FEATURES})
+    sample = read_layer(store, LAYER)
+    matrix = sample.matrix()
+    rows = pq.read_table(features[0] / "activations")
+    assert matrix.shape == (rows.num_rows, FEATURES) == (50, FEATURES)
+    for place, (units, values) in enumerate(
+        zip(rows[f"layer_{LAYER}_units"].to_pylist(), rows[f"layer_{LAYER}_values"].to_pylist(), strict=True)
+    ):
+        assert units == sorted(units)
+        assert np.array_equal(np.flatnonzero(matrix[place]), units)
+        assert np.array_equal(matrix[place][units], np.float32(values))
+    for unit in (0, 7):
+        assert np.array_equal(sample.of_unit(unit), matrix[:, unit])
+    best = duckdb.sql(f"select unit, sent_id, activation from '{features[0]}/topk/*.parquet' where rank = 1").fetchall()
+    ids = rows["sent_id"].to_pylist()
+    known = [(unit, ids.index(sent), value) for unit, sent, value in best if sent in ids]
+    assert known
+    assert all(matrix[place, unit] == np.float32(value) for unit, place, value in known)
+
+
+def test_what_follows_topk_takes_features(
+    features: tuple[Path, Path, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    out, _, _ = features
+    stages = json.loads((out / "run.json").read_text())["stages"]
+    assert stages["tokens"]["counts"]["activations_differ"] == 0
+    winners = duckdb.sql(f"select count(*) from '{out}/topk/*.parquet' where rank <= 20").fetchall()
+    assert duckdb.sql(f"select count(*) from '{out}/token_activations/*.parquet'").fetchall() == winners
+    explained = duckdb.sql(f"select unit, pole from '{out}/explanations/*.parquet'").fetchall()
+    assert {pole for _, pole in explained} == {"top"}
+    assert {unit for unit, _ in explained} <= set(EXPLAINED) - {7}
+    assert explained
+    most = explained[0][0]
+    assert show.JOB.main(["--out", str(out), "--neuron", f"{LAYER}:{most}"]) == 0
+    assert f"Neuron {LAYER}:{most}, highest activations" in capsys.readouterr().out
+    assert show.JOB.main(["--out", str(out), "--neuron", f"{LAYER}:{FEATURES}"]) == 2
+    assert compare.JOB.main(["--out", str(out), "--part", "dimensions"]) == 2
+    assert "the units of this run are features of dictionaries" in capsys.readouterr().err
+    compare.JOB.run(compare.CompareConfig(out=str(out), workers=1))
+    near = pq.read_table(out / "compare" / "neighbours")
+    assert set(near["layer_b"].to_pylist()) == {LAYER}
+    assert 7 not in near["unit"].to_pylist() + near["unit_b"].to_pylist()
+
+
+def rescored(features: tuple[Path, Path, Path], out: Path, **options: Any) -> Path:
+    """Score the corpus of the run again in another folder."""
+    shutil.copytree(features[0], out)
+    values = {"out": str(out), "model": str(features[1]), "k": K, "activation_sample": 50, "redo": True, **options}
+    topk.JOB.run(topk.TopkConfig.model_validate({"dictionary": (f"{LAYER}={features[2]}",), **values}))
+    return out
+
+
+def test_workers_and_blocks_change_no_bit(features: tuple[Path, Path, Path], tmp_path: Path) -> None:
+    other = rescored(features, tmp_path / "b", workers=1, feature_block=1)
+    for table in ("topk", "neurons", "activations"):
+        assert pq.read_table(other / table).equals(pq.read_table(features[0] / table))
+
+
+def test_a_rotation_has_both_poles_and_other_layers_none(features: tuple[Path, Path, Path], tmp_path: Path) -> None:
+    out = rescored(features, tmp_path / "c", dictionary=("0=rotated:3", "2=rotated:3"), workers=2)
+    found = duckdb.sql(f"select layer, pole, count(*) from '{out}/topk/*.parquet' group by all order by all").fetchall()
+    assert found == [(layer, pole, WIDTH * K) for layer in (0, 2) for pole in ("bottom", "top")]
+    names = pq.read_schema(out / "activations" / "part-00000.parquet").names
+    assert names == ["sent_id", "layer_0", "layer_2"]
+    rows = duckdb.sql(f"select distinct n_active, tokens_active from '{out}/neurons/*.parquet'").fetchall()
+    assert rows == [(None, None)]
+
+
+def test_another_dictionary_under_the_same_path_is_refused(features: tuple[Path, Path, Path], tmp_path: Path) -> None:
+    out, folder = tmp_path / "d", tmp_path / "sae"
+    shutil.copytree(features[0], out)
+    shutil.copytree(features[2], folder)
+    record = json.loads((out / "run.json").read_text())
+    record["stages"]["topk"]["config"]["dictionary"] = [f"{LAYER}={folder}"]
+    (out / "run.json").write_text(json.dumps(record))
+    save_file(weights("topk", WIDTH, FEATURES, seed=1), folder / "sae_weights.safetensors")
+    with pytest.raises(InputError, match=r"is not the dictionary any more whose features topk/ has"):
+        tokens.JOB.run(tokens.TokensConfig(out=str(out), redo=True))
+    with pytest.raises(InputError, match="dictionaries"):
+        topk.JOB.run(
+            topk.TopkConfig.model_validate(
+                {"out": str(out), "model": str(features[1]), "k": K, "dictionary": (f"{LAYER}={folder}",)}
+            )
+        )
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--dictionary", "nothing"], "--dictionary 'nothing': expected LAYER=PATH"),
+        (["--dictionary", "1=rotated:0", "--site", "hidden"], "--site hidden: a dictionary says itself what it reads"),
+        (["--dictionary", "1=rotated:0", "--pool", "cls"], "--pool cls: features are pooled over tokens"),
+        (["--dictionary", "9=rotated:0"], "--dictionary 9=rotated:0: sample has no layer 9"),
+        (["--dictionary", "1=no/such/dictionary"], "no such file or folder; download a dictionary of the hub first"),
+        (["--dictionary", "1={here}", "--poles", "both"], "--poles both: features of "),
+        (["--dictionary", "1={here}", "--feature-block", "0"], "--feature-block '0': should be greater than"),
+    ],
+)
+def test_a_wrong_call_is_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], words: list[str], said: str
+) -> None:
+    here = write(tmp_path / "sae", "topk", weights("topk", 384, 20), "blocks.0.hook_resid_post")
+    (tmp_path / "a.txt").write_text("The cat sat on the mat.\n")
+    words = [word.format(here=here) for word in words]
+    assert topk.JOB.main(["--out", str(tmp_path / "out"), "--corpus", str(tmp_path / "a.txt"), *words]) == 2
+    found = capsys.readouterr().err.strip()
+    assert said in found
+    assert found.startswith("error: ")
+    assert "\n" not in found
+    assert not list((tmp_path / "out").glob("*.parquet"))

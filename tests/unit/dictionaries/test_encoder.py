@@ -1,0 +1,114 @@
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from ops.dictionaries import directions, saelens
+from ops.dictionaries.description import Asked
+from ops.dictionaries.encoder import PANEL, Encoder
+from tests.unit.dictionaries.made import ARCHITECTURES, configuration, decode, encode, weights, write
+
+WIDTH, FEATURES, TOKENS = 12, 2 * PANEL + 77, 9
+HOOK = "blocks.1.hook_resid_post"
+STATES = (np.random.default_rng(1).normal(size=(TOKENS, WIDTH)) * 3).astype(np.float32)
+OPTIONS: list[dict[str, Any]] = [
+    {},
+    {"apply_b_dec_to_input": False},
+    {"normalize_activations": "constant_norm_rescale"},
+    {"normalize_activations": "layer_norm"},
+]
+
+
+def encoder(folder: Path, block: int = PANEL) -> Encoder:
+    found = saelens.describe(Asked(2, str(folder)), folder)
+    return Encoder(found, saelens.load(found, folder), block)
+
+
+@pytest.mark.parametrize("more", OPTIONS, ids=str)
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_activations_and_reconstructions_are_what_the_formulas_give(
+    tmp_path: Path, architecture: str, more: dict[str, Any]
+) -> None:
+    own = weights(architecture, WIDTH, FEATURES)
+    made = encoder(write(tmp_path, architecture, own, HOOK, **more))
+    cfg = configuration(architecture, own, HOOK, **more)
+    expected = encode(architecture, own, STATES, cfg)
+    found = made.encode(torch.from_numpy(STATES)).numpy()
+    assert 0 < (expected > 0).mean() < 0.9
+    assert np.abs(found - expected).max() <= 1e-5 * expected.max()
+    again, right = made.reconstruct(torch.from_numpy(STATES)).numpy(), decode(own, expected, STATES, cfg)
+    np.testing.assert_allclose(again, right, atol=1e-5 * np.abs(right).max())
+
+
+def test_a_topk_dictionary_may_choose_by_the_norms_of_its_decoder(tmp_path: Path) -> None:
+    more = {"k": 30, "rescale_acts_by_decoder_norm": True}
+    own = weights("topk", WIDTH, FEATURES)
+    made = encoder(write(tmp_path, "topk", own, HOOK, **more))
+    cfg = configuration("topk", own, HOOK, **more)
+    expected = encode("topk", own, STATES, cfg)
+    found = made.encode(torch.from_numpy(STATES)).numpy()
+    np.testing.assert_allclose(found, expected, atol=1e-5 * expected.max())
+    again, right = made.reconstruct(torch.from_numpy(STATES)).numpy(), decode(own, expected, STATES, cfg)
+    np.testing.assert_allclose(again, right, atol=1e-5 * np.abs(right).max())
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_the_size_of_a_block_changes_no_bit(tmp_path: Path, architecture: str) -> None:
+    folder = write(tmp_path, architecture, weights(architecture, WIDTH, FEATURES), HOOK)
+    states = torch.from_numpy(STATES)
+    one, *others = (encoder(folder, block) for block in (1, PANEL + 1, 1 << 20))
+    assert [len(list(e.blocks(states))) for e in (one, *others)] == [3, 2, 1]
+    for other in others:
+        assert torch.equal(one.encode(states), other.encode(states))
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_a_token_that_is_no_number_stays_none(tmp_path: Path, architecture: str) -> None:
+    made = encoder(write(tmp_path, architecture, weights(architecture, WIDTH, FEATURES), HOOK))
+    states = torch.from_numpy(STATES).clone()
+    states[3, 5] = torch.nan
+    bad = torch.isnan(made.encode(states)).any(1)
+    assert bad.tolist() == [token == 3 for token in range(TOKENS)]
+
+
+def test_a_transcoder_predicts_its_target_and_skips(tmp_path: Path) -> None:
+    own = weights("jumprelu_transcoder", WIDTH, 50, out=7)
+    own["W_skip"] = np.random.default_rng(2).normal(size=(7, WIDTH)).astype(np.float32)
+    more = {"metadata": {"hook_name_out": "blocks.1.hook_mlp_out"}}
+    folder = write(tmp_path, "jumprelu_skip_transcoder", own, "blocks.1.ln2.hook_normalized", **more)
+    made = encoder(folder)
+    assert (made.description.point.place, made.description.target) == ("mlp_input", (2, "mlp_output"))
+    cfg = {"normalize_activations": "none", "apply_b_dec_to_input": False}
+    expected = encode("jumprelu_transcoder", own, STATES, cfg)
+    np.testing.assert_allclose(made.encode(torch.from_numpy(STATES)), expected, atol=1e-5 * expected.max())
+    right = expected @ own["W_dec"] + own["b_dec"] + STATES @ own["W_skip"].T
+    found = made.reconstruct(torch.from_numpy(STATES)).numpy()
+    np.testing.assert_allclose(found, right, atol=1e-5 * np.abs(right).max())
+
+
+def test_centred_states_lose_their_mean(tmp_path: Path) -> None:
+    own = weights("standard", WIDTH, 40)
+    plain = encoder(write(tmp_path / "plain", "standard", own, HOOK))
+    kwargs = {"metadata": {"model_from_pretrained_kwargs": {"center_writing_weights": True}}}
+    centred = encoder(write(tmp_path / "centred", "standard", own, HOOK, **kwargs))
+    less = torch.from_numpy(STATES - STATES.mean(1, keepdims=True))
+    torch.testing.assert_close(centred.encode(torch.from_numpy(STATES)), plain.encode(less))
+    torch.testing.assert_close(centred.target(torch.from_numpy(STATES)), less)
+
+
+def test_directions_are_products_and_a_rotation_keeps_lengths(tmp_path: Path) -> None:
+    rows = np.random.default_rng(0).normal(size=(5, WIDTH)).astype(np.float16)
+    np.save(tmp_path / "mine.npy", rows)
+    described = directions.describe_file(Asked(0, "mine"), tmp_path / "mine.npy")
+    made = Encoder(described, directions.load_file(described, tmp_path / "mine.npy"), PANEL)
+    np.testing.assert_allclose(made.encode(torch.from_numpy(STATES)), STATES @ rows.astype(np.float32).T, atol=1e-5)
+    turns = []
+    for layer, seed in ((1, 0), (1, 0), (2, 0), (1, 7)):
+        described = directions.describe_rotation(Asked(layer, f"rotated:{seed}"), WIDTH)
+        turned = Encoder(described, directions.load_rotation(described), PANEL).encode(torch.from_numpy(STATES))
+        np.testing.assert_allclose(turned.norm(dim=1), np.linalg.norm(STATES, axis=1), rtol=1e-5)
+        turns.append(turned)
+    assert torch.equal(turns[0], turns[1])
+    assert not any(torch.allclose(turns[0], other) for other in turns[2:])

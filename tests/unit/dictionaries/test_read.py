@@ -1,0 +1,184 @@
+import json
+import pickle
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from safetensors.numpy import save_file
+
+from ops.dictionaries.read import describe_all, parse
+from ops.errors import InputError
+from tests.unit.dictionaries.made import weights, write
+from tests.unit.small_models import LAYERS, WIDTH, facts
+
+HOOK = "blocks.1.hook_resid_post"
+BERT, GPT2 = facts("bert"), facts("gpt2")
+
+
+def standard(folder: Path, hook: str = HOOK, width: int = WIDTH, **more: Any) -> str:
+    return str(write(folder, "standard", weights("standard", width, 30), hook, **more))
+
+
+def test_what_is_known_of_a_dictionary(tmp_path: Path) -> None:
+    (found,) = describe_all([f"2={standard(tmp_path / 'a')}"], BERT)
+    assert (found.kind, found.features, found.layer, found.point, found.target) == (
+        "standard", 30, 2, (2, "residual"), (2, "residual"),
+    )  # fmt: skip
+    assert found.said()["path"] == str(tmp_path / "a")
+    (other,) = describe_all([f"2={standard(tmp_path / 'b', apply_b_dec_to_input=False)}"], BERT)
+    (same,) = describe_all([f"2={standard(tmp_path / 'c')}"], BERT)
+    assert found.fingerprint == same.fingerprint != other.fingerprint
+
+
+@pytest.mark.parametrize(
+    ("hook", "layer", "place"),
+    [
+        ("blocks.0.hook_resid_pre", 0, "residual"),
+        (f"blocks.{LAYERS - 1}.hook_resid_post", LAYERS, "residual"),
+        ("blocks.1.hook_mlp_out", 2, "mlp_output"),
+        ("blocks.1.hook_attn_out", 2, "attention"),
+        ("blocks.1.attn.hook_z", 2, "heads"),
+    ],
+)
+def test_hooks_of_layers_that_count_from_zero_are_ours(tmp_path: Path, hook: str, layer: int, place: str) -> None:
+    (found,) = describe_all([f"{layer}={standard(tmp_path, hook)}"], GPT2)
+    assert found.point == (layer, place)
+
+
+def test_an_older_flat_configuration_is_read(tmp_path: Path) -> None:
+    own = weights("topk", WIDTH, 30)
+    folder = write(tmp_path, "topk", own, HOOK)
+    flat = {
+        "d_in": WIDTH, "d_sae": 30, "activation_fn_str": "topk", "activation_fn_kwargs": {"k": 4},
+        "hook_point": "blocks.1.hook_resid_pre", "hook_point_layer": 1, "normalize_activations": False,
+    }  # fmt: skip
+    (folder / "cfg.json").write_text(json.dumps(flat))
+    (found,) = describe_all([f"1={folder}"], BERT)
+    assert (found.kind, found.k, found.point, found.subtracts_bias) == ("topk", 4, (1, "residual"), True)
+
+
+def change(key: str, value: Any) -> Callable[[Path], None]:
+    def changed(folder: Path) -> None:
+        cfg = json.loads((folder / "cfg.json").read_text())
+        (folder / "cfg.json").write_text(json.dumps(cfg | {key: value}))
+
+    return changed
+
+
+def cut(folder: Path) -> None:
+    path = folder / "sae_weights.safetensors"
+    path.write_bytes(path.read_bytes()[:-50])
+
+
+def spoil(folder: Path) -> None:
+    own = weights("standard", WIDTH, 30)
+    own["b_enc"][3] = np.nan
+    save_file(own, folder / "sae_weights.safetensors")
+
+
+def lack(folder: Path) -> None:
+    own = weights("standard", WIDTH, 30)
+    del own["b_enc"]
+    save_file(own, folder / "sae_weights.safetensors")
+
+
+def sparsify(folder: Path) -> None:
+    (folder / "sae_weights.safetensors").rename(folder / "sae.safetensors")
+
+
+@pytest.mark.parametrize(
+    ("harm", "said"),
+    [
+        (change("architecture", "temporal"), "its architecture is temporal, whose features are not computed"),
+        (change("architecture", ["x"]), "its architecture is"),
+        (change("d_sae", 10**12), "number of features is 1000000000000 in cfg.json"),
+        (change("d_in", -3), "its width is -3 in cfg.json"),
+        (change("d_in", "many"), "its width is many"),
+        (change("d_sae", 31), "W_enc has the shape [24, 30] in sae_weights.safetensors, and [24, 31] by cfg.json"),
+        (change("normalize_activations", "expected_average_only_in"), "normalize_activations expected_average_only_in"),
+        (change("activation_fn", "tanh-relu"), "its activation function tanh-relu is not computed"),
+        (change("metadata", {"hook_name": "blocks.1.hook_resid_mid"}), "reads blocks.1.hook_resid_mid, which is not"),
+        (change("metadata", {}), "cfg.json does not say what it reads (hook_name is missing)"),
+        (change("metadata", {"hook_name": "blocks.2.hook_resid_post"}), "not layer 2; name 3=PATH"),
+        (cut, "sae_weights.safetensors is damaged or cut off"),
+        (spoil, "its weights are not all finite (bias holds a NaN"),
+        (lack, "sae_weights.safetensors lacks b_enc"),
+        (sparsify, "is a dictionary of sparsify; convert it with the package sae-lens"),
+    ],
+)
+def test_what_is_wrong_with_a_folder_is_said_in_one_line(
+    tmp_path: Path, harm: Callable[[Path], None], said: str
+) -> None:
+    folder = standard(tmp_path)
+    harm(tmp_path)
+    with pytest.raises(InputError) as error:
+        describe_all([f"2={folder}"], BERT)
+    assert str(error.value).startswith(f"--dictionary 2={folder}: ")
+    assert said in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_what_does_not_fit_the_model_is_refused(tmp_path: Path) -> None:
+    wide, there = standard(tmp_path / "wide", width=WIDTH + 1), standard(tmp_path / "there")
+    with pytest.raises(InputError, match="takes states of 25 values, and those of m have 24"):
+        describe_all([f"2={wide}"], BERT)
+    with pytest.raises(InputError, match="m has no layer 4; layers run from 0, the embeddings, to 3"):
+        describe_all([f"{LAYERS + 1}=rotated:0"], BERT)
+    kwargs = {"model_from_pretrained_kwargs": {"center_writing_weights": True}}
+    centred = standard(tmp_path / "centred", metadata=kwargs)
+    with pytest.raises(InputError, match=r"center_writing_weights, .* m is an encoder"):
+        describe_all([f"2={centred}"], BERT)
+    assert describe_all([f"2={centred}"], GPT2)[0].centred
+    with pytest.raises(InputError, match=r"has sparse features and rotated:1 has directions; a run holds one kind"):
+        describe_all([f"2={there}", "1=rotated:1"], BERT)
+
+
+class Boom:
+    def __reduce__(self) -> tuple[Any, ...]:
+        return exec, ("raise SystemExit('a pickle was loaded')",)
+
+
+@pytest.mark.parametrize("name", ["a.pt", "a.pth"])
+def test_a_pickle_is_never_loaded(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_bytes(pickle.dumps(Boom()))
+    with pytest.raises(InputError, match="loading one can run code; save its tensors with safetensors"):
+        describe_all([f"2={tmp_path / name}"], BERT)
+    with pytest.raises(InputError, match=f"{name} is not read, because loading it can run code"):
+        describe_all([f"2={tmp_path}"], BERT)
+
+
+def test_directions_are_one_array_of_numbers(tmp_path: Path) -> None:
+    good = np.ones((3, WIDTH), np.float64)
+    np.save(tmp_path / "good.npy", good)
+    save_file({"probe": good}, tmp_path / "good.safetensors")
+    for name in ("good.npy", "good.safetensors"):
+        (found,) = describe_all([f"0={tmp_path / name}"], BERT)
+        assert (found.kind, found.features, found.sparse, found.target) == ("linear", 3, False, None)
+    objects: np.ndarray = np.array([Boom(), None], object)
+    np.save(tmp_path / "objects.npy", objects)
+    np.save(tmp_path / "flat.npy", good[0])
+    np.save(tmp_path / "bad.npy", np.full((2, WIDTH), np.inf))
+    save_file({"a": good, "b": good}, tmp_path / "two.safetensors")
+    (tmp_path / "text.npy").write_text("no array")
+    for name, said in (
+        ("objects.npy", "is no array of numbers"), ("flat.npy", r"shape \[24\], expected"), ("text.npy", "no array"),
+        ("bad.npy", "not all finite"), ("two.safetensors", "holds 2 arrays"), ("nothing.npy", "no such file or folder"),
+    ):  # fmt: skip
+        with pytest.raises(InputError, match=said):
+            describe_all([f"0={tmp_path / name}"], BERT)
+
+
+@pytest.mark.parametrize("text", ["", "4", "=a", "four=a", "4=", "99999=a"])
+def test_what_names_no_layer_and_path_is_refused(text: str) -> None:
+    with pytest.raises(InputError, match="expected LAYER=PATH"):
+        parse([text])
+
+
+def test_a_layer_has_one_dictionary_and_a_rotation_one_seed() -> None:
+    with pytest.raises(InputError, match="layer 2 has two dictionaries"):
+        parse(["2=a", "02=b"])
+    for seed in ("", "x", "-1", "1.5", "99999999999"):
+        with pytest.raises(InputError, match="expected rotated:SEED"):
+            describe_all([f"1=rotated:{seed}"], BERT)
