@@ -75,7 +75,7 @@ def explain_what_is_plain() -> None:
     found = one_after_the_other(has, Occurrences(np.zeros(0, np.int32), np.zeros(2, np.int64)), winners)
     place = np.arange(sentences)
     labelled = Labelled(place < winners, np.ones(sentences), place, place % 2 == 0)
-    card = learn(found, labelled, np.zeros(1, np.bool_), np.zeros(1, np.int64), 1)
+    card = learn(found, labelled, np.zeros(1, np.bool_), np.zeros(1, np.int64), np.zeros(1))
     evaluate(card, found, labelled, resampling(sentences, 0))
 
 

@@ -47,4 +47,4 @@ def costs_of_more(nuisance: Bools, pool: Bools) -> Float64s:
 def _by_rank(literals: int) -> Float64s:
     ranks = np.arange(1, literals + 1)
     names = np.log(ranks) + np.log(max(np.sum(1 / ranks), 1))
-    return np.maximum(np.minimum(names, np.log(max(literals, 1))) + WEIGHT, LEAST)
+    return np.asarray(np.maximum(np.minimum(names, np.log(max(literals, 1))) + WEIGHT, LEAST), np.float64)
