@@ -5,7 +5,7 @@ from jobs.explain.steps import explain_args, explain_steps
 from jobs.stage.dry_run import DryRun, Plan
 from jobs.stage.estimate import by_workers, spread_seconds
 from jobs.stage.runner import Stage
-from ops.model.load import ModelFacts
+from ops.model.facts import ModelFacts
 from ops.topk.neurons import Neurons, read_neurons
 
 # Measured (docs/scale.md): seconds of a neuron and pole and of each of its winners, and bytes of its rows.

@@ -25,7 +25,6 @@ from jobs.stage.run import Run
 from jobs.stage.runner import Stage, Step
 from jobs.stage.stages import CODES
 from ops.compare.activation_vectors import neuron_vectors, sampled_sentences
-from ops.explain.control_figure import draw_controls
 from ops.explain.explained_neurons import (
     ExplainedNeurons,
     all_controls,
@@ -40,7 +39,7 @@ from ops.explain.literals import Literals
 from ops.explain.pool import PATTERN_COLUMNS, PROFILE_COLUMNS, count_listed
 from ops.explain.run_pool import hubs_table, make_pool, read_hubs
 from ops.mine.mining import Mining
-from ops.model.load import ModelFacts, read_facts
+from ops.model.facts import ModelFacts
 from ops.sentences.hubs import most_wins
 from ops.sentences.local_copy import open_sentences
 from ops.shards import spans
@@ -101,6 +100,8 @@ def find_tokens(record: Run) -> ModelFacts:
     Raises:
         InputError: it is not there.
     """
+    from ops.model.load import read_facts
+
     return read_facts(record.require("topk")["config"]["model"])
 
 
@@ -136,7 +137,12 @@ def explain(config: ExplainConfig, facts: ModelFacts, stage: Stage) -> dict[str,
     with stage.store.parquet(EXPLANATIONS.path) as file:
         verdicts = file.read(columns=["verdict"])["verdict"].to_pylist()
     counts = {name: verdicts.count(name) for name in ("explained", "nuisance", "none", "weak")}
-    figures = draw_controls(stage.store, read_partial(stage.store, CONTROLS)) if sampled and args.controls else []
+    figures: list[str] = []
+    if sampled and args.controls:
+        # No worker draws, so that none waits for Matplotlib.
+        from ops.explain.control_figure import draw_controls
+
+        figures = draw_controls(stage.store, read_partial(stage.store, CONTROLS))
     return {"explanations": len(verdicts), **counts, "figures": figures}
 
 

@@ -1,5 +1,6 @@
 """Ranges of neurons explained: both models, what both would find by chance, and the rows that come of it."""
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -340,7 +341,7 @@ def _table(rows: list[dict[str, Any]], layout: pa.Schema) -> pa.Table:
 
 
 def _is_nan(value: Any) -> bool:
-    return isinstance(value, float | np.floating) and bool(np.isnan(value))
+    return isinstance(value, (float, np.floating)) and math.isnan(value)
 
 
 def _sorted_terms(terms: pa.Table) -> pa.Table:

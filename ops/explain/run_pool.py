@@ -8,10 +8,9 @@ import pyarrow as pa
 from ops.explain.hubs import Hubs
 from ops.explain.nuisance import length_literals, value_literals
 from ops.explain.pool import united
-from ops.explain.topics import corpus_words, token_vectors, topic_literals
 from ops.mine.mining import Mining
 from ops.mine.properties import Profiler
-from ops.model.load import ModelFacts
+from ops.model.facts import ModelFacts
 from ops.patterns.sequences import Sequences
 
 
@@ -24,6 +23,9 @@ def make_pool(listed: Iterable[pa.Table], mining: Mining, facts: ModelFacts, see
         facts: the model, whose token table makes the topics.
         seed: of the topics' classes.
     """
+    # Only the one worker that makes the pool waits for what topics import: the model, and scikit-learn.
+    from ops.explain.topics import corpus_words, token_vectors, topic_literals
+
     baseline = np.flatnonzero(mining.sentences.baseline)
     words = corpus_words(mining.text, baseline)
     topics = topic_literals(words, token_vectors(words.spellings, facts), seed)

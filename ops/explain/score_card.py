@@ -1,7 +1,7 @@
 """What makes a sentence a winner: a score card of few literals, learnt from the training half of the documents."""
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from typing import Self
@@ -83,11 +83,14 @@ class ScoreCard:
 
     def renumbered(self, number: Int64s) -> Self:
         """Return the card with other numbers for the places of its literals, `[L]`."""
-        return replace(
-            self,
-            literals=number[self.literals],
-            also=[number[places] for places in self.also],
-            single=int(number[self.single]) if self.single >= 0 else -1,
+        return type(self)(
+            number[self.literals],
+            self.weights,
+            self.intercept,
+            self.threshold,
+            [number[places] for places in self.also],
+            int(number[self.single]) if self.single >= 0 else -1,
+            self.single_negated,
         )
 
 

@@ -5,7 +5,6 @@ import importlib.util
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,8 @@ from typing import Any
 import torch
 
 from ops.errors import InputError, one_line
-from ops.model.names import SAMPLE, model_title
+from ops.model.facts import ModelFacts as ModelFacts
+from ops.model.names import SAMPLE
 from ops.model.numerics import torch_dtype
 from ops.model.saved_tensors import check_layer_count, check_saved, misfit, saved_shapes
 
@@ -23,40 +23,6 @@ _DEFAULT_LIMIT = 4096
 # Language models without a masked form whose tokens see both ways unless their configuration says is_decoder.
 _BOTH_WAYS = ("bert-generation", "reformer", "xlnet")
 _HELP = "use a local directory with config.json, weights and tokenizer, or --model sample"
-
-
-@dataclass(frozen=True)
-class ModelFacts:
-    """What is known of a model from its configuration alone.
-
-    Attributes:
-        name: what the user asked for.
-        path: directory or hub id that it is loaded from.
-        revision: commit of the hub's files; empty for a directory.
-        model_type: the architecture's name in transformers.
-        layers: number of layers.
-        width: units of a layer's hidden state.
-        position_limit: most tokens of a sentence, special ones included.
-        vocabulary: rows of the table of token embeddings, 0 where there is no such table.
-        decoder: whether a token sees only those before it.
-        fingerprint: sha256 of the configuration and the weights; of the hub's files ID@REVISION.
-    """
-
-    name: str
-    path: str
-    revision: str
-    model_type: str
-    layers: int
-    width: int
-    position_limit: int
-    vocabulary: int
-    decoder: bool
-    fingerprint: str
-
-    @property
-    def title(self) -> str:
-        """What figures call it."""
-        return model_title(self.name, self.fingerprint)
 
 
 @contextmanager

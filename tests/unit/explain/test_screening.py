@@ -100,3 +100,19 @@ def test_a_word_that_only_forbids_is_found_once_the_other_is() -> None:
     second = screen(*given_counts, 2, each, expected=sums_by_literal(all_found, expected))
     assert second[0] == b
     assert card_of([a, b])[0] == [a, b]
+
+
+@given(st.integers(1, 30), st.integers(20, 300), st.sampled_from([0.5, 1.0, 40.0]), st.integers(0, 2**16))
+@settings(max_examples=100, deadline=None)
+def test_the_best_are_those_of_all_gains_sorted(winners: int, rest: int, each: float, seed: int) -> None:
+    """Small counts, so that many gains are equal; many literals are had by no winner."""
+    rng = np.random.default_rng(seed)
+    literals, most = int(rng.integers(1, 200)), int(rng.integers(1, 30))
+    a = np.where(rng.random(literals) < 0.5, rng.integers(0, min(winners, 4) + 1, literals), 0)
+    c = rng.integers(0, int(rng.choice([3, rest])) + 1, literals)
+    total = winners + rest * each
+    n = a + c * each
+    gain = likelihood_gain(a, n * winners / total, n, winners, winners, total, each / 2)
+    order = np.lexsort((np.arange(literals), -gain))
+    expected = order[gain[order] > 1e-9][:most]
+    assert screen(a, winners, c * each, rest * each, most, each).tolist() == expected.tolist()
