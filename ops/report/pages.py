@@ -1,12 +1,15 @@
 """Pages from templates: text from the corpus is escaped everywhere, and what no terminal is to get is spelled out."""
 
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup, escape
 
 from ops.errors import visible
+from ops.report.shading import Piece
 from ops.show.findings import said_lift
 from ops.show.hub_sentences import said_wins
 from ops.show.text import lift, q_value
@@ -43,7 +46,7 @@ def _environment() -> Environment:
         "said_lift": said_lift,
         "said_wins": said_wins,
         "q": q_value,
-        "tint": tint,
+        "shaded": shaded,
         "words_of": WORDS_OF.__getitem__,
     }
     made.filters.update(filters)
@@ -64,6 +67,23 @@ def share(value: float | None) -> str:
     if value is None:
         return "-"
     return f"{100 * value:.2f} %" if 0 < value < 0.01 else f"{100 * value:.1f} %"
+
+
+def shaded(pieces: Sequence[Piece], scale: float) -> Markup:
+    """Return the pieces of a sentence as HTML, each in its colour; where the neuron peaks they are underlined.
+
+    >>> str(shaded([Piece("a", 1.0, True), Piece(" <", None, False)], 2.0))
+    '<span class="p4 peak" title="1.000">a</span> &lt;'
+    """
+    parts: list[str] = []
+    for text, value, is_peak in pieces:
+        colour = tint(value, scale)
+        said: str = escape(visible(text))
+        if colour or is_peak:
+            title = "" if value is None else f' title="{number(value)}"'
+            said = f'<span class="{colour}{" peak" * is_peak}"{title}>{said}</span>'
+        parts.append(said)
+    return Markup("".join(parts))
 
 
 def tint(value: float | None, scale: float) -> str:

@@ -19,7 +19,7 @@ SAME = 0.9  # of two near-copies, the winners that have both are this share of t
 CLEARLY_MORE = 2.0  # a longer form is a finding of its own if its lift is surely so many times the shorter one's
 PLAINEST_FIRST = ("word", "mark", "topic", "tag", "subtree", "value")
 _LOOKED_AT = 100  # rows of a kind, the strongest
-_COMPARED = 40  # findings of all kinds whose winners are compared
+_COMPARED = 24  # findings of all kinds whose winners are compared
 _KIND_OF_PROPERTY = {"punctuation": "mark", "noun": "word", "verb": "word", "adjective": "word"}
 
 
@@ -142,10 +142,15 @@ class _Group:
     shown: Row
     others: Rows = field(default_factory=list)
 
+    def __post_init__(self) -> None:
+        # Each is compared with hundreds: its items in any case of letters are made once.
+        self.forms = [(self.leader, _folded(self.leader))]
+
     def add(self, row: Row, is_copy: bool) -> None:
         self.others.append(row)
         if is_copy and _plainness(row) < _plainness(self.shown):
             self.shown = row
+            self.forms = [(form, _folded(form)) for form in (self.leader, row)]
 
     def row(self) -> Row:
         variants = [row for row in (self.leader, *self.others) if row is not self.shown]
@@ -167,8 +172,9 @@ def _fold(rows: Rows, holds: Holds | None) -> Rows:
 def _join(groups: list[_Group], group: _Group) -> None:
     """Add a group to the first one that says the same in a shorter or longer form, or to the list."""
     row = group.shown
+    folded = _folded(row)
     for known in groups:
-        if any(_is_nested(row, other) for other in (known.shown, known.leader)):
+        if known.leader["kind"] == row["kind"] and any(_is_nested(row, folded, *form) for form in known.forms):
             known.add(row, _has_same_count(row, known.leader))
             known.others += [other for other in (group.leader, *group.others) if other is not row]
             return
@@ -204,25 +210,28 @@ def _adds_nothing(row: Row, own: frozenset[int], other: Row, theirs: frozenset[i
     return len(own & theirs) >= SAME * len(own) and not _says_more(row, other)
 
 
-def _is_nested(row: Row, other: Row) -> bool:
-    """Tell whether one of two findings of a kind contains the other, and the longer, if weaker, says no more."""
-    if row["kind"] != other["kind"]:
-        return False
+def _is_nested(row: Row, folded: list[str], other: Row, others: list[str]) -> bool:
+    """Tell whether one of two findings of a kind contains the other, and the longer, if weaker, says no more.
+
+    Args:
+        row, other: the findings, the stronger one last.
+        folded, others: their items in lower case.
+    """
     if row["kind"] in ("mark", "value", "topic"):
-        return row["name"] == other["name"] and _folded(row) == _folded(other)
-    if _contains(other, row):
+        return row["name"] == other["name"] and folded == others
+    if len(folded) <= len(others) and _contains(other, others, row, folded):
         return True
-    return _contains(row, other) and not _says_more(row, other)
+    return len(others) <= len(folded) and _contains(row, folded, other, others) and not _says_more(row, other)
 
 
 def _says_more(row: Row, other: Row) -> bool:
     return bool(row["lift_low"] >= CLEARLY_MORE * other["lift"])
 
 
-def _contains(longer: Row, shorter: Row) -> bool:
-    if longer["kind"] == "subtree":
-        return _is_within(_folded(shorter), _folded(longer)) and _is_tree_within(shorter["text"], longer["text"])
-    return _is_within(_folded(shorter), _folded(longer))
+def _contains(longer: Row, items: list[str], shorter: Row, fewer: list[str]) -> bool:
+    if not _is_within(fewer, items):
+        return False
+    return longer["kind"] != "subtree" or _is_tree_within(shorter["text"], longer["text"])
 
 
 def _folded(row: Row) -> list[str]:

@@ -26,6 +26,7 @@ from ops.errors import InputError
 from ops.report.guarded_http import PatientProtocol
 from tests.conftest import ROOT
 from tests.unit.report.browser import NEEDS, browse
+from tests.unit.report.tab import Tab
 from tests.unit.report.valid_html import check_html
 
 SECRET = "that-lies-outside-of-the-run"
@@ -100,6 +101,25 @@ def test_a_search_finds_what_the_tables_have(port: int, out: Path) -> None:
     text = ask(port, f"/search?what=pattern&q={quote(best['pattern'])}")[1]
     expected = {f"{r['layer']}:{r['unit']}" for r in rows if r["pattern"] == best["pattern"]}
     assert expected <= set(re.findall(r">(\d+:\d+)</a>", text))
+
+
+@NEEDS
+def test_a_number_that_is_typed_leads_to_the_neuron(port: int, tmp_path: Path) -> None:
+    assert ask(port, "/search?q=2:7")[0] == 303
+    with Tab(tmp_path) as tab:
+        tab.show(390, 844)
+        tab.open(f"http://127.0.0.1:{port}/neurons/1-1.html")
+        tab.tell("document.getElementById('find').focus()")
+        tab.type("2:7")
+        tab.press("Enter")
+        tab.wait("location.pathname === '/neurons/2-7.html' && document.readyState === 'complete'")
+        assert tab.tell("document.querySelector('h1').textContent").startswith("Neuron 2:7, ")
+        tab.tell("document.getElementById('find').focus()")
+        tab.type("THE")
+        tab.press("Enter")
+        tab.wait("location.pathname === '/search' && document.readyState === 'complete'")
+        assert tab.tell("document.querySelector('h2').textContent").endswith("found")
+        assert tab.said == []
 
 
 @pytest.mark.parametrize(

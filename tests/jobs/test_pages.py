@@ -214,6 +214,17 @@ def test_paper_keeps_shading_bars_and_legends(with_marks: str, tab: Tab) -> None
         "paper is white, whatever the screen"
     )
     assert tab.tell(style.format("header form", "display")) == "none"
+    assert tab.tell(style.format("ol.winners .text", "display")) == "block", "whole sentences, with their spaces"
+
+
+def test_whole_sentences_are_shown_on_demand_with_their_spaces(site: Path, tab: Tab) -> None:
+    tab.show(1300, 900)
+    tab.open((site / "neurons" / "2-7.html").as_uri())
+    display = "getComputedStyle(document.querySelector('ol.winners .text')).display"
+    assert tab.tell(display) != "block"
+    tab.tell("document.querySelector('.unclamp input').click()")
+    assert tab.tell(display) == "block"
+    assert tab.tell("getComputedStyle(document.querySelector('.rest .text')).display") == "block"
 
 
 def test_without_scripts_nothing_looks_alive_that_is_not(site: Path, tab: Tab) -> None:

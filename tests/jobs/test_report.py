@@ -42,6 +42,17 @@ def test_the_overview_has_every_neuron_s_values(out: Path) -> None:
     assert Run(str(out)).require("topk")["fingerprint"][:12] in text
 
 
+def test_pages_name_the_model_and_no_folder_of_this_machine(out: Path) -> None:
+    model = Path(json.loads((out / "run.json").read_text())["model"]["name"])
+    assert model.is_absolute()
+    for path in (out / "report").rglob("*.html"):
+        text = path.read_text(encoding="utf-8")
+        title = re.search(r"<title>(.*?)</title>", text)
+        assert title is not None
+        assert f" · {model.name} · Neuron Atlas" in title[1], path
+        assert not any(str(folder) in text for folder in (model.parent, out.parent))
+
+
 def test_a_page_lists_the_winners_shaded_as_far_as_they_were_read(out: Path) -> None:
     text = (out / "report" / "neurons" / "2-7.html").read_text()
     items = re.findall(r'<li value="(\d+)" data-rank="\d+">(.*?)</li>', text, re.DOTALL)
