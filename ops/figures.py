@@ -116,15 +116,13 @@ def label_points(
     figure.draw_without_rendering()
     inside, scale = panel.get_window_extent(), figure.dpi / 72
     at = panel.transData.transform(points)
-    taken = [Bbox.from_extents(x - 2 * scale, y - 2 * scale, x + 2 * scale, y + 2 * scale) for x, y in at]
     ground = {"boxstyle": "round,pad=0.1", "facecolor": "white", "edgecolor": "none", "alpha": 0.7} if halo else None
-    taken = [] if halo else taken
+    # What is taken: left, lower, right and upper edges of boxes, in pixels.
+    taken = [] if halo else [np.concatenate([at - 2 * scale, at + 2 * scale], 1)]
     for ends in [] if lines is None else panel.transData.transform(lines.reshape(-1, 2)).reshape(-1, 2, 2):
         steps = np.linspace(0, 1, max(int(np.hypot(*(ends[1] - ends[0])) / (3 * scale)), 2))[:, None]
-        taken += [
-            Bbox.from_bounds(x - scale, y - scale, 2 * scale, 2 * scale)
-            for x, y in ends[0] + steps * (ends[1] - ends[0])
-        ]
+        along = ends[0] + steps * (ends[1] - ends[0])
+        taken.append(np.concatenate([along - scale, along + scale], 1))
     for point, place, text in zip(points, at, texts, strict=True):
         note = panel.annotate(
             text, point, (0, 0), textcoords="offset points", fontsize=LETTERS, ha="center", va="center", bbox=ground,
@@ -133,7 +131,8 @@ def label_points(
         note.set_in_layout(False)
         size = Text.get_window_extent(note)
         half = np.array([size.width, size.height]) / 2 + 0.5 * scale
-        offset, box, distance = _free_place(place, half, scale, inside, taken, halo)
+        edges = np.concatenate([*taken, np.zeros((0, 4))])
+        offset, box, distance = _free_place(place, half, scale, inside, edges, halo)
         note.set_position((offset[0] / scale, offset[1] / scale))
         if note.arrow_patch is not None:
             note.arrow_patch.set_visible(distance > _NEAR)
@@ -141,8 +140,8 @@ def label_points(
 
 
 def _free_place(
-    place: Floats, half: Floats, scale: float, inside: Bbox, taken: list[Bbox], onto: bool
-) -> tuple[Floats, Bbox, float]:
+    place: Floats, half: Floats, scale: float, inside: Bbox, taken: Floats, onto: bool
+) -> tuple[Floats, Floats, float]:
     """Return how far from a point a text stands freely.
 
     Args:
@@ -150,32 +149,26 @@ def _free_place(
         half: half the width and height of the text, in pixels.
         scale: pixels of a point of print.
         inside: the panel.
-        taken: what the text should not cover.
+        taken: edges of what the text should not cover, `[boxes, 4]`, in pixels.
         onto: whether it may stand on the point itself.
 
     Returns:
-        The way from the point to the middle of the text in pixels, the box that the text takes, and the distance
-        between point and text in points of print.
+        The way from the point to the middle of the text in pixels, the edges of the box that the text takes, `[1, 4]`,
+        and the distance between point and text in points of print.
     """
-    found: list[tuple[float, float, int, Floats, Bbox]] = []
-    for distance in (-np.inf, *_DISTANCES) if onto else _DISTANCES:
-        for angle in _ANGLES:
-            way = np.array([np.cos(angle), np.sin(angle)])
-            # From its middle to its edge, a text reaches so far in this direction.
-            reach = np.min(half / np.maximum(np.abs(way), 1e-9))
-            offset = way * max(reach + distance * scale, 0.0)
-            low, high = place + offset - half, place + offset + half
-            box = Bbox([low, high])
-            outside = (np.maximum(inside.min - low, 0).sum() + np.maximum(high - inside.max, 0).sum()) * half[1]
-            covered = sum(_overlap(box, other) for other in taken)
-            found.append((float(3 * outside + covered), distance, len(found), offset, box))
-    _, distance, _, offset, box = min(found, key=lambda one: one[:3])
-    return offset, box, float(distance)
-
-
-def _overlap(a: Bbox, b: Bbox) -> float:
-    wide, high = np.minimum(a.max, b.max) - np.maximum(a.min, b.min)
-    return float(wide * high) if wide > 0 and high > 0 else 0.0
+    distances = np.array((-np.inf, *_DISTANCES) if onto else _DISTANCES)
+    ways = np.column_stack([np.cos(_ANGLES), np.sin(_ANGLES)])
+    # From its middle to its edge, a text reaches so far in each direction.
+    reach = (half / np.maximum(np.abs(ways), 1e-9)).min(1)
+    far = np.maximum(reach + distances[:, None] * scale, 0.0)
+    offsets = (far[..., None] * ways).reshape(-1, 2)
+    low, high = place + offsets - half, place + offsets + half
+    outside = np.maximum(inside.min - low, 0).sum(1) + np.maximum(high - inside.max, 0).sum(1)
+    sides = np.minimum(high[:, None], taken[:, 2:]) - np.maximum(low[:, None], taken[:, :2])
+    covered = np.maximum(sides, 0).prod(2).sum(1)
+    # Of places that are as free, the first is the nearest.
+    best = int((3 * outside * half[1] + covered).argmin())
+    return offsets[best], np.concatenate([low[best], high[best]])[None], float(distances[best // len(ways)])
 
 
 def save_figures(store: Store, folder: str, drawings: Mapping[str, Callable[[], Figure]]) -> list[str]:
