@@ -1,13 +1,18 @@
-"""Figures: their style and panels, and their files, each as PNG, SVG and PDF put in place in one step."""
+"""Figures: their style, colours, panels and labels, and their files, each as PNG, SVG and PDF in one step."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from typing import Any, ParamSpec
 
 import matplotlib
+import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.text import Text
+from matplotlib.transforms import Bbox
 
+from ops.arrays import Floats
 from ops.storage.store import Store
 
 DPI = 300
@@ -19,10 +24,24 @@ STYLE: dict[Any, Any] = {
     "font.size": 8, "axes.titlesize": 8, "axes.labelsize": 8, "figure.titlesize": 9,
     "xtick.labelsize": LETTERS, "ytick.labelsize": LETTERS, "legend.fontsize": LETTERS,
     "lines.linewidth": 1.0, "lines.markersize": 3, "axes.linewidth": 0.6, "legend.frameon": False,
+    "axes.spines.top": False, "axes.spines.right": False, "image.cmap": "viridis",
 }  # fmt: skip
-# Okabe and Ito's colours, which the colour-blind can tell, but for yellow, which no print shows.
+# Okabe and Ito's colours, which people with any colour vision can distinguish, but for yellow, which no print shows.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
+BLUE, VERMILLION, GREEN, PURPLE, SKY, AMBER, BLACK = COLOURS
+GREY, PALE = "#808080", "#D9D9D9"
+SEQUENTIAL, DIVERGING = "viridis", "RdBu_r"  # of numbers from low to high, and of numbers around 0
+BAND: dict[str, Any] = {"alpha": 0.18, "linewidth": 0}  # of an interval around a line
 _DASHES = ("-", "--", ":", "-.")
+_DISTANCES, _NEAR = (2, 5, 9, 14, 20, 27, 35, 45), 6  # points between a point and its text; without a line up to here
+_ANGLES = np.pi * np.array([0.5, -0.5, 0, 1, 0.25, 0.75, -0.25, -0.75, 0.125, 0.375, 0.625, 0.875])
+# How what was measured is drawn in every figure, and what it is compared with, in the order of the comparisons.
+OWN: dict[str, Any] = {"color": BLUE, "marker": "o", "linestyle": "-", "markersize": 3}
+NULLS: tuple[dict[str, Any], ...] = (
+    {"color": VERMILLION, "marker": "s", "linestyle": "--", "markersize": 3},
+    {"color": GREEN, "marker": "^", "linestyle": ":", "markersize": 3},
+    {"color": PURPLE, "marker": "D", "linestyle": "-.", "markersize": 3},
+)
 # Letters stay letters, and the same figure gives the same bytes.
 _FILES: dict[Any, Any] = {"svg.fonttype": "none", "pdf.fonttype": 42, "svg.hashsalt": "neuron-atlas"}
 _UNDATED: dict[str, dict[str, None]] = {"png": {}, "pdf": {"CreationDate": None}, "svg": {"Date": None}}
@@ -71,6 +90,87 @@ def distinct_lines(count: int) -> list[dict[str, Any]]:
     return [{"color": COLOURS[i % n], "linestyle": _DASHES[i // n % len(_DASHES)]} for i in range(count)]
 
 
+def ordered_colours(count: int) -> list[Any]:
+    """Return colours for so many lines that have an order, such as layers, from dark to light."""
+    return list(matplotlib.colormaps[SEQUENTIAL](np.linspace(0, 0.9, count)))
+
+
+def label_points(
+    panel: Axes, points: Floats, texts: Sequence[str], halo: bool = False, lines: Floats | None = None
+) -> None:
+    """Write a text next to each point of a panel, so that no two texts overlap; a thin line leads to one further away.
+
+    The limits of the panel are to be final, and the texts are placed for the size that its figure has.
+
+    Args:
+        panel: the panel.
+        points: where they are in the panel's data, `[n, 2]`.
+        texts: what is written at each.
+        halo: write them onto the points where there is room, on a pale ground.
+        lines: what they should not cover either, from one end to the other, `[lines, 2, 2]`.
+    """
+    figure = panel.get_figure(root=True)
+    if figure is None or not len(points):
+        return
+    FigureCanvasAgg(figure)
+    figure.draw_without_rendering()
+    inside, scale = panel.get_window_extent(), figure.dpi / 72
+    at = panel.transData.transform(points)
+    ground = {"boxstyle": "round,pad=0.1", "facecolor": "white", "edgecolor": "none", "alpha": 0.7} if halo else None
+    # What is taken: left, lower, right and upper edges of boxes, in pixels.
+    taken = [] if halo else [np.concatenate([at - 2 * scale, at + 2 * scale], 1)]
+    for ends in [] if lines is None else panel.transData.transform(lines.reshape(-1, 2)).reshape(-1, 2, 2):
+        steps = np.linspace(0, 1, max(int(np.hypot(*(ends[1] - ends[0])) / (3 * scale)), 2))[:, None]
+        along = ends[0] + steps * (ends[1] - ends[0])
+        taken.append(np.concatenate([along - scale, along + scale], 1))
+    for point, place, text in zip(points, at, texts, strict=True):
+        note = panel.annotate(
+            text, point, (0, 0), textcoords="offset points", fontsize=LETTERS, ha="center", va="center", bbox=ground,
+            arrowprops={"arrowstyle": "-", "color": GREY, "linewidth": 0.4, "shrinkA": 0, "shrinkB": 2},
+        )  # fmt: skip
+        note.set_in_layout(False)
+        size = Text.get_window_extent(note)
+        half = np.array([size.width, size.height]) / 2 + 0.5 * scale
+        edges = np.concatenate([*taken, np.zeros((0, 4))])
+        offset, box, distance = _free_place(place, half, scale, inside, edges, halo)
+        note.set_position((offset[0] / scale, offset[1] / scale))
+        if note.arrow_patch is not None:
+            note.arrow_patch.set_visible(distance > _NEAR)
+        taken.append(box)
+
+
+def _free_place(
+    place: Floats, half: Floats, scale: float, inside: Bbox, taken: Floats, onto: bool
+) -> tuple[Floats, Floats, float]:
+    """Return how far from a point a text stands freely.
+
+    Args:
+        place: the point, in pixels.
+        half: half the width and height of the text, in pixels.
+        scale: pixels of a point of print.
+        inside: the panel.
+        taken: edges of what the text should not cover, `[boxes, 4]`, in pixels.
+        onto: whether it may stand on the point itself.
+
+    Returns:
+        The way from the point to the middle of the text in pixels, the edges of the box that the text takes, `[1, 4]`,
+        and the distance between point and text in points of print.
+    """
+    distances = np.array((-np.inf, *_DISTANCES) if onto else _DISTANCES)
+    ways = np.column_stack([np.cos(_ANGLES), np.sin(_ANGLES)])
+    # From its middle to its edge, a text reaches so far in each direction.
+    reach = (half / np.maximum(np.abs(ways), 1e-9)).min(1)
+    far = np.maximum(reach + distances[:, None] * scale, 0.0)
+    offsets = (far[..., None] * ways).reshape(-1, 2)
+    low, high = place + offsets - half, place + offsets + half
+    outside = np.maximum(inside.min - low, 0).sum(1) + np.maximum(high - inside.max, 0).sum(1)
+    sides = np.minimum(high[:, None], taken[:, 2:]) - np.maximum(low[:, None], taken[:, :2])
+    covered = np.maximum(sides, 0).prod(2).sum(1)
+    # Of places that are as free, the first is the nearest.
+    best = int((3 * outside * half[1] + covered).argmin())
+    return offsets[best], np.concatenate([low[best], high[best]])[None], float(distances[best // len(ways)])
+
+
 def save_figures(store: Store, folder: str, drawings: Mapping[str, Callable[[], Figure]]) -> list[str]:
     """Draw each figure, commit it as the files of `folder`/name, and return their names."""
     # Ticks are made only when a figure is saved, so the size of the letters must hold until then.
@@ -99,7 +199,7 @@ def panels(count: int, title: str, square: bool = False) -> tuple[Figure, list[A
         title: of the whole figure.
         square: make the panels about as high as wide.
     """
-    columns = min(count, PANEL_COLUMNS if count != 6 else 3)
+    columns = min(count, PANEL_COLUMNS if count not in (5, 6) else 3)
     rows = -(-count // columns)
     wide = min((PAGE - 0.5) / columns, 2.6)
     figure = Figure(figsize=(PAGE, 1.0 + wide * (1.05 if square else 0.85) * rows), layout="constrained")

@@ -134,7 +134,10 @@ def what_next(out: str) -> str:
     }
     width = max(map(len, commands))
     lines = [f"  python -m {command:<{width}}  {does}" for command, does in commands.items()]
-    first = f"Best explained: {name_of(best[0])}. {visible(best[0]['text'])}" if best else "No neuron stands out"
+    first = "No neuron stands out"
+    for row in best:
+        what = "Best explained" if "members" in row else "Held-out score furthest above its matched set's"
+        first = f"{what}: {name_of(row)}. {visible(row['text'])}"
     return "\n".join([first, *lines])
 
 

@@ -1,6 +1,7 @@
 """The figure of `compare/ablation`: what neurons do to others, beside random neurons of their layer."""
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -9,15 +10,20 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
 
 from ops.compare.ablation import Effect
-from ops.figures import PAGE, for_print, save_figures, titled
+from ops.figures import BLUE, GREEN, PAGE, for_print, save_figures, titled
 from ops.storage.store import Store
 
 FOLDER = "compare/figures/ablation"
 FIRST = 15  # neurons that are named
 Neuron = tuple[int, int]  # layer and unit
 Points = dict[Neuron, float]
-_KINDS = {"moved": "how far other neurons of later layers move (sd)", "output": "how far the classifier's output moves"}
-_OWN, _RANDOM = "most of a property", "random, of the same layer and a like spread"
+_KINDS = {
+    "moved": "how far neurons of later layers move\n(mean, in their standard deviations)",
+    "output": "how far the classifier's output moves\n(total variation, 0 to 1)",
+}
+_OWN, _RANDOM = "neurons that have most of a property", "random neurons of the same layer and a like spread"
+_OWN_LOOK: dict[str, Any] = {"color": BLUE, "marker": "o", "linestyle": "", "markersize": 3.5}
+_RANDOM_LOOK: dict[str, Any] = {"color": GREEN, "marker": "x", "linestyle": "", "markersize": 3}
 Null = Mapping[Neuron, Mapping[Neuron, Effect]]  # of each neuron, the random ones that it stands beside
 
 
@@ -74,9 +80,9 @@ def _kinds(ablation: pa.Table) -> list[str]:
 
 
 def _by_layer(panel: Axes, own: Points, drawn: Points) -> None:
-    for points, aside, look, label in ((own, -0.17, "C0o", _OWN), (drawn, 0.17, "C2x", _RANDOM)):
+    for points, aside, look, label in ((own, -0.17, _OWN_LOOK, _OWN), (drawn, 0.17, _RANDOM_LOOK, _RANDOM)):
         places = [layer + aside for layer, _ in points]
-        panel.plot(places, list(points.values()), look, markersize=3, alpha=0.7, label=label)
+        panel.plot(places, list(points.values()), alpha=0.7, label=label, **look)
     layers = {layer for layer, _ in own}
     panel.set_xlim(min(layers) - 0.5, max(layers) + 0.5)
     panel.xaxis.set_major_locator(MaxNLocator(integer=True))
@@ -89,8 +95,8 @@ def _first(panel: Axes, own: Points, beside: Mapping[Neuron, Points]) -> None:
         :FIRST
     ]
     for place, neuron in enumerate(named):
-        panel.plot(nulls[neuron], [place] * len(nulls[neuron]), "C2x", markersize=3, alpha=0.7)
-        panel.plot([own[neuron]], [place], "C0o", markersize=4)
+        panel.plot(nulls[neuron], [place] * len(nulls[neuron]), alpha=0.7, **_RANDOM_LOOK)
+        panel.plot([own[neuron]], [place], **_OWN_LOOK)
     panel.set_yticks(range(len(named)), [f"{layer}:{unit}" for layer, unit in named])
     panel.set_ylim(max(len(named), 1) - 0.5, -0.5)
     panel.set_ylabel("neuron")

@@ -1,6 +1,7 @@
 """The figures of `compare/dimensions`: units by layers (Oba 2021, Figure 2), and agreement by distance of layers."""
 
 from collections.abc import Callable, Mapping
+from textwrap import wrap
 
 import numpy as np
 import pyarrow as pa
@@ -9,7 +10,7 @@ from matplotlib.ticker import MaxNLocator
 
 from ops.arrays import Float64s
 from ops.compare.layer_agreement import standard_scores
-from ops.figures import PAGE, for_print, label_outer, panels, save_figures, titled
+from ops.figures import BAND, DIVERGING, NULLS, OWN, PAGE, for_print, label_outer, panels, save_figures, titled
 from ops.storage.store import Store
 
 FOLDER = "compare/figures/dimensions"
@@ -20,6 +21,26 @@ HEAT_MAPS = (
     "neurons:mean",
 )
 LINES = ("neurons:mean", "neurons:std", *HEAT_MAPS[:3])
+_IN_WORDS = {
+    "neurons:mean": "mean activation",
+    "neurons:std": "standard deviation of the activation",
+    "means:words_per_sentence": "words a sentence",
+    "means:verbs_per_sentence": "verbs a sentence",
+    "means:nouns_per_sentence": "nouns a sentence",
+}
+
+
+def in_words(name: str) -> str:
+    """Return what a figure calls a property.
+
+    >>> in_words("means:words_per_sentence:top"), in_words("neurons:mean")
+    ('words a sentence, top winners', 'mean activation')
+    """
+    for pole in ("top", "bottom"):
+        known = _IN_WORDS.get(name.removesuffix(f":{pole}"))
+        if name.endswith(f":{pole}") and known:
+            return f"{known}, {pole} winners"
+    return _IN_WORDS.get(name, name.replace("_", " ").replace(":", ", "))
 
 
 def draw_dimensions(
@@ -65,17 +86,21 @@ def draw_units(properties: Mapping[str, Float64s], units: tuple[int, int], model
             scores,
             origin="lower",
             aspect="auto",
-            cmap="RdBu_r",
+            cmap=DIVERGING,
             vmin=-3,
             vmax=3,
             extent=(first - 0.5, stop - 0.5, 0.5, layers + 0.5),
         )
         panel.set_yticks(range(1, layers + 1))
-        panel.set_title(name)
+        panel.set_title(in_words(name))
         panel.set_ylabel("layer")
-        figure.colorbar(image, ax=panel, label="std. dev.")
-    rows[-1].set_xlabel("unit")
-    title = f"Units {first} to {stop - 1} by layer, standardised within the layer (after Oba 2021, Figure 2)"
+        for side in ("top", "right"):
+            panel.spines[side].set_visible(True)
+    rows[-1].set_xlabel("unit of the layer")
+    figure.colorbar(
+        image, ax=list(rows), label="standard deviations from the layer's mean", extend="both", fraction=0.02
+    )
+    title = f"Units {first} to {stop - 1} by layer (after Oba 2021, Figure 2)"
     figure.suptitle(titled(title, model))
     return figure
 
@@ -86,20 +111,20 @@ def draw_distances(rotated: pa.Table, model: str = "") -> Figure:
     rows = rotated.to_pylist()
     there = {row["property"] for row in rows}
     shown = [name for name in LINES if name in there]
-    title = "How far units of one number agree across layers, beside rotated bases (band: lowest to highest)"
+    title = "How far units of the same number agree across layers, next to rotated bases (band: lowest to highest)"
     figure, every = panels(max(len(shown), 1), titled(title, model))
     for panel, name in zip(every, shown, strict=False):
         own = [row for row in rows if row["property"] == name]
         far = np.array([row["layer_b"] - row["layer_a"] for row in own])
         distances = np.unique(far)
-        for column, label, style in (("correlation", "units", "C0-o"), ("rotated_mean", "rotated bases", "C1-s")):
+        for column, label, look in (("correlation", "units", OWN), ("rotated_mean", "axes of rotated bases", NULLS[0])):
             values = np.array([row[column] for row in own])
-            panel.plot(distances, [values[far == d].mean() for d in distances], style, markersize=3, label=label)
+            panel.plot(distances, [values[far == d].mean() for d in distances], label=label, **look)
         ends = [np.array([row[f"rotated_{end}"] for row in own]) for end in ("low", "high")]
         low, high = ([values[far == d].mean() for d in distances] for values in ends)
-        panel.fill_between(distances, low, high, color="C1", alpha=0.2, linewidth=0)
+        panel.fill_between(distances, low, high, color=NULLS[0]["color"], **BAND)
         panel.axhline(0, color="0.7", linewidth=0.8)
-        panel.set_title(name.replace(":", ":\n", 1))
+        panel.set_title("\n".join(wrap(in_words(name), 24)))
         panel.xaxis.set_major_locator(MaxNLocator(6, integer=True))
     label_outer(every, "layers apart", "mean correlation")
     figure.legend(*every[0].get_legend_handles_labels(), loc="outside lower center", ncols=2)

@@ -1,12 +1,11 @@
 """The figure of `compare/diversity`: error of k-means by number of clusters and by layer (Oba 2021, Figure 3)."""
 
-import matplotlib
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from matplotlib.figure import Figure
 
-from ops.figures import PAGE, for_print, save_figures, titled
+from ops.figures import PAGE, for_print, ordered_colours, save_figures, titled
 from ops.storage.store import Store
 
 FOLDER = "compare/figures/diversity"
@@ -22,7 +21,7 @@ def curves_figure(diversity: pa.Table, model: str) -> Figure:
     """Draw the error per point by number of clusters, and over that of uniform sentences, a line a layer."""
     layers = sorted(set(diversity["layer"].to_pylist()))
     numbers = sorted(set(diversity["clusters"].to_pylist()))
-    colors = matplotlib.colormaps["viridis"](np.linspace(0, 0.9, len(layers)))
+    colors = ordered_colours(len(layers))
     figure = Figure(figsize=(PAGE, 3.3), layout="constrained")
     left, right = figure.subplots(1, 2)
     for layer, color in zip(layers, colors, strict=True):
@@ -33,14 +32,16 @@ def curves_figure(diversity: pa.Table, model: str) -> Figure:
         left.plot(clusters, uniform / own["n"].to_numpy(), ":", linewidth=0.9, color=color)
         ratio = own["sse"].to_numpy() / np.where(uniform > 0, uniform, np.nan)
         right.plot(clusters, ratio, "o-", markersize=3, color=color)
-    left.set_title("SSE per winner (dotted: uniform sentences)")
-    right.set_title("SSE over that of uniform sentences")
+    left.set_title("winners (dotted: a uniform sample of sentences)")
+    left.set_ylabel("squared distance to the nearest centre, mean")
+    right.set_title("winners relative to the uniform sample")
+    right.set_ylabel("ratio of the squared distances")
     right.axhline(1, color="0.7", linewidth=0.8)
     for panel in (left, right):
         panel.set_xscale("log")
         panel.set_xticks(numbers, [str(n) for n in numbers])
         panel.minorticks_off()
-        panel.set_xlabel("clusters")
+        panel.set_xlabel("clusters of k-means")
     figure.legend(*left.get_legend_handles_labels(), loc="outside lower center", ncols=6)
     figure.suptitle(titled("How diverse the winners of a layer are (after Oba 2021, Figure 3)", model))
     return figure

@@ -4,21 +4,22 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from matplotlib.figure import Figure
 
-from ops.figures import PAGE, for_print, save_figures, titled
+from ops.figures import NULLS, OWN, PAGE, for_print, save_figures, titled
 from ops.storage.store import Store
 
 FOLDER = "compare/figures/neighbours"
 _LINES = {
-    "correlation": (
-        ("correlation", "nearest neuron", "C0-o"),
-        ("correlation_of_rotated", "in a rotated basis", "C1-s"),
-        ("correlation_of_shuffled", "sentences shuffled", "C2-^"),
+    "correlation of activations": (
+        ("correlation", "nearest neuron", OWN),
+        ("correlation_of_rotated", "nearest axis of a random rotation", NULLS[0]),
+        ("correlation_of_shuffled", "nearest neuron, sentences shuffled", NULLS[1]),
     ),
-    "overlap of winners": (
-        ("overlap", "nearest neuron", "C0-o"),
-        ("overlap_of_shuffled", "random sentences", "C2-^"),
+    "share of winners in common": (
+        ("overlap", "nearest neuron", OWN),
+        ("overlap_of_shuffled", "random sentences as winners", NULLS[2]),
     ),
 }
+_REACH = {"within": "neurons of the same layer", "across": "neurons of other layers"}
 
 
 def draw_nearest(store: Store, nearest: pa.Table, model: str = "") -> list[str]:
@@ -36,15 +37,17 @@ def nearest_figure(nearest: pa.Table, model: str = "") -> Figure:
         own = nearest.filter(pc.equal(nearest["reach"], reach))
         layers = own["layer"].to_pylist()
         for panel, (title, lines) in zip(row, _LINES.items(), strict=True):
-            for column, label, style in lines:
-                panel.plot(layers, own[column].to_numpy(), style, markersize=3, label=label)
-            panel.set_title(f"{title}, {reach} {'the layer' if reach == 'within' else 'layers'}")
+            for column, label, look in lines:
+                panel.plot(layers, own[column].to_numpy(), label=label, **look)
+            panel.set_title(_REACH[reach])
             panel.set_xticks(layers)
             panel.set_ylim(bottom=0)
-            panel.set_xlabel("layer")
+            panel.set_ylabel(title)
+    for panel in panels[-1]:
+        panel.set_xlabel("layer")
     handles, labels = panels[0][0].get_legend_handles_labels()
     more, names = panels[0][1].get_legend_handles_labels()
     every = dict(zip([*labels, *names], [*handles, *more], strict=True))
-    figure.legend(every.values(), every.keys(), loc="outside lower center", ncols=4)
+    figure.legend(every.values(), every.keys(), loc="outside lower center", ncols=2)
     figure.suptitle(titled("How near the nearest neuron is, mean over neurons drawn from each layer", model))
     return figure

@@ -4,10 +4,11 @@ import numpy as np
 import pyarrow as pa
 from matplotlib.figure import Figure
 
-from ops.figures import PAGE, for_print, save_figures
+from ops.figures import BAND, PAGE, distinct_lines, for_print, save_figures
 from ops.storage.store import Store
 
 FOLDER = "compare/figures/shift"
+MOST_LINES = 6  # text sets that are drawn by layer
 
 
 def draw_shift(store: Store, tables: dict[str, pa.Table], model: str, against: str) -> list[str]:
@@ -17,26 +18,36 @@ def draw_shift(store: Store, tables: dict[str, pa.Table], model: str, against: s
 
 @for_print
 def shift_figure(layers: pa.Table, model: str, against: str) -> Figure:
-    """Draw both distances with their intervals: of all neurons by text set, and by layer, a line a text set."""
+    """Draw both distances with their intervals: of all neurons by text set, and by layer, a line a text set.
+
+    With more text sets than lines can be told apart, the layers' panels show those that moved most.
+    """
     rows = layers.to_pylist()
     names = sorted({row["text_set"] for row in rows})
+    whole = {row["text_set"]: row["manhattan"] for row in rows if not row["layer"]}
+    drawn = sorted(whole, key=lambda name: -whole[name])[:MOST_LINES]
     figure = Figure(figsize=(PAGE, 4.8), layout="constrained")
     panels = figure.subplots(2, 2, squeeze=False)
     for (left, right), distance in zip(panels, ("manhattan", "euclidean"), strict=True):
-        for place, name in enumerate(names):
+        for place, (name, look) in enumerate(zip(names, distinct_lines(len(names)), strict=True)):
             own = [row for row in rows if row["text_set"] == name]
             means, low, high = (
                 np.array([row[f"{distance}{end}"] for row in own], float) for end in ("", "_low", "_high")
             )
             errors = np.maximum(np.stack([means - low, high - means]), 0)
-            left.bar(place, means[0], yerr=errors[:, :1], color=f"C{place % 10}", capsize=3)
+            left.bar(place, means[0], yerr=errors[:, :1], color=look["color"], capsize=3)
             numbers = [row["layer"] for row in own[1:]]
-            right.errorbar(numbers, means[1:], errors[:, 1:], fmt=".-", color=f"C{place % 10}", label=name)
+            if name in drawn:
+                right.plot(numbers, means[1:], marker=".", label=name, **look)
+                right.fill_between(numbers, low[1:], high[1:], color=look["color"], **BAND)
             right.set_xticks(numbers)
-        left.set_xticks(range(len(names)), names, rotation=20)
+        left.set_xticks(range(len(names)), names, rotation=30, ha="right", rotation_mode="anchor")
         left.set_ylabel(f"{distance.title()} distance")
         right.set_ylim(bottom=0)
+    panels[0][0].set_title("all layers together")
+    panels[0][1].set_title("by layer")
     figure.legend(*panels[0][1].get_legend_handles_labels(), loc="outside lower center", ncols=4)
+    panels[1][0].set_xlabel("text set")
     panels[1][1].set_xlabel("layer")
-    figure.suptitle(f"{model} against {against}:\nmean distance of a sentence's vectors, 95 % intervals")
+    figure.suptitle(f"{model} and {against}:\nmean distance between a sentence's two vectors (95 % intervals)")
     return figure

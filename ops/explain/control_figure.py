@@ -39,7 +39,7 @@ def control_figure(controls: pa.Table, model: str = "") -> Figure:
     panel.axhline(0, color="0.7", linewidth=0.6, zorder=0)
     panel.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
     panel.set_xlabel("layer")
-    panel.set_ylabel("R2 beyond nuisance")
+    panel.set_ylabel("share of the variance explained\nbeyond length and source (R2)")
     panel.set_title("Median, quartiles, 5 % and 95 % over a layer's units; held-out documents")
     figure.legend(*panel.get_legend_handles_labels(), loc="outside lower center", ncols=3)
     figure.suptitle(titled("How much of an activation language explains", model))

@@ -1,10 +1,9 @@
-"""The figure of `finetune`: loss and accuracy by epoch, beside what the most frequent label would give."""
+"""The figure of `finetune`: loss and accuracy by epoch, next to what the most frequent label would give."""
 
-import matplotlib
 import pyarrow as pa
 from matplotlib.figure import Figure
 
-from ops.figures import save_figures
+from ops.figures import BLACK, BLUE, PAGE, VERMILLION, for_print, save_figures
 from ops.storage.store import Store
 
 FOLDER = "finetune/figures"
@@ -15,23 +14,23 @@ def draw_training(store: Store, epochs: pa.Table, title: str) -> list[str]:
     return save_figures(store, FOLDER, {"training": lambda: training_figure(epochs, title)})
 
 
+@for_print
 def training_figure(epochs: pa.Table, title: str) -> Figure:
     """Draw the losses, and the test documents' accuracy and macro F1."""
     rows = epochs.to_pydict()
     numbers = rows["epoch"]
-    with matplotlib.rc_context({"font.size": 9}):
-        figure = Figure(figsize=(7.2, 3.2), layout="constrained")
-        left, right = figure.subplots(1, 2)
-        left.plot(numbers, rows["loss"], ".-", label="training")
-        left.plot(numbers, rows["test_loss"], ".--", label="test")
-        left.set_ylabel("cross-entropy (nats)")
-        right.plot(numbers, rows["test_accuracy"], ".-", label="accuracy")
-        right.plot(numbers, rows["test_macro_f1"], ".--", label="macro F1")
-        right.plot(numbers, rows["majority_accuracy"], ":", color="0.4", label="most frequent label")
-        right.set_ylim(0, 1)
-        for axes in (left, right):
-            axes.set_xlabel("epoch")
-            axes.set_xticks(numbers)
-            axes.legend(fontsize=7)
-        figure.suptitle(title, fontsize=10)
+    figure = Figure(figsize=(PAGE, 3.0), layout="constrained")
+    left, right = figure.subplots(1, 2)
+    left.plot(numbers, rows["loss"], "-o", color=BLUE, label="training documents")
+    left.plot(numbers, rows["test_loss"], "--s", color=VERMILLION, label="test documents")
+    left.set(title="loss", ylabel="cross-entropy (nats)")
+    right.plot(numbers, rows["test_accuracy"], "-o", color=BLUE, label="accuracy")
+    right.plot(numbers, rows["test_macro_f1"], "--s", color=VERMILLION, label="macro F1")
+    right.plot(numbers, rows["majority_accuracy"], ":", color=BLACK, label="accuracy of the most frequent label")
+    right.set(title="test documents", ylabel="share (0 to 1)", ylim=(0, 1))
+    for axes in (left, right):
+        axes.set_xlabel("epoch")
+        axes.set_xticks(numbers)
+        axes.legend()
+    figure.suptitle(title)
     return figure

@@ -1,21 +1,21 @@
-"""The figure of the confusion sets: how right classifiers are, by how many examples they were trained on."""
+"""The figure of the confusion sets: how right classifiers are, by what they read and by how many examples."""
 
 from typing import Any
 
-import matplotlib
 from matplotlib.figure import Figure
-from matplotlib.ticker import NullFormatter
 
-from ops.figures import PAGE, for_print, label_outer, save_figures
+from ops.figures import BAND, BLACK, PAGE, for_print, label_outer, ordered_colours, save_figures
 from ops.meaning.figures import short_name
 from ops.storage.store import Store
 
 FOLDER = "meaning/confusion_figures"
-_STYLES = {"majority": ("0.6", "majority"), "words": ("black", "words around")}
+WORDS, MAJORITY = "words", "majority"
+MOST_LINES = 4  # numbers of examples that have a line, that of all examples among them
+_MARKS = "os^D"
 
 
 def draw_confusion(store: Store, rows: list[dict[str, Any]], model: str) -> list[str]:
-    """Draw accuracy against the number of examples, a panel a set and a line a layer, and return the files' names.
+    """Draw accuracy by what is read and by the number of examples, and return the files' names.
 
     Args:
         store: the run's folder.
@@ -27,35 +27,45 @@ def draw_confusion(store: Store, rows: list[dict[str, Any]], model: str) -> list
 
 @for_print
 def draw_sets(rows: list[dict[str, Any]], model: str) -> Figure:
-    """Draw accuracy against the number of examples, a panel a set and a line a layer."""
-    sets = list(dict.fromkeys(row["set"] for row in rows))
+    """Draw accuracy by what the classifier reads, a panel a set and a line a number of training examples."""
+    sets = {name: [r for r in rows if r["set"] == name] for name in dict.fromkeys(row["set"] for row in rows)}
     layers = sorted({int(r["features"].partition(":")[2]) for r in rows if ":" in r["features"]})
-    colors = matplotlib.colormaps["viridis"]([i / max(len(layers), 1) * 0.9 for i in range(len(layers))])
-    styles = {**_STYLES, **{f"layer:{n}": (colors[i], f"layer {n}") for i, n in enumerate(layers)}}
-    columns = min(len(sets), 3)
+    there = {r["features"] for r in rows}
+    read = [*([WORDS] if WORDS in there else []), *(f"layer:{n}" for n in layers)]
+    columns = min(len(sets), 2 if len(sets) == 4 else 3)
     down = -(-len(sets) // columns)
-    figure = Figure(figsize=(PAGE, 0.9 + 1.7 * down), layout="constrained")
+    figure = Figure(figsize=(PAGE, 1.0 + 1.75 * down), layout="constrained")
     grid = list(figure.subplots(down, columns, sharex=True, sharey=True, squeeze=False).ravel())
     for panel in grid[len(sets) :]:
         panel.set_axis_off()
-    for panel, name in zip(grid, sets, strict=False):
-        for features, (color, label) in styles.items():
-            own = sorted((r for r in rows if (r["set"], r["features"]) == (name, features)), key=lambda r: r["n"])
-            if own:
-                n, middle = [r["n"] for r in own], [100 * r["accuracy"] for r in own]
-                panel.plot(n, middle, marker=".", color=color, label=label)
-                low, high = [100 * r["low"] for r in own], [100 * r["high"] for r in own]
-                panel.fill_between(n, low, high, color=color, alpha=0.12, linewidth=0)
-        panel.set_xscale("log")
-        panel.set_title(name.replace(" ", " / "))
-    shared = grid[0]
-    first, last = min(r["n"] for r in rows), max(r["n"] for r in rows)
-    powers = [p for p in range(1, 7) if first / 3 <= 10**p <= last * 3]
-    shared.set_xticks([10**p for p in powers], [f"{10**p:,}" for p in powers])
-    shared.set_xlim(first / 1.3, last * 1.3)
-    shared.xaxis.set_minor_formatter(NullFormatter())
-    label_outer(grid[: len(sets)], "examples trained on", "accuracy, %")
+    fewer = _fewer_than_all(list(sets.values()))
+    for panel, (name, own) in zip(grid, sets.items(), strict=False):
+        every = max(r["n"] for r in own)
+        sizes = [*((n, f"{n:,} examples") for n in fewer), (every, "all examples")]
+        for (n, label), colour, mark in zip(sizes, reversed(ordered_colours(len(sizes))), _MARKS, strict=False):
+            found = {r["features"]: r for r in own if r["n"] == n}
+            at = [place for place, features in enumerate(read) if features in found]
+            middle, low, high = ([100 * found[read[p]][c] for p in at] for c in ("accuracy", "low", "high"))
+            panel.plot(at, middle, marker=mark, color=colour, label=label)
+            panel.fill_between(at, low, high, color=colour, **BAND)
+        majority = [100 * r["accuracy"] for r in own if r["features"] == MAJORITY and r["n"] == every]
+        if majority:
+            panel.axhline(majority[0], color=BLACK, linestyle=":", linewidth=0.8, label="the most frequent word")
+        panel.set_title(f"{name.replace(' ', ' / ')}, {every:,} examples")
+    step, first = -(-len(layers) // 8), len(read) - len(layers)
+    ticks = [*range(first), *range(first + step - 1, len(read), step)]
+    names = ["words" if read[place] == WORDS else read[place].partition(":")[2] for place in ticks]
+    grid[0].set_xticks(ticks, names)
+    label_outer(grid[: len(sets)], "words around, or layer, read", "accuracy, %")
     handles = {text: line for panel in grid for line, text in zip(*panel.get_legend_handles_labels(), strict=True)}
-    figure.legend(list(handles.values()), list(handles), loc="outside lower center", ncols=min(len(handles), 8))
-    figure.suptitle(f"The right one of confused words, by examples trained on (bands: 95 %), {model}")
+    figure.legend(list(handles.values()), list(handles), loc="outside lower center", ncols=min(len(handles), 5))
+    figure.suptitle(f"The right one of confused words, by what is read and trained on (bands: 95 %), {model}")
     return figure
+
+
+def _fewer_than_all(sets: list[list[dict[str, Any]]]) -> list[int]:
+    """Return the numbers of training examples that have a line besides that of all examples, ascending."""
+    numbers = [{r["n"] for r in own} - {max(r["n"] for r in own)} for own in sets]
+    common = sorted(set.intersection(*numbers))
+    most = MOST_LINES - 1
+    return common if len(common) <= most else [common[round(i * (len(common) - 1) / (most - 1))] for i in range(most)]

@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ops.arrays import Float32s, Float64s, Floats
-from ops.figures import COLOURS, COLUMN, LETTERS, PAGE, for_print, save_figures
+from ops.figures import BLUE, COLOURS, COLUMN, PAGE, for_print, label_outer, label_points, save_figures
 from ops.meaning.analogies import ALL
 from ops.meaning.offsets import RULES, Space
 from ops.meaning.words import fold
@@ -26,7 +26,7 @@ PAIRS = {
         ("Japan", "Tokyo"), ("Egypt", "Cairo"), ("Canada", "Ottawa"),
     ),
 }  # fmt: skip
-_RULE_TITLES = {"add": "3CosAdd", "mul": "3CosMul", "nearest_c": "nearest to c"}
+_RULE_TITLES = {"add": "3CosAdd", "mul": "3CosMul", "nearest_c": "nearest to the third word"}
 LEAST_PAIRS = 2
 
 Pairs = list[tuple[str, str]]
@@ -75,26 +75,39 @@ def fill_panel(plane: Float64s) -> Float64s:
 @for_print
 def draw_pairs(shown: list[tuple[str, Pairs, Float32s]], title: str) -> Figure:
     """Draw pairs in the plane of their words, an arrow from the first of each to the second, a panel a space."""
-    columns = min(len(shown), 3)
+    columns = min(len(shown), 2 if len(shown) in (2, 4) else 3)
     rows = -(-len(shown) // columns)
-    figure = Figure(figsize=(PAGE, 0.4 + PAGE / columns * rows), layout="constrained")
+    figure = Figure(figsize=(PAGE, 0.6 + PAGE / columns * rows), layout="constrained")
     grid = figure.subplots(rows, columns, squeeze=False).ravel()
     for panel in grid[len(shown) :]:
         panel.set_axis_off()
+    planes: list[tuple[Axes, Float64s, list[str]]] = []
     for panel, (name, pairs, vectors) in zip(grid, shown, strict=False):
         plane = principal_plane(vectors.reshape(-1, vectors.shape[-1]))
         plane = fill_panel(plane)  # each space and axis has a scale of its own; what is parallel stays so
-        for (first, second), (tail, head) in zip(pairs, plane.reshape(-1, 2, 2), strict=True):
-            panel.annotate("", head, tail, arrowprops={"arrowstyle": "->", "color": COLOURS[0], "linewidth": 0.8})
-            for word, point in ((first, tail), (second, head)):
-                panel.annotate(word, point, fontsize=LETTERS, ha="center", clip_on=True)
+        for tail, head in plane.reshape(-1, 2, 2):
+            panel.annotate("", head, tail, arrowprops={"arrowstyle": "->", "color": BLUE, "linewidth": 0.8})
         panel.set_xlim(-1.25, 1.25)
         panel.set_ylim(-1.25, 1.25)
         panel.set_xticks([])
         panel.set_yticks([])
-        panel.set_title(name)
+        panel.set_title(space_name(name))
+        planes.append((panel, plane, [word for pair in pairs for word in pair]))
+    label_outer(list(grid[: len(shown)]), "first principal component (no unit)", "second (no unit)")
     figure.suptitle(title)
+    # Where words have room is known once all titles are there.
+    for panel, plane, words in planes:
+        label_points(panel, plane, words, lines=plane.reshape(-1, 2, 2))
     return figure
+
+
+def space_name(space: str) -> str:
+    """Return what a figure calls a space.
+
+    >>> space_name("layer:3"), space_name("counts")
+    ('layer 3', 'counts')
+    """
+    return space.replace(":", " ")
 
 
 @for_print
@@ -121,10 +134,11 @@ def draw_accuracy(rows: list[dict[str, object]], names: list[str], title: str) -
             [place + 0.15 * (number - 1) for place, _ in known], middle, ends, fmt="osD"[number], capsize=2,
             color=COLOURS[number], label=_RULE_TITLES[rule],
         )  # fmt: skip
-    axes.set_xticks(range(len(names)), names, rotation=90)
-    axes.set_ylabel("questions answered rightly, % (95 %)")
+    axes.set_xticks(range(len(names)), [space_name(name) for name in names], rotation=90)
+    axes.set_xlabel("space of the words")
+    axes.set_ylabel("right answers, % (bars: 95 %)")
     axes.set_ylim(bottom=0)
-    figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=3)
+    figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=2)
     figure.suptitle(title)
     return figure
 

@@ -63,13 +63,14 @@ def draw_precision(rows: Rows, model: str) -> Figure:
         panel.set_title(f"{label}, {own[0]['classes']} classes")
         panel.set_ylim(0, 1)
         _sizes(panel, own)
-    panels[0].set_ylabel(f"share of the {rows[0]['neighbours']} nearest (95 %)")
+    panels[0].set_ylabel(f"share of the {rows[0]['neighbours']} nearest (bars: 95 %)")
     lost = panels[-1]
     for (method, code), (_, colour, look) in _LINES.items():
         own = [r for r in rows if (r["method"], r["code"]) == (method, code) and r["error"] is not None]
         found = {r["size"]: r["error"] for r in own}
         lost.plot(sorted(found), [found[size] for size in sorted(found)], look, color=colour)
-    lost.set_title("variance lost")
+    lost.set_title("what the codes lose")
+    lost.set_ylabel("share of the variance")
     lost.set_ylim(0, 1)
     _sizes(lost, rows)
     figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=6)
@@ -97,6 +98,8 @@ def draw_plane(plane: Rows, classes: list[str | None], label: str, model: str) -
             there = np.array([(x, y) for x, y, c in own if c == value]).reshape(-1, 2)
             panel.scatter(there[:, 0], there[:, 1], s=3, color=colour, linewidths=0, alpha=0.7, label=value)
         panel.set_title(_TITLES[method])
+        panel.set_xlabel("first dimension of the code")
+        panel.set_ylabel("second dimension of the code")
         panel.set_xticks([])
         panel.set_yticks([])
     legend = figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=7, markerscale=4)
@@ -112,4 +115,4 @@ def _sizes(panel: Any, rows: Rows) -> None:
     panel.set_xscale("log", base=2)
     panel.set_xticks(sizes, [str(size) for size in sizes])
     panel.minorticks_off()
-    panel.set_xlabel("dimensions or bits")
+    panel.set_xlabel("dimensions or bits of the code")

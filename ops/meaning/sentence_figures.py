@@ -60,7 +60,7 @@ def draw_next(rows: Rows, model: str) -> Figure:
     axes.set_xticks(range(len(columns)), [names.get(c, c.removeprefix("layer:")) for c in columns])
     axes.set_xlim(-0.7, len(columns) - 0.3)
     axes.set_xlabel("layer")
-    axes.set_ylabel("area under the ROC curve (95 %)")
+    axes.set_ylabel("area under the ROC curve (bars: 95 %)")
     figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=2)
     most = max(r["n"] for r in rows)
     figure.suptitle(f"The next sentence told from another one\n{most:,} pairs, {model}")
@@ -77,8 +77,8 @@ def draw_masked(rows: Rows, model: str) -> Figure:
     figure = Figure(figsize=(PAGE, 3.2), layout="constrained")
     panels = figure.subplots(1, 2, sharey=True, width_ratios=[len(tags) + 4, len(bands) + 4])
     for panel, own, title in (
-        (panels[0], tags, "tag of the word"),
-        (panels[1], bands, "of a million tokens"),
+        (panels[0], tags, "part of speech of the word (Penn tag)"),
+        (panels[1], bands, "times in a million tokens"),
     ):
         first = [100 * r["first"] for r in own]
         ends = [[100 * (r["first"] - r["first_low"]) for r in own], [100 * (r["first_high"] - r["first"]) for r in own]]
@@ -91,7 +91,7 @@ def draw_masked(rows: Rows, model: str) -> Figure:
         panel.set_xticks(range(len(own)), [r["value"] for r in own], rotation=90)
         panel.set_xlabel(title)
     panels[0].set_ylim(0, 100)
-    panels[0].set_ylabel("places, % (95 %)")
+    panels[0].set_ylabel("masked places, % (bars: 95 %)")
     figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
     figure.suptitle(f"The token at {whole['n']:,} masked places, {model}")
     return figure
@@ -114,7 +114,7 @@ def draw_translations(rows: Rows, model: str) -> Figure:
     axes.set_xticks(layers)
     axes.set_ylim(0, 1)
     axes.set_xlabel("layer")
-    axes.set_ylabel("mean reciprocal rank (95 %; dotted: chance)")
+    axes.set_ylabel("mean reciprocal rank (bars: 95 %; dotted: chance)")
     figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=3)
     figure.suptitle(f"Where a sentence's translation\nstands among others, {model}")
     return figure

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable
 
-import matplotlib
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -10,13 +9,37 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter
 
 from ops.arrays import Arrays, Float64s
-from ops.figures import LETTERS, PAGE, distinct_lines, for_print, label_outer, save_figures, titled
+from ops.figures import (
+    BAND,
+    BLUE,
+    LETTERS,
+    PAGE,
+    SEQUENTIAL,
+    VERMILLION,
+    distinct_lines,
+    for_print,
+    label_outer,
+    ordered_colours,
+    save_figures,
+    titled,
+)
 from ops.mixing.decomposition import LAYER_STAGES
 from ops.storage.store import Store
 
 FOLDER = "mixing/figures"
-STAGE_TITLES = {"attn": "attention", "attn_res": "+ residual", "attn_res_ln": "+ residual + LayerNorm"}
-CLASS_TITLES = {"all": "all", "cls": "[CLS]", "sep": "[SEP]", "mask": "[MASK]", "punct": "punct.", "other": "other"}
+STAGE_TITLES = {
+    "attn": "attention alone",
+    "attn_res": "attention + residual",
+    "attn_res_ln": "attention + residual + LayerNorm",
+}
+CLASS_TITLES = {
+    "all": "all",
+    "cls": "[CLS]",
+    "sep": "[SEP]",
+    "mask": "[MASK]",
+    "punct": "period or comma",
+    "other": "other",
+}
 _LOOKS = dict(zip(CLASS_TITLES, zip(distinct_lines(len(CLASS_TITLES)), "os^Dv*", strict=False), strict=False))
 _LENGTH_BINS = 12
 
@@ -43,25 +66,26 @@ def draw_ratios(ratios: pa.Table, model: str) -> Figure:
     """Draw the mean mixing ratio by layer and token class, a heat map a stage (as their Figures 2 and 6)."""
     stages, classes = _present(ratios, "stage", LAYER_STAGES), _present(ratios, "token_class", CLASS_TITLES)
     layers = _layers(ratios)
-    figure = Figure(figsize=(PAGE, 1.5 + 0.17 * len(layers)), layout="constrained")
+    figure = Figure(figsize=(PAGE, 2.1 + 0.17 * len(layers)), layout="constrained")
     panels = figure.subplots(1, len(stages), sharey=True, squeeze=False)[0]
     grids = {s: _grid(ratios, "stage", s, classes, len(layers))[0] * 100 for s in stages}
     counts = _counts(ratios, classes)
     highest = max(float(np.nanmax(grid)) for grid in grids.values())
     for panel, stage in zip(panels, stages, strict=True):
-        image = panel.imshow(grids[stage], origin="lower", aspect="auto", cmap="Blues", vmin=0, vmax=highest)
-        middle = highest * 0.6
+        image = panel.imshow(grids[stage], origin="lower", aspect="auto", cmap=SEQUENTIAL, vmin=0, vmax=highest)
+        middle = highest * 0.55
         for (y, x), value in np.ndenumerate(grids[stage]):
             if np.isfinite(value):
-                colour = "white" if value > middle else "black"
+                colour = "black" if value > middle else "white"
                 panel.text(x, y, f"{value:.0f}", ha="center", va="center", color=colour, fontsize=LETTERS)
         labels = [f"{CLASS_TITLES[c]}, {_short(counts[c])}" for c in classes]
         panel.set_xticks(range(len(classes)), labels, rotation=90)
         panel.set_yticks(range(len(layers)), [str(layer) for layer in layers])
         panel.set_title(STAGE_TITLES[stage])
+        panel.set_xlabel("class of the token, tokens")
     figure.colorbar(image, ax=panels, label="mixing ratio, %", fraction=0.03)
     panels[0].set_ylabel("layer")
-    figure.suptitle(titled("Mean mixing ratio by layer and token class (below: number of tokens)", model))
+    figure.suptitle(titled("Mean mixing ratio by layer and token class", model))
     return figure
 
 
@@ -75,7 +99,7 @@ def draw_lengths(lengths: pa.Table, model: str) -> Figure:
     layers = _layers(lengths)
     figure = Figure(figsize=(PAGE, 3.0), layout="constrained")
     panels = figure.subplots(1, len(stages), sharey=True, squeeze=False)[0]
-    colors = matplotlib.colormaps["viridis"](np.linspace(0, 0.9, len(layers)))
+    colors = ordered_colours(len(layers))
     total = 0
     for panel, stage in zip(panels, stages, strict=True):
         for layer, color in zip(layers, colors, strict=True):
@@ -85,7 +109,7 @@ def draw_lengths(lengths: pa.Table, model: str) -> Figure:
             panel.plot(middle, mean * 100, marker=".", color=color, label=f"layer {layer}")
             if layer in (layers[0], layers[-1]):
                 low, high = np.maximum(mean - std, mean / 10), mean + std
-                panel.fill_between(middle, low * 100, high * 100, color=color, alpha=0.15, linewidth=0)
+                panel.fill_between(middle, low * 100, high * 100, color=color, **BAND)
         panel.set_title(STAGE_TITLES[stage])
         panel.set_xlabel("tokens of the sequence")
     if any(lengths["mean"].to_numpy() > 0):
@@ -110,13 +134,13 @@ def draw_attention_norms(norms: pa.Table, model: str) -> Figure:
     panels = figure.subplots(rows, min(len(classes), 3), sharex=True, sharey=True, squeeze=False).ravel()
     counts = _counts(norms, classes)
     for panel, name in zip(panels, classes, strict=False):
-        for quantity, label, style in (
-            ("attn_mixing", "mixing, other tokens", "C0-o"),
-            ("attn_preserving", "preserving, the token itself", "C1-s"),
+        for quantity, label, colour, style in (
+            ("attn_mixing", "from other tokens (mixing)", BLUE, "-o"),
+            ("attn_preserving", "from the token itself (preserving)", VERMILLION, "--s"),
         ):
             mean, std = (row[:, 0] for row in _grid(norms, "quantity", quantity, [name], len(layers)))
-            panel.plot(layers, mean, style, markersize=3, label=label)
-            panel.fill_between(layers, np.maximum(mean - std, 0), mean + std, color=style[:2], alpha=0.15, linewidth=0)
+            panel.plot(layers, mean, style, color=colour, markersize=3, label=label)
+            panel.fill_between(layers, np.maximum(mean - std, 0), mean + std, color=colour, **BAND)
         panel.set_title(f"{CLASS_TITLES[name]}, {counts[name]:,} tokens")
         panel.set_xticks(layers)
     for panel in panels[len(classes) :]:
@@ -133,7 +157,7 @@ def draw_residual_norms(norms: pa.Table, model: str) -> Figure:
     """Draw the norms of the residual before and after LayerNorm by layer, a line a class (as Figures 4 and 5)."""
     classes = _present(norms, "token_class", CLASS_TITLES)
     layers = _layers(norms)
-    titles = {"residual": "residual stream", "residual_ln": "its part after LayerNorm"}
+    titles = {"residual": "before LayerNorm", "residual_ln": "its part after LayerNorm"}
     shown = _present(norms, "quantity", titles)
     figure = Figure(figsize=(PAGE, 3.0), layout="constrained")
     panels = figure.subplots(1, len(shown), sharey=True, squeeze=False)[0]
@@ -151,7 +175,7 @@ def draw_residual_norms(norms: pa.Table, model: str) -> Figure:
     panels[0].set_ylim(bottom=0)
     panels[0].set_ylabel("mean Euclidean norm")
     figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
-    figure.suptitle(titled("The residual that attention's result is added to (bands: standard deviation)", model))
+    figure.suptitle(titled("The residual stream that attention adds to (bands: standard deviation)", model))
     return figure
 
 

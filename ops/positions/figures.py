@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from typing import Any
 
-import matplotlib
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -12,7 +11,25 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from ops.arrays import Float64s
-from ops.figures import LETTERS, PAGE, distinct_lines, for_print, label_outer, panels, save_figures, titled
+from ops.figures import (
+    AMBER,
+    BAND,
+    BLACK,
+    BLUE,
+    COLOURS,
+    GREEN,
+    GREY,
+    LETTERS,
+    PAGE,
+    VERMILLION,
+    distinct_lines,
+    for_print,
+    label_outer,
+    ordered_colours,
+    panels,
+    save_figures,
+    titled,
+)
 from ops.positions.compare import REFERENCES
 from ops.positions.labels import MAJORITY, TOKENS
 from ops.positions.variants import DEFAULT, VARIANTS
@@ -20,11 +37,11 @@ from ops.storage.store import Store
 
 FOLDER = "positions/figures"
 _LINES = {
-    "default": ("black", "-o", "the same token by default"),
-    "default_centred": ("C0", "-s", "the same, mean states taken away"),
-    "random_pair": ("C1", "--^", "a token of another text"),
-    "random_pair_centred": ("C2", "--v", "another, mean states taken away"),
-    "gaussian": ("0.6", ":", "two random Gaussian vectors"),
+    "default": (BLACK, "-o", "the same token by default"),
+    "default_centred": (BLUE, "-s", "the same, mean states taken away"),
+    "random_pair": (VERMILLION, "--^", "a token of another text"),
+    "random_pair_centred": (GREEN, "--v", "another, mean states taken away"),
+    "gaussian": (GREY, ":", "two random Gaussian vectors"),
 }
 _FEATURES = {TOKENS: "a bag of tokens", MAJORITY: "most frequent label"}
 _FEWEST = 30  # values that a point of a line by position stands for
@@ -66,7 +83,7 @@ def draw_layers(similarity: pa.Table, model: str) -> Figure:
             layers, mean, std = (_floats(line[c]) for c in ("layer", "mean", "std"))
             panel.plot(layers, mean, style, color=colour, markersize=3, label=label)
             if reference == "default":
-                panel.fill_between(layers, mean - std, np.minimum(mean + std, 1), color=colour, alpha=0.1, linewidth=0)
+                panel.fill_between(layers, mean - std, np.minimum(mean + std, 1), color=colour, **BAND)
         tokens = own.filter(pc.equal(own["reference"], "default"))["n"].to_pylist()
         panel.set_title(f"{variant}\n{max(tokens, default=0):,} tokens")
         panel.xaxis.set_major_locator(MaxNLocator(6, integer=True))
@@ -85,14 +102,14 @@ def draw_positions(places: pa.Table, model: str) -> Figure:
     title = titled(f"Cosine with the default state by position in the text ({_FEWEST} tokens or more)", model)
     figure, axes = panels(max(len(variants), 1), title)
     layers = sorted(set(places["layer"].to_pylist()))
-    colours = matplotlib.colormaps["viridis"](np.linspace(0, 0.9, max(len(layers), 1)))
+    colours = ordered_colours(len(layers))
     for panel, variant in zip(axes, variants, strict=False):
         own = places.filter(pc.equal(places["variant"], variant))
         for layer, colour in zip(layers, colours, strict=True):
             line = own.filter(pc.equal(own["layer"], layer))
             panel.plot(_floats(line["position"]), _floats(line["mean"]), color=colour, label=f"layer {layer}")
         panel.set_title(variant)
-    label_outer(axes, "position", "mean cosine")
+    label_outer(axes, "position in the text (tokens)", "mean cosine")
     if variants:
         _legend_below(figure, axes[0])
     return figure
@@ -112,14 +129,14 @@ def draw_perplexity(perplexity: pa.Table, model: str) -> Figure:
     )
     for place, (column, label) in enumerate(readings):
         values = [rows[v][column] for v in variants]
-        panel.plot(values, range(len(variants)), "os^"[place], color=f"C{place}", label=label)
+        panel.plot(values, range(len(variants)), "os^"[place], color=COLOURS[place], label=label)
     for y, variant in enumerate(variants):
         value = rows[variant]["corpus"]
         panel.annotate(f"{value:,.4g}", (value, y), (0, 5), textcoords="offset points", ha="center", fontsize=LETTERS)
     panel.set_xscale("log")
     panel.set_yticks(range(len(variants)), variants)
     panel.set_ylim(len(variants) - 0.5, -0.7)
-    panel.set_xlabel("perplexity")
+    panel.set_xlabel("perplexity (logarithmic; lower is better)")
     panel.grid(axis="x", alpha=0.3)
     _legend_below(figure, panel)
     panel.set_title(titled(f"Perplexity of {rows[variants[0]]['n']:,} texts", model))
@@ -146,7 +163,7 @@ def draw_perplexity_positions(places: pa.Table, model: str) -> Figure:
     left.set_ylabel("perplexity")
     right.set_ylabel("loss above the default one, nats")
     for panel in (left, right):
-        panel.set_xlabel("position of the predicted token")
+        panel.set_xlabel("position of the predicted token (tokens)")
     _legend_below(figure, left)
     figure.suptitle(titled(f"Perplexity by position in the text ({_FEWEST} tokens or more)", model))
     return figure
@@ -157,17 +174,38 @@ def draw_norms(norms: pa.Table, model: str) -> Figure:
     """Draw the norm of each position embedding, and what it is of the norm of the model's input."""
     figure = Figure(figsize=(PAGE, 2.9), layout="constrained")
     left, right = figure.subplots(1, 2)
-    left.plot(_floats(norms["position"]), _floats(norms["norm"]), color="black", label="position embedding")
+    left.plot(_floats(norms["position"]), _floats(norms["norm"]), color=BLACK, label="position embedding")
     seen = norms.filter(pc.greater_equal(norms["n"], _FEWEST))
-    left.plot(_floats(seen["position"]), _floats(seen["input_norm"]), color="C1", label="sum of all embeddings, mean")
+    left.plot(
+        _floats(seen["position"]),
+        _floats(seen["input_norm"]),
+        color=VERMILLION,
+        linestyle="--",
+        label="sum of all embeddings, mean over tokens",
+    )
+    left.set_title("length of the vectors")
+    left.set_xscale("symlog", linthresh=1)
+    left.xaxis.set_major_formatter("{x:g}")
     left.set_ylabel("Euclidean norm")
     left.set_ylim(bottom=0)
-    right.plot(_floats(seen["position"]), _floats(seen["ratio"]), color="C0", label="its norm over the sum's")
-    right.plot(_floats(seen["position"]), _floats(seen["share"]), color="C2", label="part of the sum's squared norm")
-    right.set_ylabel("mean over the tokens there")
+    right.plot(
+        _floats(seen["position"]),
+        _floats(seen["ratio"]),
+        color=BLUE,
+        label="norm of the position embedding over the sum's",
+    )
+    right.plot(
+        _floats(seen["position"]),
+        _floats(seen["share"]),
+        color=AMBER,
+        linestyle="-.",
+        label="part of the sum's squared norm that it adds",
+    )
+    right.set_title("what the position embedding contributes")
+    right.set_ylabel("ratio, mean over tokens")
     right.axhline(0, color="0.8", linewidth=0.8)
-    for panel in (left, right):
-        panel.set_xlabel("position")
+    left.set_xlabel("position in the text (tokens, logarithmic)")
+    right.set_xlabel("position in the text (tokens)")
     handles, labels = (a + b for a, b in zip(*(p.get_legend_handles_labels() for p in (left, right)), strict=True))
     figure.legend(handles, labels, loc="outside lower center", ncols=2)
     figure.suptitle(titled(f"Position embeddings in the model's input (means: {_FEWEST} tokens or more)", model))
@@ -182,11 +220,11 @@ def draw_labels(labels: pa.Table, model: str) -> Figure:
     panel = figure.subplots()
     values = np.array([[row[c] * 100 for c in ("accuracy", "low", "high")] for row in rows])
     off = np.abs(values[:, 1:] - values[:, :1]).T
-    panel.errorbar(values[:, 0], range(len(rows)), xerr=off, fmt="o", color="black", capsize=3)
+    panel.errorbar(values[:, 0], range(len(rows)), xerr=off, fmt="o", color=BLUE, capsize=3)
     panel.set_yticks(range(len(rows)), [_FEATURES.get(row["features"], row["features"]) for row in rows])
     panel.invert_yaxis()
     splits = f"mean of {rows[0]['splits']} splits, 95 % interval"
-    panel.set_xlabel(f"accuracy, % of about {rows[0]['n']:,} texts of other documents ({splits})")
+    panel.set_xlabel(f"accuracy, % of about {rows[0]['n']:,} texts of held-out documents ({splits})")
     panel.grid(axis="x", alpha=0.3)
     panel.set_title(titled(f"A linear classifier of {rows[0]['label']}", model))
     return figure

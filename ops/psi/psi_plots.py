@@ -1,20 +1,25 @@
 """Figures of psi by cluster, by type and by token (Maeda 2024), drawn from arrays."""
 
 import math
+from typing import Any
 
 import numpy as np
-from matplotlib.colors import ListedColormap
+from matplotlib.collections import PolyCollection
+from matplotlib.colors import ListedColormap, LogNorm
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from ops.arrays import Floats, Integers
-from ops.figures import PAGE, distinct_lines, for_print, label_outer, panels, titled
+from ops.figures import BLUE, GREY, PAGE, SEQUENTIAL, VERMILLION, for_print, label_outer, panels, titled
 from ops.psi.token_types import TYPE_COLOURS, TYPES
 
 
 @for_print
 def draw_by_cluster(psi_qkv: Floats, model: str = "") -> Figure:
     """Draw psi_qkv of each head's clusters in descending order: a panel a layer, a line a head.
+
+    The heads whose first cluster is highest and lowest have a colour and are named; the others are grey.
 
     Args:
         psi_qkv: `[layers, heads, clusters]` by rank.
@@ -23,15 +28,21 @@ def draw_by_cluster(psi_qkv: Floats, model: str = "") -> Figure:
     layers, heads, clusters = psi_qkv.shape
     title = titled(r"$\psi_{qkv}$ of the clusters of the vocabulary, from each head's highest to its lowest", model)
     figure, every = panels(layers, title)
-    looks = distinct_lines(heads)
     for layer, axes in enumerate(every):
+        order = np.argsort(-psi_qkv[layer, :, 0], kind="stable").tolist()
+        named = {order[0]: VERMILLION} | ({order[-1]: BLUE} if heads > 1 else {})
         for head in range(heads):
-            axes.plot(np.arange(1, clusters + 1), psi_qkv[layer, head], label=f"head {head}", **looks[head])
-        axes.set(title=f"layer {layer + 1}", xscale="log", yscale="log")
+            look: dict[str, Any] = (
+                {"color": named[head], "lw": 1.4, "zorder": 3} if head in named else {"color": GREY, "lw": 0.5}
+            )
+            axes.plot(np.arange(1, clusters + 1), psi_qkv[layer, head], **look)
+        said = ", ".join(f"{word} {head}" for word, head in zip(("highest", "lowest"), named, strict=False))
+        axes.set(title=f"layer {layer + 1}\n{said}", xscale="log", yscale="log")
         axes.grid(alpha=0.25, lw=0.5)
-    label_outer(every, "rank of the cluster", r"$\psi_{qkv}$")
-    handles, labels = every[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=6)
+    label_outer(every, "rank of the cluster", r"$\psi_{qkv}$ (no unit)")
+    looks = (("head of the highest first cluster", VERMILLION), ("head of the lowest", BLUE), ("other heads", GREY))
+    lines = [Line2D([], [], color=colour, label=label) for label, colour in looks[: min(heads, 3)]]
+    figure.legend(handles=lines, loc="outside lower center", ncols=3)
     return figure
 
 
@@ -79,18 +90,27 @@ def draw_static_contextual(pairs: list[tuple[Floats, Floats]], least: int, model
         least: occurrences that a token needs to be drawn.
         model: its name, for the title.
     """
-    title = rf"$\psi_{{qkv}}$ of word embeddings and of real inputs, tokens that occur {least} times or more"
+    title = rf"$\psi_{{qkv}}$ (no unit) of word embeddings and of real inputs, tokens that occur {least} times or more"
     figure, every = panels(len(pairs), titled(title, model), square=True)
     everything = np.concatenate([np.concatenate(pair) for pair in pairs])
     low, high = (np.quantile(everything, [0.0001, 0.9999]) * (0.8, 1.25)) if len(everything) else (0.1, 10.0)
+    drawn: list[PolyCollection] = []
     for layer, (static, contextual) in enumerate(pairs):
         axes = every[layer]
         if len(static):
-            axes.hexbin(
-                static, contextual, gridsize=60, xscale="log", yscale="log", bins="log", mincnt=1, cmap="viridis", lw=0,
+            cells = axes.hexbin(
+                static, contextual, gridsize=45, xscale="log", yscale="log", mincnt=1, cmap=SEQUENTIAL, lw=0,
                 extent=(math.log10(low), math.log10(high)) * 2,
             )  # fmt: skip
-        axes.plot([low, high], [low, high], color="black", lw=0.7, ls="--")
+            drawn.append(cells)
+        axes.plot([low, high], [low, high], color="black", lw=0.7, ls="--", label="the same in both")
         axes.set(title=f"layer {layer + 1}", xscale="log", yscale="log", xlim=(low, high), ylim=(low, high))
+    if drawn:
+        # One scale for all panels, so that colours can be compared.
+        shades = LogNorm(1, max(2.0, *(float(np.max(np.asarray(cells.get_array()))) for cells in drawn)))
+        for cells in drawn:
+            cells.set_norm(shades)
+        figure.colorbar(drawn[0], ax=every, label="pairs of token and head in a cell", fraction=0.02)
     label_outer(every, "word embedding alone", "mean over the corpus")
+    figure.legend(*every[0].get_legend_handles_labels(), loc="outside lower center")
     return figure

@@ -2,6 +2,7 @@
 
 import re
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 import pyarrow.compute as pc
@@ -30,22 +31,21 @@ def beyond_controls(row: Row) -> float:
     return float(row["f1"] - max((row[name] for name in _CONTROLS if row[name] is not None), default=0.0))
 
 
-def better_explained(rows: list[Row]) -> Row:
-    """Return the better explained pole of a neuron: an explained one first, then the one further beyond its controls.
+def better_pole(poles: Sequence[str], explanations: Sequence[Row], scores: Sequence[Row]) -> str:
+    """Return the better explained pole of a neuron: an explained one first, then by F1, by excess and by score.
 
     Args:
-        rows: one neuron's rows of `explanations/`, at least one.
+        poles: those that the run kept, at least one.
+        explanations, scores: the neuron's rows of these tables, none where the run has none.
     """
-    return max(rows, key=lambda row: (row["verdict"] == "explained", beyond_controls(row), row["pole"] == "top"))
+    told, scored = ({row["pole"]: row for row in rows} for rows in (explanations, scores))
 
+    def worth(pole: str) -> tuple[Any, ...]:
+        own, score = told.get(pole, {}), scored.get(pole)
+        excess, area = (_excess(score), score["auc"] or 0.0) if score else (float("-inf"), 0.0)
+        return own.get("verdict") == "explained", own.get("f1") or 0.0, excess, area, pole == "top"
 
-def better_scored(rows: list[Row]) -> Row:
-    """Return the pole of a neuron whose held-out score is most above its matched set's.
-
-    Args:
-        rows: one neuron's rows of `scores/`, at least one.
-    """
-    return max(rows, key=lambda row: (_excess(row), row["pole"] == "top"))
+    return max(poles, key=worth)
 
 
 def read_best(store: Store, has_explanations: bool, has_scores: bool) -> list[Row]:

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow.compute as pc
 
 from ops.errors import InputError
-from ops.show.best import better_explained, better_scored
+from ops.show.best import better_pole
 from ops.show.examples import matched_words, spans_of_words
 from ops.show.explanation import read_explanation
 from ops.show.findings import avoidances, findings, winners_with
@@ -78,7 +78,7 @@ def read_neuron(
     scores = [] if options["no_scores"] else read_rows(store, "scores", here)
     won = read_rows(store, "topk", here)
     poles = sorted({w["pole"] for w in won})
-    pole = pole or _better_pole(poles, explanations, scores)
+    pole = pole or (better_pole(poles, explanations, scores) if poles else "top")
     if pole not in poles:
         raise InputError(f"--pole {pole}: this run kept only the other pole")
     own = here & (pc.field("pole") == pole)
@@ -136,14 +136,6 @@ def first_of_its_own(winners: Sequence[dict[str, Any]], rows: int) -> list[dict[
     """Return the first winners, so many that are no hubs and the hubs before the last of these."""
     places = [place for place, winner in enumerate(winners) if not winner["is_hub"]]
     return list(winners[: places[rows - 1] + 1] if len(places) >= rows else winners)
-
-
-def _better_pole(poles: list[str], explanations: list[dict[str, Any]], scores: list[dict[str, Any]]) -> str:
-    if len(poles) == 1:
-        return poles[0]
-    if explanations:
-        return str(better_explained(explanations)["pole"])
-    return str(better_scored(scores)["pole"]) if scores else "top"
 
 
 def read_peaks(

@@ -149,7 +149,7 @@ def test_psi_reads_the_same_batches_without_them(runs: Runs, model: str) -> None
     for out in runs:
         run = Run(str(out))
         args = PassArgs(run.store, facts, "f", "cpu", "float32", 1, 300, 0, kept_tokens(run))
-        batches = group_batches(args, [1, 2], lambda: Tokenizer(facts))
+        batches = group_batches(args, {"parts": [1, 2], "rows": None}, lambda: Tokenizer(facts))
         found.append([(ids.tolist(), list(tokens)) for ids, tokens in batches])
     assert found[0] == found[1]
     assert sorted(i for ids, _ in found[0] for i in ids) == list(range(100, 300))

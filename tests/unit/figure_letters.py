@@ -30,6 +30,13 @@ def check_print(figure: Figure, model: str) -> None:
         assert not any(covered.overlaps(axes.get_window_extent()) for axes in figure.axes)
     headings = [axes.title.get_window_extent() for axes in figure.axes if axes.get_title()]
     assert not any(a.overlaps(b) for i, a in enumerate(headings) for b in headings[i + 1 :]), "titles of panels touch"
+    named = [axis.label for axes in figure.axes for axis in (axes.xaxis, axes.yaxis) if axis.label.get_text()]
+    spaces = [label.get_window_extent() for label in named]
+    assert not any(a.overlaps(b) for i, a in enumerate(spaces) for b in spaces[i + 1 :]), "names of axes touch"
+    drawn = [axes for axes in figure.axes if axes.axison]
+    assert all(axes.has_data() for axes in drawn), "a panel is empty"
+    assert any(axes.get_xlabel() for axes in drawn), "no axis says what it shows"
+    assert any(axes.get_ylabel() or axes.yaxis.get_ticklabels() for axes in drawn)
     for axes in figure.axes:
         for axis in (axes.xaxis, axes.yaxis):
             labels = [t for t in axis.get_ticklabels("both") if t.get_visible() and t.get_text()]

@@ -37,6 +37,7 @@ def test_the_heat_map_shows_the_units_asked_for_standardised_in_their_layer() ->
     expected = (values - values.mean(1, keepdims=True)) / values.std(1, keepdims=True)
     np.testing.assert_allclose(shown, expected[:, 5:10])
     assert "Units 5 to 9" in figure.get_suptitle()
+    assert figure.axes[0].get_title() == "mean activation"
     # Of a range beyond the layer its last units are shown.
     assert "Units 35 to 39" in draw_units({"neurons:mean": values}, (301, 305)).get_suptitle()
     assert "Units 0 to 39" in draw_units({"neurons:mean": values}, (301, 350)).get_suptitle()
@@ -113,7 +114,11 @@ def test_shifts_have_a_bar_a_text_set_and_a_line_over_layers() -> None:
     ]
     panels = shift_figure(table("compare/shift_layers", rows), "m", "other").axes
     assert [patch.get_height() for patch in panels[0].patches] == [2, 2]
-    assert len(panels[1].containers) == 2
+    assert [np.asarray(line.get_ydata()).tolist() for line in panels[1].lines] == [[2, 2], [2, 2]]
+    assert len(panels[1].collections) == 2, "a band each"
+    many = [{**row, "text_set": f"{row['text_set']}{i}"} for row in rows for i in range(5)]
+    panels = shift_figure(table("compare/shift_layers", many), "m", "other").axes
+    assert (len(panels[0].patches), len(panels[1].lines)) == (10, 6)
 
 
 def test_figures_can_be_printed() -> None:
@@ -149,8 +154,16 @@ def test_figures_can_be_printed() -> None:
         for grouped in ("neurons", "sentences")
         for number in (2, 5, 10, 15, 20, 30)
     ]
+    spots = [{"layer": i % 2 + 1, "unit": i, "group": i % 20, "x": RNG.normal(), "y": RNG.normal()} for i in range(200)]
+    sentences = [{"sent_id": spot["unit"], **{k: spot[k] for k in ("layer", "group", "x", "y")}} for spot in spots]
+    groups = {
+        "compare/groups": table("compare/groups", [dict(spot) for spot in spots]),
+        "compare/joint_groups": table("compare/joint_groups", [dict(spot) for spot in spots]),
+        "compare/sentence_groups": table("compare/sentence_groups", sentences),
+    }
     for figure in (
         draw_units(properties, (5, 35), "some-model"),
+        draw_maps(groups, 2, "some-model"),
         draw_distances(table("compare/rotated", [dict(row) for row in far]), "some-model"),
         curves_figure(table("compare/diversity", curves), "some-model"),
         draw_quality(table("compare/group_quality", quality), "some-model"),

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
+from ops.figures import BLUE, GREY, VERMILLION
 from ops.psi import embedding_plots, psi_plots
 from ops.psi.position_geometry import principal_plane
 from ops.psi.token_types import TYPES
@@ -22,7 +23,10 @@ def lines(figure: Figure, panel: int) -> list[np.ndarray]:
 
 def test_a_panel_a_layer_and_a_line_a_head(ranked: np.ndarray) -> None:
     figure = psi_plots.draw_by_cluster(ranked)
-    assert [a.get_title() for a in figure.axes if a.axison] == [f"layer {i + 1}" for i in range(LAYERS)]
+    first = ranked[:, :, 0]
+    assert [a.get_title() for a in figure.axes if a.axison] == [
+        f"layer {i + 1}\nhighest {first[i].argmax()}, lowest {first[i].argmin()}" for i in range(LAYERS)
+    ]
     for layer in range(LAYERS):
         np.testing.assert_array_equal(lines(figure, layer), ranked[layer])
 
@@ -31,8 +35,10 @@ def test_heads_are_told_apart_and_the_figures_can_be_printed() -> None:
     heads = -np.sort(-RNG.lognormal(size=(6, 12, 20)))
     figure = psi_plots.draw_by_cluster(heads, "some-model")
     check_print(figure, "some-model")
-    looks = {(line.get_color(), line.get_linestyle()) for line in figure.axes[0].lines}
-    assert len(looks) == 12
+    colours = [str(line.get_color()) for line in figure.axes[0].lines]
+    assert colours.index(VERMILLION) == heads[0, :, 0].argmax()
+    assert colours.index(BLUE) == heads[0, :, 0].argmin()
+    assert colours.count(GREY) == 10
     plane = principal_plane(RNG.normal(size=(TOKENS + POSITIONS, 4)))
     kinds = [TYPES[i % len(TYPES)] for i in range(TOKENS)]
     check_print(embedding_plots.draw_plane(plane, kinds, POSITIONS, "some-model"), "some-model")
@@ -55,9 +61,11 @@ def test_the_map_has_the_top_clusters_types_in_their_order() -> None:
 def test_the_plane_shows_every_word_and_position() -> None:
     plane = principal_plane(RNG.normal(size=(TOKENS + POSITIONS, 4)))
     types = [TYPES[i % len(TYPES)] for i in range(TOKENS)]
-    axes = embedding_plots.draw_plane(plane, types, POSITIONS).axes[0]
-    counts = [len(c.get_offsets()) for c in axes.collections]
-    assert counts == [*(types.count(t) for t in TYPES), POSITIONS]
+    words, positions = embedding_plots.draw_plane(plane, types, POSITIONS).axes[:2]
+    by_type = {str(c.get_label()): len(c.get_offsets()) for c in words.collections}
+    assert by_type == {f"{t}, {types.count(t)}": types.count(t) for t in TYPES}
+    assert [len(c.get_offsets()) for c in positions.collections] == [TOKENS, POSITIONS]
+    assert len(embedding_plots.draw_plane(plane, types, 0).axes) == 1
 
 
 def test_cosines_and_the_marked_pair() -> None:

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from ops.schema import schema
-from ops.show.best import better_explained, better_scored, lay_out_best, read_best, with_words
+from ops.show.best import better_pole, lay_out_best, read_best, with_words
 from ops.storage.store import Store
 from ops.storage.tables import write_part
 
@@ -101,12 +101,14 @@ def test_where_nothing_is_explained_scores_decide_and_words_are_said(tmp_path: P
     assert lay_out_best([], 0, 80).startswith("No neuron stands out")
 
 
-def test_the_better_pole_is_the_explained_one_then_the_one_beyond_its_controls() -> None:
+def test_the_better_pole_is_the_explained_one_then_by_f1_by_excess_and_by_score() -> None:
+    both = ("bottom", "top")
     weak, strong = explained(0, "bottom", 0.9, 0.0, 0.0, 0.0, verdict="none"), explained(0, "top", 0.2, 0.1, 0.1, 0.1)
-    assert better_explained([weak, strong])["pole"] == "top"
-    assert better_explained([{**weak, "verdict": "explained"}, strong])["pole"] == "bottom"
-    unknown = explained(0, "bottom", None, None, None, None)
-    assert better_explained([unknown, strong])["pole"] == "top"
-    assert better_explained([unknown, {**unknown, "pole": "top"}])["pole"] == "top"
-    assert better_scored([score(0, "bottom", 0.2), score(0, "top", 0.1)])["pole"] == "bottom"
-    assert better_scored([score(0, "bottom", None), score(0, "top", None)])["pole"] == "top"
+    assert better_pole(both, [weak, strong], []) == "top"
+    assert better_pole(both, [{**weak, "verdict": "explained"}, strong], []) == "bottom"
+    unknown = [explained(0, pole, None, None, None, None, verdict="none") for pole in both]
+    assert better_pole(both, unknown, [score(0, "bottom", 0.2), score(0, "top", 0.1)]) == "bottom"
+    assert better_pole(both, [], [score(0, "bottom", None), score(0, "top", 0.1)]) == "top"
+    assert better_pole(both, unknown, [{**score(0, "bottom", None), "auc": 0.9}, score(0, "top", None)]) == "bottom"
+    assert better_pole(both, unknown, []) == better_pole(both, [], []) == "top"
+    assert better_pole(["bottom"], [strong], []) == "bottom"

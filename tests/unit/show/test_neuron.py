@@ -3,6 +3,7 @@ from typing import Any
 import pytest
 
 from ops.show.neuron import lay_out_neuron
+from ops.show.neuron_facts import first_of_its_own
 
 NEURON = {"n": 5000, "mean": 0.1, "std": 0.25, "min": -1.0, "max": 2.0, "top_mean": 1.5,
           "top_threshold": 1.25, "bottom_mean": -0.5, "bottom_threshold": -0.4}  # fmt: skip
@@ -122,6 +123,13 @@ def test_a_sentence_that_wins_everywhere_is_one_line_and_the_next_takes_its_plac
     whole = shown(winners=winners, patterns=[], profiles=[])
     assert sum("sentence " in text and "xxx" in text for text in whole) == 12, "all of them, hubs too"
     assert sum("(also wins for 581 other neurons)" in text for text in whole) == 2
+
+
+def test_hubs_among_the_first_winners_come_on_top_of_those_asked_for() -> None:
+    winners = [{"rank": rank, "is_hub": rank in (1, 3, 6)} for rank in range(1, 7)]
+    assert [w["rank"] for w in first_of_its_own(winners, 2)] == [1, 2, 3, 4]
+    assert first_of_its_own(winners, 3) == winners[:5]
+    assert first_of_its_own(winners, 9) == winners
 
 
 def test_one_list_says_what_sets_winners_apart_and_another_what_they_avoid() -> None:
