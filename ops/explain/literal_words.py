@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, NamedTuple, Self
 
-from ops.explain.penn_names import ROOTS, name_root, name_tags, name_tree
+from ops.penn_names import ROOTS, name_root, name_tags, name_tree
 from ops.show.examples import read_pattern
 
 _NEGATED = re.compile(r"n['\u2019]t", re.IGNORECASE)

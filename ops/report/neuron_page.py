@@ -5,10 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from ops.english.penn_names import ROOTS, name_root, name_tags, name_tree
+from ops.penn_names import ROOTS, name_root, name_tags, name_tree
 from ops.report.drawings import draw_histogram, draw_tree
 from ops.report.pages import WORDS_OF
 from ops.report.shading import shade
+from ops.show.best import better_pole
 from ops.show.examples import read_pattern
 from ops.show.explanation import joined
 from ops.show.findings import LEAST_COUNT, avoidances, findings, said_lift, winners_with
@@ -51,28 +52,18 @@ def neuron_context(
             poles.append(_pole(pole, own, explanation, sentences, options, tokens, most_wins))
             poles[-1]["threshold"] = neuron[f"{pole}_threshold"]
             poles[-1]["threshold_x"] = histogram.place(neuron[f"{pole}_threshold"])
+    names = [pole["name"] for pole in poles]
+    better = better_pole(names, tables["explanations"], tables["scores"]) if poles else ""
     return {
         "layer": neuron["layer"],
         "unit": neuron["unit"],
         "neuron": neuron,
         "histogram": histogram,
         "zero_x": histogram.place(0.0),
-        "poles": sorted(poles, key=_worth),
+        "poles": sorted(poles, key=lambda pole: pole["name"] != better),
         "nearest": sorted(tables["compare/neighbours"], key=lambda row: row["rank"]),
         "samples": [{**s, **sentences[s["sent_id"]]} for s in samples],
     }
-
-
-def _worth(pole: Row) -> tuple[Any, ...]:
-    """Order the poles: the better explained one first, by its scores where no explanation holds."""
-    told, score = pole["explanation"] or {}, pole["score"] or {}
-    excess = score.get("auc_excess")
-    return (
-        told.get("verdict") != "explained",
-        -(told.get("f1") or 0.0),
-        -(excess if excess is not None else -1.0),
-        -(score.get("auc") or 0.0),
-    )
 
 
 def _explanation(rows: Rows, tables: dict[str, Rows]) -> Row | None:

@@ -4,6 +4,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from ops.show.best import margin
+
 Row = dict[str, Any]
 NUMBERS = {
     "auc": "held-out score",
@@ -76,15 +78,6 @@ def without_folders(source: str) -> str:
     name, equals, path = source.rpartition("=")
     is_local = path.startswith(("/", "~", "."))
     return f"{name}{equals}{path.rstrip('/').rpartition('/')[2]}" if is_local else source
-
-
-def margin(score: Row) -> float | None:
-    """Return by how much a held-out score is above its matched set's; runs of before `auc_excess` are read too."""
-    own, matched = score["auc"], score["matched_auc"]
-    known: float | None = score.get("auc_excess")
-    if "auc_excess" in score or own is None or matched is None:
-        return known
-    return float(own - matched)
 
 
 def most_worth(scores: list[Row], count: int) -> list[Row]:

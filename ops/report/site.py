@@ -14,12 +14,13 @@ from ops.errors import InputError
 from ops.model.names import model_title
 from ops.report.figure_copies import copy_name, with_dark_colours
 from ops.report.neuron_page import neuron_context
-from ops.report.overview import map_data, margin, without_folders
+from ops.report.overview import map_data, without_folders
 from ops.report.pages import ASSETS, FOLDER, render
 from ops.report.quantiles import quantile_samples
 from ops.report.search_index import STRONGEST, search_index
 from ops.report.side_pages import SIDE_JOBS, drawings, figures_of, side_context, side_jobs
 from ops.schema import layer_columns
+from ops.show.best import CONTROLS, beyond_controls, margin
 from ops.show.findings import LEAST_COUNT
 from ops.show.hub_sentences import most_wins_of_run
 from ops.show.neuron_facts import known
@@ -94,7 +95,7 @@ class Site:
         return rows.filter(pa.array([pair not in self.silent for pair in pairs]))
 
     def _explained(self) -> list[Row]:
-        columns = ["layer", "unit", "pole", "text", "f1", "f1_low", "f1_high"]
+        columns = ["layer", "unit", "pole", "text", "f1", "f1_low", "f1_high", *CONTROLS]
         found = self._read("explanations", pc.field("verdict") == "explained", self.has_explanations, columns)
         if not found.num_rows:
             return []
@@ -103,7 +104,7 @@ class Site:
         led = {(m["layer"], m["unit"], m["pole"]): size[m["family"]] for m in members if m["is_leader"]}
         rows = [row | {"members": led.get((row["layer"], row["unit"], row["pole"]))} for row in found.to_pylist()]
         leaders = [row for row in rows if row["members"] and (row["layer"], row["unit"]) not in self.silent]
-        return sorted(leaders, key=lambda row: (-row["f1"], row["layer"], row["unit"], row["pole"]))
+        return sorted(leaders, key=lambda row: (-beyond_controls(row), row["layer"], row["unit"], row["pole"]))
 
     def choose(self, worth: list[Row], best: int, named: tuple[str, ...]) -> list[Pair]:
         """Return the neurons that get pages: those named, and the best.

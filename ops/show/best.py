@@ -14,10 +14,10 @@ from ops.topk.silent import COLUMNS, silent_neurons
 
 Row = dict[str, Any]
 
-_CONTROLS = ("nuisance_f1", "matched_f1", "random_f1")
+CONTROLS = ("nuisance_f1", "matched_f1", "random_f1")
 _KEY = ("layer", "unit", "pole")
 _CRITERION = re.compile(r"Sentences (.*?): [\d.]+ % of its winners.*", re.DOTALL)
-_READ = [*_KEY, "text", "verdict", "family", "f1", "f1_low", "f1_high", *_CONTROLS]
+_READ = [*_KEY, "text", "verdict", "family", "f1", "f1_low", "f1_high", *CONTROLS]
 
 
 def beyond_controls(row: Row) -> float:
@@ -28,7 +28,16 @@ def beyond_controls(row: Row) -> float:
     """
     if row["f1"] is None:
         return float("-inf")
-    return float(row["f1"] - max((row[name] for name in _CONTROLS if row[name] is not None), default=0.0))
+    return float(row["f1"] - max((row[name] for name in CONTROLS if row[name] is not None), default=0.0))
+
+
+def margin(score: Row) -> float | None:
+    """Return by how much a held-out score is above its matched set's; runs of before `auc_excess` are read too."""
+    own, matched = score["auc"], score["matched_auc"]
+    known: float | None = score.get("auc_excess")
+    if "auc_excess" in score or own is None or matched is None:
+        return known
+    return float(own - matched)
 
 
 def better_pole(poles: Sequence[str], explanations: Sequence[Row], scores: Sequence[Row]) -> str:
@@ -42,8 +51,9 @@ def better_pole(poles: Sequence[str], explanations: Sequence[Row], scores: Seque
 
     def worth(pole: str) -> tuple[Any, ...]:
         own, score = told.get(pole, {}), scored.get(pole)
-        excess, area = (_excess(score), score["auc"] or 0.0) if score else (float("-inf"), 0.0)
-        return own.get("verdict") == "explained", own.get("f1") or 0.0, excess, area, pole == "top"
+        above, area = (margin(score), score["auc"] or 0.0) if score else (None, 0.0)
+        above = float("-inf") if above is None else above
+        return own.get("verdict") == "explained", own.get("f1") or 0.0, above, area, pole == "top"
 
     return max(poles, key=worth)
 
@@ -65,7 +75,7 @@ def read_best(store: Store, has_explanations: bool, has_scores: bool) -> list[Ro
     silent = silent_neurons(read_table(store, "neurons", columns=COLUMNS))
     found = _leaders(store) if has_explanations else []
     if not found and has_scores:
-        scores = [row | {"auc_excess": _excess(row)} for row in read_table(store, "scores").to_pylist()]
+        scores = [row | {"auc_excess": margin(row) or 0.0} for row in read_table(store, "scores").to_pylist()]
         found = [{name: row[name] for name in (*_KEY, "auc", "auc_excess")} for row in scores if row["auc_excess"] > 0]
         found.sort(key=lambda row: (-row["auc_excess"], *(row[name] for name in _KEY)))
     return [row for row in found if (row["layer"], row["unit"]) not in silent]
@@ -139,12 +149,3 @@ def name_of(row: Row) -> str:
     '3:43 top'
     """
     return f"{row['layer']}:{row['unit']} {row['pole']}"
-
-
-def _excess(score: Row) -> float:
-    """Return by how much a held-out score is above its matched set's; runs of before `auc_excess` are read too."""
-    own, matched = score["auc"], score["matched_auc"]
-    if "auc_excess" not in score and own is not None and matched is not None:
-        return float(own - matched)
-    excess: float | None = score.get("auc_excess")
-    return float("-inf") if excess is None else excess

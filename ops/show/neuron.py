@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from ops.english.penn_names import PHRASES, TAGS
-from ops.english.penn_names import name_of as name_of_code
 from ops.errors import counted
+from ops.penn_names import PHRASES, TAGS
+from ops.penn_names import name_of as name_of_code
 from ops.show.best import name_of
 from ops.show.examples import mark
 from ops.show.explanation import lay_out_explanation, lay_out_terms

@@ -18,7 +18,7 @@ FLOORS = {
         {"arrays", "errors", "clock", "compiled", "schema"},
         {"hashing", "cluster_address"},
         {"penn", "sampling"},
-        {"shards"},
+        {"penn_names", "shards"},
         {"storage", "reducers", "model", "statistics"},
         {"figures", "dictionaries"},
         {"sources", "patterns", "english", "topk", "mixing", "meaning", "finetune"},

@@ -4,7 +4,7 @@ import pytest
 import spacy.glossary
 
 import ops.english
-from ops.explain.penn_names import PHRASES, TAGS, name_of, name_root, name_tags, name_tree
+from ops.penn_names import PHRASES, TAGS, name_of, name_root, name_tags, name_tree
 from ops.show.examples import read_pattern
 
 
