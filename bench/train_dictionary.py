@@ -129,7 +129,7 @@ def fit(states: torch.Tensor, features: int, k: int, epochs: int, seed: int) -> 
             held["W_dec"] /= held["W_dec"].norm(dim=1, keepdim=True)
         if step % 50 == 49:
             took = time.monotonic() - started
-            share = 1 - float(left.square().sum() / (x - x.mean(0)).square().sum())
+            share = 1 - float(left.detach().square().sum() / (x - x.mean(0)).square().sum())
             said = f"explained {share:.3f}, {int(dead.sum()):,} features without activation"
             print(f"step {step + 1} of {steps}: {said}, {took:.0f} s", file=sys.stderr)
     with torch.no_grad():

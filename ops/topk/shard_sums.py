@@ -45,13 +45,13 @@ class ShardTotals:
         """The ids of the sampled sentences that are finite, ascending."""
         return sorted(self.kept or self.kept_sparse)
 
-    def keep(self, sentence: int, values: torch.Tensor, sparse: bool) -> None:
+    def keep(self, sentence: int, values: Float32s, sparse: bool) -> None:
         """Keep a sampled sentence's activations, `[neurons]`."""
         if sparse:
-            active = torch.nonzero(values)[:, 0]
-            self.kept_sparse[sentence] = (active.int().cpu().numpy(), values[active].cpu().numpy())
+            active = np.flatnonzero(values)
+            self.kept_sparse[sentence] = (active.astype(np.int32), values[active])
         else:
-            self.kept[sentence] = values.cpu().numpy()
+            self.kept[sentence] = values
 
 
 class ShardSums(Protocol):
@@ -109,7 +109,7 @@ class HostSums:
         self.totals.moments = self.totals.moments.update(values)
         self.histogram.update(values)
         for row in np.flatnonzero(np.isin(ids, self.sample)).tolist():
-            self.totals.keep(int(ids[row]), values[row], self.sparse)
+            self.totals.keep(int(ids[row]), values[row].cpu().numpy(), self.sparse)
 
 
 class QueuedSums:
@@ -153,8 +153,8 @@ class QueuedSums:
         for row in np.flatnonzero(broken).tolist():
             totals.unscored.setdefault(_reason(self.layers[int(broken[row]) - 1]), []).append(int(ids[row]))
         for own, values in self.kept:
-            for i, row in zip(own.tolist(), values.cpu(), strict=True):
-                if not bool(row[0].isnan()):
+            for i, row in zip(own.tolist(), values.cpu().numpy(), strict=True):
+                if not np.isnan(row[0]):
                     totals.keep(i, row, self.sparse)
         return totals
 

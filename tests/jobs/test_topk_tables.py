@@ -34,5 +34,5 @@ def test_activations_are_written_while_ranges_are_merged(
     monkeypatch.setattr(tables, "merge_ranges", merge_ranges)
     monkeypatch.setattr(tables, "write_activations", write_activations)
     job: Any = SimpleNamespace(stage=SimpleNamespace(store=None), partials=[], corpus={"counts": {}})
-    args: Any = SimpleNamespace(fingerprint="f", k=1, poles=("top",))
+    args: Any = SimpleNamespace(fingerprint="f", k=1, poles=("top",), sparse=False)
     assert tables.write_tables(job, args, Neurons((2,))) == ({"scored": 9, "activation_sample": 7}, damaged)

@@ -45,7 +45,7 @@ def test_winners_know_their_neuron_and_their_sentence_s_place(store: Store) -> N
     ids = np.unique(wanted["sent_id"].to_numpy())
     found = place_winners(wanted, ids, NEURONS)
     assert (ids[found.sentence] == wanted["sent_id"].to_numpy()).all()
-    expected = [(0, 0), (0, 1), (1, 0), (1, 1), (1, 2)]
+    expected = [(1, 0), (1, 1), (2, 0), (2, 1), (2, 2)]
     for i, row in enumerate(wanted.to_pylist()):
         assert (found.layer[i], found.unit[i]) == expected[row["set"] // 2]
         assert found.sign[i] == (1 if row["set"] % 2 == POLES.index("top") else -1)
