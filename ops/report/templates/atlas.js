@@ -157,12 +157,12 @@
   // A link to a neuron without a page leads here: its sentences stand below the map.
   function named() {
     const given = /^#(\d+)-(\d+)$/.exec(location.hash);
-    if (!given || !data.widths[given[1] - 1] || +given[2] >= data.widths[given[1] - 1]) return;
-    const at = [given[1] - 1, +given[2]];
+    const at = given && [given[1] - data.layer, +given[2]];
+    if (!at || !(at[1] < data.widths[at[0]])) return;
     choose(at);
     document.getElementById("map").scrollIntoView();
     canvas.focus({ preventScroll: true });
-    if (window.atlasNeuron) window.atlasNeuron(at[0] + 1, at[1]).then(rows => {
+    if (window.atlasNeuron) window.atlasNeuron(at[0] + data.layer, at[1]).then(rows => {
       if (!chosen || name(chosen) !== name(at)) return;
       for (const [pole, said] of rows) if (said) { const p = document.createElement("p"), b = document.createElement("bdi"); b.textContent = said; inItalics(b); p.append((pole === "top" ? "Highest: " : "Lowest: "), b); cell.append(p); }
     }, () => {});

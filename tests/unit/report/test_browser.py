@@ -33,7 +33,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     values = {"top": [0.1, 0.2, None, 0.4, 0.5, 0.6], "bottom": [None] * 6}
     names = {"title": "strongest data set", "names": [DATASET], "values": {**values, "top": [0] * 6}}
     drawn = {
-        "widths": [3, 3], "poles": ["top", "bottom"], "colours": 8, "pages": ["2-1"], "every": False,
+        "widths": [3, 3], "poles": ["top", "bottom"], "colours": 8, "pages": ["2-1"], "layer": 1, "every": False,
         "properties": {"auc": {"title": "score", "values": values}, "dataset": names},
     }  # fmt: skip
     explained = [{"layer": 2, "unit": 1, "pole": "top", **EXPLAINED, "members": members} for members in (1, 12)]
