@@ -71,6 +71,8 @@ class ExplainArgs:
         facts: the model, for its token table.
         k, poles: winners of a neuron and pole, and how many poles it has.
         literals, card_literals, controls, seed: the options.
+        rotates: whether a random rotation of each layer is one of the controls: not where units are features, whose
+            rotation would be no basis of the layer.
     """
 
     store: Store
@@ -87,6 +89,7 @@ class ExplainArgs:
     card_literals: int
     controls: bool
     seed: int
+    rotates: bool = True
 
     def mining(self, draws: bool = False) -> Mining:
         """Return the annotated sentences as the patterns see them, words in lower case."""
@@ -115,7 +118,7 @@ def explain_args(config: ExplainConfig, facts: ModelFacts, stage: Stage, neurons
         {name: mine[name] for name in MINE_OPTIONS} | {"no_scores": False}, facts,
         min(topk["identity"]["k"], topk["counts"]["scored"]), 2 if topk["identity"]["poles"] == "both" else 1,
         config.literals, config.card_literals,
-        not config.no_controls, config.seed,
+        not config.no_controls, config.seed, "dictionaries" not in topk["identity"],
     )  # fmt: skip
 
 
@@ -306,6 +309,7 @@ class RangeWorker:
         self.neurons = ExplainedNeurons(
             store, args.mining(draws=True), read_partial(store, POOL), runs_found, read_hubs(read_partial(store, HUBS)),
             read_pairs(store, blocks), args.scored, args.seed, args.literals, args.card_literals, args.controls,
+            args.rotates,
         )  # fmt: skip
 
     def __call__(self, item: Item, prepared: Any) -> Item:

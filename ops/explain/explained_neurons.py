@@ -73,11 +73,12 @@ class ExplainedNeurons:
         seed: of all draws.
         literals, card_literals: the most literals of a range model and of a score card.
         controls: fit the controls too.
+        rotates: a random rotation of each layer is one of them.
     """
 
     def __init__(
         self, store: Store, mining: Mining, pool: pa.Table, runs: Iterable[tuple[Occurrences, int]], hubs: Hubs,
-        pairs: Pairs, scored: int, seed: int, literals: int, card_literals: int, controls: bool,
+        pairs: Pairs, scored: int, seed: int, literals: int, card_literals: int, controls: bool, rotates: bool,
     ) -> None:  # fmt: skip
         self.store, self.mining, self.hubs, self.pairs, self.seed = store, mining, hubs, pairs, seed
         sentences = mining.sentences
@@ -99,7 +100,7 @@ class ExplainedNeurons:
             fitter = RangeFitter(inside.found, own[0], known.held_out, known.document, seed, plainness=own[1])
             sample = SampleModels(
                 fitter, SetExplainer(known, others, *own, len(sampled), resamples, card_literals), sampled,
-                lru_cache(1)(partial(layer_activations, store)), seed, literals,
+                lru_cache(1)(partial(layer_activations, store)), seed, literals, rotates,
             )  # fmt: skip
         self.explainer = RangeExplainer(
             self.literals,

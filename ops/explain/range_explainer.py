@@ -62,6 +62,7 @@ class SampleModels:
         layer: returns the activations of a layer, `[n, units]`.
         seed: of rotations and permutations.
         most: literals of a range model, besides nuisance.
+        rotates: whether a random rotation of a layer's units is one of the controls.
     """
 
     fitter: RangeFitter
@@ -70,6 +71,7 @@ class SampleModels:
     layer: Callable[[int], Float32s]
     seed: int
     most: int
+    rotates: bool = True
 
 
 class RangeExplainer:
@@ -197,7 +199,7 @@ class RangeExplainer:
         for layer, own, units in self.layers(numbers):
             every = sample.layer(layer)
             bases = {"neurons": every[:, units], "shuffled": shuffled(every[:, units], layer, sample.seed)}
-            if self.controls:
+            if self.controls and sample.rotates:
                 low = int(units[0])
                 bases["rotated"] = rotated(every, layer, sample.seed, low, int(units[-1]) + 1)[:, units - low]
             models = {basis: sample.fitter.fit(axes, sample.most) for basis, axes in bases.items()}

@@ -114,6 +114,8 @@ def test_what_follows_topk_takes_features(
     assert {pole for _, pole in explained} == {"top"}
     assert {unit for unit, _ in explained} <= set(EXPLAINED) - {7}
     assert explained
+    bases = duckdb.sql(f"select distinct basis from '{out}/explain/controls/*.parquet'").fetchall()
+    assert sorted(bases) == [("neurons",), ("shuffled",)]
     most = explained[0][0]
     assert show.JOB.main(["--out", str(out), "--neuron", f"{LAYER}:{most}"]) == 0
     assert f"Neuron {LAYER}:{most}, highest activations" in capsys.readouterr().out
