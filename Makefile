@@ -45,7 +45,7 @@ small: venv
 	@echo
 	@$(BIN)/python -m jobs.report --out $(SMALL)
 	@echo
-	@echo "The tables lie in $(SMALL)/ as Parquet: topk/ neurons/ sentences/ patterns/ profiles/ means/ peaks/ corpus/"
+	@echo "The tables lie in $(SMALL)/ as Parquet: topk/ neurons/ sentences/ patterns/ profiles/ peaks/ explanations/ families/ corpus/"
 	@echo "Another neuron: $(BIN)/python -m jobs.show --out $(SMALL) --neuron LAYER:UNIT [--pole bottom]"
 
 test: venv-test

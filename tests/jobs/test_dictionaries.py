@@ -118,7 +118,7 @@ def test_what_follows_topk_takes_features(
     assert sorted(bases) == [("neurons",), ("shuffled",)]
     most = explained[0][0]
     assert show.JOB.main(["--out", str(out), "--neuron", f"{LAYER}:{most}"]) == 0
-    assert f"Neuron {LAYER}:{most}, highest activations" in capsys.readouterr().out
+    assert capsys.readouterr().out.startswith(f"Neuron {LAYER}:{most} top\n")
     assert show.JOB.main(["--out", str(out), "--neuron", f"{LAYER}:{FEATURES}"]) == 2
     assert compare.JOB.main(["--out", str(out), "--part", "dimensions"]) == 2
     assert "the units of this run are features of dictionaries" in capsys.readouterr().err

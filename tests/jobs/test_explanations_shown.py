@@ -89,10 +89,10 @@ def test_show_prints_the_explanation_first(
     assert re.match(r"One of \d+ that go together, ", printed[0][3])
     assert printed[0][:1] + printed[0][4:-1] == printed[1][:-1]
     other = next(r for r in rows if (r["layer"], r["unit"], r["pole"]) == (2, 7, "top"))
-    assert [lines[-1] for lines in printed] == [
-        f"The other pole (--pole top): {other['text']}",
-        "The other pole (--pole top)",
-    ]
+    told, plain = (lines[-1] for lines in printed)
+    assert f"The other pole (--pole top): {other['text']}".startswith(told.removesuffix("..."))
+    assert other["text"][:50] in told
+    assert plain == "The other pole (--pole top)"
 
 
 def test_show_lists_the_best_and_takes_the_better_pole_of_a_neuron(

@@ -141,7 +141,7 @@ def test_what_is_typed_is_found(out: Path, site: Path, tab: Tab) -> None:
     tab.tell("document.getElementById('find').focus()")
     tab.type(missing)
     tab.press("Enter")
-    tab.wait("location.pathname.endsWith('/index.html')")
+    tab.wait("location.pathname.endsWith('/index.html') && document.readyState === 'complete'")
     assert f"Neuron {missing}, " in tab.wait(
         "document.getElementById('cell').textContent.includes('Neuron') && cell.textContent"
     )
