@@ -60,8 +60,8 @@ class Site:
         most_wins: how many neurons and poles a sentence may win without being a hub.
         silent: layer and unit of the neurons that are left out of lists and of the map.
         scores: the rows of scores/, none where they were left out.
-        explained: the leaders of families that are explained, the surest first, each a row of explanations/ with
-            `members`, how many its family has.
+        explained: the leaders of families that are explained, furthest above controls first, each a row of
+            explanations/ with `members`, how many its family has.
     """
 
     def __init__(self, store: Store, run: Row) -> None:
