@@ -1,6 +1,5 @@
 """The pages of a run, made from its tables: an overview, chosen neurons, and its side jobs."""
 
-from collections import Counter
 from collections.abc import Iterator
 from functools import lru_cache, reduce
 from operator import or_
@@ -20,7 +19,7 @@ from ops.report.quantiles import quantile_samples
 from ops.report.search_index import STRONGEST, search_index
 from ops.report.side_pages import SIDE_JOBS, drawings, figures_of, side_context, side_jobs
 from ops.schema import layer_columns
-from ops.show.best import CONTROLS, beyond_controls, margin
+from ops.show.best import CONTROLS, leaders, margin
 from ops.show.findings import LEAST_COUNT
 from ops.show.hub_sentences import most_wins_of_run
 from ops.show.neuron_facts import known
@@ -99,12 +98,8 @@ class Site:
         found = self._read("explanations", pc.field("verdict") == "explained", self.has_explanations, columns)
         if not found.num_rows:
             return []
-        members = self._read("families", None).to_pylist()
-        size = Counter(member["family"] for member in members)
-        led = {(m["layer"], m["unit"], m["pole"]): size[m["family"]] for m in members if m["is_leader"]}
-        rows = [row | {"members": led.get((row["layer"], row["unit"], row["pole"]))} for row in found.to_pylist()]
-        leaders = [row for row in rows if row["members"] and (row["layer"], row["unit"]) not in self.silent]
-        return sorted(leaders, key=lambda row: (-beyond_controls(row), row["layer"], row["unit"], row["pole"]))
+        led = leaders(found.to_pylist(), self._read("families", None).to_pylist())
+        return [row for row in led if (row["layer"], row["unit"]) not in self.silent]
 
     def choose(self, worth: list[Row], best: int, named: tuple[str, ...]) -> list[Pair]:
         """Return the neurons that get pages: those named, and the best.

@@ -82,17 +82,30 @@ def read_best(store: Store, has_explanations: bool, has_scores: bool) -> list[Ro
 
 
 def _leaders(store: Store) -> list[Row]:
-    members = read_table(store, "families").to_pylist()
-    size = Counter(member["family"] for member in members)
-    leaders = {tuple(member[name] for name in _KEY) for member in members if member["is_leader"]}
     explained = read_rows(store, "explanations", pc.field("verdict") == "explained", _READ)
-    found = [
+    found = leaders(explained, read_table(store, "families").to_pylist())
+    return [
         {name: row[name] for name in (*_KEY, "text", "f1")}
-        | {"beyond": beyond_controls(row), "members": size[row["family"]]}
-        for row in explained
-        if tuple(row[name] for name in _KEY) in leaders
+        | {"beyond": beyond_controls(row), "members": row["members"]}
+        for row in found
     ]
-    return sorted(found, key=lambda row: (-row["beyond"], *(row[name] for name in _KEY)))
+
+
+def leaders(explained: list[Row], families: list[Row]) -> list[Row]:
+    """Return the leader of each family that is explained, furthest beyond its controls first.
+
+    Args:
+        explained: the rows of `explanations/` with this verdict.
+        families: the rows of `families/`.
+
+    Returns:
+        The leaders' rows, each with `members`, how many neurons and poles its family has.
+    """
+    size = Counter(member["family"] for member in families)
+    led = {tuple(m[name] for name in _KEY): size[m["family"]] for m in families if m["is_leader"]}
+    rows = [row | {"members": led.get(tuple(row[name] for name in _KEY))} for row in explained]
+    own = [row for row in rows if row["members"]]
+    return sorted(own, key=lambda row: (-beyond_controls(row), *(row[name] for name in _KEY)))
 
 
 def with_words(store: Store, rows: list[Row]) -> list[Row]:
