@@ -13,7 +13,7 @@ from ops.patterns.occurrences import Occurrences
 from ops.sampling import CARD_RESAMPLES
 from ops.statistics.cluster_bootstrap import percentile_interval
 
-_MEASURES = ("average_precision", "precision", "recall", "f1")
+MEASURES = ("average_precision", "precision", "recall", "f1", "single_f1")  # those with an interval
 LEAST_DOCUMENTS = 10  # of the test half, for an interval
 RESAMPLES = 200
 
@@ -27,7 +27,7 @@ class CardScores:
             that follow it has the ends of a 95 % interval, `_low` and `_high`.
         precision, recall, f1: of the sentences that the card calls winners, on the test half.
         auc: area under the ROC curve, on the test half.
-        single_f1: F1 of the best single literal, on the test half.
+        single_f1: F1 of the best single literal, on the test half, with an interval from the same bootstrap samples.
         gains: average precision that is lost where a literal is left out and the others are fitted again, `[m]`.
         n_train, n_test: winners in each half.
         test_documents: documents of the test half with winners.
@@ -51,6 +51,8 @@ class CardScores:
     f1_high: float
     auc: float
     single_f1: float
+    single_f1_low: float
+    single_f1_high: float
     gains: Float64s
     n_train: int
     n_test: int
@@ -88,18 +90,19 @@ def evaluate(
     counts = cells.counts(labelled.sides, 4)
     all_sides = counts.sum(0)
     train_rest, train_winners, rest, winners = counts.T * _each(weight)
-    values, intervals, auc, single_f1 = np.full(4, np.nan), np.full((4, 2), np.nan), math.nan, math.nan
+    values, intervals, auc = np.full(len(MEASURES), np.nan), np.full((len(MEASURES), 2), np.nan), math.nan
     gains, shares, baseline_shares = np.full((3, len(card.literals)), np.nan)
     share, baseline_share = math.nan, math.nan
     documents, with_winners = _documents(labelled.document, labelled.sides)
     if all_sides[2] and all_sides[3] and weight and not labelled.too_many:
         level, called, hits, others = _levels(scores, card.threshold, winners, rest)
-        values = _measures(hits[:, None], others[:, None], called)[:, 0]
-        auc, single_f1 = _area(hits, others), _single_f1(card, found, labelled, all_sides)
+        values[:4] = _measures(hits[:, None], others[:, None], called)[:, 0]
+        values[4], auc = _single_f1(card, found, labelled, all_sides), _area(hits, others)
         if leave_out and all_sides[0] and all_sides[1]:
             gains = values[0] - _without_each(card, cells.has, train_winners, train_rest, winners, rest, weight / 2)
         if resamples is not None and documents >= LEAST_DOCUMENTS:
-            intervals = _intervals(values, level[cells.of], called, labelled, resamples, documents)
+            again = _drawn_again(card, found, level[cells.of], called, labelled, resamples)
+            intervals = _intervals(values, again, documents)
     if leave_out:
         winners_all, rest_all = train_winners + winners, train_rest + rest
         stated = np.where(card.weights < 0, ~cells.has, cells.has)
@@ -110,13 +113,12 @@ def evaluate(
             )
     measured = {
         name + end: number
-        for name, value, interval in zip(_MEASURES, values.tolist(), intervals.tolist(), strict=True)
+        for name, value, interval in zip(MEASURES, values.tolist(), intervals.tolist(), strict=True)
         for end, number in zip(("", "_low", "_high"), (value, *interval), strict=True)
     }
     return CardScores(
         **measured,
         auc=auc,
-        single_f1=single_f1,
         gains=gains,
         n_train=int(all_sides[1]),
         n_test=int(all_sides[3]),
@@ -218,17 +220,31 @@ def _without_each(
     return found
 
 
-def _intervals(
-    values: Float64s, level: Int64s, called: Bools, labelled: Labelled, resamples: UInt8s, documents: int
+def _drawn_again(
+    card: ScoreCard, found: Occurrences, level: Int64s, called: Bools, labelled: Labelled, resamples: UInt8s
 ) -> Float64s:
-    """Return the ends of the intervals of the four measures, `[4, 2]`; `documents` are those of the test half."""
-    found = np.full((len(values), 2), np.nan)
+    """Return the five measures of each bootstrap sample, `[5, samples]`."""
     others, hits = _resampled(level, labelled.sides, labelled.document, resamples, len(called))
-    again = _measures(hits.astype(np.float64), others * labelled.baseline_weight, called)
+    measures = _measures(hits.astype(np.float64), others * labelled.baseline_weight, called)
+    single = np.full(resamples.shape[1], np.nan)
+    if card.single >= 0:
+        own = found.sentences[found.offsets[card.single] : found.offsets[card.single + 1]]
+        nothing = np.zeros(len(own), np.int64)
+        (wrong,), (right,) = _resampled(nothing, labelled.sides[own], labelled.document[own], resamples, 1)
+        if card.single_negated:
+            wrong, right = others.sum(0) - wrong, hits.sum(0) - right
+        either = right + wrong * labelled.baseline_weight + hits.sum(0)
+        np.divide(2 * right, either, out=single, where=either > 0)
+    return np.vstack([measures, single])
+
+
+def _intervals(values: Float64s, again: Float64s, documents: int) -> Float64s:
+    """Return the ends of the intervals of the measures, `[5, 2]`; `documents` are those of the test half."""
+    intervals = np.full((len(values), 2), np.nan)
     for number, value in enumerate(values.tolist()):
         if math.isfinite(value) and np.isfinite(again[number]).any():
-            found[number] = percentile_interval(value, again[number], documents)
-    return found
+            intervals[number] = percentile_interval(value, again[number], documents)
+    return intervals
 
 
 @compiled

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from ops.arrays import Bools, Float32s, Float64s, Floats, Int64s
 from ops.explain.control_rows import range_measures
+from ops.explain.held_out_scores import MEASURES
 from ops.explain.kinds import KINDS
 from ops.explain.literals import Literals
 from ops.explain.range_model import RangeFitter, RangeModels
@@ -22,7 +23,6 @@ from ops.sampling import SAMPLE_SETS
 from ops.schema import schema
 from ops.topk.neurons import POLES, Neurons
 
-MEASURES = ("average_precision", "precision", "recall", "f1")
 EXAMPLES = 3  # sentences of a literal
 VALUES = pa.schema(
     [("layer", pa.int16()), ("basis", pa.string()), ("model", pa.string()), ("measure", pa.string()),
@@ -152,7 +152,6 @@ class RangeExplainer:
             "literals": len(own.card.literals),
             **measured,
             "auc": scores.auc,
-            "single_f1": scores.single_f1,
             "nuisance_f1": own.nuisance_f1,
             **others,
             **r2,

@@ -9,7 +9,7 @@ from sklearn.metrics import average_precision_score, f1_score, precision_score, 
 
 from ops.arrays import Bools
 from ops.explain.cells import Cells, fit_cells
-from ops.explain.held_out_scores import CardScores, evaluate, resampling
+from ops.explain.held_out_scores import MEASURES, CardScores, evaluate, resampling
 from ops.explain.score_card import Labelled, ScoreCard
 from ops.explain.verdict import verdict
 from tests.unit.labelled_sentences import Sample, literals_of_documents, occurrences, sample
@@ -79,6 +79,7 @@ def test_intervals_are_percentiles_of_scores_made_again_with_documents_drawn(see
         assert math.isnan(scores.f1_low)
         return
     truth, value = labels.winner[test], card.scores(found.has[test][:, card.literals])
+    single = found.has[test, card.single] ^ card.single_negated
     again: list[list[float]] = []
     for times in drawn_documents.T:
         weight = labels.weight[test] * times[labels.document[test]]
@@ -91,9 +92,10 @@ def test_intervals_are_percentiles_of_scores_made_again_with_documents_drawn(see
                     hits / weight[called].sum() if weight[called].sum() else math.nan,
                     hits / weight[truth].sum(),
                     2 * hits / (weight[called].sum() + weight[truth].sum()),
+                    2 * weight[truth & single].sum() / (weight[single].sum() + weight[truth].sum()),
                 ]
             )
-    for name, values in zip(("average_precision", "precision", "recall", "f1"), np.array(again).T, strict=True):
+    for name, values in zip(MEASURES, np.array(again).T, strict=True):
         known = values[~np.isnan(values)]
         if len(known) and known.min() < known.max() - 1e-12:
             ends = np.nanpercentile(values, (2.5, 97.5))
