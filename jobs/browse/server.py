@@ -54,7 +54,7 @@ class OpenRun:
         for stage in (*always, "ingest"):
             reader.require(stage)
         for stage in (*always, *(s for s in ("tokens", "explain", "compare/neighbours") if reader.complete(s))):
-            check_tables(reader.store, stage, reader.record, False, TABLES_READ if stage in always else None)
+            check_tables(reader.store, [stage], reader.record, False, TABLES_READ if stage in always else None)
         self.pages = Pages(reader.store, reader.record, winners, seconds)
 
     def is_stale(self) -> bool:

@@ -46,6 +46,7 @@ def build(record: Run, best: int, named: tuple[str, ...], winners: int) -> int:
     store = _begun(record, options)
     shared = {
         "model": site.model(),
+        "names": site.names,
         "written": utc_now(),
         "fingerprint": record.require("topk")["fingerprint"],
         "served": False,

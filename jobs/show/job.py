@@ -106,10 +106,13 @@ def _print_neuron(config: ShowConfig, record: "Run", width: int) -> None:
 def _list_best(config: ShowConfig, record: "Run", width: int) -> None:
     from jobs.show.read import best_neurons
     from ops.show.best import lay_out_best, with_words
+    from ops.topk.unit_names import unit_names
 
     found = [row for row in best_neurons(record) if config.pole in (None, row["pole"])]
     rows = with_words(record.store, found[: config.rows or (len(found) if config.all else LISTED)])
-    _print_json(rows) if config.format == "json" else _print(lay_out_best(rows, len(found), width))
+    _print_json(rows) if config.format == "json" else _print(
+        lay_out_best(rows, len(found), width, unit_names(record.require("topk")))
+    )
 
 
 def what_next(out: str) -> str:

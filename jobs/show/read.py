@@ -15,6 +15,7 @@ from ops.show.neuron_facts import TABLES_READ, ShownRun, read_neuron
 from ops.show.positions import lay_out_positions, read_positions
 from ops.show.word import read_word
 from ops.topk.neuron_names import NEURON, parse_pair
+from ops.topk.unit_names import unit_names
 
 HEAD = "LAYER:HEAD, such as 4:2 (layers from 1, heads from 0)"
 
@@ -48,7 +49,7 @@ def neuron_facts(record: Run, which: str, pole: str | None, rows: int | None, ev
     record.check_files(*(["explain"] if has_explanations else []), only=EXPLAINED_BY)
     topk = record.require("topk")
     most = most_wins_of_run(topk, topk["counts"]["neurons"])
-    run = ShownRun(record.require("mine")["config"], most, has_tokens, has_explanations)
+    run = ShownRun(record.require("mine")["config"], most, has_tokens, has_explanations, unit_names(topk))
     return read_neuron(record.store, run, layer, unit, pole, rows, everything)
 
 

@@ -48,10 +48,11 @@ def check_column(record: Run, flag: str, column: str | None) -> None:
     """Refuse a column that corpus/ does not have.
 
     Raises:
-        InputError: it has none of that name.
+        InputError: it has none of that name, or is not as it was written.
     """
     if column is None or not record.has_corpus:
         return
+    record.check_files("ingest", footers=True, only=("corpus",))
     with record.store.parquet(part_name("corpus", 0)) as file:
         keys = meta_keys(file.schema_arrow)
     if column not in keys:

@@ -258,22 +258,30 @@ def added(store: Store, table: str, names: list[str], fingerprint: str) -> list[
 
 
 def check_tables(
-    store: Store, stage: str, record: Mapping[str, Any], footers: bool, only: Container[str] | None = None
+    store: Store, stages: Iterable[str], record: Mapping[str, Any], footers: bool, only: Container[str] | None = None
 ) -> None:
-    """Look whether a finished stage's tables are there as it wrote them; a note names files that are nobody's.
+    """Look whether the tables of finished stages are there as they wrote them; notes name files that are nobody's.
 
-    Kept tokens may be gone: a note says that they are to be found again.
+    Kept tokens may be gone: a note says that they are to be found again. Where something is wrong, that alone is said.
 
     Args:
         store: the run's folder.
-        stage: the stage.
+        stages: by name.
         record: what run.json holds.
         footers: look into the files too, not at names and sizes alone.
-        only: look at these of the stage's tables; None: at all.
+        only: look at these of the stages' tables; None: at all.
 
     Raises:
         InputError: one is missing or another.
     """
+    for note in [note for stage in stages for note in _checked(store, stage, record, footers, only)]:
+        print(f"note: {note}", file=sys.stderr)
+
+
+def _checked(
+    store: Store, stage: str, record: Mapping[str, Any], footers: bool, only: Container[str] | None
+) -> Iterator[str]:
+    """Yield what is to be noted of a stage's tables."""
     job = stage.partition("/")[0]
     for table in STAGES[stage].tables:
         if only is not None and table not in only:
@@ -293,10 +301,12 @@ def check_tables(
             with ThreadPoolExecutor(SMALL_FILES_AT_ONCE) as threads:
                 wrong = next(filter(None, threads.map(lambda file: _other(store, file), recorded.values())), "")
         if wrong and table == TOKENS:
-            print(f"note: {visible(wrong)}: such sentences are tokenized again", file=sys.stderr)
+            yield f"{visible(wrong)}: such sentences are tokenized again"
         elif wrong:
             raise made_anew(store.uri, stage, table, wrong, record["stages"][stage]["config"])
-        _tell_foreign(name for name in found if name.endswith(".parquet") and "/." not in name and name not in recorded)
+        foreign = [n for n in found if n.endswith(".parquet") and "/." not in n and n not in recorded]
+        if foreign:
+            yield f"{_list(foreign)}: not of this run, and not read; readers of the whole folder would"
 
 
 def _other(store: Store, file: dict[str, Any]) -> str:
@@ -358,14 +368,6 @@ def clear(store: Store, stage: str) -> None:
 
 def _tell_left(foreign: list[str]) -> None:
     print(f"left alone, as no job wrote it: {_list(foreign)}", file=sys.stderr)
-
-
-def _tell_foreign(names: Iterable[str]) -> None:
-    foreign = list(names)
-    if foreign:
-        print(
-            f"note: {_list(foreign)}: not of this run, and not read; readers of the whole folder would", file=sys.stderr
-        )
 
 
 def _list(names: list[str]) -> str:

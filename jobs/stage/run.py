@@ -156,8 +156,7 @@ class Run(RunReader):
         if "publishing" in self.record and self.lock is None:
             self.hold("finishing what a job that was killed began")
             self.release()
-        for name in names:
-            check_tables(self.store, name, self.record, footers, only)
+        check_tables(self.store, names, self.record, footers, only)
 
     def publish(self) -> None:
         """Put in place what the record says that is to be, and remove what it replaces."""

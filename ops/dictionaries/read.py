@@ -7,21 +7,16 @@ from pathlib import Path
 import torch
 
 from ops.dictionaries import directions, saelens
+from ops.dictionaries.conversion import program_of
 from ops.dictionaries.description import FLAG, Asked, Description
 from ops.dictionaries.directions import ROTATED, is_rotation
+from ops.dictionaries.hub import download
 from ops.errors import InputError, counted, one_line
 from ops.model.hook_points import HookPoint
 from ops.model.load import ModelFacts
 
 NAMED = f"LAYER=PATH, such as 4=sae/blocks.3 or 4={ROTATED}0"
 _PICKLED = (".pt", ".pth", ".pkl", ".bin", ".ckpt")
-# Formats of other programs: a file that tells them, and how sae-lens reads them.
-_SPARSIFY = "sae.safetensors"
-_ELSEWHERE = {
-    _SPARSIFY: ("sparsify", "SAE.load_from_disk(FOLDER, converter=sparsify_disk_loader)"),
-    "params.npz": ("Gemma Scope", "SAE.from_pretrained(RELEASE, ID)"),
-    "hyperparams.json": ("Llama Scope", "SAE.from_pretrained(RELEASE, ID)"),
-}
 
 
 def parse(given: Sequence[str]) -> list[Asked]:
@@ -100,22 +95,14 @@ def _locate(asked: Asked) -> Path:
         how = "save its tensors with safetensors.torch.save_file in a program that you trust, and name that file"
         raise asked.error(f"{path.suffix} files are not read, because loading one can run code; {how}")
     if not there:
-        raise asked.error(
-            "there is no such file or folder; download a dictionary of the hub first "
-            "(hf download ORG/NAME --include 'FOLDER/*' --local-dir .)"
-        )
+        path = download(asked)
+        is_folder = path.is_dir()
     if not is_folder:
         if not os.access(path, os.R_OK) or not path.is_file():
             raise asked.error("cannot be read")
         return path
-    if (path / saelens.CONFIG).is_file() and (path / saelens.WEIGHTS).is_file():
+    if program_of(path) or ((path / saelens.CONFIG).is_file() and (path / saelens.WEIGHTS).is_file()):
         return path
-    for name, (program, how) in _ELSEWHERE.items():
-        if (path / name).is_file():
-            raise asked.error(
-                f"is a dictionary of {program}; convert it with the package sae-lens (pip install '.[dictionaries]'): "
-                f"{how}.save_model(NEW), and name NEW"
-            )
     pickled = [name for name in sorted(os.listdir(path)) if Path(name).suffix in _PICKLED]
     why = f"; {pickled[0]} is not read, because loading it can run code" if pickled else ""
     raise asked.error(f"the folder holds no {saelens.CONFIG} and {saelens.WEIGHTS}{why}")

@@ -1,17 +1,17 @@
-"""Dictionaries as SAELens saves them: `cfg.json` and `sae_weights.safetensors` in one folder."""
+"""Dictionaries as SAELens saves them (`cfg.json` and `sae_weights.safetensors` in one folder) or converts them."""
 
-import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import torch
 
+from ops.dictionaries.conversion import convert, program_of
 from ops.dictionaries.description import Asked, Description, Kind, Normalization
 from ops.dictionaries.hook_names import hook_point
-from ops.dictionaries.tensor_files import Shape, check_finite, check_size, read_tensor, sha256_of, tensor_shapes
-from ops.errors import InputError, one_line
+from ops.dictionaries.tensor_files import Shape, Tensors, check_finite, check_size, read_config, sha256_of
+from ops.errors import one_line
 from ops.model.hook_points import HookPoint
-from ops.storage.small_files import read_small_file
 
 CONFIG, WEIGHTS = "cfg.json", "sae_weights.safetensors"
 _KINDS: dict[str, Kind] = {
@@ -38,12 +38,14 @@ _OF_KIND: dict[Kind, dict[str, str]] = {
 
 
 def describe(asked: Asked, folder: Path) -> Description:
-    """Look at a folder that SAELens has written.
+    """Look at a folder that SAELens has written, or that the package sae-lens converts.
 
     Raises:
         InputError: its configuration or its weights are not what they should be, or ask for what is not computed here.
     """
-    cfg = _read_config(asked, folder / CONFIG)
+    program = program_of(folder)
+    cfg, tensors = _open(asked, folder)
+    files = [folder / name for name in (program.files if program else (CONFIG, WEIGHTS))]
     said: dict[str, Any] = cfg["metadata"]
     architecture = cfg.get("architecture", "standard")
     if not isinstance(architecture, str) or architecture not in _KINDS:
@@ -68,9 +70,7 @@ def describe(asked: Asked, folder: Path) -> Description:
     target = _point(asked, said.get("hook_name_out"), "hook_name_out") if transcodes else point
     if point.layer != asked.layer:
         raise asked.error(f"reads {point} ({said['hook_name']}), not layer {asked.layer}; name {point.layer}=PATH")
-    weights = folder / WEIGHTS
-    shapes = tensor_shapes(asked, weights)
-    _check_shapes(asked, shapes, kind, (width, features, out))
+    _check_shapes(asked, tensors.shapes, kind, (width, features, out))
     if said.get("hook_head_index") is not None:
         raise asked.error("reads a single head (hook_head_index), which is not read here; all heads together are")
     loading = said.get("model_from_pretrained_kwargs") or {}
@@ -80,38 +80,41 @@ def describe(asked: Asked, folder: Path) -> Description:
     centred = bool(loading.get("center_writing_weights")) and point.place == "residual"
     if loading.get("center_writing_weights") and not centred:
         raise asked.error(f"was trained with center_writing_weights on {point}; it is computed on the residual stream")
+    made_by = program.name.lower() if program else "saelens"
     found = Description(
-        asked, "saelens", kind, width, features, point, target, sha256_of([folder / CONFIG, weights]), k,
+        asked, made_by, kind, width, features, point, target, sha256_of(files), k,
         rescaled=bool(cfg.get("rescale_acts_by_decoder_norm")) and kind == "topk",
         subtracts_bias=bool(cfg.get("apply_b_dec_to_input", True)) and not transcodes,
         normalization=normalization, centred=centred, model=str(said.get("model_name") or ""),
     )  # fmt: skip
-    for name, values in load(found, folder).items():
+    for name, values in _weights(kind, tensors).items():
         check_finite(asked, name, values)
-    if "scaling_factor" in shapes and not bool((read_tensor(asked, weights, "scaling_factor") == 1).all()):
+    if "scaling_factor" in tensors.shapes and not bool((tensors.read("scaling_factor") == 1).all()):
         raise asked.error("has a scaling_factor for its activations, which is not computed; save it without")
     return found
 
 
 def load(description: Description, folder: Path) -> dict[str, torch.Tensor]:
     """Return the weights, float32: `encoder` `[width, features]`, `decoder` `[features, width]`, and vectors."""
-    names = _ENCODER | _OF_KIND[description.kind]
-    found = {own: read_tensor(description.asked, folder / WEIGHTS, name) for name, own in names.items()}
-    if "W_skip" in tensor_shapes(description.asked, folder / WEIGHTS):
-        found["skip"] = read_tensor(description.asked, folder / WEIGHTS, "W_skip")
-    return found
+    return _weights(description.kind, _open(description.asked, folder)[1])
 
 
-def _read_config(asked: Asked, path: Path) -> dict[str, Any]:
-    """Return the configuration as SAELens 6 writes it, also of an older file, with `metadata`."""
-    try:
-        found = json.loads(read_small_file("--dictionary", str(path)))
-        if not isinstance(found, dict):
-            raise ValueError("it is no table of names and values")
-    except InputError:
-        raise
-    except (ValueError, RecursionError) as error:
-        raise asked.error(f"{CONFIG} cannot be read ({one_line(error, 100)})") from error
+def _open(asked: Asked, folder: Path) -> tuple[dict[str, Any], Tensors]:
+    """Return the configuration as SAELens 6 writes it, and the tensors."""
+    program = program_of(folder)
+    if program is not None:
+        cfg, tensors = convert(asked, folder, program)
+        return cfg, Tensors.of_memory(tensors)
+    return _renewed(read_config(asked, folder / CONFIG)), Tensors.of_file(asked, folder / WEIGHTS)
+
+
+def _weights(kind: Kind, tensors: Tensors) -> dict[str, torch.Tensor]:
+    found = {own: tensors.read(name) for name, own in (_ENCODER | _OF_KIND[kind]).items()}
+    return found | ({"skip": tensors.read("W_skip")} if "W_skip" in tensors.shapes else {})
+
+
+def _renewed(found: dict[str, Any]) -> dict[str, Any]:
+    """Return a configuration as SAELens 6 writes it, also of an older file, with `metadata`."""
     if isinstance(found.get("metadata"), dict):
         return found
     old: dict[str, Any] = {_RENAMED.get(str(name), str(name)): value for name, value in found.items()}
@@ -136,7 +139,7 @@ def _point(asked: Asked, name: object, key: str) -> HookPoint:
     return found
 
 
-def _check_shapes(asked: Asked, found: dict[str, Shape], kind: Kind, sizes: tuple[int, int, int]) -> None:
+def _check_shapes(asked: Asked, found: Mapping[str, Shape], kind: Kind, sizes: tuple[int, int, int]) -> None:
     width, features, out = sizes
     expected = {"W_enc": (width, features), "W_dec": (features, out), "b_dec": (out,)}
     expected |= dict.fromkeys(_OF_KIND[kind], (features,))

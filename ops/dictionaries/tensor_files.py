@@ -1,22 +1,42 @@
 """Files of tensors: looked at by their headers first, and read without running anything that they hold."""
 
 import hashlib
-from collections.abc import Iterator
+import json
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 
-from ops.dictionaries.description import Asked
+from ops.dictionaries.description import FLAG, Asked
 from ops.errors import one_line
+from ops.storage.small_files import read_small_file
 
 Shape = tuple[int, ...]
 MOST_FEATURES = 1 << 24
 MOST_WIDTH = 1 << 17
 _AT_ONCE = 1 << 24  # numbers that are looked at together
 _TYPES = ("F64", "F32", "F16", "BF16")
+
+
+class Tensors(NamedTuple):
+    """Tensors by name: how large each is, and how it is read, as float32."""
+
+    shapes: Mapping[str, Shape]
+    read: Callable[[str], torch.Tensor]
+
+    @classmethod
+    def of_file(cls, asked: Asked, path: Path) -> "Tensors":
+        """Return those of a safetensors file, none of which is read yet."""
+        return cls(tensor_shapes(asked, path), partial(read_tensor, asked, path))
+
+    @classmethod
+    def of_memory(cls, tensors: dict[str, torch.Tensor]) -> "Tensors":
+        """Return those that are in memory."""
+        return cls({name: tuple(one.shape) for name, one in tensors.items()}, lambda name: tensors[name].float())
 
 
 @contextmanager
@@ -56,6 +76,22 @@ def read_tensor(asked: Asked, path: Path, name: str) -> torch.Tensor:
     with opened(asked, path) as file:
         tensor: torch.Tensor = file.get_tensor(name)
     return tensor.float()
+
+
+def read_config(asked: Asked, path: Path) -> dict[str, Any]:
+    """Return what a JSON file of a dictionary says.
+
+    Raises:
+        InputError: it cannot be read, or is no table of names and values.
+    """
+    text = read_small_file(FLAG, str(path))
+    try:
+        found = json.loads(text)
+        if not isinstance(found, dict):
+            raise ValueError("it is no table of names and values")
+    except (ValueError, RecursionError) as error:
+        raise asked.error(f"{path.name} cannot be read ({one_line(error, 100)})") from error
+    return found
 
 
 def read_array(asked: Asked, path: Path) -> np.ndarray:

@@ -6,6 +6,7 @@ import yaml
 
 from ops.errors import visible
 from ops.schema import TABLES
+from ops.topk.unit_names import unit_names
 
 Row = dict[str, Any]
 
@@ -22,7 +23,6 @@ _QUERIES = {
     "where layer = 1 and unit = 0 and pole = 'top' and rank <= 5 order by kind, rank;",
     "scores": "select layer, unit, pole, auc, auc_excess from 'scores/*.parquet'\n"
     "order by auc_excess desc nulls last limit 10;",
-    "activations": "select sent_id, layer_1[1:4] from 'activations/*.parquet' limit 10;",
 }
 
 
@@ -35,8 +35,17 @@ def config_name(table: str) -> str:
     return table.replace("/", "-")
 
 
-def query(table: str) -> str:
-    """Return a DuckDB query of a table that runs in the folder."""
+def query(table: str, first: int = 1, sparse: bool = False) -> str:
+    """Return a DuckDB query of a table that runs in the folder.
+
+    Args:
+        table: its name.
+        first: the run's first layer.
+        sparse: whether the activation sample is stored as lists of active features.
+    """
+    if table == "activations":
+        columns = f"layer_{first}_units, layer_{first}_values" if sparse else f"layer_{first}[1:4]"
+        return f"select sent_id, {columns} from 'activations/*.parquet' limit 10;"
     if table in _QUERIES:
         return _QUERIES[table]
     spec = TABLES[table]
@@ -63,11 +72,12 @@ def write_card(provenance: Row, terms: list[dict[str, str]], licence: str) -> st
     """
     model, tables = provenance["model"], provenance["tables"]
     names = list(dict.fromkeys(t["dataset"] for t in terms))
-    title = f"Neurons of {model['name']} over {', '.join(names)}"
+    units = unit_names(provenance["stages"]["topk"])
+    title = f"{units.many.capitalize()} of {model['name']} over {', '.join(names)}"
     head = {
         "pretty_name": title,
         **({"license": licence} if licence else {}),
-        "tags": ["neuron-atlas", "interpretability", "neurons"],
+        "tags": ["neuron-atlas", "interpretability", units.many],
         "size_categories": [next((name for most, name in _SIZES if _rows(tables) < most), "n>1T")],
         "configs": [
             {
@@ -86,9 +96,9 @@ def write_card(provenance: Row, terms: list[dict[str, str]], licence: str) -> st
         "",
         f"# {_plain(title)}",
         "",
-        f"What every neuron of {_plain(model['name'])} ({model['type']}, {model['layers']} layers of {model['width']} "
-        "units) responds to, found by Neuron Atlas: its most and least activating sentences, what they have in "
-        "common, and how that compares with the rest of the corpus (the method of Oba, Yoshinaga and Toyoda, "
+        f"What every {units.one} of {_plain(model['name'])} ({model['type']}, {model['layers']} layers of "
+        f"{model['width']} units) responds to, found by Neuron Atlas: its most and least activating sentences, what "
+        "they have in common, and how that compares with the rest of the corpus (the method of Oba, Yoshinaga and Toyoda, "
         "BlackboxNLP 2021). Layers count from 1, units from 0, ranks from 1.",
         "",
         "```python",
@@ -102,9 +112,10 @@ def write_card(provenance: Row, terms: list[dict[str, str]], licence: str) -> st
         "| | |",
         "|---|---|",
         f"| model | {_plain(model['name'])}, fingerprint `{model['fingerprint']}` |",
+        *(f"| layer {layer} | {_plain(source)} |" for layer, source in units.sources.items()),
         f"| activation | site {topk['site']}, pool {topk['pool']}, special tokens {topk['special_tokens']}, "
         f"{topk['dtype']} |",
-        f"| sentences kept | {topk['k']:,} of each neuron, poles: {topk['poles']} |",
+        f"| sentences kept | {topk['k']:,} of each {units.one}, poles: {topk['poles']} |",
         *(
             f"| stage {name} | {entry['finished']}, fingerprint `{entry['fingerprint']}` |"
             for name, entry in provenance["stages"].items()
@@ -136,7 +147,7 @@ def write_card(provenance: Row, terms: list[dict[str, str]], licence: str) -> st
             f"fingerprint `{held['fingerprint'][:16]}`.",
             "",
             "```sql",
-            query(table),
+            query(table, min(units.sources, default=1), units.one == "feature"),
             "```",
         ]
     return "\n".join(lines) + "\n"

@@ -48,6 +48,7 @@ class Pages:
         self.properties = ["dataset", *meta_keys(self.site.tables.dataset("sentences").schema)]
         self.shared = {
             "model": self.site.model(),
+            "names": self.site.names,
             "written": run["stages"]["mine"]["finished"],
             "fingerprint": run["stages"]["topk"]["fingerprint"],
             "served": True,

@@ -30,6 +30,7 @@ from ops.topk.activation_sample import LayerSample, sample_of_layer
 from ops.topk.neuron_names import NEURON, parse_pair
 from ops.topk.neurons import read_neurons
 from ops.topk.silent import COLUMNS, SAID, silent_neurons
+from ops.topk.unit_names import unit_names
 
 Row = dict[str, Any]
 Pair = tuple[int, int]
@@ -56,6 +57,7 @@ class Site:
         widths: units of each layer.
         options: those of `mine`.
         poles: those of the run.
+        names: how its units are called.
         most_wins: how many neurons and poles a sentence may win without being a hub.
         silent: layer and unit of the neurons that are left out of lists and of the map.
         scores: the rows of scores/, none where they were left out.
@@ -69,6 +71,7 @@ class Site:
         self.units = read_neurons(store)
         self.widths = self.units.widths
         self.options: Row = run["stages"]["mine"]["config"]
+        self.names = unit_names(run["stages"]["topk"])
         self.complete = {name: entry for name, entry in run["stages"].items() if entry["complete"]}
         self.has_tokens = "tokens" in self.complete
         self.has_nearest = "compare/neighbours" in self.complete

@@ -11,6 +11,7 @@ from ops.show.text import number, shorten
 from ops.storage.store import Store
 from ops.storage.tables import read_rows, read_table
 from ops.topk.silent import COLUMNS, silent_neurons
+from ops.topk.unit_names import NEURONS, UnitNames
 
 Row = dict[str, Any]
 
@@ -122,22 +123,24 @@ def with_words(store: Store, rows: list[Row]) -> list[Row]:
     return found
 
 
-def lay_out_best(rows: list[Row], total: int, width: int) -> str:
+def lay_out_best(rows: list[Row], total: int, width: int, names: UnitNames = NEURONS) -> str:
     """Return the neurons that a run explains best as text, a line each.
 
     Args:
         rows: some of what `read_best` returns, each with a `text`.
         total: how many there are in all.
         width: characters of a line.
+        names: how the run's units are called.
     """
     if not rows:
-        return "No neuron stands out: none is explained, and no held-out score is above its matched set's"
+        return f"No {names.one} stands out: none is explained, and no held-out score is above its matched set's"
     families = "members" in rows[0]
-    what = "explained families of neurons" if families else "neurons whose held-out score is above its matched set's"
+    above = f"{names.many} whose held-out score is above its matched set's"
+    what = f"explained families of {names.many}" if families else above
     columns = ("F1", "beyond", "members") if families else ("score", "excess")
     lines = [f"{len(rows):,} of {total:,} {what}, the best first"]
     lines.append(
-        f"  {'neuron':<14}"
+        f"  {names.one:<14}"
         + "".join(f"{name:>9}" for name in columns)
         + f"  {'sentences' if families else 'words of its winners'}"
     )

@@ -68,7 +68,9 @@ def lay_out_neuron(facts: dict[str, Any], rows: int | None, width: int) -> str:
 
 def _head(facts: dict[str, Any], width: int) -> list[str]:
     score = facts["score"]
-    lines = [f"Neuron {name_of(facts)}"]
+    lines = [f"{facts.get('called', 'neuron').capitalize()} {name_of(facts)}"]
+    if facts.get("dictionary"):
+        lines += wrap(f"One of {facts['dictionary']}", width).split("\n")
     if facts.get("explanation"):
         lines += lay_out_explanation(facts["explanation"], width)
     about = []
@@ -88,7 +90,7 @@ def _head(facts: dict[str, Any], width: int) -> list[str]:
     if about:
         lines += wrap("; ".join(about), width).split("\n")
     if not facts.get("is_mined", True):
-        lines.append("Not mined: jobs.mine was run with --units, which leave this neuron out")
+        lines.append(f"Not mined: jobs.mine was run with --units, which leave this {facts.get('called', 'neuron')} out")
     if facts.get("is_silent"):
         lines.append(f"This unit is {SAID}")
     return lines

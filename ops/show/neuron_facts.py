@@ -18,6 +18,7 @@ from ops.show.strongest import KINDS, preferred
 from ops.storage.store import Store
 from ops.storage.tables import read_rows, read_table
 from ops.topk.silent import COLUMNS, silent_neurons
+from ops.topk.unit_names import NEURONS, UnitNames
 
 # The tables that are read of the stages that every run has.
 TABLES_READ = ("topk", "neurons", "sentences", "patterns", "profiles", "means", "scores")
@@ -34,12 +35,14 @@ class ShownRun:
         most_wins: neurons and poles that a sentence may win without being a hub (`ops.show.hub_sentences`).
         has_tokens: `tokens` has run.
         has_explanations: `explain` has run.
+        names: how its units are called.
     """
 
     options: dict[str, Any]
     most_wins: float
     has_tokens: bool = False
     has_explanations: bool = False
+    names: UnitNames = NEURONS
 
 
 def read_neuron(
@@ -57,7 +60,8 @@ def read_neuron(
         everything: return `patterns` and `profiles` too.
 
     Returns:
-        `layer`, `unit`, `pole`, `n_winners`; `explanation` (`ops.show.explanation`), None without; `other_pole`, its
+        `layer`, `unit`, `pole`, `n_winners`; `called`, such as `neuron` or `feature`, and `dictionary`, the one that it
+        is of, None for a neuron; `explanation` (`ops.show.explanation`), None without; `other_pole`, its
         `pole` and the `text` of its explanation (None without), or None where the run kept one; `neuron`, its row of
         neurons/ without the histogram; `is_silent`, whether what varies of it is rounding; `score`, its row of scores/
         or None; `means`; `dataset`, the row of profiles/ of the data set that most winners are of, or None; `winners`,
@@ -108,6 +112,8 @@ def read_neuron(
         "unit": unit,
         "pole": pole,
         "n_winners": len(winners),
+        "called": run.names.one,
+        "dictionary": run.names.sources.get(layer),
         "explanation": explanation,
         "other_pole": next(
             (

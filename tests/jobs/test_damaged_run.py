@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 from jobs.show.job import ShowConfig
+from jobs.stage.checks import check_column
 from jobs.stage.command_line import main
 from jobs.stage.record import RECORD
 from jobs.stage.run import Run, RunReader
@@ -131,6 +132,28 @@ def test_a_damaged_or_missing_file_of_a_table_is_named_with_what_makes_it_anew(
     assert main(ShowConfig, "show", "", read, argv) == 2
     said = said.replace("is damaged", "is missing")
     assert capsys.readouterr().err == f"{said} python -m jobs.{job} --out {tmp_path} --redo\n"
+
+
+def test_what_is_wrong_is_said_without_what_is_to_be_noted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A file of nobody in one table, and one missing in another."""
+    for stage in ("ingest", "topk"):
+        do(tmp_path, stage)
+    (tmp_path / "corpus" / "mine.parquet").write_bytes(b"x")
+    run = Run(str(tmp_path))
+    run.check_files("ingest", "topk")
+    assert capsys.readouterr().err.startswith("note: corpus/mine.parquet: not of this run")
+    (tmp_path / "topk" / "part-00000.parquet").unlink()
+    with pytest.raises(InputError, match=r"topk/part-00000\.parquet is missing"):
+        run.check_files("ingest", "topk")
+    assert capsys.readouterr().err == ""
+
+
+def test_a_column_is_looked_for_in_a_corpus_that_is_as_it_was_written(tmp_path: Path) -> None:
+    for stage in ("ingest", "topk"):
+        do(tmp_path, stage)
+    (tmp_path / "topk" / "part-00000.parquet").replace(tmp_path / "corpus" / "part-00000.parquet")
+    with pytest.raises(InputError, match=r"corpus/part-00000\.parquet is (not as ingest wrote it|of another run)"):
+        check_column(Run(str(tmp_path)), "--label", "topic")
 
 
 def test_what_no_damage_explains_is_raised(tmp_path: Path) -> None:

@@ -14,10 +14,14 @@ from safetensors.numpy import save_file
 
 from jobs import run as run_job
 from jobs.compare import job as compare
+from jobs.export import job as export
+from jobs.report import job as report
 from jobs.show import job as show
 from jobs.tokens import job as tokens
 from jobs.topk import job as topk
 from ops.errors import InputError
+from ops.report.served_pages import Pages
+from ops.storage.store import Store
 from ops.topk.activation_sample import read_layer
 from ops.topk.neurons import Neurons, read_neurons
 from tests.jobs.conftest import SENTENCES, K, config
@@ -118,7 +122,10 @@ def test_what_follows_topk_takes_features(
     assert sorted(bases) == [("neurons",), ("shuffled",)]
     most = explained[0][0]
     assert show.JOB.main(["--out", str(out), "--neuron", f"{LAYER}:{most}"]) == 0
-    assert capsys.readouterr().out.startswith(f"Neuron {LAYER}:{most} top\n")
+    source = f"{FEATURES} features of sae (topk), which reads the residual stream after layer {LAYER}"
+    shown = capsys.readouterr().out
+    assert shown.startswith(f"Feature {LAYER}:{most} top\n")
+    assert f"One of {source}" in " ".join(shown.split())
     assert show.JOB.main(["--out", str(out), "--neuron", f"{LAYER}:{FEATURES}"]) == 2
     assert compare.JOB.main(["--out", str(out), "--part", "dimensions"]) == 2
     assert "the units of this run are features of dictionaries" in capsys.readouterr().err
@@ -126,6 +133,24 @@ def test_what_follows_topk_takes_features(
     near = pq.read_table(out / "compare" / "neighbours")
     assert set(near["layer_b"].to_pylist()) == {LAYER}
     assert 7 not in near["unit"].to_pylist() + near["unit_b"].to_pylist()
+
+
+def test_pages_and_an_export_name_the_dictionary(features: tuple[Path, Path, Path], tmp_path: Path) -> None:
+    source = f"{FEATURES} features of sae (topk), which reads the residual stream after layer {LAYER}"
+    report.JOB.run(report.ReportConfig(out=str(features[0])))
+    overview = (features[0] / "report" / "index.html").read_text()
+    assert f"{FEATURES} features over" in overview
+    assert f"Layer {LAYER}: {source}" in overview
+    served = Pages(Store(str(features[0])), json.loads((features[0] / "run.json").read_text()), 10, 30.0)
+    assert f"Layer {LAYER}: {source}" in str(served.overview().body)
+    page = served.neuron(f"{LAYER}-3")
+    assert page is not None
+    assert f"One of {source}" in str(page.body)
+    export.JOB.run(export.ExportConfig(out=str(features[0]), to=str(tmp_path / "to")))
+    card = (tmp_path / "to" / "README.md").read_text()
+    assert source in card
+    found = duckdb.sql(f"select count(*) from '{tmp_path}/to/topk/*.parquet'").fetchall()
+    assert found == duckdb.sql(f"select count(*) from '{features[0]}/topk/*.parquet'").fetchall()
 
 
 def rescored(features: tuple[Path, Path, Path], out: Path, **options: Any) -> Path:
@@ -177,7 +202,10 @@ def test_another_dictionary_under_the_same_path_is_refused(features: tuple[Path,
         (["--dictionary", "1=rotated:0", "--site", "hidden"], "--site hidden: a dictionary says itself what it reads"),
         (["--dictionary", "1=rotated:0", "--pool", "cls"], "--pool cls: features are pooled over tokens"),
         (["--dictionary", "9=rotated:0"], "--dictionary 9=rotated:0: sample has no layer 9"),
-        (["--dictionary", "1=no/such/dictionary"], "no such file or folder; download a dictionary of the hub first"),
+        (
+            ["--dictionary", "1=no/such/dictionary"],
+            "no such file or folder, and the Hugging Face hub cannot be reached",
+        ),
         (["--dictionary", "1={here}", "--poles", "both"], "--poles both: features of "),
         (["--dictionary", "1={here}", "--feature-block", "0"], "--feature-block '0': should be greater than"),
     ],

@@ -72,7 +72,7 @@ def test_names_of_data_sets_and_files_are_printed_as_no_control(
     do(tmp_path, "ingest")
     (tmp_path / "corpus" / "mine\x1b[31m.parquet").touch()
     run = Run(str(tmp_path))
-    check_tables(run.store, "ingest", run.record, footers=True)
+    check_tables(run.store, ["ingest"], run.record, footers=True)
     said = line + capsys.readouterr().err
     assert "a\\x1b]0;mine" in said
     assert "mine\\x1b[31m.parquet" in said

@@ -1,5 +1,8 @@
 import json
+import os
 import pickle
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,6 +13,7 @@ from safetensors.numpy import save_file
 
 from ops.dictionaries.read import describe_all, parse
 from ops.errors import InputError
+from tests.conftest import ROOT
 from tests.unit.dictionaries.made import weights, write
 from tests.unit.small_models import LAYERS, WIDTH, facts
 
@@ -105,7 +109,7 @@ def sparsify(folder: Path) -> None:
         (cut, "sae_weights.safetensors is damaged or cut off"),
         (spoil, "its weights are not all finite (bias holds a NaN"),
         (lack, "sae_weights.safetensors lacks b_enc"),
-        (sparsify, "is a dictionary of sparsify; convert it with the package sae-lens"),
+        (sparsify, "is a dictionary of sparsify, which the package sae-lens reads; install it: pip install"),
     ],
 )
 def test_what_is_wrong_with_a_folder_is_said_in_one_line(
@@ -118,6 +122,55 @@ def test_what_is_wrong_with_a_folder_is_said_in_one_line(
     assert str(error.value).startswith(f"--dictionary 2={folder}: ")
     assert said in str(error.value)
     assert "\n" not in str(error.value)
+
+
+READ = """
+import json, sys
+from ops.dictionaries.read import describe_all, load
+from ops.errors import InputError
+from tests.unit.small_models import facts
+found = []
+for path in sys.argv[1:]:
+    try:
+        (one,) = describe_all([path], facts("bert"))
+        found.append([one.features, list(load(one)["encoder"].shape)])
+    except InputError as error:
+        found.append(str(error))
+print(json.dumps(found))
+"""
+
+
+def read_by_name(variables: dict[str, str], *paths: str) -> list[Any]:
+    environment = {**os.environ, **variables}
+    done = subprocess.run(
+        [sys.executable, "-c", READ, *paths], cwd=ROOT, env=environment, capture_output=True, text=True, check=True
+    )
+    return list(json.loads(done.stdout))
+
+
+def test_a_dictionary_of_the_hub_is_named_by_its_folder(hub: tuple[dict[str, str], Path, list[str]]) -> None:
+    variables, root, asked = hub
+    standard(root / "org" / "saes" / "blocks.1")
+    standard(root / "org" / "one")
+    np.save(root / "org" / "saes" / "probes.npy", np.ones((3, WIDTH), np.float32))
+    (root / "org" / "saes" / "huge.bin").write_bytes(b"x")
+    names = ("org/saes/blocks.1", "org/one", "org/saes/probes.npy", "org/saes/blocks.2", "org/none/a", "org", "../a/b")
+    found = read_by_name(variables, *(f"2={name}" for name in names))
+    assert found[:3] == [[30, [WIDTH, 30]], [30, [WIDTH, 30]], [3, [WIDTH, 3]]]
+    assert "the hub's org/saes has no dictionary blocks.2" in found[3]
+    assert "there is no such file or folder, and the Hugging Face hub has no org/none" in found[4]
+    for said in found[5:]:
+        assert said.endswith(": there is no such file or folder")
+    assert not any("huge.bin" in path for path in asked), "more was downloaded than the dictionary"
+
+
+def test_a_hub_that_is_not_reached_is_one_line(tmp_path: Path) -> None:
+    variables = {"HF_HUB_OFFLINE": "1", "HF_HOME": str(tmp_path)}
+    (said,) = read_by_name(variables, "2=org/saes/blocks.1")
+    assert said.startswith(
+        "--dictionary 2=org/saes/blocks.1: there is no such file or folder, and the Hugging Face hub"
+    )
+    assert "\n" not in said
 
 
 def test_what_does_not_fit_the_model_is_refused(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import numpy as np
 
 from ops.model.load import read_facts
 from ops.model.tokenizer import Tokenizer
+from ops.topk.unit_names import NEURONS
 
 TEXTS = [
     "<script>alert('x')</script> was written <b>here</b> & there.",
@@ -98,4 +99,5 @@ SHARED = {
     "written": "2026-11-01T00:00:00",
     "fingerprint": "f" * 64,
     "served": False,
+    "names": NEURONS,
 }

@@ -1,0 +1,44 @@
+"""Dictionaries on the Hugging Face hub, named ORG/NAME or ORG/NAME/FOLDER: only the files of one are downloaded."""
+
+import re
+from pathlib import Path
+
+from ops.dictionaries.conversion import PROGRAMS
+from ops.dictionaries.description import Asked
+from ops.errors import one_line
+
+_ID = re.compile(r"([\w-][\w.-]*/[\w-][\w.-]*)((?:/[\w-][\w.-]*)*)/?", re.ASCII)
+_FILES = ("cfg.json", "sae_weights.safetensors", *(name for own in PROGRAMS for name in own.files))
+_NOTHING = "there is no such file or folder"
+
+
+def download(asked: Asked) -> Path:
+    """Return the folder or file of the hub that a path names, as the hub's client keeps it on this machine.
+
+    Raises:
+        InputError: the path is no name of the hub's, the hub has no such dictionary, or it is not reached.
+    """
+    import huggingface_hub
+    from huggingface_hub.errors import HFValidationError, RepositoryNotFoundError
+    from huggingface_hub.utils import logging
+
+    found = _ID.fullmatch(asked.path)
+    if found is None:
+        raise asked.error(_NOTHING)
+    name, within = found[1], found[2].strip("/")
+    wanted = [f"{within}/{file}" if within else file for file in _FILES]
+    level = logging.get_verbosity()
+    logging.set_verbosity_error()  # that no file fits is said below
+    try:
+        whole = Path(huggingface_hub.snapshot_download(name, allow_patterns=[*wanted, *([within] if within else [])]))
+    except (HFValidationError, RepositoryNotFoundError) as error:
+        raise asked.error(f"{_NOTHING}, and the Hugging Face hub has no {name}") from error
+    except (OSError, RuntimeError) as error:
+        raise asked.error(
+            f"{_NOTHING}, and the Hugging Face hub cannot be reached ({one_line(error.__cause__ or error, 100)})"
+        ) from error
+    finally:
+        logging.set_verbosity(level)
+    if within and not (whole / within).exists():
+        raise asked.error(f"the hub's {name} has no dictionary {within}")
+    return whole / within if within else whole

@@ -1,0 +1,56 @@
+"""How pages and text call a run's units, and which dictionary the features of a layer are of."""
+
+from pathlib import PurePosixPath
+from typing import Any, NamedTuple
+
+from ops.model.hook_points import HookPoint
+
+
+class UnitNames(NamedTuple):
+    """What a run's units are called.
+
+    Attributes:
+        one, many: such as `neuron` and `neurons`.
+        sources: by layer the dictionary that they are of, none for neurons.
+    """
+
+    one: str
+    many: str
+    sources: dict[int, str]
+
+    @property
+    def title(self) -> str:
+        """What a heading calls one of them."""
+        return self.one.capitalize()
+
+
+NEURONS = UnitNames("neuron", "neurons", {})
+
+
+def unit_names(topk: dict[str, Any]) -> UnitNames:
+    """Return how a run's units are called, by the entry of `topk` in run.json.
+
+    >>> unit_names({"counts": {}})
+    UnitNames(one='neuron', many='neurons', sources={})
+    >>> sae = {"layer": 4, "path": "/home/me/sae", "format": "saelens", "kind": "topk", "features": 4096,
+    ...        "place": "residual"}
+    >>> unit_names({"counts": {"dictionaries": [sae]}}).sources
+    {4: '4,096 features of sae (topk), which reads the residual stream after layer 4'}
+    """
+    dictionaries = topk["counts"].get("dictionaries") or []
+    if not dictionaries:
+        return NEURONS
+    first = dictionaries[0]
+    if first["format"] == "rotated":
+        one, many = "rotated axis", "rotated axes"
+    elif first["kind"] == "linear":
+        one, many = "direction", "directions"
+    else:
+        one, many = "feature", "features"
+    return UnitNames(one, many, {own["layer"]: _source(own, many) for own in dictionaries})
+
+
+def _source(own: dict[str, Any], many: str) -> str:
+    name = own["path"] if own["format"] == "rotated" else PurePosixPath(own["path"].rstrip("/")).name
+    kind = "" if own["kind"] == "linear" else f" ({own['kind']})"
+    return f"{own['features']:,} {many} of {name}{kind}, which reads {HookPoint(own['layer'], own['place'])}"
