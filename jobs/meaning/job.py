@@ -79,7 +79,9 @@ class MeaningConfig(CorpusPassConfig):
     translations: int = Field(2_000, ge=10, description="most translated sentences, a seeded sample")
     hashed_sentences: int = Field(10_000, ge=100, description="sentences that are hashed, a uniform sample")
     hash_layer: int | None = Field(None, ge=1, description="layer whose states are hashed; none given: the last one")
-    hash_neighbours: int = Field(10, ge=1, description="nearest sentences by their codes that are asked for")
+    hash_neighbours: int = Field(
+        10, ge=1, le=1_000_000, description="nearest sentences by their codes that are asked for"
+    )
     label: str | None = Field(
         None,
         description="column of the sources by whose values neighbours are judged; none given: topic, category, dataset",

@@ -67,6 +67,11 @@ CASES = {
     "no number": ("run", ["--corpus", "{f}/good.txt", "--k", "ten"], "--k"),
     "no similarity": ("run", ["--corpus", "{f}/good.txt", "--near-dedup", "1.5"], "--near-dedup"),
     "no such choice": ("run", ["--corpus", "{f}/good.txt", "--site", "heads"], "--site"),
+    "more neighbours than a table counts": (
+        "meaning",
+        ["--corpus", "{f}/good.txt", "--hash-neighbours", "100000000000000"],
+        "--hash-neighbours",
+    ),
     "no workers": ("run", ["--corpus", "{f}/good.txt", "--workers", "0"], "--workers"),
     "model not available": ("run", ["--corpus", "{f}/good.txt", "--model", "nobody/nothing"], "sample"),
     "model directory missing": ("run", ["--corpus", "{f}/good.txt", "--model", "./no/such/model"], "./no/such/model"),
