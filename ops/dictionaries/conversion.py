@@ -1,9 +1,9 @@
 """Dictionaries of other programs: the package sae-lens reads their files, and here they become what SAELens saves.
 
-Three things are set right on the way. Numbers stay float32, where sae-lens's readers of sparsify and Llama Scope cast
-to bfloat16. A dictionary of sparsify subtracts the decoder's bias from its input, as its own `encode` does, and reads
-the module that its folder is named after. The factor by which Llama Scope multiplies its input is folded into the
-weights.
+Some things are set right on the way, as of sae-lens 6.54. Numbers stay float32, where its readers of sparsify and Llama
+Scope cast to bfloat16. A dictionary of sparsify subtracts the decoder's bias from its input, as its own `encode` does,
+its decoder is not transposed, and it reads the module that its folder is named after. The factor by which Llama Scope
+multiplies its input is folded into the weights.
 """
 
 import importlib.util
@@ -19,7 +19,7 @@ import numpy as np
 import torch
 
 from ops.dictionaries.description import Asked
-from ops.dictionaries.tensor_files import MOST_FEATURES, MOST_WIDTH, Shape, read_config, tensor_shapes
+from ops.dictionaries.tensor_files import MOST_FEATURES, MOST_WIDTH, Shape, read_config, read_tensor, tensor_shapes
 from ops.errors import one_line
 
 INSTALL = "pip install '.[dictionaries]'"
@@ -123,8 +123,9 @@ def _sparsify(asked: Asked) -> Converter:
         folder = Path(path).resolve()
         own = {"apply_b_dec_to_input": True, "hook_name": folder.name}
         cfg, tensors = sparsify_disk_loader(folder, device, cfg_overrides | own)
-        if tensors["W_dec"].shape != (cfg["d_sae"], cfg["d_in"]):
-            tensors["W_dec"] = tensors["W_dec"].T
+        weights = folder / "sae.safetensors"
+        if "W_dec" in tensor_shapes(asked, weights):
+            tensors["W_dec"] = read_tensor(asked, weights, "W_dec")
         return cfg, {name: tensor.contiguous() for name, tensor in tensors.items()}
 
     return read

@@ -1,5 +1,6 @@
 """Dictionaries on the Hugging Face hub, named ORG/NAME or ORG/NAME/FOLDER: only the files of one are downloaded."""
 
+import logging
 import re
 from pathlib import Path
 
@@ -20,15 +21,15 @@ def download(asked: Asked) -> Path:
     """
     import huggingface_hub
     from huggingface_hub.errors import HFValidationError, RepositoryNotFoundError
-    from huggingface_hub.utils import logging
+    from huggingface_hub.utils import logging as hub_log
 
     found = _ID.fullmatch(asked.path)
     if found is None:
         raise asked.error(_NOTHING)
     name, within = found[1], found[2].strip("/")
     wanted = [f"{within}/{file}" if within else file for file in _FILES]
-    level = logging.get_verbosity()
-    logging.set_verbosity_error()  # that no file fits is said below
+    level = hub_log.get_verbosity()
+    hub_log.set_verbosity(logging.ERROR)  # that no file fits is said below
     try:
         whole = Path(huggingface_hub.snapshot_download(name, allow_patterns=[*wanted, *([within] if within else [])]))
     except (HFValidationError, RepositoryNotFoundError) as error:
@@ -38,7 +39,7 @@ def download(asked: Asked) -> Path:
             f"{_NOTHING}, and the Hugging Face hub cannot be reached ({one_line(error.__cause__ or error, 100)})"
         ) from error
     finally:
-        logging.set_verbosity(level)
+        hub_log.set_verbosity(level)
     if within and not (whole / within).exists():
         raise asked.error(f"the hub's {name} has no dictionary {within}")
     return whole / within if within else whole

@@ -44,8 +44,8 @@ def query(table: str, first: int = 1, sparse: bool = False) -> str:
         sparse: whether the activation sample is stored as lists of active features.
     """
     if table == "activations":
-        columns = f"layer_{first}_units, layer_{first}_values" if sparse else f"layer_{first}[1:4]"
-        return f"select sent_id, {columns} from 'activations/*.parquet' limit 10;"
+        kept = f"layer_{first}_units, layer_{first}_values" if sparse else f"layer_{first}[1:4]"
+        return f"select sent_id, {kept} from 'activations/*.parquet' limit 10;"
     if table in _QUERIES:
         return _QUERIES[table]
     spec = TABLES[table]
@@ -98,8 +98,8 @@ def write_card(provenance: Row, terms: list[dict[str, str]], licence: str) -> st
         "",
         f"What every {units.one} of {_plain(model['name'])} ({model['type']}, {model['layers']} layers of "
         f"{model['width']} units) responds to, found by Neuron Atlas: its most and least activating sentences, what "
-        "they have in common, and how that compares with the rest of the corpus (the method of Oba, Yoshinaga and Toyoda, "
-        "BlackboxNLP 2021). Layers count from 1, units from 0, ranks from 1.",
+        "they have in common, and how that compares with the rest of the corpus (the method of Oba, Yoshinaga and "
+        "Toyoda, BlackboxNLP 2021). Layers count from 1, units from 0, ranks from 1.",
         "",
         "```python",
         "import datasets",

@@ -28,7 +28,7 @@ IDENTITY = {
 
 
 def provenance(tables: list[str]) -> dict[str, Any]:
-    stage = {"finished": "2026-11-01T00:00:00Z", "fingerprint": "f" * 64, "identity": IDENTITY}
+    stage = {"finished": "2026-11-01T00:00:00Z", "fingerprint": "f" * 64, "identity": IDENTITY, "counts": {}}
     model = {"name": "a|b<c>", "type": "bert", "layers": 2, "width": 3, "fingerprint": "d" * 64}
     return {"model": model, "stages": {"topk": stage}, "tables": dict.fromkeys(tables, HELD)}
 

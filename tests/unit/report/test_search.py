@@ -220,7 +220,7 @@ def test_what_a_run_lacks_is_named() -> None:
 def test_a_search_that_takes_too_long_ends() -> None:
     n = 1_000_000
     columns = {"sent_id": range(n), "text": ["a long text " * 4] * n, "dataset": ["d"] * n, "is_winner": [True] * n}
-    many = pa.table(columns)
+    many = pa.concat_tables([pa.table(columns)] * 30)
     tables = {"topk": pa.Table.from_pylist(TOPK), "sentences": many}
     slow = Searcher({name: ds.dataset(table) for name, table in tables.items()}, 0.005)
     began = time.monotonic()
