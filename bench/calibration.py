@@ -8,7 +8,8 @@ part of their score in common by document (`mild`); and out of few documents. Fo
 what share of the sets anything has q below 0.05, next to the same share without design effects; of the winners
 of real neurons it says that share too, and how many findings (q below 0.05, lift above 1) are kept of those that there
 are without design effects. Exit status 1 where the 99 % interval of a share lies above 7 % (uniform, mild) or 10 %
-(few).
+(few). With `--score-sets` it also says what the held-out scores give to random sets, uniform ones and sets of one range
+of lengths (`bench/score_calibration.py`).
 """
 
 import argparse
@@ -19,7 +20,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from bench.running import load, run_job
+from bench.score_calibration import score_rows
 from jobs.mine.job import MINE_OPTIONS, MineConfig
 from jobs.stage.stages import CODES, PARTIALS
 from ops.arrays import Bools, Float64s, Int64s
@@ -55,6 +57,7 @@ FAMILIES = {"patterns": "kind", "profiles": "property", "peaks": "property"}
 LIMITS = {"uniform": 0.07, "mild": 0.07, "few": 0.10}
 RATE, Z99 = 0.05, 2.5758293035489004
 MILD, FEW = 0.5, 28  # the documents' part of a score; documents
+LENGTHS = 6  # ranges of lengths
 PER_DOCUMENT, AT_ONCE, PEAKS = 40, 100, 20  # sentences of a document at most; sets mined together; peaks of a set
 
 
@@ -64,6 +67,9 @@ def main() -> int:
     parser.add_argument("--sentences", type=int, default=2_700)
     parser.add_argument("--sets", type=int, default=300, help="random sets of each way")
     parser.add_argument("--neurons", type=int, default=150, help="real neurons and poles")
+    parser.add_argument(
+        "--score-sets", type=int, default=0, help="uniform sets that are scored; a fifth of each length"
+    )
     parser.add_argument("--k", type=int, default=100)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--json", action="store_true", help="accepted for all benchmarks; the output is JSON anyway")
@@ -81,11 +87,30 @@ def main() -> int:
         sentences = open_sentences(Store(str(out)), CODES, fingerprint(out))
         real = real_winners(Store(str(out)), sentences, options.neurons, options.seed)
         found = calibrate(sentences, real, options.sets, options.k, options.seed)
+        mining = Mining(sentences, Neurons((1,)), default_options() | {"no_scores": False}, options.seed)
+        scored = score_rows(mining, options.k, options.score_sets, options.score_sets // 5, LENGTHS, options.seed)
     print(layout(found), file=sys.stderr)
-    wrong = beyond(found)
+    for row in scored:
+        print(
+            f"{row.null}: {row.sets:,} sets, auc {row.auc:.3f}, excess {row.excess:+.4f}, intervals that hold 0: "
+            f"{row.covered:.1%} ({row.covered_low:.1%} to {row.covered_high:.1%}){'' if row.ok else ', beyond'}",
+            file=sys.stderr,
+        )
+    wrong = beyond(found) + [f"scores of {row.null}" for row in scored if not row.ok]
     seconds = round(time.perf_counter() - started)
     result = {"bench": "calibration", "sentences": len(sentences.sent_id), "documents": sentences.documents}
-    print(json.dumps({**result, "families": found, "beyond": wrong, "seconds": seconds, "load": load()}))
+    print(
+        json.dumps(
+            {
+                **result,
+                "families": found,
+                "scores": [asdict(row) for row in scored],
+                "beyond": wrong,
+                "seconds": seconds,
+                "load": load(),
+            }
+        )
+    )
     return 1 if wrong else 0
 
 

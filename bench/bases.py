@@ -1,0 +1,137 @@
+"""Which units language explains best: the explanations of several runs over the same corpus, side by side.
+
+    python -m bench bases --run "neurons=runs/hidden" --run "rotated axes=runs/rotated" --layer 4 --figure runs/bases
+
+Takes the units of one layer of each run, at the pole that all of them have. Says of each run what share of the units is
+explained, the median R2 beyond length and source, and the mean held-out F1, each with a 95 % interval: a bootstrap over
+units. Neurons, axes and features are compared fairly only where corpus, K and the activation sample are the same; a run
+where one of them is another is refused. Prints a table and one line of JSON.
+"""
+
+import argparse
+import json
+import sys
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import duckdb
+import numpy as np
+from matplotlib.figure import Figure
+
+from ops.arrays import Float64s
+from ops.figures import COLOURS, PAGE, for_print, save_figure
+from ops.statistics.cluster_bootstrap import percentile_interval
+from ops.storage.store import Store
+
+POLE = "top"
+MEASURES = {
+    "explained": "share of units\nexplained",
+    "r2_beyond": "median R2 beyond\nlength and source",
+    "f1": "mean held-out F1",
+}
+_QUERY = """
+select verdict = 'explained' as explained, r2 - r2_nuisance as r2_beyond, f1
+from '{run}/explanations/*.parquet' where layer = {layer} and pole = '{pole}' order by unit
+"""
+Measured = tuple[float, float, float]  # a value and the ends of its interval
+
+
+@dataclass(frozen=True)
+class Basis:
+    """What is found of one run: its units, and each measure with the ends of its 95 % interval."""
+
+    name: str
+    units: int
+    explained: Measured
+    r2_beyond: Measured
+    f1: Measured
+
+
+def measure(name: str, columns: dict[str, Float64s], seed: int, resamples: int = 1_000) -> Basis:
+    """Return what is found of the units of a run.
+
+    Args:
+        name: of the basis.
+        columns: by measure its value of each unit, `[units]`; NaN where it has none.
+        seed: of the resamples.
+        resamples: bootstrap samples of units.
+    """
+    units = len(columns["f1"])
+    drawn = np.random.default_rng(seed).integers(units, size=(resamples, units))
+    found: dict[str, Measured] = {}
+    for key, values in columns.items():
+        middle = np.nanmedian if key == "r2_beyond" else np.nanmean
+        value = float(middle(values))
+        found[key] = (value, *percentile_interval(value, middle(values[drawn], axis=1), units, least=-1.0))
+    return Basis(name, units, **found)
+
+
+def read(name: str, run: str, layer: int, seed: int) -> Basis:
+    """Return what is found of a layer of a run."""
+    table = duckdb.sql(_QUERY.format(run=run, layer=layer, pole=POLE)).to_arrow_table()
+    columns = {key: table[key].cast("float64").to_numpy(zero_copy_only=False) for key in MEASURES}
+    if not table.num_rows:
+        raise SystemExit(f"error: bench bases: {run} has no explanations of layer {layer}")
+    return measure(name, columns, seed)
+
+
+def compared(run: str) -> dict[str, object]:
+    """Return what has to be the same of all runs, by run.json."""
+    stages = json.loads((Path(run) / "run.json").read_text())["stages"]
+    names = ("k", "activation_sample")
+    return {"corpus": stages["ingest"]["fingerprint"], **{n: stages["topk"]["identity"][n] for n in names}}
+
+
+def layout(found: list[Basis]) -> str:
+    """Return the table as Markdown."""
+    lines = ["| units | how many | explained | median R2 beyond length and source | mean F1 |", "|---|---|---|---|---|"]
+    for own in found:
+        share = "{:.1%} ({:.1%} to {:.1%})".format(*own.explained)
+        numbers = ["{:.3f} ({:.3f} to {:.3f})".format(*values) for values in (own.r2_beyond, own.f1)]
+        lines.append(f"| {own.name} | {own.units:,} | {share} | {' | '.join(numbers)} |")
+    return "\n".join(lines)
+
+
+@for_print
+def draw(found: list[Basis]) -> Figure:
+    """Draw each measure with its interval, a row for each basis."""
+    figure = Figure(figsize=(PAGE, 0.9 + 0.35 * len(found)), layout="constrained")
+    rows = range(len(found))[::-1]
+    panels = figure.subplots(1, len(MEASURES), sharey=True)
+    for panel, (key, title) in zip(panels, MEASURES.items(), strict=True):
+        for row, own in zip(rows, found, strict=True):
+            value, low, high = getattr(own, key)
+            panel.plot([low, high], [row, row], color=COLOURS[0], linewidth=1.5)
+            panel.plot(value, row, "o", color=COLOURS[0], markersize=4)
+        panel.set_xlim(left=0)
+        panel.set_xlabel(title)
+    panels[0].set_yticks(list(rows), [own.name for own in found])
+    return figure
+
+
+def main() -> int:
+    """Compare the runs, print the table and one line of JSON, and draw the figure."""
+    parser = argparse.ArgumentParser(prog="bench bases", description=str(__doc__).splitlines()[0])
+    parser.add_argument("--run", action="append", required=True, help="NAME=FOLDER of a run; repeatable")
+    parser.add_argument("--layer", type=int, required=True)
+    parser.add_argument("--figure", help="folder of the figure; none given: none is drawn")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--json", action="store_true", help="accepted for all benchmarks; the output is JSON anyway")
+    options = parser.parse_args()
+    runs = [(name, run) for name, _, run in (text.partition("=") for text in options.run)]
+    same = [compared(run) for _, run in runs]
+    for (_, run), other in zip(runs, same, strict=True):
+        wrong = [key for key, value in other.items() if value != same[0][key]]
+        if wrong:
+            print(f"error: bench bases: {run} has another {wrong[0]} than {runs[0][1]}", file=sys.stderr)
+            return 2
+    found = [read(name, run, options.layer, options.seed) for name, run in runs]
+    print(layout(found), file=sys.stderr)
+    if options.figure:
+        save_figure(Store(options.figure), "bases", draw(found))
+    print(json.dumps({"bench": "bases", "layer": options.layer, "bases": [asdict(own) for own in found]}))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
