@@ -14,14 +14,15 @@ import sys
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-import duckdb
 import numpy as np
+import pyarrow.compute as pc
 from matplotlib.figure import Figure
 
 from ops.arrays import Float64s
 from ops.figures import COLOURS, PAGE, for_print, save_figure
 from ops.statistics.cluster_bootstrap import percentile_interval
 from ops.storage.store import Store
+from ops.storage.tables import read_rows
 
 POLE = "top"
 MEASURES = {
@@ -29,10 +30,6 @@ MEASURES = {
     "r2_beyond": "median R2 beyond\nlength and source",
     "f1": "mean held-out F1",
 }
-_QUERY = """
-select verdict = 'explained' as explained, r2 - r2_nuisance as r2_beyond, f1
-from '{run}/explanations/*.parquet' where layer = {layer} and pole = '{pole}' order by unit
-"""
 Measured = tuple[float, float, float]  # a value and the ends of its interval
 
 
@@ -68,11 +65,13 @@ def measure(name: str, columns: dict[str, Float64s], seed: int, resamples: int =
 
 def read(name: str, run: str, layer: int, seed: int) -> Basis:
     """Return what is found of a layer of a run."""
-    table = duckdb.sql(_QUERY.format(run=run, layer=layer, pole=POLE)).to_arrow_table()
-    columns = {key: table[key].cast("float64").to_numpy(zero_copy_only=False) for key in MEASURES}
-    if not table.num_rows:
+    here = (pc.field("layer") == layer) & (pc.field("pole") == POLE)
+    rows = read_rows(Store(run), "explanations", here, ["unit", "verdict", "r2", "r2_nuisance", "f1"])
+    if not rows:
         raise SystemExit(f"error: bench bases: {run} has no explanations of layer {layer}")
-    return measure(name, columns, seed)
+    numbers = {key: np.array([row[key] for row in rows], np.float64) for key in ("r2", "r2_nuisance", "f1")}
+    columns = {"explained": np.array([row["verdict"] == "explained" for row in rows], np.float64)}
+    return measure(name, columns | {"r2_beyond": numbers["r2"] - numbers["r2_nuisance"], "f1": numbers["f1"]}, seed)
 
 
 def compared(run: str) -> dict[str, object]:

@@ -10,6 +10,7 @@ from matplotlib.ticker import MaxNLocator
 
 from ops.arrays import Float64s
 from ops.compare.layer_agreement import standard_scores
+from ops.compare.property_names import in_words
 from ops.figures import BAND, DIVERGING, NULLS, OWN, PAGE, for_print, label_outer, panels, save_figures, titled
 from ops.storage.store import Store
 
@@ -21,26 +22,6 @@ HEAT_MAPS = (
     "neurons:mean",
 )
 LINES = ("neurons:mean", "neurons:std", *HEAT_MAPS[:3])
-_IN_WORDS = {
-    "neurons:mean": "mean activation",
-    "neurons:std": "standard deviation of the activation",
-    "means:words_per_sentence": "words a sentence",
-    "means:verbs_per_sentence": "verbs a sentence",
-    "means:nouns_per_sentence": "nouns a sentence",
-}
-
-
-def in_words(name: str) -> str:
-    """Return what a figure calls a property.
-
-    >>> in_words("means:words_per_sentence:top"), in_words("neurons:mean")
-    ('words a sentence, top winners', 'mean activation')
-    """
-    for pole in ("top", "bottom"):
-        known = _IN_WORDS.get(name.removesuffix(f":{pole}"))
-        if name.endswith(f":{pole}") and known:
-            return f"{known}, {pole} winners"
-    return _IN_WORDS.get(name, name.replace("_", " ").replace(":", ", "))
 
 
 def draw_dimensions(

@@ -3,6 +3,7 @@
 from collections.abc import Container
 from typing import Any
 
+from ops.compare.property_names import in_words
 from ops.show.text import number, shorten, wrap
 from ops.storage.store import Store
 from ops.storage.tables import read_table
@@ -62,7 +63,7 @@ def _dimensions(found: dict[str, Rows], rows: int) -> list[str]:
     lines = [
         "Units of one number in two layers, neighbours or the first and the last: mean correlation, beside axes of "
         "rotated bases (a control: no units)",
-        f"  {'property':<30}{'neighbours':>11}{'rotated':>9}{'first, last':>13}{'rotated':>9}",
+        f"  {'property':<34}{'neighbours':>11}{'rotated':>9}{'first, last':>13}{'rotated':>9}",
     ]
     last = max((row["layer_b"] for row in table), default=1)
     beyond = sum(row["correlation"] > row["rotated_high"] for row in table)
@@ -73,7 +74,7 @@ def _dimensions(found: dict[str, Rows], rows: int) -> list[str]:
         far = [row for row in own if (row["layer_a"], row["layer_b"]) == (1, last)]
         cells = [_mean(some, column) for some in (near, far) for column in ("correlation", "rotated_mean")]
         widths = (11, 9, 13, 9)
-        lines.append(f"  {name:<30}" + "".join(number(c, w, 2) for c, w in zip(cells, widths, strict=True)))
+        lines.append(f"  {in_words(name):<34}" + "".join(number(c, w, 2) for c, w in zip(cells, widths, strict=True)))
     lines.append(
         f"  Above every rotated basis: {beyond:,} of {len(table):,} properties and pairs ({by_chance:.1f} by chance)."
     )

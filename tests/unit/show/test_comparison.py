@@ -65,7 +65,7 @@ def values(start: str, found: dict[str, Rows] = FOUND) -> list[str]:
 
 
 def test_each_finding_stands_beside_its_null() -> None:
-    assert values("neurons:mean") == ["neurons:mean", "0.50", "0.50", "0.12", "0.25"]
+    assert values("mean activation") == ["mean", "activation", "0.50", "0.50", "0.12", "0.25"]
     assert values("within") == ["within", "0.500", "0.200", "0.100", "0.050", "0.010"]
     assert values("neurons  ") == ["neurons", "2", "0.250", "-", "1.000", "0.250"]
     assert values("1 ") == ["1", "0.125", "(0.50)"]
