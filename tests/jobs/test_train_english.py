@@ -96,6 +96,12 @@ def test_what_is_not_ours_is_refused_before_the_training(files, tmp_path, held):
     assert (out / "config.cfg").read_text() == "mine"
 
 
+def test_a_rate_that_is_too_high_is_one_line(files, tmp_path):
+    with pytest.raises(InputError, match=r"--rate 1e\+14: the training diverges; give a lower one"):
+        train(TrainEnglishConfig(**files, out=tmp_path / "out", rate=1e14), lambda line: None)
+    assert not (tmp_path / "out" / "meta.json").exists()
+
+
 def test_a_file_is_no_folder_for_a_pipeline(files, tmp_path):
     (tmp_path / "link").symlink_to(tmp_path / "nowhere")
     for out in (tmp_path / "a.mrg", tmp_path / "a.mrg" / "out", tmp_path / "link"):

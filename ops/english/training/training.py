@@ -1,6 +1,7 @@
 """Passes over the training sentences: steps of AdamW, with an average of the weights kept beside."""
 
 import json
+import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -17,10 +18,12 @@ from ops.english.training.losses import loss
 from ops.english.training.mixture import Mixture
 from ops.english.training.model import JointNetwork
 from ops.english.training.treebank import Sentence
+from ops.errors import InputError
 
 AVERAGED = 0.998
 WARM_UP = 200
 LARGEST_GRADIENT = 2.0
+LARGEST_WEIGHT = 65_504.0  # that half precision holds, in which weights are saved
 
 
 class Trainer:
@@ -71,7 +74,11 @@ class Trainer:
         self._average = [weight.detach().clone() for weight in self._weights]
 
     def run(self, sentences: Sequence[Sentence], random: Random) -> float:
-        """Do one pass over the sentences and return the mean loss per word."""
+        """Do one pass over the sentences and return the mean loss per word.
+
+        Raises:
+            InputError: weights or losses are no numbers any more, or too large to be saved.
+        """
         self.network.train()
         total, words = 0.0, 0
         for batch in self._batcher.batches(sentences, random):
@@ -95,6 +102,10 @@ class Trainer:
                 torch._foreach_lerp_(self._average, self._weights, share)
             total += value.item() * len(batch.kinds)
             words += len(batch.kinds)
+        if not math.isfinite(total) or not all(
+            bool((weight.detach().abs() <= LARGEST_WEIGHT).all()) for weight in self._weights
+        ):
+            raise InputError(f"--rate {self._rate:g}: the training diverges; give a lower one")
         return total / words
 
     @contextmanager
