@@ -93,11 +93,12 @@ def prepare(config: ExportConfig, given: dict[str, str]) -> "tuple[Path, Store, 
     record.require("topk")
     if config.license:
         check_licence(config.license)
+    terms = source_terms(record.require("ingest")["counts"]["sources"], given)
+    folder = check_folder(config.to, record.store)
     done = [name for name in STAGES if record.complete(name) and name != "report"]
     record.check_files(*done)
     found = provenance(record.record, done, [table for name in done for table in STAGES[name].tables])
-    card = write_card(found, source_terms(record.require("ingest")["counts"]["sources"], given), config.license)
-    folder = check_folder(config.to, record.store)
+    card = write_card(found, terms, config.license)
     return folder, record.store, contents(found, record.record, card, versions()[TOOL])
 
 

@@ -239,8 +239,11 @@ class Drawing:
         if "dry_run" in fields and rng.random() < 0.1:
             argv.append("--dry-run")
         env, fresh = self._environment()
-        to = Path(str(values.get("to", to)))  # an option may have been drawn over
-        writes = [out, *([to] if "to" in fields and to.is_relative_to(self.world.case) else [])]
+        writes = [out]
+        drawn_to = str(values.get("to", to))  # an option may have been drawn over
+        if "to" in fields and "\0" not in drawn_to:
+            place = Path(os.path.normpath(self.world.case / "cwd" / drawn_to))
+            writes += [place] if place.is_relative_to(self.world.case) else []
         named = str(values.get("out", ""))
         if named.strip() and "\0" not in named:
             writes.append(Path(os.path.normpath(self.world.case / "cwd" / named)))
@@ -257,7 +260,7 @@ class Drawing:
         elif place < 0.065:
             return env | {"LC_ALL": "C", "LANG": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}, True
         elif place < 0.07:
-            return env | {"RAY_ADDRESS": rng.choice(("nonsense:99", "127.0.0.1:1", "http://x", "auto"))}, True
+            return env | {"RAY_ADDRESS": rng.choice(("nonsense:99", "127.0.0.1:1", "http://x"))}, True
         elif place < 0.08:
             env["COLUMNS"] = rng.choice(("1", "0", "x", "100000"))
         elif place < 0.09:
