@@ -87,7 +87,7 @@ class Measured(NamedTuple):
         pair_bytes: bytes of a candidate in the partial files, what else is in them included.
         merge_s: seconds of merging one candidate and writing its share of the tables.
         worker_bytes: highest resident memory of a worker, the model aside.
-        tokens_per_second: tokens made from text.
+        tokens_per_second: tokens that ingest kept, read and cut into batches.
     """
 
     reduce_s: float
@@ -101,7 +101,7 @@ class Measured(NamedTuple):
 
 
 # On the machine of docs/scale.md, November 2026.
-PAGE = Measured(0.31e-3, 45e-9, 7e-3, 26e-3, 4.9, 0.24e-6, 8.0e9, 353_000)
+PAGE = Measured(0.31e-3, 45e-9, 7e-3, 26e-3, 4.9, 0.24e-6, 8.0e9, 16_000_000)
 Seconds = float | tuple[float, float]
 
 
@@ -134,8 +134,8 @@ def commit_s(setup: Setup, found: Measured) -> float:
     return UNSORTED * pairs(setup.gpus) * found.commit_s / setup.gpus
 
 
-def tokenize_s(found: Measured) -> float:
-    """Return the seconds of tokenizing on all readers."""
+def read_s(found: Measured) -> float:
+    """Return the seconds of reading tokens on all readers."""
     return SENTENCES * TOKENS / found.tokens_per_second / READERS
 
 
@@ -163,11 +163,11 @@ def mine_s() -> float:
 def topk_s(setup: Setup, dtype: str, found: Measured) -> float:
     """Return the seconds of topk, its pilot and start aside.
 
-    Tokenizing goes on beside the forward pass and counts where it is slower; so does the driver's part. Reducing and
+    Reading goes on beside the forward pass and counts where it is slower; so does the driver's part. Reducing and
     writing come on top of the forward pass.
     """
     scoring = forward_s(setup, dtype) + reduce_s(setup) + commit_s(setup, found)
-    return max(scoring, tokenize_s(found), bounds_s(setup, found)) + merge_s(setup, found) + sample_s()
+    return max(scoring, read_s(found), bounds_s(setup, found)) + merge_s(setup, found) + sample_s()
 
 
 def parts(found: Measured, setup: Setup) -> dict[str, Seconds]:
@@ -177,7 +177,7 @@ def parts(found: Measured, setup: Setup) -> dict[str, Seconds]:
     return {
         "ingest: reading, copies, numbering": SENTENCES / INGEST_PER_S / CORES,
         "ingest: fingerprint and line ends, on the driver": SOURCE_BYTES / HASHED_PER_S + SOURCE_BYTES / COUNTED_PER_S,
-        "topk: tokenizing, beside the GPUs": tokenize_s(found),
+        "topk: reading tokens, beside the GPUs": read_s(found),
         **forward,
         "topk: reducing on the device": reduce_s(setup),
         "topk: writing candidates": commit_s(setup, found),
@@ -206,9 +206,9 @@ def basis(found: Measured) -> list[str]:
         f"M {INGEST_PER_S:,} sentences a second and core; A {CORES} cores of it, storage keeps up",
         f"M {SOURCE_BYTES / 1e9:g} GB: {HASHED_PER_S / 1e9:g} GB/s hashed, {COUNTED_PER_S / 1e9:g} GB/s counted, by "
         "one core; A storage sends as fast",
-        f"M {found.tokens_per_second:,.0f} tokens a second and core; A {READERS} cores of it. Ray reads ahead until "
-        "half of its share of the object store is full (shards of 10 MB, N); `--prefetch` bounds only what a GPU's "
-        "worker is given",
+        f"M {found.tokens_per_second:,.0f} kept tokens a second and core; A {READERS} cores of it. Ray reads ahead "
+        "until half of its share of the object store is full (shards of 10 MB, N); `--prefetch` bounds only what a "
+        "GPU's worker is given",
         *forward,
         f"N {BYTES_PER_VALUE} bytes that its operators move for each value (`bench gpu`); A half of "
         f"{H100.bytes_per_s / 1e12:g} and {L4.bytes_per_s / 1e12:g} TB/s",
@@ -247,7 +247,7 @@ def project(found: Measured) -> dict[str, Any]:
             "forward_s": {dtype: round(forward_s(setup, dtype)) for dtype in SHARE},
             "reduce_s": round(reduce_s(setup)),
             "commit_s": round(commit_s(setup, found)),
-            "tokenize_s": round(tokenize_s(found)),
+            "read_s": round(read_s(found)),
             "driver_s": round(bounds_s(setup, found)),
             "merge_s": round(merge_s(setup, found)),
             "slots": slots_of(int(setup.gpu.memory_gb * 1e9 * FREE_SHARE), NEURONS, K, POLES),

@@ -20,6 +20,7 @@ from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped]
+import pyarrow.parquet as pq  # type: ignore[import-untyped]
 import torch
 
 from bench.every_stage import SIZES, measure
@@ -30,6 +31,8 @@ from bench.texts import draw
 from jobs.stage.files import commit_partial, shard_file, write_partial
 from jobs.topk.merge import RangeMerger
 from jobs.topk.score import PILOT_FILE
+from ops.corpus.corpus_tokens import block_batches
+from ops.corpus.token_columns import block_of, kept_table, token_columns, write_kept
 from ops.model.activations import Scorer
 from ops.model.load import read_facts
 from ops.model.tokenizer import Tokenizer, Tokens
@@ -47,6 +50,7 @@ PRINT = "synthetic"
 WATCHED, MOST = 8, 10_000_000
 SCORING = 0.7
 FLAT = 0.10
+BUDGET, READ_TOKENS = 2_048, 20_000_000  # tokens of a batch, and those that are read to time it
 
 
 class Synthetic:
@@ -123,7 +127,7 @@ def main() -> int:
         pair_bytes=sum(s["bytes"] for s in shards) / pairs,
         merge_s=merging["seconds"] / merging["pairs"],
         worker_bytes=max(peaks),
-        tokens_per_second=tokenizing(options.seed),
+        tokens_per_second=reading_tokens(options.seed),
     )
     result = {
         "bench": "scale",
@@ -232,13 +236,23 @@ def agrees(model: Synthetic, store: Store, k: int) -> bool:
     return True
 
 
-def tokenizing(seed: int) -> float:
-    """Return the model tokens that one core makes of real sentences in a second, special ones included."""
+def reading_tokens(seed: int) -> float:
+    """Return how many tokens, kept as ingest keeps them, one core reads and cuts into batches in a second.
+
+    They are those of real sentences, special ones included.
+    """
     texts = draw(5_000, seed)
     tokenizer = Tokenizer(read_facts("sample"))
-    tokenizer.encode(texts[:500])
-    started = time.process_time()
-    tokens = sum(len(t.ids) for t in tokenizer.encode(texts))
+    columns = {"sent_id": pa.array(range(len(texts)), pa.int64()), **token_columns(tokenizer.encode(texts))}
+    with tempfile.TemporaryDirectory(prefix="atlas-bench-") as folder:
+        path = f"{folder}/tokens.parquet"
+        write_kept(kept_table(pa.table(columns), tokenizer.highest_id), path)
+        block_of(pq.read_table(path))
+        tokens, started = 0, time.process_time()
+        while tokens < READ_TOKENS:
+            block = block_of(pq.read_table(path))
+            batches = block_batches(np.arange(len(texts)), block, BUDGET)
+            tokens += sum(int(own.lengths.sum()) for _, own in batches)
     return tokens / (time.process_time() - started)
 
 
