@@ -2,10 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Self
+from typing import NamedTuple, Self
 
 import numpy as np
 
+from ops.arrays import Bools
 from ops.explain.literal_words import Said
 
 _NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
@@ -21,6 +22,13 @@ def evidence_needed(weights: Sequence[float], intercept: float, threshold: float
     3.5
     """
     return threshold - intercept - sum(weight for weight in weights if weight < 0)
+
+
+class Bound(NamedTuple):
+    """What a literal says of a length: at most so many words, or more where it is negated."""
+
+    words: int
+    negated: bool
 
 
 @dataclass(frozen=True)
@@ -40,8 +48,14 @@ class Combination:
     idle: list[int]
 
     @classmethod
-    def of(cls, sizes: Sequence[float], needed: float | None) -> Self:
-        """Return how literals whose weights have these sizes reach what is needed; None: that is not known."""
+    def of(cls, sizes: Sequence[float], needed: float | None, bounds: Sequence[Bound | None] = ()) -> Self:
+        """Return how literals reach what is needed; what follows from others that are required is left out.
+
+        Args:
+            sizes: of the literals' weights.
+            needed: see `evidence_needed`; None: that is not known.
+            bounds: of each literal of a length its bound, None for any other; none given: there is none.
+        """
         every = list(range(len(sizes)))
         unknown = cls(every, [], None, []) if len(every) == 1 else cls([], every, None, [])
         if needed is None:
@@ -49,15 +63,25 @@ class Combination:
         holds = np.arange(1 << len(every))[:, None] >> np.arange(len(every)) & 1 == 1
         # Thresholds are often the sum of just these weights.
         reached = holds @ np.asarray(sizes, np.float64) >= needed - 1e-9 * max(1.0, abs(needed))
-        if reached.all() or not reached.any():
+        can_be = _can_hold(holds, bounds)
+        if reached[can_be].all() or not reached[can_be].any():
             return unknown
-        required = [i for i in every if holds[reached, i].all()]
+        required = [i for i in every if holds[reached & can_be, i].all()]
         places = np.arange(len(holds))
-        idle = [i for i in every if np.array_equal(reached, reached[places ^ (1 << i)])]
+        idle = []
+        for i in every:
+            other = places ^ (1 << i)  # the same sets, but for this literal
+            if not ((reached != reached[other]) & can_be & can_be[other]).any():
+                idle.append(i)
         others = [i for i in every if i not in required and i not in idle]
+        for i in [i for i in required if bounds and bounds[i] is not None]:
+            rest = [j for j in required if j != i]
+            if holds[can_be & holds[:, rest].all(1), i].all():
+                required = rest
+        idle = [i for i in idle if not holds[can_be & holds[:, required].all(1), i].all()]
         if not others:
             return cls(required, [], None, idle)
-        own = holds[:, required].all(1)
+        own = holds[:, required].all(1) & can_be
         count = holds[own][:, others].sum(1)
         least = int(count[reached[own]].min())
         return cls(required, others, least if np.array_equal(reached[own], count >= least) else None, idle)
@@ -85,6 +109,21 @@ class Combination:
         else:
             second = f"{'either ' * bool(first)}{list_conditions(others, 'or', of_others)}"
         return f"{first}, and {second}" if first else second
+
+
+def _can_hold(holds: Bools, bounds: Sequence[Bound | None]) -> Bools:
+    """Return which sets of literals can hold together, `[sets]`: a sentence has one length.
+
+    Args:
+        holds: whether each literal is in each set, `[sets, literals]`.
+        bounds: see `Combination.of`.
+    """
+    own = [(i, bound) for i, bound in enumerate(bounds) if bound is not None]
+    if len(own) < 2:
+        return np.ones(len(holds), np.bool_)
+    lengths = {0, *(bound.words + more for _, bound in own for more in (0, 1))}
+    there = {tuple((words <= bound.words) != bound.negated for _, bound in own) for words in lengths}
+    return np.array([tuple(row) in there for row in holds[:, [i for i, _ in own]].tolist()])
 
 
 def list_conditions(said: Sequence[Said], conjunction: str, dropped: int = 0) -> str:

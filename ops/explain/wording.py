@@ -5,14 +5,14 @@ from dataclasses import dataclass
 from math import floor, isnan
 from typing import Protocol
 
-from ops.explain.combined_literals import Combination, evidence_needed, list_conditions
+from ops.explain.combined_literals import Bound, Combination, evidence_needed, list_conditions
 from ops.explain.kinds import NUISANCE
 from ops.explain.literal_words import PatternRules, Term, say
 
 __all__ = ["MOST_CHARACTERS", "PatternRules", "Term", "evidence_needed", "explanation_text", "percent"]
 
 MOST_CHARACTERS = 240
-NOTHING = "Nothing found that these features can express."
+NOTHING = "No rule found that tells its winners from other sentences in documents kept aside."
 TOO_FEW = "Too few winners in test documents to tell."
 NO_MORE = "Nothing beyond length and source"
 
@@ -49,7 +49,8 @@ def explanation_text(
         return {"weak": TOO_FEW, "nuisance": f"{NO_MORE}."}.get(verdict, NOTHING) + range_text
     if verdict == "nuisance":
         return _fit(_NuisanceText([term for term in terms if term.kind in NUISANCE], rules), range_text)
-    rule = Combination.of([abs(term.weight) for term in terms], needed)
+    bounds = [Bound(int(term.items[0]), term.negated) if term.kind == "length" else None for term in terms]
+    rule = Combination.of([abs(term.weight) for term in terms], needed, bounds)
     start = f"{TOO_FEW} Untested: s" if verdict == "weak" else "S"
     return _fit(_CalledText(start, terms, rule, _shares(share, baseline_share), rules), range_text)
 

@@ -36,8 +36,8 @@ def _explained(rows: Rows) -> list[str]:
     found = Counter(row["verdict"] for row in rows)
     said = [
         f"{found['explained']:,} of {len(rows):,} neurons and poles have an explanation that holds on documents kept "
-        f"aside; {found['nuisance']:,} are told as well by length and source, {found['none']:,} by nothing that "
-        "these features can express."
+        f"aside; {found['nuisance']:,} are told as well by length and source, and for {found['none']:,} no "
+        "rule is found."
     ]
     if found["weak"]:
         said.append(f"{found['weak']:,} have too few winners in documents kept aside to tell.")

@@ -81,11 +81,13 @@ def better(out: Path, layer: int, unit: int) -> dict[str, Any]:
     return min(own, key=lambda row: (row["verdict"] != "explained", -(row["f1"] or 0)))
 
 
+@pytest.mark.parametrize("is_linked", [False, True])
 @pytest.mark.parametrize(("width", "height"), SIZES)
-def test_the_first_screen_answers(out: Path, site: Path, tab: Tab, width: int, height: int) -> None:
+def test_the_first_screen_answers(out: Path, site: Path, tab: Tab, width: int, height: int, is_linked: bool) -> None:
+    """Also where a link has named the pole."""
     tab.show(width, height)
-    tab.open((site / "neurons" / "2-7.html").as_uri())
     told = better(out, 2, 7)
+    tab.open((site / "neurons" / "2-7.html").as_uri() + f"#{told['pole']}" * is_linked)
     assert tab.tell(f"{SEEN}('.explained').map(e => e.textContent)") == [told["text"]]
     (evidence,) = tab.tell(f"{SEEN}('.evidence').map(e => e.textContent)")
     assert f"F1 {told['f1']:.2f}" in evidence

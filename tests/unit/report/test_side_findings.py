@@ -74,7 +74,7 @@ GIVEN: dict[str, dict[str, list[dict[str, Any]]]] = {
 SAID = {
     "explain": [
         "2 of 5 neurons and poles have an explanation that holds on documents kept aside; 1 are told as well by length "
-        "and source, 1 by nothing that these features can express.",
+        "and source, and for 1 no rule is found.",
         "1 have too few winners in documents kept aside to tell.",
         "Beyond length and source, a few literals explain 6 % of the middle neuron's activation (mean over layers); of "
         "the middle axis of a random rotation, 25 %.",
