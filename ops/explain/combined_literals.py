@@ -8,6 +8,7 @@ import numpy as np
 
 from ops.arrays import Bools
 from ops.explain.literal_words import Said
+from ops.show.text import enumerated
 
 _NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 
@@ -135,5 +136,4 @@ def list_conditions(said: Sequence[Said], conjunction: str, dropped: int = 0) ->
 
 
 def _joined(pieces: Sequence[str], conjunction: str, dropped: int) -> str:
-    pieces = [*pieces, *([f"{dropped} more"] if dropped else [])]
-    return f"{', '.join(pieces[:-1])} {conjunction} {pieces[-1]}" if len(pieces) > 1 else pieces[0]
+    return enumerated([*pieces, *([f"{dropped} more"] if dropped else [])], conjunction)

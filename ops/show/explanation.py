@@ -4,7 +4,7 @@ from typing import Any
 
 import pyarrow.compute as pc
 
-from ops.show.text import number, shorten, wrap
+from ops.show.text import enumerated, number, shorten, wrap
 from ops.storage.store import Store
 from ops.storage.tables import read_rows
 
@@ -12,11 +12,10 @@ Row = dict[str, Any]
 
 TABLES_READ = ("explanations", "explanation_terms", "families")
 # What an F1 is held against, by its column.
-_BESIDE = {
-    "single_f1": "best literal",
-    "nuisance_f1": "length and source",
-    "matched_f1": "matched set",
-    "random_f1": "random set",
+_CONTROLS = {
+    "random_f1": "a random set",
+    "nuisance_f1": "length and source alone",
+    "matched_f1": "a matched set",
 }
 _MODELS = {
     "winners": ("Literals of its winners", "winners"),
@@ -58,7 +57,10 @@ def joined(row: Row, terms: list[Row], families: list[Row]) -> Row:
 
 def lay_out_explanation(explanation: Row, width: int) -> list[str]:
     """Return the lines that come first: the sentence, its verdict and scores, and its family."""
-    lines = [*wrap(explanation["text"], width).split("\n"), *wrap(_verdict(explanation), width).split("\n")]
+    lines = [
+        *wrap(explanation["text"], width).split("\n"),
+        *wrap(f"Verdict: {said_verdict(explanation)}", width).split("\n"),
+    ]
     leader, members = explanation["alike"]["leader"], explanation["alike"]["members"]
     if members > 1:
         is_own = all(leader[name] == explanation[name] for name in leader)
@@ -86,11 +88,28 @@ def lay_out_terms(explanation: Row, width: int) -> list[str]:
     return lines
 
 
-def _verdict(explanation: Row) -> str:
+def said_verdict(explanation: Row) -> str:
+    """Return the verdict of a row of explanations/ with the rule by which it fell, in numbers.
+
+    A control counts as beaten if the lower end of the interval of F1 is above it (`ops.explain.verdict`).
+    """
     f1, low, high = (explanation[f"f1{end}"] for end in ("", "_low", "_high"))
-    said = "not known" if f1 is None else f"{f1:.3f}"
-    interval = "" if f1 is None or low is None else f" ({low:.3f} to {high:.3f})"
-    beside = [f"{name} {explanation[key]:.3f}" for key, name in _BESIDE.items() if explanation[key] is not None]
-    return "; ".join(
-        [f"Verdict: {explanation['verdict']}", f"held-out F1 {said}{interval}", *([", ".join(beside)] * bool(beside))]
-    )
+    said = str(explanation["verdict"])
+    if said == "weak":
+        said += ": too few winners, or documents with winners, are kept aside"
+    elif not explanation["literals"]:
+        said += ": nothing was found that sets them apart"
+    if f1 is None:
+        return said
+    interval = "" if low is None else f" ({low:.3f} to {high:.3f})"
+    known = {name: explanation[key] for key, name in _CONTROLS.items() if explanation[key] is not None}
+    sides = {is_above: [] for is_above in (True, False)}  # type: dict[bool, list[str]]
+    for name, control in known.items():
+        sides[low is not None and low > control].append(f"{name} ({control:.3f})")
+    compared = [
+        *(f"above {enumerated(names, 'and')}" for names in (sides[True],) if names),
+        *(f"not surely above {enumerated(names, 'or')}" for names in (sides[False],) if names),
+    ]
+    single = explanation["single_f1"]
+    alone = "" if single is None else f"; its best literal alone has {single:.3f}"
+    return f"{said}. Held-out F1 {f1:.3f}{interval}{': ' * bool(compared)}{', but '.join(compared)}{alone}"

@@ -16,6 +16,8 @@ from ops.topk.silent import SAID
 Rows = list[dict[str, Any]]
 
 LIFT = 22  # characters of a lift and its interval
+HUB_TEXT = 12  # characters at least of a sentence that is folded
+COLUMNS = "lift: share by corpus; q: share of false findings among all that are at least as sure; docs: documents"
 MOST = 1 << 30  # lines: all
 SCREEN = {"winners": 8, "findings": 8, "examples": 3, "avoids": 3, "peaks": 3}  # lines where no number is given
 # What --all prints besides: titles of properties, those that have none by their name.
@@ -52,6 +54,7 @@ def lay_out_neuron(facts: dict[str, Any], rows: int | None, width: int) -> str:
             for place, row in enumerate(facts["findings"][: most["findings"]])
         ]
         lines += _measured("What sets them apart", found, winners, width)
+        lines += wrap(f"  {COLUMNS}", width).split("\n")
     else:
         lines += ["", "Nothing sets them apart (no pattern or value with q < 0.05 and lift > 1)"]
     avoids = facts["avoids"][: most["avoids"]]
@@ -104,7 +107,8 @@ def _winners(facts: dict[str, Any], rows: int, whole: bool, width: int) -> list[
             break
         head = f"{winner['rank']:>5}  {activation(winner['activation']):>8}  "
         if winner.get("is_hub") and not whole:
-            lines.append(f"{head}({said_wins(winner)})")
+            wins = f"  ({said_wins(winner)})"
+            lines.append(head + shorten(winner["text"], max(width - len(head) - len(wins), HUB_TEXT)) + wins)
             continue
         left -= 1
         source = f"  [{winner['dataset']}]"

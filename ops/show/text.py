@@ -1,6 +1,7 @@
 """Numbers and strings in columns of a fixed width, words in lines; how a lift and a q value are written."""
 
 import textwrap
+from collections.abc import Sequence
 
 
 def number(value: float | None, width: int, digits: int) -> str:
@@ -39,3 +40,12 @@ def wrap(text: str, width: int) -> str:
 def shorten(text: str, width: int) -> str:
     """Return a text cut to so many characters, with dots where something is left out."""
     return text if len(text) <= width else text[: max(width - 3, 1)] + "..."
+
+
+def enumerated(pieces: Sequence[str], conjunction: str) -> str:
+    """Return pieces of text in a row.
+
+    >>> enumerated(["a", "b", "c"], "and"), enumerated(["a"], "or")
+    ('a, b and c', 'a')
+    """
+    return f"{', '.join(pieces[:-1])} {conjunction} {pieces[-1]}" if len(pieces) > 1 else pieces[0]

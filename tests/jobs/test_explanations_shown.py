@@ -85,7 +85,7 @@ def test_show_prints_the_explanation_first(
         show.JOB.run(ShowConfig(out=str(folder), neuron="2:7", pole="bottom"))
         printed.append(capsys.readouterr().out.splitlines())
     assert printed[0][1] == row["text"]
-    assert printed[0][2].startswith(f"Verdict: {row['verdict']}; held-out F1 {row['f1']:.3f} (0.100 to 0.900)")
+    assert printed[0][2].startswith(f"Verdict: {row['verdict']}. Held-out F1 {row['f1']:.3f} (0.100 to 0.900)")
     assert re.match(r"One of \d+ that go together, ", printed[0][3])
     assert printed[0][:1] + printed[0][4:-1] == printed[1][:-1]
     other = next(r for r in rows if (r["layer"], r["unit"], r["pole"]) == (2, 7, "top"))

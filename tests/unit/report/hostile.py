@@ -15,7 +15,11 @@ TEXTS = [
     "A \x1b[31mred\x1b[0m word",
 ]
 DATASET = '"><script>alert(2)</script>'
-EXPLAINED = {"text": "Sentences with *</bdi><script>alert(3)</script>*: 64 % of its winners.", "verdict": "explained"}
+EXPLAINED = {
+    "text": "Sentences with *</bdi><script>alert(3)</script>*: 64 % of its winners.",
+    "literals": 1,
+    "verdict": "explained",
+}
 EXPLAINED |= {"f1": 0.5, "f1_low": None, "f1_high": None, "single_f1": 0.25, "nuisance_f1": None, "matched_f1": 0.125}
 EXPLAINED |= {"random_f1": 0.0625, "family": 3}  # type: ignore[dict-item]
 TERM = {"kind": "word", "pattern": "</td><b>", "negated": True, "weight": -1.5, "share": 0.5, "baseline_share": None}

@@ -6,7 +6,7 @@ from typing import Any
 import pyarrow as pa
 
 from ops.schema import schema
-from ops.show.explanation import lay_out_explanation, lay_out_terms, read_explanation
+from ops.show.explanation import lay_out_explanation, lay_out_terms, read_explanation, said_verdict
 from ops.storage.store import Store
 from ops.storage.tables import write_part
 
@@ -62,10 +62,10 @@ def test_an_explanation_is_read_with_its_literals_and_its_family(tmp_path: Path)
 def test_the_sentence_comes_first_and_where_its_family_is_found(tmp_path: Path) -> None:
     found = read(tmp_path)
     assert found is not None
-    assert lay_out_explanation(found, 200) == [
+    assert lay_out_explanation(found, 300) == [
         "Sentences with *see*: 64 % of its winners.",
-        "Verdict: explained; held-out F1 0.410 (0.350 to 0.470); best literal 0.300, length and source 0.120, "
-        "matched set 0.050, random set 0.010",
+        "Verdict: explained. Held-out F1 0.410 (0.350 to 0.470): above a random set (0.010), length and source alone "
+        "(0.120) and a matched set (0.050); its best literal alone has 0.300",
         "One of 3 that go together, led by 2:4 top",
     ]
     assert max(map(len, lay_out_explanation({**found, "text": "so long " * 30}, 60))) <= 60
@@ -79,9 +79,24 @@ def test_what_is_not_known_is_left_out_or_said(tmp_path: Path) -> None:
     nulls = dict.fromkeys((*F1, "random_f1"))
     assert lay_out_explanation({**other, **nulls, "verdict": "weak"}, 90) == [
         "another",
-        "Verdict: weak; held-out F1 not known",
+        "Verdict: weak: too few winners, or documents with winners, are kept aside",
     ]
-    assert "0.410; best" in lay_out_explanation({**other, "f1_low": None, "f1_high": None}, 200)[1]
+
+
+def test_the_verdict_says_which_controls_the_interval_is_above() -> None:
+    assert said_verdict({**ROW, "verdict": "nuisance", "nuisance_f1": 0.35, "matched_f1": None}) == (
+        "nuisance. Held-out F1 0.410 (0.350 to 0.470): above a random set (0.010), but not surely above length and "
+        "source alone (0.350); its best literal alone has 0.300"
+    )
+    assert said_verdict({**ROW, "verdict": "none", "literals": 0, "f1": 0.0, "f1_low": 0.0, "f1_high": 0.0}) == (
+        "none: nothing was found that sets them apart. Held-out F1 0.000 (0.000 to 0.000): not surely above a random "
+        "set (0.010), length and source alone (0.120) or a matched set (0.050); its best literal alone has 0.300"
+    )
+    unknown = {**ROW, "verdict": "weak", "f1_low": None, "f1_high": None, "single_f1": None}
+    assert said_verdict({**unknown, "nuisance_f1": None, "matched_f1": None}) == (
+        "weak: too few winners, or documents with winners, are kept aside. Held-out F1 0.410: not surely above a "
+        "random set (0.010)"
+    )
 
 
 def test_literals_are_listed_model_by_model(tmp_path: Path) -> None:

@@ -1,3 +1,4 @@
+import re
 from typing import Any
 
 import pytest
@@ -59,15 +60,23 @@ def test_what_decides_comes_first_and_the_activations_last() -> None:
 def test_an_explanation_comes_before_everything_else() -> None:
     alike = {"leader": {"layer": 3, "unit": 17, "pole": "top"}, "members": 1}
     row = {"layer": 3, "unit": 17, "pole": "top", "text": "Sentences with *see*: 64 % of its winners.", "alike": alike}
-    row |= {"verdict": "explained", "f1": 0.41, "f1_low": 0.35, "f1_high": 0.47, "single_f1": 0.3, "nuisance_f1": 0.12}
+    row |= {
+        "verdict": "explained",
+        "literals": 1,
+        "f1": 0.41,
+        "f1_low": 0.35,
+        "f1_high": 0.47,
+        "single_f1": 0.3,
+        "nuisance_f1": 0.12,
+    }
     term = {"model": "winners", "kind": "word", "pattern": "see", "negated": False, "weight": 2.0, "share": 0.6}
     row |= {"matched_f1": 0.05, "random_f1": 0.01, "terms": [{**term, "baseline_share": 0.01, "gain": 0.3}]}
     lines = shown(explanation=row, patterns=[], profiles=[])
     assert lines[:5] == [
         "Neuron 3:17 top",
         "Sentences with *see*: 64 % of its winners.",
-        "Verdict: explained; held-out F1 0.410 (0.350 to 0.470); best literal 0.300, length and source 0.120, matched",
-        "set 0.050, random set 0.010",
+        "Verdict: explained. Held-out F1 0.410 (0.350 to 0.470): above a random set (0.010), length and source alone",
+        "(0.120) and a matched set (0.050); its best literal alone has 0.300",
         shown()[1],
     ]
     assert line(lines, "word: see").split() == ["word:", "see", "2.000", "0.600", "0.0100", "0.300"]
@@ -117,9 +126,10 @@ def test_a_sentence_that_wins_everywhere_is_one_line_and_the_next_takes_its_plac
     lines = shown(4, winners=winners)
     start = lines.index("Winners, 6 of 100")
     assert [text.split()[0] for text in lines[start + 1 : start + 7]] == ["1", "2", "3", "4", "5", "6"]
-    assert lines[start + 1] == "    1    1.8750  (also wins for 581 other neurons)"
-    assert lines[start + 3] == "    3    1.6250  (also wins for 581 other neurons)"
-    assert sum("sentence " in text and "xxx" in text for text in lines) == 4
+    assert re.fullmatch(r"    1    1.8750  sentence 1 x+\.\.\.  \(also wins for 581 other neurons\)", lines[start + 1])
+    assert re.fullmatch(r"    3    1.6250  sentence 3 x+\.\.\.  \(also wins for 581 other neurons\)", lines[start + 3])
+    assert len(lines[start + 1]) == 110, "one line, whatever the sentence's length"
+    assert sum("sentence " in text and "[pydocs]" in text for text in lines) == 4
     whole = shown(winners=winners, patterns=[], profiles=[])
     assert sum("sentence " in text and "xxx" in text for text in whole) == 12, "all of them, hubs too"
     assert sum("(also wins for 581 other neurons)" in text for text in whole) == 2
