@@ -5,9 +5,10 @@
 
 Real sentences (bench/texts.py) are annotated by the shipped pipeline, and half of them are the baseline. The winners
 of a few neurons are the sentences that are likest a direction of their own (bench/mine.py); so are the activations of
-these neurons, and those of the others are noise. The steps' own workers run in this process, on one thread; seconds are
-those of processor time after a warm-up, scaled to all neurons. Exit status 1 where that is more than a core-hour, or
-a worker holds more than 2 GB.
+these neurons, and those of the others are noise. Of the timed neurons as large a share has the controls of score cards
+as of a whole layer. The steps' own workers run in this process, on one thread; seconds are those of processor time
+after a warm-up, scaled to all neurons. Exit status 1 where that is more than a core-hour, or a worker holds more than
+2 GB.
 
 With --planted the whole job runs on a model whose units are known functions (bench/planted.py), with K the sentences in
 which each is on, and with half of that. Exit status 1 where fewer than nine in ten are found.
@@ -38,6 +39,7 @@ from jobs.mine.job import MINE_OPTIONS, MineConfig
 from jobs.mine.steps import MineArgs, mine_steps, sentence_runs
 from jobs.stage.runner import Step
 from jobs.stage.stages import CODES
+from ops.explain.controlled_units import CARDED
 from ops.model.load import read_facts
 from ops.sentences.local_copy import open_sentences
 from ops.storage.store import Store
@@ -83,7 +85,7 @@ def measure(folder: str, options: argparse.Namespace) -> tuple[dict[str, Any], b
     units = tuple(f"1:{unit}" for unit in range(options.neurons))
     args = ExplainArgs(
         store, PRINT, PRINT, neurons, units, SCORED, own | {"no_scores": False}, read_facts("sample"), options.k,
-        len(POLES), 8, 6, True, options.seed,
+        len(POLES), 8, 6, True, options.seed, carded=max(round(options.neurons * CARDED / WIDTHS[0]), 1),
     )  # fmt: skip
     blocks = -(-len(neurons) // NEURONS_PER_PART)
     took: dict[str, float] = {}

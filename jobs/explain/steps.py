@@ -25,6 +25,7 @@ from jobs.stage.run import Run
 from jobs.stage.runner import Stage, Step
 from jobs.stage.stages import CODES
 from ops.compare.activation_vectors import neuron_vectors, sampled_sentences
+from ops.explain.controlled_units import CARDED, Controls
 from ops.explain.explained_neurons import (
     ExplainedNeurons,
     all_controls,
@@ -73,6 +74,7 @@ class ExplainArgs:
         literals, card_literals, controls, seed: the options.
         rotates: whether a random rotation of each layer is one of the controls: not where units are features, whose
             rotation would be no basis of the layer.
+        carded: units of a layer, and axes, for which score cards are controls.
     """
 
     store: Store
@@ -90,6 +92,7 @@ class ExplainArgs:
     controls: bool
     seed: int
     rotates: bool = True
+    carded: int = CARDED
 
     def mining(self, draws: bool = False) -> Mining:
         """Return the annotated sentences as the patterns see them, words in lower case."""
@@ -308,8 +311,8 @@ class RangeWorker:
         )
         self.neurons = ExplainedNeurons(
             store, args.mining(draws=True), read_partial(store, POOL), runs_found, read_hubs(read_partial(store, HUBS)),
-            read_pairs(store, blocks), args.scored, args.seed, args.literals, args.card_literals, args.controls,
-            args.rotates,
+            read_pairs(store, blocks), args.scored, args.seed, args.literals, args.card_literals,
+            Controls.drawn(args.controls, args.neurons, self.chosen, args.carded, args.seed), args.rotates,
         )  # fmt: skip
 
     def __call__(self, item: Item, prepared: Any) -> Item:

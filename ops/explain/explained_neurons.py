@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 from ops.arrays import Bools, Int64s
 from ops.compare.activation_vectors import layer_activations, sampled_sentences
 from ops.explain.control_rows import BASES, MODELS, control_rows
+from ops.explain.controlled_units import Controls
 from ops.explain.examples import examples
 from ops.explain.families import Pairs, families
 from ops.explain.held_out_scores import resampling
@@ -72,13 +73,13 @@ class ExplainedNeurons:
         scored: sentences of the corpus, N.
         seed: of all draws.
         literals, card_literals: the most literals of a range model and of a score card.
-        controls: fit the controls too.
+        controls: which are fitted.
         rotates: a random rotation of each layer is one of them.
     """
 
     def __init__(
         self, store: Store, mining: Mining, pool: pa.Table, runs: Iterable[tuple[Occurrences, int]], hubs: Hubs,
-        pairs: Pairs, scored: int, seed: int, literals: int, card_literals: int, controls: bool, rotates: bool,
+        pairs: Pairs, scored: int, seed: int, literals: int, card_literals: int, controls: Controls, rotates: bool,
     ) -> None:  # fmt: skip
         self.store, self.mining, self.hubs, self.pairs, self.seed = store, mining, hubs, pairs, seed
         sentences = mining.sentences

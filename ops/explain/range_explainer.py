@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from ops.arrays import Bools, Float32s, Float64s, Floats, Int64s
 from ops.explain.control_rows import range_measures
+from ops.explain.controlled_units import Controls
 from ops.explain.held_out_scores import MEASURES
 from ops.explain.kinds import KINDS
 from ops.explain.literals import Literals
@@ -83,13 +84,13 @@ class RangeExplainer:
         sample: the models of the activation sample; None where there is none.
         neurons: of the run.
         sent_id: of every row of the store.
-        controls: fit the controls too.
+        controls: which are fitted.
         rules: by which the patterns were mined.
     """
 
     def __init__(
         self, literals: Literals, sets: SetExplainer, sample: SampleModels | None, neurons: Neurons, sent_id: Int64s,
-        controls: bool, rules: PatternRules,
+        controls: Controls, rules: PatternRules,
     ) -> None:  # fmt: skip
         self.rules = rules
         self.literals, self.sets, self.sample = literals, sets, sample
@@ -198,17 +199,18 @@ class RangeExplainer:
         for layer, own, units in self.layers(numbers):
             every = sample.layer(layer)
             bases = {"neurons": every[:, units], "shuffled": shuffled(every[:, units], layer, sample.seed)}
-            if self.controls and sample.rotates:
+            if self.controls.are_fitted and sample.rotates:
                 low = int(units[0])
                 bases["rotated"] = rotated(every, layer, sample.seed, low, int(units[-1]) + 1)[:, units - low]
             models = {basis: sample.fitter.fit(axes, sample.most) for basis, axes in bases.items()}
             for place, neuron in enumerate(own.tolist()):
                 activation = bases["neurons"][:, place]
                 found[neuron] = self._range_columns(sample, models["neurons"], models["shuffled"], place, activation)
-            if self.controls:
+            if self.controls.are_fitted:
+                carded = np.isin(own, self.controls.carded)
                 for basis, axes in bases.items():
                     values += _values(layer, basis, "range", range_measures(models[basis]))
-                    measures = self._sample_measures(sample, axes, basis == "shuffled")
+                    measures = self._sample_measures(sample, axes[:, carded], basis == "shuffled")
                     values += _values(layer, basis, "winners", measures)
         return found, values
 
