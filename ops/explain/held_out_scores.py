@@ -170,6 +170,8 @@ def _levels(
 def _measures(hits: Float64s, others: Float64s, called: Bools) -> Float64s:
     """Return average precision, precision, recall and F1, `[4, samples]`; NaN where they are undefined.
 
+    Without a winner they all are; precision is too where nothing is called.
+
     Args:
         hits, others: weight of the winners and of the other sentences with each score, from the highest on,
             `[scores, samples]`.
@@ -188,12 +190,11 @@ def _measures(hits: Float64s, others: Float64s, called: Bools) -> Float64s:
             if called[level]:
                 found += own
                 wrong += others[level, sample]
-        if found + wrong > 0:
-            measures[1, sample] = found / (found + wrong)
         if so_far > 0:
             measures[0, sample], measures[2, sample] = area / so_far, found / so_far
-        if found + wrong + so_far > 0:
             measures[3, sample] = 2 * found / (found + wrong + so_far)
+            if found + wrong > 0:
+                measures[1, sample] = found / (found + wrong)
     return measures
 
 
@@ -233,8 +234,8 @@ def _drawn_again(
         (wrong,), (right,) = _resampled(nothing, labelled.sides[own], labelled.document[own], resamples, 1)
         if card.single_negated:
             wrong, right = others.sum(0) - wrong, hits.sum(0) - right
-        either = right + wrong * labelled.baseline_weight + hits.sum(0)
-        np.divide(2 * right, either, out=single, where=either > 0)
+        winners = hits.sum(0)
+        np.divide(2 * right, right + wrong * labelled.baseline_weight + winners, out=single, where=winners > 0)
     return np.vstack([measures, single])
 
 

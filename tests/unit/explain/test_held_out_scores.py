@@ -3,7 +3,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import average_precision_score, f1_score, precision_score, recall_score, roc_auc_score
 
@@ -68,6 +68,7 @@ def test_scores_are_those_of_scikit_learn(seed: int) -> None:
 
 
 @given(st.integers(0, 2**16))
+@example(seed=3062)  # its winners are of so few documents that some samples have none
 @settings(max_examples=30, deadline=None)
 def test_intervals_are_percentiles_of_scores_made_again_with_documents_drawn(seed: int) -> None:
     found, card = drawn(seed)
