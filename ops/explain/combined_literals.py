@@ -7,6 +7,7 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from ops.arrays import Bools
+from ops.errors import counted
 from ops.explain.literal_words import Said
 from ops.show.text import enumerated
 
@@ -136,4 +137,4 @@ def list_conditions(said: Sequence[Said], conjunction: str, dropped: int = 0) ->
 
 
 def _joined(pieces: Sequence[str], conjunction: str, dropped: int) -> str:
-    return enumerated([*pieces, *([f"{dropped} more"] if dropped else [])], conjunction)
+    return enumerated([*pieces, *([counted(dropped, "more condition")] if dropped else [])], conjunction)

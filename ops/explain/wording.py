@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from math import floor, isnan
 from typing import Protocol
 
+from ops.errors import counted
 from ops.explain.combined_literals import Bound, Combination, evidence_needed, list_conditions
 from ops.explain.kinds import NUISANCE
 from ops.explain.literal_words import PatternRules, Term, say
@@ -17,7 +18,7 @@ TOO_FEW = "Too few winners in test documents to tell."
 NO_MORE = "Nothing beyond length and source"
 
 LEAST_SAID = 0.005  # of the variance: less is as good as nothing
-SHORTEST = 8  # characters that are left of a word that is cut
+SHORTEST = 6  # characters that are left of a word that is cut
 
 _MINED = PatternRules()  # by the options that mine has by default
 
@@ -135,7 +136,7 @@ class _NuisanceText:
         for term in self.nuisance[: len(self.nuisance) - step]:
             said = say(term, self.rules, most)
             pieces.append(f"{said.lead} {said.body} ({_shares(term.share, term.baseline_share)[2:-1]})")
-        pieces += [f"{step} more"] if step else []
+        pieces += [counted(step, "more condition")] if step else []
         return f"{NO_MORE}: sentences {'; '.join(pieces)}." if pieces else f"{NO_MORE}."
 
 

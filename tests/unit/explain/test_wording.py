@@ -122,7 +122,7 @@ def read(conditions: str) -> Read:
         conditions,
     )
     numbers = ("", "", "two", "three", "four", "five", "six", "seven", "eight")
-    more = sum(int(n) for n in re.findall(r"(?:and|or) (\d+) more", conditions))
+    more = sum(int(n) for n in re.findall(r"(?:and|or) (\d+) more condition", conditions))
     if some:
         least = numbers.index(some["least"]) if some["least"] else 0
         return Read(literals(some["first"]), literals(some["of"]), least, more, [])
@@ -130,7 +130,7 @@ def read(conditions: str) -> Read:
     if either:
         return Read(literals(first), literals(second), 1, more, [])
     found, joined = literals(conditions), [before for before, *_ in atoms(conditions)]
-    if any(re.match(",? or ", before) for before in joined) or re.search(r"or \d+ more$", conditions):
+    if any(re.match(",? or ", before) for before in joined) or re.search(r"or \d+ more conditions?$", conditions):
         return Read([], found, 1, more, [])
     return Read(found, [], 0, more, [])
 
@@ -330,7 +330,7 @@ def check_nuisance(rng: Random) -> None:
         (place,) = places_of(literals(piece), own, True)
         assert is_percentage(share, own[place].share)
         assert is_percentage(other, own[place].baseline_share or 0.0)
-    more = re.search(r"; (\d+) more\.", text)
+    more = re.search(r"; (\d+) more conditions?\.", text)
     assert len(pieces) + (int(more[1]) if more else 0) == len(own)
 
 
