@@ -27,6 +27,7 @@ from tests.jobs.processes import end_all
 
 SUBMIT = "ray job submit --address http://127.0.0.1:8265 --working-dir . -- "
 MARK = "ATLAS_TEST_HEAD"
+ALWAYS = {"RAY_USAGE_STATS_ENABLED": "0", "NUMBA_DISABLE_JIT": "1"}
 
 
 def blocks(page: str) -> list[str]:
@@ -41,7 +42,10 @@ def the_block(page: str, *words: str) -> str:
 
 @dataclass
 class Shell:
-    """A shell of a user who has nothing but a copy of the checkout and its environment."""
+    """A shell of a user who has nothing but a copy of the checkout and its environment.
+
+    Nothing is compiled: a fresh checkout would take longer for that than these few sentences take without.
+    """
 
     home: Path
     checkout: Path
@@ -54,7 +58,7 @@ class Shell:
         return subprocess.run(
             ["bash", "-e", "-c", lines],
             cwd=self.checkout,
-            env={**given, "HOME": str(self.home), "PATH": path, "RAY_USAGE_STATS_ENABLED": "0", MARK: self.mark},
+            env={**given, "HOME": str(self.home), "PATH": path, MARK: self.mark, **ALWAYS},
             capture_output=True,
             text=True,
             timeout=timeout,
@@ -197,7 +201,7 @@ def submitted(
     for documented, here in given.items():
         assert job.count(documented) == 1
         job = job.replace(documented, str(here))
-    # A fresh checkout has compiled nothing yet; explain, which compiles most, begins like the stages before it.
+    # explain begins like the stages before it.
     job = f"{job.strip()} --k 20 --shard-size 100 --no-scores --no-explain"
     laptop, seen = Shell(home, head.shell.checkout, head.shell.mark), []
     with ThreadPoolExecutor(1) as threads:

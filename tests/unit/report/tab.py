@@ -101,7 +101,12 @@ class Tab:
     def wait(self, expression: str) -> Any:
         """Return the value of an expression as soon as it holds."""
         for _ in range(2_000):
-            found = self.tell(expression)
+            try:
+                found = self.tell(expression)
+            except RuntimeError as error:
+                if "navigated" not in str(error):  # the page gave way to the next one while it was asked
+                    raise
+                continue
             if found:
                 return found
         raise TimeoutError(expression)
