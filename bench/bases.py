@@ -76,8 +76,10 @@ def read(name: str, run: str, layer: int, seed: int) -> Basis:
 
 def compared(run: str) -> dict[str, object]:
     """Return what has to be the same of all runs, by run.json."""
-    stages = json.loads((Path(run) / "run.json").read_text())["stages"]
-    names = ("k", "activation_sample")
+    names, path = ("k", "activation_sample"), Path(run) / "run.json"
+    stages = json.loads(path.read_text())["stages"] if path.is_file() else {}
+    if not {"ingest", "topk", "explain"} <= stages.keys():
+        raise SystemExit(f"error: bench bases: {run} is no run that jobs.explain has been through")
     return {"corpus": stages["ingest"]["fingerprint"], **{n: stages["topk"]["identity"][n] for n in names}}
 
 
