@@ -85,6 +85,19 @@ def check_pass(config: CorpusModelConfig, record: Run) -> tuple[ModelFacts, Toke
     return facts, Tokenizer(facts)
 
 
+def recorded_model(topk: dict[str, Any], name: str = "") -> ModelFacts:
+    """Return what is known now of the model whose neurons a run has; it may have become another.
+
+    Args:
+        topk: the entry of `topk` in run.json.
+        name: where the model is now; empty: where it was.
+
+    Raises:
+        InputError: it is not there.
+    """
+    return read_facts(name or topk["config"]["model"])
+
+
 def check_ingest_options(config: CorpusModelConfig) -> None:
     """Refuse options of `ingest` where no source is named.
 
