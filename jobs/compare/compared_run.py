@@ -16,7 +16,7 @@ from jobs.stage.runner import Stage, StageSpec, Step, run_stage
 from ops.errors import InputError
 from ops.model.activations import ScoreOptions
 from ops.model.load import ModelFacts
-from ops.model.names import model_title
+from ops.model.names import model_title, seed_of
 from ops.storage.store import Store
 from ops.topk.neurons import Neurons, read_neurons
 
@@ -127,7 +127,8 @@ def neurons_of(record: Run) -> Neurons:
 def title_of(record: Run) -> str:
     """Return what figures call the run's model."""
     topk = record.require("topk")
-    return model_title(topk["config"]["model"], topk["identity"]["model"])
+    named = topk["config"]["model"]
+    return model_title(named, topk["identity"]["model"], seed_of(named, topk["config"].get("model_seed")))
 
 
 def model_of(record: Run) -> ModelFacts:
