@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 from jobs.compare.job import CompareConfig
 from jobs.stage.again import command
+from jobs.stage.checks import recorded_model
 from jobs.stage.dry_run import DryRun, Plan
 from jobs.stage.estimate import by_workers, of_all, spread_seconds
 from jobs.stage.placement import Placement
@@ -14,8 +15,8 @@ from jobs.stage.run import Run
 from jobs.stage.runner import Stage, StageSpec, Step, run_stage
 from ops.errors import InputError
 from ops.model.activations import ScoreOptions
-from ops.model.load import ModelFacts, read_facts
-from ops.model.names import model_title
+from ops.model.load import ModelFacts
+from ops.model.names import model_title, seed_of
 from ops.storage.store import Store
 from ops.topk.neurons import Neurons, read_neurons
 
@@ -126,7 +127,8 @@ def neurons_of(record: Run) -> Neurons:
 def title_of(record: Run) -> str:
     """Return what figures call the run's model."""
     topk = record.require("topk")
-    return model_title(topk["config"]["model"], topk["identity"]["model"])
+    named = topk["config"]["model"]
+    return model_title(named, topk["identity"]["model"], seed_of(named, topk["config"].get("model_seed")))
 
 
 def model_of(record: Run) -> ModelFacts:
@@ -136,7 +138,7 @@ def model_of(record: Run) -> ModelFacts:
         InputError: it is not there any more, or has become another.
     """
     topk = record.require("topk")
-    facts = read_facts(topk["config"]["model"])
+    facts = recorded_model(topk)
     if facts.fingerprint != topk["identity"]["model"]:
         raise InputError(
             f"--out {record.store.uri}: was made with another model than {facts.name} is now; "

@@ -25,6 +25,7 @@ from jobs.stage.command_line import Job, in_run
 from jobs.stage.options import ArithmeticConfig, PlacementConfig, UnitsConfig, listed
 from jobs.stage.stages import STAGES
 from ops.errors import InputError
+from ops.model.names import RANDOM
 
 if TYPE_CHECKING:
     from jobs.stage.run import Run
@@ -59,7 +60,12 @@ class CompareConfig(PlacementConfig, ArithmeticConfig, UnitsConfig):
     diversity_sample: int = Field(
         10_000, ge=1, description="winners drawn from each layer, to be embedded and clustered"
     )
-    against: str = Field("", description="another model, or the run directory of one: how far it moved")
+    against: str = Field(
+        "", description="another model, as --model of topk takes it, or the run directory of one: how far it moved"
+    )
+    model_seed: int | None = Field(
+        None, ge=0, description="seed of the weights of --against random:NAME; none given: 0"
+    )
     text_set: Annotated[tuple[str, ...], BeforeValidator(listed)] = Field(
         (), description="NAME=SOURCE, sentences that both models read; SOURCE as --corpus of ingest; repeatable"
     )
@@ -116,8 +122,14 @@ def chosen_parts(config: CompareConfig, dictionaries: bool = False) -> tuple[str
         dictionaries: whether the run's units are features, of which neighbours alone are found.
 
     Raises:
-        InputError: text sets without a model to compare with, or the other way round; a part that features do not have.
+        InputError: text sets without a model to compare with, or the other way round; a part that features do not have;
+            a seed without a model of random weights.
     """
+    if config.model_seed is not None and not config.against.startswith(RANDOM):
+        raise InputError(
+            f"--model-seed {config.model_seed}: is the seed of random weights; give --against random:NAME with it, "
+            "or leave it out"
+        )
     if dictionaries:
         asked = [*config.part, *(["shift"] if config.against else []), *(["ablation"] if config.ablate else [])]
         others = [part for part in asked if part != "neighbours"]

@@ -111,7 +111,7 @@ def check_other(
     """
     if other is None:
         try:
-            against = read_facts(model)
+            against = read_facts(model, config.model_seed)
         except InputError as error:
             raise InputError(str(error).replace("--model", "--against", 1)) from error
     else:

@@ -106,9 +106,9 @@ def find_tokens(record: Run) -> ModelFacts:
     Raises:
         InputError: it is not there.
     """
-    from ops.model.load import read_facts
+    from jobs.stage.checks import recorded_model
 
-    return read_facts(record.require("topk")["config"]["model"])
+    return recorded_model(record.require("topk"))
 
 
 def explain_args(config: ExplainConfig, facts: ModelFacts, stage: Stage, neurons: Neurons) -> ExplainArgs:

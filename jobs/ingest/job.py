@@ -49,7 +49,7 @@ def do(config: IngestConfig, record: "Run") -> None:
 
     config = with_recorded_shard_size(config, record)
     sources = check_sources(config)
-    facts = read_facts(config.model)
+    facts = read_facts(config.model, config.model_seed)
     tokenizer = Tokenizer(facts)
     names = ("text_column", "split", "limit", "near_dedup", "shard_size", "on_error", "seed")
     depends_on = {

@@ -98,7 +98,7 @@ def prepare(config: PsiConfig, record: "Run", contextual: bool) -> "tuple[ModelF
             require_corpus(config, tokenizer, record)
     else:
         check_ingest_options(config)
-        facts = read_facts(config.model)
+        facts = read_facts(config.model, config.model_seed)
         tokenizer = Tokenizer(facts)
     check_architecture(facts.model_type, facts.name)
     check_exact_enough(config.dtype, "psi")

@@ -8,6 +8,7 @@ from jobs.stage.placement import check_device, on_gpus
 from jobs.stage.run import Run
 from ops.errors import InputError, counted
 from ops.model.load import ModelFacts, read_facts
+from ops.model.names import RANDOM
 from ops.model.numerics import TF32, check_dtype
 from ops.model.tokenizer import Tokenizer
 from ops.schema import meta_keys
@@ -81,8 +82,23 @@ def check_pass(config: CorpusModelConfig, record: Run) -> tuple[ModelFacts, Toke
     # On a cluster the user may have to choose, before anything is done.
     if isinstance(config, CorpusPassConfig) and (config.dtype == TF32 or on_cluster()):
         check_dtype(config.dtype, "cuda" if on_gpus(config) else "cpu")
-    facts = read_facts(config.model)
+    facts = read_facts(config.model, config.model_seed)
     return facts, Tokenizer(facts)
+
+
+def recorded_model(topk: dict[str, Any], name: str = "") -> ModelFacts:
+    """Return what is known now of the model whose neurons a run has; it may have become another.
+
+    Args:
+        topk: the entry of `topk` in run.json.
+        name: where the model is now; empty: where it was.
+
+    Raises:
+        InputError: it is not there.
+    """
+    options = topk["config"]
+    named = name or options["model"]
+    return read_facts(named, options.get("model_seed") if named.startswith(RANDOM) else None)
 
 
 def check_ingest_options(config: CorpusModelConfig) -> None:

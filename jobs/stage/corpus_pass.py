@@ -257,8 +257,9 @@ def kept_tokens(record: RunReader) -> KeptTokens | None:
 
 
 def describe(facts: ModelFacts) -> dict[str, Any]:
-    """Return what run.json says of a model."""
+    """Return what run.json says of a model; it has a `seed` where the weights are random."""
     return {
         "name": facts.name, "type": facts.model_type, "layers": facts.layers, "width": facts.width,
         "position_limit": facts.position_limit, "fingerprint": facts.fingerprint,
+        **({} if facts.seed is None else {"seed": facts.seed}),
     }  # fmt: skip

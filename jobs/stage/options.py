@@ -117,8 +117,11 @@ class CorpusConfig(StageConfig):
     heading: ClassVar[tuple[int, str]] = (10, "ingest: the corpus")
 
     model: str = Field(
-        "sample", description="Hugging Face id, local directory, or sample (the packaged all-MiniLM-L6-v2)"
+        "sample",
+        description="Hugging Face id, local directory, or sample (the packaged all-MiniLM-L6-v2); random:NAME: the "
+        "architecture and tokenizer of one of these with random weights, a control",
     )
+    model_seed: int | None = Field(None, ge=0, description="seed of the weights of --model random:NAME; none given: 0")
     corpus: Annotated[tuple[str, ...], BeforeValidator(listed)] = Field(
         (),
         description=f"pydocs, a preset ({' '.join(CORPORA)}), hf:ORG/NAME[:CONFIG][:SPLIT], or a path, glob or URI "
@@ -211,7 +214,9 @@ class SampledPassConfig(CorpusPassConfig):
     )
 
 
-INGEST_ONLY = tuple(sorted(CorpusConfig.model_fields.keys() - StageConfig.model_fields.keys() - {"model"}))
+INGEST_ONLY = tuple(
+    sorted(CorpusConfig.model_fields.keys() - StageConfig.model_fields.keys() - {"model", "model_seed"})
+)
 
 
 def without_ingest(config: BaseModel) -> dict[str, Any]:

@@ -90,7 +90,8 @@ class RunReader:
             what = f"{name} is not complete" if entry else f"{STAGES[name].tables[0]}/ is missing"
             how = "give --corpus, or " if name == "ingest" else ""
             corpus = self.stage("ingest")
-            options = entry["config"] if entry else {"model": corpus["config"].get("model")} if corpus else {}
+            of_corpus = {name: corpus["config"].get(name) for name in ("model", "model_seed")} if corpus else {}
+            options = entry["config"] if entry else of_corpus
             progress = entry.get("progress") if entry else None
             far = f" ({how_far(progress)})" if progress else ""
             raise InputError(f"--out {self.store.uri}: {what}{far}; {how}run", command(self.store.uri, name, options))

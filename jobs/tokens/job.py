@@ -67,11 +67,11 @@ def find_model(name: str, topk: dict[str, Any]) -> "ModelFacts":
     Raises:
         InputError: it is not there, or is another.
     """
+    from jobs.stage.checks import recorded_model
     from ops.errors import InputError
-    from ops.model.load import read_facts
 
     own = topk["config"]["model"]
-    facts = read_facts(name or own)
+    facts = recorded_model(topk, name)
     if facts.fingerprint != topk["identity"]["model"]:
         raise InputError(f"--model {name or own}: is not the model whose neurons topk/ has ({own}); name that one")
     return facts

@@ -64,6 +64,11 @@ def describe(asked: Asked, facts: ModelFacts) -> Description:
     if is_rotation(asked.path):
         return directions.describe_rotation(asked, facts.width)
     path = _locate(asked)
+    if path.is_dir() and facts.seed is not None:
+        raise asked.error(
+            f"was trained on a model's states, and the weights of {facts.name} are random; "
+            f"give {ROTATED}SEED, a file of directions, or a trained model"
+        )
     found = saelens.describe(asked, path) if path.is_dir() else directions.describe_file(asked, path)
     _check_fits(found, facts)
     return found

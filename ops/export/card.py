@@ -5,6 +5,7 @@ from typing import Any
 import yaml
 
 from ops.errors import visible
+from ops.model.names import original_name
 from ops.schema import TABLES
 from ops.topk.unit_names import unit_names
 
@@ -61,6 +62,12 @@ def _quoted(column: str) -> str:
     return f'"{column}"' if column in _SQL_WORDS else column
 
 
+def _named(model: Row) -> str:
+    """Return what the card calls a model, with what its weights are where they are random."""
+    name = original_name(model["name"])
+    return f"{name} with random weights (seed {model['seed']})" if "seed" in model else name
+
+
 def write_card(provenance: Row, terms: list[dict[str, str]], licence: str) -> str:
     """Return the text of README.md.
 
@@ -73,7 +80,8 @@ def write_card(provenance: Row, terms: list[dict[str, str]], licence: str) -> st
     model, tables = provenance["model"], provenance["tables"]
     names = list(dict.fromkeys(t["dataset"] for t in terms))
     units = unit_names(provenance["stages"]["topk"])
-    title = f"{units.many.capitalize()} of {model['name']} over {', '.join(names)}"
+    named = _named(model)
+    title = f"{units.many.capitalize()} of {named} over {', '.join(names)}"
     head = {
         "pretty_name": title,
         **({"license": licence} if licence else {}),
@@ -96,7 +104,7 @@ def write_card(provenance: Row, terms: list[dict[str, str]], licence: str) -> st
         "",
         f"# {_plain(title)}",
         "",
-        f"What every {units.one} of {_plain(model['name'])} ({model['type']}, {model['layers']} layers of "
+        f"What every {units.one} of {_plain(named)} ({model['type']}, {model['layers']} layers of "
         f"{model['width']} units) responds to, found by Neuron Atlas: its most and least activating sentences, what "
         "they have in common, and how that compares with the rest of the corpus (the method of Oba, Yoshinaga and "
         "Toyoda, BlackboxNLP 2021). Layers count from 1, units from 0, ranks from 1.",
@@ -111,7 +119,12 @@ def write_card(provenance: Row, terms: list[dict[str, str]], licence: str) -> st
         "",
         "| | |",
         "|---|---|",
-        f"| model | {_plain(model['name'])}, fingerprint `{model['fingerprint']}` |",
+        f"| model | {_plain(named)}, fingerprint `{model['fingerprint']}` |",
+        *(
+            [f"| weights | drawn at random with seed {model['seed']}, never trained: a control for a trained model |"]
+            if "seed" in model
+            else []
+        ),
         *(f"| layer {layer} | {_plain(source)} |" for layer, source in units.sources.items()),
         f"| activation | site {topk['site']}, pool {topk['pool']}, special tokens {topk['special_tokens']}, "
         f"{topk['dtype']} |",

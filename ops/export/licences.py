@@ -4,6 +4,7 @@ import re
 from typing import Any
 
 from ops.errors import InputError
+from ops.model.names import RANDOM
 from ops.sources.presets import PRESETS
 
 UNKNOWN = "not known here: ask its publisher before you pass it on"
@@ -77,6 +78,8 @@ def without_place(value: Any) -> Any:
 
     >>> without_place({"corpus": ["/home/me/a.csv", "pydocs", "s3://bucket/a.csv"], "n": 3})
     {'corpus': ['a.csv', 'pydocs', 's3://bucket/a.csv'], 'n': 3}
+    >>> without_place("random:/home/me/model")
+    'random:model'
     """
     if isinstance(value, dict):
         return {key: without_place(held) for key, held in value.items()}
@@ -84,6 +87,8 @@ def without_place(value: Any) -> Any:
         return [without_place(held) for held in value]
     if isinstance(value, str):
         name, equals, path = value.rpartition("=")
+        random = RANDOM if path.startswith(RANDOM) else ""
+        path = path.removeprefix(RANDOM)
         if path.startswith(("/", "~", "file:", "./", "../")):
-            return f"{name}{equals}{path.rstrip('/').rpartition('/')[2]}"
+            return f"{name}{equals}{random}{path.rstrip('/').rpartition('/')[2]}"
     return value

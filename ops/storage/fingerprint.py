@@ -27,6 +27,9 @@ def differences(
     'k (was 10, is 5)'
     >>> differences({"model": "9a4b"}, {"model": "77d0"}, {"model": "sample"}, {"model": "gpt2"})
     'model (was sample, is gpt2)'
+    >>> random = {"model": "random:sample"}
+    >>> differences({"model": "9a4b"}, {"model": "77d0"}, random, {**random, "model_seed": 1})
+    'model (was random:sample, is random:sample with --model-seed 1)'
     >>> differences({"corpus": ["9a4b"]}, {"corpus": ["77d0"]}, {"corpus": ["a.txt"]}, {"corpus": ["a.txt"]})
     'corpus (a.txt is not what it was)'
     """
@@ -35,11 +38,18 @@ def differences(
         # The tokenizer is the model's.
         option = "model" if key == "tokenizer" else key
         one, other = (
-            _short((given or {}).get(option, values.get(key))) for given, values in ((chosen_was, was), (chosen, now))
+            _chosen(given or {}, option, values.get(key)) for given, values in ((chosen_was, was), (chosen, now))
         )
         changed = f"{one} is not what it was" if one == other else f"was {one}, is {other}"
         said.append(f"{key} ({changed})")
     return ", ".join(said)
+
+
+def _chosen(given: dict[str, Any], option: str, value: Any) -> str:
+    """Return in words what was chosen; of a model that has random weights, with their seed where one was given."""
+    seed = given.get("model_seed") if option in given and option in ("model", "against") else None
+    named = _short(given.get(option, value))
+    return named if seed is None else f"{named} with --model-seed {seed}"
 
 
 def _short(value: Any) -> str:

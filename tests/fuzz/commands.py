@@ -35,7 +35,8 @@ SMALL: dict[str, Any] = {
     "checkpoint_steps": 3, "ablate_sentences": 8, "ablate_most": 4, "ablate_random": 1, "group_sentences": 20, "top": 2,
     "no_scores": True, "context_words": "30", "shift": 5, "figure_units": "2:9",
 }  # fmt: skip
-RARE = ("device", "gpus", "push", "private", "limit", "preset", "license")  # refused nearly always, or beside others
+# Refused nearly always, or beside others.
+RARE = ("device", "gpus", "push", "private", "limit", "preset", "license", "model_seed")
 # Options whose large values cost nothing where there is little to do: the most of something.
 CAPS = frozenset(
     [
@@ -294,9 +295,11 @@ class Drawing:
         rng = self.rng
         if rng.random() < damaged:
             odd = [str(self.world.models / name) for name in DAMAGE]
-            return rng.choice([*odd, *odd, "nobody/nothing", str(self.world.files / "words.txt"), "/dev/null", ""])
+            odd += [*odd, "nobody/nothing", str(self.world.files / "words.txt"), "/dev/null", ""]
+            return f"{rng.choice(('', '', '', 'random:', 'random:random:'))}{rng.choice(odd)}"
         names = list(MAKERS)
-        return str(self.world.models / rng.choice([*names, "bert", "bert", "heads", "heads", "gpt2", "gpt2"]))
+        folder = self.world.models / rng.choice([*names, "bert", "bert", "heads", "heads", "gpt2", "gpt2"])
+        return f"random:{folder}" if rng.random() < 0.1 else str(folder)
 
     def _value(self, name: str, field: FieldInfo, odd: bool) -> Any:
         """Return a value of an option: one that fits it, or one that may not."""

@@ -200,9 +200,9 @@ def test_a_case_follows_from_its_seed_and_number(world: World, monkeypatch: pyte
     monkeypatch.setattr(World, "run", lambda self, name: self.runs / "any")
     seen = set()
     for number in range(70):
-        drawn = [str(command) for command in Drawing(world, 5, number).draw().commands]
+        drawn = [str(command) for command in Drawing(world, 7, number).draw().commands]
         if number < 7:
-            assert drawn == [str(command) for command in Drawing(world, 5, number).draw().commands]
+            assert drawn == [str(command) for command in Drawing(world, 7, number).draw().commands]
         seen |= {command.partition("-m jobs.")[2].partition(" ")[0] for command in drawn}
     assert seen == set(find_jobs())
 

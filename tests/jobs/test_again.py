@@ -23,6 +23,8 @@ CASES: list[tuple[str, Any, dict[str, Any]]] = [
     ("ingest", IngestConfig, {"corpus": ("x y.txt", "n=*.csv", "it's\n$1.txt"), "limit": 5, "near_dedup": 0.8}),
     ("ingest", IngestConfig, {"preset": "small", "corpus": ("pydocs",), "shard_size": 2_000, "model": "other"}),
     ("topk", TopkConfig, {"preset": "small", "k": 100, "model": "m", "activation_sample": 0, "no_sharing": True}),
+    ("topk", TopkConfig, {"model": "random:a b", "model_seed": 0}),
+    ("compare/shift", CompareConfig, {"part": ("shift",), "against": "random:m", "model_seed": 5}),
     ("annotate", AnnotateConfig, {"out": "s3://b/run", "baseline_size": 0, "workers": 2}),
     ("finetune", FinetuneConfig, {"label": "-x", "drop_label": ("a", "-b"), "learning_rate": 1e-7, "split_seed": 1}),
     ("compare/groups", CompareConfig, {"part": ("groups",), "group_range": (2, 3), "figure_units": "1:2"}),

@@ -76,6 +76,27 @@ CASES = {
     "model not available": ("run", ["--corpus", "{f}/good.txt", "--model", "nobody/nothing"], "sample"),
     "model directory missing": ("run", ["--corpus", "{f}/good.txt", "--model", "./no/such/model"], "./no/such/model"),
     "model without weights": ("run", ["--corpus", "{f}/good.txt", "--model", "{f}/nomodel"], "nomodel"),
+    "random weights of no model": (
+        "run",
+        ["--corpus", "{f}/good.txt", "--model", "random:"],
+        "--model random:: names no model; give the one whose architecture is to be taken, such as random:sample",
+    ),
+    "random weights twice": (
+        "ingest",
+        ["--corpus", "{f}/good.txt", "--model", "random:random:sample"],
+        "--model random:random:sample: has random: more than once",
+    ),
+    "random weights of a model that is not there": (
+        "topk",
+        ["--corpus", "{f}/good.txt", "--model", "random:./no/such"],
+        "--model random:./no/such: there is no such directory",
+    ),
+    "a seed for trained weights": (
+        "psi",
+        ["--model-seed", "3"],
+        "--model-seed 3: is the seed of random weights, and --model sample has trained ones",
+    ),
+    "no seed": ("psi", ["--model", "random:sample", "--model-seed", "-1"], "--model-seed"),
     "cls without special tokens": (
         "run",
         ["--corpus", "{f}/good.txt", "--pool", "cls", "--special-tokens", "exclude"],

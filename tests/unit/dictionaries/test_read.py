@@ -36,6 +36,19 @@ def test_what_is_known_of_a_dictionary(tmp_path: Path) -> None:
     assert found.fingerprint == same.fingerprint != other.fingerprint
 
 
+def test_a_trained_dictionary_is_not_taken_with_random_weights(tmp_path: Path) -> None:
+    random = facts("bert", name="random:m", seed=0)
+    with pytest.raises(InputError) as error:
+        describe_all([f"2={standard(tmp_path / 'a')}"], random)
+    assert str(error.value) == (
+        f"--dictionary 2={tmp_path / 'a'}: was trained on a model's states, and the weights of random:m are random; "
+        "give rotated:SEED, a file of directions, or a trained model"
+    )
+    np.save(tmp_path / "axes.npy", np.eye(WIDTH, dtype=np.float32))
+    for path in ("rotated:7", str(tmp_path / "axes.npy")):
+        assert describe_all([f"2={path}"], random) == describe_all([f"2={path}"], BERT)
+
+
 @pytest.mark.parametrize(
     ("hook", "layer", "place"),
     [

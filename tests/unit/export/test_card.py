@@ -50,6 +50,16 @@ def test_the_card_has_a_config_and_a_query_for_every_table() -> None:
     assert "license" not in yaml.safe_load(write_card(provenance(tables), terms, "").split("---\n")[1])
 
 
+def test_the_card_says_that_weights_are_random() -> None:
+    about = provenance(["topk"])
+    about["model"] |= {"name": "random:a|b", "seed": 3}
+    text = write_card(about, [{"dataset": "d", "source": "a.csv", "terms": "CC0"}], "")
+    assert yaml.safe_load(text.split("---\n")[1])["pretty_name"] == "Neurons of a|b with random weights (seed 3) over d"
+    assert "# Neurons of a\\|b with random weights (seed 3) over d\n" in text
+    assert "| weights | drawn at random with seed 3, never trained: a control for a trained model |" in text
+    assert "random" not in write_card(provenance(["topk"]), [], "")
+
+
 @pytest.mark.parametrize("table", ["activations", *TABLES])
 def test_the_query_of_a_table_runs_in_the_folder(table: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store = Store(str(tmp_path))

@@ -113,6 +113,7 @@ def test_what_is_saved_is_a_model_with_the_same_tokenizer_and_its_classifier_bes
     assert head[1:] == (["money", "animals"], "cls")
     assert torch.equal(head[0].weight, model.linear.weight)
     assert load_head(facts) is None
+    assert load_head(read_facts(f"random:{tmp_path}")) is None, "it was trained with other weights"
     torch.nn.init.constant_(model.linear.bias, torch.nan)
     save_classifier(model, facts, ["money", "animals"], tmp_path / "broken")
     with pytest.raises(InputError, match=r"its weights are not all finite \(bias holds a NaN"):

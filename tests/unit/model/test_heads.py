@@ -41,6 +41,7 @@ def test_heads_are_those_of_the_weights(tmp_path: Path, whole: Path) -> None:
     assert heads_of(read_facts(str(saved(tmp_path / "masked", BertForMaskedLM)))) == (MASKED_WORD,)
     assert heads_of(read_facts(str(saved(tmp_path / "bare", BertModel)))) == ()
     assert heads_of(read_facts("sample")) == ()
+    assert heads_of(read_facts(f"random:{whole}")) == (), "they were trained with other weights"
     decoder = save_random(tmp_path / "gpt2", GPT2Config(n_embd=12, n_layer=1, n_head=2, n_positions=40))
     assert heads_of(read_facts(str(decoder))) == ()
 

@@ -1,6 +1,6 @@
 import pytest
 
-from ops.storage.fingerprint import fingerprint
+from ops.storage.fingerprint import differences, fingerprint
 
 
 def test_it_is_one_name_for_ever() -> None:
@@ -17,3 +17,12 @@ def test_letters_beyond_ascii() -> None:
     found = fingerprint({"ü": "😀\ud800"})
     assert len(found) == 64
     assert found != fingerprint({"ü": "😀"})
+
+
+def test_a_long_name_of_a_model_does_not_hide_the_seed_of_its_weights() -> None:
+    was, now = ({"model": f"random:{'/folder' * 20}", "model_seed": seed} for seed in (None, 2))
+    name = "random:/folder/folder/folder/folder/fold..."
+    assert differences({"model": "a"}, {"model": "b"}, was, now) == (
+        f"model (was {name}, is {name} with --model-seed 2)"
+    )
+    assert differences({"model": "a"}, {"model": "b"}, now, now).endswith("--model-seed 2 is not what it was)")
