@@ -11,8 +11,8 @@ def draw_model(config: Any, seed: int, dtype: torch.dtype, predicts: bool = Fals
     """Draw a model's weights as its class initialises them, on the CPU in float32 whatever they are cast to then.
 
     The weights follow from the configuration, the seed and the versions of torch and transformers; on a CPU without
-    AVX2 they differ by a rounding of float32. With the head the model has the same weights as without it. torch's global
-    random state stays as it was.
+    AVX2 they differ by a rounding of float32. With the head the model has the same weights as without it. torch's
+    global random state stays as it was.
 
     Args:
         config: the configuration, which may be changed.
