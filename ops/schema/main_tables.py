@@ -69,6 +69,18 @@ TABLES: dict[str, TableSpec] = {
         ),
         ("layer", "unit", "pole", "rank"),
     ),
+    "topk_by_dataset": TableSpec(
+        "a winner within a data set",
+        (
+            *NEURON,
+            POLE,
+            Column("dataset", STRING, "name of the data set"),
+            Column("rank", INT32, "rank among the neuron's winners within the data set, counted from 1"),
+            Column("activation", FLOAT32, "the neuron's activation, pooled over the sentence's tokens"),
+            Column("sent_id", INT64, "sentence"),
+        ),
+        ("layer", "unit", "pole", "dataset", "rank"),
+    ),
     "neurons": TableSpec(
         "a neuron",
         (

@@ -1,6 +1,6 @@
 """The published tables of the top K, from what all shards together have: the rows of neurons/ and of topk/."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -97,8 +97,23 @@ def winner_rows(layer: Int16s, unit: Int32s, winners: dict[str, PoleWinners]) ->
     yield from _ranked("topk", layer, unit, [winners[pole] for pole in poles], {"pole": poles})
 
 
+def dataset_winner_rows(
+    layer: Int16s, unit: Int32s, names: Sequence[str], winners: Sequence[dict[str, PoleWinners]]
+) -> Iterator[pa.Table]:
+    """Return the rows of `topk_by_dataset/`, sorted by layer, unit, pole, data set and rank, as `winner_rows` does.
+
+    Args:
+        layer, unit: of each neuron, `[neurons]`, ascending.
+        names: of the data sets, sorted.
+        winners: of each data set by pole.
+    """
+    kept = [(pole, name, own[pole]) for pole in POLES for name, own in zip(names, winners, strict=True) if pole in own]
+    named = {"pole": [pole for pole, _, _ in kept], "dataset": [name for _, name, _ in kept]}
+    yield from _ranked("topk_by_dataset", layer, unit, [own for _, _, own in kept], named)
+
+
 def _ranked(
-    table: str, layer: Int16s, unit: Int32s, sets: Sequence[PoleWinners], named: dict[str, Sequence[str]]
+    table: str, layer: Int16s, unit: Int32s, sets: Sequence[PoleWinners], named: Mapping[str, Sequence[str]]
 ) -> Iterator[pa.Table]:
     """Return the rows of a table of winners: each neuron's sets one after another, each by rank.
 
