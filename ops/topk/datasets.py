@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from ops.arrays import Int64s
-from ops.errors import InputError, counted
+from ops.errors import InputError, counted, one_line
 from ops.shards import Ids
 
 FLAG = "--k-per-dataset"
@@ -115,15 +115,15 @@ class Datasets:
 
 
 NO_DATASETS = Datasets()
-_SHOWN = 6
+_SHOWN, _LONGEST = 6, 40  # names in a message, and characters of a name
 
 
 def _listed(names: Iterable[str]) -> str:
-    """Return names for a message; some may be empty.
+    """Return names for a message: an empty one is written as such, and a long one is cut.
 
     >>> _listed(["news", "", *"abcdef"])
     "news, '', a, b, c, d and 2 more"
     """
-    every = [name or repr(name) for name in names]
+    every = [one_line(name, _LONGEST) if name.strip() else repr(name) for name in names]
     more = f" and {len(every) - _SHOWN} more" if len(every) > _SHOWN else ""
     return (", ".join(every[:_SHOWN]) or "none") + more
