@@ -22,7 +22,9 @@ from ops.topk.neurons import POLES, Neurons
 from ops.topk.partial_file import MERGED_COLUMNS, read_counts
 from ops.topk.range_sums import RangeSums
 from ops.topk.score_shard import ShardResult, ShardScorer
+from ops.topk.shard_sums import QueuedSums
 from ops.topk.shared_bounds import CorpusBounds
+from tests.unit.waits import counted_waits
 
 # Sources in turns: sentences of one data set lie apart, and a shard holds some of several. `few` has too few.
 SOURCES = (("b", 45), ("few", 39), ("", 70), ("b", 3), ("a\n'x'", 52), ("", 6))
@@ -229,3 +231,15 @@ def test_the_order_of_the_data_sets_runs_is_that_of_ids() -> None:
     for some in permutations(range(len(SOURCES))):
         listed = [{"dataset": SOURCES[i][0], "kept": SOURCES[i][1], "first_sent_id": FIRSTS[i]} for i in some]
         assert Datasets.chosen(PER, listed) == DATASETS
+
+
+def test_no_batch_of_the_queue_waits_for_data_sets() -> None:
+    values = activations(50)
+    scorer = scorer_of(values, queued=True, room=N + K)
+    sums = QueuedSums(scorer.winners, scorer.edges, np.zeros(0, np.int64), (1,), within=scorer.within)
+    with counted_waits() as waits:
+        for ids, _ in batches(0, N):
+            sums.add(ids, [torch.from_numpy(values[ids])])
+        for block in sums.blocks.rest():
+            sums._reduce(*block)
+    assert not waits
