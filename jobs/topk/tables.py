@@ -84,7 +84,7 @@ def find_winners(config: TopkConfig, known: Prepared, datasets: Datasets, job: C
     times = Times()
     store, args = job.stage.store, score_args(config, known, datasets, job)
     if datasets.k:
-        print(f"topk: also {datasets.said(job.corpus['counts']['sources'])}", file=sys.stderr)
+        print(f"topk: also keeps {datasets.said(job.corpus['counts']['sources'])}", file=sys.stderr)
     neurons = known.neurons
     step = pilot_step(job, args, config.pilot)
     if job.stage.missing(step):
