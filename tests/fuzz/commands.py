@@ -40,6 +40,7 @@ RARE = ("device", "gpus", "push", "private", "limit", "preset", "license")  # re
 CAPS = frozenset(
     [
         "k",
+        "k_per_dataset",
         "limit",
         "shard_size",
         "min_count",
