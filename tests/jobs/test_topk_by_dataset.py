@@ -135,7 +135,9 @@ def test_no_data_set_is_large_enough(
 ) -> None:
     out = score(tmp_path / "b", corpus, model, k_per_dataset=7)
     assert rows_of(out) == []
-    assert "topk: also keeps the first 7 within 0 data sets: none; fewer than 140 sentences: " in capsys.readouterr().err
+    assert (
+        "topk: also keeps the first 7 within 0 data sets: none; fewer than 140 sentences: " in capsys.readouterr().err
+    )
 
 
 def test_more_than_twenty_data_sets_are_refused_before_anything_is_scored(
