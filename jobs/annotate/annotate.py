@@ -45,7 +45,8 @@ def annotate(config: AnnotateConfig, stage: Stage) -> dict[str, Any]:
         RuntimeError: other sentences were annotated than were selected.
     """
     store, shards = stage.store, stage.record.shards()
-    marked = mark_sentences(store, shards, config.scope == "all", config.baseline_size, config.seed)
+    by_dataset = has_datasets(stage.record.require("topk"))
+    marked = mark_sentences(store, shards, config.scope == "all", config.baseline_size, config.seed, by_dataset)
     store.commit(MARKS, marked.marks.tofile)
     store.commit(WINS, marked.wins.tofile)
     selected = sum(selected_of(marked.marks, shards))
@@ -63,6 +64,11 @@ def annotate(config: AnnotateConfig, stage: Stage) -> dict[str, Any]:
             file=sys.stderr,
         )
     return {**counts, "scored": stage.record.require("topk")["counts"]["scored"]}
+
+
+def has_datasets(topk: dict[str, Any]) -> bool:
+    """Tell from the entry of `topk` in run.json whether there are winners within data sets."""
+    return bool(topk["identity"].get("k_per_dataset"))
 
 
 def selected_of(marks: UInt8s, shards: Shards) -> list[int]:
@@ -180,16 +186,18 @@ class VocabularyWriter:
 def plan(config: AnnotateConfig, stage: Stage, record: DryRun) -> Plan:
     """Return what the stage would do."""
     shards, whole = record.shards(), config.scope == "all"
-    topk = record.require("topk")["counts"]
+    entry = record.require("topk")
+    topk = entry["counts"]
     size = config.baseline_size
     baseline = shards.sentences if whole or size is None else min(size, shards.sentences)
     marks = None
     if not record.is_expected("topk"):
-        marks, _ = mark_sentences(record.store, shards, whole, size, config.seed)
+        marks, _ = mark_sentences(record.store, shards, whole, size, config.seed, has_datasets(entry))
         chosen = selected_of(marks, shards)
     else:
         draws = [(topk["k"], topk["neurons"] * topk["poles"]), (topk["activation_sample"], 1), (baseline, 1)]
-        each = expected_selected(shards.sentences, draws) / max(shards.sentences, 1)
+        within = topk["datasets"].values(), topk["k_per_dataset"], topk["neurons"] * topk["poles"]
+        each = expected_selected(shards.sentences, draws, *within) / max(shards.sentences, 1)
         chosen = [round(each * (stop - first)) for first, stop in map(shards.span, range(len(shards)))]
     selected = sum(chosen)
     step = annotate_step(shards, selected, {})

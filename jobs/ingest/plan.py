@@ -1,6 +1,8 @@
 """What `ingest` would do: its pieces, and by the beginnings of some of them its sentences, time and bytes."""
 
 from collections.abc import Sequence
+from itertools import accumulate
+from typing import Any
 
 from jobs.ingest.job import IngestConfig, settle_shard_size
 from jobs.ingest.read import read_step
@@ -74,8 +76,19 @@ def plan_ingest(
         round(kept * per_sentence),
         round(usable * (per_sentence + HASH_BYTES)),
         basis,
-        counts={"sentences": kept, "shards": shards, "sources": []},
+        counts={"sentences": kept, "shards": shards, "sources": _kept_of_each(kept, samples, sources)},
     )
+
+
+def _kept_of_each(kept: int, samples: Sequence[SourceSample], sources: Sequence[Source]) -> list[dict[str, Any]]:
+    """Return what `topk` asks of each source's counts: its share of the sentences kept, and where it begins."""
+    scaled = [s.scaled(s.sentences) for s in samples]
+    weights = [float(s.sentences) if None in scaled else own or 0.0 for s, own in zip(samples, scaled, strict=True)]
+    stops = [round(kept * stop / max(sum(weights), 1.0)) for stop in accumulate(weights)]
+    return [
+        {"dataset": source.dataset, "first_sent_id": first, "kept": stop - first}
+        for source, first, stop in zip(sources, [0, *stops], stops, strict=False)
+    ]
 
 
 def _expected(record: DryRun, config: IngestConfig, samples: Sequence[SourceSample]) -> tuple[int, float, int]:

@@ -12,13 +12,14 @@ from ops.sources.presets import PRESETS as CORPORA
 
 PAPER: dict[str, Any] = {
     "k": 10_000,
+    "k_per_dataset": 1_000,
     "baseline_size": 1_000_000,
     "activation_sample": 10_000,
     "null_sets": 200,
     "subtree_root": "collapse",
     "pack": 128,
 }
-SMALL: dict[str, Any] = {"k": 100, "baseline_size": None, "activation_sample": 5_000}
+SMALL: dict[str, Any] = {"k": 100, "k_per_dataset": 50, "baseline_size": None, "activation_sample": 5_000}
 MOST = 10**15  # of any number
 MOST_UNITS = 65_536  # neurons for which work that grows with them is done without being asked for
 PRESETS: dict[str, dict[str, Any]] = {"small": SMALL, "paper": PAPER}
@@ -28,7 +29,7 @@ def preset_sizes(name: str) -> str:
     """Return a preset's options in words.
 
     >>> preset_sizes("small")
-    'k 100, baseline-size all, activation-sample 5,000'
+    'k 100, k-per-dataset 50, baseline-size all, activation-sample 5,000'
     """
     said = {None: "all"}
     sizes = (

@@ -4,7 +4,8 @@
     ray job submit --working-dir . -- python -m jobs.topk --out s3://bucket/run --preset paper --gpus 8 \\
         --model bert-base-uncased
 
-Writes topk/, neurons/, activations/ and unscored/. With --corpus it reads the sources first (jobs.ingest).
+Writes topk/, neurons/, activations/ and unscored/, and with --k-per-dataset topk_by_dataset/. With --corpus it reads
+the sources first (jobs.ingest).
 
 What to expect (two cores, float32, November 2026): nearly the speed of the model's forward pass alone, merge and tables
 included (`python -m bench end_to_end`, docs/scale.md), which for the packaged model is 190 sentences a second with AVX2
@@ -36,6 +37,12 @@ class TopkConfig(CorpusPassConfig):
     heading: ClassVar[tuple[int, str]] = (30, "topk: the most activating sentences")
 
     k: int = Field(100, ge=1, description="sentences kept for each neuron and pole")
+    k_per_dataset: int = Field(
+        0,
+        ge=0,
+        description="sentences kept for each neuron and pole within each data set that has at least 20 times as many; "
+        "0: none",
+    )
     poles: Literal["top", "bottom", "both"] = Field("both", description="highest activations, lowest, or both")
     site: Site = Field(
         "hidden", description="hidden states, after the activation function, or after the attention's output matrix"
@@ -112,11 +119,15 @@ def do_stage(config: TopkConfig, record: "Run", known: Prepared) -> None:
     from jobs.stage.corpus_pass import run_pass
     from jobs.topk.dictionaries import identity_of
     from jobs.topk.tables import find_winners, plan
+    from ops.topk.datasets import Datasets
 
     config = config.model_copy(update=known.chosen)
     names = ("k", "poles", "site", "pool", "special_tokens", "activation_sample", "pilot")
     depends_on = {name: getattr(config, name) for name in names} | identity_of(known.dictionaries)
-    find, planned = partial(find_winners, config, known), partial(plan, config, known)
+    if config.k_per_dataset:
+        depends_on["k_per_dataset"] = config.k_per_dataset
+    datasets = Datasets.chosen(config.k_per_dataset, record.require("ingest")["counts"]["sources"])
+    find, planned = partial(find_winners, config, known, datasets), partial(plan, config, known, datasets)
     run_pass("topk", config, record, known.facts, known.tokenizer, depends_on, find, planned, model_of_the_run=True)
 
 

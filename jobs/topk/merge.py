@@ -18,19 +18,25 @@ from ops.arrays import Float64s
 from ops.errors import one_line
 from ops.storage.side_by_side import side_by_side
 from ops.storage.store import Store
+from ops.topk.datasets import NO_DATASETS, Datasets
 from ops.topk.neurons import NEURONS_PER_PART, Neurons, parts
 from ops.topk.partial_file import DAMAGE, MERGED_COLUMNS, read_matrix
 from ops.topk.range_sums import RangeSums
 from ops.topk.sentences import Notes
 
+TABLES, BY_DATASET = ("neurons", "topk"), "topk_by_dataset"
 LITTLE = 1 << 27  # bytes
 # Of a worker that merges: shards that are read ahead, bytes of a slot of the winners so far and of a pair that is read.
 SHARDS_AHEAD, KEY_BYTES, PAIR_BYTES = 2, 12, 12
 MERGER_BYTES = 1 << 30
 
 
-def merge_ranges(job: CorpusPass, neurons: Neurons, k: int, poles: tuple[str, ...], notes: Notes) -> dict[int, str]:
-    """Write topk/ and neurons/, a part for each range of neurons, those that are there already left alone.
+def merge_ranges(
+    job: CorpusPass, neurons: Neurons, k: int, poles: tuple[str, ...], notes: Notes, datasets: Datasets = NO_DATASETS
+) -> dict[int, str]:
+    """Write topk/, neurons/ and, where winners are kept within data sets, topk_by_dataset/.
+
+    There is a part of each for each range of neurons; those that are there already are left alone.
 
     Returns:
         The shards whose partial files are damaged, and what was found; the ranges that met one are not written.
@@ -38,16 +44,16 @@ def merge_ranges(job: CorpusPass, neurons: Neurons, k: int, poles: tuple[str, ..
     store, shards = job.stage.store, len(job.shards)
     args = {
         "store": store, "neurons": neurons, "shards": shards, "k": k, "poles": poles,
-        "fingerprint": job.stage.fingerprint,
+        "fingerprint": job.stage.fingerprint, "datasets": datasets,
         # A shard that was scored before there was this note leaves to the others how large activations are.
         "largest": np.max([np.zeros(len(neurons.widths)), *(n["largest"] for n in notes if "largest" in n)], axis=0),
     }  # fmt: skip
     # A pool takes longer to start than so much takes to merge, the activation sample aside.
     sampled = sum(len(note["sampled"]) for note in notes)
     little = store.size(STAGES["topk"].partials) - 4 * sampled * len(neurons) < LITTLE
-    together = ranges_together(len(list(parts(len(neurons)))), job.stage.workers, k, len(poles))
+    together = ranges_together(len(list(parts(len(neurons)))), job.stage.workers, k + datasets.winners, len(poles))
     damaged: dict[int, str] = {}
-    for row in job.stage.do(merge_step(len(neurons), args, little, together)):
+    for row in job.stage.do(merge_step(len(neurons), args, little, together, tables_of(datasets))):
         damaged |= {int(shard): why for shard, why in row["damaged"].items()}
     return damaged
 
@@ -65,9 +71,19 @@ def ranges_together(ranges: int, workers: int | None, k: int, poles: int) -> int
     return max(min(-(-ranges // workers) if workers else 1, MERGER_BYTES // each), 1)
 
 
-def merge_step(neurons: int, args: Item, here: bool = False, together: int = 1) -> Step:
-    """Return the step that merges so many neurons, some ranges at a time; `args` as `RangeMerger` takes them."""
-    every = [{"part": part, "first": first, "stop": stop} for part, first, stop in parts(neurons)]
+def tables_of(datasets: Datasets) -> tuple[str, ...]:
+    """Return the tables that have a part for each range of neurons."""
+    return (*TABLES, BY_DATASET) if datasets.k else TABLES
+
+
+def merge_step(
+    neurons: int, args: Item, here: bool = False, together: int = 1, tables: tuple[str, ...] = TABLES
+) -> Step:
+    """Return the step that merges so many neurons into these tables, some ranges at a time.
+
+    `args` are as `RangeMerger` takes them.
+    """
+    every = [{"part": part, "first": first, "stop": stop, "tables": tables} for part, first, stop in parts(neurons)]
     items = [{"ranges": every[start : start + together]} for start in range(0, len(every), together)]
     unit = "ranges of neurons" if together == 1 else f"runs of {together} ranges of neurons"
     return Step("topk: merge", items, merged_outputs, RangeMerger, args, unit, here=here)
@@ -81,7 +97,7 @@ def merged_outputs(item: Item) -> list[TablePart]:
 def range_outputs(own: Item) -> list[TablePart]:
     """Return the parts of one range of neurons."""
     name = f"neurons-{own['first']}-{own['stop']}"
-    return [table_part(table, own["part"], name) for table in ("neurons", "topk")]
+    return [table_part(table, own["part"], name) for table in own["tables"]]
 
 
 class RangeMerger:
@@ -96,15 +112,16 @@ class RangeMerger:
         poles: tuple[str, ...],
         fingerprint: str,
         largest: Float64s,
+        datasets: Datasets = NO_DATASETS,
     ) -> None:
-        self.store, self.neurons, self.shards, self.largest = store, neurons, shards, largest
+        self.store, self.neurons, self.shards, self.largest, self.datasets = store, neurons, shards, largest, datasets
         self.k, self.poles, self.fingerprint = k, poles, fingerprint
         torch.set_num_threads(1)
 
     def __call__(self, item: Item, prepared: Any) -> Item:
         """Merge an item's ranges in the order of the shards, so that rounding is the same in every run."""
         ranges = item["ranges"]
-        sums = [RangeSums(own["first"], own["stop"], self.k, self.poles) for own in ranges]
+        sums = [RangeSums(own["first"], own["stop"], self.k, self.poles, self.datasets) for own in ranges]
         damaged: dict[int, str] = {}
         read = partial(self._read, [own["part"] for own in ranges])
         opened = side_by_side(self._open, range(self.shards))

@@ -32,15 +32,15 @@ from ops.model.numerics import check_gpu, gpu_kind
 from ops.model.token_block import TokenBlock
 from ops.model.tokenizer import Tokenizer, Tokens
 from ops.reducers.histogram import edges_from_pilot, edges_of_sparse
-from ops.reducers.thresholds import SharedBound
 from ops.sampling import PILOT, draw, pilot_size
 from ops.shards import Ids, Shards
 from ops.storage.side_by_side import side_by_side
 from ops.storage.store import Store
+from ops.topk.datasets import NO_DATASETS, Datasets
 from ops.topk.neurons import Neurons
 from ops.topk.pilot import Pilot
 from ops.topk.score_shard import ShardScorer, score_batch
-from ops.topk.shared_bounds import BoundPublisher, BoundReader
+from ops.topk.shared_bounds import BoundPublisher, BoundReader, CorpusBounds
 from ops.topk.silent import largest_by_layer
 
 PILOT_FILE = partial_file("topk", "pilot")
@@ -62,6 +62,7 @@ class ScoreArgs:
     Attributes:
         kept: where ingest kept the tokens of corpus/; None: nowhere.
         dictionaries, block: whose features the units are, and how many are encoded at a time (None: by memory).
+        datasets: those within which winners are kept too.
     """
 
     store: Store
@@ -77,6 +78,7 @@ class ScoreArgs:
     equal_lengths: bool = False
     dictionaries: tuple[Description, ...] = ()
     block: int | None = None
+    datasets: Datasets = NO_DATASETS
 
     def scorer(self, pad_id: int) -> Scorer:
         """Return the model, ready to score."""
@@ -178,7 +180,7 @@ def score_shards(job: CorpusPass, args: ScoreArgs, pilot: Pilot, sampled: list[I
     todo = job.stage.missing(step)
     if not args.sharing or min(job.placement.workers or len(todo), len(todo)) < 2:
         return job.do(replace(step, args={"args": replace(args, sharing=False)}), todo=todo)
-    bound = SharedBound(pilot.edges, args.k)
+    bound = CorpusBounds(pilot.edges, args.k, args.datasets, job.shards)
     publisher = BoundPublisher(
         job.stage.store, BOUNDS, args.fingerprint, bound, lambda shard: shard_file("topk", shard).path, say
     )
@@ -216,14 +218,15 @@ class ShardWorker:
         pilot = Pilot.read(self.store, PILOT_FILE.path)
         if args.options.device == "cuda":
             check_gpu(pilot.gpu, gpu_kind())
-        self.newer_bounds: Callable[[], tuple[Float32s, Float32s] | None] = lambda: None
+        self.newer_bounds: Callable[[], tuple[Float32s, ...] | None] = lambda: None
         if args.sharing:
-            self.newer_bounds = BoundReader(self.store, BOUNDS, args.fingerprint, len(pilot.edges))
+            pairs = 1 + len(args.datasets)
+            self.newer_bounds = BoundReader(self.store, BOUNDS, args.fingerprint, len(pilot.edges), pairs)
         scorer = args.scorer(self.tokenizer.pad_id)
         edges = torch.from_numpy(pilot.edges.copy())
         self.neurons = pilot.neurons
         self.layer, _ = self.neurons.layer_and_unit(np.arange(len(pilot.edges)))
-        self.shards = ShardScorer(scorer, args.k, args.poles, edges, args.options.never_waits)
+        self.shards = ShardScorer(scorer, args.k, args.poles, edges, args.options.never_waits, datasets=args.datasets)
         self.shards.warm_up(args.token_budget, args.facts.position_limit)
         self.name, self.cpu_counted = uuid.uuid4().hex, time.process_time()
 

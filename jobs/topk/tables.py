@@ -11,12 +11,13 @@ import numpy as np
 import torch
 
 from jobs.stage.corpus_pass import CorpusPass
-from jobs.stage.dry_run import DryRun, Plan
+from jobs.stage.dry_run import DryRun, Plan, size
 from jobs.stage.estimate import PassEstimate, of_all
 from jobs.stage.files import read_notes, shard_file
+from jobs.stage.stages import STAGES
 from jobs.topk.dictionaries import report_pilot
 from jobs.topk.job import Prepared, TopkConfig
-from jobs.topk.merge import merge_ranges, merge_step
+from jobs.topk.merge import BY_DATASET, merge_ranges, merge_step, tables_of
 from jobs.topk.score import PILOT_FILE, ScoreArgs, ShardWorker, pilot_step, score_shards
 from ops.errors import counted
 from ops.estimate.spread import spread
@@ -26,9 +27,10 @@ from ops.model.activations import ScoreOptions
 from ops.model.batches import encode_batches
 from ops.reducers.histogram import edges_from_pilot, edges_of_sparse
 from ops.sampling import ACTIVATIONS, draw, pilot_size
+from ops.topk.datasets import Datasets
 from ops.topk.neurons import Neurons
 from ops.topk.pilot import Pilot
-from ops.topk.room import check_room, needed_bytes
+from ops.topk.room import check_room, needed_bytes, state_bytes
 from ops.topk.score_shard import ShardScorer, score_batch
 from ops.topk.sentences import account, write_activations, write_unscored
 from ops.topk.times import Times
@@ -43,7 +45,7 @@ EDGES_FROM = 64  # sentences
 MOST_K = 1_000  # in the timed reducers, which are not to take gigabytes here
 
 
-def score_args(config: TopkConfig, known: Prepared, job: CorpusPass) -> ScoreArgs:
+def score_args(config: TopkConfig, known: Prepared, datasets: Datasets, job: CorpusPass) -> ScoreArgs:
     """Return what the workers of the pilot and of the shards are made from, once there is room for what they write.
 
     Raises:
@@ -55,11 +57,11 @@ def score_args(config: TopkConfig, known: Prepared, job: CorpusPass) -> ScoreArg
     k = min(config.k, shards.sentences)
     warn_of_many(k, shards.sentences)
     sparse = bool(known.dictionaries) and known.dictionaries[0].sparse
-    check_room(own.store, len(known.neurons), config.k, len(poles), config.activation_sample, shards, sparse)
+    check_room(own.store, len(known.neurons), config.k, len(poles), config.activation_sample, shards, sparse, datasets)
     return ScoreArgs(
         own.store, own.facts, scoring, known.neurons, k, poles, place.token_budget, own.fingerprint, own.kept,
         not config.no_sharing, dictionaries=known.dictionaries,
-        block=None if config.feature_block == "auto" else config.feature_block,
+        block=None if config.feature_block == "auto" else config.feature_block, datasets=datasets,
     )  # fmt: skip
 
 
@@ -70,16 +72,19 @@ def warn_of_many(k: int, sentences: int) -> None:
         print(f"topk: {few}, so that winners differ little from the rest; a smaller --k tells more", file=sys.stderr)
 
 
-def find_winners(config: TopkConfig, known: Prepared, job: CorpusPass) -> dict[str, Any]:
+def find_winners(config: TopkConfig, known: Prepared, datasets: Datasets, job: CorpusPass) -> dict[str, Any]:
     """Score a pilot and all shards, merge them, write the tables and return the counts.
 
     Args:
         config: the options.
         known: what was found before the pass.
+        datasets: those within which winners are kept too.
         job: the pass.
     """
     times = Times()
-    store, args = job.stage.store, score_args(config, known, job)
+    store, args = job.stage.store, score_args(config, known, datasets, job)
+    if datasets.k:
+        print(f"topk: also keeps {datasets.said(job.corpus['counts']['sources'])}", file=sys.stderr)
     neurons = known.neurons
     step = pilot_step(job, args, config.pilot)
     if job.stage.missing(step):
@@ -107,6 +112,8 @@ def find_winners(config: TopkConfig, known: Prepared, job: CorpusPass) -> dict[s
             store.delete(path)
     print(f"topk: {times}", file=sys.stderr)
     counts |= {"neurons": len(neurons), "layers": len(neurons.layers), "seconds": times.result()}
+    if datasets.k:
+        counts["datasets"] = dict(zip(datasets.names, datasets.sizes, strict=True))
     return counts | {"equal_lengths": args.equal_lengths} | ({"dictionaries": said} if said else {})
 
 
@@ -123,20 +130,20 @@ def write_tables(job: CorpusPass, args: ScoreArgs, neurons: Neurons) -> tuple[di
     with ThreadPoolExecutor(1) as beside:
         # Both read the partial files, and neither reads what the other writes.
         activations = beside.submit(write_activations, store, neurons, paths, notes, fingerprint, args.sparse)
-        damaged = merge_ranges(job, neurons, args.k, args.poles, notes)
+        damaged = merge_ranges(job, neurons, args.k, args.poles, notes, args.datasets)
         counts["activation_sample"], damaged_samples = activations.result()
     return counts, damaged | damaged_samples
 
 
-def plan(config: TopkConfig, known: Prepared, job: CorpusPass, record: DryRun) -> Plan:
+def plan(config: TopkConfig, known: Prepared, datasets: Datasets, job: CorpusPass, record: DryRun) -> Plan:
     """Return what the stage would do; the arguments are those of `find_winners`, and the run."""
     neurons = len(known.neurons)
-    args = score_args(config, known, job)
+    args = score_args(config, known, datasets, job)
     estimate = PassEstimate(record, job, job.shard_step(ShardWorker, {"args": args}))
     sentences, k, poles = job.shards.sentences, args.k, len(args.poles)
     pilot = job.stage.missing(pilot_step(job, args, config.pilot))
     piloted = pilot_size(sentences, config.pilot) if pilot else 0
-    merge = merge_step(neurons, {})
+    merge = merge_step(neurons, {}, tables=tables_of(datasets))
     to_merge = len(job.stage.missing(merge))
     sample = min(config.activation_sample, sentences)
     work = [
@@ -144,20 +151,28 @@ def plan(config: TopkConfig, known: Prepared, job: CorpusPass, record: DryRun) -
         estimate.work("score"),
         f"merge {of_all(to_merge, len(merge.items), 'range')} of {neurons:,} neurons, K = {k:,}",
     ]
+    if datasets.k:
+        work.append(f"keep {datasets.said(job.corpus['counts']['sources'])}")
+    work.append(f"winners so far take {size(state_bytes(neurons, k, poles, datasets))} of each worker's memory")
     timed, seconds = None, None
     if estimate.can_time:
         timed, shard_s = time_scoring(estimate, args)
-        candidates = min(k * (1 + math.log(sentences / k)) * EMITTED, sentences) * neurons * poles
+        each = [(k, sentences), *((min(datasets.k, n), n) for n in datasets.sizes)]
+        candidates = sum(min(m * (1 + math.log(n / m)) * EMITTED, n) for m, n in each) * neurons * poles
         scoring_s = timed.seconds_for(estimate.sentences) + shard_s * len(estimate.missing)
         scoring_s += candidates * estimate.sentences / sentences * WRITE_S
         merge_s = candidates * MERGE_S * to_merge / len(merge.items) / (job.placement.workers or 1)
         seconds = timed.seconds_for(piloted) + estimate.seconds(scoring_s) + merge_s
     kept = winners_bytes(neurons, k, poles, sentences) + neurons_bytes(neurons, sentences)
     kept += activations_bytes(neurons, sample)
-    passing = sum(needed_bytes(neurons, k, poles, sample, job.shards, args.sparse))
-    counts = {"scored": sentences, "unscored": 0, "activation_sample": sample}
+    if datasets:
+        kept += winners_bytes(neurons, datasets.winners, poles, sentences)
+    passing = sum(needed_bytes(neurons, k, poles, sample, job.shards, args.sparse, datasets))
+    counts: dict[str, Any] = {"scored": sentences, "unscored": 0, "activation_sample": sample}
     counts |= {"neurons": neurons, "poles": poles, "k": k}
-    return Plan(work, seconds, kept, passing, estimate.basis(timed), counts=counts)
+    counts |= {"k_per_dataset": datasets.k, "datasets": dict(zip(datasets.names, datasets.sizes, strict=True))}
+    tables = [table for table in STAGES["topk"].tables if datasets.k or table != BY_DATASET]
+    return Plan(work, seconds, kept, passing, estimate.basis(timed), tables, counts)
 
 
 def time_scoring(estimate: PassEstimate, args: ScoreArgs) -> tuple[TimedBatches, float]:
@@ -172,7 +187,9 @@ def time_scoring(estimate: PassEstimate, args: ScoreArgs) -> tuple[TimedBatches,
     values = torch.cat([values[finite] for values, finite, _ in scored]).cpu()
     values = values if len(values) else torch.zeros(1, values.shape[1])
     edges = edges_of_sparse(values.amax(0)) if args.sparse else edges_from_pilot(values)
-    shards = ShardScorer(scorer, min(args.k, MOST_K), args.poles, edges)
+    few = MOST_K // max(len(args.datasets), 1)
+    datasets = replace(args.datasets, k=min(args.datasets.k, few))
+    shards = ShardScorer(scorer, min(args.k, MOST_K), args.poles, edges, datasets=datasets)
     shards.warm_up(args.token_budget, args.facts.position_limit)
     none = np.zeros(0, np.int64)
     started = time.perf_counter()

@@ -69,6 +69,18 @@ TABLES: dict[str, TableSpec] = {
         ),
         ("layer", "unit", "pole", "rank"),
     ),
+    "topk_by_dataset": TableSpec(
+        "a winner within a data set",
+        (
+            *NEURON,
+            POLE,
+            Column("dataset", STRING, "name of the data set"),
+            Column("rank", INT32, "rank among the neuron's winners within the data set, counted from 1"),
+            Column("activation", FLOAT32, "the neuron's activation, pooled over the sentence's tokens"),
+            Column("sent_id", INT64, "sentence"),
+        ),
+        ("layer", "unit", "pole", "dataset", "rank"),
+    ),
     "neurons": TableSpec(
         "a neuron",
         (
@@ -100,9 +112,9 @@ TABLES: dict[str, TableSpec] = {
             Column("tags", STRINGS, "Penn tag of each word", True),
             Column("tree", STRING, "phrase structure, a Penn bracketed string", True),
             Column("is_baseline", BOOL, "drawn into the uniform baseline sample"),
-            Column("is_winner", BOOL, "among the winners of some neuron"),
+            Column("is_winner", BOOL, "among the winners of some neuron in `topk/`"),
             Column("held_out", BOOL, "its document is in the test half: nothing is chosen there, all scores are of it"),
-            Column("wins", INT32, "neurons and poles that it is a winner of"),
+            Column("wins", INT32, "neurons and poles that it is a winner of in `topk/`"),
         ),
         ("sent_id",),
         512,  # a neuron's page reads a sentence here and there: larger groups cost it seconds

@@ -25,7 +25,9 @@ class Marked(NamedTuple):
     wins: Int32s
 
 
-def mark_sentences(store: Store, shards: Shards, whole: bool, baseline_size: int | None, seed: int) -> Marked:
+def mark_sentences(
+    store: Store, shards: Shards, whole: bool, baseline_size: int | None, seed: int, by_dataset: bool = False
+) -> Marked:
     """Mark the sentences of the corpus that are to be annotated; memory is five bytes for each sentence.
 
     Args:
@@ -34,13 +36,15 @@ def mark_sentences(store: Store, shards: Shards, whole: bool, baseline_size: int
         whole: annotate every sentence; the baseline is then all that were scored.
         baseline_size: sentences of the uniform baseline sample; None: all.
         seed: that of the sample.
+        by_dataset: annotate the winners within data sets too. They are not marked as winners and win nothing.
     """
     marks, wins = np.zeros(shards.sentences, np.uint8), np.zeros(shards.sentences, np.int32)
     for table in read_parts(store, "topk", ["sent_id"]):
         np.add.at(wins, table["sent_id"].to_numpy(), np.int32(1))
     marks[wins > 0] = SELECTED | WINNER
-    for table in read_parts(store, "activations", ["sent_id"]):
-        marks[table["sent_id"].to_numpy()] |= SELECTED
+    for also in (*(("topk_by_dataset",) if by_dataset else ()), "activations"):
+        for table in read_parts(store, also, ["sent_id"]):
+            marks[table["sent_id"].to_numpy()] |= SELECTED
     lost = [table["sent_id"].to_numpy() for table in read_parts(store, "unscored", ["sent_id"])]
     unscored = np.sort(np.concatenate([np.zeros(0, np.int64), *lost]))
     scored = shards.sentences - len(unscored)

@@ -5,7 +5,7 @@ row for each neuron, with its histogram and sample alone. All of these are in on
 of all neurons: on object storage a column of one row group is one request, and of 36 parts it was 36.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -31,7 +31,15 @@ SCHEMA = pa.schema(
 # Between the numbers and the sample: the counts of a neuron's bins as one value, which is read without looking into it.
 HISTOGRAM = "histogram"
 TOKENS_ACTIVE, SAMPLE_PLACE = "tokens_active", "sample_place"  # where units are sparse features
-MERGED_COLUMNS = [*(name for name in SCHEMA.names if name != "sample"), HISTOGRAM, TOKENS_ACTIVE]
+# Winners so far within data sets, one data set's after another's: ids tell which is whose. Only where they are kept.
+WITHIN = "dataset"
+_WITHIN_NAMES = {p: (f"{p}_{WITHIN}_activation", f"{p}_{WITHIN}_sent_id") for p in _TOP_FIRST}
+MERGED_COLUMNS = [
+    *(name for name in SCHEMA.names if name != "sample"),
+    HISTOGRAM,
+    TOKENS_ACTIVE,
+    *(name for names in _WITHIN_NAMES.values() for name in names),
+]
 OF_ALL = [
     HISTOGRAM,
     "sample",
@@ -201,6 +209,7 @@ def shard_table(
     sample: Float32s | SparseSample,
     largest: int | None = None,
     tokens_active: Int64s | None = None,
+    within: Mapping[str, tuple[pa.Array, pa.Array]] | None = None,
 ) -> pa.Table:
     """Return a shard's result, a row for each neuron.
 
@@ -211,6 +220,7 @@ def shard_table(
         sample: activations of the shard's sampled sentences, `[neurons, sampled]`.
         largest: the largest count of all the neurons of the file, where these are not all (None: they are).
         tokens_active: tokens at which a feature is active, `[neurons]`; None where that is not defined.
+        within: the two list columns of each pole's winners so far within data sets, where they are kept.
     """
     neurons = len(moments.mean)
     named = {p: poles.get(p) or no_winners(neurons) for p in POLES}
@@ -225,6 +235,9 @@ def shard_table(
         table = table.append_column(described, column)
     if tokens_active is not None:
         table = table.append_column(TOKENS_ACTIVE, pa.array(tokens_active, _I64))
+    for pole, own in (within or {}).items():
+        for name, column, kind in zip(_WITHIN_NAMES[pole], own, (_F32, _I64), strict=True):
+            table = table.append_column(name, column.cast(pa.list_(kind)))
     return table
 
 
@@ -292,10 +305,13 @@ def _writer(path: str, schema: pa.Schema) -> pq.ParquetWriter:
     )
 
 
-def read_keys(table: pa.Table, pole: str) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return a part's winners so far of one pole: their neurons' places in the part, and their keys, each `[pairs]`."""
-    values = table[f"{pole}_activation"].combine_chunks()
-    ids = table[f"{pole}_sent_id"].combine_chunks()
+def read_keys(table: pa.Table, pole: str, within: bool = False) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return a part's winners so far of one pole: their neurons' places in the part, and their keys, each `[pairs]`.
+
+    With `within` they are those of all data sets that have winners of their own.
+    """
+    names = _WITHIN_NAMES[pole] if within else (f"{pole}_activation", f"{pole}_sent_id")
+    values, ids = (table[name].combine_chunks() for name in names)
     lengths = np.diff(values.offsets.to_numpy())
     neuron = torch.from_numpy(np.repeat(np.arange(len(lengths)), lengths))
     activation = torch.from_numpy(values.flatten().to_numpy(zero_copy_only=False).copy())

@@ -2,13 +2,15 @@
 
 import numpy as np
 import pyarrow as pa
+import torch
 
 from ops.arrays import Float32s, Float64s, Int64s
 from ops.reducers.moments import Moments
-from ops.reducers.top_k import TopK
+from ops.reducers.top_k import TopK, decode_keys
+from ops.topk.datasets import NO_DATASETS, Datasets
 from ops.topk.neurons import Neurons
 from ops.topk.partial_file import TOKENS_ACTIVE, read_counts, read_keys, read_moments
-from ops.topk.tables import decode_winners, neuron_rows, winner_rows
+from ops.topk.tables import dataset_winner_rows, decode_winners, neuron_rows, winner_rows
 
 
 class RangeSums:
@@ -18,11 +20,14 @@ class RangeSums:
         first, stop: the neurons' numbers run from `first` to `stop` - 1.
         k: winners of each neuron and pole.
         poles: `top`, `bottom` or both.
+        datasets: those within which winners are kept too.
     """
 
-    def __init__(self, first: int, stop: int, k: int, poles: tuple[str, ...]) -> None:
+    def __init__(self, first: int, stop: int, k: int, poles: tuple[str, ...], datasets: Datasets = NO_DATASETS) -> None:
         self.first, self.stop = first, stop
         self.winners = {pole: TopK(stop - first, k) for pole in poles}
+        self.datasets = datasets
+        self.within = [{pole: TopK(stop - first, datasets.k) for pole in poles} for _ in datasets.names]
         self.moments, self.histogram = Moments.empty(stop - first), np.zeros(0, np.int64)
         self.tokens_active: Int64s | None = None
 
@@ -30,6 +35,11 @@ class RangeSums:
         """Take in a shard's rows of these neurons; rounding depends on the order of the shards."""
         for pole, best in self.winners.items():
             best.merge_keys(*read_keys(table, pole))
+            if self.within:
+                neuron, keys = read_keys(table, pole, within=True)
+                for place, pairs in self.datasets.split(decode_keys(keys)[1].numpy()):
+                    some = torch.from_numpy(pairs)
+                    self.within[place][pole].merge_keys(neuron[some], keys[some])
         self.moments = self.moments.merge(read_moments(table))
         if TOKENS_ACTIVE in table.column_names:
             active = table[TOKENS_ACTIVE].to_numpy()
@@ -38,7 +48,7 @@ class RangeSums:
         self.histogram = self.histogram + counts if len(self.histogram) else counts.astype(np.int64)
 
     def tables(self, neurons: Neurons, edges: Float32s, largest: Float64s) -> dict[str, list[pa.Table]]:
-        """Return the row groups of this range's part of `neurons` and of `topk`.
+        """Return the row groups of this range's part of `neurons`, of `topk`, and of `topk_by_dataset` if it is kept.
 
         Args:
             neurons: all of the model.
@@ -50,4 +60,8 @@ class RangeSums:
         rows = neuron_rows(
             layer, unit, self.moments, winners, edges, self.histogram, largest, neurons.first, self.tokens_active
         )
-        return {"neurons": [rows], "topk": list(winner_rows(layer, unit, winners))}
+        tables = {"neurons": [rows], "topk": list(winner_rows(layer, unit, winners))}
+        if self.datasets.k:
+            within = [{pole: decode_winners(own.result(), pole) for pole, own in each.items()} for each in self.within]
+            tables["topk_by_dataset"] = list(dataset_winner_rows(layer, unit, self.datasets.names, within))
+        return tables

@@ -7,14 +7,22 @@ from ops.errors import InputError
 from ops.reducers.top_k import least_room
 from ops.shards import Shards
 from ops.storage.store import Store
+from ops.topk.datasets import FLAG, NO_DATASETS, Datasets
 
 PART_OF_FREE = 4  # of a GPU's free memory, for the winners
+DATASETS_PART_OF_FREE = 8  # and for those of all data sets
 MOST_ACTIVE = 2_000  # features that are active in a sentence, taken for the most
 MOST_BEYOND = 100_000  # slots beyond `k`: as many as a shard has sentences
 
 
 def needed_bytes(
-    neurons: int, k: int, poles: int, sample: int, shards: Shards, sparse: bool = False
+    neurons: int,
+    k: int,
+    poles: int,
+    sample: int,
+    shards: Shards,
+    sparse: bool = False,
+    datasets: Datasets = NO_DATASETS,
 ) -> tuple[int, int]:
     """Return about how many bytes the partial files take at the most: the activation sample's, and all others.
 
@@ -24,65 +32,104 @@ def needed_bytes(
         sample: sentences of the activation sample; no more than the corpus has.
         shards: the corpus's.
         sparse: whether units are sparse features, of which few are active in a sentence.
+        datasets: those within which winners are kept too.
     """
     active = min(neurons, MOST_ACTIVE) if sparse else neurons
-    rounds = 1 + np.log(max(shards.sentences / k, 1))
-    candidates = min(k * rounds * 3 * neurons, shards.sentences * active) * poles * 8
-    return min(sample, shards.sentences) * active * 8, int(candidates + len(shards) * neurons * 450)
+    candidates = _candidate_bytes(neurons, k, poles, shards.sentences, active)
+    candidates += sum(_candidate_bytes(neurons, datasets.k, poles, size, active) for size in datasets.sizes)
+    return min(sample, shards.sentences) * active * 8, candidates + len(shards) * neurons * 450
+
+
+def _candidate_bytes(neurons: int, k: int, poles: int, sentences: int, active: int) -> int:
+    """Return about how many bytes the winners so far of all shards take, of so many sentences."""
+    rounds = 1 + np.log(max(sentences / k, 1))
+    return int(min(k * rounds * 3 * neurons, sentences * active) * poles * 8)
+
+
+def state_bytes(neurons: int, k: int, poles: int, datasets: Datasets = NO_DATASETS) -> int:
+    """Return the bytes that a worker's winners so far take at the least; the arguments are those of `needed_bytes`.
+
+    >>> state_bytes(9_216, 10_000, 2) / 1e9, state_bytes(9_216, 10_000, 2, Datasets(1_000, (*"abcdef",))) / 1e9
+    (2.21184, 3.538944)
+    """
+    return 8 * neurons * poles * (least_room(k) + (len(datasets) * least_room(datasets.k) if datasets.k else 0))
 
 
 def check_room(
-    store: Store, neurons: int, k: int, poles: int, sample: int, shards: Shards, sparse: bool = False
+    store: Store,
+    neurons: int,
+    k: int,
+    poles: int,
+    sample: int,
+    shards: Shards,
+    sparse: bool = False,
+    datasets: Datasets = NO_DATASETS,
 ) -> None:
     """Refuse to start where the local disk cannot hold the partial files.
 
     Args:
         store: the run's folder.
-        neurons, k, poles, sample, shards, sparse: as `needed_bytes` takes them.
+        neurons, k, poles, sample, shards, sparse, datasets: as `needed_bytes` takes them.
 
     Raises:
         InputError: there is less room than an estimate of what is needed, or a shard may give too many candidates.
     """
-    if neurons * min(k, shards.size) >= 1 << 31:
-        raise InputError(
-            f"--k {k}: {shards.size:,} sentences of a shard and {neurons:,} neurons may give over 2^31 "
-            "candidates; lower --k or --shard-size"
-        )
+    for flag, value, most in (("--k", k, k), (FLAG, datasets.k, datasets.winners)):
+        if neurons * min(most, shards.size) >= 1 << 31:
+            raise InputError(
+                f"{flag} {value}: {shards.size:,} sentences of a shard and {neurons:,} neurons may give over 2^31 "
+                f"candidates; lower {flag} or --shard-size"
+            )
     free = store.free_bytes()
-    sampled, others = needed_bytes(neurons, k, poles, sample, shards, sparse)
+    sampled, others = needed_bytes(neurons, k, poles, sample, shards, sparse, datasets)
     if free is not None and free < sampled + others:
-        largest = "--activation-sample" if sampled > others else "--k"
+        of_k = sum(needed_bytes(neurons, k, poles, 0, shards, sparse))
+        largest = "--activation-sample" if sampled > others else "--k" if 2 * of_k > others else FLAG
         raise InputError(
             f"--out {store.uri}: {free / 1e9:.1f} GB are free there and about {(sampled + others) / 1e9:.1f} GB are "
             f"needed; make room, name another place, or lower {largest}"
         )
 
 
-def device_room(device: torch.device, neurons: int, k: int, poles: int) -> int | None:
-    """Return the slots that each neuron's winners get on a GPU, by its free memory; None for as few as will do.
+def device_rooms(
+    device: torch.device, neurons: int, k: int, poles: int, datasets: Datasets = NO_DATASETS
+) -> tuple[int | None, int | None]:
+    """Return the slots that each neuron's winners get on a GPU, by its free memory: of all sentences, of a data set.
+
+    Each is None for as few as will do.
 
     Raises:
         InputError: as `slots_of` raises it.
     """
     if device.type != "cuda":
-        return None
+        return None, None
     free, _ = torch.cuda.mem_get_info(device)
-    return slots_of(free, neurons, k, poles)
+    return slots_of(free, neurons, k, poles, datasets), dataset_slots_of(free, neurons, poles, datasets)
 
 
-def slots_of(free: int, neurons: int, k: int, poles: int) -> int:
+def slots_of(free: int, neurons: int, k: int, poles: int, datasets: Datasets = NO_DATASETS) -> int:
     """Return the slots that each neuron's winners get where so many bytes of a GPU's memory are free.
 
     The more there are, the more sentences come before the host must look whether one is full; results are the same.
 
     Raises:
-        InputError: the fewest slots that K needs do not fit.
+        InputError: the fewest slots that K and the winners within data sets need do not fit.
     """
-    needed = 8 * neurons * poles * least_room(k)
+    needed = state_bytes(neurons, k, poles, datasets)
     if needed > free:
-        fewer = "lower --k, or keep one pole (--poles top)" if poles > 1 else "lower --k"
+        own = state_bytes(neurons, k, poles)
+        flag, value = (FLAG, datasets.k) if 2 * own < needed else ("--k", k)
+        fewer = f"lower {flag}, or keep one pole (--poles top)" if poles > 1 else f"lower {flag}"
         raise InputError(
-            f"--k {k}: the winners so far of {neurons:,} neurons take {needed / 1e9:.1f} GB of a GPU's memory, of "
-            f"which {free / 1e9:.1f} GB are free; {fewer}, or score on CPUs (--device cpu)"
+            f"{flag} {value}: the winners so far of {neurons:,} neurons take {needed / 1e9:.1f} GB of a GPU's memory, "
+            f"of which {free / 1e9:.1f} GB are free; {fewer}, or score on CPUs (--device cpu)"
         )
     return min(free // PART_OF_FREE // (8 * neurons * poles), k + MOST_BEYOND)
+
+
+def dataset_slots_of(free: int, neurons: int, poles: int, datasets: Datasets) -> int | None:
+    """Return the slots that each neuron's winners within one data set get, as `slots_of` does; None: there are none."""
+    if not len(datasets):
+        return None
+    each = 8 * neurons * poles * len(datasets)
+    return min(free // DATASETS_PART_OF_FREE // each, datasets.k + MOST_BEYOND)

@@ -17,8 +17,10 @@ from ops.reducers.moments import Moments
 from ops.reducers.queued_top_k import QueuedTopK
 from ops.reducers.top_k import TopK
 from ops.shards import Ids
+from ops.topk.dataset_winners import DatasetWinners
+from ops.topk.datasets import NO_DATASETS, Datasets
 from ops.topk.partial_file import ShardRows, SparseSample, of_all_table, shard_table, winners_in_shard
-from ops.topk.room import device_room
+from ops.topk.room import device_rooms
 from ops.topk.shard_sums import HostSums, QueuedSums, ShardSums, ShardTotals, finite_rows
 
 WARM_LENGTH = 16  # tokens of a sentence
@@ -59,6 +61,7 @@ class ShardScorer:
         queued: whether no batch waits for what the device finds (None: on any device but a CPU). Winners are the same;
             what a shard hands over and the last digits of its moments may differ.
         room: slots of each neuron's winners where batches are queued (None: by the device's free memory).
+        datasets: those within which winners are kept too.
 
     Where units are sparse features, an activation of 0 is no winner, and a shard also counts active tokens.
     """
@@ -71,18 +74,22 @@ class ShardScorer:
         edges: torch.Tensor,
         queued: bool | None = None,
         room: int | None = None,
+        datasets: Datasets = NO_DATASETS,
     ) -> None:
         self.scorer = scorer
         self.k, self.poles = k, poles
         self.queued = scorer.device.type != "cpu" if queued is None else queued
         self.edges = edges.to(scorer.device)
         kind = QueuedTopK if self.queued else TopK
+        own_room = room
         if room is None and self.queued:
-            room = device_room(scorer.device, len(edges), k, len(poles))
+            room, own_room = device_rooms(scorer.device, len(edges), k, len(poles), datasets)
         self.winners: dict[str, TopK] = {p: kind(len(edges), k, scorer.device, room) for p in poles}
+        self.within = DatasetWinners(datasets, poles, lambda: kind(len(edges), datasets.k, scorer.device, own_room))
         self.sparse = scorer.sparse
         if self.sparse:
             self.winners["top"].raise_bound(torch.full((len(edges),), LEAST_ACTIVE))
+            self.within.raise_floor(LEAST_ACTIVE)
         self.runs = 0
 
     def warm_up(self, tokens: int, limit: int) -> None:
@@ -97,18 +104,23 @@ class ShardScorer:
         if not self.queued:
             Histogram(self.edges).update(values)
 
-    def raise_bounds(self, top: Float32s, bottom: Float32s) -> None:
-        """Take over bounds of the whole corpus, each `[neurons]`, as `ops.reducers.thresholds` returns them."""
+    def raise_bounds(self, top: Float32s, bottom: Float32s, *within: Float32s) -> None:
+        """Take over bounds of the whole corpus, each `[neurons]`, as `ops.reducers.thresholds` returns them.
+
+        Those of each data set may follow, top and bottom, in their order.
+        """
         for pole, bound in (("top", top), ("bottom", -bottom)):
             if pole in self.winners:
                 self.winners[pole].raise_bound(torch.from_numpy(bound))
+        if within:
+            self.within.raise_bounds(list(zip(within[::2], within[1::2], strict=True)))
 
     def run(
         self,
         span: tuple[int, int],
         batches: Iterator[tuple[Ids, Sequence[Tokens]]],
         sample: Ids,
-        newer_bounds: Callable[[], tuple[Float32s, Float32s] | None] = lambda: None,
+        newer_bounds: Callable[[], tuple[Float32s, ...] | None] = lambda: None,
     ) -> ShardResult:
         """Score one shard.
 
@@ -116,13 +128,14 @@ class ShardScorer:
             span: its sentence ids run from `span[0]` to `span[1]` - 1.
             batches: all its sentences.
             sample: ids whose activations are kept whole.
-            newer_bounds: returns the corpus's bounds where there are newer ones, else None; asked before the first and
-                after the last batch, so that a long shard hands over no more than it must.
+            newer_bounds: returns the corpus's bounds, as `raise_bounds` takes them, where there are newer ones, else
+                None; asked before the first and after the last batch, so that a long shard hands over no more than it
+                must.
         """
         self.runs += 1
         self._update_bounds(newer_bounds)
         sums: ShardSums = (QueuedSums if self.queued else HostSums)(
-            self.winners, self.edges, sample, self.scorer.layers, self.sparse
+            self.winners, self.edges, sample, self.scorer.layers, self.sparse, self.within
         )
         if self.sparse:
             self.scorer.reset()
@@ -143,19 +156,21 @@ class ShardScorer:
             active = self.scorer.tokens_active.cpu().numpy().copy()
         largest = int(totals.histogram.max(initial=0))
         candidates = {p: self.winners[p].candidates() for p in self.poles}
+        of_datasets = self.within.candidates(*span)
 
         def make(first: int, stop: int) -> pa.Table:
             if self.runs != run:
                 raise RuntimeError("the rows of a shard are read or held before the next shard begins")
             own = slice(first, stop)
-            poles = {}
+            poles, within = {}, {}
             for p in self.poles:
                 bound = self.winners[p].bound[own]
-                activations, sent_ids = winners_in_shard(candidates[p][own], *span, bound)
-                poles[p] = (activations if p == "top" else negate(activations), sent_ids)
+                poles[p] = signed(p, *winners_in_shard(candidates[p][own], *span, bound))
+                if of_datasets is not None:
+                    within[p] = signed(p, *of_datasets.columns(p, own))
             moments = totals.moments.of_neurons(first, stop)
             counts = None if active is None else active[own]
-            return shard_table(poles, moments, totals.histogram[own], sampled[own], largest, counts)
+            return shard_table(poles, moments, totals.histogram[own], sampled[own], largest, counts, within)
 
         def of_all(first: int, stop: int) -> pa.Table:
             return of_all_table(totals.histogram[first:stop], sampled[first:stop], largest)
@@ -169,7 +184,7 @@ class ShardScorer:
         kept = np.array([totals.kept[i] for i in totals.sampled], np.float32).reshape(-1, len(self.edges))
         return np.ascontiguousarray(kept.T)  # a part of the neurons is then no copy
 
-    def _update_bounds(self, newer_bounds: Callable[[], tuple[Float32s, Float32s] | None]) -> None:
+    def _update_bounds(self, newer_bounds: Callable[[], tuple[Float32s, ...] | None]) -> None:
         bounds = newer_bounds()
         if bounds is not None:
             self.raise_bounds(*bounds)
@@ -178,6 +193,11 @@ class ShardScorer:
 def score_batch(scorer: Scorer, tokens: Sequence[Tokens]) -> tuple[torch.Tensor, torch.Tensor, dict[int, str]]:
     """Score one batch: values `[sentences, neurons]` float32, which rows are finite, and why the others are not."""
     return finite_rows(scorer.score(tokens), scorer.layers)
+
+
+def signed(pole: str, activations: pa.ListArray, sent_ids: pa.ListArray) -> tuple[pa.Array, pa.Array]:
+    """Return the two list columns of a pole as they are stored: a reducer holds negated activations of the bottom."""
+    return (activations if pole == "top" else negate(activations), sent_ids)
 
 
 def negate(activations: pa.ListArray) -> pa.ListArray:

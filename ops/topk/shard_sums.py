@@ -14,6 +14,7 @@ from ops.reducers.moments import Moments
 from ops.reducers.queued_moments import QueuedMoments
 from ops.reducers.top_k import MAX_IDS, TopK
 from ops.shards import Ids
+from ops.topk.dataset_winners import DatasetWinners
 from ops.topk.partial_file import SparseRow
 
 SENTENCES_PER_BLOCK = 256  # that are taken in together
@@ -73,12 +74,20 @@ class HostSums:
         sample: ids whose activations are kept.
         layers: the layers' numbers, in the order in which their activations come.
         sparse: whether most activations are 0, so that of a sampled sentence only the others are kept.
+        within: the winners within each data set; None: there are none.
     """
 
     def __init__(
-        self, winners: dict[str, TopK], edges: torch.Tensor, sample: Ids, layers: Sequence[int], sparse: bool = False
+        self,
+        winners: dict[str, TopK],
+        edges: torch.Tensor,
+        sample: Ids,
+        layers: Sequence[int],
+        sparse: bool = False,
+        within: DatasetWinners | None = None,
     ) -> None:
         self.winners, self.sample, self.layers, self.sparse = winners, sample, layers, sparse
+        self.within = within or DatasetWinners()
         self.blocks = _Blocks(rows_together(len(edges)) if sparse else None)
         self.histogram = Histogram(edges)
         self.totals = ShardTotals(Moments.empty(len(edges)), np.zeros(0, np.int64))
@@ -103,9 +112,7 @@ class HostSums:
         return self.totals
 
     def _reduce(self, ids: Ids, values: torch.Tensor) -> None:
-        numbers = torch.from_numpy(ids).to(values.device)
-        for pole, winners in self.winners.items():
-            winners.update(values if pole == "top" else -values, numbers)
+        take_winners(self.winners, self.within, ids, torch.from_numpy(ids).to(values.device), values)
         self.totals.moments = self.totals.moments.update(values)
         self.histogram.update(values)
         for row in np.flatnonzero(np.isin(ids, self.sample)).tolist():
@@ -116,13 +123,20 @@ class QueuedSums:
     """The sums of a shard on a GPU: everything stays in its queue and memory, and is read once, at the end.
 
     Args:
-        winners, edges, sample, layers, sparse: as `HostSums` takes them.
+        winners, edges, sample, layers, sparse, within: as `HostSums` takes them.
     """
 
     def __init__(
-        self, winners: dict[str, TopK], edges: torch.Tensor, sample: Ids, layers: Sequence[int], sparse: bool = False
+        self,
+        winners: dict[str, TopK],
+        edges: torch.Tensor,
+        sample: Ids,
+        layers: Sequence[int],
+        sparse: bool = False,
+        within: DatasetWinners | None = None,
     ) -> None:
         self.winners, self.sample, self.layers, self.sparse = winners, sample, layers, sparse
+        self.within = within or DatasetWinners()
         self.blocks = _Blocks(rows_together(len(edges)) if sparse else None)
         self.histogram = Histogram(edges)
         self.moments = QueuedMoments(len(edges), edges.device)
@@ -159,16 +173,31 @@ class QueuedSums:
         return totals
 
     def _reduce(self, ids: Ids, values: torch.Tensor) -> None:
-        numbers = to_device(ids, values.device)
         values = values.T.contiguous().T  # turned once, for the winners of both poles and the histogram
-        for pole, winners in self.winners.items():
-            winners.update(values if pole == "top" else -values, numbers)
+        take_winners(self.winners, self.within, ids, to_device(ids, values.device), values)
         finite = ~torch.isnan(values[:, 0])
         self.moments.update(values, finite)
         self.histogram.update_queued(values, finite)
         rows = np.flatnonzero(np.isin(ids, self.sample))
         if len(rows):
             self.kept.append((ids[rows], values.index_select(0, to_device(rows, values.device))))
+
+
+def take_winners(
+    winners: dict[str, TopK], within: DatasetWinners, ids: Ids, numbers: torch.Tensor, values: torch.Tensor
+) -> None:
+    """Take some sentences into the winners so far, of all sentences and within their data sets.
+
+    Args:
+        winners: each pole's.
+        within: those within data sets.
+        ids, numbers: of the sentences, `[sentences]`; the same on the values' device.
+        values: activations `[sentences, neurons]` float32.
+    """
+    signed = {pole: values if pole == "top" else -values for pole in winners}
+    for pole, own in winners.items():
+        own.update(signed[pole], numbers)
+    within.update(ids, numbers, signed)
 
 
 def rows_together(features: int) -> int:

@@ -2,6 +2,7 @@
 
 from collections import deque
 from collections.abc import Callable, Sequence
+from typing import Protocol
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -9,8 +10,10 @@ import pyarrow.parquet as pq
 from ops.arrays import Float32s, Integers
 from ops.errors import one_line
 from ops.reducers.thresholds import SharedBound
+from ops.shards import Shards
 from ops.storage.side_by_side import LARGE_FILES_AT_ONCE, side_by_side
 from ops.storage.store import FINGERPRINT, Store
+from ops.topk.datasets import Datasets
 from ops.topk.partial_file import HISTOGRAM, read_counts, read_of_all
 
 _LOST = (OSError, pa.ArrowException, KeyError, ValueError)
@@ -19,6 +22,64 @@ _LOST = (OSError, pa.ArrowException, KeyError, ValueError)
 def is_due(counted: int, posted: int) -> bool:
     """Tell whether so many shards deserve new bounds: every one at first, then one for every 20 there are."""
     return counted > posted * 1.05
+
+
+class SumsOfShards(Protocol):
+    """What adds up shards' histograms, and returns bounds that follow from them."""
+
+    @property
+    def shards(self) -> set[int]:
+        """The shards that were counted."""
+
+    def update(self, shard: int, counts: Integers) -> None:
+        """Take in a finished shard's histogram, `[neurons, bins]`."""
+
+    def result(self) -> tuple[Float32s, ...]:
+        """Return bounds in pairs, from below for the highest and from above for the lowest, each `[neurons]`."""
+
+
+class CorpusBounds:
+    """The bounds of the corpus, and behind them those of each data set that has winners of its own.
+
+    A shard's histogram says nothing of the data sets that share it: those of the shards that are of one data set alone
+    count for that data set. Memory is that of one histogram of all neurons, four bytes a bin, for each data set.
+
+    Args:
+        edges: the histograms' inner edges, `[neurons, bins - 1]`.
+        k: winners of each neuron and pole.
+        datasets: the data sets.
+        corpus: the shards.
+    """
+
+    def __init__(self, edges: Float32s, k: int, datasets: Datasets, corpus: Shards) -> None:
+        self.corpus, self.datasets = corpus, datasets
+        self.all = SharedBound(edges, k)
+        self.within = [SharedBound(edges, datasets.k) for _ in datasets.names]
+
+    @property
+    def shards(self) -> set[int]:
+        """The shards that were counted."""
+        return self.all.shards
+
+    def update(self, shard: int, counts: Integers) -> None:
+        """Take in a finished shard's histogram, `[neurons, bins]`."""
+        self.all.update(shard, counts)
+        place = self.datasets.whole_span(*self.corpus.span(shard))
+        if place is not None:
+            self.within[place].update(shard, counts)
+
+    def result(self) -> tuple[Float32s, ...]:
+        """Return the bounds in pairs: of the corpus, then of each data set."""
+        return tuple(bound for shared in (self.all, *self.within) for bound in shared.result())
+
+
+def bound_names(pairs: int) -> list[str]:
+    """Return the columns of so many pairs of bounds.
+
+    >>> bound_names(2)
+    ['top', 'bottom', 'top_0', 'bottom_0']
+    """
+    return ["top", "bottom", *(f"{pole}_{place}" for place in range(pairs - 1) for pole in ("top", "bottom"))]
 
 
 class BoundPublisher:
@@ -41,7 +102,7 @@ class BoundPublisher:
         store: Store,
         path: str,
         fingerprint: str,
-        shared: SharedBound,
+        shared: SumsOfShards,
         shard_path: Callable[[int], str],
         warn: Callable[[str], None],
     ) -> None:
@@ -62,8 +123,8 @@ class BoundPublisher:
                 self.shared.update(shard, counts)
             if not is_due(len(self.shared.shards), self.posted):
                 return
-            top, bottom = self.shared.result()
-            table = pa.table({"top": top, "bottom": bottom}).replace_schema_metadata(
+            bounds = self.shared.result()
+            table = pa.table(dict(zip(bound_names(len(bounds) // 2), bounds, strict=True))).replace_schema_metadata(
                 {FINGERPRINT: self.fingerprint.encode()}
             )
             self.store.commit(self.path, lambda path: pq.write_table(table, path, write_page_checksum=True))
@@ -79,13 +140,22 @@ class BoundPublisher:
 
 
 class BoundReader:
-    """In a worker: returns the posted bounds where they are newer than the last it returned, else None."""
+    """In a worker: returns the posted bounds where they are newer than the last it returned, else None.
 
-    def __init__(self, store: Store, path: str, fingerprint: str, neurons: int) -> None:
+    Args:
+        store: the run's folder.
+        path: where they are posted.
+        fingerprint: the stage's.
+        neurons: how many.
+        pairs: of bounds, one of the corpus and one of each data set that has winners of its own.
+    """
+
+    def __init__(self, store: Store, path: str, fingerprint: str, neurons: int, pairs: int = 1) -> None:
+        self.names = bound_names(pairs)
         self.store, self.path, self.fingerprint, self.neurons = store, path, fingerprint, neurons
         self.seen: object = None
 
-    def __call__(self) -> tuple[Float32s, Float32s] | None:
+    def __call__(self) -> tuple[Float32s, ...] | None:
         """Look; whatever goes wrong, there are no newer bounds."""
         try:
             info = self.store.filesystem.get_file_info(self.store.path(self.path))
@@ -99,6 +169,6 @@ class BoundReader:
                 return None
             self.seen = version
             # Copies: torch takes no memory that must not be written to.
-            return table["top"].to_numpy().copy(), table["bottom"].to_numpy().copy()
+            return tuple(table[name].to_numpy().copy() for name in self.names)
         except _LOST:
             return None

@@ -1,6 +1,6 @@
 """The published tables of the top K, from what all shards together have: the rows of neurons/ and of topk/."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -94,22 +94,53 @@ def winner_rows(layer: Int16s, unit: Int32s, winners: dict[str, PoleWinners]) ->
         winners: by pole.
     """
     poles = [pole for pole in POLES if pole in winners]
-    sizes = [winners[pole].filled.shape[1] for pole in poles]
+    yield from _ranked("topk", layer, unit, [winners[pole] for pole in poles], {"pole": poles})
+
+
+def dataset_winner_rows(
+    layer: Int16s, unit: Int32s, names: Sequence[str], winners: Sequence[dict[str, PoleWinners]]
+) -> Iterator[pa.Table]:
+    """Return the rows of `topk_by_dataset/`, sorted by layer, unit, pole, data set and rank, as `winner_rows` does.
+
+    Args:
+        layer, unit: of each neuron, `[neurons]`, ascending.
+        names: of the data sets, sorted.
+        winners: of each data set by pole.
+    """
+    kept = [(pole, name, own[pole]) for pole in POLES for name, own in zip(names, winners, strict=True) if pole in own]
+    named = {"pole": [pole for pole, _, _ in kept], "dataset": [name for _, name, _ in kept]}
+    yield from _ranked("topk_by_dataset", layer, unit, [own for _, _, own in kept], named)
+
+
+def _ranked(
+    table: str, layer: Int16s, unit: Int32s, sets: Sequence[PoleWinners], named: Mapping[str, Sequence[str]]
+) -> Iterator[pa.Table]:
+    """Return the rows of a table of winners: each neuron's sets one after another, each by rank.
+
+    Args:
+        table: its name.
+        layer, unit: of each neuron, `[neurons]`, ascending.
+        sets: the winners, in the order of the table.
+        named: by column what each set is of, `[sets]`.
+    """
+    if not sets:
+        return
+    sizes = [own.filled.shape[1] for own in sets]
     rank = np.concatenate([np.arange(1, size + 1) for size in sizes])
-    code = np.repeat(np.arange(len(poles)), sizes)
-    step = max(group_rows("topk") // len(rank), 1)
+    code = np.repeat(np.arange(len(sets)), sizes)
+    step = max(group_rows(table) // len(rank), 1)
+    columns = schema(table).names
     for start in range(0, len(layer), step):
         rows = slice(start, start + step)
-        values, ids, filled = (np.concatenate([winners[p][i][rows] for p in poles], 1) for i in range(3))
+        values, ids, filled = (np.concatenate([own[i][rows] for own in sets], 1) for i in range(3))
         lengths = filled.sum(1)
-        names = pa.DictionaryArray.from_arrays(pa.array(np.broadcast_to(code, filled.shape)[filled], pa.int8()), poles)
-        yield pa.table(
-            {
-                "layer": np.repeat(layer[rows], lengths),
-                "unit": np.repeat(unit[rows], lengths),
-                "pole": names.cast(pa.string()),
-                "rank": pa.array(np.broadcast_to(rank, filled.shape)[filled], pa.int32()),
-                "activation": values[filled],
-                "sent_id": ids[filled],
-            }
-        )
+        codes = pa.array(np.broadcast_to(code, filled.shape)[filled], pa.int16())
+        found = {
+            "layer": np.repeat(layer[rows], lengths),
+            "unit": np.repeat(unit[rows], lengths),
+            **{name: pa.array(own, pa.string()).take(codes) for name, own in named.items()},
+            "rank": pa.array(np.broadcast_to(rank, filled.shape)[filled], pa.int32()),
+            "activation": values[filled],
+            "sent_id": ids[filled],
+        }
+        yield pa.table({name: found[name] for name in columns})

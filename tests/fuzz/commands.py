@@ -41,6 +41,7 @@ RARE = ("device", "gpus", "push", "private", "limit", "preset", "license", "mode
 CAPS = frozenset(
     [
         "k",
+        "k_per_dataset",
         "limit",
         "shard_size",
         "min_count",

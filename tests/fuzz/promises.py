@@ -165,6 +165,14 @@ def check_counts(
         if winners:
             same("winners of a neuron and pole", *(f(winners.values()) for f in (min, max)))
             same("winners of a neuron", max(winners.values()), min(k, counts["scored"]))
+        within = Counter(
+            key
+            for part in found.get("topk_by_dataset", [])
+            for key in zip(*(part[name].to_pylist() for name in ("layer", "unit", "pole", "dataset")), strict=True)
+        )
+        most = entry["identity"].get("k_per_dataset", 0)
+        same("winners within a data set beyond --k-per-dataset", max(0, *(n - most for n in within.values()), 0), 0)
+        same("topk_by_dataset/ and --k-per-dataset", int("topk_by_dataset" in record["tables"]), int(most > 0))
         for part in found.get("neurons", []):
             same("n of neurons/", int(np.abs(np.array(part["n"].to_pylist()) - counts["scored"]).max(initial=0)), 0)
     if stage == "annotate":

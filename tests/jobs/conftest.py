@@ -32,7 +32,7 @@ from ops.sources.rows import Row
 
 SENTENCES = 360
 EXPLAINED = {"explanations", "explanation_terms", "families", "examples"}
-K = 40
+K, K_PER_DATASET = 40, 10
 
 
 @pytest.fixture(scope="session")
@@ -56,7 +56,7 @@ def source(tmp_path_factory: pytest.TempPathFactory, texts: list[str]) -> Path:
 
 def config(out: Path | str, source: Path, **options: object) -> RunConfig:
     values = {"out": str(out), "corpus": (str(source),), "split": "none", "k": K, "shard_size": 100, "workers": 2}
-    less = {"activation_sample": 50, "no_tokens": True, "no_explain": True}
+    less = {"activation_sample": 50, "k_per_dataset": K_PER_DATASET, "no_tokens": True, "no_explain": True}
     return RunConfig.model_validate({**values, **less, **options})
 
 

@@ -8,12 +8,12 @@ from jobs.topk import job as topk
 from jobs.topk.job import TopkConfig
 
 SHARDS, SIZE = 12, 30
-TABLES = ("corpus", "rejects", "topk", "neurons", "activations", "unscored")
+TABLES = ("corpus", "rejects", "topk", "topk_by_dataset", "neurons", "activations", "unscored")
 
 
 def options(out: Path, source: Path, model: Path, **more: object) -> dict[str, object]:
     given = {"out": str(out), "corpus": [str(source)], "split": "none", "model": str(model), "k": 25, "workers": 2}
-    return {**given, "shard_size": SIZE, "activation_sample": 40, **more}
+    return {**given, "shard_size": SIZE, "activation_sample": 40, "k_per_dataset": 9, **more}
 
 
 def score(out: Path, source: Path, model: Path, **more: object) -> Path:

@@ -77,7 +77,9 @@ def test_a_long_command_is_not_cut() -> None:
 def test_hints_name_the_options_of_the_run(small_run: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> None:
     out, model = small_run
     record = Run(str(out))
-    options = f"--out {out} --redo --workers 2 --device cpu --token-budget 2048 --model {model} --k 40"
+    options = (
+        f"--out {out} --redo --workers 2 --device cpu --token-budget 2048 --model {model} --k 40 --k-per-dataset 10"
+    )
     topk = record.require("topk")
     assert command(str(out), "topk", topk["config"], redo=True).startswith(f"python -m jobs.topk {options}")
     monkeypatch.setitem(topk["counts"], "activation_sample", 2)

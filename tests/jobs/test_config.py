@@ -37,6 +37,7 @@ def test_presets_set_sizes_and_never_cap_the_corpus() -> None:
     small, paper, plain = read("--preset", "small"), read("--preset=paper"), read()
     assert (small.k, small.activation_sample, small.baseline_size) == (100, 5_000, None)
     assert (paper.k, paper.baseline_size) == (10_000, 1_000_000)
+    assert [own.k_per_dataset for own in (small, paper, plain)] == [50, 1_000, 0]
     assert (paper.subtree_root, small.subtree_root) == ("collapse", "keep")
     assert (plain.activation_sample, plain.poles, plain.seed) == (10_000, "both", 0)
     assert small.shard_size == paper.shard_size == plain.shard_size == "auto"
@@ -255,8 +256,8 @@ def test_the_help_says_what_a_preset_sets(capsys: pytest.CaptureFixture[str]) ->
     with pytest.raises(SystemExit):
         parse(TopkConfig, "topk", "about", ["--help"])
     said = re.sub(r"[\s│]+", " ", capsys.readouterr().out)
-    assert "small: k 100, baseline-size all," in said
-    assert "paper: k 10,000, baseline-size 1,000,000," in said
+    assert "small: k 100, k-per-dataset 50, baseline-size all," in said
+    assert "paper: k 10,000, k-per-dataset 1,000, baseline-size 1,000,000," in said
 
 
 @pytest.mark.parametrize(

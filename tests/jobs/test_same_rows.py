@@ -26,7 +26,19 @@ from tests.jobs.conftest import K, config
 Make = Callable[..., Path]
 POOLED = {"mean": lambda s: s.mean(0), "max": lambda s: s.amax(0), "cls": lambda s: s[0], "last": lambda s: s[-1]}
 STRING = 5164  # the token "string"
-EVERY = ("corpus", "rejects", "topk", "neurons", "activations", "sentences", "patterns", "profiles", "means", "scores")
+EVERY = (
+    "corpus",
+    "rejects",
+    "topk",
+    "topk_by_dataset",
+    "neurons",
+    "activations",
+    "sentences",
+    "patterns",
+    "profiles",
+    "means",
+    "scores",
+)
 
 
 def rescore(run: tuple[Path, Path], out: Path, **options: object) -> Path:

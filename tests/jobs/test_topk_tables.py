@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from jobs.topk import tables
+from ops.topk.datasets import NO_DATASETS
 from ops.topk.neurons import Neurons
 
 
@@ -34,5 +35,5 @@ def test_activations_are_written_while_ranges_are_merged(
     monkeypatch.setattr(tables, "merge_ranges", merge_ranges)
     monkeypatch.setattr(tables, "write_activations", write_activations)
     job: Any = SimpleNamespace(stage=SimpleNamespace(store=None), partials=[], corpus={"counts": {}})
-    args: Any = SimpleNamespace(fingerprint="f", k=1, poles=("top",), sparse=False)
+    args: Any = SimpleNamespace(fingerprint="f", k=1, poles=("top",), sparse=False, datasets=NO_DATASETS)
     assert tables.write_tables(job, args, Neurons((2,))) == ({"scored": 9, "activation_sample": 7}, damaged)

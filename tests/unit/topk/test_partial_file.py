@@ -32,7 +32,8 @@ from ops.topk.partial_file import (
 )
 
 NEURONS = NEURONS_PER_PART + 5
-OWN = [name for name in MERGED_COLUMNS if name not in (HISTOGRAM, TOKENS_ACTIVE)]  # of what is no sparse feature
+# Of what is no sparse feature, and without winners within data sets.
+OWN = [name for name in MERGED_COLUMNS if name not in (HISTOGRAM, TOKENS_ACTIVE) and "dataset" not in name]
 RNG = np.random.default_rng(0)
 VALUES = torch.from_numpy(RNG.normal(size=(40, NEURONS)).astype(np.float32))
 IDS = torch.arange(100, 140)

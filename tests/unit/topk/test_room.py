@@ -3,11 +3,21 @@
 from pathlib import Path
 
 import pytest
+import torch
 
 from ops.errors import InputError
 from ops.shards import Shards
 from ops.storage.store import Store
-from ops.topk.room import MOST_BEYOND, check_room, needed_bytes, slots_of
+from ops.topk.datasets import NO_DATASETS, Datasets
+from ops.topk.room import (
+    MOST_BEYOND,
+    check_room,
+    dataset_slots_of,
+    device_rooms,
+    needed_bytes,
+    slots_of,
+    state_bytes,
+)
 
 SIZES = {"neurons": 100, "k": 10, "poles": 2, "sample": 5}
 
@@ -46,3 +56,40 @@ def test_a_gpu_too_small_for_the_winners_is_refused_by_what_helps() -> None:
     with pytest.raises(InputError, match=r"lower --k, or score on CPUs"):
         slots_of(1, neurons, k, 1)
     assert slots_of(1 << 40, neurons, k, 2) == k + MOST_BEYOND
+
+
+SIX = Datasets(1_000, tuple("abcdef"), (20_000,) * 6, tuple((i * 20_000, (i + 1) * 20_000, i) for i in range(6)))
+
+
+def test_winners_within_data_sets_are_counted_and_named() -> None:
+    neurons, k = 9_216, 100
+    own, all_of_them = state_bytes(neurons, k, 2), state_bytes(neurons, k, 2, SIX)
+    assert all_of_them - own == 8 * neurons * 2 * 6 * 1_500
+    slots_of(all_of_them, neurons, k, 2, SIX)
+    with pytest.raises(
+        InputError, match=r"^--k-per-dataset 1000: the winners .* lower --k-per-dataset, or keep one pole"
+    ):
+        slots_of(all_of_them - 1, neurons, k, 2, SIX)
+    with pytest.raises(InputError, match=r"^--k 10000: .* lower --k, or keep one pole"):
+        slots_of(1, neurons, 10_000, 2, SIX)
+    assert dataset_slots_of(1 << 40, neurons, 2, SIX) == 1_000 + MOST_BEYOND
+    assert dataset_slots_of(80 << 30, neurons, 2, SIX) == (10 << 30) // (8 * neurons * 2 * 6)
+    assert dataset_slots_of(80 << 30, neurons, 2, NO_DATASETS) is None
+    assert device_rooms(torch.device("cpu"), neurons, k, 2, SIX) == (None, None)
+
+
+def test_partial_files_of_data_sets_need_room_and_the_larger_part_is_to_be_lowered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shards, store = Shards(120_000, 5_000), Store(str(tmp_path))
+    plain, more = (needed_bytes(100, 10, 2, 0, shards, datasets=own)[1] for own in (NO_DATASETS, SIX))
+    assert more > 10 * plain
+    monkeypatch.setattr(Store, "free_bytes", lambda store: more)
+    check_room(store, 100, 10, 2, 0, shards, datasets=SIX)
+    monkeypatch.setattr(Store, "free_bytes", lambda store: more - 1)
+    with pytest.raises(InputError, match=r"or lower --k-per-dataset$"):
+        check_room(store, 100, 10, 2, 0, shards, datasets=SIX)
+    with pytest.raises(InputError, match=r"or lower --k$"):
+        check_room(store, 100, 50_000, 2, 0, shards, datasets=SIX)
+    with pytest.raises(InputError, match=r"^--k-per-dataset 1000: .* lower --k-per-dataset or --shard-size"):
+        check_room(store, 1 << 20, 10, 2, 0, shards, datasets=SIX)

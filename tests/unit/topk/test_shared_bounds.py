@@ -11,9 +11,11 @@ import pytest
 
 from ops.reducers.moments import Moments
 from ops.reducers.thresholds import SharedBound, histogram_bounds
+from ops.shards import Shards
 from ops.storage.store import Store
 from ops.topk import partial_file as topk_partial
-from ops.topk.shared_bounds import BoundPublisher, BoundReader, is_due
+from ops.topk.datasets import Datasets
+from ops.topk.shared_bounds import BoundPublisher, BoundReader, CorpusBounds, is_due
 
 NEURONS, BINS, K = 3, 8, 5
 PATH = "partial/bound.parquet"
@@ -88,6 +90,24 @@ def test_bounds_of_another_run_are_none(store: Store) -> None:
     assert BoundReader(store, PATH, "print", NEURONS)() is not None
     assert BoundReader(store, PATH, "other", NEURONS)() is None
     assert BoundReader(store, PATH, "print", NEURONS + 1)() is None
+
+
+def test_bounds_of_data_sets_follow_those_of_the_corpus(store: Store) -> None:
+    edges = np.arange(NEURONS * (BINS - 1), dtype=np.float32).reshape(NEURONS, -1)
+    datasets = Datasets(2, ("a", "b", "c"), (105, 195, 0), ((0, 105, 0), (105, 300, 1)))
+    shared = CorpusBounds(edges, K, datasets, Shards(300, 10))
+    board = BoundPublisher(store, PATH, "print", shared, shard_path, pytest.fail)
+    board.add(range(30))
+    found = BoundReader(store, PATH, "print", NEURONS, 4)()
+    assert found is not None
+    every = [topk_partial.read_counts(topk_partial.read_of_all(store, shard_path(i), "histogram")) for i in range(30)]
+    none = np.zeros((NEURONS, BINS), np.int64)
+    # Shard 10 is of both.
+    sums = [(sum(every), K), (sum(every[:10]), 2), (sum(every[11:]), 2), (none, 2)]
+    expected = [bound for counts, k in sums for bound in histogram_bounds(counts, edges, k)]
+    for ours, theirs in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+    assert BoundReader(store, PATH, "print", NEURONS, 5)() is None
 
 
 def test_where_a_shard_cannot_be_read_one_line_says_so_and_the_rest_goes_on(store: Store) -> None:

@@ -1,0 +1,113 @@
+"""Each pole's winners so far within each data set, of those that a worker has seen."""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import pyarrow as pa
+import torch
+
+from ops.arrays import Float32s
+from ops.model.batches import to_device
+from ops.reducers.top_k import TopK
+from ops.shards import Ids
+from ops.topk.datasets import NO_DATASETS, Datasets
+from ops.topk.partial_file import winners_in_shard
+
+
+class DatasetWinners:
+    """A reducer of each pole and data set, which takes in the sentences of that data set alone.
+
+    What holds for the winners of all sentences holds within each data set: whatever `datasets.k` of its sentences beat
+    cannot win there, in whatever order and by whichever worker they were scored.
+
+    Args:
+        datasets: those that have winners of their own.
+        poles: `top`, `bottom` or both.
+        make: returns an empty reducer of `datasets.k` winners of each unit.
+    """
+
+    def __init__(
+        self,
+        datasets: Datasets = NO_DATASETS,
+        poles: Sequence[str] = (),
+        make: Callable[[], TopK] | None = None,
+    ) -> None:
+        self.datasets = datasets
+        self.reducers: list[dict[str, TopK]] = [{p: make() for p in poles} for _ in datasets.names] if make else []
+
+    def update(self, ids: Ids, numbers: torch.Tensor, values: dict[str, torch.Tensor]) -> None:
+        """Take in some sentences.
+
+        Args:
+            ids: theirs, `[sentences]`.
+            numbers: the same on the reducers' device.
+            values: by pole what the reducers of that pole take, `[sentences, neurons]` float32.
+        """
+        if not self.reducers:
+            return
+        for place, rows in self.datasets.split(ids):
+            some = None if len(rows) == len(ids) else to_device(rows, numbers.device)
+            for pole, reducer in self.reducers[place].items():
+                if some is None:
+                    reducer.update(values[pole], numbers)
+                else:
+                    reducer.update(values[pole].index_select(0, some), numbers.index_select(0, some))
+
+    def raise_bounds(self, bounds: Sequence[tuple[Float32s, Float32s]]) -> None:
+        """Take over bounds of each data set as a whole, the top's and the bottom's, each `[neurons]`."""
+        for reducers, (top, bottom) in zip(self.reducers, bounds, strict=True):
+            for pole, bound in (("top", top), ("bottom", -bottom)):
+                if pole in reducers:
+                    reducers[pole].raise_bound(torch.from_numpy(bound))
+
+    def raise_floor(self, least: float) -> None:
+        """Take in no activation below `least` from now on, at the pole `top`."""
+        for reducers in self.reducers:
+            reducers["top"].raise_bound(torch.full_like(reducers["top"].bound, least))
+
+    def candidates(self, first: int, stop: int) -> "SpanCandidates | None":
+        """Return what the data sets keep of the sentences from `first` to `stop` - 1; None where there are none."""
+        if not self.reducers:
+            return None
+        return SpanCandidates(first, stop, [self.reducers[place] for place in self.datasets.in_span(first, stop)])
+
+
+class SpanCandidates:
+    """The winners so far within data sets that lie in one span of ids; as good until the reducers take in more."""
+
+    def __init__(self, first: int, stop: int, reducers: list[dict[str, TopK]]) -> None:
+        self.first, self.stop, self.reducers = first, stop, reducers
+        self.keys = [{pole: reducer.candidates() for pole, reducer in own.items()} for own in reducers]
+
+    def columns(self, pole: str, neurons: slice) -> tuple[pa.Array, pa.Array]:
+        """Return, as list columns by neuron, activations and ids: one data set's after another's.
+
+        Args:
+            pole: at the bottom, activations are negated, as in the reducers.
+            neurons: which of them.
+        """
+        found = [
+            winners_in_shard(keys[pole][neurons], self.first, self.stop, own[pole].bound[neurons])
+            for keys, own in zip(self.keys, self.reducers, strict=True)
+        ]
+        return joined([own for own, _ in found], pa.float32(), neurons), joined(
+            [own for _, own in found], pa.int64(), neurons
+        )
+
+
+def joined(columns: Sequence[pa.ListArray], values: pa.DataType, rows: slice) -> pa.ListArray:
+    """Return list columns of equally many rows as one, whose lists are theirs one after another.
+
+    Args:
+        columns: any number of them.
+        values: the type of a list's items.
+        rows: how many rows there are, where there is no column.
+    """
+    if len(columns) == 1:
+        return columns[0]
+    if not columns:
+        return pa.ListArray.from_arrays(np.zeros(rows.stop - rows.start + 1, np.int32), pa.array([], values))
+    row = np.concatenate([np.repeat(np.arange(len(own)), own.value_lengths().to_numpy()) for own in columns])
+    order = np.argsort(row, kind="stable")
+    offsets = np.concatenate([[0], np.cumsum(np.bincount(row, minlength=len(columns[0])))]).astype(np.int32)
+    return pa.ListArray.from_arrays(offsets, pa.concat_arrays([own.flatten() for own in columns]).take(pa.array(order)))

@@ -1,0 +1,129 @@
+"""The data sets within which each unit keeps winners, and which sentences are theirs: known before any is scored."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from ops.arrays import Int64s
+from ops.errors import InputError, counted, one_line
+from ops.shards import Ids
+
+FLAG = "--k-per-dataset"
+MOST_DATASETS = 20
+LEAST_SENTENCES = 20  # of a data set to each of its winners
+NO_DATASET = -1
+
+
+@dataclass(frozen=True)
+class Datasets:
+    """The data sets within which winners are kept; as made there are none.
+
+    Ingest numbers the sentences source by source, so that a data set is a few runs of ids.
+
+    Attributes:
+        k: winners of each unit and pole within a data set; 0: none are kept.
+        names: of the data sets, sorted.
+        sizes: sentences of each.
+        runs: (first id, last id + 1, place of the data set among `names`), ascending.
+    """
+
+    k: int = 0
+    names: tuple[str, ...] = ()
+    sizes: tuple[int, ...] = ()
+    runs: tuple[tuple[int, int, int], ...] = ()
+
+    @classmethod
+    def chosen(cls, k: int, sources: Iterable[Mapping[str, Any]]) -> Self:
+        """Return the data sets of a corpus that have at least `LEAST_SENTENCES` sentences to each of `k` winners.
+
+        Args:
+            k: winners of each unit and pole within a data set; 0 for none.
+            sources: what ingest counted of each source: `dataset`, `kept` and `first_sent_id`.
+
+        Raises:
+            InputError: there are more than `MOST_DATASETS`.
+
+        >>> sources = [{"dataset": name, "kept": n, "first_sent_id": at}
+        ...            for name, n, at in (("b", 40, 0), ("few", 39, 40), ("a", 50, 79))]
+        >>> Datasets.chosen(2, sources)
+        Datasets(k=2, names=('a', 'b'), sizes=(50, 40), runs=((0, 40, 1), (79, 129, 0)))
+        """
+        if not k:
+            return cls()
+        sizes: dict[str, int] = defaultdict(int)
+        spans = []
+        for source in sources:
+            first, kept = source["first_sent_id"], source["kept"]
+            sizes[source["dataset"]] += kept
+            if kept:
+                spans.append((first, first + kept, source["dataset"]))
+        names = sorted(name for name, size in sizes.items() if size >= LEAST_SENTENCES * k)
+        if len(names) > MOST_DATASETS:
+            larger = sorted(sizes.values(), reverse=True)[MOST_DATASETS] // LEAST_SENTENCES + 1
+            raise InputError(
+                f"{FLAG} {k}: {len(names)} data sets have at least {LEAST_SENTENCES * k:,} sentences, "
+                f"{LEAST_SENTENCES} to each winner, and at most {MOST_DATASETS} can have winners of their own; "
+                f"with {larger} or more there are few enough, and 0 turns it off"
+            )
+        places = {name: place for place, name in enumerate(names)}
+        runs = sorted((first, stop, places[name]) for first, stop, name in spans if name in places)
+        return cls(k, tuple(names), tuple(sizes[name] for name in names), tuple(runs))
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    @property
+    def winners(self) -> int:
+        """The winners of a unit and pole in all data sets together."""
+        return self.k * len(self)
+
+    def of_ids(self, ids: Ids) -> Int64s:
+        """Return the place of each sentence's data set, `[sentences]` int64; `NO_DATASET` where it has none here."""
+        first, stop, place = np.array(self.runs, np.int64).reshape(-1, 3).T
+        if not len(first):
+            return np.full(len(ids), NO_DATASET, np.int64)
+        run = np.searchsorted(first, ids, side="right") - 1
+        return np.where((run >= 0) & (ids < stop[run]), place[run], NO_DATASET)
+
+    def split(self, ids: Ids) -> Iterator[tuple[int, Int64s]]:
+        """Return each data set that some sentences are of, by its place, and which of them those are."""
+        places = self.of_ids(ids)
+        for place in np.unique(places[places != NO_DATASET]).tolist():
+            yield place, np.flatnonzero(places == place)
+
+    def in_span(self, first: int, stop: int) -> list[int]:
+        """Return the places of the data sets that have sentences from `first` to `stop` - 1, ascending."""
+        return sorted({place for start, end, place in self.runs if start < stop and first < end})
+
+    def whole_span(self, first: int, stop: int) -> int | None:
+        """Return the place of the one data set that all sentences from `first` to `stop` - 1 are of; None: of several.
+
+        Sources of one data set that follow each other count as one run.
+        """
+        inside = sum(max(min(stop, end) - max(first, start), 0) for start, end, _ in self.runs)
+        places = self.in_span(first, stop)
+        return places[0] if len(places) == 1 and inside == stop - first else None
+
+    def said(self, sources: Iterable[Mapping[str, Any]]) -> str:
+        """Return which data sets have winners of their own, in words, by what ingest counted of the sources."""
+        left = sorted({source["dataset"] for source in sources} - set(self.names))
+        but = f"; fewer than {LEAST_SENTENCES * self.k:,} sentences: {_listed(left)}" if left else ""
+        return f"the first {self.k:,} within {counted(len(self), 'data set')}: {_listed(self.names)}{but}"
+
+
+NO_DATASETS = Datasets()
+_SHOWN, _LONGEST = 6, 40  # names in a message, and characters of a name
+
+
+def _listed(names: Iterable[str]) -> str:
+    """Return names for a message: an empty one is written as such, and a long one is cut.
+
+    >>> _listed(["news", "", *"abcdef"])
+    "news, '', a, b, c, d and 2 more"
+    """
+    every = [one_line(name, _LONGEST) if name.strip() else repr(name) for name in names]
+    more = f" and {len(every) - _SHOWN} more" if len(every) > _SHOWN else ""
+    return (", ".join(every[:_SHOWN]) or "none") + more

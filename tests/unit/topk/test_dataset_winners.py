@@ -1,0 +1,245 @@
+"""The winners within data sets, from scoring to the rows of the table, against sorting everything."""
+
+from collections.abc import Iterator
+from itertools import permutations
+from typing import cast
+
+import numpy as np
+import pyarrow as pa
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ops.model.activations import Scorer
+from ops.model.tokenizer import Tokens
+from ops.reducers.histogram import edges_from_pilot, edges_of_sparse
+from ops.schema import schema
+from ops.shards import Shards
+from ops.topk.dataset_winners import joined
+from ops.topk.datasets import NO_DATASETS, Datasets
+from ops.topk.neurons import POLES, Neurons
+from ops.topk.partial_file import MERGED_COLUMNS, read_counts
+from ops.topk.range_sums import RangeSums
+from ops.topk.score_shard import ShardResult, ShardScorer
+from ops.topk.shard_sums import QueuedSums
+from ops.topk.shared_bounds import CorpusBounds
+from tests.unit.waits import counted_waits
+
+# Sources in turns: sentences of one data set lie apart, and a shard holds some of several. `few` has too few.
+SOURCES = (("b", 45), ("few", 39), ("", 70), ("b", 3), ("a\n'x'", 52), ("", 6))
+N, K, PER, UNITS = sum(n for _, n in SOURCES), 4, 2, 5
+SHARDS = Shards(N, 20)
+OF = [name for name, n in SOURCES for _ in range(n)]
+FIRSTS = np.cumsum([0, *(n for _, n in SOURCES)]).tolist()
+DATASETS = Datasets.chosen(
+    PER, [{"dataset": d, "kept": n, "first_sent_id": first} for (d, n), first in zip(SOURCES, FIRSTS, strict=False)]
+)
+Row = tuple[int, int, str, str, int, float, int]
+
+
+class FakeScorer:
+    """Returns activations that are known beforehand; a sentence's one token is its id."""
+
+    device = torch.device("cpu")
+    layers = (1,)
+
+    def __init__(self, values: np.ndarray, sparse: bool) -> None:
+        self.values, self.sparse = torch.from_numpy(values), sparse
+        self.tokens_active = torch.zeros(UNITS, dtype=torch.int64)
+
+    def reset(self) -> None:
+        """Forget what was counted."""
+
+    def score(self, batch: list[Tokens]) -> list[torch.Tensor]:
+        return [self.values[[t.ids[0] for t in batch]]]
+
+
+def activations(levels: int, lost: tuple[int, ...] = (3, 60), sparse: bool = False) -> np.ndarray:
+    low = 0 if sparse else -levels
+    found = (np.random.default_rng(levels).integers(low, levels + 1, (N, UNITS)) / 8).astype(np.float32)
+    found[list(lost), 2] = np.nan
+    return found
+
+
+def scorer_of(
+    values: np.ndarray, poles: tuple[str, ...] = POLES, queued: bool = False, sparse: bool = False, **more: object
+) -> ShardScorer:
+    pilot = torch.nan_to_num(torch.from_numpy(values), 0, 0, 0)
+    edges = edges_of_sparse(pilot.amax(0), 16) if sparse else edges_from_pilot(pilot, 16)
+    model = cast(Scorer, FakeScorer(values, sparse))
+    return ShardScorer(model, K, poles, edges, queued, datasets=DATASETS, **more)  # type: ignore[arg-type]
+
+
+def batches(first: int, stop: int) -> Iterator[tuple[np.ndarray, list[Tokens]]]:
+    ids = np.random.default_rng(first).permutation(np.arange(first, stop))
+    for start in range(0, len(ids), 7):
+        own = ids[start : start + 7]
+        yield own, [Tokens([int(i)], [0], False) for i in own]
+
+
+def run(scorer: ShardScorer, shard: int, bounds: CorpusBounds | None = None) -> ShardResult:
+    span = SHARDS.span(shard)
+    newer = (lambda: bounds.result()) if bounds is not None else (lambda: None)
+    result = scorer.run(span, batches(*span), np.zeros(0, np.int64), newer)
+    assert result.table.num_rows == UNITS  # read here: the next shard changes the winners
+    return result
+
+
+def merged(results: list[ShardResult], poles: tuple[str, ...] = POLES) -> list[Row]:
+    sums = RangeSums(0, UNITS, K, poles, DATASETS)
+    for result in results:
+        sums.update(result.table.select([name for name in MERGED_COLUMNS if name in result.table.column_names]))
+    edges = np.zeros((UNITS, 15), np.float32)
+    tables = sums.tables(Neurons((UNITS,)), edges, np.ones(1))["topk_by_dataset"]
+    found = pa.concat_tables(
+        [schema("topk_by_dataset").empty_table(), *(t.cast(schema("topk_by_dataset")) for t in tables)]
+    )
+    return list(zip(*(found[name].to_pylist() for name in found.column_names), strict=True))
+
+
+def brute(values: np.ndarray, poles: tuple[str, ...] = POLES, above: float = -np.inf, k: int = PER) -> list[Row]:
+    rows: list[Row] = []
+    good = [i for i in range(N) if np.isfinite(values[i]).all()]
+    for unit in range(UNITS):
+        for pole in sorted(poles):
+            for name in sorted(set(OF) - {"few"}):
+                own = [(float(values[i, unit]), i) for i in good if OF[i] == name and values[i, unit] > above]
+                own.sort(key=lambda pair: (-pair[0] if pole == "top" else pair[0], pair[1]))
+                rows += [(1, unit, pole, name, rank, value, i) for rank, (value, i) in enumerate(own[:k], 1)]
+    return rows
+
+
+def test_a_data_set_that_is_too_small_has_none() -> None:
+    assert DATASETS.names == ("", "a\n'x'", "b")
+    assert DATASETS.sizes == (76, 52, 48)
+
+
+@pytest.mark.parametrize("queued", [False, True])
+@pytest.mark.parametrize("levels", [1, 4, 10**6])
+@pytest.mark.parametrize("order", [range(11), range(10, -1, -1), [2, 0, 2, 4, 4, 1, 3, 10, 9, 8, 7, 5, 6, 0, 2]])
+def test_shards_in_any_order_with_replays_give_what_sorting_gives(levels: int, order: list[int], queued: bool) -> None:
+    values = activations(levels)
+    scorer = scorer_of(values, queued=queued)
+    results = [run(scorer, shard) for shard in order]
+    last = dict(zip(order, results, strict=True))
+    first = dict(reversed(list(zip(order, results, strict=True))))
+    for kept in (list(last.values()), list(first.values()), results):
+        assert merged(kept) == brute(values)
+
+
+@pytest.mark.parametrize("room", [None, 80, 500])
+def test_the_room_of_a_queue_changes_nothing(room: int | None) -> None:
+    values = activations(2)
+    scorer = scorer_of(values, queued=True, room=room)
+    assert merged([run(scorer, shard) for shard in range(len(SHARDS))]) == brute(values)
+
+
+@pytest.mark.parametrize("queued", [False, True])
+def test_several_workers_one_lost_and_bounds_shared(queued: bool) -> None:
+    values = activations(3)
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        edges = edges_from_pilot(torch.nan_to_num(torch.from_numpy(values), 0, 0, 0), 16).numpy()
+        bounds = CorpusBounds(edges, K, DATASETS, SHARDS)
+        pool = [scorer_of(values, queued=queued) for _ in range(3)]
+        lost = scorer_of(values, queued=queued)
+        results = {}
+        for shard in rng.permutation(len(SHARDS)).tolist():
+            if rng.random() < 0.3:
+                run(lost, shard, bounds)  # its file never came
+            results[shard] = run(pool[rng.integers(3)], shard, bounds)
+            bounds.update(shard, read_counts(results[shard].table))
+        assert merged([results[shard] for shard in rng.permutation(len(SHARDS)).tolist()]) == brute(values)
+
+
+def handed_over(results: list[ShardResult]) -> int:
+    return sum(len(r.table[f"{pole}_dataset_sent_id"].combine_chunks().flatten()) for r in results for pole in POLES)
+
+
+def test_bounds_of_data_sets_make_workers_hand_over_less() -> None:
+    values = activations(10**6, ())
+    edges = edges_from_pilot(torch.from_numpy(values), 16).numpy()
+    bounds = CorpusBounds(edges, K, DATASETS, SHARDS)
+    for shard in range(len(SHARDS)):
+        bounds.update(shard, read_counts(run(scorer_of(values), shard).table))
+    counted = [len(own.shards) for own in bounds.within]
+    assert counted == [2, 2, 2], "the shards that are of one data set alone"
+    alone = [run(scorer_of(values), shard) for shard in range(len(SHARDS))]
+    told = [run(scorer_of(values), shard, bounds) for shard in range(len(SHARDS))]
+    assert merged(told) == merged(alone) == brute(values)
+    assert handed_over(told) < handed_over(alone)
+
+
+@pytest.mark.parametrize("pole", POLES)
+def test_one_pole_alone(pole: str) -> None:
+    values = activations(2)
+    scorer = scorer_of(values, (pole,))
+    assert merged([run(scorer, shard) for shard in range(len(SHARDS))], (pole,)) == brute(values, (pole,))
+
+
+def test_zeros_of_sparse_features_never_win() -> None:
+    values = activations(1, (), sparse=True)
+    values[np.random.default_rng(0).random(values.shape) < 0.95] = 0
+    values[:, 4] = 0
+    scorer = scorer_of(values, ("top",), sparse=True)
+    found = merged([run(scorer, shard) for shard in range(len(SHARDS))], ("top",))
+    assert found == brute(values, ("top",), above=0)
+    assert {row[1] for row in found} <= {0, 1, 2, 3}
+    assert any(row[4] == 1 for row in found)
+
+
+def test_a_data_set_smaller_than_k_has_all_its_sentences() -> None:
+    values = activations(2, ())
+    few = Datasets(60, DATASETS.names, DATASETS.sizes, DATASETS.runs)
+    scorer = ShardScorer(
+        cast(Scorer, FakeScorer(values, False)), K, POLES, edges_from_pilot(torch.from_numpy(values), 16), datasets=few
+    )
+    sums = RangeSums(0, UNITS, K, POLES, few)
+    for shard in range(len(SHARDS)):
+        sums.update(run(scorer, shard).table)
+    tables = sums.tables(Neurons((UNITS,)), np.zeros((UNITS, 15), np.float32), np.ones(1))["topk_by_dataset"]
+    found = pa.concat_tables(tables)
+    rows = list(zip(*(found[name].to_pylist() for name in found.column_names), strict=True))
+    assert rows == brute(values, k=60)
+    sizes = [sum(row[3] == name for row in rows) for name in DATASETS.names]
+    assert sizes == [2 * UNITS * min(60, size) for size in DATASETS.sizes]
+
+
+def test_without_data_sets_a_shard_has_no_such_columns() -> None:
+    values = activations(2, ())
+    edges = edges_from_pilot(torch.from_numpy(values), 16)
+    scorer = ShardScorer(cast(Scorer, FakeScorer(values, False)), K, POLES, edges)
+    assert not [name for name in run(scorer, 0).table.column_names if "dataset" in name]
+    for datasets, tables in ((NO_DATASETS, {"neurons", "topk"}), (Datasets(2), {"neurons", "topk", "topk_by_dataset"})):
+        sums = RangeSums(0, UNITS, K, POLES, datasets)
+        sums.update(run(scorer, 1).table)
+        found = sums.tables(Neurons((UNITS,)), edges.numpy(), np.ones(1))
+        assert set(found) == tables
+        assert not found.get("topk_by_dataset")
+
+
+@given(st.lists(st.lists(st.lists(st.integers(0, 9), max_size=3), min_size=4, max_size=4), max_size=4))
+@settings(max_examples=50)
+def test_lists_are_joined_row_by_row(columns: list[list[list[int]]]) -> None:
+    arrays = [pa.array(own, pa.list_(pa.int64())) for own in columns]
+    expected = [[value for own in columns for value in own[row]] for row in range(4)]
+    assert joined(arrays, pa.int64(), slice(0, 4)).to_pylist() == expected
+
+
+def test_the_order_of_the_data_sets_runs_is_that_of_ids() -> None:
+    for some in permutations(range(len(SOURCES))):
+        listed = [{"dataset": SOURCES[i][0], "kept": SOURCES[i][1], "first_sent_id": FIRSTS[i]} for i in some]
+        assert Datasets.chosen(PER, listed) == DATASETS
+
+
+def test_no_batch_of_the_queue_waits_for_data_sets() -> None:
+    values = activations(50)
+    scorer = scorer_of(values, queued=True, room=N + K)
+    sums = QueuedSums(scorer.winners, scorer.edges, np.zeros(0, np.int64), (1,), within=scorer.within)
+    with counted_waits() as waits:
+        for ids, _ in batches(0, N):
+            sums.add(ids, [torch.from_numpy(values[ids])])
+        for block in sums.blocks.rest():
+            sums._reduce(*block)
+    assert not waits
