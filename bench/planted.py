@@ -79,21 +79,26 @@ def write_planted(folder: Path, sentences: int = 4_000, on: int = 100, seed: int
     documents = np.repeat(np.arange(-(-sentences // DOCUMENT)), DOCUMENT)[:sentences]
     rows = zip(texts, documents.tolist(), strict=True)
     corpus.write_text("".join(json.dumps({"text": t, "doc_id": f"d{d}"}) + "\n" for t, d in rows), encoding="utf-8")
-    return make_model(folder / "planted", rng), corpus
+    return make_model(folder / "planted", sentences, rng), corpus
 
 
 def make_texts(sentences: int, on: int, rng: Generator) -> list[str]:
-    """Return sentences of filler words into which the words of the functions are put, `on` sentences for each."""
+    """Return sentences of filler words into which the words of the functions are put, `on` sentences for each.
+
+    A sentence's first word is in no other one, so that nothing can be learned of what follows from it.
+    """
     lengths = rng.integers(8, 31, sentences)
     order = rng.permutation(sentences)
     lengths[order[:on]] = rng.integers(40, LONGEST - 8, on)  # the long ones
     words = [[f"w{number}" for number in rng.integers(0, FILLER, length)] for length in lengths]
+    for place, row in enumerate(words):
+        row[0] = f"v{place}"
     marks = [_OTHER_MARKS[i % 3 // 2] for i in range(sentences)]
 
     def put(chosen: np.ndarray, make: Callable[[int], list[str]], gap: int = 0) -> None:
         for number, place in enumerate(chosen.tolist()):
             row = words[place]
-            at = int(rng.integers(0, len(row) - 6))
+            at = int(rng.integers(1, len(row) - 6))
             for new in make(number):
                 row[at] = new
                 at += 1 + int(rng.integers(0, gap + 1))
@@ -120,13 +125,14 @@ def make_texts(sentences: int, on: int, rng: Generator) -> list[str]:
     return [" ".join(row) + f" {mark}" for row, mark in zip(words, marks, strict=True)]
 
 
-def make_model(folder: Path, rng: Generator) -> Path:
-    """Write the model and its tokenizer, a token a word, and return the folder."""
+def make_model(folder: Path, sentences: int, rng: Generator) -> Path:
+    """Write the model of so many sentences and its tokenizer, a token a word, and return the folder."""
     from tokenizers import Tokenizer, models, pre_tokenizers
     from transformers import GPT2Config, GPT2Model, PreTrainedTokenizerFast
 
     special = [*_ONE, *_EITHER, *_PAIR, *_PARTICIPLES, _PRESENT, _ABSENT, *_OTHER_PARTICIPLES, _MARK, *_OTHER_MARKS]
-    vocabulary = {word: i for i, word in enumerate(["[UNK]", *special, *(f"w{i}" for i in range(FILLER))])}
+    words = ["[UNK]", *special, *(f"w{i}" for i in range(FILLER)), *(f"v{i}" for i in range(sentences))]
+    vocabulary = {word: i for i, word in enumerate(words)}
     tokenizer = Tokenizer(models.WordLevel(vocabulary, "[UNK]"))
     tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
     PreTrainedTokenizerFast(
@@ -145,7 +151,7 @@ def make_model(folder: Path, rng: Generator) -> Path:
 
 
 # Dimensions: what a token is, in the order of these lists of words; then the answers of the heads, at the same places
-# from `ANSWERS` on; then the position; random numbers of the words, and those of the first word.
+# from `ANSWERS` on; then the position; random numbers of the words that come first, and those of the first word.
 _ASKED = (_ONE, _EITHER, (_PAIR[0],), (_PAIR[1],), (_MARK,), _PARTICIPLES, (_PRESENT,), (_ABSENT,))
 ANSWERS, MET, PLACE, NOISE, HEARD = 16, 32, 40, 48, 64
 N_NOISE = 8
@@ -160,8 +166,9 @@ def _plant(model: Any, vocabulary: dict[str, int], rng: Generator) -> None:
     for dimension, words in enumerate(_ASKED):
         for word in words:
             tokens[vocabulary[word], dimension] = 1.0
-    fillers = [vocabulary[f"w{number}"] for number in range(FILLER)]
-    tokens[fillers, NOISE : NOISE + N_NOISE] = torch.from_numpy(rng.normal(size=(FILLER, N_NOISE))).float()
+    first_words = [number for word, number in vocabulary.items() if word.startswith("v") and word[1:].isdigit()]
+    noise = torch.from_numpy(rng.normal(size=(len(first_words), N_NOISE)))
+    tokens[first_words, NOISE : NOISE + N_NOISE] = noise.float()
     places[:, PLACE] = torch.arange(len(places)) / len(places)
     spread = CONSTANT * (2 / WIDTH) ** 0.5
     for block in model.h:
