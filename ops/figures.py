@@ -30,6 +30,8 @@ STYLE: dict[Any, Any] = {
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
 BLUE, VERMILLION, GREEN, PURPLE, SKY, AMBER, BLACK = COLOURS
 GREY, PALE = "#808080", "#D9D9D9"
+# Letters on a coloured ground, which stay as they are on a dark page: neither is grey.
+ON_PALE, ON_DARK = "#1B0F2B", "#FFF8E1"
 SEQUENTIAL, DIVERGING = "viridis", "RdBu_r"  # of numbers from low to high, and of numbers around 0
 BAND: dict[str, Any] = {"alpha": 0.18, "linewidth": 0}  # of an interval around a line
 _DASHES = ("-", "--", ":", "-.")

@@ -115,4 +115,4 @@ def _sizes(panel: Any, rows: Rows) -> None:
     panel.set_xscale("log", base=2)
     panel.set_xticks(sizes, [str(size) for size in sizes])
     panel.minorticks_off()
-    panel.set_xlabel("dimensions or bits of the code")
+    panel.set_xlabel("dimensions or bits")

@@ -13,6 +13,8 @@ from ops.figures import (
     BAND,
     BLUE,
     LETTERS,
+    ON_DARK,
+    ON_PALE,
     PAGE,
     SEQUENTIAL,
     VERMILLION,
@@ -76,13 +78,13 @@ def draw_ratios(ratios: pa.Table, model: str) -> Figure:
         middle = highest * 0.55
         for (y, x), value in np.ndenumerate(grids[stage]):
             if np.isfinite(value):
-                colour = "black" if value > middle else "white"
+                colour = ON_PALE if value > middle else ON_DARK
                 panel.text(x, y, f"{value:.0f}", ha="center", va="center", color=colour, fontsize=LETTERS)
         labels = [f"{CLASS_TITLES[c]}, {_short(counts[c])}" for c in classes]
         panel.set_xticks(range(len(classes)), labels, rotation=90)
         panel.set_yticks(range(len(layers)), [str(layer) for layer in layers])
         panel.set_title(STAGE_TITLES[stage])
-        panel.set_xlabel("class of the token, tokens")
+        panel.set_xlabel("class of token, and how many")
     figure.colorbar(image, ax=panels, label="mixing ratio, %", fraction=0.03)
     panels[0].set_ylabel("layer")
     figure.suptitle(titled("Mean mixing ratio by layer and token class", model))

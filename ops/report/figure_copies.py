@@ -1,6 +1,7 @@
 """Figures as pages show them: copies with flat names, whose SVG turns dark with the page."""
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 _COLOUR = re.compile(r"(fill|stroke): #([0-9a-f]{6})\b")
@@ -38,8 +39,9 @@ _CAPTIONS = {
     "code_plane": "Short codes of sentences in the plane",
     "confusion_accuracy": "How often the right one of confused words is chosen",
 }
-# The page's own background and text in the dark.
+# The page's own background and text in the dark, and how much lighter than the one a line is to be (WCAG 2: 3).
 _PAPER, _INK = 0x17, 0xE8
+_LEAST_CONTRAST = 3.2
 
 
 def copy_name(name: str) -> str:
@@ -70,13 +72,20 @@ def caption(name: str) -> str:
 def with_dark_colours(svg: str) -> str:
     """Return an SVG figure with a style for dark pages: white becomes the page's own, black its text's, greys between.
 
-    Colours stay, because series are told apart by them. What has no colour of its own, such as letters, is black.
+    Colours stay, because series are told apart by them; but lines, their markers and the bands around them that would
+    be lost on the dark page are lighter there. What has but a fill is a cell, whose colour is a number, and stays. What
+    has no colour of its own, such as letters, is black.
 
     >>> with_dark_colours('<svg><path style="fill: #ffffff"/></svg>').partition("{")[2].removesuffix("</svg>")[:46]
     'svg{fill: #e8e8e8}[style*="fill: #ffffff"]{fil'
     """
     found = sorted({(of, colour) for of, colour in _COLOUR.findall(svg) if _is_grey(colour)})
     rules = [f'[style*="{of}: #{colour}"]{{{of}: {_inverted(colour)} !important}}' for of, colour in found]
+    every = {colour for _, colour in _COLOUR.findall(svg) if not _is_grey(colour)}
+    for colour in sorted(c for c in every if _contrast(c) < _LEAST_CONTRAST):
+        lighter, fill = _lightened(colour), f"fill: #{colour}; "
+        rules.append(f'[style*="stroke: #{colour}"]{{stroke: {lighter} !important}}')
+        rules.append(f'[style*="{fill}stroke: #{colour}"],[style*="{fill}fill-opacity"]{{fill: {lighter} !important}}')
     style = f"svg{{fill: {_inverted('000000')}}}" + "".join(rules)
     dark = f"<style>@media screen and (prefers-color-scheme: dark){{{style}}}</style>"
     return re.sub(r"(<svg\b[^>]*>)", lambda opened: opened[1] + dark, svg, count=1)
@@ -91,3 +100,27 @@ def _inverted(colour: str) -> str:
     light = int(colour[:2], 16) / 255
     value = round(_INK + light * (_PAPER - _INK))
     return f"#{value:02x}{value:02x}{value:02x}"
+
+
+def _contrast(colour: str) -> float:
+    """Return the contrast of a colour with the dark page, by WCAG 2: 1 where it cannot be seen.
+
+    >>> round(_contrast("440154"), 2), round(_contrast("0072b2"), 2)
+    (1.18, 3.46)
+    """
+    return (_luminance([int(colour[i : i + 2], 16) for i in (0, 2, 4)]) + 0.05) / (_luminance([_PAPER] * 3) + 0.05)
+
+
+def _luminance(parts: Sequence[float]) -> float:
+    linear = [p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in (part / 255 for part in parts)]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def _lightened(colour: str) -> str:
+    """Return a colour mixed with as much white as it needs to be seen on the dark page."""
+    parts = [int(colour[i : i + 2], 16) for i in (0, 2, 4)]
+    for share in range(1, 101):
+        mixed = "".join(f"{round(part + (255 - part) * share / 100):02x}" for part in parts)
+        if _contrast(mixed) >= _LEAST_CONTRAST:
+            break
+    return f"#{mixed}"

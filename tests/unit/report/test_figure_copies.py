@@ -1,0 +1,45 @@
+"""How figures look on dark pages."""
+
+import re
+
+import pytest
+
+from ops.figures import COLOURS, ON_DARK, ON_PALE, ordered_colours
+from ops.report.figure_copies import _contrast, with_dark_colours
+
+
+def rules(*styles: str) -> dict[str, str]:
+    """The rules for a dark page of a figure whose parts have these styles: selector to declaration."""
+    svg = with_dark_colours("<svg>" + "".join(f'<path style="{style}"/>' for style in styles) + "</svg>")
+    dark = re.search(r"\(prefers-color-scheme: dark\)\{(.*)\}</style>", svg)
+    assert dark is not None
+    return dict(re.findall(r"([^{}]+)\{([^{}]+)\}", dark[1]))
+
+
+def test_lines_markers_and_bands_that_would_be_lost_are_lighter() -> None:
+    own = "440154"  # where viridis begins
+    found = rules(f"fill: none; stroke: #{own}", f"fill: #{own}; stroke: #{own}", f"fill: #{own}; fill-opacity: 0.18")
+    line = found[f'[style*="stroke: #{own}"]']
+    [filled] = {held for name, held in found.items() if f"fill: #{own}; stroke" in name and "fill-opacity" in name}
+    assert line.removeprefix("stroke") == filled.removeprefix("fill")
+    assert _contrast(line[len("stroke: #") : len("stroke: #") + 6]) >= 3
+    assert not any(name.endswith(f'[style*="fill: #{own}"]') for name in found), "a cell's colour is a number"
+
+
+@pytest.mark.parametrize("colour", [c for c in COLOURS if c != "#000000"])
+def test_colours_of_series_stay(colour: str) -> None:
+    assert list(rules(f"fill: none; stroke: {colour.lower()}")) == ["svg"]
+
+
+def test_letters_on_cells_stay_and_others_turn() -> None:
+    found = rules(f"fill: {ON_PALE.lower()}", f"fill: {ON_DARK.lower()}")
+    # Letters have neither a stroke nor an opacity.
+    assert all("stroke" in name or name == "svg" for name in found)
+    assert rules("fill: #ffffff")['[style*="fill: #ffffff"]'] == "fill: #171717 !important"
+
+
+def test_every_one_of_many_layers_is_seen() -> None:
+    for colour in ordered_colours(12):
+        own = "".join(f"{round(255 * part):02x}" for part in colour[:3])
+        changed = rules(f"fill: none; stroke: #{own}").get(f'[style*="stroke: #{own}"]', f"stroke: #{own}")
+        assert _contrast(changed[len("stroke: #") : len("stroke: #") + 6]) >= 3
