@@ -85,9 +85,11 @@ def measure(folder: str, options: argparse.Namespace) -> tuple[dict[str, Any], b
         MineArgs(store, PRINT, PRINT, neurons, options.seed, own), ranges, sentence_runs(options.sentences)
     ):
         mine.seconds(step, warm=False)
-    # A process of their own, whose memory holds nothing of what was prepared.
-    with ProcessPoolExecutor(1, get_context("spawn")) as processes:
-        took, held = processes.submit(time_steps, store, own, options).result()
+    took, held = {}, {}
+    for name in ("lists", "pool", "literals", "families", "neurons"):
+        # Each in a process of its own, as workers are: its memory holds nothing of what came before.
+        with ProcessPoolExecutor(1, get_context("spawn")) as processes:
+            took[name], held[name] = processes.submit(time_step, name, store, own, options).result()
     count, hours = len(neurons), sum(took.values()) / 3600
     result = {
         "sentences": options.sentences,
@@ -99,14 +101,15 @@ def measure(folder: str, options: argparse.Namespace) -> tuple[dict[str, Any], b
         "core_hours": round(hours, 2),
         "most_bytes": held,
     }
-    return result, hours <= MOST_HOURS and held <= MOST_BYTES
+    return result, hours <= MOST_HOURS and max(held.values()) <= MOST_BYTES
 
 
-def time_steps(store: Store, mined: dict[str, Any], options: argparse.Namespace) -> tuple[dict[str, float], int]:
-    """Return the processor time of each step, scaled to all neurons, and the most memory that was held, in bytes.
+def time_step(name: str, store: Store, mined: dict[str, Any], options: argparse.Namespace) -> tuple[float, int]:
+    """Return the processor time of a step, scaled to all neurons, and the most memory that was held, in bytes.
 
     Args:
-        store: of the run, as far as `mine`.
+        name: of the step.
+        store: of the run, as far as the step before.
         mined: the options of `mine`.
         options: of the command line.
     """
@@ -116,19 +119,15 @@ def time_steps(store: Store, mined: dict[str, Any], options: argparse.Namespace)
         store, PRINT, PRINT, neurons, units, SCORED, mined | {"no_scores": False}, read_facts("sample"), options.k,
         len(POLES), 8, 6, True, options.seed, carded=max(round(options.neurons * CARDED / WIDTHS[0]), 1),
     )  # fmt: skip
-    blocks = -(-len(neurons) // NEURONS_PER_PART)
-    took: dict[str, float] = {}
-    for step in explain_steps(args, options.sample, options.sentences):
-        name = step.name.removeprefix("explain: ")
-        if name == "families":
-            took[name] = timed(step, 1) * blocks
-        elif name == "neurons":
-            took[name] = timed(step, None, warm=True) / options.neurons * len(neurons)
-        elif name != "tables":
-            took[name] = timed(step, None)
-        if name in ("families", "neurons"):
-            for item in step.items[1:] if name == "families" else ():
-                empty_pairs(store, step, item)
+    (step,) = (one for one in explain_steps(args, options.sample, options.sentences) if one.name == f"explain: {name}")
+    if name == "families":
+        took = timed(step, 1) * -(-len(neurons) // NEURONS_PER_PART)
+        for item in step.items[1:]:
+            empty_pairs(store, step, item)
+    elif name == "neurons":
+        took = timed(step, None, warm=True) / options.neurons * len(neurons)
+    else:
+        took = timed(step, None)
     return took, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 

@@ -44,6 +44,10 @@ _LINES = {
     "gaussian": (GREY, ":", "two random Gaussian vectors"),
 }
 _FEATURES = {TOKENS: "a bag of tokens", MAJORITY: "most frequent label"}
+_FIRST_WORDS = {
+    "default": "positions as they are", "none": "no positions", "shuffled": "positions shuffled",
+    "shifted": "positions shifted", "constant": "one position for all",
+}  # fmt: skip
 _FEWEST = 30  # values that a point of a line by position stands for
 
 
@@ -85,7 +89,7 @@ def draw_layers(similarity: pa.Table, model: str) -> Figure:
             if reference == "default":
                 panel.fill_between(layers, mean - std, np.minimum(mean + std, 1), color=colour, **BAND)
         tokens = own.filter(pc.equal(own["reference"], "default"))["n"].to_pylist()
-        panel.set_title(f"{variant}\n{max(tokens, default=0):,} tokens")
+        panel.set_title(f"{in_words(variant)}\n{max(tokens, default=0):,} tokens")
         panel.xaxis.set_major_locator(MaxNLocator(6, integer=True))
     axes[0].set_ylim(top=1.03)
     label_outer(axes, "layer", "mean cosine")
@@ -108,7 +112,7 @@ def draw_positions(places: pa.Table, model: str) -> Figure:
         for layer, colour in zip(layers, colours, strict=True):
             line = own.filter(pc.equal(own["layer"], layer))
             panel.plot(_floats(line["position"]), _floats(line["mean"]), color=colour, label=f"layer {layer}")
-        panel.set_title(variant)
+        panel.set_title(in_words(variant))
     label_outer(axes, "position in the text (tokens)", "mean cosine")
     if variants:
         _legend_below(figure, axes[0])
@@ -233,6 +237,15 @@ def draw_labels(labels: pa.Table, model: str) -> Figure:
 def _legend_below(figure: Figure, panel: Axes) -> None:
     handles, labels = panel.get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=3)
+
+
+def in_words(variant: str) -> str:
+    """Return what a panel calls a variant.
+
+    >>> in_words("shuffled"), in_words("none_self_only")
+    ('positions shuffled', 'none self only')
+    """
+    return _FIRST_WORDS.get(variant, variant.replace("_", " "))
 
 
 def _variants(table: pa.Table) -> list[str]:

@@ -37,7 +37,9 @@ def by_position() -> pa.Table:
 
 def test_figures_of_states_can_be_printed() -> None:
     layers = figures.draw_layers(similarity(), MODEL)
-    assert [axes.get_title() for axes in layers.axes if axes.axison] == [f"{v}\n12,345 tokens" for v in SHOWN]
+    assert [axes.get_title() for axes in layers.axes if axes.axison] == [
+        f"{figures.in_words(v)}\n12,345 tokens" for v in SHOWN
+    ]
     for figure in (layers, figures.draw_positions(by_position(), MODEL)):
         check_print(figure, MODEL)
         check_inside(figure)
