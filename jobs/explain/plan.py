@@ -9,7 +9,7 @@ from ops.model.facts import ModelFacts
 from ops.topk.neurons import Neurons, read_neurons
 
 # Measured (docs/scale.md): seconds of a neuron and pole and of each of its winners, and bytes of its rows.
-SET_S, WINNER_S, SET_BYTES = 30e-3, 12e-6, 2_000
+SET_S, WINNER_S, SET_BYTES = 10e-3, 13e-6, 2_000
 
 
 def plan(config: ExplainConfig, facts: ModelFacts, stage: Stage, record: DryRun) -> Plan:
