@@ -17,7 +17,6 @@ which each is on, and with half of that. Exit status 1 where fewer than nine in 
 import argparse
 import json
 import os
-import resource
 import sys
 import tempfile
 import time
@@ -34,6 +33,7 @@ import pyarrow.parquet as pq
 
 from bench import mine
 from bench.mine import PRINT, WIDTHS, Likeness
+from bench.partial_file import resident
 from bench.planted import PLANTED, Planted, write_planted
 from bench.running import load
 from jobs.explain.steps import ExplainArgs, explain_steps
@@ -128,7 +128,7 @@ def time_step(name: str, store: Store, mined: dict[str, Any], options: argparse.
         took = timed(step, None, warm=True) / options.neurons * len(neurons)
     else:
         took = timed(step, None)
-    return took, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    return took, resident()["VmHWM"]  # the process that began this one may have held more
 
 
 def timed(step: Step, items: int | None, warm: bool = False) -> float:
