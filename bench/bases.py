@@ -115,7 +115,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="bench bases", description=str(__doc__).splitlines()[0])
     parser.add_argument("--run", action="append", required=True, help="NAME=FOLDER of a run; repeatable")
     parser.add_argument("--layer", type=int, required=True)
-    parser.add_argument("--figure", help="folder of the figure; none given: none is drawn")
+    parser.add_argument("--figure", help="folder of the figure, which is drawn only if one is given")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--json", action="store_true", help="accepted for all benchmarks; the output is JSON anyway")
     options = parser.parse_args()

@@ -33,9 +33,8 @@ import pyarrow.parquet as pq
 
 from bench import mine
 from bench.mine import PRINT, WIDTHS, Likeness
-from bench.partial_file import resident
 from bench.planted import PLANTED, Planted, write_planted
-from bench.running import load
+from bench.running import load, resident
 from jobs.explain.steps import ExplainArgs, explain_steps
 from jobs.mine.job import MINE_OPTIONS, MineConfig
 from jobs.mine.steps import MineArgs, mine_steps, sentence_runs

@@ -26,7 +26,7 @@ import numpy as np
 import torch
 
 from bench.filled_top_k import filled_top_k
-from bench.running import load
+from bench.running import load, resident
 from bench.storage_server import CREDENTIALS, CountingProxy, s3_server
 from ops.model.activations import Scorer
 from ops.reducers.histogram import edges_from_pilot
@@ -108,12 +108,6 @@ def write(rows: ShardRows, path: str) -> dict[str, Any]:
         "seconds": round(seconds, 2),
         "file_mb": round(os.path.getsize(path) / 1e6),
     }
-
-
-def resident() -> dict[str, int]:
-    """Return this process's resident memory and the highest it was, in bytes, by the names of /proc."""
-    lines = (line.split() for line in Path("/proc/self/status").read_text().splitlines())
-    return {words[0].rstrip(":"): int(words[1]) * 1024 for words in lines if words[0] in ("VmRSS:", "VmHWM:")}
 
 
 def read_all(path: str, totals: ShardTotals, wait: float) -> tuple[dict[str, Any], bool]:

@@ -163,7 +163,7 @@ def mine_s() -> float:
 def topk_s(setup: Setup, dtype: str, found: Measured) -> float:
     """Return the seconds of topk, its pilot and start aside.
 
-    Reading goes on beside the forward pass and counts where it is slower; so does the driver's part. Reducing and
+    Reading and the driver's part run during the forward pass and count only where they are slower. Reducing and
     writing come on top of the forward pass.
     """
     scoring = forward_s(setup, dtype) + reduce_s(setup) + commit_s(setup, found)

@@ -37,3 +37,9 @@ def counts_of(name: str, out: Path) -> dict[str, Any]:
 def load() -> float:
     """Return how many processes wanted a core over the last minute: a figure is worth little where it is high."""
     return round(os.getloadavg()[0], 1)
+
+
+def resident() -> dict[str, int]:
+    """Return this process's resident memory and the highest it was, in bytes, by the names of /proc."""
+    lines = (line.split() for line in Path("/proc/self/status").read_text().splitlines())
+    return {words[0].rstrip(":"): int(words[1]) * 1024 for words in lines if words[0] in ("VmRSS:", "VmHWM:")}

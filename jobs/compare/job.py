@@ -63,9 +63,7 @@ class CompareConfig(PlacementConfig, ArithmeticConfig, UnitsConfig):
     against: str = Field(
         "", description="another model, as --model of topk takes it, or the run directory of one: how far it moved"
     )
-    model_seed: int | None = Field(
-        None, ge=0, description="seed of the weights of --against random:NAME; none given: 0"
-    )
+    model_seed: int | None = Field(None, ge=0, description="seed of the weights of --against random:NAME; 0 by default")
     text_set: Annotated[tuple[str, ...], BeforeValidator(listed)] = Field(
         (), description="NAME=SOURCE, sentences that both models read; SOURCE as --corpus of ingest; repeatable"
     )

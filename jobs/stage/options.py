@@ -122,7 +122,7 @@ class CorpusConfig(StageConfig):
         description="Hugging Face id, local directory, or sample (the packaged all-MiniLM-L6-v2); random:NAME: the "
         "architecture and tokenizer of one of these with random weights, a control",
     )
-    model_seed: int | None = Field(None, ge=0, description="seed of the weights of --model random:NAME; none given: 0")
+    model_seed: int | None = Field(None, ge=0, description="seed of the weights of --model random:NAME; 0 by default")
     corpus: Annotated[tuple[str, ...], BeforeValidator(listed)] = Field(
         (),
         description=f"pydocs, a preset ({' '.join(CORPORA)}), hf:ORG/NAME[:CONFIG][:SPLIT], or a path, glob or URI "

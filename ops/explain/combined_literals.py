@@ -56,7 +56,7 @@ class Combination:
         Args:
             sizes: of the literals' weights.
             needed: see `evidence_needed`; None: that is not known.
-            bounds: of each literal of a length its bound, None for any other; none given: there is none.
+            bounds: the bound of each literal that is a length, None for every other; without them there is no length.
         """
         every = list(range(len(sizes)))
         unknown = cls(every, [], None, []) if len(every) == 1 else cls([], every, None, [])

@@ -44,7 +44,7 @@ _LINES = {
     "gaussian": (GREY, ":", "two random Gaussian vectors"),
 }
 _FEATURES = {TOKENS: "a bag of tokens", MAJORITY: "most frequent label"}
-_FIRST_WORDS = {
+_TITLES = {
     "default": "positions as they are", "none": "no positions", "shuffled": "positions shuffled",
     "shifted": "positions shifted", "constant": "one position for all",
 }  # fmt: skip
@@ -245,7 +245,7 @@ def in_words(variant: str) -> str:
     >>> in_words("shuffled"), in_words("none_self_only")
     ('positions shuffled', 'none self only')
     """
-    return _FIRST_WORDS.get(variant, variant.replace("_", " "))
+    return _TITLES.get(variant, variant.replace("_", " "))
 
 
 def _variants(table: pa.Table) -> list[str]:

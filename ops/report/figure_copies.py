@@ -72,17 +72,18 @@ def caption(name: str) -> str:
 def with_dark_colours(svg: str) -> str:
     """Return an SVG figure with a style for dark pages: white becomes the page's own, black its text's, greys between.
 
-    Colours stay, because series are told apart by them; but lines, their markers and the bands around them that would
-    be lost on the dark page are lighter there. What has but a fill is a cell, whose colour is a number, and stays. What
-    has no colour of its own, such as letters, is black.
+    Other colours stay, because they distinguish the series. Only lines, with their markers and bands, become lighter
+    where they would be lost on the dark page. What has a fill alone is a cell: its colour stands for a number and
+    stays. What has no colour of its own, such as letters, is black.
 
     >>> with_dark_colours('<svg><path style="fill: #ffffff"/></svg>').partition("{")[2].removesuffix("</svg>")[:46]
     'svg{fill: #e8e8e8}[style*="fill: #ffffff"]{fil'
     """
-    found = sorted({(of, colour) for of, colour in _COLOUR.findall(svg) if _is_grey(colour)})
-    rules = [f'[style*="{of}: #{colour}"]{{{of}: {_inverted(colour)} !important}}' for of, colour in found]
-    every = {colour for _, colour in _COLOUR.findall(svg) if not _is_grey(colour)}
-    for colour in sorted(c for c in every if _contrast(c) < _LEAST_CONTRAST):
+    found = sorted(set(_COLOUR.findall(svg)))
+    greys = [(of, colour) for of, colour in found if _is_grey(colour)]
+    rules = [f'[style*="{of}: #{colour}"]{{{of}: {_inverted(colour)} !important}}' for of, colour in greys]
+    others = {colour for _, colour in found if not _is_grey(colour)}
+    for colour in sorted(c for c in others if _contrast(c) < _LEAST_CONTRAST):
         lighter, fill = _lightened(colour), f"fill: #{colour}; "
         rules.append(f'[style*="stroke: #{colour}"]{{stroke: {lighter} !important}}')
         rules.append(f'[style*="{fill}stroke: #{colour}"],[style*="{fill}fill-opacity"]{{fill: {lighter} !important}}')
@@ -92,8 +93,13 @@ def with_dark_colours(svg: str) -> str:
 
 
 def _is_grey(colour: str) -> bool:
-    parts = [int(colour[i : i + 2], 16) for i in (0, 2, 4)]
+    parts = _parts(colour)
     return max(parts) - min(parts) <= 12
+
+
+def _parts(colour: str) -> list[int]:
+    """Return red, green and blue, from 0 to 255."""
+    return [int(colour[i : i + 2], 16) for i in (0, 2, 4)]
 
 
 def _inverted(colour: str) -> str:
@@ -108,7 +114,7 @@ def _contrast(colour: str) -> float:
     >>> round(_contrast("440154"), 2), round(_contrast("0072b2"), 2)
     (1.18, 3.46)
     """
-    return (_luminance([int(colour[i : i + 2], 16) for i in (0, 2, 4)]) + 0.05) / (_luminance([_PAPER] * 3) + 0.05)
+    return (_luminance(_parts(colour)) + 0.05) / (_luminance([_PAPER] * 3) + 0.05)
 
 
 def _luminance(parts: Sequence[float]) -> float:
@@ -118,7 +124,7 @@ def _luminance(parts: Sequence[float]) -> float:
 
 def _lightened(colour: str) -> str:
     """Return a colour mixed with as much white as it needs to be seen on the dark page."""
-    parts = [int(colour[i : i + 2], 16) for i in (0, 2, 4)]
+    parts = _parts(colour)
     for share in range(1, 101):
         mixed = "".join(f"{round(part + (255 - part) * share / 100):02x}" for part in parts)
         if _contrast(mixed) >= _LEAST_CONTRAST:

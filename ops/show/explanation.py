@@ -103,13 +103,10 @@ def said_verdict(explanation: Row) -> str:
         return said
     interval = "" if low is None else f" ({low:.3f} to {high:.3f})"
     known = {name: explanation[key] for key, name in _CONTROLS.items() if explanation[key] is not None}
-    sides = {is_above: [] for is_above in (True, False)}  # type: dict[bool, list[str]]
-    for name, control in known.items():
-        sides[low is not None and low > control].append(f"{name} ({control:.3f})")
-    compared = [
-        *(f"above {enumerated(names, 'and')}" for names in (sides[True],) if names),
-        *(f"not surely above {enumerated(names, 'or')}" for names in (sides[False],) if names),
-    ]
+    above = {name for name, control in known.items() if low is not None and low > control}
+    beaten, others = ([f"{n} ({known[n]:.3f})" for n in known if (n in above) is wanted] for wanted in (True, False))
+    compared = [f"above {enumerated(beaten, 'and')}"] if beaten else []
+    compared += [f"not surely above {enumerated(others, 'or')}"] if others else []
     single = explanation["single_f1"]
     alone = "" if single is None else f"; its best literal alone has {single:.3f}"
     return f"{said}. Held-out F1 {f1:.3f}{interval}{': ' * bool(compared)}{', but '.join(compared)}{alone}"
