@@ -202,7 +202,9 @@ class RangeExplainer:
             if self.controls.are_fitted and sample.rotates:
                 low = int(units[0])
                 bases["rotated"] = rotated(every, layer, sample.seed, low, int(units[-1]) + 1)[:, units - low]
-            models = {basis: sample.fitter.fit(axes, sample.most) for basis, axes in bases.items()}
+            models = {
+                basis: sample.fitter.fit(axes, sample.most, only_r2=basis != "neurons") for basis, axes in bases.items()
+            }
             for place, neuron in enumerate(own.tolist()):
                 activation = bases["neurons"][:, place]
                 found[neuron] = self._range_columns(sample, models["neurons"], models["shuffled"], place, activation)

@@ -204,8 +204,14 @@ class RangeFitter:
         copies = self._column(int(literal)).copies
         return np.asarray(copies[copies != literal])
 
-    def fit(self, activations: Float32s, most: int) -> RangeModels:
-        """Return the models of a block of units, of `[n, units]` float32, each with at most `most` literals."""
+    def fit(self, activations: Float32s, most: int, only_r2: bool = False) -> RangeModels:
+        """Return the models of a block of units.
+
+        Args:
+            activations: `[n, units]` float32.
+            most: literals that a model may have.
+            only_r2: leave out the gains and the intervals, which take as long as the rest of the scores; they are NaN.
+        """
         n, units = activations.shape
         if n != len(self._order):
             raise ValueError(f"range model: activations of {n} sentences, literals of {len(self._order)}")
@@ -215,10 +221,10 @@ class RangeFitter:
         models = RangeModels(literals, weights, gains, np.zeros(units, np.int32), r2, low, high, r2_nuisance)
         if self._fit:
             for first in range(0, units, _UNITS):
-                self._fit_block(activations[:, first : first + _UNITS], models, first, most)
+                self._fit_block(activations[:, first : first + _UNITS], models, first, most, only_r2)
         return models
 
-    def _fit_block(self, activations: Float32s, models: RangeModels, first: int, most: int) -> None:
+    def _fit_block(self, activations: Float32s, models: RangeModels, first: int, most: int, only_r2: bool) -> None:
         values = np.asarray(activations, np.float64)[self._order]
         training = values[: self.n_train]
         start = self._basis[: self._fit].T @ training[: self._fit]
@@ -230,7 +236,7 @@ class RangeFitter:
             models.literals[first + unit, : len(chosen)] = chosen
             models.count[first + unit] = len(chosen)
         start = self._training_basis[: self.n_train].T @ training
-        self._score(values, values - self._training_basis @ start, models, first)
+        self._score(values, values - self._training_basis @ start, models, first, only_r2)
 
     def _choose(self, products: Float64s, left: Float64s, most: int) -> list[int]:
         """Choose literals for a unit, best first.
@@ -268,7 +274,7 @@ class RangeFitter:
             allowed[column.rivals] = False
         return chosen
 
-    def _score(self, values: Float64s, left: Float64s, models: RangeModels, first: int) -> None:
+    def _score(self, values: Float64s, left: Float64s, models: RangeModels, first: int, only_r2: bool) -> None:
         """Refit the models of a block on the training half, and fill in what is known of them on the test half.
 
         Args:
@@ -276,6 +282,7 @@ class RangeFitter:
             left: what nuisance leaves of them; overwritten.
             models: with literals.
             first: the block's first unit among theirs.
+            only_r2: see `fit`.
         """
         n_train, units = self.n_train, values.shape[1]
         test = values[n_train:]
@@ -294,7 +301,7 @@ class RangeFitter:
             left[:, unit] = rest = own - weights @ columns
             error = rest[n_train:] @ rest[n_train:]
             models.weights[first + unit, : len(chosen)] = weights
-            for i in range(len(chosen)):
+            for i in range(0 if only_r2 else len(chosen)):
                 without = own[n_train:]
                 if len(chosen) > 1:
                     others = np.delete(np.arange(len(chosen)), i)
@@ -302,7 +309,7 @@ class RangeFitter:
                     without = without - fewer @ columns[others, n_train:]
                 models.gains[first + unit, i] = (without @ without - error) / total[unit]
         models.r2[block] = 1 - (left[n_train:] ** 2).sum(0) / total
-        if self._draws is not None:
+        if self._draws is not None and not only_r2:
             low, high = self._intervals(models.r2[block], test - test.mean(0), left[n_train:])
             models.r2_low[block], models.r2_high[block] = low, high
 

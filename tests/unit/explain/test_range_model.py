@@ -216,6 +216,20 @@ def test_a_unit_has_the_same_model_in_any_block() -> None:
             np.testing.assert_allclose(getattr(part, name), getattr(whole, name)[first:stop], rtol=1e-9, atol=1e-12)
 
 
+def test_r2_is_the_same_without_gains_and_intervals() -> None:
+    corpus = Corpus(4)
+    values = np.asarray(corpus.matrix[[9, 20]].T * 2.0 + corpus.noise(2), np.float32)
+    found = occurrences(corpus.matrix)
+    fitter = RangeFitter(found, corpus.nuisance, corpus.held_out, corpus.document, SEED)
+    whole, less = fitter.fit(values, 8), fitter.fit(values, 8, only_r2=True)
+    assert (whole.count > 0).all()
+    assert np.isfinite(whole.r2_low).all()
+    for name in ("literals", "weights", "count", "r2", "r2_nuisance"):
+        np.testing.assert_array_equal(getattr(less, name), getattr(whole, name))
+    for name in ("gains", "r2_low", "r2_high"):
+        assert np.isnan(getattr(less, name)).all()
+
+
 def test_the_interval_is_that_of_documents_drawn_with_replacement() -> None:
     corpus = Corpus(6, n=2_000, per_document=20)
     values = 2.0 * corpus.matrix[20][:, None] + corpus.rng.normal(size=(100, 1))[corpus.document] + corpus.noise()
