@@ -1,5 +1,7 @@
 """What a literal has to be worth before it joins a score card: the length of its name, in nats."""
 
+from functools import lru_cache
+
 import numpy as np
 
 from ops.arrays import Bools, Float64s, Int64s
@@ -44,7 +46,11 @@ def costs_of_more(nuisance: Bools, pool: Bools) -> Float64s:
     return found
 
 
+# A set has at most some dozens of literals of its own, so that few numbers are asked for again and again.
+@lru_cache(64)
 def _by_rank(literals: int) -> Float64s:
     ranks = np.arange(1, literals + 1)
     names = np.log(ranks) + np.log(max(np.sum(1 / ranks), 1))
-    return np.asarray(np.maximum(np.minimum(names, np.log(max(literals, 1))) + WEIGHT, LEAST), np.float64)
+    found = np.asarray(np.maximum(np.minimum(names, np.log(max(literals, 1))) + WEIGHT, LEAST), np.float64)
+    found.flags.writeable = False
+    return found
