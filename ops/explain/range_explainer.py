@@ -16,7 +16,7 @@ from ops.explain.kinds import KINDS
 from ops.explain.literals import Literals
 from ops.explain.range_model import RangeFitter, RangeModels
 from ops.explain.rotation import rotated, shuffled
-from ops.explain.set_explainer import Explained, Own, SetExplainer
+from ops.explain.set_explainer import Explained, Own, SetExplainer, places_among
 from ops.explain.verdict import verdict
 from ops.explain.wording import PatternRules, Term, evidence_needed, explanation_text
 from ops.mine.held_out_sets import HeldOutSets
@@ -164,7 +164,7 @@ class RangeExplainer:
     def _card_terms(self, own: Explained, one: Found) -> list[dict[str, Any]]:
         card, scores, terms = own.card, own.scores, []
         for i, (literal, weight) in enumerate(zip(card.literals.tolist(), card.weights.tolist(), strict=True)):
-            holds = np.isin(one.winners, own.has[i])
+            holds = places_among(own.has[i], one.winners)[1]
             terms.append(
                 self._term("winners", i, literal, weight, one.names)
                 | {

@@ -266,9 +266,9 @@ class SetExplainer:
         winners, has = np.flatnonzero(labelled.winner), []
         rows = np.concatenate((self.known.rows[winners[: len(winners) - len(further)]], further))
         for literal, weight in zip(card.literals, card.weights, strict=True):
-            own = found.sentences[found.offsets[literal] : found.offsets[literal + 1]]
-            there = np.isin(winners, own[labelled.winner[own]], assume_unique=True)
-            has.append(np.sort(rows[there if weight > 0 else ~there]))
+            holds = np.full(len(labelled.winner), weight <= 0)
+            holds[found.sentences[found.offsets[literal] : found.offsets[literal + 1]]] = weight > 0
+            has.append(np.sort(rows[holds[winners]]))
         return has
 
 
