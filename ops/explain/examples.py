@@ -46,10 +46,26 @@ def examples(activations: Float32s, sent_ids: Int64s, seed: int, each: int = 5) 
     cuts = np.arange(TENTHS + 1) * n // TENTHS
     drawn = [a + rng.choice(b - a, min(each, b - a), replace=False) for a, b in pairwise(cuts.tolist())]
     quantile = np.repeat(np.arange(TENTHS, dtype=np.int16), [len(ranks) for ranks in drawn])
-    ascending = np.argsort(activations[ties], axis=0, kind="stable")
-    sentence = ties[ascending[np.concatenate(drawn)]].T.ravel()
+    ascending = _stable_order(activations.T[:, ties])
+    sentence = ties[ascending[:, np.concatenate(drawn)]].ravel()
     unit = np.repeat(np.arange(units, dtype=np.int32), len(quantile))
     quantile = np.tile(quantile, units)
     order = np.lexsort((sent_ids[sentence], quantile, unit))
     unit, quantile, sentence = unit[order], quantile[order], sentence[order]
     return Examples(unit, quantile, sent_ids[sentence], activations[sentence, unit])
+
+
+def _stable_order(values: Float32s) -> Int64s:
+    """Return what a stable argsort of each row returns, in half its time: numbers that all differ are sorted instead.
+
+    The bits of a positive float32 ascend with it, as whole numbers. Those of a negative one descend, until all but the
+    sign are flipped. The place comes behind them, so that equal values keep their order.
+
+    >>> _stable_order(np.array([[2, -1, 0, -0.0, -3, 2]], np.float32)).tolist()
+    [[4, 1, 2, 3, 0, 5]]
+    """
+    bits = (values + np.float32(0)).view(np.int32)  # no 0 with a sign
+    keys = np.where(bits < 0, bits ^ np.int32(0x7FFFFFFF), bits).astype(np.int64) << 32
+    keys |= np.arange(values.shape[1])
+    keys.sort(axis=1)
+    return keys & 0xFFFFFFFF

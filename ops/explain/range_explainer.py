@@ -232,9 +232,11 @@ class RangeExplainer:
             "r2_nuisance": models.r2_nuisance[unit],
             "r2_shuffled": chance.r2[unit],
         }
-        terms = []
-        order = np.argsort(-activation, kind="stable")
-        top = order[: max(len(order) // 10, 1)]
+        terms: list[Row] = []
+        if not models.count[unit]:
+            return {"r2": r2, "terms": terms}
+        top = top_places(activation, max(len(activation) // 10, 1))
+        first = _first_of(activation, top)
         for i in range(int(models.count[unit])):
             literal, weight = int(models.literals[unit, i]), float(models.weights[unit, i])
             has = _has(sample, literal)
@@ -246,7 +248,7 @@ class RangeExplainer:
                     "baseline_share": holds.mean(),
                     "gain": models.gains[unit, i],
                     "also": [self._name(copy, [])[1] for copy in sample.fitter.near_copies(literal).tolist()],
-                    "sent_ids": self.sent_id[sample.rows[order[holds[order]][:EXAMPLES]]].tolist(),
+                    "sent_ids": self.sent_id[sample.rows[first(holds)]].tolist(),
                 }
             )
         return {"r2": r2, "terms": terms}
@@ -308,6 +310,27 @@ def top_places(values: Float32s, size: int) -> Int64s:
     least = np.partition(values, len(values) - size)[len(values) - size]
     above, equal = np.flatnonzero(values > least), np.flatnonzero(values == least)
     return np.sort(np.concatenate((above, equal[: size - len(above)])))
+
+
+def _first_of(values: Float32s, top: Int64s) -> Callable[[Bools], Int64s]:
+    """Return a function of the sentences that hold, `[n]`: the places of the `EXAMPLES` largest of their values.
+
+    Of equal values the first comes first. Most are found among the highest, and the others need no order then.
+
+    Args:
+        values: `[n]`.
+        top: places of the largest of them, as `top_places` returns them.
+    """
+    order = top[np.argsort(-values[top], kind="stable")]
+
+    def first(holds: Bools) -> Int64s:
+        found = order[holds[order]][:EXAMPLES]
+        if len(found) == EXAMPLES:
+            return found
+        places = np.flatnonzero(holds)
+        return places[np.argsort(-values[places], kind="stable")[:EXAMPLES]]
+
+    return first
 
 
 def _has(sample: SampleModels, literal: int) -> Bools:

@@ -2,7 +2,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ops.explain.range_explainer import top_places
+from ops.explain.range_explainer import EXAMPLES, _first_of, top_places
 
 
 @given(st.integers(1, 30), st.integers(0, 2**16), st.data())
@@ -11,3 +11,12 @@ def test_the_top_places_are_those_of_a_stable_sort(n: int, seed: int, data: st.D
     size = data.draw(st.integers(1, n))
     expected = np.sort(np.argsort(-values, kind="stable")[:size])
     assert top_places(values, size).tolist() == expected.tolist()
+
+
+@given(st.integers(1, 30), st.integers(0, 2**16), st.data())
+def test_the_first_that_hold_are_those_of_a_stable_sort(n: int, seed: int, data: st.DataObject) -> None:
+    rng = np.random.default_rng(seed)
+    values, holds = rng.integers(-4, 4, n).astype(np.float32), rng.random(n) < data.draw(st.floats(0, 1))
+    first = _first_of(values, top_places(values, data.draw(st.integers(1, n))))
+    order = np.argsort(-values, kind="stable")
+    assert first(holds).tolist() == order[holds[order]][:EXAMPLES].tolist()
