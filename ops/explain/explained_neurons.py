@@ -151,8 +151,8 @@ class ExplainedNeurons:
             counted = self._counted.copy()
             counted[places_among(self.rows, winners)[0]] = False
             patterns = self.words.mine(winners[~self.held_out[winners]], counted, number)
-            found, lists = self.words.kind.texts_and_items(patterns)
-            texts, items = texts + found.to_pylist(), items + lists.to_pylist()
+            found, lists = self.words.texts_and_items(patterns)
+            texts, items = texts + found, items + lists
             known = beside(known, self.words.index.find(patterns))
 
         def of_rows(rows: Int64s) -> Occurrences:

@@ -1,5 +1,7 @@
 """Word patterns of one neuron's own winners, for what too few neurons share to be in the pool."""
 
+from functools import lru_cache
+
 import numpy as np
 
 from ops.arrays import Bools, Int32s, Int64s
@@ -15,6 +17,7 @@ from ops.sampling import OWN_WINNERS
 from ops.statistics.association import signed_g2
 
 MOST_WINNERS, TOP = 1_000, 30
+_NAMES = 1 << 16  # words whose spelling is kept
 RARE_COUNT, RARE_SHARE = 1_000, 0.01  # sentences of the baseline that a rare word is in at most: the larger of both
 
 
@@ -84,6 +87,12 @@ class OwnWords:
         self._rare = max(RARE_COUNT, int(RARE_SHARE * len(baseline)))
         self.index = WordIndex(kind.view.words(baseline), len(kind.view.word_names), kind.max_gap)
         self._pool = PatternIndex(pool)
+        self._name = lru_cache(_NAMES)(kind.view.word_names.__getitem__)
+
+    def texts_and_items(self, patterns: Sequences) -> tuple[list[str], list[list[str]]]:
+        """Return each pattern as readable text, and its items; for few patterns faster than what the kind returns."""
+        items = [[self._name(code) for code in codes] for codes in patterns.to_lists()]
+        return [" ".join(own) for own in items], items
 
     def mine(self, winners: Int64s, counted: Bools, number: int) -> Sequences:
         """Return the patterns with the highest G2 above 0 on training sentences, best first, as codes.

@@ -129,3 +129,12 @@ def test_nothing_to_mine_and_nothing_to_compare_with(tmp_path: Path, monkeypatch
     assert len(own.mine(np.arange(10), np.zeros(20, bool), 0)) == 0
     bare = OwnWords(kind, np.zeros(0, np.int64), Sequences.from_lists([]), 2, 1.05, 0)
     assert len(bare.mine(np.arange(10), np.zeros(0, bool), 0)) == 0
+
+
+def test_own_patterns_have_the_texts_and_items_of_their_kind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    view = MiningView(open_corpus(tmp_path, monkeypatch, [Sentence(own) for own in language(2, 20)]), "lower")
+    kind = SequenceKind("word", view, 0.05, 2, 1)
+    own = OwnWords(kind, np.arange(20), Sequences.from_lists([]), 2, 1.05, 0)
+    for patterns in (Sequences.from_lists([[3, 1], [2], [3, 0, 3]]), Sequences.from_lists([])):
+        texts, items = kind.texts_and_items(patterns)
+        assert own.texts_and_items(patterns) == (texts.to_pylist(), items.to_pylist())
