@@ -50,6 +50,8 @@ from ops.topk.neurons import Neurons, parts, read_neurons, set_number
 
 RUN = 10_000  # whose literals are found by one item
 WINNERS_PER_RANGE, NEURONS_PER_RANGE = 160_000, (16, 64)
+# Up to here lists and families take less than a start of workers: so many neurons, and winners of all of them.
+FEW_NEURONS, FEW_WINNERS = 4_000, 1_000_000
 
 POOL = partial_file("explain", "pool")
 HUBS = partial_file("explain", "hubs")
@@ -168,11 +170,16 @@ def explain_steps(args: ExplainArgs, sampled: int, sentences: int) -> list[Step]
     ranges = neuron_ranges(len(args.units) or len(args.neurons), args.k)
     known = given | {"runs": runs, "blocks": blocks}
     ranged = "ranges of neurons"
+    neurons = len(args.neurons)
+    few = neurons <= FEW_NEURONS and neurons * args.poles * args.k <= FEW_WINNERS
     return [
-        Step("explain: lists", listed, lambda item: [listed_file(item)], ListCounter, given, ranged),
+        Step("explain: lists", listed, lambda item: [listed_file(item)], ListCounter, given, ranged, here=few),
         Step("explain: pool", [{}], lambda _: [HUBS, POOL], PoolMaker, given | {"listed": listed}),
         Step("explain: literals", runs, lambda item: [run_file(item)], LiteralFinder, given, "runs of sentences"),
-        Step("explain: families", blocks, lambda item: [pairs_file(item)], PairFinder, given, ranged),
+        Step(
+            "explain: families", blocks, lambda item: [pairs_file(item)], PairFinder, given, ranged, here=few,
+            workers=1 if few else None,
+        ),
         Step("explain: neurons", ranges, range_outputs, RangeWorker, known, ranged),
         Step(
             "explain: tables", [{}], lambda _: [CONTROLS, FAMILIES, EXPLANATIONS], TableWriter,
