@@ -113,6 +113,8 @@ class OwnWords:
         mined = self.kind.mine(sets, np.array([least], np.int64))
         word, at_most = self.index.rarest(mined.patterns)
         kept = np.flatnonzero((at_most <= self._rare) & (self._pool.find(mined.patterns) < 0))
+        if not len(kept):  # of a small corpus the pool has nearly all patterns
+            return mined.patterns.take(kept)
         # A pattern's words are mined too, each by itself.
         single = np.flatnonzero(mined.patterns.lengths == 1)
         single = single[np.argsort(mined.patterns.items[mined.patterns.offsets[single]])]

@@ -131,6 +131,16 @@ def test_nothing_to_mine_and_nothing_to_compare_with(tmp_path: Path, monkeypatch
     assert len(bare.mine(np.arange(10), np.zeros(0, bool), 0)) == 0
 
 
+def test_nothing_is_left_where_the_pool_has_every_pattern(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    view = MiningView(open_corpus(tmp_path, monkeypatch, [Sentence(own) for own in language(2, 60)]), "lower")
+    kind = SequenceKind("word", view, 0.05, 2, 1)
+    counted = np.arange(60) >= 20
+    every, _ = mine(view.words(np.arange(20)), 2, 2, 1)
+    given = np.arange(20), counted, 0
+    assert len(OwnWords(kind, np.arange(60), Sequences.from_lists([]), 2, 0.0, 0).mine(*given)) > 0
+    assert len(OwnWords(kind, np.arange(60), every, 2, 0.0, 0).mine(*given)) == 0
+
+
 def test_own_patterns_have_the_texts_and_items_of_their_kind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     view = MiningView(open_corpus(tmp_path, monkeypatch, [Sentence(own) for own in language(2, 20)]), "lower")
     kind = SequenceKind("word", view, 0.05, 2, 1)
