@@ -6,7 +6,8 @@
 
 Writes compare/dimensions and compare/rotated (do units of one number agree across layers?), compare/diversity (are the
 winners of deeper layers more diverse?), compare/groups and its kin (which neurons fire together?), compare/neighbours
-and compare/nearest; with --against compare/shift and its kin (how far did a model move?); with --ablate
+and compare/nearest; with --against-run compare/runs (do scores exceed those of a run with random weights?); with
+--against compare/shift and its kin (how far did a model move?); with --ablate
 compare/ablation (what do neurons do to others?); and figures, as PNG, PDF and SVG, below compare/figures/. Every result
 has its null beside it: docs/compare.md. After Oba 2021, Step 4. Print the main findings with
 python -m jobs.show --out runs/small --compare.
@@ -31,7 +32,8 @@ if TYPE_CHECKING:
     from jobs.stage.run import Run
 
 Count = Annotated[int, Field(ge=1)]
-Part = Literal["dimensions", "neighbours", "groups", "diversity", "shift", "ablation"]
+OF_FEATURES = ("neighbours", "runs")  # parts that features of dictionaries have too
+Part = Literal["dimensions", "neighbours", "groups", "diversity", "runs", "shift", "ablation"]
 
 
 class CompareConfig(PlacementConfig, ArithmeticConfig, UnitsConfig):
@@ -40,7 +42,9 @@ class CompareConfig(PlacementConfig, ArithmeticConfig, UnitsConfig):
     heading: ClassVar[tuple[int, str]] = (60, "compare")
 
     part: Annotated[tuple[Part, ...], BeforeValidator(listed)] = Field(
-        (), description="do this part alone, repeatable; none given: all, shift with --against, ablation with --ablate"
+        (),
+        description="do this part alone, repeatable; none given: all, runs with --against-run, shift with --against, "
+        "ablation with --ablate",
     )
     permutations: int = Field(1_000, ge=1, description="permutations of units, the null of dimensions")
     rotations: int = Field(99, ge=1, description="rotated bases, the control of dimensions")
@@ -60,6 +64,11 @@ class CompareConfig(PlacementConfig, ArithmeticConfig, UnitsConfig):
     diversity_sample: int = Field(
         10_000, ge=1, description="winners drawn from each layer, to be embedded and clustered"
     )
+    against_run: str = Field(
+        "",
+        description="run directory of a control over the same corpus, with random weights or rotated directions: "
+        "do the scores of this run's neurons exceed its scores?",
+    )
     against: str = Field(
         "", description="another model, as --model of topk takes it, or the run directory of one: how far it moved"
     )
@@ -72,7 +81,7 @@ class CompareConfig(PlacementConfig, ArithmeticConfig, UnitsConfig):
         "sentences", description="split the text sets' text, or take a row as one sentence"
     )
     text_limit: int = Field(10_000, ge=1, description="most sentences of a text set, a uniform sample of distinct ones")
-    resamples: int = Field(1_000, ge=1, description="bootstrap resamples behind the intervals of a shift")
+    resamples: int = Field(1_000, ge=1, description="bootstrap resamples behind the intervals of runs and of a shift")
     ablate: int = Field(
         0, ge=0, description="neurons of every property, those with most of it, to be set to their mean"
     )
@@ -92,11 +101,13 @@ def do(config: CompareConfig, record: "Run") -> None:
     from jobs.compare.diversity import diversity_part
     from jobs.compare.groups import groups_part
     from jobs.compare.neighbours import neighbours_part
+    from jobs.compare.runs import check_runs, runs_part
     from jobs.compare.shift import check_shift, shift_part
     from jobs.stage.dictionaries import is_of_dictionaries
 
     parts = chosen_parts(config, is_of_dictionaries(record.require("topk")))
     check(config, record, parts)
+    control = check_runs(config, record) if "runs" in parts else None
     compared = check_shift(config, record) if "shift" in parts else None
     if "dimensions" in parts:
         dimensions_part(config, record)
@@ -106,6 +117,8 @@ def do(config: CompareConfig, record: "Run") -> None:
         groups_part(config, record)
     if "diversity" in parts:
         diversity_part(config, record)
+    if control is not None:
+        runs_part(config, record, control)
     if compared is not None:
         shift_part(config, record, compared)
     if "ablation" in parts:
@@ -117,7 +130,7 @@ def chosen_parts(config: CompareConfig, dictionaries: bool = False) -> tuple[str
 
     Args:
         config: the options.
-        dictionaries: whether the run's units are features, of which neighbours alone are found.
+        dictionaries: whether the run's units are features, of which some parts say nothing.
 
     Raises:
         InputError: text sets without a model to compare with, or the other way round; a part that features do not have;
@@ -130,23 +143,25 @@ def chosen_parts(config: CompareConfig, dictionaries: bool = False) -> tuple[str
         )
     if dictionaries:
         asked = [*config.part, *(["shift"] if config.against else []), *(["ablation"] if config.ablate else [])]
-        others = [part for part in asked if part != "neighbours"]
+        others = [part for part in asked if part not in OF_FEATURES]
         if others:
             raise InputError(
                 f"--part {others[0]}: compares neurons, and the units of this run are features of dictionaries; "
-                "of them neighbours are found (--part neighbours)"
+                "of them neighbours are found (--part neighbours), and scores compared (--against-run)"
             )
-        return ("neighbours",)
     if config.text_set and not config.against:
         raise InputError("--text-set: is read by two models; name the other one by --against MODEL_OR_RUN")
     if "shift" in config.part and not config.against:
         raise InputError("--part shift: needs another model; name it by --against MODEL_OR_RUN")
     if "ablation" in config.part and not config.ablate:
         raise InputError("--part ablation: needs a number of neurons; name it by --ablate N")
+    if "runs" in config.part and not config.against_run:
+        raise InputError("--part runs: needs a control; name its run by --against-run RUN")
     if config.part:
         return config.part
-    more = {"shift": config.against, "ablation": config.ablate}
-    return ("dimensions", "neighbours", "groups", "diversity", *(part for part, asked in more.items() if asked))
+    always = ("neighbours",) if dictionaries else ("dimensions", "neighbours", "groups", "diversity")
+    more = {"runs": config.against_run, "shift": config.against, "ablation": config.ablate}
+    return (*always, *(part for part, asked in more.items() if asked))
 
 
 def check(config: CompareConfig, record: "Run", parts: tuple[str, ...]) -> None:
@@ -162,7 +177,7 @@ def check(config: CompareConfig, record: "Run", parts: tuple[str, ...]) -> None:
     for part in parts:
         for stage in STAGES[f"compare/{part}"].reads:
             record.require(stage)
-        if "mine" in STAGES[f"compare/{part}"].reads:
+        if part != "runs" and "mine" in STAGES[f"compare/{part}"].reads:
             check_mined(config, record, part)
     if "neighbours" in parts:
         chosen_units(config, record, "compared")

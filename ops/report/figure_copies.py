@@ -23,6 +23,8 @@ _CAPTIONS = {
     "distances": "How alike layers are, by the distance between them",
     "nearest": "How near the nearest neuron is, next to chance",
     "curves": "How diverse the winners of neurons are, next to uniform sentences",
+    "distributions": "How scores are distributed in this run and in its control, by layer",
+    "shares": "Share above the 95 % quantile of the control, by layer",
     "shift": "How far the two models are apart, by text set",
     "effects": "How far neurons move others when they are set to their mean",
     "training": "Loss and accuracy by epoch",

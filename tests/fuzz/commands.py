@@ -446,6 +446,12 @@ def _against(drawing: Drawing) -> str:
     return drawing._model(0.2)
 
 
+def _other_run(drawing: Drawing) -> str:
+    if drawing.rng.random() < 0.8:
+        return str(drawing.world.run(drawing.rng.choice(list(RUNS))))
+    return drawing._model(0.2)
+
+
 def _source(drawing: Drawing) -> str:
     return draw_source(drawing.rng, drawing.world.case / "sources")
 
@@ -470,6 +476,7 @@ _place = _one_of(
 TEXTS: dict[str, Callable[[Drawing], str]] = {
     "model": lambda drawing: drawing._model(0.3),
     "against": _against,
+    "against_run": _other_run,
     "corpus": _source,
     "text_set": _set,
     "to": _to,

@@ -24,7 +24,21 @@ def ablated(unit: int, moved: float | None, own: float | None, p: float | None =
     return row | {"output": None}
 
 
+def compared(measure: str, share: float, low: float, high: float, layer: int | None = None) -> dict[str, Any]:
+    row = {"table": "explanations", "measure": measure, "layer": layer, "n": 3_041, "mean": 0.2, "median": 0.125}
+    row |= {"control_mean": 0.1, "control_median": 0.0625, "control_q95": 0.25}
+    return row | {"share_above": share, "share_low": low, "share_high": high}
+
+
+VERDICT = compared("verdict explained", 0, 0, 0) | {"share_above": None, "mean": 0.25}
+
 FOUND: dict[str, Rows] = {
+    "compare/runs": [
+        compared("recall", 0.5, 0.25, 0.75),
+        compared("f1", 0.61, 0.5, 0.75),
+        compared("f1", 0.9, 0.8, 1.0, layer=1),
+        VERDICT,
+    ],
     "compare/rotated": [
         rotated("neurons:mean", 1, 2, 0.75, 0.5, 0.6),
         rotated("neurons:mean", 2, 3, 0.25, 0.5, 0.6),
@@ -78,6 +92,22 @@ def test_each_finding_stands_beside_its_null() -> None:
     assert "The same unit of a later layer moves furthest: 1 of 2 neurons." in said
     assert "moved most: 1:7 0.5" in said
     assert "mean Jaccard index 0.250" in said
+
+
+def test_the_scores_of_two_runs_are_told_first() -> None:
+    assert " ".join(lines(FOUND)[:2]) == (
+        "Of 3,041 neurons and poles, 61 % (50 to 75 %) are above the control's 95 % quantile of F1; of a run like the "
+        "control 5 % would be."
+    )
+    assert values("F1") == ["F1", "3,041", "0.125", "0.062", "0.250", "61.0", "%", "50.0", "to", "75.0", "%"]
+    assert "explained 25 % (10 %)" in "\n".join(lines(FOUND))
+
+
+def test_scores_that_are_no_better_than_the_control_s_are_called_so() -> None:
+    alike = lines({"compare/runs": [compared("f1", 0.0625, 0.04, 0.08)]}, 200)[0]
+    assert alike.startswith("No better than the control: of 3,041 neurons and poles, 6.25 % (4 to 8 %) are above")
+    worse = lines({"compare/runs": [compared("f1", 0.01, 0.0, 0.02)]}, 200)[0]
+    assert worse.startswith("Worse than the control: ")
 
 
 def test_the_text_set_that_moved_most_comes_first() -> None:
