@@ -51,10 +51,9 @@ def check_same_corpus(flag: str, named: str, record: RunReader, other: RunReader
     own, others = (run.require("ingest") for run in (record, other))
     kept = [{k: v for k, v in entry["identity"].items() if k not in _MAY_DIFFER} for entry in (own, others)]
     if kept[0] != kept[1]:
-        changed = differences(kept[0], kept[1], own["config"], others["config"]).replace("(was ", "(here ")
+        changed = _here_and_there(differences(kept[0], kept[1], own["config"], others["config"]))
         raise InputError(
-            f"{flag} {named}: is of another corpus: {changed.replace(', is ', ', there ')}; "
-            "give a run of the same sources and options of ingest"
+            f"{flag} {named}: is of another corpus: {changed}; give a run of the same sources and options of ingest"
         )
 
 
@@ -70,8 +69,15 @@ def check_same_options(flag: str, named: str, stage: str, own: dict[str, Any], o
         InputError: an option differs; every one is named.
     """
     if own != others:
-        changed = differences(own, others).replace("(was ", "(here ").replace(", is ", ", there ")
+        changed = _here_and_there(differences(own, others))
         raise InputError(f"{flag} {named}: its {stage} was run with other options: {changed}; give a run with the same")
+
+
+def _here_and_there(changed: str) -> str:
+    """Return how two runs differ, from how one would have changed."""
+    for was, now in (("(was ", "(here "), (", is ", ", there "), (" is not what it was)", " is another there)")):
+        changed = changed.replace(was, now)
+    return changed
 
 
 def title_of_other(other: RunReader) -> str:

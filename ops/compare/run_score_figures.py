@@ -57,9 +57,9 @@ def distributions_figure(pairs: Pairs, model: str, control: str) -> Figure:
             there = [layer for layer in layers if (values.layer == layer).any()]
             boxes = [_box(values.of_layer(layer).value) for layer in there]
             axes.bxp(
-                boxes, positions=[layer + aside for layer in there], widths=0.32, showfliers=False, patch_artist=True, capwidths=0.0,
-                boxprops={"facecolor": colour, "edgecolor": colour, "alpha": 0.35}, medianprops={"color": colour},
-                whiskerprops={"color": colour, "linewidth": 0.7}, manage_ticks=False,
+                boxes, positions=[layer + aside for layer in there], widths=0.32, capwidths=0.0, showfliers=False,
+                patch_artist=True, boxprops={"facecolor": colour, "edgecolor": colour, "alpha": 0.35},
+                medianprops={"color": colour}, whiskerprops={"color": colour, "linewidth": 0.7}, manage_ticks=False,
             )  # fmt: skip
         axes.set_title(measure_in_words(*key))
         _layer_ticks(axes, layers)

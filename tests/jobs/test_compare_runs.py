@@ -100,7 +100,8 @@ def test_a_run_on_another_file_system_is_read(small_run: tuple[Path, Path], cont
 
 def _with(stage: str, option: str, value: Any) -> Change:
     def change(record: dict[str, Any]) -> None:
-        record["stages"][stage]["identity"][option] = value
+        for said in ("identity", "config"):
+            record["stages"][stage][said][option] = value
 
     return change
 

@@ -190,9 +190,9 @@ def test_scores_stand_next_to_the_control_s_layer_by_layer() -> None:
     figure = distributions_figure(pairs, "some-model", "rotated directions of some-model")
     own, control = pairs[SHOWN[0]]
     medians = {
-        (round(line.get_xdata().mean(), 1), float(line.get_ydata()[0]))
+        (round(float(np.mean(line.get_xdata())), 1), float(np.asarray(line.get_ydata())[0]))
         for line in figure.axes[0].lines
-        if len(set(line.get_ydata())) == 1
+        if np.ptp(np.asarray(line.get_ydata())) == 0
     }
     for values, aside in ((own, -0.2), (control, 0.2)):
         for layer in (1, 2, 3):
