@@ -74,20 +74,21 @@ def _runs(found: dict[str, Rows], rows: int) -> list[str]:
     shown += [key for key in measured if key not in shown]
     lines = [_above_control(key, measured[key]) for key in shown[:1]]
     lines.append("Scores of this run and of its control, all layers that both have")
-    lines.append(f"  {'measure':<28}{'n':>8}{'median':>9}{'control':>9}{'95 %':>9}{'above it':>10}  95 % interval")
+    lines.append(f"  {'measure':<25}{'n':>7}{'median':>8}{'control':>8}{'95 %':>7}{'above it':>9}  interval")
     for key in shown[: max(rows, len(_MEASURED_FIRST))]:
         row = measured[key]
-        cells = [number(row[name], 9, 3) for name in ("median", "control_median", "control_q95")]
+        widths = {"median": 8, "control_median": 8, "control_q95": 7}
+        cells = [number(row[name], width, 3) for name, width in widths.items()]
         share = f"{row['share_above']:.1%} ".replace("%", " %")
         ends = f"{100 * row['share_low']:.1f} to {100 * row['share_high']:.1f} %"
-        lines.append(f"  {measure_in_words(*key):<28}{row['n']:>8,}{''.join(cells)}{share:>10} {ends}")
+        lines.append(f"  {measure_in_words(*key):<25}{row['n']:>7,}{''.join(cells)}{share:>9} {ends}")
     shares = [
         f"{row['measure'].removeprefix('verdict ')} {row['mean']:.0%} ({row['control_mean']:.0%})".replace("%", " %")
         for row in table
         if row["table"] == "explanations" and row["measure"].startswith("verdict ")
     ]
     if shares:
-        lines.append(f"  Verdicts of explanations, and in the control: {', '.join(shares)}.")
+        lines.append(f"Verdicts of explanations, and in the control: {', '.join(shares)}.")
     return lines
 
 
