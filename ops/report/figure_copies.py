@@ -24,6 +24,7 @@ _CAPTIONS = {
     "nearest": "How near the nearest neuron is, next to chance",
     "curves": "How diverse the winners of neurons are, next to uniform sentences",
     "distributions": "How scores are distributed in this run and in its control, by layer",
+    "universal": "Share of units that have a match in the other run, next to rotated layers",
     "shares": "Share above the 95 % quantile of the control, by layer",
     "shift": "How far the two models are apart, by text set",
     "effects": "How far neurons move others when they are set to their mean",

@@ -205,6 +205,12 @@ SIDE_JOBS = {
                 ),
             ),
             ShownTable(
+                "compare/universal",
+                "Share of units whose best match in the other run is above a threshold: its excess over rotated "
+                "layers, its |correlation|, and that of rotated layers. No layer: all of them together.",
+                ("layer", "threshold", "n", "share", "correlated", "rotated"),
+            ),
+            ShownTable(
                 "compare/runs",
                 "Scores of this run next to those of a control; of a run like the control, 5 % are above its 95 % "
                 "quantile. No layer: all of them together.",

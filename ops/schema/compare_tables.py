@@ -74,6 +74,36 @@ TABLES: dict[str, TableSpec] = {
         ),
         ("table", "measure", "layer"),
     ),
+    "compare/matches": TableSpec(
+        "a unit and its best match in another run",
+        (
+            *NEURON,
+            Column("layer_b", INT16, "layer of the match in the other run; null for silent and constant units", True),
+            Column("unit_b", INT32, "unit of the match in the other run", True),
+            Column("correlation", FLOAT32, "Pearson correlation with it, the furthest from 0 of all", True),
+            Column(
+                "rotated", FLOAT32, "highest |correlation| with an axis of a rotated layer; null for features", True
+            ),
+            Column("excess", FLOAT32, "|correlation| - rotated", True),
+            Column(
+                "overlap", FLOAT32, "share of the unit's winners that are its match's, poles as they correlate", True
+            ),
+        ),
+        ("layer", "unit"),
+        8_192,
+    ),
+    "compare/universal": TableSpec(
+        "a layer and a threshold: the share of units that have a match in the other run",
+        (
+            Column("layer", INT16, "layer; null: all of them together", True),
+            Column("threshold", FLOAT64, "0, 0.1, up to 0.9"),
+            Column("n", INT64, "units that have a match"),
+            Column("share", FLOAT64, "share of these whose excess is above the threshold; null for features", True),
+            Column("correlated", FLOAT64, "share of these whose |correlation| is above it", True),
+            Column("rotated", FLOAT64, "share of these whose `rotated` is above it; null for features", True),
+        ),
+        ("layer", "threshold"),
+    ),
     "compare/diversity": TableSpec(
         "a layer and a number of clusters",
         (

@@ -5,6 +5,7 @@ from typing import Any
 
 from ops.compare.property_names import in_words, measure_in_words
 from ops.compare.run_scores import BY_CHANCE
+from ops.compare.unit_matches import UNIVERSAL_FROM
 from ops.show.text import number, shorten, wrap
 from ops.storage.store import Store
 from ops.storage.tables import read_table
@@ -13,8 +14,9 @@ Rows = list[dict[str, Any]]
 
 # The tables that the findings are told from.
 _READ = (
-    "compare/runs", "compare/rotated", "compare/dimensions", "compare/nearest", "compare/group_quality",
-    "compare/group_traits", "compare/diversity", "compare/shift_layers", "compare/shift_neurons", "compare/ablation",
+    "compare/runs", "compare/universal", "compare/rotated", "compare/dimensions", "compare/nearest",
+    "compare/group_quality", "compare/group_traits", "compare/diversity", "compare/shift_layers",
+    "compare/shift_neurons", "compare/ablation",
 )  # fmt: skip
 _SHOWN = (
     "neurons:mean",
@@ -51,6 +53,7 @@ def lay_out_comparison(found: dict[str, Rows], rows: int, width: int) -> str:
     """
     parts = (
         ("compare/runs", _runs),
+        ("compare/universal", _matches),
         ("compare/rotated", _dimensions),
         ("compare/nearest", _neighbours),
         ("compare/group_quality", _groups),
@@ -104,6 +107,34 @@ def _above_control(key: tuple[str, str], row: dict[str, Any]) -> str:
     if row["share_low"] <= BY_CHANCE:
         return f"No better than the control: {said[0].lower()}{said[1:]}; of a run like the control 5 % would be."
     return f"{said}; of a run like the control 5 % would be."
+
+
+def _matches(found: dict[str, Rows], rows: int) -> list[str]:
+    table = found["compare/universal"]
+    whole = {round(row["threshold"], 1): row for row in table if row["layer"] is None}
+    above, units = whole[UNIVERSAL_FROM], f"{whole[UNIVERSAL_FROM]['n']:,} units"
+    if above["share"] is None:
+        lines = [
+            f"Of {units}, {_percent(above['correlated'])} have a match in the other run with an absolute correlation "
+            f"above {UNIVERSAL_FROM}; features have no rotated layers to compare that with."
+        ]
+    else:
+        lines = [
+            f"Of {units}, {_percent(above['share'])} have a match in the other run whose absolute correlation is more "
+            f"than {UNIVERSAL_FROM} above that of the best axis of rotated layers; for {_percent(whole[0.0]['share'])} "
+            "it is above at all (about half by chance)."
+        ]
+    lines.append("Share of units whose best match is above a threshold")
+    lines.append(f"  {'above':<8}{'excess':>9}{'|correlation|':>15}{'rotated':>9}")
+    for threshold in (0.0, 0.1, 0.2, 0.3, 0.5, 0.7, 0.9):
+        row = whole[threshold]
+        cells = [number(row[name], width, 3) for name, width in (("share", 9), ("correlated", 15), ("rotated", 9))]
+        lines.append(f"  {threshold:<8}{''.join(cells)}")
+    return lines
+
+
+def _percent(share: float | None) -> str:
+    return "-" if share is None else f"{100 * share:.3g} %"
 
 
 def _dimensions(found: dict[str, Rows], rows: int) -> list[str]:
