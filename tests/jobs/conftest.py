@@ -200,7 +200,7 @@ def compare_run(
     (folder / "some.txt").write_text("\n".join([*texts[:30], *texts[:5]]), encoding="utf-8")
     sets = (f"docs={source}", f"some={folder / 'some.txt'}")
     ablate = {"ablate": 2, "ablate_most": 8, "ablate_random": 2, "ablate_sentences": 8}
-    others = {"against": str(small_run[1]), "against_run": str(control_run)}
+    others = {"against": str(small_run[1]), "against_run": str(control_run), "with_": str(control_run)}
     compare.JOB.run(compare_config(folder / "compare", **others, text_set=sets, **ablate))
     return folder / "compare", small_run[1]
 

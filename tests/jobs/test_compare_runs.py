@@ -98,7 +98,7 @@ def test_a_run_on_another_file_system_is_read(small_run: tuple[Path, Path], cont
     assert pq.read_table(out / "compare/runs").num_rows
 
 
-def _with(stage: str, option: str, value: Any) -> Change:
+def with_option(stage: str, option: str, value: Any) -> Change:
     def change(record: dict[str, Any]) -> None:
         for said in ("identity", "config"):
             record["stages"][stage][said][option] = value
@@ -106,7 +106,7 @@ def _with(stage: str, option: str, value: Any) -> Change:
     return change
 
 
-def _without(stage: str) -> Change:
+def without(stage: str) -> Change:
     def change(record: dict[str, Any]) -> None:
         del record["stages"][stage]
 
@@ -118,12 +118,14 @@ def _without_scores(record: dict[str, Any]) -> None:
 
 
 WRONG: dict[str, Change] = {
-    r"is of another corpus: limit \(here None, there 7\)": _with("ingest", "limit", 7),
-    r"its topk was run with other options: pool \(here mean, there max\)": _with("topk", "pool", "max"),
-    r"its topk was run with other options: k \(here 40, there 7\)": _with("topk", "k", 7),
-    "has units of --site mlp, this run of hidden": _with("topk", "site", "mlp"),
-    r"its mine was run with other options: word_case \(here keep, there lower\)": _with("mine", "word_case", "lower"),
-    r"patterns/ is missing; run python -m jobs\.mine": _without("mine"),
+    r"is of another corpus: limit \(here None, there 7\)": with_option("ingest", "limit", 7),
+    r"its topk was run with other options: pool \(here mean, there max\)": with_option("topk", "pool", "max"),
+    r"its topk was run with other options: k \(here 40, there 7\)": with_option("topk", "k", 7),
+    "has units of --site mlp, this run of hidden": with_option("topk", "site", "mlp"),
+    r"its mine was run with other options: word_case \(here keep, there lower\)": with_option(
+        "mine", "word_case", "lower"
+    ),
+    r"patterns/ is missing; run python -m jobs\.mine": without("mine"),
     "no scores are in both runs": _without_scores,
 }
 

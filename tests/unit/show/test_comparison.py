@@ -32,7 +32,16 @@ def compared(measure: str, share: float, low: float, high: float, layer: int | N
 
 VERDICT = compared("verdict explained", 0, 0, 0) | {"share_above": None, "mean": 0.25}
 
+
+def matched(threshold: float, share: float | None, layer: int | None = None) -> dict[str, Any]:
+    row = {"layer": layer, "threshold": threshold, "n": 2_304, "share": share, "correlated": 0.75}
+    return row | {"rotated": None if share is None else 0.25}
+
+
+THRESHOLDS = [i / 10 for i in range(10)]
+
 FOUND: dict[str, Rows] = {
+    "compare/universal": [matched(t, 0.031 if t >= 0.5 else 0.625, layer) for t in THRESHOLDS for layer in (1, None)],
     "compare/runs": [
         compared("recall", 0.5, 0.25, 0.75),
         compared("f1", 0.61, 0.5, 0.75),
@@ -108,6 +117,18 @@ def test_scores_that_are_no_better_than_the_control_s_are_called_so() -> None:
     assert alike.startswith("No better than the control: of 3,041 neurons and poles, 6.25 % (4 to 8 %) are above")
     worse = lines({"compare/runs": [compared("f1", 0.01, 0.0, 0.02)]}, 200)[0]
     assert worse.startswith("Worse than the control: ")
+
+
+def test_matches_in_another_run_are_told_next_to_rotated_layers() -> None:
+    said = " ".join(lines({"compare/universal": FOUND["compare/universal"]}))
+    assert said.startswith(
+        "Of 2,304 units, 3.1 % have a match in the other run whose absolute correlation is more than"
+    )
+    assert "for 62.5 % it is above at all" in said
+    assert values("0.5") == ["0.5", "0.031", "0.750", "0.250"]
+    features = lines({"compare/universal": [matched(t, None) for t in THRESHOLDS]})
+    assert " ".join(features).startswith("Of 2,304 units, 75 % have a match in the other run with an absolute")
+    assert features[-1].split() == ["0.9", "-", "0.750", "-"]
 
 
 def test_the_text_set_that_moved_most_comes_first() -> None:
