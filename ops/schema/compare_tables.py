@@ -82,9 +82,12 @@ TABLES: dict[str, TableSpec] = {
             Column("unit_b", INT32, "unit of the match in the other run", True),
             Column("correlation", FLOAT32, "Pearson correlation with it, the furthest from 0 of all", True),
             Column(
-                "rotated", FLOAT32, "highest |correlation| with an axis of a rotated layer; null for features", True
+                "rotated",
+                FLOAT32,
+                "highest absolute correlation with an axis of a rotated layer; null for features",
+                True,
             ),
-            Column("excess", FLOAT32, "|correlation| - rotated", True),
+            Column("excess", FLOAT32, "absolute correlation - rotated", True),
             Column(
                 "overlap", FLOAT32, "share of the unit's winners that are its match's, poles as they correlate", True
             ),
@@ -99,7 +102,7 @@ TABLES: dict[str, TableSpec] = {
             Column("threshold", FLOAT64, "0, 0.1, up to 0.9"),
             Column("n", INT64, "units that have a match"),
             Column("share", FLOAT64, "share of these whose excess is above the threshold; null for features", True),
-            Column("correlated", FLOAT64, "share of these whose |correlation| is above it", True),
+            Column("correlated", FLOAT64, "share of these whose absolute correlation is above it", True),
             Column("rotated", FLOAT64, "share of these whose `rotated` is above it; null for features", True),
         ),
         ("layer", "threshold"),
