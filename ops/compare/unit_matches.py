@@ -83,7 +83,9 @@ class LayerUnits:
             raise ValueError("sparse features are not rotated")
 
     def vectors(self, first: int, stop: int) -> Float32s:
-        """Return the `unit_vectors` of the units from `first` up to `stop`, `[units, sentences]`."""
+        """Return the `unit_vectors` of the units from `first` up to `stop` or the last, `[units, sentences]`."""
+        stop = min(stop, len(self.silent))
+        first = min(first, stop)
         if self.dense is None:
             return unit_vectors(np.where(self.silent[first:stop], 0.0, self._block(first, stop)[self.rows]))
         if self.rotation is not None:
@@ -92,8 +94,8 @@ class LayerUnits:
             return unit_vectors(centred @ self.rotation[:, first:stop])
         return unit_vectors(np.where(self.silent[first:stop], 0.0, self.dense[:, first:stop]))
 
-    def blocks(self, size: int = BLOCK) -> Iterator[tuple[int, int]]:
-        """Yield the first unit of each block, and that behind its last one."""
+    def blocks(self, size: int) -> Iterator[tuple[int, int]]:
+        """Yield the first unit of each block of so many, and that behind its last one."""
         for first in range(0, len(self.silent), size):
             yield first, min(first + size, len(self.silent))
 
@@ -135,6 +137,8 @@ class Best:
             others: vectors of other units, `[others, sentences]`.
             first: the number of the first of these.
         """
+        if not len(others):
+            return
         products = np.clip(own @ others.T, -1.0, 1.0)
         nearest = np.abs(products).argmax(1)
         found = products[np.arange(len(products)), nearest]
@@ -184,10 +188,12 @@ class Matcher:
             inside = LayerSample(sample.values[:, heard], sample.sentences)
             turn = random_rotation(len(heard), rng)
             turned = LayerUnits(inside, self.rows[1], np.zeros(len(heard), bool), turn)
-        for units, found in ((there, best), (turned, turned_best)):
-            for first, stop in units.blocks() if units is not None else ():
-                block = units.vectors(first, stop)  # type: ignore[union-attr]
-                for own, at in self._own_blocks():
+        sides = [(there, best), *([(turned, turned_best)] if turned is not None else [])]
+        for first in range(0, len(silent), BLOCK):
+            # Of both kinds at once, since the run's own vectors are made again for each block.
+            blocks = [(units.vectors(first, first + BLOCK), found) for units, found in sides]
+            for own, at in self._own_blocks():
+                for block, found in blocks:
                     found.compare(own, at, block, first)
         rotated = np.abs(turned_best.correlation)
         columns = {"unit_b": best.unit, "correlation": best.correlation}
@@ -198,7 +204,7 @@ class Matcher:
             start, end = self.neurons.span(layer)
             sample = read_layer(self.store, layer, self.neurons)
             units = LayerUnits(sample, self.rows[0], self.silent[0][start:end])
-            for first, stop in units.blocks():
+            for first, stop in units.blocks(BLOCK):
                 yield units.vectors(first, stop), slice(start + first, start + stop)
 
 

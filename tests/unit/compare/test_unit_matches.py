@@ -14,6 +14,7 @@ from ops.compare.unit_matches import (
     other_ids,
     universal_rows,
 )
+from ops.sampling import random_rotation
 from ops.schema import activations_schema, schema
 from ops.storage.store import Store
 from ops.storage.tables import write_part
@@ -68,7 +69,11 @@ def values(widths: tuple[int, ...] = WIDTHS) -> list[np.ndarray]:
     return [RNG.normal(size=(SENTENCES, width)) for width in widths]
 
 
-def test_matches_are_those_of_every_pair_correlated_by_numpy(tmp_path: Path) -> None:
+@pytest.mark.parametrize("block", [1_024, 2])
+def test_matches_are_those_of_every_pair_correlated_by_numpy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block: int
+) -> None:
+    monkeypatch.setattr("ops.compare.unit_matches.BLOCK", block)
     own, others = values(), values((6, 4, 3))
     there = Neurons((6, 4, 3))
     rows = matches(run_of(tmp_path / "a", own), run_of(tmp_path / "b", others), there)
@@ -89,11 +94,13 @@ def test_matches_are_those_of_every_pair_correlated_by_numpy(tmp_path: Path) -> 
         assert row["overlap"] == pytest.approx(sum(len(x & y) for x, y in pairs) / (2 * K))
 
 
-def test_the_rotated_null_is_the_best_axis_of_a_rotated_layer(tmp_path: Path) -> None:
+@pytest.mark.parametrize("block", [1_024, 2])
+def test_the_rotated_null_is_the_best_axis_of_a_rotated_layer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block: int
+) -> None:
+    monkeypatch.setattr("ops.compare.unit_matches.BLOCK", block)
     own, others = values(), values()
     rows = matches(run_of(tmp_path / "a", own), run_of(tmp_path / "b", others))
-    from ops.sampling import random_rotation
-
     turned = [
         layer.astype(np.float32) @ random_rotation(layer.shape[1], np.random.default_rng([*SEED, i]))
         for i, layer in enumerate(others, 1)
