@@ -2,6 +2,7 @@
 
     python -m jobs.compare --out runs/small
     python -m jobs.compare --out runs/small --against /path/to/model --text-set news=news.txt --text-set mail='m/*.txt'
+    python -m jobs.compare --out runs/small --with runs/other --against-run runs/random
     ray job submit --working-dir . -- python -m jobs.compare --out s3://bucket/run --preset paper
 
 Writes compare/dimensions and compare/rotated (do units of one number agree across layers?), compare/diversity (are the
