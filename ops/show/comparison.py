@@ -83,7 +83,7 @@ def _runs(found: dict[str, Rows], rows: int) -> list[str]:
         widths = {"median": 8, "control_median": 8, "control_q95": 7}
         cells = [number(row[name], width, 3) for name, width in widths.items()]
         share = f"{row['share_above']:.1%} ".replace("%", " %")
-        ends = f"{100 * row['share_low']:.1f} to {100 * row['share_high']:.1f} %"
+        ends = f"{100 * row['share_low']:.3g} to {100 * row['share_high']:.3g} %"
         lines.append(f"  {measure_in_words(*key):<25}{row['n']:>7,}{''.join(cells)}{share:>9} {ends}")
     shares = [
         f"{row['measure'].removeprefix('verdict ')} {row['mean']:.0%} ({row['control_mean']:.0%})".replace("%", " %")

@@ -108,7 +108,10 @@ def test_the_scores_of_two_runs_are_told_first() -> None:
         "Of 3,041 neurons and poles, 61 % (50 to 75 %) are above the control's 95 % quantile of F1; of a run like the "
         "control 5 % would be."
     )
-    assert values("F1") == ["F1", "3,041", "0.125", "0.062", "0.250", "61.0", "%", "50.0", "to", "75.0", "%"]
+    assert values("F1") == ["F1", "3,041", "0.125", "0.062", "0.250", "61.0", "%", "50", "to", "75", "%"]
+    wide = compared("f1_beyond_nuisance", 1.0, 0.8625, 1.0) | {"n": 18_432, "median": -0.125}
+    assert max(map(len, lines({"compare/runs": [wide]}, 80))) <= 80
+    assert "..." not in "".join(lines({"compare/runs": [wide]}, 80))
     assert "explained 25 % (10 %)" in "\n".join(lines(FOUND))
 
 
