@@ -101,11 +101,12 @@ def matches_part(config: CompareConfig, record: Run, other: RunReader) -> None:
     def args(config: CompareConfig, stage: Stage) -> MatchArgs:
         own, others = part_args(config, stage), read_neurons(other.store)
         sampled = max(run.require("topk")["counts"]["activation_sample"] for run in (record, other))
-        memory = matcher_bytes(sampled, max(*own.neurons.widths, *others.widths))
+        rotated = not is_of_dictionaries(topk)
+        widest = max(*own.neurons.widths, *others.widths)
+        memory = matcher_bytes(sampled, widest, max(others.widths) if rotated else 0)
         return MatchArgs(
-            **vars(own), other=other.store, others=others, same_ids=same_ids,
-            rotated=not is_of_dictionaries(topk), memory=memory,
-        )  # fmt: skip
+            **vars(own), other=other.store, others=others, same_ids=same_ids, rotated=rotated, memory=memory
+        )
 
     about = {"with": {"out": other.store.uri, "title": title_of_other(other)}}
     do, say = partial(find, other), partial(plan, other)

@@ -208,19 +208,20 @@ class Matcher:
                 yield units.vectors(first, stop), slice(start + first, start + stop)
 
 
-def matcher_bytes(sentences: int, widest: int) -> int:
+def matcher_bytes(sentences: int, widest: int, rotated: int) -> int:
     """Return about how many bytes a process has that finds matches.
 
     Args:
         sentences: of either sample.
         widest: units of the widest layer of either run.
+        rotated: units of the widest layer that is rotated; 0: none is.
 
-    >>> round(matcher_bytes(10_000, 3_072) / 1e9, 1)
-    1.3
+    >>> [round(matcher_bytes(10_000, 3_072, rotated) / 1e9, 1) for rotated in (0, 3_072)]
+    [1.2, 1.4]
     """
-    # Values of a layer of either run, those that are rotated, blocks of vectors while they are made, a rotation.
+    # Values of a layer of either run, and blocks of vectors while they are made; a rotation while it is drawn.
     block = min(BLOCK, widest)
-    return PROCESS_BYTES + sentences * (4 * 4 * widest + 2 * 16 * block) + 2 * 8 * min(widest, 4_096) ** 2
+    return PROCESS_BYTES + sentences * (4 * 4 * widest + 2 * 16 * block) + 3 * 8 * rotated**2
 
 
 def match_rows(neurons: Neurons, layers: tuple[int, ...], found: Iterable[pa.Table], overlaps: "Overlaps") -> pa.Table:
