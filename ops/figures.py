@@ -193,19 +193,20 @@ def titled(title: str, model: str) -> str:
     return f"{title}, {model}" if len(title) + len(model) < TITLE_LETTERS else f"{title}\n{model}"
 
 
-def panels(count: int, title: str, square: bool = False) -> tuple[Figure, list[Axes]]:
+def panels(count: int, title: str, square: bool = False, own_scales: bool = False) -> tuple[Figure, list[Axes]]:
     """Return a figure as wide as a page with `count` panels that share their axes, and the panels, row by row.
 
     Args:
         count: number of panels; what is left of the last row stays empty.
         title: of the whole figure.
         square: make the panels about as high as wide.
+        own_scales: let each panel have its own scale upwards.
     """
     columns = min(count, PANEL_COLUMNS if count not in (5, 6) else 3)
     rows = -(-count // columns)
     wide = min((PAGE - 0.5) / columns, 2.6)
     figure = Figure(figsize=(PAGE, 1.0 + wide * (1.05 if square else 0.85) * rows), layout="constrained")
-    grid = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
+    grid = figure.subplots(rows, columns, sharex=True, sharey=not own_scales, squeeze=False)
     for axes in grid.flat[count:]:
         axes.set_axis_off()
     figure.suptitle(title)

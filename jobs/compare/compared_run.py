@@ -11,7 +11,7 @@ from jobs.stage.checks import recorded_model
 from jobs.stage.dry_run import DryRun, Plan
 from jobs.stage.estimate import by_workers, of_all, spread_seconds
 from jobs.stage.placement import Placement
-from jobs.stage.run import Run
+from jobs.stage.run import Run, RunReader
 from jobs.stage.runner import Stage, StageSpec, Step, run_stage
 from ops.errors import InputError
 from ops.model.activations import ScoreOptions
@@ -124,7 +124,7 @@ def neurons_of(record: Run) -> Neurons:
     return read_neurons(record.store)
 
 
-def title_of(record: Run) -> str:
+def title_of(record: RunReader) -> str:
     """Return what figures call the run's model."""
     topk = record.require("topk")
     named = topk["config"]["model"]

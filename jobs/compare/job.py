@@ -2,14 +2,16 @@
 
     python -m jobs.compare --out runs/small
     python -m jobs.compare --out runs/small --against /path/to/model --text-set news=news.txt --text-set mail='m/*.txt'
+    python -m jobs.compare --out runs/small --with runs/other --against-run runs/random
     ray job submit --working-dir . -- python -m jobs.compare --out s3://bucket/run --preset paper
 
 Writes compare/dimensions and compare/rotated (do units of one number agree across layers?), compare/diversity (are the
 winners of deeper layers more diverse?), compare/groups and its kin (which neurons fire together?), compare/neighbours
-and compare/nearest; with --against compare/shift and its kin (how far did a model move?); with --ablate
-compare/ablation (what do neurons do to others?); and figures, as PNG, PDF and SVG, below compare/figures/. Every result
-has its null beside it: docs/compare.md. After Oba 2021, Step 4. Print the main findings with
-python -m jobs.show --out runs/small --compare.
+and compare/nearest; with --with compare/matches and compare/universal (does another model have the same units?); with
+--against-run compare/runs (do scores exceed those of a run with random weights?); with --against compare/shift and its
+kin (how far did a model move?); with --ablate compare/ablation (what do neurons do to others?); and figures, as PNG,
+PDF and SVG, below compare/figures/. Every result has its null beside it: docs/compare.md. After Oba 2021, Step 4.
+Print the main findings with python -m jobs.show --out runs/small --compare.
 
 What to expect (packaged model, 20,000 sentences, two cores with eight busy processes beside them, November 2026):
 dimensions 132 s, neighbours 33 s, Ray's start included; a t-SNE map of 1,000 points 13 s of a core. --ablate takes
@@ -31,7 +33,8 @@ if TYPE_CHECKING:
     from jobs.stage.run import Run
 
 Count = Annotated[int, Field(ge=1)]
-Part = Literal["dimensions", "neighbours", "groups", "diversity", "shift", "ablation"]
+OF_FEATURES = ("neighbours", "matches", "runs")  # parts that features of dictionaries have too
+Part = Literal["dimensions", "neighbours", "groups", "diversity", "matches", "runs", "shift", "ablation"]
 
 
 class CompareConfig(PlacementConfig, ArithmeticConfig, UnitsConfig):
@@ -40,7 +43,9 @@ class CompareConfig(PlacementConfig, ArithmeticConfig, UnitsConfig):
     heading: ClassVar[tuple[int, str]] = (60, "compare")
 
     part: Annotated[tuple[Part, ...], BeforeValidator(listed)] = Field(
-        (), description="do this part alone, repeatable; none given: all, shift with --against, ablation with --ablate"
+        (),
+        description="do this part alone, repeatable; none given: all, matches with --with, runs with "
+        "--against-run, shift with --against, ablation with --ablate",
     )
     permutations: int = Field(1_000, ge=1, description="permutations of units, the null of dimensions")
     rotations: int = Field(99, ge=1, description="rotated bases, the control of dimensions")
@@ -60,6 +65,16 @@ class CompareConfig(PlacementConfig, ArithmeticConfig, UnitsConfig):
     diversity_sample: int = Field(
         10_000, ge=1, description="winners drawn from each layer, to be embedded and clustered"
     )
+    with_: str = Field(
+        "",
+        description="run directory of another model over the same corpus: which of its units is most like each unit "
+        "of this run, and is that more than chance?",
+    )
+    against_run: str = Field(
+        "",
+        description="run directory of a control over the same corpus, with random weights or rotated directions: "
+        "do the scores of this run's neurons exceed its scores?",
+    )
     against: str = Field(
         "", description="another model, as --model of topk takes it, or the run directory of one: how far it moved"
     )
@@ -72,7 +87,7 @@ class CompareConfig(PlacementConfig, ArithmeticConfig, UnitsConfig):
         "sentences", description="split the text sets' text, or take a row as one sentence"
     )
     text_limit: int = Field(10_000, ge=1, description="most sentences of a text set, a uniform sample of distinct ones")
-    resamples: int = Field(1_000, ge=1, description="bootstrap resamples behind the intervals of a shift")
+    resamples: int = Field(1_000, ge=1, description="bootstrap resamples behind the intervals of runs and of a shift")
     ablate: int = Field(
         0, ge=0, description="neurons of every property, those with most of it, to be set to their mean"
     )
@@ -91,12 +106,16 @@ def do(config: CompareConfig, record: "Run") -> None:
     from jobs.compare.dimensions import dimensions_part
     from jobs.compare.diversity import diversity_part
     from jobs.compare.groups import groups_part
+    from jobs.compare.matches import check_matches, matches_part
     from jobs.compare.neighbours import neighbours_part
+    from jobs.compare.runs import check_runs, runs_part
     from jobs.compare.shift import check_shift, shift_part
     from jobs.stage.dictionaries import is_of_dictionaries
 
     parts = chosen_parts(config, is_of_dictionaries(record.require("topk")))
     check(config, record, parts)
+    other = check_matches(config, record) if "matches" in parts else None
+    control = check_runs(config, record) if "runs" in parts else None
     compared = check_shift(config, record) if "shift" in parts else None
     if "dimensions" in parts:
         dimensions_part(config, record)
@@ -106,6 +125,10 @@ def do(config: CompareConfig, record: "Run") -> None:
         groups_part(config, record)
     if "diversity" in parts:
         diversity_part(config, record)
+    if other is not None:
+        matches_part(config, record, other)
+    if control is not None:
+        runs_part(config, record, control)
     if compared is not None:
         shift_part(config, record, compared)
     if "ablation" in parts:
@@ -117,7 +140,7 @@ def chosen_parts(config: CompareConfig, dictionaries: bool = False) -> tuple[str
 
     Args:
         config: the options.
-        dictionaries: whether the run's units are features, of which neighbours alone are found.
+        dictionaries: whether the run's units are features, of which some parts say nothing.
 
     Raises:
         InputError: text sets without a model to compare with, or the other way round; a part that features do not have;
@@ -130,23 +153,27 @@ def chosen_parts(config: CompareConfig, dictionaries: bool = False) -> tuple[str
         )
     if dictionaries:
         asked = [*config.part, *(["shift"] if config.against else []), *(["ablation"] if config.ablate else [])]
-        others = [part for part in asked if part != "neighbours"]
+        others = [part for part in asked if part not in OF_FEATURES]
         if others:
             raise InputError(
                 f"--part {others[0]}: compares neurons, and the units of this run are features of dictionaries; "
-                "of them neighbours are found (--part neighbours)"
+                "they have neighbours (--part neighbours), matches (--with) and scores to compare (--against-run)"
             )
-        return ("neighbours",)
     if config.text_set and not config.against:
         raise InputError("--text-set: is read by two models; name the other one by --against MODEL_OR_RUN")
     if "shift" in config.part and not config.against:
         raise InputError("--part shift: needs another model; name it by --against MODEL_OR_RUN")
     if "ablation" in config.part and not config.ablate:
         raise InputError("--part ablation: needs a number of neurons; name it by --ablate N")
+    if "matches" in config.part and not config.with_:
+        raise InputError("--part matches: needs another run; name it by --with RUN")
+    if "runs" in config.part and not config.against_run:
+        raise InputError("--part runs: needs a control; name its run by --against-run RUN")
     if config.part:
         return config.part
-    more = {"shift": config.against, "ablation": config.ablate}
-    return ("dimensions", "neighbours", "groups", "diversity", *(part for part, asked in more.items() if asked))
+    always = ("neighbours",) if dictionaries else ("dimensions", "neighbours", "groups", "diversity")
+    more = {"matches": config.with_, "runs": config.against_run, "shift": config.against, "ablation": config.ablate}
+    return (*always, *(part for part, asked in more.items() if asked))
 
 
 def check(config: CompareConfig, record: "Run", parts: tuple[str, ...]) -> None:
@@ -162,7 +189,7 @@ def check(config: CompareConfig, record: "Run", parts: tuple[str, ...]) -> None:
     for part in parts:
         for stage in STAGES[f"compare/{part}"].reads:
             record.require(stage)
-        if "mine" in STAGES[f"compare/{part}"].reads:
+        if part != "runs" and "mine" in STAGES[f"compare/{part}"].reads:
             check_mined(config, record, part)
     if "neighbours" in parts:
         chosen_units(config, record, "compared")

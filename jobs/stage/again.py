@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
 
-from jobs.stage.options import INGEST_ONLY, CorpusConfig
+from jobs.stage.options import INGEST_ONLY, CorpusConfig, flag_of
 from ops.errors import InputError, shell_word
 
 # The command has them already, or it is not to have them.
@@ -45,5 +45,5 @@ def _listed(value: Any) -> list[Any]:
 
 
 def _flag(name: str, value: Any) -> str:
-    flag, text = f"--{name.replace('_', '-')}", str(value)
+    flag, text = flag_of(name), str(value)
     return flag if value is True else f"{flag}{'=' if text.startswith('-') else ' '}{shell_word(text)}"

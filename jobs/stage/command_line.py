@@ -13,7 +13,7 @@ import cyclopts
 from pydantic import BaseModel, ValidationError, create_model
 
 from jobs.engine.item import EngineError
-from jobs.stage.options import PRESETS, Config
+from jobs.stage.options import PRESETS, Config, flag_of
 from jobs.stage.yaml_file import read_yaml
 from ops.errors import STOPPED, InputError, TerminatedError, disk_full, error_line, one_line, refused
 from ops.storage.option_text import check_text
@@ -229,7 +229,7 @@ def _run(run: Callable[[Config], None], config: Config) -> None:
             raise
         from jobs.stage.run import damaged_table
 
-        for place in filter(None, (getattr(config, name, None) for name in ("out", "against"))):
+        for place in filter(None, (getattr(config, name, None) for name in ("out", "against", "against_run", "with_"))):
             if said := damaged_table(str(place)):
                 raise said from error
         raise
@@ -238,7 +238,7 @@ def _run(run: Callable[[Config], None], config: Config) -> None:
 def _explain(error: ValidationError, job: str, flags: bool = True) -> str:
     found = error.errors()[0]
     name = str(found["loc"][0]) if found["loc"] else job
-    shown = f"--{name.replace('_', '-')}" if flags else name
+    shown = flag_of(name) if flags else name.rstrip("_")
     if found["type"] == "extra_forbidden":
         return f"{shown}: {job} has no such option"
     message = found["msg"].removeprefix("Value error, ").removeprefix("Input ")

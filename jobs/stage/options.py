@@ -39,6 +39,15 @@ def preset_sizes(name: str) -> str:
     return ", ".join(f"{option.replace('_', '-')} {value}" for option, value in sizes)
 
 
+def flag_of(option: str) -> str:
+    """Return an option's flag; an option whose name Python keeps for itself ends with _, which is left out.
+
+    >>> flag_of("model_seed"), flag_of("with_")
+    ('--model-seed', '--with')
+    """
+    return f"--{option.rstrip('_').replace('_', '-')}"
+
+
 Config = TypeVar("Config", bound=BaseModel)
 
 

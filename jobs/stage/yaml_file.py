@@ -35,17 +35,16 @@ def read_yaml(path: str, config: type[BaseModel], job: str) -> dict[str, Any]:
         return {}
     if not isinstance(value, dict) or not isinstance(node, yaml.MappingNode):
         raise InputError(f"--config {path}: holds a {type(value).__name__}, expected keys and values")
-    names = [_name(key.value) for key, _ in node.value]
+    names = [_name(key.value, config) for key, _ in node.value]
+    known = sorted(name.rstrip("_") for name in config.model_fields)
     for name in names:
         if name not in config.model_fields:
-            raise InputError(
-                f"--config {path}: unknown key {name!r}; {job} knows {', '.join(sorted(config.model_fields))}"
-            )
+            raise InputError(f"--config {path}: unknown key {name!r}; {job} knows {', '.join(known)}")
         if names.count(name) > 1:
             raise InputError(f"--config {path}: {name} is given twice; leave one of the two out")
         if name == "config":
             raise InputError(f"--config {path}: config in it names another file; put all options into one")
-    found = {_name(key): held for key, held in value.items()}
+    found = {_name(key, config): held for key, held in value.items()}
     for name, held in found.items():
         if any(isinstance(one, bool) for one in _values(held)) and not _takes_bool(
             config.model_fields[name].annotation
@@ -56,8 +55,10 @@ def read_yaml(path: str, config: type[BaseModel], job: str) -> dict[str, Any]:
     return found
 
 
-def _name(key: object) -> str:
-    return str(key).replace("-", "_")
+def _name(key: object, config: type[BaseModel]) -> str:
+    name = str(key).replace("-", "_")
+    # An option whose name Python keeps for itself ends with _.
+    return f"{name}_" if f"{name}_" in config.model_fields else name
 
 
 def _values(held: Any) -> Iterator[Any]:

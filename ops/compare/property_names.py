@@ -21,3 +21,32 @@ def in_words(name: str) -> str:
         if name.endswith(f":{pole}") and known:
             return f"{known}, {pole} winners"
     return _IN_WORDS.get(name, name.replace("_", " ").replace(":", ", "))
+
+
+_MEASURES = {
+    "f1": "F1",
+    "auc": "AUC",
+    "auc_excess": "AUC beyond a matched set",
+    "average_precision": "average precision",
+    "f1_beyond_nuisance": "F1 beyond nuisance",
+    "f1_beyond_matched": "F1 beyond a matched set",
+    "f1_beyond_random": "F1 beyond a random set",
+    "r2": "R2",
+    "r2_beyond": "R2 beyond nuisance",
+    "r2_within": "R2 within data sets",
+    "eta_squared": "eta squared of the data set",
+    "transfer": "transfer between data sets",
+    "illusion": "illusion, 1 - transfer",
+    "ported": "data sets it ports to",
+}
+
+
+def measure_in_words(table: str, measure: str) -> str:
+    """Return what a measure of `compare/runs` is called.
+
+    >>> measure_in_words("explanations", "r2_beyond"), measure_in_words("explanations", "verdict explained")
+    ('R2 beyond nuisance', 'verdict explained')
+    >>> measure_in_words("scores", "auc")
+    'AUC of held-out winners'
+    """
+    return "AUC of held-out winners" if (table, measure) == ("scores", "auc") else _MEASURES.get(measure, measure)

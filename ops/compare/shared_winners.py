@@ -66,17 +66,23 @@ def read_winner_lists(store: Store, neurons: Neurons) -> dict[str, WinnerLists]:
     """Return the winners of `topk/` by pole, of the poles that the run kept; one pole is read after the other."""
     lists = {}
     for pole in POLES:
-        counts, found = np.zeros(len(neurons), np.int64), []
-        for table in read_parts(store, "topk", ["layer", "unit", "pole", "sent_id"]):
-            # The table is sorted by neuron, so that a winner's neuron follows from its place.
-            own = table.filter(pc.equal(table["pole"], pole))
-            number = neurons.number(own["layer"].to_numpy(), own["unit"].to_numpy())
-            counts += np.bincount(number, minlength=len(neurons))
-            sent_id = own["sent_id"].to_numpy()
-            found.append(sent_id.astype(np.int32) if sent_id.max(initial=0) < 1 << 31 else sent_id)
+        counts, sent_id = read_pole(store, neurons, pole)
         if counts.any():
-            lists[pole] = WinnerLists.of(counts, np.concatenate(found))
+            lists[pole] = WinnerLists.of(counts, sent_id)
     return lists
+
+
+def read_pole(store: Store, neurons: Neurons, pole: str) -> tuple[Int64s, Integers]:
+    """Return how many winners each neuron has at a pole, `[neurons]`, and all of them, neuron by neuron."""
+    counts, found = np.zeros(len(neurons), np.int64), []
+    for table in read_parts(store, "topk", ["layer", "unit", "pole", "sent_id"]):
+        # The table is sorted by neuron, so that a winner's neuron follows from its place.
+        own = table.filter(pc.equal(table["pole"], pole))
+        number = neurons.number(own["layer"].to_numpy(), own["unit"].to_numpy())
+        counts += np.bincount(number, minlength=len(neurons))
+        sent_id = own["sent_id"].to_numpy()
+        found.append(sent_id.astype(np.int32) if sent_id.max(initial=0) < 1 << 31 else sent_id)
+    return counts, np.concatenate([np.zeros(0, np.int32), *found])
 
 
 @compiled

@@ -205,6 +205,21 @@ SIDE_JOBS = {
                 ),
             ),
             ShownTable(
+                "compare/universal",
+                "Share of units whose best match in the other run is above a threshold: its excess over rotated "
+                "layers, its |correlation|, and that of rotated layers. No layer: all of them together.",
+                ("layer", "threshold", "n", "share", "correlated", "rotated"),
+            ),
+            ShownTable(
+                "compare/runs",
+                "Scores of this run next to those of a control; of a run like the control, 5 % are above its 95 % "
+                "quantile. No layer: all of them together.",
+                (
+                    "table", "measure", "layer", "n", "mean", "median", "control_n", "control_mean",
+                    "control_median", "control_q95", "share_above", "share_low", "share_high",
+                ),
+            ),
+            ShownTable(
                 "compare/shift_layers",
                 "How far the two models' vectors are apart, by text set.",
                 (

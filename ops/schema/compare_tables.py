@@ -55,6 +55,58 @@ TABLES: dict[str, TableSpec] = {
         ),
         ("property", "layer_a", "layer_b"),
     ),
+    "compare/runs": TableSpec(
+        "a measure of a table and a layer: its distribution in this run and in a control",
+        (
+            Column("table", STRING, "table that both runs have: `scores`, `explanations`, `audit/neurons`"),
+            Column("measure", STRING, "column of that table, a difference of two, or `verdict` and one of its values"),
+            Column("layer", INT16, "layer that both runs have; null: all of these together", True),
+            Column("n", INT64, "neurons and poles of this run that have the measure; of R2 and eta squared, neurons"),
+            Column("mean", FLOAT64, "their mean; of a verdict, the share that has it"),
+            Column("median", FLOAT64, "their median; null for verdicts", True),
+            Column("control_n", INT64, "neurons and poles of the control that have it"),
+            Column("control_mean", FLOAT64, "mean of these"),
+            Column("control_median", FLOAT64, "median of these; null for verdicts", True),
+            Column("control_q95", FLOAT64, "95 % quantile of these; null for verdicts", True),
+            Column("share_above", FLOAT64, "share of this run's above `control_q95`: 0.05 if the runs are alike", True),
+            Column("share_low", FLOAT64, "lower end of its 95 % interval, by a bootstrap over neurons", True),
+            Column("share_high", FLOAT64, "upper end of the same", True),
+        ),
+        ("table", "measure", "layer"),
+    ),
+    "compare/matches": TableSpec(
+        "a unit and its best match in another run",
+        (
+            *NEURON,
+            Column("layer_b", INT16, "layer of the match in the other run; null for silent and constant units", True),
+            Column("unit_b", INT32, "unit of the match in the other run", True),
+            Column("correlation", FLOAT32, "Pearson correlation with it, the furthest from 0 of all", True),
+            Column(
+                "rotated",
+                FLOAT32,
+                "highest absolute correlation with an axis of a rotated layer; null for features",
+                True,
+            ),
+            Column("excess", FLOAT32, "absolute correlation - rotated", True),
+            Column(
+                "overlap", FLOAT32, "share of the unit's winners that are its match's, poles as they correlate", True
+            ),
+        ),
+        ("layer", "unit"),
+        8_192,
+    ),
+    "compare/universal": TableSpec(
+        "a layer and a threshold: the share of units that have a match in the other run",
+        (
+            Column("layer", INT16, "layer; null: all of them together", True),
+            Column("threshold", FLOAT64, "0, 0.1, up to 0.9"),
+            Column("n", INT64, "units that have a match"),
+            Column("share", FLOAT32, "share of these whose excess is above the threshold; null for features", True),
+            Column("correlated", FLOAT32, "share of these whose absolute correlation is above it", True),
+            Column("rotated", FLOAT32, "share of these whose `rotated` is above it; null for features", True),
+        ),
+        ("layer", "threshold"),
+    ),
     "compare/diversity": TableSpec(
         "a layer and a number of clusters",
         (

@@ -3,7 +3,9 @@
 from collections.abc import Container
 from typing import Any
 
-from ops.compare.property_names import in_words
+from ops.compare.property_names import in_words, measure_in_words
+from ops.compare.run_scores import BY_CHANCE
+from ops.compare.unit_matches import UNIVERSAL_FROM
 from ops.show.text import number, shorten, wrap
 from ops.storage.store import Store
 from ops.storage.tables import read_table
@@ -12,8 +14,9 @@ Rows = list[dict[str, Any]]
 
 # The tables that the findings are told from.
 _READ = (
-    "compare/rotated", "compare/dimensions", "compare/nearest", "compare/group_quality", "compare/group_traits",
-    "compare/diversity", "compare/shift_layers", "compare/shift_neurons", "compare/ablation",
+    "compare/runs", "compare/universal", "compare/rotated", "compare/dimensions", "compare/nearest",
+    "compare/group_quality", "compare/group_traits", "compare/diversity", "compare/shift_layers",
+    "compare/shift_neurons", "compare/ablation",
 )  # fmt: skip
 _SHOWN = (
     "neurons:mean",
@@ -22,6 +25,13 @@ _SHOWN = (
     "means:words_per_sentence:top",
     "means:verbs_per_sentence:top",
     "means:nouns_per_sentence:top",
+)
+# What is told first of two runs' scores, as far as it was measured.
+_MEASURED_FIRST = (
+    ("explanations", "f1"),
+    ("explanations", "r2_beyond"),
+    ("scores", "auc_excess"),
+    ("audit/neurons", "transfer"),
 )
 
 
@@ -42,6 +52,8 @@ def lay_out_comparison(found: dict[str, Rows], rows: int, width: int) -> str:
         width: characters of a line.
     """
     parts = (
+        ("compare/runs", _runs),
+        ("compare/universal", _matches),
         ("compare/rotated", _dimensions),
         ("compare/nearest", _neighbours),
         ("compare/group_quality", _groups),
@@ -56,6 +68,73 @@ def lay_out_comparison(found: dict[str, Rows], rows: int, width: int) -> str:
 def _fit(line: str, width: int) -> str:
     # What is set in columns is cut, words go on in the next line.
     return shorten(line, width) if line.startswith("  ") else wrap(line, width)
+
+
+def _runs(found: dict[str, Rows], rows: int) -> list[str]:
+    table = [row for row in found["compare/runs"] if row["layer"] is None]
+    measured = {(row["table"], row["measure"]): row for row in table if row["share_above"] is not None}
+    shown = [key for key in _MEASURED_FIRST if key in measured]
+    shown += [key for key in measured if key not in shown]
+    lines = [_above_control(key, measured[key]) for key in shown[:1]]
+    lines.append("Scores of this run and of its control, all layers that both have")
+    lines.append(f"  {'measure':<25}{'n':>7}{'median':>8}{'control':>8}{'95 %':>7}{'above it':>9}  interval")
+    for key in shown[: max(rows, len(_MEASURED_FIRST))]:
+        row = measured[key]
+        widths = {"median": 8, "control_median": 8, "control_q95": 7}
+        cells = [number(row[name], width, 3) for name, width in widths.items()]
+        share = f"{row['share_above']:.1%} ".replace("%", " %")
+        ends = f"{100 * row['share_low']:.3g} to {100 * row['share_high']:.3g} %"
+        lines.append(f"  {measure_in_words(*key):<25}{row['n']:>7,}{''.join(cells)}{share:>9} {ends}")
+    shares = [
+        f"{row['measure'].removeprefix('verdict ')} {row['mean']:.0%} ({row['control_mean']:.0%})".replace("%", " %")
+        for row in table
+        if row["table"] == "explanations" and row["measure"].startswith("verdict ")
+    ]
+    if shares:
+        lines.append(f"Verdicts of explanations, and in the control: {', '.join(shares)}.")
+    return lines
+
+
+def _above_control(key: tuple[str, str], row: dict[str, Any]) -> str:
+    """Return in a sentence whether a run's scores exceed its control's."""
+    share, low, high = (f"{100 * row[name]:.3g}" for name in ("share_above", "share_low", "share_high"))
+    said = (
+        f"Of {row['n']:,} neurons and poles, {share} % ({low} to {high} %) are above the control's 95 % quantile of "
+        f"{measure_in_words(*key)}"
+    )
+    if row["share_high"] < BY_CHANCE:
+        return f"Worse than the control: {said[0].lower()}{said[1:]}; of a run like the control 5 % would be."
+    if row["share_low"] <= BY_CHANCE:
+        return f"No better than the control: {said[0].lower()}{said[1:]}; of a run like the control 5 % would be."
+    return f"{said}; of a run like the control 5 % would be."
+
+
+def _matches(found: dict[str, Rows], rows: int) -> list[str]:
+    table = found["compare/universal"]
+    whole = {round(row["threshold"], 1): row for row in table if row["layer"] is None}
+    above, units = whole[UNIVERSAL_FROM], f"{whole[UNIVERSAL_FROM]['n']:,} units"
+    if above["share"] is None:
+        lines = [
+            f"Of {units}, {_percent(above['correlated'])} have a match in the other run with an absolute correlation "
+            f"above {UNIVERSAL_FROM}; features have no rotated layers to compare that with."
+        ]
+    else:
+        lines = [
+            f"Of {units}, {_percent(above['share'])} have a match in the other run whose absolute correlation is more "
+            f"than {UNIVERSAL_FROM} above that of the best axis of rotated layers; for {_percent(whole[0.0]['share'])} "
+            "it is above at all (about half by chance)."
+        ]
+    lines.append("Share of units whose best match is above a threshold")
+    lines.append(f"  {'above':<8}{'excess':>9}{'|correlation|':>15}{'rotated':>9}")
+    for threshold in (0.0, 0.1, 0.2, 0.3, 0.5, 0.7, 0.9):
+        row = whole[threshold]
+        cells = [number(row[name], width, 3) for name, width in (("share", 9), ("correlated", 15), ("rotated", 9))]
+        lines.append(f"  {threshold:<8}{''.join(cells)}")
+    return lines
+
+
+def _percent(share: float | None) -> str:
+    return "-" if share is None else f"{100 * share:.3g} %"
 
 
 def _dimensions(found: dict[str, Rows], rows: int) -> list[str]:

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 import yaml
 from pydantic.fields import FieldInfo
 
-from jobs.stage.options import INGEST_ONLY, JobConfig, StageConfig
+from jobs.stage.options import INGEST_ONLY, JobConfig, StageConfig, flag_of
 from jobs.stage.stages import STAGES
 from tests.all_jobs import find_jobs
 from tests.fuzz.corpora import draw_source
@@ -414,7 +414,7 @@ class _Kind:
 
 def _words(name: str, value: Any) -> list[str]:
     """Return what the command line says for an option."""
-    flag = f"--{name.replace('_', '-')}"
+    flag = flag_of(name)
     if value is True:
         return [flag]
     if isinstance(value, list | tuple):
@@ -446,6 +446,12 @@ def _against(drawing: Drawing) -> str:
     return drawing._model(0.2)
 
 
+def _other_run(drawing: Drawing) -> str:
+    if drawing.rng.random() < 0.8:
+        return str(drawing.world.run(drawing.rng.choice(list(RUNS))))
+    return drawing._model(0.2)
+
+
 def _source(drawing: Drawing) -> str:
     return draw_source(drawing.rng, drawing.world.case / "sources")
 
@@ -470,6 +476,8 @@ _place = _one_of(
 TEXTS: dict[str, Callable[[Drawing], str]] = {
     "model": lambda drawing: drawing._model(0.3),
     "against": _against,
+    "against_run": _other_run,
+    "with_": _other_run,
     "corpus": _source,
     "text_set": _set,
     "to": _to,

@@ -11,11 +11,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from jobs.stage.command_line import main
-from jobs.stage.options import JobConfig
+from jobs.stage.options import JobConfig, flag_of
 from tests.all_jobs import find_jobs
 
 JOBS = {name: job.options for name, job in find_jobs().items() if issubclass(job.options, JobConfig)}
-FLAGS = sorted({f"--{name.replace('_', '-')}" for config in JOBS.values() for name in config.model_fields})
+FLAGS = sorted({flag_of(name) for config in JOBS.values() for name in config.model_fields})
 ODD = [
     *("", "-1", "0", "1", "1e400", "-0.0", "nan", "inf", "9" * 30, "0x10", "True", "None", "[]", "{}", "é", "\x1b[31m"),
     *("\udce9", "a\nb", "--", "-", "=", "s3://KEY:hidden@b/k", "small", "english", "auto", "../x", "a b", "*.txt"),
@@ -77,7 +77,7 @@ def test_no_number_is_larger_than_any_table_holds(capsys: pytest.CaptureFixture[
     numbers = [name for name, field in options.model_fields.items() if isinstance(field.default, int | float)]
     for name in numbers:
         if not isinstance(options.model_fields[name].default, bool):
-            argv = [f"--{name.replace('_', '-')}", value]
+            argv = [flag_of(name), value]
             assert main(options, job, "About.", lambda config: None, argv) == 2, argv
             assert len(capsys.readouterr().err.splitlines()) == 1
 

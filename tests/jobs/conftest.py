@@ -6,6 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 import pytest
 import torch
 from transformers import BertForPreTraining, GPT2Config
@@ -27,6 +29,7 @@ from jobs.psi import job as psi
 from jobs.psi.job import PsiConfig
 from jobs.run import RunConfig
 from ops.corpus.split_sentences import SentenceSplitter
+from ops.schema import TABLES
 from ops.sources.docstrings.packages import read_pydocs
 from ops.sources.rows import Row
 
@@ -168,8 +171,28 @@ def compare_config(out: Path, **options: Any) -> CompareConfig:
 
 
 @pytest.fixture(scope="session")
+def control_run(small_run: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the small run whose scores are halved, as those of another run over the same corpus."""
+    out = tmp_path_factory.mktemp("runs") / "control"
+    shutil.copytree(small_run[0], out)
+    record = json.loads((out / "run.json").read_text())
+    for file in record["tables"]["scores"]:
+        table = pq.read_table(out / file["name"], schema=TABLES["scores"].arrow)
+        place = table.schema.get_field_index("auc")
+        table = table.set_column(place, table.schema.field("auc"), pc.multiply(table["auc"], 0.5))
+        pq.write_table(table, out / file["name"])
+        file |= {"bytes": (out / file["name"]).stat().st_size, "fingerprint": "control"}
+    (out / "run.json").write_text(json.dumps(record))
+    return out
+
+
+@pytest.fixture(scope="session")
 def compare_run(
-    small_run: tuple[Path, Path], source: Path, texts: list[str], tmp_path_factory: pytest.TempPathFactory
+    small_run: tuple[Path, Path],
+    control_run: Path,
+    source: Path,
+    texts: list[str],
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> tuple[Path, Path]:
     """The job compare on a copy of the small run, against its own model: the run directory and the model's folder."""
     folder = tmp_path_factory.mktemp("runs")
@@ -177,7 +200,8 @@ def compare_run(
     (folder / "some.txt").write_text("\n".join([*texts[:30], *texts[:5]]), encoding="utf-8")
     sets = (f"docs={source}", f"some={folder / 'some.txt'}")
     ablate = {"ablate": 2, "ablate_most": 8, "ablate_random": 2, "ablate_sentences": 8}
-    compare.JOB.run(compare_config(folder / "compare", against=str(small_run[1]), text_set=sets, **ablate))
+    others = {"against": str(small_run[1]), "against_run": str(control_run), "with_": str(control_run)}
+    compare.JOB.run(compare_config(folder / "compare", **others, text_set=sets, **ablate))
     return folder / "compare", small_run[1]
 
 

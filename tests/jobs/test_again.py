@@ -25,6 +25,7 @@ CASES: list[tuple[str, Any, dict[str, Any]]] = [
     ("topk", TopkConfig, {"preset": "small", "k": 100, "model": "m", "activation_sample": 0, "no_sharing": True}),
     ("topk", TopkConfig, {"model": "random:a b", "model_seed": 0}),
     ("compare/shift", CompareConfig, {"part": ("shift",), "against": "random:m", "model_seed": 5}),
+    ("compare/matches", CompareConfig, {"part": ("matches",), "with_": "runs/a b"}),
     ("annotate", AnnotateConfig, {"out": "s3://b/run", "baseline_size": 0, "workers": 2}),
     ("finetune", FinetuneConfig, {"label": "-x", "drop_label": ("a", "-b"), "learning_rate": 1e-7, "split_seed": 1}),
     ("compare/groups", CompareConfig, {"part": ("groups",), "group_range": (2, 3), "figure_units": "1:2"}),

@@ -21,7 +21,7 @@ from ops.errors import InputError
 from ops.schema import TABLES
 from tests.jobs.conftest import compare_config as config
 
-PARTS = ("dimensions", "neighbours", "groups", "diversity", "shift", "ablation")
+PARTS = ("dimensions", "neighbours", "groups", "diversity", "matches", "runs", "shift", "ablation")
 MOVED = (1, 7)  # layer and unit
 COMPARED = [name for name in TABLES if name.startswith("compare/")]
 
@@ -241,6 +241,8 @@ def test_wrong_calls_are_one_line_and_leave_the_run_alone(
     cases = {
         "--text-set: is read by two models": {"against": "", "text_set": ("a=pydocs",)},
         "--part ablation: needs a number of neurons": {"against": "", "part": ("ablation",)},
+        "--part matches: needs another run": {"against": "", "part": ("matches",)},
+        "--part runs: needs a control": {"against": "", "part": ("runs",)},
         "--part shift: needs another model": {"against": "", "text_set": (), "part": ("shift",)},
         "expected NAME=SOURCE": {"text_set": ("nameless.txt",)},
         "--text-set none.txt: no such file": {"text_set": ("a=none.txt",)},
@@ -262,11 +264,13 @@ def test_wrong_calls_are_one_line_and_leave_the_run_alone(
 
 
 def test_a_dry_run_says_what_is_missing(
-    small_run: tuple[Path, Path], compare_run: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
+    small_run: tuple[Path, Path],
+    compare_run: tuple[Path, Path],
+    control_run: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    compare.JOB.run(
-        config(small_run[0], dry_run=True, against=str(compare_run[1]), text_set=("some=pydocs",), ablate=1)
-    )
+    others = {"against": str(compare_run[1]), "against_run": str(control_run), "with_": str(control_run)}
+    compare.JOB.run(config(small_run[0], dry_run=True, **others, text_set=("some=pydocs",), ablate=1))
     said = capsys.readouterr().out
     assert [line for line in said.splitlines() if line in STAGES] == [f"compare/{part}" for part in PARTS]
     assert "bases: 4 of 4 bases" in said

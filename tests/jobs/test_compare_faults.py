@@ -21,6 +21,7 @@ WATCHED = {
     "neighbours": ("tables/compare/neighbours", "part-*", 1, 1),  # compare/nearest is missing then
     "groups": ("tables/compare/group_traits", "part-*", 1, 3),  # the last of a layer's files
     "diversity": ("", "shard-*", 2, 4),
+    "matches": ("", "layer-*", 1, 2),
     "shift": ("", "distances-*", 1, 2),
     "ablation": ("", "block-*", 1, 2),
 }

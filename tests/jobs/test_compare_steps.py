@@ -11,6 +11,7 @@ from jobs.compare.compared_run import PartArgs
 from jobs.compare.dimensions import bases_step
 from jobs.compare.diversity import DiversityArgs, check_clusters, curves_step, draw_step, drawn_sentences, embed_step
 from jobs.compare.groups import GroupArgs, groups_step
+from jobs.compare.matches import MatchArgs, layers_step, tables_step
 from jobs.compare.neighbours import NeighbourArgs, nearest_step, neighbours_step
 from jobs.compare.shift import ShiftArgs, blocks_of, distances_step, read_step, runs_step
 from jobs.stage.corpus_pass import kept_tokens
@@ -38,6 +39,9 @@ def test_every_step_keeps_its_promises(
     near = NeighbourArgs(*own, nearest=2, sentences=360)
     do_in_reverse(neighbours_step(near), str(out))
     do_in_reverse(nearest_step(near), str(out))
+    matches = MatchArgs(*own, store, Neurons((12, 12)), same_ids=True, rotated=True, memory=0)
+    do_in_reverse(layers_step(matches), str(out))
+    do_in_reverse(tables_step(matches), str(out))
     do_in_reverse(groups_step(GroupArgs(*own, groups=4, numbers=(2, 3), sentences=40)), str(out))
     kept = kept_tokens(Run(str(out)))
     diverse = DiversityArgs(*model, shards=Shards(360, 100), clusters=(1, 3), sample=100, kept=kept)

@@ -7,7 +7,10 @@ import pytest
 from ops.compare.dimension_figures import draw_dimensions, draw_distances, draw_units
 from ops.compare.diversity_figures import curves_figure
 from ops.compare.group_figures import draw_maps, draw_quality
+from ops.compare.match_figures import universal_figure
 from ops.compare.neighbour_figures import nearest_figure
+from ops.compare.run_score_figures import SHOWN, distributions_figure, shares_figure
+from ops.compare.run_scores import Values, compared_rows
 from ops.compare.shift_figures import shift_figure
 from ops.schema import schema
 from ops.storage.store import Store
@@ -172,3 +175,60 @@ def test_figures_can_be_printed() -> None:
     ):
         check_print(figure, "some-model")
         check_inside(figure)
+
+
+def scored(shift: float, layers: range) -> Values:
+    layer = np.repeat(np.array(layers), 30)
+    return Values(layer, np.arange(len(layer)), RNG.normal(shift, 1, len(layer)))
+
+
+def test_scores_stand_next_to_the_control_s_layer_by_layer() -> None:
+    pairs = {key: (scored(1, range(1, 4)), scored(0, range(1, 4))) for key in SHOWN}
+    rows = pa.concat_tables(
+        compared_rows(table_name, *({measure: values} for values in pair), (1, 2, 3), 20, (0,))
+        for (table_name, measure), pair in pairs.items()
+    )
+    figure = distributions_figure(pairs, "some-model", "rotated directions of some-model")
+    own, control = pairs[SHOWN[0]]
+    medians = {
+        (round(float(np.mean(line.get_xdata())), 1), float(np.asarray(line.get_ydata())[0]))
+        for line in figure.axes[0].lines
+        if np.ptp(np.asarray(line.get_ydata())) == 0
+    }
+    for values, aside in ((own, -0.2), (control, 0.2)):
+        for layer in (1, 2, 3):
+            assert (layer + aside, np.median(values.of_layer(layer).value)) in medians
+    shares = shares_figure(rows, "some-model", "rotated directions of some-model")
+    expected = [row["share_above"] for row in rows.to_pylist()[:3] if row["layer"]]
+    drawn = shares.axes[0].lines[0].get_ydata()
+    np.testing.assert_allclose(np.asarray(drawn)[: len(expected)], expected)
+    for one in (figure, shares):
+        check_print(one, "some-model")
+        check_inside(one)
+
+
+def test_many_layers_have_room() -> None:
+    pairs = {SHOWN[0]: (scored(1, range(1, 49)), scored(0, range(1, 49)))}
+    figure = distributions_figure(pairs, "some-model", "its random weights")
+    assert len(figure.axes[0].get_xticks()) <= 8
+    check_print(figure, "some-model")
+    check_inside(figure)
+
+
+@pytest.mark.parametrize("rotated", [True, False])
+def test_matches_are_drawn_next_to_rotated_layers(rotated: bool) -> None:
+    rows: list[dict[str, object]] = [
+        {"layer": layer, "threshold": i / 10, "n": 9, "correlated": 1 - i / 10}
+        | {"share": 0.5 - i / 20 if rotated else None, "rotated": 0.75 - i / 20 if rotated else None}
+        for layer in (*range(1, 31), None)
+        for i in range(10)
+    ]
+    figure = universal_figure(table("compare/universal", rows), "some-model", "rotated directions of some-model")
+    lines = [np.asarray(line.get_ydata()) for line in figure.axes[0].lines]
+    np.testing.assert_allclose(lines[0], 1 - np.arange(10) / 10)
+    assert len(lines) == 1 + rotated
+    assert len(figure.axes) == 1 + rotated
+    if rotated:
+        np.testing.assert_allclose(np.asarray(figure.axes[1].lines[3].get_ydata()), 0.5 - np.arange(10) / 20)
+    check_print(figure, "some-model")
+    check_inside(figure)

@@ -24,7 +24,30 @@ def ablated(unit: int, moved: float | None, own: float | None, p: float | None =
     return row | {"output": None}
 
 
+def compared(measure: str, share: float, low: float, high: float, layer: int | None = None) -> dict[str, Any]:
+    row = {"table": "explanations", "measure": measure, "layer": layer, "n": 3_041, "mean": 0.2, "median": 0.125}
+    row |= {"control_mean": 0.1, "control_median": 0.0625, "control_q95": 0.25}
+    return row | {"share_above": share, "share_low": low, "share_high": high}
+
+
+VERDICT = compared("verdict explained", 0, 0, 0) | {"share_above": None, "mean": 0.25}
+
+
+def matched(threshold: float, share: float | None, layer: int | None = None) -> dict[str, Any]:
+    row = {"layer": layer, "threshold": threshold, "n": 2_304, "share": share, "correlated": 0.75}
+    return row | {"rotated": None if share is None else 0.25}
+
+
+THRESHOLDS = [i / 10 for i in range(10)]
+
 FOUND: dict[str, Rows] = {
+    "compare/universal": [matched(t, 0.031 if t >= 0.5 else 0.625, layer) for t in THRESHOLDS for layer in (1, None)],
+    "compare/runs": [
+        compared("recall", 0.5, 0.25, 0.75),
+        compared("f1", 0.61, 0.5, 0.75),
+        compared("f1", 0.9, 0.8, 1.0, layer=1),
+        VERDICT,
+    ],
     "compare/rotated": [
         rotated("neurons:mean", 1, 2, 0.75, 0.5, 0.6),
         rotated("neurons:mean", 2, 3, 0.25, 0.5, 0.6),
@@ -78,6 +101,37 @@ def test_each_finding_stands_beside_its_null() -> None:
     assert "The same unit of a later layer moves furthest: 1 of 2 neurons." in said
     assert "moved most: 1:7 0.5" in said
     assert "mean Jaccard index 0.250" in said
+
+
+def test_the_scores_of_two_runs_are_told_first() -> None:
+    assert " ".join(lines(FOUND)[:2]) == (
+        "Of 3,041 neurons and poles, 61 % (50 to 75 %) are above the control's 95 % quantile of F1; of a run like the "
+        "control 5 % would be."
+    )
+    assert values("F1") == ["F1", "3,041", "0.125", "0.062", "0.250", "61.0", "%", "50", "to", "75", "%"]
+    wide = compared("f1_beyond_nuisance", 1.0, 0.8625, 1.0) | {"n": 18_432, "median": -0.125}
+    assert max(map(len, lines({"compare/runs": [wide]}, 80))) <= 80
+    assert "..." not in "".join(lines({"compare/runs": [wide]}, 80))
+    assert "explained 25 % (10 %)" in "\n".join(lines(FOUND))
+
+
+def test_scores_that_are_no_better_than_the_control_s_are_called_so() -> None:
+    alike = lines({"compare/runs": [compared("f1", 0.0625, 0.04, 0.08)]}, 200)[0]
+    assert alike.startswith("No better than the control: of 3,041 neurons and poles, 6.25 % (4 to 8 %) are above")
+    worse = lines({"compare/runs": [compared("f1", 0.01, 0.0, 0.02)]}, 200)[0]
+    assert worse.startswith("Worse than the control: ")
+
+
+def test_matches_in_another_run_are_told_next_to_rotated_layers() -> None:
+    said = " ".join(lines({"compare/universal": FOUND["compare/universal"]}))
+    assert said.startswith(
+        "Of 2,304 units, 3.1 % have a match in the other run whose absolute correlation is more than"
+    )
+    assert "for 62.5 % it is above at all" in said
+    assert values("0.5") == ["0.5", "0.031", "0.750", "0.250"]
+    features = lines({"compare/universal": [matched(t, None) for t in THRESHOLDS]})
+    assert " ".join(features).startswith("Of 2,304 units, 75 % have a match in the other run with an absolute")
+    assert features[-1].split() == ["0.9", "-", "0.750", "-"]
 
 
 def test_the_text_set_that_moved_most_comes_first() -> None:

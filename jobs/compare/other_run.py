@@ -1,0 +1,90 @@
+"""Another run that `compare` reads: opened without being touched, finished, and of the same corpus."""
+
+from typing import Any
+
+from jobs.compare.compared_run import title_of
+from jobs.stage.dictionaries import is_of_dictionaries
+from jobs.stage.files import check_tables
+from jobs.stage.run import RunReader
+from ops.errors import InputError
+from ops.storage.fingerprint import differences
+
+# What of a corpus's identity may differ: other tokenizers and sizes of shards leave the sentences the same, but for
+# those that are too short for a model.
+_MAY_DIFFER = ("tokenizer", "shard_size")
+
+
+def open_other(flag: str, named: str, record: RunReader, stages: tuple[str, ...]) -> RunReader:
+    """Return the run that an option names.
+
+    Args:
+        flag: the option, such as `--with`.
+        named: the run's directory.
+        record: the run that it is compared with.
+        stages: whose results are read of it.
+
+    Raises:
+        InputError: it is no run, one of these stages is not finished, its files are not as they were written, or it is
+            of another corpus.
+    """
+    try:
+        other = RunReader(named, create=False)
+        if "publishing" in other.record:
+            stage = other.record["publishing"]["stage"]
+            raise InputError(f"--out {named}: a job that put {stage} in place was killed; give its command again")
+        for stage in ("ingest", *stages):
+            other.require(stage)
+        check_tables(other.store, [stage for stage in stages if stage != "ingest"], other.record, footers=False)
+    except InputError as error:
+        # The command that mends it, if there is one, keeps its --out.
+        raise InputError(error.args[0].replace("--out", flag, 1), *error.args[1:]) from error
+    check_same_corpus(flag, named, record, other)
+    return other
+
+
+def check_same_corpus(flag: str, named: str, record: RunReader, other: RunReader) -> None:
+    """Refuse a run of another corpus; the sentences are the same where sources and options of ingest are.
+
+    Raises:
+        InputError: it is one.
+    """
+    own, others = (run.require("ingest") for run in (record, other))
+    kept = [{k: v for k, v in entry["identity"].items() if k not in _MAY_DIFFER} for entry in (own, others)]
+    if kept[0] != kept[1]:
+        changed = _here_and_there(differences(kept[0], kept[1], own["config"], others["config"]))
+        raise InputError(
+            f"{flag} {named}: is of another corpus: {changed}; give a run of the same sources and options of ingest"
+        )
+
+
+def check_same_options(flag: str, named: str, stage: str, own: dict[str, Any], others: dict[str, Any]) -> None:
+    """Refuse a run in which a stage was done with other options.
+
+    Args:
+        flag, named: the option, and the run that it names.
+        stage: its name.
+        own, others: what of the stage's identities in both runs should agree.
+
+    Raises:
+        InputError: an option differs; every one is named.
+    """
+    if own != others:
+        changed = _here_and_there(differences(own, others))
+        raise InputError(f"{flag} {named}: its {stage} was run with other options: {changed}; give a run with the same")
+
+
+def _here_and_there(changed: str) -> str:
+    """Return how two runs differ, from how one would have changed."""
+    for was, now in (("(was ", "(here "), (", is ", ", there "), (" is not what it was)", " is another there)")):
+        changed = changed.replace(was, now)
+    return changed
+
+
+def title_of_other(other: RunReader) -> str:
+    """Return what figures call another run: its model, and what its units are where these are not neurons."""
+    topk = other.require("topk")
+    if not is_of_dictionaries(topk):
+        return title_of(other)
+    formats = sorted({found["format"] for found in topk["counts"].get("dictionaries", [])})
+    units = "rotated directions" if formats == ["rotated"] else "features of dictionaries"
+    return f"{units} of {title_of(other)}"

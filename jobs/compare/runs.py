@@ -1,0 +1,201 @@
+"""The part `runs` of `compare`: the scores of this run's neurons next to those of a control, another run."""
+
+import sys
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import pyarrow as pa
+
+from jobs.compare.compared_run import part_plan, run_part, title_of
+from jobs.compare.job import CompareConfig
+from jobs.compare.other_run import check_same_options, open_other, title_of_other
+from jobs.engine.item import Item
+from jobs.stage.dry_run import DryRun, Plan
+from jobs.stage.files import Output, partial_file, read_partials, write_partial
+from jobs.stage.run import Run, RunReader
+from jobs.stage.runner import Stage, Step
+from ops import sampling
+from ops.compare.run_score_figures import SHOWN, draw_runs
+from ops.compare.run_scores import MEASURES, TABLE, Values, compared_rows, read_values, with_missing_verdicts
+from ops.errors import InputError
+from ops.schema import TABLES, schema
+from ops.storage.store import Store
+from ops.storage.tables import write_part
+from ops.topk.neurons import POLES, read_neurons
+
+FLAG = "--against-run"
+# Of each stage's options those that leave its scores what they are, but for chance, or say of how many there are some.
+_MAY_DIFFER = (
+    "seed", "units", "engine", "no_controls", "no_scores", "null_sets", "max_patterns", "device", "threads",
+    "token_budget", "resamples",
+)  # fmt: skip
+_SAME_OF_TOPK = ("k", "pool", "special_tokens")
+_MADE_BY = {"scores": "mine", "explanations": "explain", "audit/neurons": "audit"}
+# Measured on one core: seconds of a resample for a neuron and table; bytes of the table and figures, about.
+RESAMPLE_S, KEPT_BYTES = 1.2e-6, 300_000
+
+
+@dataclass(frozen=True)
+class Control:
+    """The run that another one is compared with.
+
+    Attributes:
+        run: it.
+        named: its directory, as it was given.
+        tables: those that are compared: both runs have them.
+        layers, poles: that both runs have.
+    """
+
+    run: RunReader
+    named: str
+    tables: tuple[str, ...]
+    layers: tuple[int, ...]
+    poles: tuple[str, ...]
+
+
+def check_runs(config: CompareConfig, record: Run) -> Control:
+    """Return what is compared; tables that only one run has are named and left out.
+
+    Raises:
+        InputError: the control is no run that this one can be compared with.
+    """
+    named = config.against_run
+    other = open_other(FLAG, named, record, ("topk", "mine"))
+    own, others = (run.require("topk")["identity"] for run in (record, other))
+    check_same_options(FLAG, named, "topk", *({n: i[n] for n in _SAME_OF_TOPK} for i in (own, others)))
+    sites = {identity["site"] for identity in (own, others)} - {"dictionary"}
+    if len(sites) > 1:
+        raise InputError(
+            f"{FLAG} {named}: has units of --site {others['site']}, this run of {own['site']}; give a run of the same"
+        )
+    tables = tuple(table for table in MEASURES if _fingerprint(record, table) and _fingerprint(other, table))
+    if not tables:
+        raise InputError(
+            f"{FLAG} {named}: no scores are in both runs; give both python -m jobs.explain, "
+            "or python -m jobs.mine without --no-scores"
+        )
+    for table in tables:
+        stage = _MADE_BY[table]
+        if record.complete(stage) and other.complete(stage):
+            check_same_options(FLAG, named, stage, *(_scoring(run.require(stage)) for run in (record, other)))
+    if all(_fingerprint(record, table) == _fingerprint(other, table) for table in tables):
+        raise InputError(
+            f"{FLAG} {named}: holds the same results as this run; give one with random weights "
+            "(--model random:NAME) or with rotated directions (--dictionary rotated:SEED)"
+        )
+    layers = [read_neurons(run.store).layers for run in (record, other)]
+    common = tuple(layer for layer in layers[0] if layer in layers[1])
+    if not common:
+        raise InputError(
+            f"{FLAG} {named}: has layers {_listed(layers[1])}, this run {_listed(layers[0])}; give a run of the same"
+        )
+    both = own["poles"] == others["poles"] == "both"
+    poles = POLES if both else ("top",)
+    missing = [t for t in MEASURES if t in TABLES and t not in tables]
+    if missing:
+        print(f"compare/runs: left out, because not both runs have it: {', '.join(missing)}", file=sys.stderr)
+    if common != layers[0]:
+        print(f"compare/runs: compares only the layers that both runs have: {_listed(common)}", file=sys.stderr)
+    return Control(other, named, tables, common, poles)
+
+
+def _listed(layers: tuple[int, ...]) -> str:
+    return ", ".join(map(str, layers))
+
+
+def _fingerprint(run: RunReader, table: str) -> str:
+    """Return the fingerprint of a finished table, empty where a run has none of it, or no row."""
+    files = run.record["tables"].get(table, [])
+    return str(files[0]["fingerprint"]) if sum(file["rows"] or 0 for file in files) else ""
+
+
+def _scoring(entry: dict[str, Any]) -> dict[str, Any]:
+    """Return what of a stage's identity decides how its scores are measured, its version included."""
+    identity = {"method": 1, **entry["identity"]}
+    return {key: v for key, v in identity.items() if key not in _MAY_DIFFER and not key.endswith(" stage")}
+
+
+@dataclass(frozen=True)
+class RunsArgs:
+    """What the worker is made from."""
+
+    store: Store
+    control: Store
+    fingerprint: str
+    layers: tuple[int, ...]
+    poles: tuple[str, ...]
+    resamples: int
+    seed: int
+
+
+def runs_part(config: CompareConfig, record: Run, control: Control) -> None:
+    """Do compare/runs and its figures, or what is missing of them."""
+    depends_on: dict[str, Any] = {"resamples": config.resamples}
+    for table in control.tables:
+        depends_on |= {table: _fingerprint(record, table), f"control {table}": _fingerprint(control.run, table)}
+
+    def args(config: CompareConfig, stage: Stage) -> RunsArgs:
+        stores = stage.store, control.run.store
+        return RunsArgs(*stores, stage.fingerprint, control.layers, control.poles, config.resamples, config.seed)
+
+    about = {"against_run": {"out": control.run.store.uri, "title": title_of_other(control.run)}}
+    run_part("runs", config, record, depends_on, args, partial(measure, control), partial(plan, control), about)
+
+
+def measure(control: Control, config: CompareConfig, stage: Stage, args: RunsArgs) -> dict[str, Any]:
+    """Compare the tables, write the rows and the figures, and return the counts."""
+    step = tables_step(control, args)
+    stage.do(step)
+    found = pa.concat_tables(read_partials(stage.store, [table_file(item) for item in step.items]))
+    found = found.cast(schema(TABLE)).sort_by([("table", "ascending")])
+    write_part(stage.store, TABLE, 0, schema(TABLE), [found], stage.fingerprint)
+    pairs: dict[tuple[str, str], tuple[Values, Values]] = {}
+    for table in control.tables:
+        own, others = both_values(args, table)
+        wanted = [name for name in own if (table, name) in SHOWN and name in others]
+        pairs |= {(table, n): (own[n], others[n]) for n in wanted if len(own[n].value) and len(others[n].value)}
+    titles = title_of(stage.record), title_of_other(control.run)
+    figures = draw_runs(stage.store, found, pairs, *titles) if pairs else []
+    return {"rows": found.num_rows, "tables": list(control.tables), "figures": figures}
+
+
+def plan(control: Control, config: CompareConfig, stage: Stage, args: RunsArgs, record: DryRun) -> Plan:
+    """Return what the part would do."""
+    neurons = sum(run.require("topk")["counts"]["neurons"] for run in (record, control.run))
+    step = tables_step(control, args)
+    return part_plan(stage, record, [(step, 2 * neurons * config.resamples * RESAMPLE_S)], KEPT_BYTES)
+
+
+def tables_step(control: Control, args: RunsArgs) -> Step:
+    """Return the step that compares one table after another."""
+    items = [{"number": i, "table": table} for i, table in enumerate(MEASURES) if table in control.tables]
+    return Step(
+        "compare: scores", items, lambda item: [table_file(item)], ScoreComparer, {"args": args}, "tables", here=True
+    )
+
+
+def table_file(item: Item) -> Output:
+    """Return the partial file of a table's rows."""
+    return partial_file(TABLE, "table", item["number"])
+
+
+def both_values(args: RunsArgs, table: str) -> tuple[dict[str, Values], dict[str, Values]]:
+    """Return a table's values in the run and in its control."""
+    own, control = (read_values(store, table, args.poles, args.layers) for store in (args.store, args.control))
+    return with_missing_verdicts(own, control)
+
+
+class ScoreComparer:
+    """Compares one table of two runs after another."""
+
+    def __init__(self, args: RunsArgs) -> None:
+        self.args = args
+
+    def __call__(self, item: Item, prepared: Any) -> Item:
+        """Commit the rows of a table."""
+        args = self.args
+        seed = (args.seed, sampling.COMPARED_RUNS, item["number"])
+        rows = compared_rows(item["table"], *both_values(args, item["table"]), args.layers, args.resamples, seed)
+        write_partial(args.store, table_file(item), rows, args.fingerprint)
+        return {"table": item["table"]}

@@ -1,0 +1,230 @@
+"""The scores of a run next to those of a control: of a run with random weights, say, or with rotated directions."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ops.arrays import Bools, Float64s, Int64s
+from ops.schema import schema
+from ops.statistics.cluster_bootstrap import draw_clusters, percentile_interval
+from ops.storage.store import Store
+from ops.storage.tables import read_table
+from ops.topk.silent import COLUMNS, silent_neurons
+
+TABLE = "compare/runs"
+QUANTILE = 0.95  # of the control, above which `share_above` counts
+BY_CHANCE = 1 - QUANTILE
+DRAWN_AT_ONCE = 50  # resamples whose weights are held together
+_UNITS_PER_LAYER = 1 << 32
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A number by which neurons of two runs are compared.
+
+    Attributes:
+        name: what the table calls it.
+        column: the column that holds it.
+        minus: a column that is subtracted; empty for none.
+        of_neuron: whether both poles have the same value, so that a neuron counts once.
+    """
+
+    name: str
+    column: str
+    minus: str = ""
+    of_neuron: bool = False
+
+
+# By table. Each table may be missing from a run.
+MEASURES: dict[str, tuple[Measure, ...]] = {
+    "scores": (Measure("auc", "auc"), Measure("auc_excess", "auc_excess")),
+    "explanations": (
+        Measure("average_precision", "average_precision"),
+        Measure("f1", "f1"),
+        Measure("auc", "auc"),
+        Measure("precision", "precision"),
+        Measure("recall", "recall"),
+        Measure("f1_beyond_nuisance", "f1", "nuisance_f1"),
+        Measure("f1_beyond_matched", "f1", "matched_f1"),
+        Measure("f1_beyond_random", "f1", "random_f1"),
+        Measure("r2", "r2", of_neuron=True),
+        Measure("r2_beyond", "r2", "r2_nuisance", of_neuron=True),
+    ),
+    "audit/neurons": (
+        Measure("transfer", "transfer"),
+        Measure("illusion", "illusion"),
+        Measure("ported", "ported"),
+        Measure("eta_squared", "eta_squared", of_neuron=True),
+        Measure("r2_within", "r2_within", of_neuron=True),
+    ),
+}
+VERDICT = "verdict"
+
+
+@dataclass(frozen=True)
+class Values:
+    """A measure's values in one run; what has none is left out.
+
+    Attributes:
+        layer: of each, `[values]` int64.
+        neuron: a number that both poles of a neuron share, `[values]` int64.
+        value: `[values]` float64.
+    """
+
+    layer: Int64s
+    neuron: Int64s
+    value: Float64s
+
+    def of_layer(self, layer: int | None) -> "Values":
+        """Return those of a layer, or all."""
+        return self if layer is None else self.where(self.layer == layer)
+
+    def where(self, kept: Bools) -> "Values":
+        """Return those that are marked, `[values]` bool."""
+        return Values(self.layer[kept], self.neuron[kept], self.value[kept])
+
+
+def read_values(store: Store, table: str, poles: tuple[str, ...], layers: tuple[int, ...]) -> dict[str, Values]:
+    """Return the values of a table's measures by name; a verdict's are 1 where it was given, else 0.
+
+    Silent neurons, other poles and other layers are left out, and so is a measure whose columns the table lacks.
+    """
+    rows = read_table(store, table, pc.field("pole").isin(list(poles)) & pc.field("layer").isin(list(layers)))
+    layer = rows["layer"].to_numpy().astype(np.int64)
+    neuron = layer * _UNITS_PER_LAYER + rows["unit"].to_numpy()
+    silent = np.array(
+        [a * _UNITS_PER_LAYER + b for a, b in silent_neurons(read_table(store, "neurons", None, COLUMNS))]
+    )
+    heard = ~np.isin(neuron, silent)
+    first = np.zeros(len(neuron), bool)
+    first[np.unique(neuron, return_index=True)[1]] = True
+    found = {}
+    for measure in MEASURES[table]:
+        columns = [column for column in (measure.column, measure.minus) if column]
+        if not set(columns) <= set(rows.column_names):
+            continue
+        numbers = [pc.fill_null(rows[column].cast(pa.float64()), np.nan).to_numpy() for column in columns]
+        value = numbers[0] - numbers[1] if measure.minus else numbers[0]
+        kept = heard & np.isfinite(value) & (first if measure.of_neuron else True)
+        found[measure.name] = Values(layer, neuron, value).where(kept)
+    if VERDICT in rows.column_names:
+        verdicts = np.array(rows[VERDICT].to_pylist(), dtype=object)
+        for verdict in sorted(set(verdicts.tolist())):
+            given = (verdicts == verdict).astype(np.float64)
+            found[f"{VERDICT} {verdict}"] = Values(layer, neuron, given).where(heard)
+    return found
+
+
+def with_missing_verdicts(
+    own: dict[str, Values], control: dict[str, Values]
+) -> tuple[dict[str, Values], dict[str, Values]]:
+    """Return both with all verdicts that either has: one that a run never gave has a share of 0 there."""
+    names = sorted({name for name in (*own, *control) if name.startswith(VERDICT)})
+    both = []
+    for found in (own, control):
+        known = [found[name] for name in names if name in found]
+        none = [Values(v.layer, v.neuron, np.zeros(len(v.value))) for v in known[:1]]
+        both.append({**found, **{name: none[0] for name in names if name not in found and none}})
+    return both[0], both[1]
+
+
+def compared_rows(
+    table: str,
+    own: Mapping[str, Values],
+    control: Mapping[str, Values],
+    layers: tuple[int, ...],
+    resamples: int,
+    seed: tuple[int, ...],
+) -> pa.Table:
+    """Return the rows of `compare/runs` of one table: each measure by layer, and of all layers together.
+
+    Args:
+        table: whose measures these are.
+        own, control: the values in both runs, by measure; measures that only one has are left out.
+        layers: those that both runs have.
+        resamples: of the bootstrap behind the interval of `share_above`. Each draws the neurons of both runs again,
+            a neuron with both of its poles.
+        seed: of the draws.
+    """
+    names = [name for name in own if name in control]
+    rows: list[dict[str, Any]] = []
+    for layer in (*layers, None):
+        pairs = {name: (own[name].of_layer(layer), control[name].of_layer(layer)) for name in names}
+        pairs = {name: pair for name, pair in pairs.items() if all(len(values.value) for values in pair)}
+        measured = {name: pair for name, pair in pairs.items() if not name.startswith(VERDICT)}
+        rng = np.random.default_rng([*seed, 0 if layer is None else layer + 1])
+        ends = share_intervals(measured, resamples, rng) if measured else {}
+        for name, (mine, theirs) in pairs.items():
+            row: dict[str, Any] = {"table": table, "measure": name, "layer": layer}
+            row |= {"n": len(mine.value), "mean": float(mine.value.mean())}
+            row |= {"control_n": len(theirs.value), "control_mean": float(theirs.value.mean())}
+            if name in ends:
+                limit = float(np.quantile(theirs.value, QUANTILE))
+                row |= {"median": float(np.median(mine.value)), "control_median": float(np.median(theirs.value))}
+                row |= {"control_q95": limit, "share_above": float((mine.value > limit).mean())}
+                row |= dict(zip(("share_low", "share_high"), ends[name], strict=True))
+            rows.append(row)
+    rows.sort(key=lambda row: (row["measure"], row["layer"] is None, row["layer"] or 0))
+    return pa.Table.from_pylist(rows, schema(TABLE))
+
+
+def share_intervals(
+    measured: Mapping[str, tuple[Values, Values]], resamples: int, rng: np.random.Generator
+) -> dict[str, tuple[float, float]]:
+    """Return the 95 % interval of each measure's share above the control's 95 % quantile, by a bootstrap over neurons.
+
+    Args:
+        measured: values of a run and of its control, by measure.
+        resamples: how often the neurons of both runs are drawn.
+        rng: makes the draws.
+    """
+    sides = [_Drawn([pair[i] for pair in measured.values()]) for i in (0, 1)]
+    shares = np.empty((len(measured), resamples))
+    for first in range(0, resamples, DRAWN_AT_ONCE):
+        count = min(DRAWN_AT_ONCE, resamples - first)
+        own, control = (draw_clusters(side.neurons, rng, count) for side in sides)
+        for i in range(count):
+            limits = list(sides[1].quantiles(control[i]))
+            shares[:, first + i] = [*sides[0].shares_above(own[i], limits)]
+    found = {}
+    for (name, (mine, theirs)), drawn in zip(measured.items(), shares, strict=True):
+        share = float((mine.value > np.quantile(theirs.value, QUANTILE)).mean())
+        found[name] = percentile_interval(share, drawn, len(np.unique(mine.neuron)))
+    return found
+
+
+class _Drawn:
+    """The values of some measures in ascending order, of which neurons are drawn again and again."""
+
+    def __init__(self, measured: list[Values]) -> None:
+        known = np.unique(np.concatenate([values.neuron for values in measured]))
+        self.neurons = len(known)
+        orders = [np.argsort(values.value, kind="stable") for values in measured]
+        self.ascending = [values.value[order] for values, order in zip(measured, orders, strict=True)]
+        self.place = [
+            np.searchsorted(known, values.neuron[order]) for values, order in zip(measured, orders, strict=True)
+        ]
+
+    def quantiles(self, drawn: Float64s) -> Iterator[float]:
+        """Yield each measure's quantile as np.quantile has it, with neurons repeated as often as they were drawn."""
+        for values, place in zip(self.ascending, self.place, strict=True):
+            counts = np.cumsum(drawn[place])
+            if not counts[-1]:
+                yield np.nan
+                continue
+            at = QUANTILE * (counts[-1] - 1)
+            low, high = values[np.searchsorted(counts, [np.floor(at), np.ceil(at)], "right")]
+            yield float(low + (at - np.floor(at)) * (high - low))
+
+    def shares_above(self, drawn: Float64s, limits: list[float]) -> Iterator[float]:
+        """Yield the share of each measure's values above a limit, neurons repeated as often as they were drawn."""
+        for values, place, limit in zip(self.ascending, self.place, limits, strict=True):
+            counts = drawn[place]
+            whole = counts.sum()
+            # A limit that is undefined is above all.
+            above = counts[np.searchsorted(values, limit, "right") :].sum()
+            yield float(above / whole) if whole and np.isfinite(limit) else np.nan

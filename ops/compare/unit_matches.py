@@ -1,0 +1,335 @@
+"""For each unit of a run the most alike one of another run: by correlation over the sentences that both samples have.
+
+After Gurnee and others, "Universal Neurons in GPT2 Language Models" (2024). The best match says little by itself,
+because any direction resembles the nearest of thousands. So it stands next to the best match among the axes of the
+other run's layers after a random rotation of each. What is beyond that is the excess.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from ops.arrays import Bools, Float32s, Float64s, Int32s, Int64s, Integers
+from ops.compare.activation_vectors import sampled_sentences, unit_vectors
+from ops.compare.shared_winners import read_pole
+from ops.hashing import text_hash
+from ops.sampling import random_rotation
+from ops.schema import schema
+from ops.storage.store import Store
+from ops.storage.tables import read_parts
+from ops.topk.activation_sample import LayerSample, read_layer
+from ops.topk.neurons import POLES, Neurons
+from ops.topk.silent import read_silent
+
+MATCHES, UNIVERSAL = "compare/matches", "compare/universal"
+BLOCK = 1_024  # units whose vectors are held together, of either run
+LEAST_SENTENCES = 3  # a correlation over fewer says nothing
+THRESHOLDS = tuple(i / 10 for i in range(10))
+UNIVERSAL_FROM = 0.5  # the excess from which Gurnee and others call a neuron universal
+PROCESS_BYTES = 400_000_000  # before there is any data
+
+
+def other_ids(store: Store, other: Store) -> Int64s:
+    """Return for each sentence of another run's corpus its id in this one, by its text; -1 where it is not there.
+
+    Corpora of the same sources differ where a model's tokenizer makes some sentences too short, and are then
+    numbered differently.
+    """
+    own, others = (_text_hashes(run) for run in (store, other))
+    order = np.argsort(own, kind="stable")
+    place = np.minimum(np.searchsorted(own[order], others), len(own) - 1)
+    found = order[place]
+    return np.where(own[found] == others, found, -1).astype(np.int64)
+
+
+def _text_hashes(store: Store) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:
+    hashes = [
+        np.fromiter(map(text_hash, table["text"].to_pylist()), np.uint64, table.num_rows)
+        for table in read_parts(store, "corpus", ["text"])
+    ]
+    return np.concatenate([np.zeros(0, np.uint64), *hashes])
+
+
+def common_rows(store: Store, other: Store, ids: Int64s | None) -> tuple[Int64s, Int64s]:
+    """Return which rows of the two activation samples are of the same sentences, in the same order.
+
+    Args:
+        store, other: the runs' folders.
+        ids: as `other_ids` returns them; None where both runs number the sentences alike.
+    """
+    own, others = sampled_sentences(store), sampled_sentences(other)
+    named = others if ids is None else ids[others]
+    there = np.flatnonzero(named >= 0)
+    _, rows, places = np.intersect1d(own, named[there], assume_unique=True, return_indices=True)
+    return rows, there[places]
+
+
+class LayerUnits:
+    """The units of a layer, as vectors over some sentences, a block at a time.
+
+    Args:
+        sample: the layer's activations.
+        rows: the sentences, by their rows in the sample.
+        silent: which units are, `[units]`; their vectors are 0.
+        rotation: turns the layer's axes, `[units, units]`; None for the units themselves.
+    """
+
+    def __init__(self, sample: LayerSample, rows: Int64s, silent: Bools, rotation: Float64s | None = None) -> None:
+        self.sample, self.rows, self.silent, self.rotation = sample, rows, silent, rotation
+        self.dense = sample.values[rows] if sample.offsets is None else None
+        if rotation is not None and self.dense is None:
+            raise ValueError("sparse features are not rotated")
+
+    def vectors(self, first: int, stop: int) -> Float32s:
+        """Return the `unit_vectors` of the units from `first` up to `stop` or the last, `[units, sentences]`."""
+        stop = min(stop, len(self.silent))
+        first = min(first, stop)
+        if self.dense is None:
+            return unit_vectors(np.where(self.silent[first:stop], 0.0, self._block(first, stop)[self.rows]))
+        if self.rotation is not None:
+            # The mean is no direction that both runs could share, and large ones cost digits.
+            centred = self.dense - self.dense.mean(0, dtype=np.float64)
+            return unit_vectors(centred @ self.rotation[:, first:stop])
+        return unit_vectors(np.where(self.silent[first:stop], 0.0, self.dense[:, first:stop]))
+
+    def blocks(self, size: int) -> Iterator[tuple[int, int]]:
+        """Yield the first unit of each block of so many, and that behind its last one."""
+        for first in range(0, len(self.silent), size):
+            yield first, min(first + size, len(self.silent))
+
+    def _block(self, first: int, stop: int) -> Float32s:
+        offsets, places = self.sample.offsets, self.sample.places
+        assert offsets is not None
+        assert places is not None
+        found = np.zeros((self.sample.sentences, stop - first), np.float32)
+        own = slice(int(offsets[first]), int(offsets[stop]))
+        found[places[own], np.repeat(np.arange(stop - first), np.diff(offsets[first : stop + 1]))] = self.sample.values[
+            own
+        ]
+        return found
+
+
+@dataclass(frozen=True)
+class Best:
+    """The best match of each unit so far.
+
+    Attributes:
+        unit: its number within the layers that were looked at, `[units]` int32; -1 where there is none.
+        correlation: with it, `[units]` float32; 0 where there is none.
+    """
+
+    unit: Int32s
+    correlation: Float32s
+
+    @classmethod
+    def none(cls, units: int) -> "Best":
+        """Return what is known before the first comparison."""
+        return cls(np.full(units, -1, np.int32), np.zeros(units, np.float32))
+
+    def compare(self, own: Float32s, at: slice, others: Float32s, first: int) -> None:
+        """Take those of a block of other units that match some units better than what is known; ties go to the first.
+
+        Args:
+            own: vectors of some units, `[some, sentences]`.
+            at: their places.
+            others: vectors of other units, `[others, sentences]`.
+            first: the number of the first of these.
+        """
+        if not len(others):
+            return
+        products = np.clip(own @ others.T, -1.0, 1.0)
+        nearest = np.abs(products).argmax(1)
+        found = products[np.arange(len(products)), nearest]
+        better = np.abs(found) > np.abs(self.correlation[at])
+        self.unit[at][better] = first + nearest[better]
+        self.correlation[at][better] = found[better]
+
+
+class Matcher:
+    """Finds the best match of every unit of a run in one layer of another run after another.
+
+    Args:
+        store, other: the runs' folders.
+        neurons, others: their units.
+        ids: as `other_ids` returns them; None where both runs number the sentences alike.
+        seed: of the rotations; a layer's number is added. None: nothing is rotated.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        other: Store,
+        neurons: Neurons,
+        others: Neurons,
+        ids: Int64s | None,
+        seed: tuple[int, ...] | None,
+    ) -> None:
+        self.store, self.other, self.neurons, self.others, self.seed = store, other, neurons, others, seed
+        self.rows = common_rows(store, other, ids)
+        self.silent = read_silent(store, neurons), read_silent(other, others)
+
+    def in_layer(self, layer: int) -> pa.Table:
+        """Return `unit_b`, `correlation` and `rotated` of each unit's best match in a layer of the other run.
+
+        `unit_b` is -1 where there is none; `rotated` is the highest absolute correlation with an axis of the rotated
+        layer, null where nothing is rotated.
+        """
+        sample = read_layer(self.other, layer, self.others)
+        silent = self.silent[1][slice(*self.others.span(layer))]
+        there = LayerUnits(sample, self.rows[1], silent)
+        best, turned_best = Best.none(len(self.neurons)), Best.none(len(self.neurons))
+        turned = None
+        if self.seed is not None:
+            rng = np.random.default_rng([*self.seed, layer])
+            # What is silent is no part of what is rotated either.
+            heard = np.flatnonzero(~silent)
+            inside = LayerSample(sample.values[:, heard], sample.sentences)
+            turn = random_rotation(len(heard), rng)
+            turned = LayerUnits(inside, self.rows[1], np.zeros(len(heard), bool), turn)
+        sides = [(there, best), *([(turned, turned_best)] if turned is not None else [])]
+        for first in range(0, len(silent), BLOCK):
+            # Of both kinds at once, since the run's own vectors are made again for each block.
+            blocks = [(units.vectors(first, first + BLOCK), found) for units, found in sides]
+            for own, at in self._own_blocks():
+                for block, found in blocks:
+                    found.compare(own, at, block, first)
+        rotated = np.abs(turned_best.correlation)
+        columns = {"unit_b": best.unit, "correlation": best.correlation}
+        return pa.table({**columns, "rotated": rotated if turned is not None else pa.nulls(len(rotated), pa.float32())})
+
+    def _own_blocks(self) -> Iterator[tuple[Float32s, slice]]:
+        for layer in self.neurons.layers:
+            start, end = self.neurons.span(layer)
+            sample = read_layer(self.store, layer, self.neurons)
+            units = LayerUnits(sample, self.rows[0], self.silent[0][start:end])
+            for first, stop in units.blocks(BLOCK):
+                yield units.vectors(first, stop), slice(start + first, start + stop)
+
+
+def matcher_bytes(sentences: int, widest: int, rotated: int) -> int:
+    """Return about how many bytes a process has that finds matches.
+
+    Args:
+        sentences: of either sample.
+        widest: units of the widest layer of either run.
+        rotated: units of the widest layer that is rotated; 0: none is.
+
+    >>> [round(matcher_bytes(10_000, 3_072, rotated) / 1e9, 1) for rotated in (0, 3_072)]
+    [1.2, 1.4]
+    """
+    # Values of a layer of either run, and blocks of vectors while they are made; a rotation while it is drawn.
+    block = min(BLOCK, widest)
+    return PROCESS_BYTES + sentences * (4 * 4 * widest + 2 * 16 * block) + 3 * 8 * rotated**2
+
+
+def match_rows(neurons: Neurons, layers: tuple[int, ...], found: Iterable[pa.Table], overlaps: "Overlaps") -> pa.Table:
+    """Return the rows of `compare/matches`.
+
+    Args:
+        neurons: the run's units.
+        layers: of the other run.
+        found: what `Matcher.in_layer` returned for each of them; of equal matches the first layer's counts.
+        overlaps: tells the winners that units and their matches share.
+    """
+    layer_b, best = np.zeros(len(neurons), np.int16), Best.none(len(neurons))
+    rotated = np.full(len(neurons), np.nan)
+    for number, table in zip(layers, found, strict=True):
+        correlation = table["correlation"].to_numpy()
+        better = (table["unit_b"].to_numpy() >= 0) & (np.abs(correlation) > np.abs(best.correlation))
+        layer_b[better] = number
+        best.unit[better] = table["unit_b"].to_numpy()[better]
+        best.correlation[better] = correlation[better]
+        if table["rotated"].null_count == 0:
+            rotated = np.fmax(rotated, table["rotated"].to_numpy())
+    none = best.unit < 0
+    rotated[none] = np.nan
+    excess = np.abs(best.correlation) - rotated
+    layer, unit = neurons.layer_and_unit(np.arange(len(neurons)))
+    columns = {
+        "layer": layer,
+        "unit": unit,
+        "layer_b": pa.array(layer_b, mask=none),
+        "unit_b": pa.array(best.unit, mask=none),
+        "correlation": pa.array(best.correlation, mask=none),
+        "rotated": pa.array(rotated.astype(np.float32), from_pandas=True),
+        "excess": pa.array(excess.astype(np.float32), from_pandas=True),
+        "overlap": pa.array(overlaps.of(layer_b, best), from_pandas=True),
+    }
+    return pa.table(columns).cast(schema(MATCHES))
+
+
+class Overlaps:
+    """The winners that units of a run share with their matches in another.
+
+    Args:
+        store, other: the runs' folders.
+        neurons, others: their units.
+        ids: as `other_ids` returns them; None where both runs number the sentences alike.
+    """
+
+    def __init__(self, store: Store, other: Store, neurons: Neurons, others: Neurons, ids: Int64s | None) -> None:
+        self.store, self.other, self.neurons, self.others, self.ids = store, other, neurons, others, ids
+
+    def of(self, layer_b: Integers, best: Best) -> Float32s:
+        """Return the share of each unit's winners that are its match's, NaN where there are none, `[units]` float32.
+
+        Poles are added, top with top and bottom with bottom; where the correlation is negative, top with bottom.
+        """
+        shared, sizes = np.zeros(len(best.unit)), np.zeros(len(best.unit))
+        there = np.flatnonzero(best.unit >= 0)
+        match = np.full(len(best.unit), -1, np.int64)
+        match[there] = self.others.number(layer_b[there].astype(np.int64), best.unit[there])
+        for pole in POLES:
+            own = _Winners(*read_pole(self.store, self.neurons, pole), None)
+            for pole_b in POLES:
+                units = there[(best.correlation[there] > 0) == (pole == pole_b)]
+                if not own.counts.any() or not len(units):
+                    continue
+                theirs = _Winners(*read_pole(self.other, self.others, pole_b), self.ids)
+                if not theirs.counts.any():
+                    continue
+                for unit in units:
+                    winners = own.of(unit)
+                    shared[unit] += len(np.intersect1d(winners, theirs.of(match[unit]), assume_unique=True))
+                    sizes[unit] += len(winners)
+        return np.where(sizes > 0, shared / np.maximum(sizes, 1), np.nan).astype(np.float32)
+
+
+class _Winners:
+    """The winners of all units at one pole; sentences that the first run does not have are nobody's."""
+
+    def __init__(self, counts: Int64s, sent_id: Integers, ids: Int64s | None) -> None:
+        self.counts, self.sent_id, self.ids = counts, sent_id, ids
+        self.starts = np.concatenate([[0], np.cumsum(counts)])
+
+    def of(self, unit: int) -> Integers:
+        """Return the winners of a unit by number."""
+        found = self.sent_id[self.starts[unit] : self.starts[unit + 1]]
+        if self.ids is None:
+            return found
+        named = self.ids[found]
+        return named[named >= 0]
+
+
+def universal_rows(matches: pa.Table) -> pa.Table:
+    """Return the rows of `compare/universal`: by layer, and of all layers, the shares above each threshold."""
+    layer = matches["layer"].to_numpy()
+    found = {
+        "share": matches["excess"].to_numpy(),
+        "correlated": np.abs(matches["correlation"].to_numpy()),
+        "rotated": matches["rotated"].to_numpy(),
+    }
+    matched = ~np.isnan(found["correlated"])
+    rows = []
+    for own in (*np.unique(layer).tolist(), None):
+        units = matched & (layer == own if own is not None else True)
+        for threshold in THRESHOLDS:
+            row = {"layer": own, "threshold": threshold, "n": int(units.sum())}
+            for name, values in found.items():
+                known = values[units]
+                known = known[~np.isnan(known)]
+                row[name] = float((known > threshold).mean()) if len(known) else None
+            rows.append(row)
+    return pa.Table.from_pylist(rows, schema(UNIVERSAL))
