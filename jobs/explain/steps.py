@@ -58,6 +58,7 @@ HUBS = partial_file("explain", "hubs")
 CONTROLS = table_part("explain/controls", 0, "controls")
 FAMILIES = table_part("families", 0, "families")
 EXPLANATIONS = table_part("explanations", 0, "explanations")
+LITERALS = table_part("explain/literals", 0, "literals")
 
 
 @dataclass(frozen=True)
@@ -182,7 +183,7 @@ def explain_steps(args: ExplainArgs, sampled: int, sentences: int) -> list[Step]
         ),
         Step("explain: neurons", ranges, range_outputs, RangeWorker, known, ranged),
         Step(
-            "explain: tables", [{}], lambda _: [CONTROLS, FAMILIES, EXPLANATIONS], TableWriter,
+            "explain: tables", [{}], lambda _: [CONTROLS, FAMILIES, LITERALS, EXPLANATIONS], TableWriter,
             given | {"ranges": ranges, "blocks": blocks}, here=True,
         ),
     ]  # fmt: skip
@@ -348,5 +349,6 @@ class TableWriter:
         rows = pa.concat_tables(read_partials(store, [explained_file(each) for each in self.ranges]))
         rows, members = with_families(rows, args.neurons, read_pairs(store, self.blocks))
         FAMILIES.write(store, [members], args.fingerprint)
+        LITERALS.write(store, [read_partial(store, POOL)], args.fingerprint)
         EXPLANATIONS.write(store, [rows], args.fingerprint)
         return {"explanations": rows.num_rows}

@@ -108,6 +108,16 @@ TABLES: dict[str, TableSpec] = {
         ),
         ("layer", "basis", "model", "measure"),
     ),
+    "explain/literals": TableSpec(
+        "a literal that explanations could be made of",
+        (
+            Column("kind", STRING, "`word`, `tag`, `subtree`, `mark`, `topic`, `length` or `value`"),
+            Column("pattern", STRING, "the literal, readable"),
+            Column("items", STRINGS, "what it is made of; of a topic, the words of the class"),
+            Column("listed", INT64, "neurons and poles that list it; 0 for topics, lengths and values"),
+        ),
+        (),
+    ),
     "examples": TableSpec(
         "a sentence from a tenth of a neuron's range",
         (

@@ -113,6 +113,9 @@ def write_run(folder: Path, measured: dict[int, Row]) -> None:
         "explanation_terms": terms,
         "families": [member | {"unit": unit, "is_leader": unit == 8} for unit in cards],
         "explain/controls": [control],
+        "explain/literals": [
+            {"kind": kind, "pattern": " ".join(items), "items": items, "listed": 3} for kind, items, _ in WEIGHTS
+        ],
         "examples": [{"layer": 2, "unit": 8, "quantile": 9, "sent_id": 3, "activation": 1.0}],
         "topk": topk,
     }
