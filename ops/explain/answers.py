@@ -42,6 +42,13 @@ class Answers:
         """Return how many of these sentences, given by place, have each literal, `[size]`."""
         return _support(self.literals, self.offsets, sentences, np.zeros(self.size, np.int64))
 
+    def find(self, sentences: Int64s, which: Int64s | None = None) -> Occurrences:
+        """Return which of these sentences, given by place, have each of some literals; of all where none are given."""
+        asked = np.arange(self.size) if which is None else which
+        number = np.full(self.size, -1, np.int32)
+        number[asked] = np.arange(len(asked), dtype=np.int32)
+        return Occurrences(*_find(self.literals, self.offsets, sentences, number, len(asked)))
+
 
 @compiled
 def _by_sentence(sentences: Int32s, offsets: Int64s, free: Int64s, literals: Integers) -> None:
@@ -49,6 +56,26 @@ def _by_sentence(sentences: Int32s, offsets: Int64s, free: Int64s, literals: Int
         for pair in range(offsets[literal], offsets[literal + 1]):
             literals[free[sentences[pair]]] = literal
             free[sentences[pair]] += 1
+
+
+@compiled
+def _find(literals: Integers, offsets: Int64s, sentences: Int64s, number: Int32s, size: int) -> tuple[Int32s, Int64s]:
+    ends = np.zeros(size + 1, np.int64)
+    for sentence in sentences:
+        for pair in range(offsets[sentence], offsets[sentence + 1]):
+            own = number[literals[pair]]
+            if own >= 0:
+                ends[own + 1] += 1
+    for literal in range(size):
+        ends[literal + 1] += ends[literal]
+    found, free = np.empty(ends[-1], np.int32), ends[:-1].copy()
+    for place in range(sentences.size):
+        for pair in range(offsets[sentences[place]], offsets[sentences[place] + 1]):
+            own = number[literals[pair]]
+            if own >= 0:
+                found[free[own]] = place
+                free[own] += 1
+    return found, ends
 
 
 @compiled
