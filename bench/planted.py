@@ -82,6 +82,35 @@ def write_planted(folder: Path, sentences: int = 4_000, on: int = 100, seed: int
     return make_model(folder / "planted", sentences, rng), corpus
 
 
+# What the units of `write_planted_datasets` do: the same word everywhere, another word in each data set, the data set.
+EVERYWHERE, HERE_AND_THERE, THE_DATASET = 0, 1, 3
+
+
+def write_planted_datasets(folder: Path, sentences: int = 1_680, on: int = 120, seed: int = 0) -> tuple[Path, Path]:
+    """Write the model and a corpus of three data sets, and return the model and the folder of the corpus's files.
+
+    In each a third of the sentences, by document. Unit 0 is on at the same word in all of them. Unit 1 is on at one
+    word in `first` and at another one in `second`; `third` has neither. Unit 3 is on at the mark with which every
+    sentence of `third` ends, and none of the others.
+    """
+    import json
+
+    rng = np.random.default_rng(seed)
+    files: dict[str, list[str]] = {"first": [], "second": [], "third": []}
+    (folder / "corpus").mkdir()
+    one, other = _EITHER
+    for place, text in enumerate(make_texts(sentences, on, rng)):
+        document = place // DOCUMENT
+        name = list(files)[document % 3]
+        words = {"first": {other: one}, "second": {one: other}, "third": {one: "w1", other: "w2"}}[name]
+        row = [words.get(word, word) for word in text.split()]
+        row[-1] = _MARK if name == "third" else row[-1].replace(_MARK, _OTHER_MARKS[0])
+        files[name].append(json.dumps({"text": " ".join(row), "doc_id": f"d{document}"}))
+    for name, lines in files.items():
+        (folder / "corpus" / f"{name}.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return make_model(folder / "planted", sentences, rng), folder / "corpus"
+
+
 def make_texts(sentences: int, on: int, rng: Generator) -> list[str]:
     """Return sentences of filler words into which the words of the functions are put, `on` sentences for each.
 

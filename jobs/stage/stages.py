@@ -50,8 +50,14 @@ STAGES: dict[str, StageFacts] = dict(
         _stage("tokens", "token_activations peaks", "topk annotate", method=2),
         _stage(
             "explain",
-            "explanations explanation_terms families examples explain/controls explain/figures",
+            "explanations explanation_terms families examples explain/controls explain/literals explain/figures",
             "topk annotate mine",
+            method=2,
+        ),
+        _side(
+            "audit",
+            "portability portability_controls patterns patterns_controls neurons neurons_controls figures",
+            "ingest topk annotate mine explain",
         ),
         _side("psi", "vocabulary tokens clusters agreement figures", reads="", partials="psi/vocabulary"),
         _side("psi/contextual", "contextual"),

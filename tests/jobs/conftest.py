@@ -12,7 +12,10 @@ import pytest
 import torch
 from transformers import BertForPreTraining, GPT2Config
 
+from bench.planted import write_planted_datasets
 from jobs import run as run_job
+from jobs.audit import job as audit
+from jobs.audit.job import AuditConfig
 from jobs.compare import job as compare
 from jobs.compare.job import CompareConfig
 from jobs.explain import job as explain
@@ -291,6 +294,21 @@ def finetune_run(
     return out, model
 
 
+@pytest.fixture(scope="session")
+def audit_run(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """The main job on planted units and a corpus of three data sets, with its audit, and the corpus."""
+    folder = tmp_path_factory.mktemp("audited")
+    model, corpus = write_planted_datasets(folder)
+    options = {
+        "out": str(folder / "run"), "model": str(model), "split": "none", "k": 60, "k_per_dataset": 25,
+        "corpus": tuple(map(str, sorted(corpus.iterdir()))), "site": "mlp", "pool": "last",
+        "activation_sample": 2_000, "workers": 1, "no_tokens": True,
+    }  # fmt: skip
+    run_job.JOB.run(RunConfig.model_validate(options))
+    audit.JOB.run(AuditConfig(out=options["out"], workers=1))
+    return folder / "run", corpus
+
+
 @pytest.fixture
 def run_with(finished: Path, request: pytest.FixtureRequest) -> Callable[..., Path]:
     """Find a finished run that holds some tables: that of the fixture `NAME_run` for those of a side job."""
@@ -300,7 +318,7 @@ def run_with(finished: Path, request: pytest.FixtureRequest) -> Callable[..., Pa
             run: Path = request.getfixturevalue("translations_run")
             return run
         jobs = [table.partition("/")[0] for table in tables if "/" in table]
-        if not EXPLAINED.isdisjoint(tables):
+        if not EXPLAINED.isdisjoint(tables) and "audit" not in jobs:
             jobs = ["explain"]
         if not jobs and {"scores", "chance", "token_activations", "peaks"}.isdisjoint(tables):
             return finished

@@ -13,7 +13,8 @@ from tests.conftest import ROOT
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 TEXT = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
-QUERIES = list(dict.fromkeys(re.findall(r"```sql\n(.*?)```", TEXT, re.DOTALL)))
+# An audit needs a corpus of several data sets, which that of `make small` is not.
+QUERIES = list(dict.fromkeys(re.findall(r"```sql\n(.*?)```", TEXT.replace("runs/six", "runs/small"), re.DOTALL)))
 
 
 def test_every_table_has_a_query() -> None:

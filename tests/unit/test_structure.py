@@ -26,6 +26,7 @@ FLOORS = {
         {"mine", "estimate", "compare"},
         {"show"},
         {"tokens", "explain", "report", "export"},
+        {"audit"},
     ),
     "jobs": ({"engine"}, {"stage"}, {"a job"}),
 }

@@ -1,0 +1,65 @@
+"""Ask whether what is said of a neuron in one data set holds in the others: how much of it is an illusion.
+
+    python -m jobs.audit --out runs/docs --preset small
+    ray job submit --working-dir . -- python -m jobs.audit --out s3://bucket/run
+
+Learns a score card of each neuron and pole in every data set of the corpus, and asks it for the winners in all the
+others. Reads topk_by_dataset/ and the tables of jobs.explain; no model is run. Writes audit/portability/ (a neuron and
+two data sets), audit/patterns/ (a literal over data sets), audit/neurons/ (a neuron: illusion and verdict), the
+controls of each, and figures. After Bolukbasi and others 2021.
+"""
+
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar
+
+from pydantic import Field
+
+from jobs.stage.command_line import Job, in_run
+from jobs.stage.options import StageConfig, UnitsConfig
+
+if TYPE_CHECKING:
+    from jobs.stage.run import Run
+
+
+class AuditConfig(UnitsConfig):
+    """Options of `audit`."""
+
+    heading: ClassVar[tuple[int, str]] = (60, "audit: does a finding hold in other data sets?")
+
+    winners: int = Field(200, ge=20, description="winners of a data set that are used at most, the first by rank")
+    no_controls: bool = Field(
+        False, description="leave out the controls: data sets permuted over documents, and two halves of each"
+    )
+
+
+AUDIT_OPTIONS = tuple(AuditConfig.model_fields.keys() - StageConfig.model_fields.keys())
+
+
+def do(config: AuditConfig, record: "Run") -> None:
+    """Do the stage, or what is missing of it."""
+    from jobs.audit.plan import plan
+    from jobs.audit.steps import audit, audited_datasets
+    from jobs.stage.copies import drop_copies
+    from jobs.stage.runner import StageSpec, run_stage
+    from jobs.stage.units import chosen_units
+
+    record.require("topk")
+    record.require_current("annotate")
+    record.require("mine")
+    record.require_current("explain")
+    config = config.model_copy(update={"units": chosen_units(config, record, "audited")})
+    datasets = audited_datasets(config.out, record)
+    resolved = config.model_dump(mode="json")
+    spec = StageSpec(
+        "audit",
+        {name: resolved[name] for name in (*AUDIT_OPTIONS, "seed")},
+        partial(audit, config, datasets),
+        partial(plan, config, datasets),
+        ("neurons", "neurons and poles"),
+    )
+    stage = run_stage(spec, config, record)
+    if stage is not None and not (config.dry_run or config.keep_partials):
+        drop_copies(stage)
+
+
+JOB = Job("audit", AuditConfig, in_run(do), __doc__)

@@ -1,0 +1,255 @@
+"""The steps of `audit`: which sentences have which literals, and then each neuron over the data sets."""
+
+import sys
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from typing import Any
+
+import numpy as np
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+
+from jobs.audit.job import AuditConfig
+from jobs.engine.item import Item
+from jobs.mine.job import MINE_OPTIONS
+from jobs.stage.again import command
+from jobs.stage.files import Output, TablePart, notes_of, partial_file, read_partials, table_part, write_partial
+from jobs.stage.run import Run
+from jobs.stage.runner import Stage, Step
+from jobs.stage.stages import CODES
+from ops.audit.audited_literals import ExplanationTerms, audited_literals
+from ops.audit.audited_neurons import TABLES, AuditedNeurons
+from ops.audit.dataset_winners import LEAST_WINNERS
+from ops.audit.divisions import Division
+from ops.compare.activation_vectors import layer_activations, sampled_sentences
+from ops.errors import InputError, counted
+from ops.explain.controlled_units import Controls
+from ops.explain.explained_neurons import known_rows
+from ops.explain.known_literals import KnownLiterals, from_table, one_after_another, to_table
+from ops.explain.literals import Literals
+from ops.mine.mining import Mining
+from ops.sentences.local_copy import open_sentences
+from ops.shards import spans
+from ops.storage.store import Store
+from ops.topk.datasets import LEAST_SENTENCES, MOST_DATASETS, Datasets
+from ops.topk.neurons import Neurons, read_neurons
+
+RUN = 10_000  # sentences whose literals are found by one item
+NEURONS_PER_RANGE = 32
+CONTROLLED = 128  # units of a layer that have the controls
+LEAST_KEPT = 10  # winners of a data set, for a card to be learned from half of them
+
+
+@dataclass(frozen=True)
+class AuditedDatasets:
+    """The data sets that are compared.
+
+    Attributes:
+        table: that their winners are read from.
+        names, sizes: of each, and its sentences in the corpus.
+    """
+
+    table: str
+    names: tuple[str, ...]
+    sizes: tuple[int, ...]
+
+
+def audited_datasets(out: str, record: Run) -> AuditedDatasets:
+    """Return the data sets in which neurons have winners of their own, or else enough of those of the whole corpus.
+
+    Raises:
+        InputError: there are fewer than two.
+    """
+    topk, sources = record.require("topk"), record.require("ingest")["counts"]["sources"]
+    k = topk["identity"].get("k_per_dataset", 0)
+    found = Datasets.chosen(k, sources)
+    table = "topk_by_dataset"
+    if not k:
+        table, found = "topk", _large_enough(sources)
+        print(
+            f"audit: no winners were kept within data sets (--k-per-dataset 0); those of the whole corpus are used in "
+            f"the data sets where a neuron has at least {LEAST_WINNERS}",
+            file=sys.stderr,
+        )
+    if len(found) < 2:
+        raise _too_few(out, topk["config"], k, sorted(_sizes(sources).values(), reverse=True))
+    return AuditedDatasets(table, found.names, found.sizes)
+
+
+def _too_few(out: str, options: dict[str, Any], k: int, sizes: list[int]) -> InputError:
+    """Return what is wrong where fewer than two data sets can be compared; `sizes` descend."""
+    what = f"--out {out}: the corpus has {counted(len(sizes), 'data set')}"
+    if len(sizes) < 2:
+        return InputError(f"{what}; an audit compares two or more: give --corpus NAME=FILE for each to jobs.ingest")
+    what += f", and fewer than two have {LEAST_SENTENCES * (k or LEAST_WINNERS):,} sentences"
+    fewer = sizes[1] // LEAST_SENTENCES
+    if not LEAST_KEPT <= fewer < k:
+        return InputError(f"{what}; an audit compares two or more: give larger ones to jobs.ingest")
+    return InputError(
+        f"{what}, 20 to each winner that is kept; to keep fewer, run",
+        command(out, "topk", options, redo=True, k_per_dataset=fewer),
+    )
+
+
+def _sizes(sources: Any) -> dict[str, int]:
+    """Return the sentences of each data set of a corpus, by what ingest counted of its sources."""
+    sizes: dict[str, int] = {}
+    for source in sources:
+        sizes[source["dataset"]] = sizes.get(source["dataset"], 0) + source["kept"]
+    return sizes
+
+
+def _large_enough(sources: Any) -> Datasets:
+    """Return the largest data sets in which a neuron could have winners enough."""
+    sizes = _sizes(sources)
+    least = LEAST_SENTENCES * LEAST_WINNERS
+    chosen = sorted(sorted(sizes, key=lambda name: (-sizes[name], name))[:MOST_DATASETS])
+    names = tuple(name for name in chosen if sizes[name] >= least)
+    return Datasets(0, names, tuple(sizes[name] for name in names))
+
+
+@dataclass(frozen=True)
+class AuditArgs:
+    """What every worker is made from.
+
+    Attributes:
+        store, fingerprint: the run's folder and this stage's name for its options.
+        sentences: the annotate stage's fingerprint, by which a machine's copy of the sentences is known.
+        neurons: of the run.
+        units: those that are audited; none: all.
+        datasets: that are compared.
+        mine: the options by which patterns were mined.
+        winners: of a data set, at most.
+        card_literals: most literals of a card, besides nuisance.
+        controls: whether there are any.
+        seed: of all draws.
+    """
+
+    store: Store
+    fingerprint: str
+    sentences: str
+    neurons: Neurons
+    units: tuple[str, ...]
+    datasets: AuditedDatasets
+    mine: dict[str, Any]
+    winners: int
+    card_literals: int
+    controls: bool
+    seed: int
+
+    def mining(self) -> Mining:
+        """Return the annotated sentences as the patterns see them, words in lower case."""
+        sentences = open_sentences(self.store, CODES, self.sentences)
+        return Mining(sentences, self.neurons, {**self.mine, "word_case": "lower"}, self.seed, False)
+
+
+def audit_args(config: AuditConfig, datasets: AuditedDatasets, stage: Stage, neurons: Neurons) -> AuditArgs:
+    """Return what the workers are made from."""
+    record = stage.record
+    mine = record.require("mine")["config"]
+    return AuditArgs(
+        stage.store, stage.fingerprint, record.require("annotate")["fingerprint"], neurons, config.units, datasets,
+        {name: mine[name] for name in MINE_OPTIONS} | {"no_scores": True}, config.winners,
+        record.require("explain")["config"]["card_literals"], not config.no_controls, config.seed,
+    )  # fmt: skip
+
+
+def audit(config: AuditConfig, datasets: AuditedDatasets, stage: Stage) -> dict[str, Any]:
+    """Do what is missing of all steps, draw the figures, and return the counts."""
+    neurons = read_neurons(stage.store)
+    args = audit_args(config, datasets, stage, neurons)
+    steps = audit_steps(args, stage.record.require("annotate")["counts"]["sentences"])
+    for step in steps:
+        stage.do(step)
+    if notes_of(next(iter(read_partials(stage.store, [run_file(steps[0].items[0])]))))["alone"]:
+        print("audit: every sentence is a document of its own; intervals are by sentence", file=sys.stderr)
+    verdicts: list[str] = []
+    for item in steps[-1].items:
+        with stage.store.parquet(range_part("neurons", item).path) as file:
+            verdicts += file.read(columns=["verdict"])["verdict"].to_pylist()
+    from ops.audit.verdict import VERDICTS
+
+    return {
+        "neurons": len(verdicts), "datasets": list(datasets.names),
+        **{name: verdicts.count(name) for name in VERDICTS},
+    }  # fmt: skip
+
+
+def audit_steps(args: AuditArgs, sentences: int) -> list[Step]:
+    """Return the steps, each to be done before the next; `sentences` are annotated."""
+    given = {"args": args}
+    runs = [{"run": i, "first": first, "stop": stop} for i, (first, stop) in enumerate(spans(sentences, RUN))]
+    number = len(args.units) or len(args.neurons)
+    ranges = [{"range": i, "first": f, "stop": s} for i, (f, s) in enumerate(spans(number, NEURONS_PER_RANGE))]
+    return [
+        Step("audit: literals", runs, lambda item: [run_file(item)], LiteralFinder, given, "runs of sentences"),
+        Step("audit: neurons", ranges, range_outputs, RangeWorker, given | {"runs": runs}, "ranges of neurons"),
+    ]
+
+
+def run_file(item: Item) -> Output:
+    """Return the file of the literals of a run of sentences."""
+    return partial_file("audit", "literals", item["run"])
+
+
+def range_part(table: str, item: Item) -> TablePart:
+    """Return a table's part of a range of neurons."""
+    return table_part(f"audit/{table}", item["range"], f"neurons-{item['first']}-{item['stop']}")
+
+
+def range_outputs(item: Item) -> list[Output]:
+    """Return the files of a range of neurons."""
+    return [range_part(f"{table}{end}", item) for table in TABLES for end in ("_controls", "")]
+
+
+class LiteralFinder:
+    """Finds the literals of one run after another of the sentences that all neurons are set against."""
+
+    def __init__(self, args: AuditArgs) -> None:
+        self.args, self.mining = args, args.mining()
+        self.literals = Literals(audited_literals(args.store), self.mining.text, self.mining.kinds)
+        self.known = known_rows(self.mining.sentences, sampled_sentences(args.store))
+
+    def __call__(self, item: Item, prepared: Any) -> Item:
+        """Commit those of a run."""
+        rows = self.known[slice(*np.searchsorted(self.known, [item["first"], item["stop"]]))]
+        found = to_table(self.literals.find(rows))
+        sentences = self.mining.sentences
+        notes = {"sentences": len(rows), "alone": sentences.documents == len(sentences.sent_id)}
+        write_partial(self.args.store, run_file(item), found, self.args.fingerprint, notes)
+        return {"sentences": len(rows)}
+
+
+class RangeWorker:
+    """Audits one range of neurons after another."""
+
+    def __init__(self, args: AuditArgs, runs: list[Item]) -> None:
+        self.args, store = args, args.store
+        self.chosen = args.neurons.named(args.units)
+        mining = args.mining()
+        sentences = mining.sentences
+        pool = audited_literals(store)
+        found = read_partials(store, [run_file(item) for item in runs])
+        ids = sampled_sentences(store)
+        rows = known_rows(sentences, ids)
+        matrix = KnownLiterals(
+            one_after_another((from_table(table), notes_of(table)["sentences"]) for table in found), len(rows)
+        )
+        names = sentences.names["dataset"]
+        division = Division.by_dataset(
+            np.asarray(sentences.dataset), list(names), args.datasets.names, args.datasets.sizes
+        )
+        terms = ExplanationTerms.read(store, args.neurons, pool)
+        controls = Controls.drawn(args.controls, args.neurons, self.chosen, CONTROLLED, args.seed)
+        self.neurons = AuditedNeurons(
+            store, mining, Literals(pool, mining.text, mining.kinds), rows, matrix, division, terms.of,
+            sentences.rows(ids), lru_cache(1)(partial(layer_activations, store)), args.datasets.table, args.winners,
+            args.card_literals, controls.carded, args.seed,
+        )  # fmt: skip
+
+    def __call__(self, item: Item, prepared: Any) -> Item:
+        """Commit the tables of a range."""
+        with threadpool_limits(1):
+            found = self.neurons.audit(self.chosen[item["first"] : item["stop"]])
+        for table, rows in found.items():
+            range_part(table, item).write(self.args.store, [rows], self.args.fingerprint)
+        return {"range": item["range"]}

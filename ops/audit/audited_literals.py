@@ -1,0 +1,75 @@
+"""The literals that an audit asks about: those that explanations could be made of, and those that they are made of."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from ops.arrays import Int64s
+from ops.audit.audited_neurons import Terms
+from ops.schema import schema
+from ops.storage.store import Store
+from ops.storage.tables import read_table
+from ops.topk.neurons import POLES, Neurons, set_number
+
+_HUB = "hub"  # sentences of one neuron alone: no property that a sentence of another data set could have
+_NAMES = ("kind", "pattern", "items")
+_COLUMNS = ("layer", "unit", "pole", "model", "rank", *_NAMES, "negated", "weight", "share", "baseline_share")
+
+
+def audited_literals(store: Store) -> pa.Table:
+    """Return `explain/literals/` and, after its rows, the other literals of `explanation_terms/`, but for hubs."""
+    pool = read_table(store, "explain/literals")
+    known = set(_keys(pool))
+    further = sorted(set(_keys(read_table(store, "explanation_terms", columns=list(_NAMES)))) - known)
+    own = [key for key in further if key[0] != _HUB]
+    rows = [{"kind": kind, "pattern": pattern, "items": list(items), "listed": 0} for kind, pattern, items in own]
+    return pa.concat_tables([pool, pa.Table.from_pylist(rows, schema("explain/literals"))])
+
+
+def _keys(table: pa.Table) -> list[tuple[str, str, tuple[str, ...]]]:
+    kinds, patterns, items = (table[name].to_pylist() for name in _NAMES)
+    return [(k, p, tuple(i)) for k, p, i in zip(kinds, patterns, items, strict=True)]
+
+
+@dataclass(frozen=True)
+class ExplanationTerms:
+    """The rows of `explanation_terms/`, hubs left out, by the number of their neuron.
+
+    Attributes:
+        rows: with the place of each literal in the pool, `literal`, and its `lift` with all data sets in one pot.
+        number: of the neuron of each, ascending, `[rows]`.
+    """
+
+    rows: Sequence[dict[str, Any]]
+    number: Int64s
+
+    @classmethod
+    def read(cls, store: Store, neurons: Neurons, pool: pa.Table) -> "ExplanationTerms":
+        """Read them; `pool` is what `audited_literals` returned."""
+        place = {key: number for number, key in enumerate(_keys(pool))}
+        rows = []
+        for row in read_table(store, "explanation_terms", columns=list(_COLUMNS)).to_pylist():
+            literal = place.get((row["kind"], row["pattern"], tuple(row["items"])))
+            if literal is not None:
+                base = row["baseline_share"]
+                lift = row["share"] / base if base else (float("inf") if row["share"] else float("nan"))
+                rows.append(row | {"literal": literal, "lift": lift})
+        layer, unit = (np.array([row[name] for row in rows], np.int64) for name in ("layer", "unit"))
+        number = neurons.number(layer, unit) if len(rows) else np.zeros(0, np.int64)
+        order = np.argsort(number, kind="stable")
+        return cls([rows[i] for i in order.tolist()], number[order])
+
+    def of(self, numbers: Int64s) -> Terms:
+        """Return the terms of some neurons; those of the range model are asked of the winners of the pole `top`."""
+        of_set: dict[int, list[dict[str, Any]]] = {}
+        of_neuron: dict[int, list[dict[str, Any]]] = {}
+        for number in numbers.tolist():
+            for row in self.rows[slice(*np.searchsorted(self.number, [number, number + 1]).tolist())]:
+                pole = row["pole"] or "top"
+                of_set.setdefault(int(set_number(number, POLES.index(pole))), []).append(row)
+                if row["model"] == "range":
+                    of_neuron.setdefault(number, []).append(row)
+        return Terms(of_set, of_neuron)

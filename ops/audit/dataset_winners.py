@@ -1,0 +1,61 @@
+"""The winners of neurons within each data set, as rows of the annotated sentences."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ops.arrays import Int32s, Int64s
+from ops.sentences.store import SentenceStore
+from ops.storage.store import Store
+from ops.storage.tables import part_name
+from ops.topk.neurons import POLES, Neurons, part_of, set_number
+
+LEAST_WINNERS = 20  # of a neuron and pole in a data set, where winners are those of the whole corpus
+
+
+def read_dataset_winners(
+    store: Store, neurons: Neurons, sentences: SentenceStore, numbers: Int64s, table: str, part: Int32s, most: int
+) -> Iterator[tuple[int, Int64s]]:
+    """Return the sets of some neurons in order: the set's number, and its winners, ascending.
+
+    Args:
+        store: the run's folder.
+        neurons: of the run.
+        sentences: that are annotated.
+        numbers: the neurons that are wanted, ascending.
+        table: `topk_by_dataset`, or `topk`, whose winners count in those data sets alone that have `LEAST_WINNERS`.
+        part: of each row of the store, -1 for those that are left out.
+        most: winners of a data set, the first by rank.
+    """
+    sets, rows, ranks = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
+    for number in np.unique(part_of(numbers)).tolist():
+        with store.parquet(part_name(table, number)) as file:
+            for group in range(file.num_row_groups):
+                found = file.read_row_group(group, columns=["layer", "unit", "pole", "rank", "sent_id"])
+                neuron = neurons.number(found["layer"].to_numpy(), found["unit"].to_numpy())
+                own = np.isin(neuron, numbers)
+                if own.any():
+                    pole = pc.index_in(found["pole"], pa.array(POLES)).to_numpy().astype(np.int64)
+                    sets.append(set_number(neuron[own], pole[own]))
+                    rows.append(sentences.rows(found["sent_id"].to_numpy()[own]))
+                    ranks.append(found["rank"].to_numpy()[own].astype(np.int64))
+    of_set, row, rank = np.concatenate(sets), np.concatenate(rows), np.concatenate(ranks)
+    inside = part[row] >= 0
+    of_set, row, rank = of_set[inside], row[inside], rank[inside]
+    order = np.lexsort((rank, part[row], of_set))
+    of_set, row = of_set[order], row[order]
+    # The place of each within its set and data set, and how many these have.
+    key = of_set * (int(part.max(initial=0)) + 1) + part[row]
+    starts = np.flatnonzero(np.diff(key, prepend=-1))
+    size = np.diff(np.append(starts, len(key)))
+    place = np.arange(len(key)) - np.repeat(starts, size)
+    least = LEAST_WINNERS if table == "topk" else 1
+    keep = (place < most) & (np.repeat(size, size) >= least)
+    of_set, row = of_set[keep], row[keep]
+    order = np.lexsort((row, of_set))
+    of_set, row = of_set[order], row[order]
+    bounds = np.append(np.flatnonzero(np.diff(of_set, prepend=-1)), len(of_set))
+    for first, stop in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
+        yield int(of_set[first]), row[first:stop]

@@ -1,0 +1,42 @@
+"""Average precision as if one sentence in a hundred were a winner, so that data sets of all sizes can be compared."""
+
+import numpy as np
+
+from ops.arrays import Float64s, Int32s
+from ops.compiled import compiled
+
+PREVALENCE = 0.01
+
+
+@compiled
+def average_precision(hits: Int32s, others: Int32s, prevalence: float = PREVALENCE) -> Float64s:
+    """Return the average precision in each sample of sentences; NaN where it has no winner or nothing else.
+
+    The winners count `prevalence` together and the others the rest, whatever their numbers. Sentences with equal scores
+    enter together: a level's winners have the precision of all that score at least as high.
+
+    Args:
+        hits, others: winners and other sentences with each score, from the highest score on, `[levels, samples]`.
+        prevalence: of winners.
+
+    Returns:
+        `[samples]`, from about `prevalence` for a score that says nothing to 1.
+    """
+    levels, samples = hits.shape
+    found = np.full(samples, np.nan)
+    for sample in range(samples):
+        winners, rest = 0, 0
+        for level in range(levels):
+            winners += hits[level, sample]
+            rest += others[level, sample]
+        if winners == 0 or rest == 0:
+            continue
+        total, called, right = 0.0, 0.0, 0.0
+        for level in range(levels):
+            called += others[level, sample] * ((1 - prevalence) / rest)
+            if hits[level, sample] > 0:
+                share = hits[level, sample] / winners
+                right += share * prevalence
+                total += share * right / (right + called)
+        found[sample] = total
+    return found

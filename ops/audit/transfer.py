@@ -1,0 +1,115 @@
+"""How much of what is known of a neuron in one data set holds in another: transfer, with its interval and verdict."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.stats import norm  # type: ignore[import-untyped]
+
+from ops.arrays import Bools, Float64s, Int32s, Int64s
+from ops.statistics.cluster_bootstrap import percentile_interval
+from ops.statistics.false_discovery import q_values
+
+HOLDS = 0.5  # transfer into a data set from which the others' cards are said to hold there
+RATE = 0.05  # of false findings, over a neuron's data sets
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A number and the ends of its 95 % interval; all NaN where it is undefined."""
+
+    value: float
+    low: float
+    high: float
+
+
+UNDEFINED = Interval(math.nan, math.nan, math.nan)
+
+
+@dataclass(frozen=True)
+class Precisions:
+    """Average precisions of cards that were learned in one part of the corpus and are asked in another.
+
+    The last axis holds the value of the sample itself, and then those of its bootstrap samples. NaN where undefined.
+
+    Attributes:
+        own: of the card of a part's winners, `[from, to, 1 + samples]`.
+        random: of the card of a set of as many sentences of the same lengths, asked for the same winners.
+        documents: of the test half with winners or baseline, by part, `[D]`.
+        group: of each part; only pairs within one are looked at, `[D]`.
+    """
+
+    own: Float64s
+    random: Float64s
+    documents: Int64s
+    group: Int32s
+
+    @property
+    def gain(self) -> Float64s:
+        """Return how much more precise the cards are than those of random sets, `[from, to, 1 + samples]`."""
+        return self.own - self.random
+
+    @property
+    def pairs(self) -> Bools:
+        """Return which pairs of two parts can be compared: both the card's and the own one's gain are known."""
+        gain = self.gain[:, :, 0]
+        known = np.isfinite(gain) & np.isfinite(np.diagonal(gain))[None, :]
+        apart = ~np.eye(len(self.group), dtype=np.bool_) & (self.group[:, None] == self.group[None, :])
+        return np.asarray(known & apart)
+
+    def transfer(self, pairs: Bools) -> Interval:
+        """Return the transfer over pairs: the gain of the cards from elsewhere over that of the own ones.
+
+        It is a ratio of two sums over all these pairs, and not a mean of ratios, so that no pair is left out for its
+        small denominator. It is undefined where the interval of the denominator contains 0, which says that there is
+        nothing to be transferred.
+        """
+        if not pairs.any():
+            return UNDEFINED
+        gain = self.gain
+        own = np.broadcast_to(np.moveaxis(np.diagonal(gain), -1, 0)[None, :, :], gain.shape)
+        above, below = gain[pairs].sum(0), own[pairs].sum(0)
+        clusters = int(self.documents[pairs.any(0)].sum())
+        low, high = interval(below, clusters)
+        if not (low > 0 or high < 0):
+            return UNDEFINED
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratio = above / below
+        return Interval(float(ratio[0]), *interval(ratio, clusters))
+
+    def into(self) -> list[Interval]:
+        """Return the transfer of all other parts' cards into each part."""
+        pairs = self.pairs
+        return [self.transfer(pairs & (np.arange(len(self.group)) == to)[None, :]) for to in range(len(self.group))]
+
+    def beats_random(self) -> Bools:
+        """Return for which parts the own card is better than the random set's, `[D]`.
+
+        Part by part the gain over its bootstrap's standard deviation is taken as normal; of all parts' findings at most
+        5 % are expected to be false (Benjamini and Hochberg 1995).
+        """
+        gain = np.diagonal(self.gain).T
+        known = np.isfinite(gain[:, 0])
+        found = np.zeros(len(gain), np.bool_)
+        if known.any():
+            found[known] = significantly_above(gain[known, 0], np.nanstd(gain[known, 1:], 1))
+        return found
+
+
+def significantly_above(values: Float64s, errors: Float64s) -> Bools:
+    """Return which values are above 0 at a false discovery rate of 5 %, given their standard errors, `[n]`."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        z = np.where(errors > 0, values / errors, np.where(values > 0, np.inf, 0.0))
+    return np.asarray((q_values(2 * norm.sf(np.abs(z))) <= RATE) & (values > 0))
+
+
+def interval(drawn: Float64s, clusters: int) -> tuple[float, float]:
+    """Return the ends of the 95 % interval of a statistic.
+
+    Args:
+        drawn: the statistic of the sample, and then of its bootstrap samples, `[1 + samples]`.
+        clusters: documents that were drawn.
+    """
+    if not np.isfinite(drawn[1:]).any():
+        return math.nan, math.nan
+    return percentile_interval(float(drawn[0]), drawn[1:], max(clusters, 1), -math.inf, math.inf)

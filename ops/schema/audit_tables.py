@@ -1,0 +1,98 @@
+"""The tables of the job audit: whether what is said of a neuron in one data set holds in others."""
+
+import pyarrow as pa
+
+from ops.schema.columns import (
+    BOOL,
+    FLOAT32,
+    FLOAT64,
+    INT16,
+    INT32,
+    INT64,
+    NEURON,
+    POLE,
+    STRING,
+    STRINGS,
+    Column,
+    TableSpec,
+)
+
+_FLOATS = pa.list_(FLOAT64)
+CONTROL = Column("control", STRING, "`permuted`: data sets permuted over documents; `halves`: two halves of each")
+
+
+def _measured(name: str, meaning: str) -> tuple[Column, Column, Column]:
+    return (
+        Column(name, FLOAT64, meaning, True),
+        Column(f"{name}_low", FLOAT64, "lower end of its 95 % interval", True),
+        Column(f"{name}_high", FLOAT64, "upper end of its 95 % interval", True),
+    )
+
+
+_PORTABILITY = (
+    *NEURON,
+    POLE,
+    Column("dataset_from", STRING, "data set on whose training documents the score card was learned"),
+    Column("dataset_to", STRING, "data set in whose test documents it is asked for the winners"),
+    *_measured("average_precision", "average precision where one sentence in a hundred is a winner"),
+    *_measured("random_precision", "the same of the card of a random set of the first data set, matched in length"),
+    *_measured(
+        "transfer",
+        "gain over the random set's card, over that of the second data set's own card; null on the diagonal, and "
+        "where the interval of the latter contains 0",
+    ),
+    Column("n", INT64, "winners in the test documents of `dataset_to`"),
+    Column("documents", INT64, "those documents"),
+)
+_PATTERNS = (
+    *NEURON,
+    Column("pole", STRING, "`top` or `bottom`; null for a literal of the range model, which is asked of `top`", True),
+    Column("model", STRING, "`range` or `winners`, as in `explanation_terms/`"),
+    Column("rank", INT32, "rank there"),
+    Column("kind", STRING, "kind of the literal"),
+    Column("pattern", STRING, "the literal, readable"),
+    Column("negated", BOOL, "whether it is asked of sentences that lack it"),
+    Column("dataset_names", STRINGS, "the data sets, in the order of the four lists"),
+    Column("log_lifts", _FLOATS, "natural log of the lift within each; null where no sentence has the literal"),
+    Column("log_lifts_low", _FLOATS, "lower ends of their 95 % intervals"),
+    Column("log_lifts_high", _FLOATS, "upper ends of their 95 % intervals"),
+    Column("winners", pa.list_(INT64), "winners in the test documents of each"),
+    Column("n", INT64, "winners in the test documents of all"),
+    Column("significant", INT16, "data sets with a lift above 1, at a false discovery rate of 5 % over them"),
+    Column("cochran_q", FLOAT64, "Cochran's Q of the log lifts; null with fewer than two", True),
+    Column("cochran_p", FLOAT64, "its p-value: small where data sets differ", True),
+    Column("i_squared", FLOAT64, "share of Q beyond what chance would give", True),
+    Column("lift", FLOAT32, "lift with all data sets in one pot, from `explanation_terms/`", True),
+    *_measured("mantel_haenszel", "lift over all data sets, each compared with itself alone"),
+    Column("verdict", STRING, "`global`, `local`, `dataset` or `none`"),
+)
+_NEURONS = (
+    *NEURON,
+    POLE,
+    *_measured("transfer", "sum of gains in other data sets over that of the own cards; null where these gain nothing"),
+    *_measured("illusion", "1 - `transfer`"),
+    *_measured("eta_squared", "share of the activation's variance that lies between data sets"),
+    *_measured("r2_within", "share of its variance within data sets that the range model's literals explain"),
+    Column("ported", INT16, "data sets in which the other data sets' cards hold: `transfer` at least 0.5, and above 0"),
+    Column("holds_in", STRINGS, "those data sets"),
+    Column("found_in", STRINGS, "data sets whose own card beats that of its random set"),
+    Column("datasets", INT16, "data sets in which the neuron and pole has winners enough"),
+    Column("n", INT64, "winners in test documents, of all data sets"),
+    Column("verdict", STRING, "`dataset_detector`, `global`, `local` or `none`"),
+)
+_KEY = ("layer", "unit", "pole")
+_ROWS = {
+    "portability": ("a neuron and pole and two data sets", _PORTABILITY, (*_KEY, "dataset_from", "dataset_to")),
+    "patterns": ("a literal of an explanation, over data sets", _PATTERNS, ("layer", "unit", "model", "pole", "rank")),
+    "neurons": ("a neuron and pole, over data sets", _NEURONS, _KEY),
+}
+
+TABLES: dict[str, TableSpec] = {
+    **{f"audit/{name}": TableSpec(row, columns, order, 8_192) for name, (row, columns, order) in _ROWS.items()},
+    **{
+        f"audit/{name}_controls": TableSpec(
+            f"{row}, of a control", (CONTROL, *columns), (*order[:2], "control", *order[2:]), 8_192
+        )
+        for name, (row, columns, order) in _ROWS.items()
+    },
+}

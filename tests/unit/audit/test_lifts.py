@@ -1,0 +1,113 @@
+import math
+
+import numpy as np
+import pytest
+from scipy.stats.contingency import relative_risk
+
+from ops.arrays import Float64s
+from ops.audit.lifts import Counted, Lifts, lifts
+from ops.audit.transfer import Interval
+
+DRAWS = 200
+
+
+def counted(rows: list[tuple[float, float, float, float]], seed: int = 0, together: int = 1) -> Counted:
+    """Winners with and in all, others with and in all, by data set; documents of so many sentences, all alike."""
+    rng = np.random.default_rng(seed)
+    tables = np.array(rows, float)
+    cells = np.stack([tables[:, 0], tables[:, 1] - tables[:, 0], tables[:, 2], tables[:, 3] - tables[:, 2]])
+    drawn = together * rng.poisson(cells[:, :, None] / together, (*cells.shape, DRAWS))
+    with_, without, others, rest = np.concatenate([cells[:, :, None], drawn], 2)
+    return Counted(with_, with_ + without, others, others + rest)
+
+
+def test_lifts_of_many_sentences_are_those_of_the_shares() -> None:
+    rows = [(300.0, 1_000.0, 4_000.0, 40_000.0), (100.0, 1_000.0, 500.0, 40_000.0)]
+    found = lifts(counted(rows))
+    for value, low, high, (a, n1, c, n2) in zip(found.log_lift, found.low, found.high, rows, strict=True):
+        risk = relative_risk(int(a), int(n1), int(c), int(n2))
+        ends = risk.confidence_interval()
+        assert math.exp(value) == pytest.approx(risk.relative_risk, rel=5e-3)
+        # 200 bootstrap samples give a standard error to within some 10 %.
+        assert high - low == pytest.approx(math.log(ends.high / ends.low), rel=0.15)
+
+
+def test_mantel_haenszel_is_the_ratio_of_weighted_sums_and_simpson_does_not_fool_it() -> None:
+    # In either data set winners have the literal as often as others; in one pot twice as often.
+    rows = [(800.0, 1_000.0, 8_000.0, 10_000.0), (10.0, 100.0, 4_000.0, 40_000.0)]
+    found = lifts(counted(rows))
+    above = sum(a * n2 / (n1 + n2) for a, n1, c, n2 in rows)
+    below = sum(c * n1 / (n1 + n2) for a, n1, c, n2 in rows)
+    assert found.mantel_haenszel.value == pytest.approx(above / below, rel=1e-3) == pytest.approx(1.0, rel=5e-3)
+    assert found.mantel_haenszel.low < 1 < found.mantel_haenszel.high
+    assert found.verdict(810 / 1_100 / (12_000 / 50_000)) == "dataset"
+    assert found.verdict(0.9) == "none"
+
+
+def test_cochran_and_higgins_by_hand() -> None:
+    found = lifts(counted([(300.0, 1_000.0, 4_000.0, 40_000.0), (100.0, 1_000.0, 4_000.0, 40_000.0)] * 2))
+    error = (found.high - found.low) / 2 / 1.959963984540054
+    weight = error**-2.0
+    mean = (weight * found.log_lift).sum() / weight.sum()
+    q = float((weight * (found.log_lift - mean) ** 2).sum())
+    assert found.q == pytest.approx(q)
+    assert found.i2 == pytest.approx((q - 3) / q)
+    assert found.q_p < 1e-6
+    assert found.verdict(2.0) == "local"  # a data set says three times as often, the next as often as others
+
+
+def test_a_literal_found_alike_everywhere_is_global_and_one_found_once_local() -> None:
+    everywhere = lifts(counted([(60.0, 100.0, 400.0, 4_000.0)] * 4))
+    assert everywhere.significant.all()
+    assert everywhere.verdict(6.0) == "global"
+    once = lifts(counted([(60.0, 100.0, 400.0, 4_000.0), *[(10.0, 100.0, 400.0, 4_000.0)] * 3]))
+    assert once.significant.tolist() == [True, False, False, False]
+    assert once.verdict(2.0) == "local"
+
+
+def test_a_data_set_without_the_literal_says_nothing_and_none_of_few_winners_little() -> None:
+    found = lifts(counted([(12.0, 25.0, 40.0, 1_600.0), (0.0, 25.0, 0.0, 1_600.0), (0.0, 25.0, 1.0, 1_600.0)]))
+    assert math.isnan(found.log_lift[1])
+    assert found.low[2] < 0 < found.high[2]
+    assert abs(found.log_lift[2]) < 1
+    assert found.significant.tolist() == [True, False, False]
+    nothing = lifts(counted([(0.0, 25.0, 0.0, 1_600.0)]))
+    assert math.isnan(nothing.q)
+    assert nothing.verdict(math.nan) == "none"
+    assert lifts(counted([(0.0, 0.0, 5.0, 1_600.0)])).verdict(math.nan) == "none"
+
+
+def test_documents_of_several_sentences_widen_intervals() -> None:
+    rows = [(60.0, 200.0, 400.0, 4_000.0)]
+    alone, together = (lifts(counted(rows, together=size)) for size in (1, 5))
+    assert together.high[0] - together.low[0] > 1.8 * (alone.high[0] - alone.low[0])
+
+
+@pytest.mark.parametrize(("winners", "share", "lift"), [(100, 0.05, 3.0), (100, 0.2, 1.0)])
+def test_intervals_hold_the_truth_as_often_as_they_say(winners: int, share: float, lift: float) -> None:
+    rng, simulations = np.random.default_rng(0), 2_000
+
+    def drawn(sentences: int, p: float, together: int) -> tuple[Float64s, Float64s]:
+        documents = rng.binomial(sentences // together, p, 6)
+        cells = np.stack([documents, sentences // together - documents])
+        both = together * np.concatenate([cells[:, :, None], rng.poisson(cells[:, :, None], (2, 6, DRAWS))], 2)
+        return both[0].astype(float), both.sum(0).astype(float)
+
+    held = differ = 0
+    for _ in range(simulations):
+        found = lifts(Counted(*drawn(winners, share * lift, 2), *drawn(4_000, share, 4)))
+        held += found.mantel_haenszel.low <= lift <= found.mantel_haenszel.high
+        differ += found.q_p < 0.05
+    assert 0.93 <= held / simulations <= 0.97
+    assert differ / simulations == pytest.approx(0.05, abs=0.03)
+
+
+def test_the_verdict_needs_three_data_sets() -> None:
+    sure = Interval(3.0, 2.0, 4.0)
+    both = np.array([True, True, False])
+    own = Lifts(np.zeros(3), np.zeros(3), np.zeros(3), both, 1.0, 0.5, 0.2, sure)
+    assert own.verdict(3.0) == "local"
+    three = Lifts(np.zeros(3), np.zeros(3), np.zeros(3), np.ones(3, np.bool_), 1.0, 0.5, 0.2, sure)
+    assert three.verdict(3.0) == "global"
+    apart = Lifts(np.zeros(3), np.zeros(3), np.zeros(3), np.ones(3, np.bool_), 9.0, 0.01, 0.5, sure)
+    assert apart.verdict(3.0) == "local"

@@ -1,0 +1,23 @@
+import math
+from itertools import product
+
+from ops.audit.verdict import VERDICTS, verdict
+
+
+def test_the_rules_in_their_order() -> None:
+    for eta, lift, ported, datasets, found in product(
+        (math.nan, 0.0, 0.25, 0.9), (False, True), range(7), (1, 2, 4, 6), range(3)
+    ):
+        own = verdict(eta_squared=eta, any_lift=lift, ported=ported, datasets=datasets, found=found)
+        if eta >= 0.25 and not lift:
+            assert own == "dataset_detector"
+        elif datasets > 1 and ported / datasets >= 0.75:
+            assert own == "global"
+        else:
+            assert own == ("local" if found else "none")
+        assert own in VERDICTS
+
+
+def test_five_of_six_are_three_quarters_and_four_are_not() -> None:
+    given = {"eta_squared": 0.0, "any_lift": True, "datasets": 6, "found": 6}
+    assert [verdict(ported=ported, **given) for ported in (4, 5)] == ["local", "global"]  # type: ignore[arg-type]
