@@ -16,6 +16,7 @@ import os
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -83,15 +84,21 @@ def main() -> int:
     return 0 if equal else 1
 
 
-def annotate(store: Store, count: int, seed: int) -> None:
-    """Write real sentences as `annotate` leaves them for mining; every second one is in the baseline."""
+def annotate(store: Store, count: int, seed: int, datasets: Sequence[str] = ()) -> None:
+    """Write real sentences as `annotate` leaves them for mining; every second one is in the baseline.
+
+    Documents of ten sentences are of the data sets in turn; where none are given, every third sentence is of another
+    one than the rest.
+    """
     texts = draw(count, seed)
     ids = np.arange(len(texts))
     corpus = pa.table(
         {
             "sent_id": pa.array(ids),
             "text": pa.array(texts),
-            "dataset": pa.array(np.where(ids % 3 == 0, "news", "docs")),
+            "dataset": pa.array(
+                np.array(datasets)[ids // 10 % len(datasets)] if datasets else np.where(ids % 3 == 0, "news", "docs")
+            ),
             "doc_id": pa.array([f"d{i // 10}" for i in ids]),
         }
     )

@@ -1,0 +1,134 @@
+"""What `jobs.audit` takes for 9,216 neurons and six data sets, in one line of JSON.
+
+    python -m bench audit
+
+Real sentences (bench/texts.py) are annotated by the shipped pipeline, documents of ten are of six data sets in turn,
+and half of them are the baseline. The winners of a few neurons are the sentences that are likest a direction of their
+own, over the corpus and within each data set (bench/mine.py). The neurons are mined and explained; then the audit's own
+workers run in this process, on one thread. Seconds are those of processor time after a warm-up, scaled to all neurons.
+Of the timed neurons as large a share has the controls as of a whole layer. Exit status 1 where it is more than half a
+core-hour.
+"""
+
+import argparse
+import json
+import os
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from bench import explain, mine
+from bench.mine import PRINT, WIDTHS, Likeness
+from bench.running import load, resident
+from jobs.audit.steps import CONTROLLED, AuditArgs, AuditedDatasets, RangeWorker, audit_steps
+from jobs.explain.steps import ExplainArgs, explain_steps
+from jobs.mine.job import MINE_OPTIONS, MineConfig
+from jobs.mine.steps import MineArgs, mine_steps, sentence_runs
+from jobs.stage.stages import CODES
+from ops.model.load import read_facts
+from ops.schema import schema
+from ops.sentences.local_copy import open_sentences
+from ops.storage.store import Store
+from ops.storage.tables import part_name
+from ops.topk.neurons import POLES, Neurons
+
+DATASETS = tuple(f"data set {number}" for number in range(1, 7))
+MOST_HOURS = 0.5
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="bench audit", description=str(__doc__).splitlines()[0])
+    parser.add_argument("--sentences", type=int, default=200_000, help="annotated sentences, half of them the baseline")
+    parser.add_argument("--sample", type=int, default=10_000, help="sentences with activations")
+    parser.add_argument("--k", type=int, default=1_000, help="winners of a neuron and pole, and within each data set")
+    parser.add_argument("--winners", type=int, default=200, help="winners of a data set that are used")
+    parser.add_argument("--neurons", type=int, default=12, help="neurons that are timed")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--json", action="store_true", help="accepted for all benchmarks; the output is JSON anyway")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="atlas-bench-") as folder:
+        os.environ["ATLAS_CACHE"] = f"{folder}/cache"
+        result, good = measure(folder, options)
+    print(json.dumps({"bench": "audit", **result, "load": load()}))
+    return 0 if good else 1
+
+
+def measure(folder: str, options: argparse.Namespace) -> tuple[dict[str, Any], bool]:
+    """Return what the audit takes, and whether it is little enough."""
+    store, neurons = Store(f"{folder}/run"), Neurons(WIDTHS)
+    mine.annotate(store, options.sentences, options.seed, DATASETS)
+    mine.write_winners(store, options.k, options.neurons, options.seed)
+    write_winners_by_dataset(store, options)
+    explain.write_activations(store, options.sample, options.neurons, options.seed)
+    every = MineConfig.model_validate({"out": store.root}).model_dump(mode="json")
+    mined = {name: every[name] for name in MINE_OPTIONS} | {"no_scores": True}
+    ranges = [{"range": 0, "first": 0, "stop": options.neurons}]
+    for step in mine_steps(
+        MineArgs(store, PRINT, PRINT, neurons, options.seed, mined), ranges, sentence_runs(options.sentences)
+    ):
+        mine.seconds(step, warm=False)
+    units = tuple(f"1:{unit}" for unit in range(options.neurons))
+    explained = ExplainArgs(
+        store, PRINT, PRINT, neurons, units, explain.SCORED, mined | {"no_scores": False}, read_facts("sample"),
+        options.k, len(POLES), 8, 6, False, options.seed,
+    )  # fmt: skip
+    for step in explain_steps(explained, options.sample, options.sentences):
+        explain.timed(step, 1 if step.name == "explain: families" else None)
+        if step.name == "explain: families":
+            for item in step.items[1:]:
+                explain.empty_pairs(store, step, item)
+    datasets = AuditedDatasets("topk_by_dataset", DATASETS, (explain.SCORED // len(DATASETS),) * len(DATASETS))
+    args = AuditArgs(
+        store, PRINT, PRINT, neurons, units, datasets, mined, options.winners, 6, True, options.seed
+    )  # fmt: skip
+    literals, last = audit_steps(args, options.sentences)
+    took = {"literals": explain.timed(literals, None)}
+    controlled = max(round(options.neurons * CONTROLLED / WIDTHS[0]), 1)
+    worker = RangeWorker(**last.args)
+    worker.neurons.controlled = worker.neurons.controlled[:controlled]
+    worker(last.items[0], None)
+    started = time.process_time()
+    for item in last.items:
+        worker(item, None)
+    took["neurons"] = (time.process_time() - started) / options.neurons * len(neurons)
+    hours = sum(took.values()) / 3600
+    result = {
+        "sentences": options.sentences,
+        "k_per_dataset": options.k,
+        "winners": options.winners,
+        "datasets": len(DATASETS),
+        "neurons": {"timed": options.neurons, "with_controls": controlled, "of": len(neurons)},
+        "seconds": {name: round(seconds, 1) for name, seconds in took.items()},
+        "ms_a_neuron_and_pole": round(1000 * took["neurons"] / len(neurons) / len(POLES), 1),
+        "core_hours": round(hours, 2),
+        "most_bytes": resident()["VmHWM"],
+    }
+    return result, hours <= MOST_HOURS
+
+
+def write_winners_by_dataset(store: Store, options: argparse.Namespace) -> None:
+    """Write the part of `topk_by_dataset/` of the first neurons: as many within each data set, by the same likeness."""
+    sentences, rng = open_sentences(store, CODES, PRINT), np.random.default_rng([options.seed, options.k])
+    likeness, rows = Likeness(sentences), []
+    names = list(sentences.names["dataset"])
+    for unit in range(options.neurons):
+        order = np.argsort(likeness.draw(rng), kind="stable")
+        for pole, ranked in enumerate((order, order[::-1])):
+            for code, name in enumerate(names):
+                own = ranked[np.asarray(sentences.dataset)[ranked] == code][: options.k]
+                ids = np.asarray(sentences.sent_id)[own]
+                key = {"layer": 1, "unit": unit, "pole": POLES[pole], "dataset": name, "activation": 0.0}
+                rows += [key | {"rank": rank, "sent_id": number} for rank, number in enumerate(ids.tolist(), 1)]
+    path = Path(store.path(part_name("topk_by_dataset", 0)))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    pq.write_table(pa.Table.from_pylist(rows, schema("topk_by_dataset")), path)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
