@@ -104,8 +104,6 @@ def drawn_units(allowed: dict[int, Int64s], count: int, seed: int) -> list[tuple
         wanted = count // len(layers) + (place < count % len(layers))
         order = np.random.default_rng([seed, CHECKED_UNITS, layer]).permutation(allowed[layer]).tolist()
         own = order[:wanted]
-        others = [*own[1:], *own[:1]] if wanted > 1 else order[1 : wanted + 1]
-        found += [
-            (layer, unit, other) for unit, other in zip(own, others or [None] * len(own), strict=True)
-        ]  # fmt: skip
+        others: list[int | None] = [*own[1:], *own[:1]] if len(own) > 1 else [*order[1:2], None][: len(own)]
+        found += [(layer, unit, other) for unit, other in zip(own, others, strict=True)]
     return sorted(found, key=lambda each: each[:2])

@@ -9,6 +9,7 @@ from torch import nn
 from ops.dictionaries.description import Description
 from ops.dictionaries.read import load
 from ops.errors import InputError, with_article
+from ops.model.facts import ModelFacts
 from ops.model.head_projections import matrix_of
 from ops.model.hook_points import Place, module_at, norm_after
 from ops.model.sites import find_first_matrix, find_module
@@ -54,7 +55,8 @@ class Written(NamedTuple):
         if self.reads is None:
             return None
         a, b = self.directions(units).double(), self.reads[units].double()
-        return (a * b).sum(1) / (a.norm(dim=1) * b.norm(dim=1))
+        products: torch.Tensor = (a * b).sum(1) / (a.norm(dim=1) * b.norm(dim=1))
+        return products.cpu()
 
     def mixed(self, count: int, generator: torch.Generator) -> torch.Tensor:
         """Return random directions, `[count, width]` float32, each of length 1.
@@ -69,7 +71,7 @@ class Written(NamedTuple):
             found = torch.zeros(count, self.writes.shape[1])
             for block in self.writes.split(_UNITS_AT_ONCE):
                 found += torch.randn(count, len(block), generator=generator) @ block.float().cpu()
-        return found / found.norm(dim=1, keepdim=True).clamp_min(torch.finfo(torch.float32).tiny)
+        return torch.nn.functional.normalize(found, dim=1)
 
 
 def rows_of(matrix: torch.Tensor | None, rows: torch.Tensor, size: int) -> torch.Tensor:
@@ -176,6 +178,18 @@ def written_by(
     if dictionaries:
         return {own.layer: written_by_features(head, own) for own in dictionaries if own.layer in layers}
     return {layer: written_by_neurons(head, site, layer) for layer in layers}
+
+
+def check_written(facts: ModelFacts, site: str, layers: Sequence[int], dictionaries: Sequence[Description]) -> int:
+    """Load a model with its head, look whether what its units write is known, and return the rows of the unembedding.
+
+    Raises:
+        InputError: the model has no head, or what a layer's units write is not known.
+    """
+    head = TokenHead(facts, threads=None)
+    for layer in layers:
+        written_by(head, site, (layer,), dictionaries)
+    return head.unembedding.out_features
 
 
 def adding(written: Written, vector: torch.Tensor) -> Any:
