@@ -5,7 +5,7 @@ from jobs.stage.dry_run import DryRun, Plan
 from jobs.stage.estimate import by_workers, of_all, spread_seconds
 from jobs.stage.runner import Stage
 from jobs.stage.stages import STAGES
-from ops.outputs.token_effects import SHOWN, SIDES
+from ops.outputs.names import SHOWN, SIDES
 
 # By sizes: operations a second of a core, tokens of a sentence, seconds of a logit beside its product, and bytes.
 OPERATIONS, SENTENCE, LOGIT_S = 50e9, 27, 40e-9

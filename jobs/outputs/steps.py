@@ -33,9 +33,11 @@ from ops.model.batches import Lengths, batch_lengths
 from ops.model.load import ModelFacts
 from ops.model.tokenizer import Tokenizer
 from ops.outputs.check_effects import Checker, batch_budget, drawn_units
+from ops.outputs.control_rows import control_rows, said_checked, said_peaked
 from ops.outputs.figures import draw_controls
-from ops.outputs.tables import check_row, control_rows, neuron_rows, said_peaked, token_rows
-from ops.outputs.token_effects import MEASURES, SHOWN, random_effects, token_effects
+from ops.outputs.names import MEASURES, SHOWN
+from ops.outputs.tables import check_row, neuron_rows, token_rows
+from ops.outputs.token_effects import random_effects, token_effects
 from ops.outputs.token_head import ENTRIES, Entry, LinearHead, TokenHead
 from ops.outputs.written import Written, written_by
 from ops.schema import schema
@@ -128,21 +130,23 @@ def measure(stage: Stage, args: OutputsArgs) -> dict[str, Any]:
         "neurons": len(args.units), "sentences": sum(note["sentences"] for note in notes), "positions": positions,
         "random": args.random, "checked": 0,
     }  # fmt: skip
+    checked: list[str] = []
     if args.check:
         checks = check_step(args)
         stage.do(checks)
         tables = list(read_partials(stage.store, [check_file(item["block"]) for item in checks.items]))
         table = pa.concat_tables(tables).cast(schema("outputs/checks"))
         write_part(stage.store, "outputs/checks", 0, table.schema, [table], stage.fingerprint)
-        counts |= {"checked": table.num_rows} | _middle(table)
+        counts["checked"], checked = table.num_rows, said_checked(table.to_pylist())
     controls = write_controls(stage, args)
     counts["figures"] = draw_controls(stage.store, controls, args.facts.title)
-    return counts | {"said": said_peaked(controls.to_pylist())}
+    return counts | {"said": said_peaked(controls.to_pylist()) + checked}
 
 
 def write_controls(stage: Stage, args: OutputsArgs) -> pa.Table:
     """Write outputs/controls: how peaked the units' outputs and those of random directions are, by layer."""
     rows: list[dict[str, Any]] = []
+    layout = schema("outputs/controls")
     own = read_table(stage.store, "outputs/neurons", columns=["layer", *MEASURES])
     of = own["layer"].to_numpy()
     for layer in args.layers:
@@ -150,36 +154,14 @@ def write_controls(stage: Stage, args: OutputsArgs) -> pa.Table:
         for name in MEASURES:
             values = own[name].to_numpy(zero_copy_only=False)[of == layer].astype(np.float64)
             rows += control_rows(layer, name, values, random[name].to_numpy())
-    table = pa.Table.from_pylist(sorted(rows, key=lambda r: (r["layer"], r["basis"], r["measure"])), CONTROLS)
-    write_part(stage.store, "outputs/controls", 0, CONTROLS, [table], stage.fingerprint)
+    table = pa.Table.from_pylist(sorted(rows, key=lambda r: (r["layer"], r["basis"], r["measure"])), layout)
+    write_part(stage.store, "outputs/controls", 0, layout, [table], stage.fingerprint)
     return table
-
-
-CONTROLS = schema("outputs/controls")
-
-
-def _middle(checks: pa.Table) -> dict[str, float]:
-    """Return the medians of the check's correlations and of their control, as far as they are known."""
-    found = {}
-    for name in ("correlation", "shuffled", "slope"):
-        values = checks[name].drop_null().to_numpy()
-        if len(values):
-            found[f"{name}_median"] = float(np.median(values))
-    return found
 
 
 def say_found(counts: dict[str, Any]) -> None:
     """Print what was found: how peaked the outputs are, and what the check says."""
-    for line in counts["said"]:
-        print(line)
-    if "correlation_median" in counts:
-        beside = ""
-        if "shuffled_median" in counts:
-            beside = f", with the direct effect of another unit of the layer {counts['shuffled_median']:.2f}"
-        print(
-            f"Check: of {counts['checked']:,} units that were raised by one standard deviation, the change of the "
-            f"logits has a median correlation of {counts['correlation_median']:.2f} with the direct effect{beside}."
-        )
+    print("\n".join(counts["said"]))
 
 
 def states_step(args: OutputsArgs) -> Step:

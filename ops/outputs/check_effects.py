@@ -1,5 +1,6 @@
 """Whether the direct effect is what happens: a unit is raised by one standard deviation and the model runs again."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -69,7 +70,8 @@ class Agreement:
 def agreement(change: Float64s, effect: Float64s) -> Agreement:
     """Return how a change of the logits compares with a direct effect, both `[tokens]`."""
     a, b = change - change.mean(), effect - effect.mean()
-    squares, own, product = float(b @ b), float(a @ a), float(a @ b)
+    # Summed exactly: the last digits of a product of long vectors depend on the threads of numpy's library.
+    squares, own, product = (math.fsum(values.tolist()) for values in (b * b, a * a, a * b))
     if not (squares > 0 and own > 0):
         return Agreement(np.nan, np.nan)
     return Agreement(product / np.sqrt(squares * own), product / squares)

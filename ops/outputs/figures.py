@@ -6,7 +6,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from ops.figures import BLUE, PAGE, VERMILLION, for_print, save_figures, titled
-from ops.outputs.tables import RANDOM, UNITS
+from ops.outputs.names import RANDOM, UNITS
 from ops.storage.store import Store
 
 FOLDER = "outputs/figures"

@@ -6,15 +6,11 @@ import numpy as np
 import torch
 
 from ops.arrays import Float32s, Float64s, Int64s
+from ops.outputs.names import SHOWN, SIDES
 from ops.outputs.token_head import LinearHead
 from ops.outputs.written import Written
 from ops.reducers.moments import Moments
 from ops.sampling import RANDOM_DIRECTIONS
-
-SHOWN = 20  # tokens of a unit and side
-PROMOTED, SUPPRESSED = "promoted", "suppressed"
-SIDES = (PROMOTED, SUPPRESSED)
-MEASURES = ("kurtosis", "extreme")
 
 _VALUES_AT_ONCE = 1 << 22  # logits that are held at a time: a block of units by all tokens
 

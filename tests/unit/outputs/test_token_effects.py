@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from ops.outputs import token_effects as module
-from ops.outputs.token_effects import PROMOTED, SUPPRESSED, p_values, random_effects, token_effects
+from ops.outputs.names import PROMOTED, SUPPRESSED
+from ops.outputs.token_effects import p_values, random_effects, token_effects
 from ops.outputs.token_head import LinearHead
 from ops.outputs.written import Written
 
