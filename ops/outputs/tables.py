@@ -95,7 +95,7 @@ def check_row(
     shuffled = None if other is None else agreement(change, direct_effect(linear, written, other, amount)).correlation
     return {
         "layer": written.layer, "unit": unit, "n": positions, "correlation": _number(found.correlation),
-        "slope": _number(found.slope), "other": other, "shuffled": None if shuffled is None else _number(shuffled),
+        "slope": _number(found.slope), "unit_b": other, "shuffled": None if shuffled is None else _number(shuffled),
     }  # fmt: skip
 
 

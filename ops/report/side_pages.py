@@ -238,8 +238,8 @@ SIDE_JOBS = {
             ShownTable(
                 "outputs/checks",
                 "Units that were raised by one standard deviation in real sentences; shuffled: by the direct effect of "
-                "another unit.",
-                ("layer", "unit", "n", "correlation", "slope", "other", "shuffled"),
+                "unit b.",
+                ("layer", "unit", "n", "correlation", "slope", "unit_b", "shuffled"),
             ),
         ),
     ),

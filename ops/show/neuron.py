@@ -77,7 +77,7 @@ def _head(facts: dict[str, Any], width: int) -> list[str]:
         lines += wrap(f"One of {facts['dictionary']}", width).split("\n")
     if facts.get("explanation"):
         lines += lay_out_explanation(facts["explanation"], width)
-    lines += lay_out_outputs(facts.get("outputs"), width)
+    lines += lay_out_outputs(facts.get("outputs"), facts["pole"], width)
     about = []
     if score is not None:
         matched = _area(score, "matched_auc", "matched_low", "matched_high")

@@ -26,12 +26,19 @@ def by_side(rows: list[dict[str, Any]]) -> Outputs:
     return {side: sorted((r for r in rows if r["side"] == side), key=lambda r: r["rank"]) for side in SIDES}
 
 
-def lay_out_outputs(outputs: Outputs | None, width: int) -> list[str]:
-    """Return the lines that say which tokens a unit promotes and suppresses; none without."""
+def lay_out_outputs(outputs: Outputs | None, pole: str, width: int) -> list[str]:
+    """Return the lines that say which tokens a unit promotes and suppresses; none without.
+
+    Args:
+        outputs: as `read_outputs` returns them.
+        pole: the one that is shown; a low activation does the reverse of a high one.
+        width: characters of a line.
+    """
     if outputs is None:
         return []
     promoted, suppressed = (", ".join(token_text(row["token"]) for row in outputs[side][:LISTED]) for side in SIDES)
-    return wrap(f"Promotes: {promoted}; suppresses: {suppressed}", width).split("\n")
+    reverse = "" if pole == "top" else " (when its activation is high; a low one does the reverse)"
+    return wrap(f"Promotes: {promoted}; suppresses: {suppressed}{reverse}", width).split("\n")
 
 
 def token_text(token: str) -> str:

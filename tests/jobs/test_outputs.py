@@ -99,7 +99,7 @@ def test_controls_and_checks_add_up(whole: Path) -> None:
         assert null["beyond"] == pytest.approx(0.05, abs=0.03)
     checks = rows(whole, "outputs/checks")
     assert [r["layer"] for r in checks] == [1, 1, 1, 2, 2, 2]
-    assert all(r["other"] != r["unit"] and abs(r["correlation"]) <= 1 for r in checks)
+    assert all(r["unit_b"] != r["unit"] and abs(r["correlation"]) <= 1 for r in checks)
     counts = Run(str(whole)).require("outputs")["counts"]
     assert (counts["neurons"], counts["checked"], counts["sentences"]) == (LAYERS * UNITS, 6, 120)
     # After the last layer nothing but the head follows: what differs is that it is not linear.

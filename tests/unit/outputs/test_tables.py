@@ -77,9 +77,9 @@ def test_a_check_is_held_against_its_own_effect_and_another_s(made: tuple[Linear
     effects = head.logits(directions).double().numpy()
     change = 0.5 * effects[1] * 2.0
     row = check_row(head, written, (1, 2), 2.0, change, 77)
-    assert (row["layer"], row["unit"], row["other"], row["n"]) == (3, 1, 2, 77)
+    assert (row["layer"], row["unit"], row["unit_b"], row["n"]) == (3, 1, 2, 77)
     assert row["correlation"] == pytest.approx(1, abs=1e-5)
     assert row["slope"] == pytest.approx(0.5, rel=1e-5)
     assert row["shuffled"] == pytest.approx(np.corrcoef(effects[1], effects[2])[0, 1], abs=1e-5)
     alone = check_row(head, written, (1, None), 2.0, np.zeros(VOCABULARY), 77)
-    assert (alone["correlation"], alone["other"], alone["shuffled"]) == (None, None, None)
+    assert (alone["correlation"], alone["unit_b"], alone["shuffled"]) == (None, None, None)

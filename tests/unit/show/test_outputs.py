@@ -32,12 +32,15 @@ def test_the_first_tokens_of_both_sides_are_a_line(tmp_path: Path) -> None:
     assert [len(found[side]) for side in ("promoted", "suppressed")] == [20, 20]
     assert {row["layer"] for row in found["promoted"]} == {2}
     assert read_outputs(store, 2, 5) is None
-    (line,) = lay_out_outputs(found, 400)
+    (line,) = lay_out_outputs(found, "top", 400)
     assert line.startswith('Promotes: " p1", " p2", " p3"')
     assert '" p8"; suppresses: " s1"' in line
     assert shown(outputs=found, width=400)[1] == line
+    assert lay_out_outputs(found, "bottom", 400) == [
+        f"{line} (when its activation is high; a low one does the reverse)"
+    ]
 
 
 def test_without_the_table_there_is_no_line() -> None:
-    assert lay_out_outputs(None, 80) == []
+    assert lay_out_outputs(None, "top", 80) == []
     assert shown(outputs=None) == shown()
