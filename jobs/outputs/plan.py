@@ -8,7 +8,7 @@ from jobs.stage.stages import STAGES
 from ops.outputs.names import SHOWN, SIDES
 
 # By sizes: operations a second of a core, tokens of a sentence, seconds of a logit beside its product, and bytes.
-OPERATIONS, SENTENCE, LOGIT_S = 50e9, 27, 40e-9
+OPERATIONS, SENTENCE, LOGIT_S = 50e9, 27, 22e-9
 TOKEN_BYTES, UNIT_BYTES, FIGURE_BYTES = 8, 80, 200_000
 
 
