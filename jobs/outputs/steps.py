@@ -170,7 +170,7 @@ def states_step(args: OutputsArgs) -> Step:
     items = [{"shard": shard, "rows": rows, "sentences": len(rows)} for shard, rows in drawn.items()]
     return Step(
         "outputs: mean state", items, lambda item: [states_file(item["shard"])], StateSummer, {"args": args}, "shards",
-        ("sentences", sum(item["sentences"] for item in items)), holds=args.place.holds, workers=args.place.workers,
+        ("sentences", sum(map(len, drawn.values()))), holds=args.place.holds, workers=args.place.workers,
         actors=True,
     )  # fmt: skip
 

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -9,17 +10,21 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 import torch
-from transformers import AutoModelForCausalLM, AutoTokenizer
+from transformers import AutoModelForCausalLM, AutoModelForMaskedLM, AutoTokenizer
 
 from jobs.outputs import job as outputs
 from jobs.stage.files import under
 from jobs.stage.run import Run
+from jobs.topk import job as topk
+from jobs.topk.job import TopkConfig
 from ops.errors import InputError
 from ops.outputs.names import SHOWN
 from ops.sampling import OUTPUT_SENTENCES, draw
 from ops.schema import TABLES
 from tests.jobs.conftest import outputs_config as config
+from tests.jobs.conftest import with_heads
 from tests.jobs.processes import committed, kill_when, start_job
+from tests.unit.dictionaries.made import weights, write
 
 LAYERS, UNITS = 2, 20
 PARTS = tuple(table for table in TABLES if table.startswith("outputs/"))
@@ -144,6 +149,58 @@ def test_some_units_alone(copy: Path, whole: Path) -> None:
     for row in own:
         assert row == pytest.approx(told[row["layer"], row["unit"]], rel=1e-3, abs=1e-5)
     assert not (copy / "outputs" / "checks").exists()
+
+
+def scored(out: Path, source: Path, model: Path, **options: Any) -> Path:
+    """The job topk with few sentences: its run directory."""
+    small = {"k": 10, "shard_size": 100, "limit": 60, "activation_sample": 20, "workers": 1, "split": "none"}
+    values = {"out": str(out), "corpus": (str(source),), "model": str(model), **small, **options}
+    topk.JOB.run(TopkConfig.model_validate(values))
+    return out
+
+
+def test_features_write_rows_of_their_decoder(outputs_run: tuple[Path, Path], source: Path, tmp_path: Path) -> None:
+    own = weights("standard", 12, 30)
+    own["b_enc"][5] = -1e6  # active at no token
+    folder = write(tmp_path / "sae", "standard", own, "blocks.0.hook_resid_post")
+    run = scored(tmp_path / "run", source, outputs_run[1], dictionary=(f"1={folder}",))
+    outputs.JOB.run(config(run, workers=1, check=4, sentences=40))
+    told = {r["unit"]: r for r in rows(run, "outputs/neurons")}
+    assert list(told) == list(range(30))
+    norms = np.linalg.norm(own["W_dec"], axis=1)
+    np.testing.assert_allclose([told[unit]["norm"] for unit in told], norms, rtol=1e-5)
+    cosines = (own["W_dec"] * own["W_enc"].T).sum(1) / norms / np.linalg.norm(own["W_enc"], axis=0)
+    np.testing.assert_allclose([told[unit]["cosine"] for unit in told], cosines, atol=1e-5)
+    assert told[5]["std"] == 0
+    assert told[5]["kurtosis"] is not None, "it writes, though it was never active"
+    checks = rows(run, "outputs/checks")
+    assert len(checks) == 4
+    assert 5 not in {r["unit"] for r in checks}
+    assert np.mean([r["correlation"] for r in checks]) > np.mean([abs(r["shuffled"]) for r in checks])
+
+
+def test_an_encoder_s_axes_go_through_its_masked_word_head(
+    make_model: Callable[..., Path], small_bert: Any, source: Path, tmp_path: Path
+) -> None:
+    model = with_heads(make_model(small_bert), small_bert)
+    run = scored(tmp_path / "run", source, model)
+    outputs.JOB.run(config(run, workers=1, check=0, sentences=40))
+    head: Any = AutoModelForMaskedLM.from_pretrained(model).eval()
+    tokenizer = AutoTokenizer.from_pretrained(model)
+    corpus = {row["sent_id"]: row["text"] for row in rows(run, "corpus")}
+    states = []
+    for sent_id in draw(len(corpus), 40, 0, OUTPUT_SENTENCES).tolist():
+        found = tokenizer(corpus[sent_id], truncation=True, max_length=40, return_tensors="pt")
+        with torch.inference_mode():
+            states.append(head.bert(**found).last_hidden_state[0][1:-1])
+    mean = torch.cat(states).double().mean(0).float()
+    std = {(r["layer"], r["unit"]): r["std"] for r in rows(run, "neurons")}
+    for row in rows(run, "outputs/neurons")[::5]:
+        axis = torch.nn.functional.one_hot(torch.tensor(row["unit"]), 12).float() * std[row["layer"], row["unit"]]
+        _, change = torch.func.jvp(head.cls, (mean,), (axis,))
+        assert row["std"] == pytest.approx(float(change.double().std(unbiased=False)), rel=1e-3)
+        assert row["norm"] == 1
+        assert row["cosine"] is None
 
 
 @pytest.mark.faults
