@@ -12,6 +12,7 @@ from ops.show.explanation import TABLES_READ as EXPLAINED_BY
 from ops.show.head import lay_out_head, read_head
 from ops.show.hub_sentences import most_wins_of_run
 from ops.show.neuron_facts import TABLES_READ, ShownRun, read_neuron
+from ops.show.outputs import TABLES_READ as OUTPUTS_READ
 from ops.show.positions import lay_out_positions, read_positions
 from ops.show.word import read_word
 from ops.topk.neuron_names import NEURON, parse_pair
@@ -47,9 +48,12 @@ def neuron_facts(record: Run, which: str, pole: str | None, rows: int | None, ev
     record.check_files(*(["tokens"] if has_tokens else []))
     has_explanations = record.complete("explain")
     record.check_files(*(["explain"] if has_explanations else []), only=EXPLAINED_BY)
+    has_outputs = record.complete("outputs")
+    record.check_files(*(["outputs"] if has_outputs else []), only=OUTPUTS_READ)
     topk = record.require("topk")
     most = most_wins_of_run(topk, topk["counts"]["neurons"])
-    run = ShownRun(record.require("mine")["config"], most, has_tokens, has_explanations, unit_names(topk))
+    options = record.require("mine")["config"]
+    run = ShownRun(options, most, has_tokens, has_explanations, has_outputs, unit_names(topk))
     return read_neuron(record.store, run, layer, unit, pole, rows, everything)
 
 

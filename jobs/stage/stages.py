@@ -77,6 +77,7 @@ STAGES: dict[str, StageFacts] = dict(
         _side("meaning/confusion", "confusion confusion_figures", method=2),
         _side("meaning/sentences", "sentences masked_words translations sentences_figures", method=2),
         _side("meaning/hashing", "hashing plane hashing_figures"),
+        _side("outputs", "tokens neurons controls checks figures", "ingest topk"),
         _side("finetune", "train test epochs labels model figures"),
         _side("compare/dimensions", "dimensions rotated figures/dimensions", "topk annotate mine", method=2),
         _side("compare/diversity", "diversity figures/diversity", "ingest topk"),

@@ -55,7 +55,7 @@ def head_projections(model: nn.Module, facts: ModelFacts) -> list[LayerProjectio
 
 
 def _layer(modules: tuple[nn.Module, ...], heads: int) -> LayerProjections:
-    matrices = [_matrix(module) for module in modules]
+    matrices = [matrix_of(module) for module in modules]
     weight = torch.cat(matrices).float()
     size = len(weight) // len(PROJECTIONS) // heads
     bias = torch.cat([_bias(m, len(w)) for m, w in zip(modules, matrices, strict=True)]).float()
@@ -63,8 +63,8 @@ def _layer(modules: tuple[nn.Module, ...], heads: int) -> LayerProjections:
     return LayerProjections(modules, weight.reshape(*shape, -1), bias.reshape(shape))
 
 
-def _matrix(module: nn.Module) -> torch.Tensor:
-    """Return the matrix `[outputs, inputs]`; GPT-2's modules hold its transpose."""
+def matrix_of(module: nn.Module) -> torch.Tensor:
+    """Return a projection's matrix, `[outputs, inputs]`; GPT-2's modules hold its transpose."""
     weight: torch.Tensor = module.weight.detach()  # type: ignore[assignment, operator]
     return weight if isinstance(module, nn.Linear) else weight.T
 

@@ -63,7 +63,7 @@ class HookPointReader:
         found = find_layers(model, layers)
         if found is None:
             raise InputError(_unknown(model, self.points[0], "its layers do not stand in one list"))
-        self._modules = [_module(model, found, point) for point in self.points]
+        self._modules = [module_at(model, found, point) for point in self.points]
 
     def read_each(self, inputs: dict[str, torch.Tensor], takes: Sequence[Take]) -> list[torch.Tensor]:
         """Run the model and return `takes[i](states)` for point i, the states being `[sentences, tokens, width]`."""
@@ -87,8 +87,17 @@ class HookPointReader:
         return [found[i] for i in range(len(self.points))]
 
 
-def _module(model: nn.Module, layers: list[nn.Module], point: HookPoint) -> tuple[nn.Module, bool]:
-    """Return the module at which a place is read, and whether by what enters it."""
+def module_at(model: nn.Module, layers: list[nn.Module], point: HookPoint) -> tuple[nn.Module, bool]:
+    """Return the module at which a place is read, and whether by what enters it.
+
+    Args:
+        model: the model, for the message.
+        layers: its layers, from the first to the last.
+        point: the place.
+
+    Raises:
+        InputError: where it is in the architecture is not known.
+    """
     if point.place == "residual":
         return (layers[point.layer - 1], False) if point.layer else (layers[0], True)
     layer = layers[point.layer - 1]
@@ -98,14 +107,19 @@ def _module(model: nn.Module, layers: list[nn.Module], point: HookPoint) -> tupl
         if not there:
             raise InputError(_unknown(model, point, "no name of a feed-forward network stands in a layer"))
         return there[0], True
-    after = getattr(layer, _NORM_AFTER.get(point.place, ""), None)
-    # Most models call by this name a norm that comes before the feed-forward network.
-    if after is not None and hasattr(layer, _NORM_AFTER["mlp_output"]):
+    if (after := norm_after(layer, point.place)) is not None:
         return after, False
     found, why = find_module(layer, "mlp" if point.place == "mlp_output" else "attention")
     if found is None:
         raise InputError(_unknown(model, point, why))
     return found, point.place == "heads"
+
+
+def norm_after(layer: nn.Module, place: Place) -> nn.Module | None:
+    """Return what normalises `attention` or `mlp_output` before it enters the residual stream; None: nothing does."""
+    after: nn.Module | None = getattr(layer, _NORM_AFTER.get(place, ""), None)
+    # Most models call by this name a norm that comes before the feed-forward network.
+    return after if hasattr(layer, _NORM_AFTER["mlp_output"]) else None
 
 
 def _unknown(model: nn.Module, point: HookPoint, why: str) -> str:

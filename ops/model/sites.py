@@ -45,6 +45,22 @@ _FEED_FORWARD_OUTPUT = (
     "fc2",
 )
 
+# Names of the feed-forward's first matrix: in a gated layer the gate's, whose product goes through the activation
+# function. Where one matrix holds both, the gate's rows come first.
+_FEED_FORWARD_INPUT = (
+    "intermediate.dense",
+    "ffn.lin1",
+    "ffn",
+    "mlp.c_fc",
+    "mlp.gate_proj",
+    "mlp.gate_up_proj",
+    "mlp.dense_h_to_4h",
+    "mlp.fc1",
+    "mlp.fc_in",
+    "mlp.Wi",
+    "fc1",
+)
+
 Take = Callable[["torch.Tensor"], "torch.Tensor"]
 
 _WITHOUT_HOOKS = ("albert", "flaubert", "squeezebert", "xlm", "xlnet")
@@ -176,6 +192,13 @@ def find_module(layer: nn.Module, site: str) -> tuple[nn.Module | None, str]:
     if len(modules) != 1:
         return None, f"{len(modules)} of the known names stand in a layer"
     return modules[0], ""
+
+
+def find_first_matrix(layer: nn.Module) -> nn.Module | None:
+    """Return a layer's first feed-forward matrix, in a gated layer that of the gate; None where it is not known."""
+    inside = dict(layer.named_modules())
+    modules = [inside[name] for name in _FEED_FORWARD_INPUT if hasattr(inside.get(name), "weight")]
+    return modules[0] if len(modules) == 1 else None
 
 
 def _unknown(model: nn.Module, site: str, why: str) -> str:

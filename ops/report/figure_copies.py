@@ -7,6 +7,7 @@ from pathlib import Path
 _COLOUR = re.compile(r"(fill|stroke): #([0-9a-f]{6})\b")
 _CAPTIONS = {
     "controls": "How much of an activation is explained beyond length and source, next to random axes",
+    "peaked": "How peaked the outputs of units are by layer, next to those of random directions",
     "psi_by_cluster": "How far each head stretches the vectors of each cluster of tokens",
     "top_cluster_types": "The types of the clusters that each head stretches most",
     "embedding_plane": "Word embeddings and their clusters in the plane",

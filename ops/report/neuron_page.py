@@ -14,6 +14,7 @@ from ops.show.examples import read_pattern
 from ops.show.explanation import joined
 from ops.show.findings import LEAST_COUNT, avoidances, findings, said_lift, winners_with
 from ops.show.hub_sentences import is_hub
+from ops.show.outputs import by_side
 from ops.show.peaks import peak_word
 
 Row = dict[str, Any]
@@ -35,7 +36,7 @@ def neuron_context(
     Args:
         tables: the neuron's rows by table: `neurons` one; `topk` those that are to be listed; `patterns`, `profiles`,
             `means`, and `scores`, `peaks`, `token_activations`, `explanations`, `explanation_terms`,
-            `families` (of these, every member), `compare/neighbours`, which may be empty.
+            `families` (of these, every member), `outputs/tokens`, `compare/neighbours`, which may be empty.
         sentences: the sentences that winners and samples name.
         options: those of `mine`.
         samples: sentences by quantile, each with `sent_id`, `quantile` and `activation`.
@@ -61,6 +62,7 @@ def neuron_context(
         "histogram": histogram,
         "zero_x": histogram.place(0.0),
         "poles": sorted(poles, key=lambda pole: pole["name"] != better),
+        "outputs": by_side(tables["outputs/tokens"]) if tables["outputs/tokens"] else None,
         "nearest": sorted(tables["compare/neighbours"], key=lambda row: row["rank"]),
         "samples": [{**s, **sentences[s["sent_id"]]} for s in samples],
     }

@@ -13,6 +13,7 @@ from ops.report.shading import Piece
 from ops.show.explanation import said_verdict
 from ops.show.findings import said_lift
 from ops.show.hub_sentences import said_wins
+from ops.show.outputs import token_text
 from ops.show.text import lift, q_value
 
 FOLDER = Path(__file__).parent / "templates"
@@ -46,6 +47,7 @@ def _environment() -> Environment:
         "lift": lift,
         "said_lift": said_lift,
         "said_verdict": said_verdict,
+        "token_text": token_text,
         "said_wins": said_wins,
         "q": q_value,
         "shaded": shaded,

@@ -7,6 +7,7 @@ from typing import Any
 
 import pyarrow.compute as pc
 
+from ops.outputs.control_rows import said_checked, said_peaked
 from ops.storage.store import Store
 from ops.storage.tables import read_table
 
@@ -221,5 +222,6 @@ _TOLD: dict[str, tuple[Told, ...]] = {
         ("meaning/masked_words", _masked, pc.field("property") == "all"),
         ("meaning/hashing", _hashing, None),
     ),
+    "outputs": (("outputs/controls", said_peaked, None), ("outputs/checks", said_checked, None)),
     "finetune": (("finetune/epochs", _finetuned, None),),
 }

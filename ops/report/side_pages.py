@@ -238,6 +238,26 @@ SIDE_JOBS = {
             ),
         ),
     ),
+    "outputs": SideJob(
+        "Which tokens units promote: outputs",
+        "What each unit writes, through the model's own head, made linear around the corpus's mean state; the layers "
+        "between are left out. Beside it: random directions of the same layer.",
+        "python -m jobs.show --neuron prints which tokens a neuron promotes and suppresses",
+        (
+            ShownTable(
+                "outputs/controls",
+                "How peaked the changes of the logits are, by layer; beyond: the share above the 95 % point of random "
+                "directions, which is 5 % by chance.",
+                ("layer", "basis", "measure", "n", "mean", "q05", "q25", "q50", "q75", "q95", "beyond"),
+            ),
+            ShownTable(
+                "outputs/checks",
+                "Units that were raised by one standard deviation in real sentences; shuffled: by the direct effect of "
+                "unit b.",
+                ("layer", "unit", "n", "correlation", "slope", "unit_b", "shuffled"),
+            ),
+        ),
+    ),
     "finetune": SideJob(
         "The model as a classifier of documents: finetune",
         "How well it does on documents that it was not trained on, beside always giving the most frequent label.",

@@ -76,6 +76,7 @@ class Site:
         self.has_tokens = "tokens" in self.complete
         self.has_nearest = "compare/neighbours" in self.complete
         self.has_explanations = "explain" in self.complete
+        self.has_outputs = "outputs" in self.complete
         topk = self.complete["topk"]
         self.poles = ["top", "bottom"] if topk["identity"]["poles"] == "both" else [topk["identity"]["poles"]]
         self.most_wins = most_wins_of_run(topk, sum(self.widths))
@@ -221,6 +222,7 @@ class Site:
             "token_activations": (here & listed, self.has_tokens),
             "explanations": (here, self.has_explanations),
             "explanation_terms": (here, self.has_explanations),
+            "outputs/tokens": (here, self.has_outputs),
             "compare/neighbours": (here & (pc.field("rank") <= NEAREST), self.has_nearest),
         }
         tables = {name: _by(self._read(name, *which).to_pylist(), ("layer", "unit")) for name, which in wanted.items()}

@@ -10,6 +10,7 @@ from ops.show.examples import mark
 from ops.show.explanation import lay_out_explanation, lay_out_terms
 from ops.show.findings import LEAST_COUNT, said_lift
 from ops.show.hub_sentences import said_wins
+from ops.show.outputs import lay_out_outputs
 from ops.show.text import activation, lift, number, q_value, shorten, wrap
 from ops.topk.silent import SAID
 
@@ -76,6 +77,7 @@ def _head(facts: dict[str, Any], width: int) -> list[str]:
         lines += wrap(f"One of {facts['dictionary']}", width).split("\n")
     if facts.get("explanation"):
         lines += lay_out_explanation(facts["explanation"], width)
+    lines += lay_out_outputs(facts.get("outputs"), facts["pole"], width)
     about = []
     if score is not None:
         matched = _area(score, "matched_auc", "matched_low", "matched_high")

@@ -13,6 +13,7 @@ from ops.show.examples import matched_words, spans_of_words
 from ops.show.explanation import read_explanation
 from ops.show.findings import avoidances, findings, winners_with
 from ops.show.hub_sentences import is_hub
+from ops.show.outputs import read_outputs
 from ops.show.peaks import peak_word
 from ops.show.strongest import KINDS, preferred
 from ops.storage.store import Store
@@ -35,6 +36,7 @@ class ShownRun:
         most_wins: neurons and poles that a sentence may win without being a hub (`ops.show.hub_sentences`).
         has_tokens: `tokens` has run.
         has_explanations: `explain` has run.
+        has_outputs: `outputs` has run.
         names: how its units are called.
     """
 
@@ -42,6 +44,7 @@ class ShownRun:
     most_wins: float
     has_tokens: bool = False
     has_explanations: bool = False
+    has_outputs: bool = False
     names: UnitNames = NEURONS
 
 
@@ -66,7 +69,8 @@ def read_neuron(
         neurons/ without the histogram; `is_silent`, whether what varies of it is rounding; `score`, its row of scores/
         or None; `means`; `dataset`, the row of profiles/ of the data set that most winners are of, or None; `winners`,
         the first of them, each with `wins`, `is_hub`, and its `peak` (`ops.show.peaks`) where `tokens` has run, else
-        None; `peaks`, the rows of peaks/ by rank, none without; `findings` and `avoids` (see `ops.show.findings`);
+        None; `peaks`, the rows of peaks/ by rank, none without; `outputs`, the tokens that it promotes and suppresses
+        (`ops.show.outputs`), None without; `findings` and `avoids` (see `ops.show.findings`);
         `prefers` by kind (see `ops.show.strongest`). Findings and what is preferred have an `example`: `sent_id`,
         `rank`, `text`, and the `spans` of its characters that match.
 
@@ -132,6 +136,7 @@ def read_neuron(
         "winners": shown if rows is None else first_of_its_own(shown, rows),
         "peaks": peaks,
         "findings": found,
+        "outputs": read_outputs(store, layer, unit) if run.has_outputs else None,
         "prefers": prefers,
         "avoids": avoidances(patterns, profiles),
     }

@@ -33,6 +33,7 @@ RUNS: dict[str, tuple[str, tuple[tuple[str, ...], ...]]] = {
             ("psi", "--clusters", "5", "--cluster-seeds", "2"),
             ("mixing", "--per-token"),
             ("positions", "--shift", "5", "--label", "topic"),
+            ("outputs", "--sentences", "20", "--random", "19", "--check", "3", "--check-sentences", "2"),
             ("finetune", "--label", "topic", "--epochs", "1", "--checkpoint-steps", "3"),
             ("compare", "--permutations", "10", "--rotations", "2", "--nearest", "2", "--group-count", "3",
              "--group-range", "2", "--diversity-clusters", "2", "--figure-units", "2:9"),

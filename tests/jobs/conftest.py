@@ -26,11 +26,15 @@ from jobs.meaning import job as meaning
 from jobs.meaning.job import MeaningConfig
 from jobs.mixing import job as mixing
 from jobs.mixing.job import MixingConfig
+from jobs.outputs import job as outputs
+from jobs.outputs.job import OutputsConfig
 from jobs.positions import job as positions
 from jobs.positions.job import PositionsConfig
 from jobs.psi import job as psi
 from jobs.psi.job import PsiConfig
 from jobs.run import RunConfig
+from jobs.topk import job as topk
+from jobs.topk.job import TopkConfig
 from ops.corpus.split_sentences import SentenceSplitter
 from ops.schema import TABLES
 from ops.sources.docstrings.packages import read_pydocs
@@ -165,6 +169,37 @@ def positions_run(
     out = tmp_path_factory.mktemp("runs") / "positions"
     positions.JOB.run(positions_config(out, source, model, keep_partials=True))
     return out, model
+
+
+def outputs_config(out: Path, **options: Any) -> OutputsConfig:
+    small = {"workers": 2, "sentences": 120, "random": 40, "check": 6, "check_sentences": 10, "token_budget": 256}
+    return OutputsConfig.model_validate({"out": str(out), **small, **options})
+
+
+@pytest.fixture(scope="session")
+def scored_gpt2(
+    shared_ray: None,
+    tmp_path_factory: pytest.TempPathFactory,
+    source: Path,
+    make_model: Callable[..., Path],
+    small_gpt2: GPT2Config,
+) -> tuple[Path, Path]:
+    """The job topk on the feed-forward units of a small random decoder: its run directory and the model's folder."""
+    model = make_model(small_gpt2, change=lambda own: [w.normal_(std=0.3) for w in own.parameters()])
+    out = tmp_path_factory.mktemp("runs") / "scored_gpt2"
+    options = {"out": str(out), "corpus": (str(source),), "model": str(model), "site": "mlp", "split": "none"}
+    small = {"k": 10, "shard_size": 100, "activation_sample": 20, "workers": 2}
+    topk.JOB.run(TopkConfig.model_validate({**options, **small}))
+    return out, model
+
+
+@pytest.fixture(scope="session")
+def outputs_run(scored_gpt2: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """The job outputs on a copy of that run by two workers: the run directory, partials kept, and the model."""
+    out = tmp_path_factory.mktemp("runs") / "outputs"
+    shutil.copytree(scored_gpt2[0], out)
+    outputs.JOB.run(outputs_config(out, keep_partials=True))
+    return out, scored_gpt2[1]
 
 
 def compare_config(out: Path, **options: Any) -> CompareConfig:

@@ -36,7 +36,7 @@ def test_what_follows_from_what_is_followed_to_the_end() -> None:
     after_topk = ["annotate", "mine", "tokens", "explain"]
     compared = [f"compare/{part}" for part in ("dimensions", "diversity", "groups", "neighbours", "shift", "ablation")]
     assert stages_after("ingest") == [name for name in STAGES if name not in ("ingest", "psi")]
-    assert stages_after("topk") == [*after_topk, *compared, "report"]
+    assert stages_after("topk") == [*after_topk, "outputs", *compared, "report"]
     assert stages_after("mine") == ["explain", "compare/dimensions", "compare/groups", "compare/ablation", "report"]
     assert stages_after("psi") == []
 

@@ -22,7 +22,7 @@ FLOORS = {
         {"storage", "reducers", "model", "statistics"},
         {"figures", "dictionaries"},
         {"sources", "patterns", "english", "topk", "mixing", "meaning", "finetune"},
-        {"corpus", "sentences", "psi", "positions"},
+        {"corpus", "sentences", "psi", "positions", "outputs"},
         {"mine", "estimate", "compare"},
         {"show"},
         {"tokens", "explain", "report", "export"},

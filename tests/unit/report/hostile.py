@@ -81,6 +81,18 @@ def neuron_tables() -> tuple[dict[str, list[dict[str, Any]]], dict[int, dict[str
             {**here, "pole": "top", "family": 3, "correlation": 0.75, "is_leader": False},
             {"layer": 1, "unit": 2, "pole": "bottom", "family": 3, "correlation": 1.0, "is_leader": True},
         ],
+        "outputs/tokens": [
+            {
+                **here,
+                "side": side,
+                "rank": rank,
+                "token_id": rank,
+                "token": f"\u0120<b>{side}{rank}",
+                "logit": 0.5 / rank,
+            }
+            for side in ("suppressed", "promoted")
+            for rank in (2, 1)
+        ],
         "compare/neighbours": [
             {**here, "rank": 1, "layer_b": 1, "unit_b": 2, "correlation": -0.5, "overlap": 0.25},
             {**here, "rank": 2, "layer_b": 2, "unit_b": 0, "correlation": None, "overlap": 0.0},

@@ -58,7 +58,7 @@ def test_the_better_explained_pole_comes_first_or_else_the_one_of_the_higher_sco
         ("explanations", "explanation_terms", "families"),
         ("families",),
         ("peaks", "token_activations"),
-        ("scores", "means", "patterns", "profiles", "compare/neighbours"),
+        ("scores", "means", "patterns", "profiles", "compare/neighbours", "outputs/tokens"),
     ],
 )
 def test_a_page_goes_without_what_a_run_lacks(without: tuple[str, ...]) -> None:
@@ -68,6 +68,18 @@ def test_a_page_goes_without_what_a_run_lacks(without: tuple[str, ...]) -> None:
     assert ('class="legend shading"' in text) == ("token_activations" not in without)
     assert ("Nothing stands out" in text) == ("patterns" in without) or "patterns" not in without
     assert ("same as" in text) == ("families" not in without)
+    assert ('<details id="outputs">' in text) == ("outputs/tokens" not in without)
+
+
+def test_the_tokens_that_it_promotes_are_folded_with_the_first_in_sight() -> None:
+    text = page(*neuron_tables())
+    folded = re.search(r'<details id="outputs"><summary>(.*?)</summary>(.*?)</details>', text, re.DOTALL)
+    assert folded is not None
+    promoted, suppressed = folded[1].split("; suppresses: ")
+    assert re.findall(r"(promoted|suppressed)(\d)", promoted) == [("promoted", "1"), ("promoted", "2")]
+    assert re.findall(r"(promoted|suppressed)(\d)", suppressed) == [("suppressed", "1"), ("suppressed", "2")]
+    assert "&#34; &lt;b&gt;promoted1&#34;" in promoted, "a token's space is seen, and its letters are no markup"
+    assert folded[2].count("<tr>") == 3
 
 
 def test_one_pole_has_no_link_to_another() -> None:

@@ -1,0 +1,1 @@
+"""What units write: the tokens that each promotes and suppresses, by the model's own head, linearised."""

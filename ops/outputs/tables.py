@@ -1,0 +1,103 @@
+"""The rows of `outputs/tokens`, `outputs/neurons` and `outputs/checks`."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from ops.arrays import Float64s, Int64s
+from ops.outputs.check_effects import agreement, direct_effect
+from ops.outputs.names import MEASURES, SIDES
+from ops.outputs.token_effects import Effects, p_values
+from ops.outputs.token_head import LinearHead
+from ops.outputs.written import Written
+from ops.schema import schema
+
+Row = dict[str, Any]
+
+
+def token_rows(layer: int, units: Int64s, effects: Effects, std: Float64s, strings: Sequence[str]) -> pa.Table:
+    """Return `outputs/tokens` of some units of a layer; none of a unit that changes all logits alike.
+
+    Args:
+        layer: the layer.
+        units: ascending, `[units]`.
+        effects: of these units, by unit of activation.
+        std: standard deviation of each one's activations, `[units]`.
+        strings: every token's, by id.
+    """
+    kept = np.flatnonzero(np.isfinite(effects.kurtosis))
+    shown = effects.tokens[SIDES[0]].shape[1]
+    ids = np.stack([effects.tokens[side][kept] for side in SIDES], 1)
+    logits = np.stack([effects.logits[side][kept] for side in SIDES], 1) * std[kept, None, None]
+    count = len(kept) * len(SIDES) * shown
+    columns = {
+        "layer": np.full(count, layer, np.int16),
+        "unit": np.repeat(units[kept].astype(np.int32), len(SIDES) * shown),
+        "side": pa.array(list(np.repeat(np.array(SIDES, object), shown)) * len(kept), pa.string()),
+        "rank": np.tile(np.arange(1, shown + 1, dtype=np.int32), len(kept) * len(SIDES)),
+        "token_id": ids.reshape(-1).astype(np.int32),
+        "token": pa.array([strings[i] for i in ids.reshape(-1).tolist()], pa.string()),
+        "logit": logits.reshape(-1).astype(np.float32),
+    }
+    return pa.table(columns, schema("outputs/tokens"))
+
+
+def neuron_rows(
+    layer: int,
+    units: Int64s,
+    effects: Effects,
+    std: Float64s,
+    random: Mapping[str, Float64s],
+    norms: Float64s,
+    cosines: Float64s | None,
+) -> pa.Table:
+    """Return `outputs/neurons` of some units of a layer.
+
+    Args:
+        layer, units, effects, std: as `token_rows` takes them.
+        random: by measure that of the layer's random directions.
+        norms: of what each unit writes, `[units]`.
+        cosines: with its input weights, `[units]`; None where these are not known.
+    """
+    columns: dict[str, Any] = {
+        "layer": np.full(len(units), layer, np.int16),
+        "unit": units.astype(np.int32),
+        "mean": effects.mean * std,
+        "std": effects.std * std,
+        "skew": pa.array(effects.skew, from_pandas=True),
+    }
+    columns |= {name: pa.array(getattr(effects, name), from_pandas=True) for name in MEASURES}
+    for name in MEASURES:
+        columns[f"{name}_p"] = pa.array(p_values(getattr(effects, name), random[name]), from_pandas=True)
+    columns["norm"] = norms.astype(np.float32)
+    known = np.full(len(units), np.nan) if cosines is None else cosines
+    columns["cosine"] = pa.array(known.astype(np.float32), from_pandas=True)
+    return pa.table(columns, schema("outputs/neurons"))
+
+
+def check_row(
+    linear: LinearHead, written: Written, units: tuple[int, int | None], amount: float, change: Float64s, positions: int
+) -> Row:
+    """Return a row of `outputs/checks`.
+
+    Args:
+        linear: the head.
+        written: what the layer's units write.
+        units: the unit that was raised, and another one of its layer, if there is one.
+        amount: by how much.
+        change: the mean change of each token's logit, `[tokens]`.
+        positions: those over which it is the mean.
+    """
+    unit, other = units
+    found = agreement(change, direct_effect(linear, written, unit, amount))
+    shuffled = None if other is None else agreement(change, direct_effect(linear, written, other, amount)).correlation
+    return {
+        "layer": written.layer, "unit": unit, "n": positions, "correlation": _number(found.correlation),
+        "slope": _number(found.slope), "unit_b": other, "shuffled": None if shuffled is None else _number(shuffled),
+    }  # fmt: skip
+
+
+def _number(value: float) -> float | None:
+    return float(value) if np.isfinite(value) else None

@@ -1,0 +1,98 @@
+"""How a unit changes the logits of all tokens: the tokens it changes most, the moments, and how peaked that is."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from ops.arrays import Float32s, Float64s, Int64s
+from ops.outputs.names import SHOWN, SIDES
+from ops.outputs.token_head import LinearHead
+from ops.outputs.written import Written
+from ops.reducers.moments import Moments
+from ops.sampling import RANDOM_DIRECTIONS
+
+_VALUES_AT_ONCE = 1 << 22  # logits that are held at a time: a block of units by all tokens
+
+
+@dataclass(frozen=True)
+class Effects:
+    """What units do to the tokens' logits, by unit of activation; NaN where a unit changes all logits alike.
+
+    Attributes:
+        mean, std, skew, kurtosis: moments over the tokens, `[units]`; kurtosis is the excess over a normal's.
+        extreme: the largest distance of a token's logit from the mean, in standard deviations, `[units]`.
+        tokens: by side the ids of the tokens that are changed most, the most first, `[units, SHOWN]`.
+        logits: by side their logits, `[units, SHOWN]`.
+    """
+
+    mean: Float64s
+    std: Float64s
+    skew: Float64s
+    kurtosis: Float64s
+    extreme: Float64s
+    tokens: dict[str, Int64s]
+    logits: dict[str, Float32s]
+
+
+def token_effects(head: LinearHead, directions: torch.Tensor, shown: int = SHOWN) -> Effects:
+    """Return what directions `[units, width]` do to the tokens' logits; memory is that of a block of units.
+
+    Tokens with the same logit come in the order of their ids.
+    """
+    block = max(_VALUES_AT_ONCE // max(len(head.tokens), 1), 1)
+    found = [_of_block(head, own, min(shown, len(head.tokens))) for own in directions.split(block)]
+    whole = {name: np.concatenate([getattr(own, name) for own in found]) for name in ("mean", "std", "skew")}
+    return Effects(
+        **whole,
+        kurtosis=np.concatenate([own.kurtosis for own in found]),
+        extreme=np.concatenate([own.extreme for own in found]),
+        tokens={side: np.concatenate([own.tokens[side] for own in found]) for side in SIDES},
+        logits={side: np.concatenate([own.logits[side] for own in found]) for side in SIDES},
+    )
+
+
+def _of_block(head: LinearHead, directions: torch.Tensor, shown: int) -> Effects:
+    logits = head.logits(directions)
+    moments = Moments.of(logits.T)
+    std = moments.std
+    # A unit that writes nothing, or only what the head does not see, leaves rounding at most.
+    varies = std > 1e-7 * np.maximum(np.abs(moments.min), np.abs(moments.max))
+    furthest = np.maximum(moments.max - moments.mean, moments.mean - moments.min)
+    extreme = np.divide(furthest, std, out=np.full(len(std), np.nan), where=varies)
+    ids, values = {}, {}
+    for side, sign in zip(SIDES, (1, -1), strict=True):
+        ids[side], values[side] = _furthest(logits * sign, shown)
+        ids[side] = head.tokens.cpu().numpy()[ids[side]]
+        values[side] = values[side] * np.float32(sign)
+    skew, kurtosis = (np.where(varies, value, np.nan) for value in (moments.skew, moments.kurtosis))
+    return Effects(moments.mean, std, skew, kurtosis, extreme, ids, values)
+
+
+def _furthest(values: torch.Tensor, shown: int) -> tuple[Int64s, Float32s]:
+    """Return the places of the largest values of each row, and these, `[rows, shown]`; ties in the order of places."""
+    least = values.topk(shown, dim=1).values[:, -1:].cpu().numpy()
+    rows = values.cpu().numpy()
+    places = np.empty((len(rows), shown), np.int64)
+    for i, (row, low) in enumerate(zip(rows, least, strict=True)):
+        among = np.flatnonzero(row >= low)
+        places[i] = among[np.argsort(-row[among], kind="stable")[:shown]]
+    return places, np.take_along_axis(rows, places, 1)
+
+
+def random_effects(head: LinearHead, written: Written, count: int, seed: int) -> Effects:
+    """Return what seeded random directions of a layer do, as `Written.mixed` draws them."""
+    state = int(np.random.default_rng([seed, RANDOM_DIRECTIONS, written.layer]).integers(1 << 62))
+    directions = written.mixed(count, torch.Generator().manual_seed(state))
+    return token_effects(head, directions, 1)
+
+
+def p_values(own: Float64s, random: Float64s) -> Float64s:
+    """Return for each value the share of random ones, the value itself counted, that are as large; NaN of NaN.
+
+    >>> p_values(np.array([2.5, 0.0, np.nan]), np.array([3.0, 1.0, 2.0]))
+    array([0.5, 1. , nan])
+    """
+    ascending = np.sort(random[np.isfinite(random)])
+    above = len(ascending) - np.searchsorted(ascending, own, side="left")
+    return np.where(np.isnan(own), np.nan, (1 + above) / (1 + len(ascending)))

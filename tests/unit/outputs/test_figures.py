@@ -1,0 +1,41 @@
+"""The figure shows what the table holds."""
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from ops.outputs.control_rows import control_rows
+from ops.outputs.figures import draw_controls, peaked_figure
+from ops.schema import schema
+from ops.storage.store import Store
+
+
+def controls(values: dict[int, np.ndarray]) -> pa.Table:
+    random = np.linspace(0, 1, 50)
+    rows = [
+        row
+        for layer, own in values.items()
+        for name in ("kurtosis", "extreme")
+        for row in control_rows(layer, name, own, random)
+    ]
+    return pa.Table.from_pylist(rows, schema("outputs/controls"))
+
+
+def test_medians_of_units_stand_next_to_those_of_random_directions(tmp_path: Path) -> None:
+    table = controls({1: np.arange(5.0), 2: np.full(3, np.nan), 3: np.arange(9.0)})
+    left, right = peaked_figure(table, "m").axes
+    units, random = left.get_lines()
+    assert list(units.get_ydata()) == [2.0, 4.0], "a layer that writes nothing is left out"
+    assert np.round(units.get_xdata()).tolist() == [1, 3]
+    np.testing.assert_allclose(random.get_ydata(), 0.5)
+    assert len(right.get_lines()) == 2
+    names = draw_controls(Store(str(tmp_path)), table)
+    assert sorted(names) == [f"outputs/figures/peaked.{kind}" for kind in ("pdf", "png", "svg")]
+    assert all((tmp_path / name).stat().st_size > 5_000 for name in names)
+
+
+def test_where_nothing_is_written_there_is_no_figure(tmp_path: Path) -> None:
+    table = controls({1: np.full(3, np.nan)})
+    empty = table.filter(pa.compute.equal(table["basis"], "units"))
+    assert draw_controls(Store(str(tmp_path)), empty) == []

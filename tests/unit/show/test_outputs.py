@@ -1,0 +1,46 @@
+"""The tokens that a unit promotes and suppresses, read and as a line."""
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from ops.schema import schema
+from ops.show.outputs import lay_out_outputs, read_outputs
+from ops.storage.store import Store
+from tests.unit.show.test_neuron import shown
+
+
+def rows() -> list[dict[str, Any]]:
+    return [
+        {"layer": layer, "unit": 4, "side": side, "rank": rank, "token_id": rank, "token": f"\u0120{side[0]}{rank}",
+         "logit": 1.0 / rank}
+        for layer in (1, 2)
+        for side in ("promoted", "suppressed")
+        for rank in range(1, 21)
+    ]  # fmt: skip
+
+
+def test_the_first_tokens_of_both_sides_are_a_line(tmp_path: Path) -> None:
+    (tmp_path / "outputs" / "tokens").mkdir(parents=True)
+    table = pa.Table.from_pylist(rows(), schema("outputs/tokens"))
+    pq.write_table(table, tmp_path / "outputs" / "tokens" / "part-00000.parquet")
+    store = Store(str(tmp_path))
+    found = read_outputs(store, 2, 4)
+    assert found is not None
+    assert [len(found[side]) for side in ("promoted", "suppressed")] == [20, 20]
+    assert {row["layer"] for row in found["promoted"]} == {2}
+    assert read_outputs(store, 2, 5) is None
+    (line,) = lay_out_outputs(found, "top", 400)
+    assert line.startswith('Promotes: " p1", " p2", " p3"')
+    assert '" p8"; suppresses: " s1"' in line
+    assert shown(outputs=found, width=400)[1] == line
+    assert lay_out_outputs(found, "bottom", 400) == [
+        f"{line} (when its activation is high; a low one does the reverse)"
+    ]
+
+
+def test_without_the_table_there_is_no_line() -> None:
+    assert lay_out_outputs(None, "top", 80) == []
+    assert shown(outputs=None) == shown()
