@@ -29,8 +29,6 @@ BATCH_UNITS = 256  # units of a batch file
 CREATOR = "clkht01d40000jv08hvalcvly"  # the user that a new database of Neuronpedia begins with
 OWNER = "Neuron Atlas"
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,100}")
-# As its converter marks winners: the interval of a quantile is not theirs.
-_TOP = {"binMin": -1, "binMax": 99, "binContains": -1}
 _EMPTY = (
     "vector",
     "topkCosSimIndices",
@@ -250,12 +248,20 @@ class Neuronpedia:
                     "createdAt": self.labels.created,
                     "lossValues": [],
                     "logitContributions": None,
-                    **_TOP,
+                    "binMin": -1,
+                    "binMax": 0.0,
+                    "binContains": -1,
                     "qualifyingTokenIndex": peak,
                     "dataIndex": str(winners.sent_id[i]),
                     "dataSource": None,
                 }
             )
+        # As its converter marks the strongest activations: no interval of a quantile, but the unit's highest one.
+        highest = dict[str, float]()
+        for row in rows:
+            highest[row["index"]] = max(row["maxValue"], highest.get(row["index"], -np.inf))
+        for row in rows:
+            row["binMax"] = highest[row["index"]]
         return rows
 
     def explanations(self, side: Side, units: Int32s) -> list[Row]:

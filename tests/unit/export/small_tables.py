@@ -24,6 +24,8 @@ TEXTS = (
     "It rained and rained, and the old man sat in the house by the sea for a long, long time.",
     "Nobody wins with this one.",
     "Über-rain: the naïve cat “rained”.",
+    "Is it so?",
+    "A house stands by the sea, and nobody is in it.",
 )
 WIDTHS = {1: 5, 3: 300}  # a layer with a single batch of units, and one with two
 WINS = {1: (0, 3, 4), 3: (0, 7, 255, 256, 299)}  # units with winners, by layer

@@ -122,6 +122,8 @@ def test_activations_are_the_winners_by_unit_and_rank(tables: SmallTables, tmp_p
             assert counts[peak]
             assert line["maxValue"] == line["values"][peak]
             assert line["maxValue"] == max(v for v, c in zip(line["values"], counts, strict=True) if c)
+            of_unit = [other["maxValue"] for other in lines if other["index"] == line["index"]]
+            assert (line["binMin"], line["binMax"], line["binContains"]) == (-1, max(of_unit), -1)
             assert line["tokens"][0] == "[CLS]"
             assert "".join(line["tokens"][1:-1]) == TEXTS[row["sent_id"]]
 
