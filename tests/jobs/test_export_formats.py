@@ -188,7 +188,7 @@ def test_a_run_without_tokens_names_the_job_that_is_missing(copy: Path, tmp_path
 
 def test_another_run_is_not_exported_to_the_same_folder(copy: Path, folders: dict[str, Path]) -> None:
     change(copy, lambda record: record["stages"]["topk"].update(fingerprint="0" * 64))
-    with pytest.raises(InputError, match="holds another run's export; name a new folder"):
+    with pytest.raises(InputError, match="holds an export of another run; name a new folder"):
         run_export(copy, folders["neuronpedia"], format="neuronpedia")
 
 
