@@ -203,9 +203,8 @@ def test_delphi_requires_the_tokenizer_of_the_run(
         for path in [*model.glob("token*"), *model.glob("vocab*"), *model.glob("special*")]:
             path.unlink()
     elif wrong == "other":
-        rules = json.loads((model / "tokenizer.json").read_text())
-        rules["normalizer"] = None
-        (model / "tokenizer.json").write_text(json.dumps(rules))
+        options = json.loads((model / "tokenizer_config.json").read_text())
+        (model / "tokenizer_config.json").write_text(json.dumps(options | {"do_lower_case": False}))
     change(copy, lambda record: record["stages"]["topk"]["config"].update(model=str(model)))
     said = {
         "gone": "its tokenizer cannot be loaded",
