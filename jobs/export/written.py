@@ -19,6 +19,7 @@ from ops.model.load import is_decoder_type
 from ops.model.tokenizer import Tokenizer
 from ops.schema import TOOL
 from ops.storage.open_tables import OpenTables
+from ops.topk.neuron_names import in_order
 from ops.topk.neurons import read_neurons
 from ops.topk.unit_names import unit_names
 
@@ -59,7 +60,7 @@ def written(config: ExportConfig, record: Run, terms: list[dict[str, str]]) -> C
         made, options = neuronpedia(config, record, reader, notes, terms)
     else:
         made, options = delphi(config, record, reader, terms)
-    options |= {"units": list(config.units), "method": METHOD}
+    options |= {"units": list(in_order("--units", config.units)), "method": METHOD}
     sides = [(made.folder(side), side) for side in reader.sides]
     card = write_readme(config.format, found, terms, config.license, extent, sides)
     return written_contents(config.format, found, made.writers(), options, card, versions()[TOOL])

@@ -95,6 +95,9 @@ def test_again_writes_nothing_and_other_units_replace_the_files(
     run_export(explain_run[0], to, format=form, units=("1:3", "1:5"))
     assert "Units: 2 of 24 neurons, those named by `--units`." in (to / "README.md").read_text()
     assert not [name for name in files(to) if "layers.1" in name or "/1-atlas" in name]
+    chosen = {p: p.stat().st_mtime_ns for p in to.rglob("*") if p.is_file()}
+    run_export(explain_run[0], to, format=form, units=("1:5", "1:3", "1:5"))
+    assert {p: p.stat().st_mtime_ns for p in to.rglob("*") if p.is_file()} == chosen
     run_export(explain_run[0], to, format=form)
     assert files(to) == before
 
