@@ -2,7 +2,7 @@
 #   make small        environment, then the whole job on 5,000 docstring sentences into runs/small, and its pages
 #   make test         all tests but the slow faults          make test-faults   those
 #   make check        ruff and mypy                          make bench         speed, as ratios
-#   make interop      the tests that compare with sae-lens, in an environment of their own (.venv-interop)
+#   make interop      the tests that read with sae-lens, delphi and neuronpedia, in an environment of their own
 #   make fuzz         2,000 hostile commands, checked: half an hour on two cores; make fuzz SEED=7 COMMANDS=300 MINUTES=5
 # On Linux the plain package index gives PyTorch with CUDA (several GB). For the small CPU build:
 #   make small PIP_ARGS='--extra-index-url https://download.pytorch.org/whl/cpu'
@@ -56,7 +56,9 @@ test-faults: venv-test
 
 $(INTEROP)/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(INTEROP)
-	$(INTEROP)/bin/python -m pip install --quiet --disable-pip-version-check $(PIP_ARGS) -c constraints.txt -e '.[test,dictionaries]'
+	$(INTEROP)/bin/python -m pip install --quiet --disable-pip-version-check $(PIP_ARGS) -c constraints.txt -e '.[test,dictionaries,interop]'
+	@# Its dependencies are those of running language models: vllm, bitsandbytes. Reading its caches needs none of them.
+	$(INTEROP)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps 'eai-delphi==0.1.3'
 	@touch $@
 
 interop: $(INTEROP)/.installed

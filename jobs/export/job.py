@@ -1,27 +1,41 @@
-"""Make a dataset folder of a finished run, to open with `datasets`, or to upload to the Hugging Face hub.
+"""Export a finished run: as a dataset folder for the Hugging Face hub, or in the format of Neuronpedia or delphi.
 
     python -m jobs.export --out runs/small --to exports/small
     python -m jobs.export --out runs/mine --to exports/mine --license cc-by-4.0 --source-license reviews=CC-BY-4.0
     python -m jobs.export --out runs/mine --to exports/mine --push ORG/NAME --private
+    python -m jobs.export --out runs/small --to exports/neuronpedia --format neuronpedia
+    python -m jobs.export --out runs/small --to exports/delphi --format delphi --units 3:17 --units 3:18
 
-The folder holds every complete table as Parquet, with a config for each in the YAML of the card. The card says what was
-run, whose the sentences are, and how to query each table. `export.json` lists the files with their hashes: export
-replaces, removes and uploads no others. Paths of this machine are left out. A killed export is resumed. Starts no Ray.
+A dataset folder holds every complete table as Parquet, with a config for each in the YAML of the card. The card says
+what was run, whose the sentences are, and how to query each table. The other formats hold the winners that jobs.tokens
+read token by token (docs/interop.md). `export.json` lists the files with their hashes: export replaces, removes and
+uploads no others. Paths of this machine are left out. A killed export is resumed. Starts no Ray.
 """
 
 import sys
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field
 
 from jobs.stage.command_line import Job
-from jobs.stage.options import JobConfig, listed
+from jobs.stage.options import MOST_UNITS, JobConfig, listed
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from ops.export.folder import Contents
     from ops.storage.store import Store
+
+# Options that are of some formats alone.
+_OPTIONS_OF = {
+    "push": ("hub",),
+    "private": ("hub",),
+    "units": ("neuronpedia", "delphi"),
+    "name": ("neuronpedia",),
+    "model_id": ("neuronpedia",),
+    "creator_id": ("neuronpedia",),
+    "context": ("delphi",),
+}
 
 
 class ExportConfig(JobConfig):
@@ -31,25 +45,45 @@ class ExportConfig(JobConfig):
     required: ClassVar[tuple[str, ...]] = ("out", "to")
 
     to: str = Field("", description="folder to make, on this machine: new, empty, or an earlier export of the same run")
+    format: Literal["hub", "neuronpedia", "delphi"] = Field(
+        "hub",
+        description="hub: all tables as a dataset folder; neuronpedia: what a self-hosted Neuronpedia imports; delphi: "
+        "a cache of latents",
+    )
     license: str = Field("", description="licence of the whole, as the hub names it, such as cc-by-4.0")
     source_license: Annotated[tuple[str, ...], BeforeValidator(listed)] = Field(
         (), description="NAME=LICENCE of a data set's sentences; repeatable"
     )
     push: str = Field("", description="ORG/NAME: upload it to the hub under this name")
     private: bool = Field(False, description="make the dataset on the hub private")
+    units: Annotated[tuple[str, ...], BeforeValidator(listed)] = Field(
+        (),
+        description="neuronpedia, delphi: LAYER:UNIT of a neuron to be exported, these alone, repeatable; required "
+        f"beyond {MOST_UNITS:,} neurons",
+    )
+    name: str = Field("atlas", description="neuronpedia: what the names of its release and sources begin with")
+    model_id: str = Field(
+        "", description="neuronpedia: what it calls the model, such as gpt2-small; by default its name"
+    )
+    creator_id: str = Field(
+        "clkht01d40000jv08hvalcvly",
+        description="neuronpedia: the user there whose the rows are; by default the one that it is set up with",
+    )
+    context: int = Field(
+        32, ge=1, le=65_536, description="delphi: tokens of a row; a longer sentence continues in the next row"
+    )
 
 
 def run(config: ExportConfig) -> None:
     """Make the folder, upload it where that was asked for, and say where it is."""
     from tqdm import tqdm
 
-    from ops.errors import InputError, counted
+    from ops.errors import counted
     from ops.export.folder import Export, hold_folder
     from ops.export.licences import parse_terms
     from ops.export.push import check_access, check_name, push
 
-    if config.private and not config.push:
-        raise InputError("--private: is about --push; give that too, or leave it out")
+    check_options(config)
     given = parse_terms(config.source_license)
     if config.push:
         check_name(config.push)
@@ -57,18 +91,39 @@ def run(config: ExportConfig) -> None:
     folder, store, wanted = prepare(config, given)
     with hold_folder(folder, config.to) as target:
         export = Export(target, config.to, wanted, complete=bool(config.push))
+        # How large a file will be that is written is not known before.
+        total, unit = (export.files, "file") if wanted.writers else (export.bytes, "B")
         with tqdm(
-            total=export.bytes, unit="B", unit_scale=True, desc="export", file=sys.stderr, disable=not export.bytes
+            total=total, unit=unit, unit_scale=unit == "B", desc="export", file=sys.stderr, disable=not total
         ) as bar:
-            export.copy(store, bar.update)
+            export.copy(store, lambda size: bar.update(1 if wanted.writers else size))
         export.finish()
         if export.edited:
             print(
                 f"note: {config.to}/README.md was edited, and stays as it is; remove it for a new one", file=sys.stderr
             )
-        print(f"{config.to}: {counted(wanted.n_tables, 'table')}; its README.md has a query for each")
+        if wanted.writers:
+            print(f"{config.to}: {counted(len(wanted.tables), 'file')}; its README.md says what they hold")
+        else:
+            print(f"{config.to}: {counted(wanted.n_tables, 'table')}; its README.md has a query for each")
         if config.push:
             print(f"{push(target.root, f'--to {config.to}', config.push, config.private)}: uploaded")
+
+
+def check_options(config: ExportConfig) -> None:
+    """Refuse options that do not go together.
+
+    Raises:
+        InputError: one is of another format, or --private is given without --push.
+    """
+    from ops.errors import InputError
+
+    for name, formats in _OPTIONS_OF.items():
+        if config.format not in formats and getattr(config, name) != ExportConfig.model_fields[name].default:
+            flag = name.replace("_", "-")
+            raise InputError(f"--{flag}: is an option of --format {' and '.join(formats)}; leave it out")
+    if config.private and not config.push:
+        raise InputError("--private: is about --push; give that too, or leave it out")
 
 
 def prepare(config: ExportConfig, given: dict[str, str]) -> "tuple[Path, Store, Contents]":
@@ -95,6 +150,10 @@ def prepare(config: ExportConfig, given: dict[str, str]) -> "tuple[Path, Store, 
         check_licence(config.license)
     terms = source_terms(record.require("ingest")["counts"]["sources"], given)
     folder = check_folder(config.to, record.store)
+    if config.format != "hub":
+        from jobs.export.written import written
+
+        return folder, record.store, written(config, record, terms)
     done = [name for name in STAGES if record.complete(name) and name != "report"]
     record.check_files(*done)
     found = provenance(record.record, done, [table for name in done for table in STAGES[name].tables])

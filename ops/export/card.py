@@ -62,8 +62,8 @@ def _quoted(column: str) -> str:
     return f'"{column}"' if column in _SQL_WORDS else column
 
 
-def _named(model: Row) -> str:
-    """Return what the card calls a model, with what its weights are where they are random."""
+def named_model(model: Row) -> str:
+    """Return what a card calls a model, with what its weights are where they are random."""
     name = original_name(model["name"])
     return f"{name} with random weights (seed {model['seed']})" if "seed" in model else name
 
@@ -80,7 +80,7 @@ def write_card(provenance: Row, terms: list[dict[str, str]], licence: str) -> st
     model, tables = provenance["model"], provenance["tables"]
     names = list(dict.fromkeys(t["dataset"] for t in terms))
     units = unit_names(provenance["stages"]["topk"])
-    named = _named(model)
+    named = named_model(model)
     title = f"{units.many.capitalize()} of {named} over {', '.join(names)}"
     head = {
         "pretty_name": title,
@@ -96,15 +96,14 @@ def write_card(provenance: Row, terms: list[dict[str, str]], licence: str) -> st
             for table in tables
         ],
     }
-    topk = provenance["stages"]["topk"]["identity"]
     lines = [
         "---",
         yaml.safe_dump(head, sort_keys=False, allow_unicode=True).rstrip(),
         "---",
         "",
-        f"# {_plain(title)}",
+        f"# {plain(title)}",
         "",
-        f"What every {units.one} of {_plain(named)} ({model['type']}, {model['layers']} layers of "
+        f"What every {units.one} of {plain(named)} ({model['type']}, {model['layers']} layers of "
         f"{model['width']} units) responds to, found by Neuron Atlas: its most and least activating sentences, what "
         "they have in common, and how that compares with the rest of the corpus (the method of Oba, Yoshinaga and "
         "Toyoda, BlackboxNLP 2021). Layers count from 1, units from 0, ranks from 1.",
@@ -115,33 +114,9 @@ def write_card(provenance: Row, terms: list[dict[str, str]], licence: str) -> st
         'topk = datasets.load_dataset("THIS FOLDER OR ITS NAME ON THE HUB", "topk", split="train")',
         "```",
         "",
-        "## Where it comes from",
+        *origin(provenance),
         "",
-        "| | |",
-        "|---|---|",
-        f"| model | {_plain(named)}, fingerprint `{model['fingerprint']}` |",
-        *(
-            [f"| weights | drawn at random with seed {model['seed']}, never trained: a control for a trained model |"]
-            if "seed" in model
-            else []
-        ),
-        *(f"| layer {layer} | {_plain(source)} |" for layer, source in units.sources.items()),
-        f"| activation | site {topk['site']}, pool {topk['pool']}, special tokens {topk['special_tokens']}, "
-        f"{topk['dtype']} |",
-        f"| sentences kept | {topk['k']:,} of each {units.one}, poles: {topk['poles']} |",
-        *(
-            f"| stage {name} | {entry['finished']}, fingerprint `{entry['fingerprint']}` |"
-            for name, entry in provenance["stages"].items()
-        ),
-        "",
-        "`provenance.json` has all options, counts and versions. The fingerprint of a stage is in the footer of each "
-        "of its files (`atlas.fingerprint`).",
-        "",
-        "## Whose the sentences are",
-        "",
-        "| data set | source | terms |",
-        "|---|---|---|",
-        *(f"| {_plain(t['dataset'])} | {_plain(t['source'])} | {_plain(t['terms'])} |" for t in terms),
+        *owners(terms),
         "",
         "The columns `text`, `words`, `tags` and `tree` of `corpus`, `sentences` and `rejects`, and patterns of words, "
         "hold these sentences or follow from them.",
@@ -166,11 +141,59 @@ def write_card(provenance: Row, terms: list[dict[str, str]], licence: str) -> st
     return "\n".join(lines) + "\n"
 
 
+def origin(provenance: Row) -> list[str]:
+    """Return the lines that say what an export was made of.
+
+    Args:
+        provenance: as `write_card` takes it.
+    """
+    model, topk = provenance["model"], provenance["stages"]["topk"]["identity"]
+    units = unit_names(provenance["stages"]["topk"])
+    return [
+        "## Where it comes from",
+        "",
+        "| | |",
+        "|---|---|",
+        f"| model | {plain(named_model(model))}, fingerprint `{model['fingerprint']}` |",
+        *(
+            [f"| weights | drawn at random with seed {model['seed']}, never trained: a control for a trained model |"]
+            if "seed" in model
+            else []
+        ),
+        *(f"| layer {layer} | {plain(source)} |" for layer, source in units.sources.items()),
+        f"| activation | site {topk['site']}, pool {topk['pool']}, special tokens {topk['special_tokens']}, "
+        f"{topk['dtype']} |",
+        f"| sentences kept | {topk['k']:,} of each {units.one}, poles: {topk['poles']} |",
+        *(
+            f"| stage {name} | {entry['finished']}, fingerprint `{entry['fingerprint']}` |"
+            for name, entry in provenance["stages"].items()
+        ),
+        "",
+        "`provenance.json` has all options, counts and versions. The fingerprint of a stage is in the footer of each "
+        "of its files (`atlas.fingerprint`).",
+    ]
+
+
+def owners(terms: list[dict[str, str]]) -> list[str]:
+    """Return the lines that say whose the sentences of an export are.
+
+    Args:
+        terms: as `write_card` takes them.
+    """
+    return [
+        "## Whose the sentences are",
+        "",
+        "| data set | source | terms |",
+        "|---|---|---|",
+        *(f"| {plain(t['dataset'])} | {plain(t['source'])} | {plain(t['terms'])} |" for t in terms),
+    ]
+
+
 def _rows(tables: dict[str, Row]) -> int:
     return sum(held["rows"] for held in tables.values())
 
 
-def _plain(text: str) -> str:
+def plain(text: str) -> str:
     """Return a name that stands in a table of Markdown as it is."""
     escaped = visible(text).replace("\\", "\\\\")
     for mark in "|`*_[]<>":

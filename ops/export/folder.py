@@ -1,20 +1,20 @@
-"""A dataset folder: what it says of the run, who may change it, and the tables' files copied into it.
+"""An export's folder: what it says of the run, who may change it, and the files that are copied or written into it.
 
-The files are copied to `.under-way/` in the folder and put in place once all are there. A killed export leaves what it
-copied, and the next one goes on with it. `ops/export/manifest.py` says which files are ours; no other file is touched.
+The files are put into `.under-way/` in the folder and put in place once all are there. A killed export leaves what it
+finished, and the next one goes on with it. `ops/export/manifest.py` says which files are ours; no other is touched.
 """
 
 import hashlib
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ops.errors import InputError, disk_full, one_line
+from ops.errors import InputError, disk_full, one_line, visible
 from ops.export.licences import without_place
 from ops.export.manifest import (
     CARD,
@@ -32,10 +32,12 @@ from ops.export.manifest import (
     refuse_missing,
 )
 from ops.schema import TABLES, TOOL
+from ops.storage.fingerprint import fingerprint
 from ops.storage.lock import Lock
 from ops.storage.store import Store
 
 CHUNK = 1 << 22
+HUB = "hub"  # the format of a dataset folder
 
 Row = dict[str, Any]
 
@@ -141,14 +143,17 @@ class Contents:
     """What an export is to hold.
 
     Attributes:
-        about: what `export.json` says besides its files: the tool, its version and the run.
-        tables: the files to copy, not hashed yet.
+        about: what `export.json` says besides its files: the tool, its version, the run, and the format unless it is a
+            dataset folder.
+        tables: the files to copy or to write, not hashed yet.
         texts: what else is written, by name.
+        writers: what writes a file at a local path, by the file's name; files without one are copied from the run.
     """
 
     about: Row
     tables: tuple[ExportedFile, ...]
     texts: dict[str, str]
+    writers: Mapping[str, Callable[[str], None]] = field(default_factory=dict)
 
     @property
     def n_tables(self) -> int:
@@ -157,7 +162,7 @@ class Contents:
 
 
 def contents(found: Row, run: Row, card: str, version: str) -> Contents:
-    """Return what an export of a run is to hold.
+    """Return what a dataset folder of a run is to hold.
 
     Args:
         found: its `provenance`.
@@ -165,21 +170,41 @@ def contents(found: Row, run: Row, card: str, version: str) -> Contents:
         card: the text of README.md.
         version: of this program.
     """
-    about = {
-        "tool": TOOL,
-        "version": version,
-        "run": {
-            "model": found["model"]["fingerprint"],
-            "stages": {name: stage["fingerprint"] for name, stage in found["stages"].items()},
-        },
-    }
     tables = (
         ExportedFile(file["name"], file["bytes"], fingerprint=file["fingerprint"])
         for table in found["tables"]
         for file in run["tables"][table]
     )
-    said = json.dumps(found, indent=2, ensure_ascii=False) + "\n"
-    return Contents(about, tuple(tables), {CARD: card, PROVENANCE: said})
+    return Contents(_about(found, version), tuple(tables), _texts(found, card))
+
+
+def written_contents(
+    form: str, found: Row, writers: Mapping[str, Callable[[str], None]], options: Row, card: str, version: str
+) -> Contents:
+    """Return what an export in another format is to hold, whose files are written from the run's tables.
+
+    Args:
+        form: the format's name.
+        found: the run's `provenance`.
+        writers: what writes each file at a local path, by the file's name.
+        options: all that the files depend on besides the run.
+        card: the text of README.md.
+        version: of this program.
+    """
+    about = _about(found, version) | {"format": form, "options": options}
+    # The same files would be written again: version, run and options are all that they depend on.
+    same = fingerprint(about)
+    files = tuple(ExportedFile(name, 0, fingerprint=same) for name in writers)
+    return Contents(about, files, _texts(found, card), writers)
+
+
+def _about(found: Row, version: str) -> Row:
+    stages = {name: stage["fingerprint"] for name, stage in found["stages"].items()}
+    return {"tool": TOOL, "version": version, "run": {"model": found["model"]["fingerprint"], "stages": stages}}
+
+
+def _texts(found: Row, card: str) -> dict[str, str]:
+    return {CARD: card, PROVENANCE: json.dumps(found, indent=2, ensure_ascii=False) + "\n"}
 
 
 class Export:
@@ -192,6 +217,7 @@ class Export:
         complete: refuse an earlier export that lacks files; they are copied again otherwise.
 
     Attributes:
+        files: to be copied or written.
         bytes: to be copied.
         edited: whether the card is another than export wrote; it stays as it is.
 
@@ -209,6 +235,7 @@ class Export:
             self.edited = hash_file(self._folder / CARD) != new.sha256
             # Its entry stays that of the card as export wrote it, so that it is known as edited from now on.
             self._in_place[CARD] = held.known[CARD][0] if self.edited else new
+        self._check_same_run()
         if basis(self._in_place.values()) - basis(wanted.tables) or basis(held.listed) - basis(wanted.tables):
             raise InputError(
                 f"{self._place}: holds an export of other tables: its corpus/ or topk/ is not this run's; "
@@ -219,11 +246,33 @@ class Export:
             found = {*self._in_place, CARD, *held.planned}
             refuse_missing(self._place, [file.name for file in held.listed if file.name not in found])
         self._missing = [file for file in wanted.tables if not file.same_table(self._in_place.get(file.name))]
+        self.files = len(self._missing)
         self.bytes = sum(file.bytes for file in self._missing)
         self._check_room()
 
+    def _check_same_run(self) -> None:
+        """Refuse a folder that holds, or was to hold, an export in another format or of another run.
+
+        Of dataset folders the tables themselves are compared: a run may have gained some.
+        """
+        own = self._wanted.about
+        for said in filter(None, (self._held.manifest, self._held.plan)):
+            form, wanted = said.get("format", HUB), own.get("format", HUB)
+            if form != wanted:
+                raise InputError(
+                    f"{self._place}: holds an export in the format {one_line(visible(str(form)), 40)}, not {wanted}; "
+                    "name a new folder, or remove it first"
+                )
+            held = said.get("run")
+            stages = held.get("stages") if isinstance(held, dict) else None
+            topk = stages.get("topk") if isinstance(stages, dict) else None
+            if wanted != HUB and topk != own["run"]["stages"].get("topk"):
+                raise InputError(
+                    f"{self._place}: holds an export of another run; name a new folder, or remove it first"
+                )
+
     def copy(self, run: Store, copied: Callable[[int], object]) -> None:
-        """Copy the files that are missing to where they wait for each other; those of a killed export are used.
+        """Copy or write the missing files to where they wait for each other; those of a killed export are used.
 
         Args:
             run: the run's folder.
@@ -244,9 +293,14 @@ class Export:
             staged = f"{UNDER_WAY}/{file.name}"
             found = hash_file(self._folder / staged) if file.name in usable else ""
             if not found or self._held.planned[file.name].sha256 not in ("", found):
-                found = copy_file(run, file.name, self._target, staged, file.bytes)
-            hashed.append(replace(file, sha256=found))
-            copied(file.bytes)
+                write = self._wanted.writers.get(file.name)
+                if write is None:
+                    found = copy_file(run, file.name, self._target, staged, file.bytes)
+                else:
+                    self._target.commit(staged, write)
+                    found = hash_file(self._folder / staged)
+            hashed.append(replace(file, sha256=found, bytes=_size(self._folder / staged)))
+            copied(hashed[-1].bytes)
         self._missing = hashed
 
     def finish(self) -> None:
@@ -280,8 +334,9 @@ class Export:
 
     def _is_copied(self, file: ExportedFile) -> bool:
         """Tell whether a killed export copied a file."""
-        staged = self._folder / UNDER_WAY / file.name
-        return file.same_table(self._held.planned.get(file.name)) and _size(staged) == file.bytes
+        size = _size(self._folder / UNDER_WAY / file.name)
+        whole = size == file.bytes if file.bytes else size > 0
+        return whole and file.same_table(self._held.planned.get(file.name))
 
     def _check_room(self) -> None:
         there = sum(file.bytes for file in self._missing if self._is_copied(file))

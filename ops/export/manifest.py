@@ -37,7 +37,7 @@ class ExportedFile:
 
     Attributes:
         name: its path below the folder.
-        bytes: its size.
+        bytes: its size; 0 of a file that is not written yet.
         sha256: 64 hexadecimal digits; empty until it is copied.
         fingerprint: of the stage that wrote it; empty for a file that export itself writes.
     """
@@ -48,8 +48,8 @@ class ExportedFile:
     fingerprint: str = ""
 
     def same_table(self, other: "ExportedFile | None") -> bool:
-        """Tell whether another file is a copy of the same file of a run."""
-        return other is not None and (self.bytes, self.fingerprint) == (other.bytes, other.fingerprint)
+        """Tell whether another file is a copy of the same file of a run, or was written of the same."""
+        return other is not None and self.fingerprint == other.fingerprint and self.bytes in (0, other.bytes)
 
 
 @dataclass(frozen=True)

@@ -99,11 +99,6 @@ def read_facts(name: str, seed: int | None = None) -> ModelFacts:
         InputError: it cannot be found or read, its weights do not fit its configuration, it is of a kind that this tool
             does not take, or there is a seed for trained weights.
     """
-    from transformers.models.auto.modeling_auto import (
-        MODEL_FOR_CAUSAL_LM_MAPPING_NAMES,
-        MODEL_FOR_MASKED_LM_MAPPING_NAMES,
-    )
-
     seed = seed_of(name, seed)
     path, revision = locate_model(name)
     skeleton = load_without_weights(name, path, revision, trained=seed is None)
@@ -117,12 +112,25 @@ def read_facts(name: str, seed: int | None = None) -> ModelFacts:
     if skeleton.main_input_name != "input_ids":
         raise InputError(f"--model {name}: takes no text ({skeleton.main_input_name}); give a language model")
     kind = config.model_type
-    decoder = bool(getattr(config, "is_decoder", False)) or (
-        kind in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES and kind not in (*MODEL_FOR_MASKED_LM_MAPPING_NAMES, *_BOTH_WAYS)
-    )
+    decoder = bool(getattr(config, "is_decoder", False)) or is_decoder_type(kind)
     limit = position_limit(config, skeleton)
     weights = _fingerprint(name, path, revision) if seed is None else _random_fingerprint(path, revision, seed)
     return ModelFacts(name, path, revision, kind, layers, width, limit, vocabulary, decoder, weights, seed)
+
+
+def is_decoder_type(kind: str) -> bool:
+    """Tell whether models of a type, such as `gpt2`, are decoders unless their configuration says otherwise.
+
+    >>> is_decoder_type("gpt2"), is_decoder_type("bert")
+    (True, False)
+    """
+    from transformers.models.auto.modeling_auto import (
+        MODEL_FOR_CAUSAL_LM_MAPPING_NAMES,
+        MODEL_FOR_MASKED_LM_MAPPING_NAMES,
+    )
+
+    both_ways = kind in MODEL_FOR_MASKED_LM_MAPPING_NAMES or kind in _BOTH_WAYS
+    return kind in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES and not both_ways
 
 
 def _token_rows(model: torch.nn.Module) -> int:

@@ -112,6 +112,12 @@ class Tokenizer:
         return [(Tokens(ids, added, len(ids) >= self.limit), types) for ids, added, types in zip(*columns, strict=True)]
 
     @property
+    def filler_id(self) -> int:
+        """The token that fills up a row: the one for padding, or the end of a text where there is none for padding."""
+        found = (self._own.pad_token_id, self._own.eos_token_id, self._own.bos_token_id)
+        return next((number for number in found if number is not None), 0)
+
+    @property
     def has_spans(self) -> bool:
         """Whether it tells where in a text a token stands."""
         return self._fast is not None

@@ -1,9 +1,10 @@
 """A small run with files of made-up bytes, and its exports."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from ops.export.folder import Contents, Export, check_folder, contents, hold_folder
+from ops.export.folder import Contents, Export, check_folder, contents, hold_folder, written_contents
 from ops.storage.store import Store
 
 CORPUS, TOPK = "corpus/part-00000.parquet", "topk/part-00000.parquet"
@@ -58,3 +59,24 @@ def export(run: SmallRun, to: Path | str, card: str = "a card", complete: bool =
 def files(folder: Path) -> dict[str, bytes]:
     """All files below a folder."""
     return {str(p.relative_to(folder)): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
+
+
+def write_export(
+    run: SmallRun, to: Path | str, texts: dict[str, str], form: str = "delphi", topk: str = "t", **options: object
+) -> Export:
+    """Export a run as the job does in a format whose files are written: each file holds a text."""
+
+    def writer(text: str) -> Callable[[str], None]:
+        def write(path: str) -> None:
+            Path(path).write_text(text)
+
+        return write
+
+    found = {"tool": "neuron-atlas", "model": {"fingerprint": "m"}, "stages": {"topk": {"fingerprint": topk}}}
+    writers = {name: writer(text) for name, text in texts.items()}
+    wanted = written_contents(form, found, writers, options, "a card", "1.0")
+    with hold_folder(check_folder(str(to), run.store), str(to)) as target:
+        made = Export(target, str(to), wanted)
+        made.copy(run.store, lambda size: None)
+        made.finish()
+    return made

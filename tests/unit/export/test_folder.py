@@ -16,7 +16,7 @@ from ops.export.folder import Export, check_folder, provenance
 from ops.export.manifest import CARD, MANIFEST, PROVENANCE, UNDER_WAY, check_listed
 from ops.storage.lock import LOCK, Lock
 from ops.storage.store import Store, attempt_name
-from tests.unit.export.small_export import CORPUS, TOPK, SmallRun, export, files
+from tests.unit.export.small_export import CORPUS, TOPK, SmallRun, export, files, write_export
 
 
 @pytest.fixture
@@ -434,3 +434,73 @@ def test_a_path_is_looked_at_and_not_touched(run: SmallRun, to: Path, monkeypatc
     monkeypatch.setenv("HOME", str(to.parent))
     assert check_folder("~/to", run.store) == to.resolve()
     assert not to.exists()
+
+
+TEXTS = {"a/one": "1", "a/two": "22", "three": "333"}
+
+
+def test_written_files_are_listed_and_are_not_written_again(run: SmallRun, to: Path) -> None:
+    assert write_export(run, to, TEXTS).files == 3
+    found = files(to)
+    listed = json.loads(found.pop(MANIFEST))
+    assert {name: data.decode() for name, data in found.items() if name in TEXTS} == TEXTS
+    assert found.keys() == {CARD, PROVENANCE, *TEXTS}
+    assert listed["format"] == "delphi"
+    assert {f["name"]: (f["bytes"], f["sha256"]) for f in listed["files"]} == {
+        name: (len(data), hashlib.sha256(data).hexdigest()) for name, data in found.items()
+    }
+    assert write_export(run, to, dict.fromkeys(TEXTS, "another text of the same run")).files == 0
+    assert {name: (to / name).read_text() for name in TEXTS} == TEXTS
+    (to / "three").unlink()
+    assert write_export(run, to, TEXTS).files == 1
+
+
+def test_other_options_replace_the_files_and_remove_those_that_are_no_more(run: SmallRun, to: Path) -> None:
+    write_export(run, to, TEXTS)
+    assert write_export(run, to, {"a/one": "other"}, units=["1:0"]).files == 1
+    assert {name: data for name, data in files(to).items() if name not in (MANIFEST, CARD, PROVENANCE)} == {
+        "a/one": b"other"
+    }
+    assert check_listed(to, "--to to")
+
+
+def test_a_kill_while_a_file_is_written_leaves_nothing_that_is_complete(
+    run: SmallRun, to: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(path: str) -> None:
+        Path(path).write_text("half")
+        raise KeyboardInterrupt
+
+    real = dataset_folder.written_contents
+
+    def contents_that_fail(form: str, found: Any, writers: Any, *rest: Any) -> Any:
+        return real(form, found, {**writers, "three": fails}, *rest)
+
+    monkeypatch.setattr("tests.unit.export.small_export.written_contents", contents_that_fail)
+    with pytest.raises(KeyboardInterrupt):
+        write_export(run, to, TEXTS)
+    assert [p.name for p in to.iterdir()] == [UNDER_WAY]
+    with pytest.raises(InputError, match="the export is not complete"):
+        check_listed(to, "--to to")
+    monkeypatch.undo()
+    write_export(run, to, TEXTS)
+    assert {name: (to / name).read_text() for name in TEXTS} == TEXTS
+    assert {*check_listed(to, "--to to")} == files(to).keys()
+
+
+def test_another_format_and_another_run_are_refused(run: SmallRun, to: Path) -> None:
+    write_export(run, to, TEXTS)
+    before = files(to)
+    for form, topk, why in (
+        ("neuronpedia", "t", "holds an export in the format delphi, not neuronpedia"),
+        ("delphi", "other", "holds an export of another run"),
+    ):
+        with pytest.raises(InputError, match=f"--to {to}: {why}; name a new folder, or remove it first"):
+            write_export(run, to, TEXTS, form, topk)
+    assert said(run, to) == (
+        f"--to {to}: holds an export in the format delphi, not hub; name a new folder, or remove it first"
+    )
+    assert files(to) == before
+    export(run, to.parent / "hub")
+    with pytest.raises(InputError, match="holds an export in the format hub, not delphi"):
+        write_export(run, to.parent / "hub", TEXTS)

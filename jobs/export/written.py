@@ -1,0 +1,133 @@
+"""What an export in another program's format is to hold: its files are written from the tables of `tokens`."""
+
+from typing import Any
+
+from jobs.export.job import ExportConfig
+from jobs.stage.checks import recorded_model
+from jobs.stage.record import versions
+from jobs.stage.run import Run
+from jobs.stage.stages import STAGES
+from jobs.stage.units import check_units
+from ops.errors import InputError
+from ops.export.delphi import Delphi
+from ops.export.folder import Contents, provenance, written_contents
+from ops.export.neuronpedia import About, Labels, Neuronpedia, check_label, model_identifier
+from ops.export.places import hub_name, place_of
+from ops.export.readme import Extent, notes_of, title_of, write_readme
+from ops.export.winners import WinnersReader
+from ops.model.load import is_decoder_type
+from ops.model.tokenizer import Tokenizer
+from ops.schema import TOOL
+from ops.storage.open_tables import OpenTables
+from ops.topk.neuron_names import in_order
+from ops.topk.neurons import read_neurons
+from ops.topk.unit_names import unit_names
+
+READ = ("ingest", "topk", "annotate", "tokens")
+METHOD = 1  # raised when the same options write other files
+
+Row = dict[str, Any]
+
+
+def written(config: ExportConfig, record: Run, terms: list[dict[str, str]]) -> Contents:
+    """Return what an export is to hold; nothing is written yet.
+
+    Args:
+        config: the options.
+        record: the run.
+        terms: whose each source of its corpus is.
+
+    Raises:
+        InputError: tables are missing, units are not there, or the tokenizer is gone.
+    """
+    for name in READ:
+        record.require(name)
+    done = [*READ, *(name for name in ("explain",) if record.complete(name))]
+    record.check_files(*done)
+    neurons = read_neurons(record.store)
+    check_units(config.units, neurons, "exported")
+    found = provenance(record.record, done, [table for name in done for table in STAGES[name].tables])
+    topk = record.require("topk")
+    chosen = neurons.named(config.units)
+    reader = WinnersReader(OpenTables(record.store), neurons, chosen, *counts(topk, record.record["model"]))
+    if not any(side.n_winners.any() for side in reader.sides):
+        many = unit_names(topk).many
+        raise InputError(f"--out {config.out}: none of these {many} has a winner; name others by --units")
+    made: Neuronpedia | Delphi
+    extent = Extent(len(chosen), len(neurons), record.require("tokens")["identity"]["top"])
+    if config.format == "neuronpedia":
+        notes = notes_of(found, terms, config.license, extent)
+        made, options = neuronpedia(config, record, reader, notes, terms)
+    else:
+        made, options = delphi(config, record, reader, terms)
+    options |= {"units": list(in_order("--units", config.units)), "method": METHOD}
+    sides = [(made.folder(side), side) for side in reader.sides]
+    card = write_readme(config.format, found, terms, config.license, extent, sides)
+    return written_contents(config.format, found, made.writers(), options, card, versions()[TOOL])
+
+
+def counts(topk: Row, model: Row) -> tuple[bool, bool]:
+    """Return whether tokens that the tokenizer added count for the pooled activation, and whether the first one does.
+
+    Args:
+        topk: the entry of `topk` in run.json.
+        model: the model as run.json has it.
+    """
+    added = topk["identity"]["special_tokens"] == "include"
+    # As `DictionaryScorer` leaves out the first token of a decoder's sentence.
+    leaves_first = not added and "dictionaries" in topk["identity"] and is_decoder_type(model["type"])
+    return added, not leaves_first
+
+
+def neuronpedia(
+    config: ExportConfig, record: Run, reader: WinnersReader, notes: str, terms: list[dict[str, str]]
+) -> tuple[Neuronpedia, Row]:
+    """Return the files for Neuronpedia, and all that they depend on besides the run.
+
+    Raises:
+        InputError: an identifier is none.
+    """
+    topk, model = record.require("topk"), record.record["model"]
+    identifier = config.model_id or model_identifier(model["name"])
+    for flag, label in (("--model-id", identifier), ("--name", config.name), ("--creator-id", config.creator_id)):
+        check_label(flag, label)
+    names, layers = unit_names(topk), reader.neurons.layers
+    of_neurons = f"{names.many.capitalize()}, site {topk['identity']['site']}, pool {topk['identity']['pool']}"
+    finished = record.require("tokens")["finished"]
+    about = About(
+        model,
+        {layer: place_of(topk, layer) for layer in layers},
+        title_of(record.record, terms),
+        {layer: names.sources.get(layer, of_neurons) for layer in layers},
+        notes,
+        tuple(dict.fromkeys(t["dataset"] for t in terms)),
+        topk["counts"]["scored"],
+        reader.tokens_that_count() if names.one == "feature" else 0,
+    )
+    labels = Labels(identifier, config.name, config.creator_id, finished)
+    run = f"{topk['fingerprint']}/{record.require('tokens')['fingerprint']}"
+    options = {"name": config.name, "model": identifier, "creator": config.creator_id, "notes": notes}
+    return Neuronpedia(reader, labels, about, record.complete("explain"), run), options
+
+
+def delphi(config: ExportConfig, record: Run, reader: WinnersReader, terms: list[dict[str, str]]) -> tuple[Delphi, Row]:
+    """Return the files of a cache of delphi, and all that they depend on besides the run.
+
+    Raises:
+        InputError: the model or its tokenizer is gone, or the tokenizer is another.
+    """
+    topk = record.require("topk")
+    facts = recorded_model(topk)
+    tokenizer = Tokenizer(facts)
+    if tokenizer.fingerprint != record.require("ingest")["identity"]["tokenizer"]:
+        raise InputError(f"--model {facts.name}: its tokenizer is not the one of this run any more; put that one back")
+    place = {layer: place_of(topk, layer) for layer in reader.neurons.layers}
+    said = {
+        "dataset_repo": ", ".join(dict.fromkeys(t["dataset"] for t in terms)),
+        "dataset_split": "",
+        "dataset_name": "",
+        "dataset_column": "text",
+        "batch_size": 1,
+        "model_name": hub_name(record.record["model"]),
+    }
+    return Delphi(reader, tokenizer, place, config.context, said, config.out), {"context": config.context}

@@ -1,0 +1,149 @@
+"""A cache of latents as EleutherAI's delphi reads it: a folder for each layer and pole below `latents/`.
+
+The layout is that of delphi 0.1.3 (`delphi/latents/cache.py` writes it, `delphi/latents/loader.py` reads it):
+`latents/MODULE/FIRST_LAST.safetensors` with `locations` `[activations, 3]` (row, place in the row, unit minus FIRST),
+`activations` and `tokens` `[rows, context]`, and `config.json`. Every file has the same tokens, because the loader
+takes them from whichever file it opens first. The rows are the winners' sentences; one that is longer than a row
+continues in the next, and the rest of its last row is filled up.
+"""
+
+import json
+from collections.abc import Callable
+from functools import cached_property, partial
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from ops.arrays import Float32s, Int32s, Int64s, Integers
+from ops.errors import InputError
+from ops.export.places import module_name
+from ops.export.winners import Side, WinnersReader
+from ops.model.tokenizer import Tokenizer
+
+FOLDER = "latents"
+UNITS_PER_FILE = 4_096
+LEAST = 1e-5  # what is no more is inactive, as delphi has it
+AT_ONCE = 8_192  # sentences that are tokenized together
+
+
+class Delphi:
+    """The files of an export, and what writes each of them.
+
+    Args:
+        reader: the winners.
+        tokenizer: the run's.
+        place: by layer the site, or the place that its dictionary reads.
+        context: tokens of a row.
+        config: what `config.json` says besides its sizes.
+        out: the run's folder, for messages.
+    """
+
+    def __init__(
+        self,
+        reader: WinnersReader,
+        tokenizer: Tokenizer,
+        place: dict[int, str],
+        context: int,
+        config: dict[str, Any],
+        out: str,
+    ) -> None:
+        self.reader, self.tokenizer, self.place, self.context = reader, tokenizer, place, context
+        self._config, self._out = config, out
+
+    def writers(self) -> dict[str, Callable[[str], None]]:
+        """Return what writes each file at a local path, by the file's name below the export's folder."""
+        found: dict[str, Callable[[str], None]] = {}
+        for side in self.reader.sides:
+            folder = self.folder(side)
+            for first in range(0, side.width, UNITS_PER_FILE):
+                stop = min(first + UNITS_PER_FILE, side.width)
+                # The loader takes it that the files of a module follow each other without a gap.
+                found[f"{folder}/{first}_{stop - 1}.safetensors"] = partial(self._write_latents, side, first, stop)
+            found[f"{folder}/config.json"] = partial(self._write_config, -(-side.width // UNITS_PER_FILE))
+        return found
+
+    def folder(self, side: Side) -> str:
+        """Return the folder of a layer and pole below the export's folder."""
+        return f"{FOLDER}/{module_name(self.place[side.layer], side.layer, side.pole)}"
+
+    @cached_property
+    def _sentences(self) -> tuple[Int64s, Int64s, Int64s, Int32s]:
+        """The sentences, how many tokens each has, where each begins, and the tokens of all rows, `[rows, context]`."""
+        sentences = self.reader.sentences()
+        encoded: list[list[int]] = []
+        for start in range(0, len(sentences), AT_ONCE):
+            own = sentences[start : start + AT_ONCE]
+            texts = self.reader.texts(own)
+            encoded += [tokens.ids for tokens in self.tokenizer.encode([texts[int(sent_id)] for sent_id in own])]
+        lengths = np.array([len(ids) for ids in encoded], np.int64)
+        n_rows = -(-lengths // self.context)
+        begins = (np.cumsum(n_rows) - n_rows) * self.context
+        tokens = np.full((n_rows.sum(), self.context), self.tokenizer.filler_id, np.int32)
+        flat = tokens.reshape(-1)
+        for begin, ids in zip(begins.tolist(), encoded, strict=True):
+            flat[begin : begin + len(ids)] = ids
+        return sentences, lengths, begins, tokens
+
+    @cached_property
+    def _ids(self) -> dict[str, int]:
+        """The number of each token by how the vocabulary writes it."""
+        return {token: number for number, token in enumerate(self.tokenizer.vocabulary()) if token}
+
+    @property
+    def rows(self) -> int:
+        """How many rows of tokens the cache has."""
+        return len(self._sentences[3])
+
+    def latents(self, side: Side, first: int, stop: int) -> tuple[Int64s, Float32s]:
+        """Return where a side's units from `first` on, before `stop`, are active, and how much, by unit and place.
+
+        Returns:
+            Locations `[activations, 3]`: row, place in the row, unit minus `first`; and the activations.
+
+        Raises:
+            InputError: the tokenizer makes other tokens than the run has.
+        """
+        winners = self.reader.read(side, first, stop)
+        sentences, lengths, begins, tokens = self._sentences
+        at = np.searchsorted(sentences, winners.sent_id)
+        flat = begins[at][winners.row] + winners.place
+        same = np.array_equal(lengths[at], np.diff(winners.offsets))
+        if not same or (self._numbers(winners.tokens) != tokens.reshape(-1)[flat]).any():
+            raise InputError(
+                f"--out {self._out}: token_activations/ has other tokens than the model's tokenizer makes of its "
+                "sentences; put the tokenizer of the run back"
+            )
+        active = winners.counts & (winners.heights > LEAST)
+        unit = winners.unit[winners.row][active].astype(np.int64) - first
+        flat, heights = flat[active], winners.heights[active]
+        order = np.lexsort((flat, unit))
+        places = np.stack([flat // self.context, flat % self.context, unit], axis=1)[order]
+        return places, heights[order].astype(np.float32)
+
+    def _numbers(self, tokens: pa.Array) -> Int64s:
+        """Return the numbers of tokens in the vocabulary, -1 of those that it does not have."""
+        coded = tokens.dictionary_encode()
+        numbers = np.array([self._ids.get(token, -1) for token in coded.dictionary.to_pylist()], np.int64)
+        found: Int64s = numbers[coded.indices.to_numpy()]
+        return found
+
+    def _write_latents(self, side: Side, first: int, stop: int, path: str) -> None:
+        from safetensors.numpy import save
+
+        locations, activations = self.latents(side, first, stop)
+        held = {"locations": _small(locations), "activations": activations, "tokens": self._sentences[3]}
+        # `save_file` would let nobody else read it.
+        with open(path, "wb") as file:
+            file.write(save(held))
+
+    def _write_config(self, files: int, path: str) -> None:
+        sizes = {"cache_ctx_len": self.context, "n_tokens": self.rows * self.context, "n_splits": files}
+        with open(path, "w", encoding="utf-8") as file:
+            json.dump({**self._config, **sizes}, file, indent=4, ensure_ascii=False)
+
+
+def _small(locations: Int64s) -> Integers:
+    """Return locations in the smaller of the two types that delphi writes."""
+    fits = not len(locations) or int(locations.max()) < 1 << 16
+    return locations.astype(np.uint16 if fits else np.uint32)

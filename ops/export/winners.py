@@ -1,0 +1,146 @@
+"""The first winners of a run token by token, as exports in other programs' formats take them from finished tables."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+
+from ops.arrays import Bools, Float32s, Int32s, Int64s
+from ops.storage.open_tables import OpenTables
+from ops.topk.neurons import Neurons
+
+TABLE = "token_activations"
+SIGN = {"top": 1, "bottom": -1}  # what makes the strongest activation of a pole the highest
+
+
+@dataclass(frozen=True)
+class Side:
+    """The exported units of one layer at one pole: a source of Neuronpedia, a module of delphi.
+
+    Attributes:
+        layer: counted from 1; 0 is the embeddings.
+        pole: `top` or `bottom`.
+        width: units that the layer has.
+        units: those that are exported, ascending, `[units]`.
+        n_winners: how many winners each of them has here, `[units]`.
+    """
+
+    layer: int
+    pole: str
+    width: int
+    units: Int32s
+    n_winners: Int64s
+
+
+@dataclass(frozen=True)
+class Winners:
+    """Some winners token by token, sorted by unit and rank; the tokens of all of them follow each other.
+
+    Attributes:
+        unit, rank, sent_id: of each winner, `[winners]`.
+        offsets: where its tokens begin, and the end, `[winners + 1]`.
+        tokens: as the vocabulary writes them, `[tokens]`.
+        starts, ends: where they stand in the sentence, in characters; -1 for a token that the tokenizer added.
+        heights: the activation at each token, times -1 at the bottom pole, float32 `[tokens]`.
+        counts: whether a token counts for the pooled activation, `[tokens]`.
+    """
+
+    unit: Int32s
+    rank: Int32s
+    sent_id: Int64s
+    offsets: Int64s
+    tokens: pa.Array
+    starts: Int32s
+    ends: Int32s
+    heights: Float32s
+    counts: Bools
+
+    @property
+    def row(self) -> Int64s:
+        """The winner that each token is of, `[tokens]`."""
+        return np.repeat(np.arange(len(self.unit)), np.diff(self.offsets))
+
+    @property
+    def place(self) -> Int64s:
+        """The place of each token in its sentence, from 0, `[tokens]`."""
+        return np.arange(self.offsets[-1]) - np.repeat(self.offsets[:-1], np.diff(self.offsets))
+
+
+class WinnersReader:
+    """Reads the first winners of chosen units from a run's finished tables.
+
+    Args:
+        tables: the run's.
+        neurons: its units.
+        chosen: numbers of the units to be exported, ascending.
+        added_count: whether tokens that the tokenizer added count for the pooled activation.
+        first_counts: whether the first token of a sentence does.
+    """
+
+    def __init__(
+        self, tables: OpenTables, neurons: Neurons, chosen: Int64s, added_count: bool, first_counts: bool
+    ) -> None:
+        self.tables, self.neurons = tables, neurons
+        self._added_count, self._first_counts = added_count, first_counts
+        self.sides = self._find_sides(chosen)
+
+    def _find_sides(self, chosen: Int64s) -> list[Side]:
+        layers, units = self.neurons.layer_and_unit(chosen)
+        found = []
+        for layer in map(int, np.unique(layers)):
+            own, width = units[layers == layer], self.neurons.width(layer)
+            rows = self.tables.read(TABLE, ds.field("layer") == layer, ["unit", "pole"])
+            for pole in SIGN:
+                at = rows["unit"].to_numpy()[pc.equal(rows["pole"], pole).to_numpy()]
+                if len(at):
+                    found.append(Side(layer, pole, width, own, np.bincount(at, minlength=width)[own]))
+        return found
+
+    def read(self, side: Side, first: int, stop: int) -> Winners:
+        """Return the winners of a side's units from `first` on, before `stop`."""
+        field = ds.field
+        where = (field("layer") == side.layer) & (field("pole") == side.pole)
+        where &= (field("unit") >= first) & (field("unit") < stop)
+        rows = self.tables.read(TABLE, where).combine_chunks()
+        rows = rows.filter(pc.is_in(rows["unit"], pa.array(side.units))).combine_chunks()
+        lengths = pc.list_value_length(rows["activations"]).to_numpy()
+        offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+        starts, ends = (pc.list_flatten(rows[name]).fill_null(-1).to_numpy() for name in ("starts", "ends"))
+        counts = np.ones(offsets[-1], bool)
+        # A tokenizer that tells no places has none anywhere; which of its tokens it added is not known.
+        if not self._added_count and (starts >= 0).any():
+            counts &= starts >= 0
+        if not self._first_counts:
+            counts[offsets[:-1]] = False
+        heights = pc.list_flatten(rows["activations"]).to_numpy() * np.float32(SIGN[side.pole])
+        tokens = pc.list_flatten(rows["tokens"])
+        unit, rank, sent_id = (rows[name].to_numpy() for name in ("unit", "rank", "sent_id"))
+        tokens = tokens.combine_chunks() if isinstance(tokens, pa.ChunkedArray) else tokens
+        return Winners(unit, rank, sent_id, offsets, tokens, starts, ends, heights, counts)
+
+    def tokens_that_count(self) -> int:
+        """Return how many tokens count in all sentences of the corpus together."""
+        sentences = tokens = 0
+        for batch in self.tables.dataset("corpus").to_batches(columns=["n_tokens"]):
+            sentences, tokens = sentences + batch.num_rows, tokens + (pc.sum(batch["n_tokens"]).as_py() or 0)
+        # A tokenizer adds as many to each.
+        side = next(side for side in self.sides if side.n_winners.any())
+        unit = int(side.units[side.n_winners.argmax()])
+        winners = self.read(side, unit, unit + 1)
+        return tokens - sentences * int((~winners.counts[: winners.offsets[1]]).sum())
+
+    def sentences(self) -> Int64s:
+        """Return the sentences that are a winner of some exported unit, ascending."""
+        found = [np.empty(0, np.int64)]
+        for layer in dict.fromkeys(side.layer for side in self.sides):
+            units = next(side.units for side in self.sides if side.layer == layer)
+            where = (ds.field("layer") == layer) & ds.field("unit").isin(pa.array(units))
+            found.append(self.tables.read(TABLE, where, ["sent_id"])["sent_id"].unique().to_numpy())
+        return np.unique(np.concatenate(found))
+
+    def texts(self, sent_ids: Int64s) -> dict[int, str]:
+        """Return the texts of some sentences by their numbers."""
+        rows = self.tables.rows_of_keys("sentences", "sent_id", set(sent_ids.tolist()), ["sent_id", "text"])
+        return {row["sent_id"]: row["text"] for row in rows}

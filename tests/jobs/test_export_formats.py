@@ -1,0 +1,241 @@
+"""The job `export` in the formats of other programs: whole or absent, the same again, and refused in one line."""
+
+import gzip
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+from safetensors.numpy import load_file
+
+from jobs.export import job as export
+from jobs.export.job import ExportConfig
+from jobs.export.written import counts
+from ops.errors import InputError
+from ops.export.manifest import MANIFEST, UNDER_WAY, check_listed
+from ops.storage.store import Store
+from tests.conftest import ROOT
+
+FORMATS = ("neuronpedia", "delphi")
+GIVEN = {"license": "cc0-1.0", "source_license": "docs=CC0-1.0"}
+
+
+def run_export(run: Path, to: Path, **more: Any) -> None:
+    export.JOB.run(ExportConfig.model_validate({"out": str(run), "to": str(to), **GIVEN, **more}))
+
+
+@pytest.fixture(scope="module")
+def folders(explain_run: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    found = {form: tmp_path_factory.mktemp("export") / form for form in FORMATS}
+    for form, to in found.items():
+        run_export(explain_run[0], to, format=form)
+    return found
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {str(p.relative_to(folder)): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
+
+
+def test_neuronpedia_gets_every_winner_that_was_read(folders: dict[str, Path], explain_run: tuple[Path, Path]) -> None:
+    to, [run, _] = folders["neuronpedia"], explain_run
+    lines = dict.fromkeys(("features", "activations", "explanations"), 0)
+    for path in to.rglob("*.jsonl.gz"):
+        lines[path.parent.name] += len(gzip.decompress(path.read_bytes()).splitlines())
+    table = pq.read_table(run / "token_activations", columns=["pole"])
+    verdicts = pq.read_table(run / "explanations", columns=["verdict"])["verdict"].to_pylist()
+    assert lines == {
+        "features": pq.read_table(run / "neurons", columns=["unit"]).num_rows * len(set(table["pole"].to_pylist())),
+        "activations": table.num_rows,
+        "explanations": sum(verdict != "none" for verdict in verdicts),
+    }
+    sources = sorted(path.parent.name for path in to.rglob("source.jsonl"))
+    assert sources == ["0-atlas-hidden", "0-atlas-hidden-bottom", "1-atlas-hidden", "1-atlas-hidden-bottom"]
+    notes = json.loads(next(to.rglob("source.jsonl")).read_text())["notes"]
+    assert notes.startswith("all neurons: 24; the first ")
+    assert "texts of docs: CC0-1.0" in notes
+
+
+def test_delphi_gets_every_module_with_the_same_tokens(folders: dict[str, Path]) -> None:
+    modules = sorted(path.parent.name for path in folders["delphi"].rglob("config.json"))
+    assert modules == ["layers.0", "layers.0.bottom", "layers.1", "layers.1.bottom"]
+    held = [load_file(path) for path in sorted(folders["delphi"].rglob("*.safetensors"))]
+    assert len(held) == 4
+    assert all((one["tokens"] == held[0]["tokens"]).all() for one in held)
+    assert all(len(one["activations"]) > 0 for one in held)
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_it_says_where_it_comes_from_and_nothing_of_the_machine(
+    folders: dict[str, Path], explain_run: tuple[Path, Path], form: str
+) -> None:
+    card = (folders[form] / "README.md").read_text()
+    assert "| docs | docs.jsonl | CC0-1.0 |" in card
+    assert "Licence of the whole: cc0-1.0." in card
+    assert "Units: all neurons: 24." in card
+    places = (str(explain_run[0]), str(explain_run[1]), str(ROOT), str(folders[form].parent))
+    for name, data in files(folders[form]).items():
+        held = gzip.decompress(data) if name.endswith(".gz") else data
+        assert not any(place.encode() in held for place in places), name
+    assert {*check_listed(folders[form], "--to to")} == files(folders[form]).keys()
+    assert json.loads((folders[form] / MANIFEST).read_text())["format"] == form
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_again_writes_nothing_and_other_units_replace_the_files(
+    folders: dict[str, Path], explain_run: tuple[Path, Path], tmp_path: Path, form: str
+) -> None:
+    to, before = tmp_path / "to", files(folders[form])
+    shutil.copytree(folders[form], to)
+    times = {p: p.stat().st_mtime_ns for p in to.rglob("*") if p.is_file()}
+    run_export(explain_run[0], to, format=form)
+    assert {p: p.stat().st_mtime_ns for p in to.rglob("*") if p.is_file()} == times
+    run_export(explain_run[0], to, format=form, units=("1:3", "1:5"))
+    assert "Units: 2 of 24 neurons, those named by `--units`." in (to / "README.md").read_text()
+    assert not [name for name in files(to) if "layers.1" in name or "/1-atlas" in name]
+    chosen = {p: p.stat().st_mtime_ns for p in to.rglob("*") if p.is_file()}
+    run_export(explain_run[0], to, format=form, units=("1:5", "1:3", "1:5"))
+    assert {p: p.stat().st_mtime_ns for p in to.rglob("*") if p.is_file()} == chosen
+    run_export(explain_run[0], to, format=form)
+    assert files(to) == before
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_a_killed_export_is_not_taken_for_finished_and_goes_on(
+    folders: dict[str, Path], explain_run: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: str
+) -> None:
+    to, real, committed = tmp_path / "to", Store.commit, list[str]()
+
+    def fails(store: Store, name: str, write: Callable[[str], None]) -> None:
+        if name.startswith(UNDER_WAY) and not name.endswith(MANIFEST):
+            committed.append(name)
+            if len(committed) == 4:
+                raise KeyboardInterrupt
+        real(store, name, write)
+
+    monkeypatch.setattr(Store, "commit", fails)
+    with pytest.raises(KeyboardInterrupt):
+        run_export(explain_run[0], to, format=form)
+    assert [p.name for p in to.iterdir()] == [UNDER_WAY]
+    with pytest.raises(InputError, match="the export is not complete"):
+        check_listed(to, "--to to")
+    kept = {p.relative_to(to / UNDER_WAY): p.stat().st_mtime_ns for p in (to / UNDER_WAY).rglob("*") if p.is_file()}
+    del kept[Path(MANIFEST)]
+    assert len(kept) == 3
+    monkeypatch.setattr(Store, "commit", real)
+    run_export(explain_run[0], to, format=form)
+    assert files(to) == files(folders[form])
+    assert {name: (to / name).stat().st_mtime_ns for name in kept} == kept
+
+
+def test_wrong_calls_are_one_line_and_change_nothing(
+    folders: dict[str, Path], explain_run: tuple[Path, Path], tmp_path: Path
+) -> None:
+    run, to = explain_run[0], tmp_path / "to"
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "mine.txt").write_text("kept")
+    cases: list[tuple[dict[str, Any], str]] = [
+        ({"format": "delphi", "push": "org/name"}, "--push: is an option of --format hub; leave it out"),
+        ({"units": ("1:0",)}, "--units: is an option of --format neuronpedia and delphi; leave it out"),
+        ({"format": "neuronpedia", "context": 8}, "--context: is an option of --format delphi; leave it out"),
+        ({"format": "delphi", "name": "mine"}, "--name: is an option of --format neuronpedia; leave it out"),
+        ({"format": "neuronpedia", "units": ("9:0",)}, "--units 9:0: there is no such neuron"),
+        ({"format": "delphi", "units": ("one",)}, "--units"),
+        ({"format": "neuronpedia", "model_id": "a/b"}, "--model-id a/b: expected up to 100 letters"),
+        ({"format": "neuronpedia", "creator_id": ""}, "--creator-id : expected up to 100 letters"),
+        ({"format": "delphi", "to": str(tmp_path / "other")}, "holds other files"),
+        (
+            {"format": "delphi", "to": str(folders["neuronpedia"])},
+            "holds an export in the format neuronpedia, not delphi",
+        ),
+        ({"format": "hub", "to": str(folders["delphi"])}, "holds an export in the format delphi, not hub"),
+    ]
+    before = {form: files(folder) for form, folder in folders.items()}
+    for options, said in cases:
+        with pytest.raises(InputError, match=said) as found:
+            run_export(run, **{"to": to, **options})
+        assert "\n" not in str(found.value)
+    assert {form: files(folder) for form, folder in folders.items()} == before
+    assert files(tmp_path) == {"other/mine.txt": b"kept"}
+    assert not to.exists()
+
+
+def test_an_unknown_format_is_status_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert export.JOB.main(["--out", "runs/x", "--to", str(tmp_path / "to"), "--format", "parquet"]) == 2
+    [line] = capsys.readouterr().err.splitlines()
+    assert "--format" in line
+    assert "delphi" in line
+
+
+@pytest.fixture
+def copy(explain_run: tuple[Path, Path], tmp_path: Path) -> Path:
+    shutil.copytree(explain_run[0], tmp_path / "run")
+    return tmp_path / "run"
+
+
+def change(run: Path, edit: Callable[[dict[str, Any]], object]) -> None:
+    record = json.loads((run / "run.json").read_text())
+    edit(record)
+    (run / "run.json").write_text(json.dumps(record))
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_a_run_without_tokens_names_the_job_that_is_missing(copy: Path, tmp_path: Path, form: str) -> None:
+    change(copy, lambda record: record["stages"].pop("tokens"))
+    with pytest.raises(InputError, match=r"token_activations/ is missing.*jobs.tokens"):
+        run_export(copy, tmp_path / "to", format=form)
+    assert not (tmp_path / "to").exists()
+
+
+def test_another_run_is_not_exported_to_the_same_folder(copy: Path, folders: dict[str, Path]) -> None:
+    change(copy, lambda record: record["stages"]["topk"].update(fingerprint="0" * 64))
+    with pytest.raises(InputError, match="holds an export of another run; name a new folder"):
+        run_export(copy, folders["neuronpedia"], format="neuronpedia")
+
+
+@pytest.mark.parametrize("wrong", ["gone", "other", "no model"])
+def test_delphi_requires_the_tokenizer_of_the_run(
+    copy: Path, explain_run: tuple[Path, Path], folders: dict[str, Path], tmp_path: Path, wrong: str
+) -> None:
+    model = tmp_path / "model"
+    if wrong != "no model":
+        shutil.copytree(explain_run[1], model)
+    if wrong == "gone":
+        for path in [*model.glob("token*"), *model.glob("vocab*"), *model.glob("special*")]:
+            path.unlink()
+    elif wrong == "other":
+        options = json.loads((model / "tokenizer_config.json").read_text())
+        (model / "tokenizer_config.json").write_text(json.dumps(options | {"do_lower_case": False}))
+    change(copy, lambda record: record["stages"]["topk"]["config"].update(model=str(model)))
+    said = {
+        "gone": "its tokenizer cannot be loaded",
+        "other": "its tokenizer is not the one of this run any more",
+        "no model": "--model ",
+    }[wrong]
+    with pytest.raises(InputError, match=said) as found:
+        run_export(copy, tmp_path / "to", format="delphi")
+    assert "\n" not in str(found.value)
+    assert not (tmp_path / "to").exists()
+    # Neuronpedia's files are made of the tables alone.
+    run_export(copy, tmp_path / "np", format="neuronpedia")
+    assert files(tmp_path / "np") == files(folders["neuronpedia"])
+
+
+@pytest.mark.parametrize(
+    ("special", "dictionaries", "kind", "expected"),
+    [
+        ("include", False, "gpt2", (True, True)),
+        ("exclude", False, "gpt2", (False, True)),
+        ("exclude", True, "gpt2", (False, False)),
+        ("exclude", True, "bert", (False, True)),
+        ("include", True, "gpt2", (True, True)),
+    ],
+)
+def test_which_tokens_count_is_as_the_run_had_it(
+    special: str, dictionaries: bool, kind: str, expected: tuple[bool, bool]
+) -> None:
+    """As `Scorer` and `DictionaryScorer` leave out what was added, and a decoder's first token."""
+    identity = {"special_tokens": special, **({"dictionaries": {}} if dictionaries else {})}
+    assert counts({"identity": identity}, {"type": kind}) == expected

@@ -1,0 +1,113 @@
+"""The finished tables of a small made-up run, as exports in other formats read them."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from ops.export.neuronpedia import About, Labels, Neuronpedia
+from ops.export.winners import WinnersReader
+from ops.model.load import read_facts
+from ops.model.tokenizer import Tokenizer
+from ops.schema import schema
+from ops.storage.open_tables import OpenTables
+from ops.storage.store import Store
+from ops.storage.tables import write_part
+from ops.topk.neurons import Neurons
+
+TEXTS = (
+    "The old cat sat.",
+    "A  man!",
+    "It rained and rained, and the old man sat in the house by the sea for a long, long time.",
+    "Nobody wins with this one.",
+    "Über-rain: the naïve cat “rained”.",
+    "Is it so?",
+    "A house stands by the sea, and nobody is in it.",
+)
+WIDTHS = {1: 5, 3: 300}  # a layer with a single batch of units, and one with two
+WINS = {1: (0, 3, 4), 3: (0, 7, 255, 256, 299)}  # units with winners, by layer
+LOSER = 3  # the sentence that wins nowhere
+PER_SET = 3  # winners of a unit and pole
+LABELS = Labels("my-model", "atlas", "c0", "2026-11-24T01:27:00Z")
+ABOUT = About(
+    {"name": "sample", "layers": 3, "width": 12},
+    {1: "hidden", 3: "hidden"},
+    "Neurons of m over d",
+    {1: "Neurons, site hidden", 3: "Neurons, site hidden"},
+    "all neurons: 305; texts of d: CC0",
+    ("d",),
+    len(TEXTS),
+    0,
+)
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class SmallTables:
+    """A run's folder, what stands in its tables, and its tokenizer."""
+
+    store: Store
+    rows: list[Row]  # of token_activations/
+    explanations: list[Row]
+    tokenizer: Tokenizer
+    model: Path
+
+    def reader(
+        self, added: bool = True, first: bool = True, units: Sequence[str] = (), poles: Sequence[str] = ()
+    ) -> WinnersReader:
+        neurons = Neurons.of_layers(WIDTHS)
+        return WinnersReader(OpenTables(self.store), neurons, neurons.named(units), added, first)
+
+    def neuronpedia(self, explained: bool = True, **reader: Any) -> Neuronpedia:
+        return Neuronpedia(self.reader(**reader), LABELS, ABOUT, explained, "run")
+
+
+def make_tables(folder: Path, make_model: Callable[..., Path], small_bert: Any) -> SmallTables:
+    """Write the tables: each unit of `WINS` has winners at both poles, their activations drawn at random."""
+    store, model = Store(str(folder)), make_model(small_bert)
+    tokenizer, rng = Tokenizer(read_facts(str(model))), np.random.default_rng(3)
+    placed = tokenizer.encode_with_spans(list(TEXTS))
+    rows, explanations, neurons = list[Row](), list[Row](), list[Row]()
+    for layer, width in WIDTHS.items():
+        neurons += [{"layer": layer, "unit": unit, "tokens_active": 7 * unit} for unit in range(width)]
+        for unit in WINS[layer]:
+            for pole in ("bottom", "top"):
+                named = {"layer": layer, "unit": unit, "pole": pole}
+                winning = rng.permutation([i for i in range(len(TEXTS)) if i != LOSER])[:PER_SET]
+                for rank, sentence in enumerate(winning.tolist(), 1):
+                    own = placed[sentence]
+                    spans = own.spans
+                    rows.append(
+                        {
+                            **named,
+                            "rank": rank,
+                            "sent_id": sentence,
+                            "tokens": own.strings,
+                            "starts": [span[0] if span else None for span in spans],
+                            "ends": [span[1] if span else None for span in spans],
+                            "activations": rng.normal(size=len(spans)).astype(np.float32).tolist(),
+                        }
+                    )
+                verdict = ("explained", "none", "nuisance")[unit % 3]
+                measured = {"f1": 0.5, "f1_low": 0.25, "f1_high": 0.75} if unit % 2 else {}
+                said = f"Sentences that {layer}:{unit} {pole} likes."
+                explanations.append({**named, "text": said, "verdict": verdict, "n_test": 9, "literals": 1, **measured})
+    corpus = [{"sent_id": i, "text": text, "n_tokens": len(placed[i].strings)} for i, text in enumerate(TEXTS)]
+    sentences = [{"sent_id": i, "text": text} for i, text in enumerate(TEXTS)]
+    # Rows of a table lie in several files, as those of a large run do.
+    _write(store, "token_activations", rows[:20], rows[20:])
+    _write(store, "explanations", explanations)
+    _write(store, "neurons", neurons)
+    _write(store, "corpus", corpus)
+    _write(store, "sentences", sentences[:2], sentences[2:])
+    return SmallTables(store, rows, explanations, tokenizer, model)
+
+
+def _write(store: Store, table: str, *parts: list[Row]) -> None:
+    kept = set().union(*(row for part in parts for row in part))
+    columns = pa.schema([field for field in schema(table) if field.name in kept])
+    for part, rows in enumerate(parts):
+        write_part(store, table, part, columns, [pa.Table.from_pylist(rows, columns)], "f")

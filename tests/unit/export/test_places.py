@@ -1,0 +1,32 @@
+"""What other programs call the places of our units."""
+
+import pytest
+
+from ops.export.places import hub_name, module_name, place_of, source_name
+from ops.model.hook_points import PLACES
+from ops.model.sites import SITES
+
+NEURONS = {"counts": {}, "identity": {"site": "mlp"}}
+FEATURES = {
+    "counts": {"dictionaries": [{"layer": 0, "place": "residual"}, {"layer": 4, "place": "heads"}]},
+    "identity": {"site": "dictionary"},
+}
+
+
+def test_the_place_is_the_site_or_what_the_dictionary_reads() -> None:
+    assert [place_of(NEURONS, layer) for layer in (1, 2)] == ["mlp", "mlp"]
+    assert [place_of(FEATURES, layer) for layer in (0, 4)] == ["residual", "heads"]
+
+
+def test_every_place_has_names_of_its_own() -> None:
+    """A site and a place of a dictionary that share a name are never in one run."""
+    for places in (SITES, PLACES):
+        keys = [(place, layer, pole) for place in places for layer in (1, 2) for pole in ("top", "bottom")]
+        assert len({source_name("a", *key) for key in keys}) == len(keys)
+        assert len({module_name(*key) for key in keys}) == len(keys)
+
+
+@pytest.mark.parametrize("name", ["/home/me/models/small", "random:/home/me/models/small"])
+def test_no_path_of_the_machine_is_in_a_model_s_name(name: str) -> None:
+    assert hub_name({"name": name, "fingerprint": "9a4b"}) == "small"
+    assert hub_name({"name": "org/model", "fingerprint": "org/model@0a1b"}) == "org/model"
