@@ -15,7 +15,7 @@ MAIN = "topk"  # the config that opens where none is named
 LISTED, LIMIT = 6, 10  # columns and rows of a query that lists
 _SIZES = ((10**3, "n<1K"), (10**4, "1K<n<10K"), (10**5, "10K<n<100K"), (10**6, "100K<n<1M"), (10**7, "1M<n<10M"))
 _SIZES += ((10**8, "10M<n<100M"), (10**9, "100M<n<1B"))  # type: ignore[assignment]
-_SQL_WORDS = frozenset({"group", "inner"})
+_SQL_WORDS = frozenset({"group", "inner", "table"})
 _ACTIVATIONS = "a sentence of a uniform sample, with all its activations: a list for each layer"
 _QUERIES = {
     "topk": "select rank, activation, text from 'topk/*.parquet' join 'sentences/*.parquet' using (sent_id)\n"
