@@ -168,12 +168,12 @@ def audit(config: AuditConfig, datasets: AuditedDatasets, stage: Stage) -> dict[
         stage.do(step)
     if notes_of(next(iter(read_partials(stage.store, [run_file(steps[0].items[0])]))))["alone"]:
         print("audit: every sentence is a document of its own; intervals are by sentence", file=sys.stderr)
-    neurons = _read(stage, "neurons", steps[-1].items, NEURON_COLUMNS)
-    verdicts = neurons["verdict"].to_pylist()
+    rows = _read(stage, "neurons", steps[-1].items, NEURON_COLUMNS)
+    verdicts = rows["verdict"].to_pylist()
     return {
         "neurons": len(verdicts), "datasets": list(datasets.names),
         **{name: verdicts.count(name) for name in VERDICTS},
-        "figures": _draw(stage, neurons, steps[-1].items),
+        "figures": _draw(stage, rows, steps[-1].items),
     }  # fmt: skip
 
 

@@ -134,18 +134,17 @@ def _said(facts: Facts, own: Transfers) -> list[str]:
     counts = facts["verdicts"]
     found = counts[NEURONS]
     said = [
-        f"Of {explained:,} explained neurons and poles, {found['global']:,} are global: cards learned in the other "
-        f"data sets hold in at least three quarters of the {datasets}. {found['local']:,} are local, "
-        f"{found['dataset_detector']:,} follow the data set, and for {found['none']:,} no data set's own winners can "
-        "be told apart.",
-        *_said_transfer(facts),
+        f"Of {explained:,} explained neurons and poles, {found['global']:,} hold{'s' * (found['global'] == 1)} in at least "
+        f"three quarters of the {datasets} data sets. The rest: {found['local']:,} local, {found['dataset_detector']:,} "
+        f"that follow the data set, and {found['none']:,} of which no data set's own winners can be told apart."
     ]
     if PERMUTED in counts:
         many = sum(counts[PERMUTED].values())
         said.append(
-            "With data sets permuted over documents, where nothing differs between them, "
-            f"{counts[PERMUTED]['global']:,} of {many:,} are global: no larger share can be expected of neurons."
+            f"With data sets permuted over documents, where nothing differs between them, {counts[PERMUTED]['global']:,} "
+            f"of {many:,} hold in as many: no larger share can be expected of neurons."
         )
+    said += _said_transfer(facts)
     said += _said_illusion(facts)
     nothing = own.gains_nothing()
     if nothing:
@@ -193,8 +192,9 @@ def _said_literals(counts: dict[str, int]) -> list[str]:
     if not many:
         return []
     return [
-        f"Of {many:,} literals of their explanations, {counts['global']:,} are global and {counts['local']:,} local; "
-        f"{counts['dataset']:,} have a lift because data sets differ, which within data sets is not surely above 1."
+        f"Of the {many:,} literals of their explanations, these many are global: {counts['global']:,}; local: "
+        f"{counts['local']:,}; above 1 only because data sets differ: {counts['dataset']:,}; none of these: "
+        f"{counts['none']:,}."
     ]
 
 
