@@ -19,12 +19,12 @@ from ops.storage.store import Store
 
 FOLDER = "audit/figures"
 SIDE_BY_SIDE = 7  # data sets whose two matrices fit next to each other
-LEVEL = 4  # data sets whose names fit below their columns; those of more stand upright
+LETTER = 0.06  # inches of a letter of a name
 TWO_DIGITS = 12  # data sets whose cells have room for two digits
 NAME = 14  # letters of a data set's name
 _APART = 0.22  # layers between two series
 _PALE_FROM = 0.6  # of the scale: cells beyond it are pale
-_TITLES = {NEURONS: "Data sets as they are", PERMUTED: "Data sets permuted over documents"}
+_TITLES = {NEURONS: "Data sets\nas they are", PERMUTED: "Data sets permuted\nover documents"}
 _SERIES = {
     NEURONS: ("data sets as they are", OWN),
     HALVES: ("two halves of each data set", NULLS[0]),
@@ -63,23 +63,23 @@ def transfer_figure(transfers: dict[str, Transfers], model: str = "") -> Figure:
     grid = figure.subplots(rows, columns, squeeze=False, sharey=columns > 1)
     for number, (panel, name) in enumerate(zip(grid.flat, shown, strict=True)):
         halves = transfers.get(HALVES) if name == NEURONS else None
-        _matrix(panel, transfers[name], halves)
+        _matrix(panel, transfers[name], halves, cell)
         panel.set_title(_TITLES[name])
-        panel.set_xlabel("asked in (mean gain of its own cards)")
+        panel.set_xlabel("asked in")
         if number % columns == 0:
             panel.set_ylabel("learned in")
     colours = ScalarMappable(Normalize(0, 1), SEQUENTIAL)
     figure.colorbar(colours, ax=grid, extend="both", shrink=0.7, pad=0.02, label="transfer")
     notes = ["Transfer: gain of the other data set's cards over gain of the own cards, sums over explained neurons."]
     diagonal = "Small cells: between two halves of one data set. " if HALVES in transfers else ""
-    notes += [f"{diagonal}No cell: the own cards gain nothing."]
+    notes += [f"{diagonal}No cell: own cards gain nothing. Below a name: mean gain of its own cards."]
     figure.supxlabel("\n".join(notes), fontsize=LETTERS)
     figure.suptitle(titled("How far what is learned in one data set holds in another", model))
     return figure
 
 
-def _matrix(panel: Axes, sums: Transfers, halves: Transfers | None) -> None:
-    """Draw the cells of a matrix `[from, to]`; those that are not known are left out."""
+def _matrix(panel: Axes, sums: Transfers, halves: Transfers | None, cell: float) -> None:
+    """Draw the cells of a matrix `[from, to]`, of so many inches; those that are not known are left out."""
     count = len(sums.names)
     values = sums.ratios()
     panel.imshow(np.ma.masked_invalid(values), vmin=0, vmax=1, cmap=SEQUENTIAL, aspect="equal")
@@ -91,11 +91,19 @@ def _matrix(panel: Axes, sums: Transfers, halves: Transfers | None) -> None:
     digits = 2 if count <= TWO_DIGITS else 1
     for i, j in zip(*np.nonzero(np.isfinite(values)), strict=True):
         ink = ON_PALE if values[i, j] > _PALE_FROM else ON_DARK
-        panel.text(j, i, f"{values[i, j]:.{digits}f}", ha="center", va="center", color=ink, fontsize=LETTERS)
+        panel.text(
+            j,
+            i,
+            f"{round(values[i, j], digits) + 0.0:.{digits}f}",
+            ha="center",
+            va="center",
+            color=ink,
+            fontsize=LETTERS,
+        )
     gains = sums.below.sum(0) / max(sums.neurons * (count - 1), 1)
     names = [shorten(name, NAME) for name in sums.names]
     labels = [f"{name}\n{gain:.3f}" for name, gain in zip(names, gains, strict=True)]
-    panel.set_xticks(range(count), labels, rotation=0 if count <= LEVEL else 90)
+    panel.set_xticks(range(count), labels, rotation=0 if max(map(len, names), default=0) * LETTER < cell else 90)
     panel.set_yticks(range(count), names)
     panel.spines[:].set_visible(False)
     panel.tick_params(length=0)

@@ -133,16 +133,17 @@ def _said(facts: Facts, own: Transfers) -> list[str]:
         return [f"None of {facts['audited']:,} neurons and poles is explained, so nothing can hold elsewhere."]
     counts = facts["verdicts"]
     found = counts[NEURONS]
+    holds = f"{found['global']:,} hold{'s' if found['global'] == 1 else ''}"
     said = [
-        f"Of {explained:,} explained neurons and poles, {found['global']:,} hold{'s' * (found['global'] == 1)} in at least "
-        f"three quarters of the {datasets} data sets. The rest: {found['local']:,} local, {found['dataset_detector']:,} "
-        f"that follow the data set, and {found['none']:,} of which no data set's own winners can be told apart."
+        f"Of {explained:,} explained neurons and poles, {holds} in at least three quarters of the {datasets} data "
+        f"sets. The rest: {found['local']:,} local, {found['dataset_detector']:,} that follow the data set, and "
+        f"{found['none']:,} of which no data set's own winners can be told apart."
     ]
     if PERMUTED in counts:
-        many = sum(counts[PERMUTED].values())
+        alike, many = counts[PERMUTED]["global"], sum(counts[PERMUTED].values())
         said.append(
-            f"With data sets permuted over documents, where nothing differs between them, {counts[PERMUTED]['global']:,} "
-            f"of {many:,} hold in as many: no larger share can be expected of neurons."
+            f"With data sets permuted over documents, where nothing differs between them, {alike:,} of {many:,} hold "
+            "in as many: no larger share can be expected of neurons."
         )
     said += _said_transfer(facts)
     said += _said_illusion(facts)
