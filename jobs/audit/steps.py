@@ -1,6 +1,7 @@
 """The steps of `audit`: which sentences have which literals, and then each neuron over the data sets."""
 
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Any
@@ -177,7 +178,7 @@ def audit(config: AuditConfig, datasets: AuditedDatasets, stage: Stage) -> dict[
     }  # fmt: skip
 
 
-def _draw(stage: Stage, neurons: pa.Table, ranges: list[Item]) -> list[str]:
+def _draw(stage: Stage, neurons: pa.Table, ranges: Sequence[Item]) -> list[str]:
     """Draw the figures of all ranges and return their files' names."""
     # No worker draws, so that none waits for Matplotlib.
     from ops.audit.audit_figures import draw_audit
@@ -193,7 +194,7 @@ def _draw(stage: Stage, neurons: pa.Table, ranges: list[Item]) -> list[str]:
     return draw_audit(stage.store, run, model_title(model["name"], model["fingerprint"], model.get("seed")))
 
 
-def _read(stage: Stage, table: str, ranges: list[Item], columns: list[str]) -> pa.Table:
+def _read(stage: Stage, table: str, ranges: Sequence[Item], columns: list[str]) -> pa.Table:
     """Return the rows of all ranges, which are not in place yet."""
     found = []
     for item in ranges:

@@ -1,7 +1,7 @@
 """Strips of the lifts that an explanation's literals have within each data set, in numbers for their SVG."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from ops.show.audited import said_lifts
@@ -68,7 +68,8 @@ def lift_strips(literals: Sequence[Row]) -> Strips:
     low, high = low - room, high + room
 
     def place(value: float) -> float:
-        return round(NAMES + PLOT * (min(max(value, low), high) - low) / (high - low), 1)
+        share: float = (min(max(value, low), high) - low) / (high - low)
+        return round(NAMES + PLOT * share, 1)
 
     within = [tick for tick in _TICKS if low <= math.log(tick) <= high]
     ticks = within if len(within) > 1 else _NEAR_TICKS
@@ -81,7 +82,7 @@ def lift_strips(literals: Sequence[Row]) -> Strips:
     )
 
 
-def _strip(row: Row, place: Any) -> Strip:
+def _strip(row: Row, place: Callable[[float], float]) -> Strip:
     marks = []
     columns = (row[name] for name in ("dataset_names", "log_lifts", "log_lifts_low", "log_lifts_high"))
     for number, (name, value, low, high) in enumerate(zip(*columns, strict=True)):

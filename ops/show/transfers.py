@@ -32,7 +32,7 @@ class Transfers:
     def ratios(self) -> Float64s:
         """Return the transfer of each pair, `[from, to]`: NaN where the own cards gain nothing, and on the diagonal."""
         known = (self.below > 0) & ~np.eye(len(self.names), dtype=np.bool_)
-        return np.divide(self.above, self.below, out=np.full(known.shape, np.nan), where=known)
+        return _ratios(self.above, self.below, known)
 
     def overall(self) -> float | None:
         """Return the transfer over all pairs, one sum over another; None where the own cards gain nothing."""
@@ -47,7 +47,7 @@ class Transfers:
                 whole = one.rpartition(_HALF)[0]
                 if i != j and whole in names and whole == other.rpartition(_HALF)[0]:
                     sums[:, names.index(whole)] += self.above[i, j], self.below[i, j]
-        return np.divide(sums[0], sums[1], out=np.full(len(names), np.nan), where=sums[1] > 0)
+        return _ratios(sums[0], sums[1], sums[1] > 0)
 
     def gains_nothing(self) -> list[str]:
         """Return the data sets whose own cards gain nothing, so that no transfer into them is known."""
@@ -88,3 +88,10 @@ def sum_transfers(rows: pa.Table) -> Transfers:
     theirs = np.broadcast_to(np.diagonal(gain, axis1=1, axis2=2)[:, None, :], gain.shape)
     known = np.isfinite(gain) & np.isfinite(theirs) & ~np.eye(len(names), dtype=np.bool_)
     return Transfers(tuple(names), np.where(known, gain, 0.0).sum(0), np.where(known, theirs, 0.0).sum(0), len(found))
+
+
+def _ratios(above: Float64s, below: Float64s, known: Bools) -> Float64s:
+    """Return the ratios where they are known, else NaN."""
+    found = np.full(known.shape, np.nan)
+    found[known] = above[known] / below[known]
+    return found
