@@ -47,7 +47,7 @@ def write_audit(out: Path, explained: Rows) -> Rows:
     given: dict[str, Rows] = {
         "neurons": rows,
         "portability": pairs,
-        "patterns": [literal(0, 0, 1, [1.0, -1.0, None], **key) for key in keys],
+        "patterns": [literal(0, 0, 1, [1.0, -1.0, None]) | key for key in keys],
     }
     for name, own in given.items():
         for table, written in ((f"audit/{name}", own), (f"audit/{name}_controls", [])):
