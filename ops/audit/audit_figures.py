@@ -47,7 +47,8 @@ def transfer_figure(transfers: dict[str, Transfers], model: str = "") -> Figure:
     """Draw the transfer from each data set to each other one as a matrix with its numbers.
 
     The smaller cells of the diagonal have the transfer between two halves of the same data set, which is what can be
-    reached at most. Next to the matrix is that of data sets permuted over documents, whose cells should be around 1.
+    reached at most. Next to the matrix is that of data sets permuted over documents, which differ in size alone: with
+    winners enough its cells are around 1.
     Below each name is what the own cards gain there: the less, the less sure its column.
 
     Args:
@@ -59,7 +60,7 @@ def transfer_figure(transfers: dict[str, Transfers], model: str = "") -> Figure:
     columns = len(shown) if datasets <= SIDE_BY_SIDE else 1
     rows = len(shown) // columns
     cell = min((PAGE - 2.0) / max(datasets * columns, 1), 0.62)
-    figure = Figure(figsize=(PAGE, 1.0 + rows * (cell * datasets + 1.05)), layout="compressed")
+    figure = Figure(figsize=(PAGE, 1.15 + rows * (cell * datasets + 1.05)), layout="compressed")
     grid = figure.subplots(rows, columns, squeeze=False, sharey=columns > 1)
     for number, (panel, name) in enumerate(zip(grid.flat, shown, strict=True)):
         halves = transfers.get(HALVES) if name == NEURONS else None
@@ -73,6 +74,8 @@ def transfer_figure(transfers: dict[str, Transfers], model: str = "") -> Figure:
     notes = ["Transfer: gain of the other data set's cards over gain of the own cards, sums over explained neurons."]
     diagonal = "Small cells: between two halves of one data set. " if HALVES in transfers else ""
     notes += [f"{diagonal}No cell: own cards gain nothing. Below a name: mean gain of its own cards."]
+    if PERMUTED in transfers:
+        notes.append("Permuted: they differ in size alone; where all have winners enough, cells are around 1.")
     figure.supxlabel("\n".join(notes), fontsize=LETTERS)
     figure.suptitle(titled("How far what is learned in one data set holds in another", model))
     return figure
