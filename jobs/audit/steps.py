@@ -1,11 +1,13 @@
 """The steps of `audit`: which sentences have which literals, and then each neuron over the data sets."""
 
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from jobs.audit.job import AuditConfig
@@ -20,6 +22,7 @@ from ops.audit.audited_literals import ExplanationTerms, audited_literals
 from ops.audit.audited_neurons import TABLES, AuditedNeurons
 from ops.audit.dataset_winners import LEAST_WINNERS
 from ops.audit.divisions import Division
+from ops.audit.verdict import VERDICTS
 from ops.compare.activation_vectors import layer_activations, sampled_sentences
 from ops.errors import InputError, counted
 from ops.explain.controlled_units import Controls
@@ -27,9 +30,13 @@ from ops.explain.explained_neurons import known_rows
 from ops.explain.known_literals import KnownLiterals, from_table, one_after_another, to_table
 from ops.explain.literals import Literals
 from ops.mine.mining import Mining
+from ops.model.names import model_title
 from ops.sentences.local_copy import open_sentences
 from ops.shards import spans
+from ops.show.audit_findings import NEURON_COLUMNS, audited_run
+from ops.show.transfers import COLUMNS as PAIR_COLUMNS
 from ops.storage.store import Store
+from ops.storage.tables import read_table
 from ops.topk.datasets import LEAST_SENTENCES, MOST_DATASETS, Datasets
 from ops.topk.neurons import Neurons, read_neurons
 
@@ -162,16 +169,38 @@ def audit(config: AuditConfig, datasets: AuditedDatasets, stage: Stage) -> dict[
         stage.do(step)
     if notes_of(next(iter(read_partials(stage.store, [run_file(steps[0].items[0])]))))["alone"]:
         print("audit: every sentence is a document of its own; intervals are by sentence", file=sys.stderr)
-    verdicts: list[str] = []
-    for item in steps[-1].items:
-        with stage.store.parquet(range_part("neurons", item).path) as file:
-            verdicts += file.read(columns=["verdict"])["verdict"].to_pylist()
-    from ops.audit.verdict import VERDICTS
-
+    rows = _read(stage, "neurons", steps[-1].items, NEURON_COLUMNS)
+    verdicts = rows["verdict"].to_pylist()
     return {
         "neurons": len(verdicts), "datasets": list(datasets.names),
         **{name: verdicts.count(name) for name in VERDICTS},
+        "figures": _draw(stage, rows, steps[-1].items),
     }  # fmt: skip
+
+
+def _draw(stage: Stage, neurons: pa.Table, ranges: Sequence[Item]) -> list[str]:
+    """Draw the figures of all ranges and return their files' names."""
+    # No worker draws, so that none waits for Matplotlib.
+    from ops.audit.audit_figures import draw_audit
+
+    run = audited_run(
+        read_table(stage.store, "explanations", columns=["layer", "unit", "pole", "verdict"]),
+        neurons,
+        _read(stage, "neurons_controls", ranges, ["control", *NEURON_COLUMNS]),
+        _read(stage, "portability", ranges, PAIR_COLUMNS),
+        _read(stage, "portability_controls", ranges, ["control", *PAIR_COLUMNS]),
+    )
+    model = stage.record.record["model"]
+    return draw_audit(stage.store, run, model_title(model["name"], model["fingerprint"], model.get("seed")))
+
+
+def _read(stage: Stage, table: str, ranges: Sequence[Item], columns: list[str]) -> pa.Table:
+    """Return the rows of all ranges, which are not in place yet."""
+    found = []
+    for item in ranges:
+        with stage.store.parquet(range_part(table, item).path) as file:
+            found.append(file.read(columns=columns))
+    return pa.concat_tables(found)
 
 
 def audit_steps(args: AuditArgs, sentences: int) -> list[Step]:

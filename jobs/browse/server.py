@@ -53,7 +53,8 @@ class OpenRun:
         always = ("topk", "annotate", "mine")
         for stage in (*always, "ingest"):
             reader.require(stage)
-        for stage in (*always, *(s for s in ("tokens", "explain", "compare/neighbours") if reader.complete(s))):
+        also = ("tokens", "explain", "audit", "compare/neighbours")
+        for stage in (*always, *filter(reader.complete, also)):
             check_tables(reader.store, [stage], reader.record, False, TABLES_READ if stage in always else None)
         self.pages = Pages(reader.store, reader.record, winners, seconds)
 

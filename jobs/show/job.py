@@ -8,6 +8,7 @@
     python -m jobs.show --out runs/psi --psi 4:2
     python -m jobs.show --out runs/docs --positions
     python -m jobs.show --out runs/small --compare
+    python -m jobs.show --out runs/small --audit
     python -m jobs.show --out runs/meaning --word banana
 
 Of a neuron it prints what it responds to, its winners, and one list of what sets these apart from the corpus, at the
@@ -33,6 +34,7 @@ INSTEAD = {
     "psi": "a head, as text",
     "positions": "a table of variants, as text",
     "compare": "the whole run, as text",
+    "audit": "the whole run",
     "word": "a word",
 }
 
@@ -50,6 +52,7 @@ class ShowConfig(JobConfig):
     psi: str = Field("", description="LAYER:HEAD, layers from 1, heads from 0: the tokens that a head stretches most")
     positions: bool = Field(False, description="what the model does without its position embeddings")
     compare: bool = Field(False, description="what jobs.compare found, each finding beside its null")
+    audit: bool = Field(False, description="what jobs.audit found: how far explanations hold in other data sets")
     word: str = Field("", description="a word: what stands near it, and its neighbours in every space (jobs.meaning)")
     pole: Literal["top", "bottom"] | None = Field(
         None, description="highest or lowest activations; none given: the better explained of the two"
@@ -65,8 +68,9 @@ class ShowConfig(JobConfig):
 
 def run(config: ShowConfig) -> None:
     """Print the neuron, or what stands in its place."""
-    from jobs.show.read import comparison_text, head_text, positions_text, word_facts
+    from jobs.show.read import audit_findings, comparison_text, head_text, positions_text, word_facts
     from jobs.stage.run import Run
+    from ops.show.audit_findings import lay_out_audit
     from ops.show.word import lay_out_word
 
     width = max(shutil.get_terminal_size((110, 24)).columns, 60)
@@ -78,6 +82,9 @@ def run(config: ShowConfig) -> None:
         _print(positions_text(record))
     elif what == "compare":
         _print(comparison_text(record, rows, width))
+    elif what == "audit":
+        found = audit_findings(record)
+        _print_json(found) if config.format == "json" else _print(lay_out_audit(found, width))
     elif what == "word":
         facts = word_facts(record, config.word, rows)
         _print_json(facts) if config.format == "json" else _print(lay_out_word(facts, rows, width))

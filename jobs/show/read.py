@@ -6,6 +6,8 @@ from jobs.stage.again import command
 from jobs.stage.run import Run
 from jobs.stage.stages import STAGES
 from ops.errors import InputError
+from ops.show.audit_findings import read_audit_findings
+from ops.show.audited import TABLES_READ as AUDITED_BY
 from ops.show.best import read_best
 from ops.show.comparison import lay_out_comparison, read_findings
 from ops.show.explanation import TABLES_READ as EXPLAINED_BY
@@ -50,10 +52,12 @@ def neuron_facts(record: Run, which: str, pole: str | None, rows: int | None, ev
     record.check_files(*(["explain"] if has_explanations else []), only=EXPLAINED_BY)
     has_outputs = record.complete("outputs")
     record.check_files(*(["outputs"] if has_outputs else []), only=OUTPUTS_READ)
+    has_audit = has_explanations and record.complete("audit")
+    record.check_files(*(["audit"] if has_audit else []), only=AUDITED_BY)
     topk = record.require("topk")
     most = most_wins_of_run(topk, topk["counts"]["neurons"])
-    options = record.require("mine")["config"]
-    run = ShownRun(options, most, has_tokens, has_explanations, has_outputs, unit_names(topk))
+    mine, names = record.require("mine")["config"], unit_names(topk)
+    run = ShownRun(mine, most, has_tokens, has_explanations, has_outputs, has_audit, names)
     return read_neuron(record.store, run, layer, unit, pole, rows, everything)
 
 
@@ -87,6 +91,19 @@ def head_text(record: Run, which: str, rows: int, width: int) -> str:
         )
     clusters, contextual = read_head(record.store, layer, head, rows, has_contextual)
     return lay_out_head(layer, head, clusters, contextual, rows, width)
+
+
+def audit_findings(record: Run) -> dict[str, Any]:
+    """Return what the job audit found (see `read_audit_findings`).
+
+    Raises:
+        InputError: the tables are missing.
+    """
+    record.require("explain")
+    record.require("audit")
+    record.check_files("explain", only=EXPLAINED_BY)
+    record.check_files("audit")
+    return read_audit_findings(record.store)
 
 
 def positions_text(record: Run) -> str:

@@ -6,6 +6,8 @@ from pathlib import Path
 
 _COLOUR = re.compile(r"(fill|stroke): #([0-9a-f]{6})\b")
 _CAPTIONS = {
+    "transfer": "How far what is learned in one data set holds in another, next to halves of one and to permuted ones",
+    "illusion": "How much less the cards of other data sets gain than the own ones, by layer, next to controls",
     "controls": "How much of an activation is explained beyond length and source, next to random axes",
     "peaked": "How peaked the outputs of units are by layer, next to those of random directions",
     "psi_by_cluster": "How far each head stretches the vectors of each cluster of tokens",

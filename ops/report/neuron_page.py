@@ -7,8 +7,10 @@ import numpy as np
 
 from ops.penn_names import ROOTS, name_root, name_tags, name_tree
 from ops.report.drawings import draw_histogram, draw_tree
+from ops.report.lift_strips import lift_strips
 from ops.report.pages import WORDS_OF
 from ops.report.shading import shade
+from ops.show.audited import joined as joined_audit
 from ops.show.best import better_pole
 from ops.show.examples import read_pattern
 from ops.show.explanation import joined
@@ -36,7 +38,8 @@ def neuron_context(
     Args:
         tables: the neuron's rows by table: `neurons` one; `topk` those that are to be listed; `patterns`, `profiles`,
             `means`, and `scores`, `peaks`, `token_activations`, `explanations`, `explanation_terms`,
-            `families` (of these, every member), `outputs/tokens`, `compare/neighbours`, which may be empty.
+            `families` (of these, every member), `outputs/tokens`, `compare/neighbours`, and of an audit `audit/neurons`,
+            `audit/patterns` and `audit/portability` (of this, pairs of a data set and itself), which may be empty.
         sentences: the sentences that winners and samples name.
         options: those of `mine`.
         samples: sentences by quantile, each with `sent_id`, `quantile` and `activation`.
@@ -103,6 +106,7 @@ def _pole(
         "name": pole,
         "words": WORDS_OF[pole],
         "explanation": explanation,
+        **_audited(own),
         "winners": winners,
         "first": _first(winners),
         "datasets": len({winner["dataset"] for winner in winners}),
@@ -117,6 +121,14 @@ def _pole(
             for name in ("peak_word", "peak_tag")
         },
     }
+
+
+def _audited(own: dict[str, Rows]) -> Row:
+    """Return what an audit says of a pole, and the strips of its literals' lifts; None for both without an audit."""
+    if not own["audit/neurons"]:
+        return {"audit": None, "lifts": None}
+    audit = joined_audit(own["audit/neurons"][0], own["audit/patterns"], own["audit/portability"])
+    return {"audit": audit, "lifts": lift_strips(audit["literals"]) if audit["literals"] else None}
 
 
 def _scale(winners: Rows) -> float:

@@ -12,8 +12,14 @@ NUMBERS = {
     "margin": "held-out score above the matched set's",
     "words": "words a sentence",
     "skew": "skewness of the activations",
+    "ported": "data sets in which it holds",
 }
-NAMES = {"dataset": "strongest data set", "tag": "strongest tag", "word": "word at the peak"}
+NAMES = {
+    "dataset": "strongest data set",
+    "tag": "strongest tag",
+    "word": "word at the peak",
+    "audit": "verdict across data sets",
+}
 MOST_NAMES = 8  # that have a colour of their own; the others share one
 
 
@@ -22,7 +28,8 @@ def map_data(tables: dict[str, pa.Table], widths: tuple[int, ...], poles: list[s
 
     Args:
         tables: rows of `neurons`, `scores`, `means` (words a sentence), `profiles` (strongest values of data set and
-            tag), `peaks` (strongest words), the last and scores possibly empty; without those of silent neurons.
+            tag), `peaks` (strongest words), `audit` (of audit/neurons/), these two and scores possibly empty; without
+            those of silent neurons.
         widths: units of each layer.
         poles: those of the run.
         layer: the first one, whose units are `widths[0]`.
@@ -44,16 +51,19 @@ def map_data(tables: dict[str, pa.Table], widths: tuple[int, ...], poles: list[s
         return found
 
     scores = [s | {"margin": margin(s)} for s in tables["scores"].to_pylist()]
+    audited = tables["audit"].to_pylist()
     numbers = {
         "auc": spread(scores, "auc"),
         "margin": spread(scores, "margin"),
         "words": spread([r | {"words": r["mean"]} for r in tables["means"].to_pylist()], "words", 1),
         "skew": spread(tables["neurons"].to_pylist(), "skew", 2),
+        "ported": spread(audited, "ported"),
     }
     properties: dict[str, Row] = {n: {"title": NUMBERS[n], "values": v} for n, v in numbers.items()}
     profiles = tables["profiles"].to_pylist()
     own = {name: [r for r in profiles if r["property"] == name] for name in ("dataset", "tag")}
     own["word"] = tables["peaks"].to_pylist()
+    own["audit"] = [r | {"value": r["verdict"].replace("_", " ")} for r in audited]
     for name, rows in own.items():
         names = sorted({r["value"] for r in rows})
         counts = dict.fromkeys(names, 0)

@@ -10,6 +10,7 @@ from markupsafe import Markup, escape
 
 from ops.errors import visible
 from ops.report.shading import Piece
+from ops.show.audited import said_numbers
 from ops.show.explanation import said_verdict
 from ops.show.findings import said_lift
 from ops.show.hub_sentences import said_wins
@@ -46,6 +47,7 @@ def _environment() -> Environment:
         "share": share,
         "lift": lift,
         "said_lift": said_lift,
+        "said_numbers": said_numbers,
         "said_verdict": said_verdict,
         "token_text": token_text,
         "said_wins": said_wins,

@@ -21,6 +21,7 @@ KINDS = {
     "pattern": "neurons by a whole pattern of any kind",
     "value": "neurons by a value of the metadata",
     "peak": "neurons by the word or tag at which they peak",
+    "audit": "neurons by verdict across data sets",
     "score": "neurons by held-out score",
     "text": "winners by text",
 }
@@ -63,6 +64,15 @@ _ANY_EXPLAINED = f"""
   select layer, unit, pole, 'explanation' as kind, text as found, null::bigint as count, null::float as share,
   null::float as baseline_share, null::float as lift, null::float as g2
   from (with named as ({_NAMED}) select * from explanations where {_SAID})
+"""
+# By the verdict of an audit, whose name has a space or an underscore.
+_AUDITED = """
+select layer, unit, pole, verdict, transfer, ported, datasets, explained.text as found, auc, auc_excess,
+  count(*) over () as total
+from audited left join (select layer, unit, pole, text from explanations) as explained using (layer, unit, pole)
+left join scores using (layer, unit, pole)
+where verdict = replace(lower($text), ' ', '_') and {limits}
+order by ported desc, transfer desc nulls last, layer, unit, pole limit {most}
 """
 _WINNERS = """
 with matched as (
@@ -172,7 +182,7 @@ class Searcher:
 
     Args:
         tables: `topk`, `sentences`, `patterns`, `profiles`, and where there are any `scores`, `peaks`, and
-            `explanations` with `explanation_terms`.
+            `explanations` with `explanation_terms`, and `audited`, the table audit/neurons/.
         seconds: that a search may take.
         silent: layer and unit of the neurons that are left out.
     """
@@ -210,6 +220,8 @@ class Searcher:
             raise InputError("this run has no peaks; run python -m jobs.tokens, and open the page again")
         if query.what == "explanation" and "explanations" not in self.names:
             raise InputError("this run has no explanations; run python -m jobs.explain, and open the page again")
+        if query.what == "audit" and "audited" not in self.names:
+            raise InputError("this run has no audit; run python -m jobs.audit, and open the page again")
         if (query.what == "score" or query.least is not None) and "scores" not in self.names:
             raise InputError("this run has no held-out scores (--no-scores)")
         sql, values = statement(query, self.names)
@@ -247,6 +259,8 @@ def statement(query: Query, tables: Collection[str]) -> tuple[str, dict[str, Any
     values["text"] = query.text
     if query.what == "text":
         return _WINNERS.format(limits=joined, most=MOST, most_sentences=MOST_SENTENCES), values
+    if query.what == "audit":
+        return _AUDITED.format(limits=joined, most=MOST), values
     if query.what == "explanation":
         return _EXPLAINED.format(limits=joined, most=MOST), values
     if query.what == "any":

@@ -60,7 +60,10 @@ class Pages:
         names = [*SEARCHED, *(["peaks"] if self.site.has_tokens else [])]
         names += ["explanations", "explanation_terms"] if self.site.has_explanations else []
         names += [] if self.site.options["no_scores"] else ["scores"]
-        return Searcher({name: self.site.tables.dataset(name) for name in names}, self.seconds, self.site.silent)
+        tables = {name: self.site.tables.dataset(name) for name in names}
+        if self.site.has_audit:
+            tables["audited"] = self.site.tables.dataset("audit/neurons")
+        return Searcher(tables, self.seconds, self.site.silent)
 
     def overview(self) -> Page:
         """Return the overview, which is made once."""

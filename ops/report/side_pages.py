@@ -10,6 +10,7 @@ from ops.errors import visible
 from ops.report.figure_copies import caption, copy_name
 from ops.report.side_findings import side_findings
 from ops.schema import TABLES
+from ops.show.audit_findings import read_audit_findings, verdict_lines
 from ops.show.comparison import lay_out_comparison, read_findings
 from ops.storage.store import Store
 
@@ -27,12 +28,14 @@ class ShownTable:
         about: what to look for in it.
         columns: those shown, in order.
         up_to: a column of ranks and the last that is shown; empty for all rows.
+        only: which rows are shown; None for all.
     """
 
     table: str
     about: str
     columns: tuple[str, ...]
     up_to: tuple[str, int] | None = None
+    only: pc.Expression | None = None
 
 
 @dataclass(frozen=True)
@@ -60,6 +63,33 @@ SIDE_JOBS = {
                 "By layer, basis, model and measure; r2_beyond: what is left of R2 beyond length, data set and "
                 "metadata.",
                 ("layer", "basis", "model", "measure", "n", "mean", "q05", "q25", "q50", "q75", "q95"),
+            ),
+        ),
+    ),
+    "audit": SideJob(
+        "Whether explanations hold in other data sets: audit",
+        "A rule, the score card, is learned for each neuron and pole in each data set and asked for the winners in all "
+        "others. Transfer is what it gains there over what the data set's own card gains, each over the card of a "
+        "random set. Next to it: two halves of one data set, and data sets permuted over documents (Bolukbasi 2021).",
+        "python -m jobs.show --audit prints the findings; docs/audit.md says how it is measured",
+        (
+            ShownTable(
+                "audit/neurons",
+                "Neurons and poles that are global, or follow the data set.",
+                (
+                    "layer", "unit", "pole", "verdict", "transfer", "transfer_low", "transfer_high", "eta_squared",
+                    "holds_in", "found_in", "datasets", "n",
+                ),
+                only=pc.field("verdict").isin(["global", "dataset_detector"]),
+            ),
+            ShownTable(
+                "audit/patterns",
+                "Literals that are global.",
+                (
+                    "layer", "unit", "pole", "model", "kind", "pattern", "negated", "significant", "i_squared", "lift",
+                    "mantel_haenszel", "mantel_haenszel_low", "mantel_haenszel_high", "verdict",
+                ),
+                only=pc.field("verdict") == "global",
             ),
         ),
     ),
@@ -305,15 +335,18 @@ def figures_of(names: list[str]) -> list[Row]:
 
 def side_context(store: Store, run: Row, job: str) -> Row:
     """Return what the template of a side job's page takes, but for what all pages share."""
-    side, findings = SIDE_JOBS[job], ""
+    side, findings, sentences = SIDE_JOBS[job], "", side_findings(store, run["tables"], job)
     if job == "compare":
         found = lay_out_comparison(read_findings(store, run["tables"]), FINDINGS_ROWS, FINDINGS_WIDTH)
         findings = "\n".join(visible(line) for line in found.split("\n"))
+    elif job == "audit":
+        audit = read_audit_findings(store)
+        findings, sentences = "\n".join(verdict_lines(audit)), audit["sentences"]
     return {
         "side": side,
         "figures": figures_of(drawings(run, job)),
         "findings": findings,
-        "sentences": side_findings(store, run["tables"], job),
+        "sentences": sentences,
         "tables": [_read(store, table) for table in side.tables if run["tables"].get(table.table)],
     }
 
@@ -321,7 +354,7 @@ def side_context(store: Store, run: Row, job: str) -> Row:
 def _read(store: Store, table: ShownTable) -> Row:
     files = [store.path(name) for name in store.table_files(table.table)]
     opened = ds.dataset(files, filesystem=store.filesystem, format="parquet")
-    where = pc.field(table.up_to[0]) <= table.up_to[1] if table.up_to else None
+    where = pc.field(table.up_to[0]) <= table.up_to[1] if table.up_to else table.only
     # A run of an earlier version may lack columns.
     columns = tuple(name for name in table.columns if name in opened.schema.names)
     rows = opened.head(MOST_ROWS, filter=where, columns=list(columns)).to_pylist()

@@ -19,6 +19,7 @@ from ops.report.quantiles import quantile_samples
 from ops.report.search_index import STRONGEST, search_index
 from ops.report.side_pages import SIDE_JOBS, drawings, figures_of, side_context, side_jobs
 from ops.schema import layer_columns
+from ops.show.audited import OWN_PAIRS
 from ops.show.best import CONTROLS, leaders, margin
 from ops.show.findings import LEAST_COUNT
 from ops.show.hub_sentences import most_wins_of_run
@@ -77,6 +78,7 @@ class Site:
         self.has_nearest = "compare/neighbours" in self.complete
         self.has_explanations = "explain" in self.complete
         self.has_outputs = "outputs" in self.complete
+        self.has_audit = self.has_explanations and "audit" in self.complete
         topk = self.complete["topk"]
         self.poles = ["top", "bottom"] if topk["identity"]["poles"] == "both" else [topk["identity"]["poles"]]
         self.most_wins = most_wins_of_run(topk, sum(self.widths))
@@ -153,14 +155,17 @@ class Site:
                 self.has_tokens,
                 [*pole, "value"],
             ),
+            "audit": self._read("audit/neurons", None, self.has_audit, [*pole, "ported", "verdict"]),
         }
         topk = self.complete["topk"]
         found = {name: self._heard(rows) for name, rows in tables.items()}
+        across = {_key(row): row["verdict"].replace("_", " ") for row in found["audit"].to_pylist()}
         drawn = map_data(found, self.widths, self.poles, self.units.first)
         return {
             "map": {**drawn, "pages": [f"{layer}-{unit}" for layer, unit in chosen], "every": False},
             "all_pages": False,
-            "explained": self.explained[:EXPLAINED],
+            "explained": [row | {"across": across.get(_key(row))} for row in self.explained[:EXPLAINED]],
+            "audited": self.has_audit,
             "families": len(self.explained),
             "best": self._described(worth),
             "pages": chosen,
@@ -223,6 +228,9 @@ class Site:
             "explanations": (here, self.has_explanations),
             "explanation_terms": (here, self.has_explanations),
             "outputs/tokens": (here, self.has_outputs),
+            "audit/neurons": (here, self.has_audit),
+            "audit/patterns": (here, self.has_audit),
+            "audit/portability": (here & OWN_PAIRS, self.has_audit),
             "compare/neighbours": (here & (pc.field("rank") <= NEAREST), self.has_nearest),
         }
         tables = {name: _by(self._read(name, *which).to_pylist(), ("layer", "unit")) for name, which in wanted.items()}
@@ -285,11 +293,20 @@ class Site:
             for kind in ("word", "tag", "subtree")
         }
         terms["mark"] = self._terms("profiles", sure & (pc.field("property") == "punctuation"), "value", "count")
+        if self.has_audit:
+            terms["data sets"] = self._verdicts()
         scores = [row | {"margin": margin(row)} for row in self.scores.to_pylist()]
         told = self._read("explanations", pc.field("verdict") != "none", self.has_explanations, [*pole, "text"])
         pairs = [(layer, unit) for layer, width in self.units.by_layer.items() for unit in range(width)]
         keys = [(*pair, pole) for pair in pairs if pair not in self.silent for pole in self.poles]
         return search_index(scores, told.to_pylist(), terms, keys, chosen)
+
+    def _verdicts(self) -> pa.Table:
+        """Return the audit's verdicts as terms, such as `verdict:global`: no word that a sentence has is like them."""
+        columns = ["layer", "unit", "pole", "verdict"]
+        found = self._read("audit/neurons", pc.field("verdict") != "none", columns=columns)
+        terms = pc.binary_join_element_wise("verdict:", found["verdict"], "")
+        return found.drop_columns("verdict").append_column("term", terms)
 
     def _terms(self, table: str, where: pc.Expression, term: str, count: str) -> pa.Table:
         own = where & (pc.field(count) >= LEAST_COUNT) & (pc.field("q_value") < MAX_Q)
@@ -324,6 +341,10 @@ class Site:
             yield f"side/{job}.html", render("side.html", context)
             for name in drawings(self.run, job):
                 yield f"figures/{copy_name(name)}", self.figure(name)
+
+
+def _key(row: Row) -> tuple[int, int, str]:
+    return row["layer"], row["unit"], row["pole"]
 
 
 def _any_of(chosen: list[Pair]) -> pc.Expression:

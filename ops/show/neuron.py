@@ -5,6 +5,7 @@ from typing import Any
 from ops.errors import counted
 from ops.penn_names import PHRASES, TAGS
 from ops.penn_names import name_of as name_of_code
+from ops.show.audited import lay_out_lifts, lay_out_where
 from ops.show.best import name_of
 from ops.show.examples import mark
 from ops.show.explanation import lay_out_explanation, lay_out_terms
@@ -77,6 +78,8 @@ def _head(facts: dict[str, Any], width: int) -> list[str]:
         lines += wrap(f"One of {facts['dictionary']}", width).split("\n")
     if facts.get("explanation"):
         lines += lay_out_explanation(facts["explanation"], width)
+    if facts.get("audit"):
+        lines += wrap(lay_out_where(facts["audit"]), width).split("\n")
     lines += lay_out_outputs(facts.get("outputs"), facts["pole"], width)
     about = []
     if score is not None:
@@ -226,6 +229,7 @@ def _tags(rows: Rows, width: int) -> list[str]:
 
 def _everything(facts: dict[str, Any], rows: int, width: int) -> list[str]:
     lines = lay_out_terms(facts["explanation"], width) if facts.get("explanation") else []
+    lines += lay_out_lifts(facts["audit"], width) if facts.get("audit") else []
     lines += ["", "All that was mined and counted, by G2"]
     for kind, title in _PATTERNS.items():
         lines += _table(title, [p for p in facts["patterns"] if p["kind"] == kind][:rows], "pattern", "support", width)

@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow.compute as pc
 
 from ops.errors import InputError
+from ops.show.audited import read_audited_neuron
 from ops.show.best import better_pole
 from ops.show.examples import matched_words, spans_of_words
 from ops.show.explanation import read_explanation
@@ -37,6 +38,7 @@ class ShownRun:
         has_tokens: `tokens` has run.
         has_explanations: `explain` has run.
         has_outputs: `outputs` has run.
+        has_audit: `audit` has run.
         names: how its units are called.
     """
 
@@ -45,6 +47,7 @@ class ShownRun:
     has_tokens: bool = False
     has_explanations: bool = False
     has_outputs: bool = False
+    has_audit: bool = False
     names: UnitNames = NEURONS
 
 
@@ -64,8 +67,9 @@ def read_neuron(
 
     Returns:
         `layer`, `unit`, `pole`, `n_winners`; `called`, such as `neuron` or `feature`, and `dictionary`, the one that it
-        is of, None for a neuron; `explanation` (`ops.show.explanation`), None without; `other_pole`, its
-        `pole` and the `text` of its explanation (None without), or None where the run kept one; `neuron`, its row of
+        is of, None for a neuron; `explanation` (`ops.show.explanation`) and `audit` (`ops.show.audited`), each None
+        without; `other_pole`, its `pole` and the `text` of its explanation (None without), or None where the run kept
+        one; `neuron`, its row of
         neurons/ without the histogram; `is_silent`, whether what varies of it is rounding; `score`, its row of scores/
         or None; `means`; `dataset`, the row of profiles/ of the data set that most winners are of, or None; `winners`,
         the first of them, each with `wins`, `is_hub`, and its `peak` (`ops.show.peaks`) where `tokens` has run, else
@@ -119,6 +123,7 @@ def read_neuron(
         "called": run.names.one,
         "dictionary": run.names.sources.get(layer),
         "explanation": explanation,
+        "audit": read_audited_neuron(store, layer, unit, pole) if run.has_audit else None,
         "other_pole": next(
             (
                 {"pole": other, "text": next((e["text"] for e in explanations if e["pole"] == other), None)}

@@ -298,7 +298,7 @@ def test_credentials_in_an_address_are_refused_and_never_shown(argv: list[str], 
 
 def test_a_job_s_name_without_its_dot_is_told(capsys: pytest.CaptureFixture[str]) -> None:
     assert list_jobs(["foo"]) == 2
-    assert "error: python -m jobs foo: is no job; there are annotate, browse, compare," in capsys.readouterr().err
+    assert "error: python -m jobs foo: is no job; there are annotate, audit, browse," in capsys.readouterr().err
     assert list_jobs(["topk"]) == 2
     assert "error: python -m jobs topk: write python -m jobs.topk, with a dot" in capsys.readouterr().err
     assert list_jobs([]) == 0

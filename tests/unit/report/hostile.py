@@ -24,6 +24,11 @@ EXPLAINED |= {"f1": 0.5, "f1_low": None, "f1_high": None, "single_f1": 0.25, "nu
 EXPLAINED |= {"random_f1": 0.0625, "family": 3}  # type: ignore[dict-item]
 TERM = {"kind": "word", "pattern": "</td><b>", "negated": True, "weight": -1.5, "share": 0.5, "baseline_share": None}
 TERM |= {"gain": None}
+AUDITED = {"verdict": "local", "transfer": 0.25, "transfer_low": None, "transfer_high": None, "eta_squared": None}
+AUDITED |= {"illusion": None, "r2_within": None, "holds_in": [DATASET], "found_in": [DATASET]}
+LIFTS = {"kind": "word", "pattern": "</svg><script>alert(4)</script>", "negated": True, "rank": 1, "verdict": "dataset"}
+LIFTS |= {"dataset_names": [DATASET, "books", "unseen"], "log_lifts": [1.5, -0.5, None]}
+LIFTS |= {"log_lifts_low": [0.5, -1.5, None], "log_lifts_high": [2.5, 0.5, None]}
 MEASURES = {"share": 0.5, "baseline_share": 0.125, "lift": 4.0, "lift_low": 2.0, "g2": 30.0, "q_value": 1e-6, "docs": 3}
 
 
@@ -92,6 +97,12 @@ def neuron_tables() -> tuple[dict[str, list[dict[str, Any]]], dict[int, dict[str
             }
             for side in ("suppressed", "promoted")
             for rank in (2, 1)
+        ],
+        "audit/neurons": [{**here, **AUDITED, "pole": "top"}],
+        "audit/patterns": [{**here, **LIFTS, "pole": "top", "model": "winners"}],
+        "audit/portability": [
+            {**here, "pole": "top", "dataset_to": name, "average_precision": 0.5, "random_precision": 0.1}
+            for name in (DATASET, "books")
         ],
         "compare/neighbours": [
             {**here, "rank": 1, "layer_b": 1, "unit_b": 2, "correlation": -0.5, "overlap": 0.25},

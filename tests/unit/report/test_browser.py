@@ -15,6 +15,7 @@ from ops.report.pages import ASSETS, FOLDER, render
 from ops.show.peaks import peak_word
 from tests.unit.report.browser import NEEDS, browse
 from tests.unit.report.hostile import DATASET, EXPLAINED, OPTIONS, SHARED, TEXTS, neuron_tables
+from tests.unit.report.tab import Tab
 from tests.unit.report.valid_html import check_html
 
 
@@ -36,10 +37,13 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "widths": [3, 3], "poles": ["top", "bottom"], "colours": 8, "pages": ["2-1"], "layer": 1, "every": False,
         "properties": {"auc": {"title": "score", "values": values}, "dataset": names},
     }  # fmt: skip
-    explained = [{"layer": 2, "unit": 1, "pole": "top", **EXPLAINED, "members": members} for members in (1, 12)]
+    explained = [
+        {"layer": 2, "unit": 1, "pole": "top", **EXPLAINED, "members": members, "across": "local"}
+        for members in (1, 12)
+    ]
     overview = {
-        "map": drawn, "all_pages": False, "best": [], "explained": explained, "families": 3, "pages": [(2, 1)],
-        "sides": [], "n_neurons": 6,
+        "map": drawn, "all_pages": False, "audited": True, "best": [], "explained": explained, "families": 3,
+        "pages": [(2, 1)], "sides": [], "n_neurons": 6,
         "sentences": 4, "k": "4", "stages": {}, "sources": [{"source": DATASET, "dataset": DATASET, "kept": 4}],
         "options": {"site": "hidden", "pool": "mean", "special_tokens": "include", "dtype": "float32"},
     }  # fmt: skip
@@ -129,6 +133,35 @@ def test_a_click_in_the_map_leads_to_the_neuron_it_shows_and_a_pattern_to_its_wi
     assert (said["page"], said["title"]) == ("2-1.html", "Neuron 2:1, highest activations")
     assert (said["kept"], said["marked"], said["again"]) == (["1"], True, False)
     assert said["chosen"] == "1 of these 4 sentences have it"
+
+
+@NEEDS
+@pytest.mark.parametrize("width", [1300, 390])
+def test_where_it_holds_and_its_lifts_by_data_set_are_seen(site: Path, tmp_path: Path, width: int) -> None:
+    with Tab(tmp_path) as tab:
+        tab.show(width, 844)
+        tab.open((site / "neurons" / "2-1.html").as_uri())
+        assert tab.tell("document.querySelector('.across').textContent") == "Holds in 1 of 2 data sets (not in books)"
+        assert tab.tell("document.querySelector('.across').getBoundingClientRect().bottom < innerHeight")
+        assert tab.tell("document.documentElement.scrollWidth") <= width
+        box = tab.tell("{const b = document.querySelector('svg.lifts').getBoundingClientRect(); [b.left, b.right]}")
+        assert 0 <= box[0] < box[1] <= width
+        lines = tab.tell(
+            "[...document.querySelectorAll('svg.lifts text:not(.tick):not(.none)')].map(t => t.firstChild.data)"
+        )
+        assert lines == [visible(DATASET)[:11] + "...", "books", "unseen"]
+        # Readable without colour: what is surely above 1 is filled, and all else is not.
+        dots = tab.tell(
+            "[...document.querySelectorAll('svg.lifts circle')].map(c => [c.matches('.above'), "
+            "getComputedStyle(c).fill === getComputedStyle(c).stroke])"
+        )
+        assert dots == [[True, True], [False, False]]
+        one, first, second = tab.tell(
+            "['.one', 'circle', 'circle:not(.above)'].map(w => document.querySelector('svg.lifts ' + w))"
+            ".map(e => { const b = e.getBoundingClientRect(); return b.left + b.width / 2; })"
+        )
+        assert second < one < first
+        assert tab.said == []
 
 
 def test_pages_are_valid_html(site: Path) -> None:

@@ -58,6 +58,8 @@ def test_the_better_explained_pole_comes_first_or_else_the_one_of_the_higher_sco
         ("explanations", "explanation_terms", "families"),
         ("families",),
         ("peaks", "token_activations"),
+        ("audit/neurons", "audit/patterns", "audit/portability"),
+        ("audit/patterns",),
         ("scores", "means", "patterns", "profiles", "compare/neighbours", "outputs/tokens"),
     ],
 )
@@ -68,6 +70,9 @@ def test_a_page_goes_without_what_a_run_lacks(without: tuple[str, ...]) -> None:
     assert ('class="legend shading"' in text) == ("token_activations" not in without)
     assert ("Nothing stands out" in text) == ("patterns" in without) or "patterns" not in without
     assert ("same as" in text) == ("families" not in without)
+    assert ("Holds in 1 of 2 data sets (not in books)" in text) == ("audit/neurons" not in without)
+    assert ('<svg class="lifts"' in text) == ("audit/patterns" not in without)
+    assert ("<dt>Holds in data sets</dt>" in text) == ("audit/neurons" not in without)
     assert ('<details id="outputs">' in text) == ("outputs/tokens" not in without)
 
 
@@ -144,3 +149,19 @@ def test_one_token_far_beyond_all_others_does_not_make_these_pale() -> None:
         row["activations"][1] = 1_000.0  # the first token is the tokenizer's own
     assert [pole["scale"] for pole in neuron_context(tables, sentences, OPTIONS, [])["poles"]] == [0.5, 0.5]
     assert neuron_context({**tables, "token_activations": []}, sentences, OPTIONS, [])["poles"][0]["scale"] == 0
+
+
+def test_a_literal_s_lift_in_each_data_set_is_drawn_and_said() -> None:
+    tables, sentences = neuron_tables()
+    tables["audit/patterns"] = [{**tables["audit/patterns"][0], "rank": rank} for rank in range(1, 6)]
+    text = page(tables, sentences)
+    assert text.count('<svg class="lifts"') == 5
+    assert "<summary>2 more</summary>" in text
+    (said,) = set(re.findall(r'aria-label="Lift within each data set, with its 95 % interval: ([^"]*)"', text))
+    assert said.endswith("4.48 (1.65 to 12.2), books 0.61 (0.22 to 1.65), unseen not known")
+    assert DATASET not in text, "escaped"
+    assert text.count('<circle class="above"') == 5, "that of the first data set alone is surely above 1"
+    assert text.count("<circle") == 10
+    assert text.count(">not known</text>") == 5
+    assert "only because data sets differ" in text
+    assert "Across data sets: holds in 1 of 2 data sets (not in books) (local); transfer 0.25.</p>" in text

@@ -12,6 +12,10 @@ def score(layer: int, unit: int, pole: str, auc: float | None, matched: float | 
     return {"layer": layer, "unit": unit, "pole": pole, "auc": auc, "matched_auc": matched}
 
 
+AUDITED = [
+    {"layer": 1, "unit": 0, "pole": "top", "ported": 3, "verdict": "global"},
+    {"layer": 2, "unit": 1, "pole": "top", "ported": 0, "verdict": "dataset_detector"},
+]
 SCORES = [score(1, 0, "top", 0.75, 0.5), score(1, 1, "bottom", None, 0.5), score(2, 0, "top", 0.875, 0.25)]
 
 
@@ -23,10 +27,14 @@ def test_values_stand_at_their_neuron() -> None:
         "means": pa.Table.from_pylist([{"layer": 2, "unit": 2, "pole": "bottom", "mean": 12.345}]),
         "profiles": pa.Table.from_pylist([profile, {**profile, "unit": 0}, {**profile, "unit": 2, "value": "CD"}]),
         "peaks": pa.table({}),
+        "audit": pa.Table.from_pylist(AUDITED),
     }
     found = map_data(tables, (2, 3), ["top", "bottom"])
     own = {name: p["values"] for name, p in found["properties"].items()}
-    assert sorted(own) == ["auc", "margin", "skew", "tag", "words"]
+    assert sorted(own) == ["auc", "audit", "margin", "ported", "skew", "tag", "words"]
+    assert own["ported"]["top"] == [3, None, None, 0, None]
+    assert found["properties"]["audit"]["names"] == ["dataset detector", "global"]
+    assert own["audit"]["top"] == [1, None, None, 0, None]
     assert own["auc"] == {"top": [0.75, None, 0.875, None, None], "bottom": [None] * 5}
     assert own["margin"]["top"] == [0.25, None, 0.625, None, None]
     assert own["skew"] == {pole: [None, -1.23, None, None, None] for pole in ("top", "bottom")}
@@ -41,3 +49,9 @@ def test_the_best_are_most_above_their_matched_sets() -> None:
     assert most_worth([], 3) == []
     excess = [{**row, "auc_excess": value} for row, value in zip(SCORES, (0.2, 0.3, None), strict=True)]
     assert [(s["layer"], s["unit"], s["margin"]) for s in most_worth(excess, 5)] == [(1, 1, 0.3), (1, 0, 0.2)]
+
+
+def test_without_an_audit_the_map_has_no_colour_of_it() -> None:
+    names = ("neurons", "scores", "means", "profiles", "peaks", "audit")
+    found = map_data({name: pa.table({}) for name in names}, (2,), ["top"])
+    assert found["properties"] == {}

@@ -81,12 +81,19 @@ TERMS = [
     {"layer": 2, "unit": 0, "pole": None, "model": "range", "items": ["lesson"]},
 ]
 
+AUDITED = [
+    {"layer": 1, "unit": 0, "pole": "top", "verdict": "local", "ported": 1, "datasets": 3, "transfer": 0.5},
+    {"layer": 1, "unit": 1, "pole": "top", "verdict": "local", "ported": 2, "datasets": 3, "transfer": None},
+    {"layer": 2, "unit": 0, "pole": "top", "verdict": "dataset_detector", "ported": 0, "datasets": 3, "transfer": 0.0},
+    {"layer": 2, "unit": 5, "pole": "top", "verdict": "local", "ported": 1, "datasets": 3, "transfer": 0.75},
+]
+
 
 def searcher(
     seconds: float = 20, without: tuple[str, ...] = (), silent: tuple[tuple[int, int], ...] = (), old: bool = False
 ) -> Searcher:
     tables = {"patterns": PATTERNS, "sentences": SENTENCES, "topk": TOPK, "profiles": PROFILES, "scores": SCORES}
-    tables |= {"explanations": EXPLAINED, "explanation_terms": TERMS}
+    tables |= {"explanations": EXPLAINED, "explanation_terms": TERMS, "audited": AUDITED}
     kept = {name: ds.dataset(pa.Table.from_pylist(rows)) for name, rows in tables.items() if name not in without}
     if old:
         kept["scores"] = ds.dataset(pa.Table.from_pylist(SCORES).drop(["auc_excess"]))
@@ -127,6 +134,12 @@ def test_words_are_whole_words_and_a_neuron_stands_once() -> None:
         (Query("explanation", "lesson"), [(1, 1)]),
         (Query("explanation", "sentences", layer=1), [(1, 0), (1, 1)]),
         (Query("explanation", "sentences", least=0.8), [(1, 0)]),
+        (Query("audit", "Local"), [(1, 1), (2, 5), (1, 0)]),
+        (Query("audit", "dataset detector"), [(2, 0)]),
+        (Query("audit", "dataset_detector", layer=1), []),
+        (Query("audit", "local", least=0.7), [(1, 0)]),
+        (Query("audit", "loc"), []),
+        (Query("any", "local"), []),
         (Query("score", least=0.7), [(1, 0), (2, 2)]),
         (Query("score"), [(2, 0), (1, 0), (2, 2)]),
         (Query("score", layer=2), [(2, 0), (2, 2)]),

@@ -5,6 +5,7 @@ import pyarrow.parquet as pq
 
 from ops.report.side_pages import drawings, figure_files, side_context, side_jobs
 from ops.storage.store import Store
+from tests.unit.show.made_up_audit import audited, literal, pairs, table
 
 
 def test_side_jobs_are_those_with_a_complete_stage_and_their_figures_those_recorded() -> None:
@@ -36,3 +37,31 @@ def test_a_table_that_an_earlier_version_wrote_is_shown_with_the_columns_that_it
         *("space", "category", "rule", "excluded", "n", "n known", "accuracy", "low", "high")
     ]
     assert [cell["text"] for cell in found["rows"][0]][:3] == ["counts", "all", "add"]
+
+
+def test_the_page_of_an_audit_opens_with_its_findings_and_has_the_verdicts(tmp_path: Path) -> None:
+    rows = {
+        "explanations": [{"layer": 1, "unit": 0, "pole": "top", "verdict": "explained"}],
+        "audit/neurons": [audited(1, 0, "global"), audited(2, 1, "local"), audited(3, 2, "dataset_detector")],
+        "audit/neurons_controls": [],
+        "audit/portability": pairs(["books", "news"], 3, 0),
+        "audit/portability_controls": [],
+        "audit/patterns": [
+            literal(1, 0, rank, [0.0, 0.0, 0.0], verdict=v) for rank, v in enumerate(("global", "none"))
+        ],
+    }
+    for name, own in rows.items():
+        (tmp_path / name).mkdir(parents=True)
+        made = table(name, own)
+        keep = ["layer", "unit", "pole", "verdict"] if name == "explanations" else made.column_names
+        pq.write_table(made.select(keep), tmp_path / name / "part-00000.parquet")
+    names = {name: [{"name": f"{name}/part-00000.parquet"}] for name in rows}
+    run = {"stages": {"audit": {"complete": True}}, "tables": names}
+    found = side_context(Store(str(tmp_path)), run, "audit")
+    assert found["sentences"][0].startswith(
+        "Of 1 explained neurons and poles, 1 holds in at least three quarters of the 2"
+    )
+    assert [line.split() for line in found["findings"].split("\n")][1] == ["neurons", "1", "0", "0", "0"]
+    (neurons, literals) = found["tables"]
+    assert [row[3]["text"] for row in neurons["rows"]] == ["global", "dataset_detector"]
+    assert (neurons["total"], literals["total"]) == (2, 1)

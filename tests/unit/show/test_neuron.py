@@ -3,8 +3,10 @@ from typing import Any
 
 import pytest
 
+from ops.show.audited import joined
 from ops.show.neuron import lay_out_neuron
 from ops.show.neuron_facts import first_of_its_own
+from tests.unit.show.made_up_audit import audited, literal
 
 NEURON = {"n": 5000, "mean": 0.1, "std": 0.25, "min": -1.0, "max": 2.0, "top_mean": 1.5,
           "top_threshold": 1.25, "bottom_mean": -0.5, "bottom_threshold": -0.4}  # fmt: skip
@@ -81,6 +83,22 @@ def test_an_explanation_comes_before_everything_else() -> None:
     ]
     assert line(lines, "word: see").split() == ["word:", "see", "2.000", "0.600", "0.0100", "0.300"]
     assert shown(explanation=None) == shown()
+
+
+def test_where_it_holds_comes_before_the_scores() -> None:
+    row = audited(3, 17, "local", 0.5, found_in=["tweets"])
+    rows = [literal(3, 17, 1, [0.0, 1.0, None], verdict="global")]
+    names = ["news", "tweets"]
+    own = [{"pole": "top", "dataset_to": name, "average_precision": 0.5, "random_precision": 0.1} for name in names]
+    audit = joined(row, rows, own)
+    lines = shown(audit=audit)
+    assert lines[1] == "Across data sets: only in tweets; transfer 0.50 (0.50 to 0.50)"
+    assert lines[2] == shown()[1]
+    everything = shown(audit=audit, patterns=[], profiles=[])
+    start = everything.index("Lift of its literals within each data set")
+    assert everything[start + 1] == "  word: word 1 (global)"
+    assert "Lift of its literals within each data set" not in lines
+    assert shown(audit=None) == shown()
 
 
 def test_the_excess_is_said_and_why_a_unit_is_silent() -> None:

@@ -1,0 +1,96 @@
+"""Strips of the lifts that an explanation's literals have within each data set, in numbers for their SVG."""
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from ops.show.audited import said_lifts
+from ops.show.text import shorten
+
+Row = dict[str, Any]
+
+NAMES, PLOT, EDGE = 96, 196, 8  # pixels of the names, of the axis, and right of it
+LINE, FOOT = 16, 16  # pixels of a data set's line, and of the axis's numbers
+LETTERS = 14  # of a data set's name
+_LEAST = math.log(2)  # of a log lift, to both sides, that every axis shows
+_MOST = math.log(1_000)
+_TICKS = (0.001, 0.01, 0.1, 1.0, 10.0, 100.0, 1_000.0)
+_NEAR_TICKS = (0.5, 1.0, 2.0)
+
+
+class Mark(NamedTuple):
+    """One data set's lift: its name, short and whole, its line's middle, and where dot and interval are; None: unknown.
+
+    `is_above` says whether the whole interval is above 1.
+    """
+
+    name: str
+    whole: str
+    y: int
+    x: float | None
+    low: float
+    high: float
+    is_above: bool
+
+
+class Strip(NamedTuple):
+    """A literal: kind, text, whether it is of sentences that lack it, verdict, marks, and all of it in words."""
+
+    kind: str
+    pattern: str
+    negated: bool
+    verdict: str
+    marks: list[Mark]
+    height: int
+    said: str
+
+
+class Strips(NamedTuple):
+    """The strips of a neuron and pole, with one axis: its left end, where 1 is, and ticks with labels."""
+
+    strips: list[Strip]
+    left: int
+    one: float
+    ticks: list[tuple[float, str]]
+    width: int
+
+
+def lift_strips(literals: Sequence[Row]) -> Strips:
+    """Return the strips of some rows of audit/patterns/.
+
+    The axis is of the log of the lift and has room for all of them, up to 1,000 and down to a thousandth; intervals
+    that are longer end at its ends.
+    """
+    known = [value for row in literals for value in row["log_lifts"] if value is not None]
+    low = max(min([-_LEAST, *known]), -_MOST)
+    high = min(max([_LEAST, *known]), _MOST)
+    room = 0.06 * (high - low)
+    low, high = low - room, high + room
+
+    def place(value: float) -> float:
+        share: float = (min(max(value, low), high) - low) / (high - low)
+        return round(NAMES + PLOT * share, 1)
+
+    within = [tick for tick in _TICKS if low <= math.log(tick) <= high]
+    ticks = within if len(within) > 1 else _NEAR_TICKS
+    return Strips(
+        [_strip(row, place) for row in literals],
+        NAMES,
+        place(0.0),
+        [(place(math.log(tick)), f"{tick:,g}") for tick in ticks],
+        NAMES + PLOT + EDGE,
+    )
+
+
+def _strip(row: Row, place: Callable[[float], float]) -> Strip:
+    marks = []
+    columns = (row[name] for name in ("dataset_names", "log_lifts", "log_lifts_low", "log_lifts_high"))
+    for number, (name, value, low, high) in enumerate(zip(*columns, strict=True)):
+        y = LINE * number + LINE // 2
+        if value is None:
+            marks.append(Mark(shorten(name, LETTERS), name, y, None, 0.0, 0.0, False))
+            continue
+        low, high = (value if end is None else end for end in (low, high))
+        marks.append(Mark(shorten(name, LETTERS), name, y, place(value), place(low), place(high), low > 0))
+    height = LINE * len(marks) + FOOT
+    return Strip(row["kind"], row["pattern"], row["negated"], row["verdict"], marks, height, said_lifts(row))

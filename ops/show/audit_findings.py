@@ -1,0 +1,229 @@
+"""What an audit found over all neurons, in sentences and as a table of verdicts; each finding next to its controls."""
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ops.arrays import Int64s
+from ops.show.text import enumerated, wrap
+from ops.show.transfers import COLUMNS, Transfers, among, keys, sum_transfers
+from ops.storage.store import Store
+from ops.storage.tables import read_table
+
+Facts = dict[str, Any]
+
+NEURONS, PERMUTED, HALVES = "neurons", "permuted", "halves"
+VERDICTS = ("global", "local", "dataset_detector", "none")
+NEURON_COLUMNS = ["layer", "unit", "pole", "illusion", "verdict"]
+_NAMES = {NEURONS: "neurons", PERMUTED: "data sets permuted over documents", HALVES: "two halves of each data set"}
+_WHERE = {HALVES: "between two halves of one data set", PERMUTED: "with data sets permuted over documents"}
+_LITERALS = ["layer", "unit", "pole", "model", "verdict"]
+
+
+@dataclass(frozen=True)
+class AuditedRun:
+    """What is read of an audit: the neurons and poles that are explained, and of these the rows of its tables.
+
+    Attributes:
+        explained: numbers of all that are explained and audited (`ops.show.transfers.keys`).
+        audited: neurons and poles that were audited, explained or not.
+        transfers: the sums of `neurons`, and of each control that was made.
+        neurons: rows of audit/neurons/ and of its controls, by the same names, with `NEURON_COLUMNS`.
+        compared: the sums over the explained ones that have controls; None without controls.
+    """
+
+    explained: Int64s
+    audited: int
+    transfers: dict[str, Transfers]
+    neurons: dict[str, pa.Table]
+    compared: Transfers | None
+
+
+def audited_run(
+    explanations: pa.Table, neurons: pa.Table, neurons_controls: pa.Table, pairs: pa.Table, pairs_controls: pa.Table
+) -> AuditedRun:
+    """Return what the figures and findings of an audit are made from.
+
+    Args:
+        explanations: rows with `layer`, `unit`, `pole` and `verdict`.
+        neurons, neurons_controls: rows of these tables with `NEURON_COLUMNS`, the latter also with `control`.
+        pairs, pairs_controls: of audit/portability/ and its controls with `COLUMNS`, the latter also with `control`.
+    """
+    explained = keys(explanations.filter(pc.equal(explanations["verdict"], "explained")))
+    explained = np.intersect1d(explained, keys(neurons))
+    neurons_controls, pairs_controls = (
+        table.filter(among(table, explained)) for table in (neurons_controls, pairs_controls)
+    )
+    found = {NEURONS: neurons.filter(among(neurons, explained))}
+    own_pairs = pairs.filter(among(pairs, explained))
+    transfers = {NEURONS: sum_transfers(own_pairs)}
+    for control in (PERMUTED, HALVES):
+        rows = neurons_controls.filter(pc.equal(neurons_controls["control"], control))
+        if rows.num_rows:
+            found[control] = rows
+            transfers[control] = sum_transfers(pairs_controls.filter(pc.equal(pairs_controls["control"], control)))
+    compared = None
+    if pairs_controls.num_rows:
+        compared = sum_transfers(own_pairs.filter(among(own_pairs, keys(pairs_controls))))
+    return AuditedRun(explained, neurons.num_rows, transfers, found, compared)
+
+
+def read_audited(store: Store) -> AuditedRun:
+    """Return what the figures and findings of a finished audit are made from."""
+    return audited_run(
+        read_table(store, "explanations", columns=["layer", "unit", "pole", "verdict"]),
+        read_table(store, "audit/neurons", columns=NEURON_COLUMNS),
+        read_table(store, "audit/neurons_controls", columns=["control", *NEURON_COLUMNS]),
+        read_table(store, "audit/portability", columns=COLUMNS),
+        read_table(store, "audit/portability_controls", columns=["control", *COLUMNS]),
+    )
+
+
+def read_audit_findings(store: Store) -> Facts:
+    """Return what an audit found.
+
+    Returns:
+        `explained`, `audited`: neurons and poles; `datasets`: their names; `verdicts`: of the explained ones, how many
+        have each, for the `neurons` and for each control; `transfer`: for the same, over all pairs of data sets;
+        `transfer_of_controlled`: of those neurons and poles that have controls, None without controls; `illusion`: the
+        median over those whose transfer is known, for the same; `matrix`: rows with `dataset_from`, `dataset_to` and
+        `transfer`, null where it is not known; `literals`: of the explanations of winners, how many have each verdict;
+        `sentences`: the findings in words, the most telling first.
+    """
+    run = read_audited(store)
+    literals = read_table(store, "audit/patterns", pc.field("model") == "winners", _LITERALS)
+    return findings(run, literals.filter(among(literals, run.explained)))
+
+
+def findings(run: AuditedRun, literals: pa.Table) -> Facts:
+    """Return what `read_audit_findings` does.
+
+    Args:
+        run: what was read of the audit.
+        literals: rows of audit/patterns/ of the winners' models, with `verdict`.
+    """
+    own = run.transfers[NEURONS]
+    ratios = own.ratios()
+    facts: Facts = {
+        "explained": len(run.explained),
+        "audited": run.audited,
+        "datasets": list(own.names),
+        "verdicts": {name: _counts(rows["verdict"].to_pylist(), VERDICTS) for name, rows in run.neurons.items()},
+        "transfer": {name: sums.overall() for name, sums in run.transfers.items()},
+        "transfer_of_controlled": run.compared.overall() if run.compared else None,
+        "illusion": {name: _median(rows["illusion"]) for name, rows in run.neurons.items()},
+        "matrix": [
+            {"dataset_from": one, "dataset_to": other, "transfer": _null(ratios[i, j])}
+            for i, one in enumerate(own.names)
+            for j, other in enumerate(own.names)
+            if i != j
+        ],
+        "literals": _counts(literals["verdict"].to_pylist(), ("global", "local", "dataset", "none")),
+    }
+    return facts | {"sentences": _said(facts, own)}
+
+
+def _said(facts: Facts, own: Transfers) -> list[str]:
+    explained, datasets = facts["explained"], len(facts["datasets"])
+    if not explained:
+        return [f"None of {facts['audited']:,} neurons and poles is explained, so nothing can hold elsewhere."]
+    counts = facts["verdicts"]
+    found = counts[NEURONS]
+    holds = f"{found['global']:,} hold{'s' if found['global'] == 1 else ''}"
+    said = [
+        f"Of {explained:,} explained neurons and poles, {holds} in at least three quarters of the {datasets} data "
+        f"sets. The rest: {found['local']:,} local, {found['dataset_detector']:,} that follow the data set, and "
+        f"{found['none']:,} of which no data set's own winners can be told apart."
+    ]
+    if PERMUTED in counts:
+        alike, many = counts[PERMUTED]["global"], sum(counts[PERMUTED].values())
+        said.append(
+            f"With data sets permuted over documents, where they differ in size alone, {alike:,} of {many:,} hold "
+            "in as many: no larger share can be expected of neurons."
+        )
+    said += _said_transfer(facts)
+    said += _said_illusion(facts)
+    nothing = own.gains_nothing()
+    if nothing:
+        said.append(
+            f"In {enumerated(nothing, 'and')} the own cards gain nothing over all of these neurons, so that the "
+            f"transfer into {'it' if len(nothing) == 1 else 'them'} is not known."
+        )
+    return said + _said_literals(facts["literals"])
+
+
+def _said_transfer(facts: Facts) -> list[str]:
+    transfer = facts["transfer"]
+    if transfer[NEURONS] is None:
+        return ["Own cards gain nothing over those of random sets, so that there is nothing to be transferred."]
+    said = [f"Transfer is {transfer[NEURONS]:.2f}: cards of other data sets gain that share of what own cards gain."]
+    controls = _beside(transfer)
+    if controls:
+        many = max(sum(counts.values()) for name, counts in facts["verdicts"].items() if name in _WHERE)
+        own = facts["transfer_of_controlled"]
+        among_them = (
+            f"Among the {many:,} with controls it is {own:.2f}, next to " if own is not None else "Next to it: "
+        )
+        said.append(f"{among_them}{controls}.")
+    return said
+
+
+def _said_illusion(facts: Facts) -> list[str]:
+    own, controls = facts["illusion"][NEURONS], _beside(facts["illusion"])
+    if own is None:
+        return []
+    return [
+        f"The median neuron has an illusion of {own:.2f}{f', next to {controls}' if controls else ''}. It is 0 where "
+        "cards of other data sets do as well as the own ones, and 1 where they do no better than those of random sets."
+    ]
+
+
+def _beside(numbers: dict[str, float | None]) -> str:
+    """Return the numbers of the controls in words, nothing where none is known."""
+    known = [f"{value:.2f} {where}" for name, where in _WHERE.items() if (value := numbers.get(name)) is not None]
+    return enumerated(known, "and") if known else ""
+
+
+def _said_literals(counts: dict[str, int]) -> list[str]:
+    many = sum(counts.values())
+    if not many:
+        return []
+    return [
+        f"Of the {many:,} literals of their explanations, these many are global: {counts['global']:,}; local: "
+        f"{counts['local']:,}; above 1 only because data sets differ: {counts['dataset']:,}; none of these: "
+        f"{counts['none']:,}."
+    ]
+
+
+def verdict_lines(facts: Facts) -> list[str]:
+    """Return the verdicts of neurons and controls as the lines of a table."""
+    titles = "".join(f"{name.replace('_', ' '):>18}" for name in VERDICTS)
+    wide = max(map(len, _NAMES.values()))
+    lines = [f"{'Verdicts':<{wide}}{titles}"]
+    for name, counts in facts["verdicts"].items():
+        lines.append(f"{_NAMES[name]:<{wide}}" + "".join(f"{counts[verdict]:>18,}" for verdict in VERDICTS))
+    return lines
+
+
+def _counts(values: list[str], names: tuple[str, ...]) -> dict[str, int]:
+    found = Counter(values)
+    return {name: found[name] for name in names}
+
+
+def _median(values: pa.ChunkedArray) -> float | None:
+    known = values.drop_null()
+    return float(np.median(known.to_numpy())) if len(known) else None
+
+
+def _null(value: float) -> float | None:
+    return float(value) if np.isfinite(value) else None
+
+
+def lay_out_audit(facts: Facts, width: int) -> str:
+    """Return what an audit found as text: the sentences, and the verdicts with those of the controls."""
+    lines = [line for said in facts["sentences"] for line in wrap(said, width).split("\n")]
+    return "\n".join([*lines, *(["", *verdict_lines(facts)] if facts["explained"] else [])])

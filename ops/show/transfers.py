@@ -1,0 +1,97 @@
+"""How far cards carry over between data sets, summed over neurons: read from the rows of `audit/portability/`."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ops.arrays import Bools, Float64s, Int64s
+
+COLUMNS = ["layer", "unit", "pole", "dataset_from", "dataset_to", "average_precision", "random_precision"]
+_HALF = ", half "  # between a data set's name and the number of its half
+
+
+@dataclass(frozen=True)
+class Transfers:
+    """Sums over neurons and poles of what cards gain beyond those of random sets, by pair of data sets.
+
+    Attributes:
+        names: the data sets, sorted.
+        above: what the card of one data set gains in another, `[from, to]`.
+        below: what the own card of the other gains there, over the same neurons and poles, `[from, to]`.
+        neurons: neurons and poles that were looked at.
+    """
+
+    names: tuple[str, ...]
+    above: Float64s
+    below: Float64s
+    neurons: int
+
+    def ratios(self) -> Float64s:
+        """Return the transfer of each pair, `[from, to]`: NaN where the own cards gain nothing, and on the diagonal."""
+        known = (self.below > 0) & ~np.eye(len(self.names), dtype=np.bool_)
+        return _ratios(self.above, self.below, known)
+
+    def overall(self) -> float | None:
+        """Return the transfer over all pairs, one sum over another; None where the own cards gain nothing."""
+        below = float(self.below.sum())
+        return float(self.above.sum()) / below if below > 0 else None
+
+    def between_halves(self, names: Sequence[str]) -> Float64s:
+        """Return the transfer between the two halves of each data set, of sums of the control `halves`, `[names]`."""
+        sums = np.zeros((2, len(names)))
+        for i, one in enumerate(self.names):
+            for j, other in enumerate(self.names):
+                whole = one.rpartition(_HALF)[0]
+                if i != j and whole in names and whole == other.rpartition(_HALF)[0]:
+                    sums[:, names.index(whole)] += self.above[i, j], self.below[i, j]
+        return _ratios(sums[0], sums[1], sums[1] > 0)
+
+    def gains_nothing(self) -> list[str]:
+        """Return the data sets whose own cards gain nothing, so that no transfer into them is known."""
+        into = self.below.sum(0)
+        return [name for name, gain in zip(self.names, into, strict=True) if not gain > 0]
+
+
+def keys(rows: pa.Table) -> Int64s:
+    """Return a number for the neuron and pole of each row, `[rows]`."""
+    layer, unit = (rows[name].to_numpy().astype(np.int64) for name in ("layer", "unit"))
+    is_top = pc.equal(rows["pole"], "top").to_numpy()
+    return np.asarray(layer << 33 | unit << 1 | is_top)
+
+
+def among(rows: pa.Table, chosen: Int64s) -> Bools:
+    """Return which rows are of chosen neurons and poles, `[rows]`."""
+    return np.isin(keys(rows), chosen)
+
+
+def sum_transfers(rows: pa.Table) -> Transfers:
+    """Return the sums of all rows.
+
+    A pair of data sets counts for a neuron and pole where both gains are known. Sums are divided, and ratios never
+    averaged: where an own card gains next to nothing, a ratio can have any size.
+
+    Args:
+        rows: of `audit/portability/`, with `COLUMNS`; of one control where they are of controls.
+    """
+    datasets = pc.unique(pa.chunked_array([*rows["dataset_from"].chunks, *rows["dataset_to"].chunks], pa.string()))
+    names = sorted(datasets.to_pylist())
+    found, neuron = np.unique(keys(rows), return_inverse=True)
+    one, other = (
+        pc.index_in(rows[column], pa.array(names, pa.string())).to_numpy() for column in ("dataset_from", "dataset_to")
+    )
+    own, random = (pc.fill_null(rows[f"{name}_precision"], np.nan).to_numpy() for name in ("average", "random"))
+    gain = np.full((len(found), len(names), len(names)), np.nan)
+    gain[neuron, one, other] = own - random
+    theirs = np.broadcast_to(np.diagonal(gain, axis1=1, axis2=2)[:, None, :], gain.shape)
+    known = np.isfinite(gain) & np.isfinite(theirs) & ~np.eye(len(names), dtype=np.bool_)
+    return Transfers(tuple(names), np.where(known, gain, 0.0).sum(0), np.where(known, theirs, 0.0).sum(0), len(found))
+
+
+def _ratios(above: Float64s, below: Float64s, known: Bools) -> Float64s:
+    """Return the ratios where they are known, else NaN."""
+    found = np.full(known.shape, np.nan)
+    found[known] = above[known] / below[known]
+    return found

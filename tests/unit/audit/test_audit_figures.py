@@ -1,0 +1,117 @@
+"""The figures of `audit`: their numbers are those of the tables, and they can be printed at any size."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
+
+from ops.audit import verdict
+from ops.audit.audit_figures import draw_audit, illusion_figure, transfer_figure
+from ops.show import audit_findings
+from ops.show.audit_findings import AuditedRun
+from ops.show.transfers import Transfers, sum_transfers
+from ops.storage.store import Store
+from tests.unit.figure_letters import check_inside, check_print
+from tests.unit.show.made_up_audit import audited, halves, pairs, table
+
+NAMES = ["books", "news", "tweets"]
+
+
+def sums(count: int, controls: bool = True, poor: str = "") -> dict[str, Transfers]:
+    """The sums of so many data sets, with names of any length."""
+    names = NAMES if count == 3 else sorted(f"{'a long name ' * (i % 2)}set {i:02}" for i in range(count))
+    own = {"neurons": pairs(names, 4, 0, 0.0, poor)}
+    own |= {"permuted": pairs(names, 4, 1, 0.0), "halves": halves(names, 4, 2)} if controls else {}
+    return {name: sum_transfers(table("audit/portability", rows)) for name, rows in own.items()}
+
+
+def illusions(layers: int, controls: bool = True) -> dict[str, pa.Table]:
+    rng = np.random.default_rng(0)
+    rows: dict[str, Any] = {}
+    for name in ("neurons", "permuted", "halves") if controls else ("neurons",):
+        values = [None if rng.random() < 0.2 else float(rng.normal(0.5, 0.3)) for _ in range(layers * 7)]
+        rows[name] = table("audit/neurons", [audited(1 + i // 7, i, "none", v) for i, v in enumerate(values)])
+    return rows
+
+
+def cells(figure: Figure, panel: int) -> dict[tuple[int, int], str]:
+    """The numbers of a panel's cells, by row and column."""
+    return {(round(t.get_position()[1]), round(t.get_position()[0])): t.get_text() for t in figure.axes[panel].texts}
+
+
+def test_each_cell_has_its_number_and_the_diagonal_that_of_halves() -> None:
+    given = sums(3, poor="news")
+    figure = transfer_figure(given, "some-model")
+    ratios, between = given["neurons"].ratios(), given["halves"].between_halves(NAMES)
+    known = {(i, j): f"{ratios[i, j]:.2f}" for i, j in zip(*np.nonzero(np.isfinite(ratios)), strict=True)}
+    assert cells(figure, 0) == known | {(i, i): f"{value:.2f}" for i, value in enumerate(between)}
+    assert not any(other == 1 for _, other in known), "of news, whose own cards gain nothing"
+    assert len([p for p in figure.axes[0].patches if isinstance(p, Rectangle)]) == 3
+    permuted = given["permuted"].ratios()
+    assert cells(figure, 1) == {(i, j): f"{permuted[i, j]:.2f}" for i in range(3) for j in range(3) if i != j}
+    labels = [label.get_text() for label in figure.axes[0].get_xticklabels()]
+    gains = given["neurons"].below.sum(0) / (4 * 2)
+    assert labels == [f"{name}\n{gain:.3f}" for name, gain in zip(NAMES, gains, strict=True)]
+
+
+@pytest.mark.parametrize("controls", [True, False])
+@pytest.mark.parametrize("datasets", [2, 3, 6, 8, 20])
+def test_the_matrix_can_be_printed(datasets: int, controls: bool) -> None:
+    check_print(transfer_figure(sums(datasets, controls), "some-model"), "some-model")
+
+
+def test_without_halves_the_diagonal_is_empty_and_nothing_is_said_of_them() -> None:
+    figure = transfer_figure(sums(3, controls=False), "m")
+    assert all(i != j for i, j in cells(figure, 0))
+    assert "halves" not in " ".join(t.get_text() for t in figure.texts)
+
+
+def test_the_illusion_s_median_and_quartiles_are_drawn_by_layer() -> None:
+    given = illusions(3)
+    figure = illusion_figure(given, "some-model")
+    (panel,) = figure.axes
+    labelled = {line.get_label(): line for line in panel.lines if re.search(r"\(\d+\)$", str(line.get_label()))}
+    assert len(labelled) == len(panel.collections) == 3
+    names = {"data sets as they are": "neurons", "two halves of each data set": "halves"}
+    names |= {"data sets permuted over documents": "permuted"}
+    for (label, line), whiskers in zip(labelled.items(), panel.collections, strict=True):
+        name, number = re.fullmatch(r"(.*) \((\d+)\)", str(label)).groups()  # type: ignore[union-attr]
+        rows = [r for r in given[names[name]].to_pylist() if r["illusion"] is not None]
+        assert int(number) == len(rows)
+        expected = [
+            np.quantile([r["illusion"] for r in rows if r["layer"] == at], [0.25, 0.5, 0.75]) for at in (1, 2, 3)
+        ]
+        np.testing.assert_allclose(np.asarray(line.get_ydata()), [own[1] for own in expected])
+        np.testing.assert_array_equal(np.round(np.asarray(line.get_xdata())), [1, 2, 3])
+        ends = [segment[:, 1] for segment in whiskers.get_segments()]  # type: ignore[attr-defined]
+        np.testing.assert_allclose(ends, [own[[0, 2]] for own in expected])
+
+
+@pytest.mark.parametrize(("layers", "controls"), [(1, True), (12, True), (3, False), (48, True)])
+def test_the_illusion_can_be_printed(layers: int, controls: bool) -> None:
+    figure = illusion_figure(illusions(layers, controls), "some-model")
+    check_print(figure, "some-model")
+    check_inside(figure)
+
+
+def test_files_are_the_same_each_time_and_none_without_explained_neurons(tmp_path: Path) -> None:
+    own = sums(3)
+    run = AuditedRun(np.arange(4), 4, own, illusions(2), own["neurons"])
+    for name in "ab":
+        found = draw_audit(Store(str(tmp_path / name)), run, "m")
+        kinds = ("png", "pdf", "svg")
+        assert sorted(found) == sorted(f"audit/figures/{f}.{k}" for f in ("illusion", "transfer") for k in kinds)
+    for file in found:
+        assert (tmp_path / "a" / file).read_bytes() == (tmp_path / "b" / file).read_bytes()
+    nothing = {"neurons": table("audit/neurons", [])}
+    none = {"neurons": sum_transfers(table("audit/portability", []))}
+    assert draw_audit(Store(str(tmp_path)), AuditedRun(np.zeros(0, np.int64), 4, none, nothing, None)) == []
+
+
+def test_verdicts_are_called_the_same_where_they_are_shown() -> None:
+    assert sorted(audit_findings.VERDICTS) == sorted(verdict.VERDICTS)

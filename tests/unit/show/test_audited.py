@@ -1,0 +1,103 @@
+"""What is said of a neuron and pole that was audited, from rows that are made up."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from ops.show.audited import joined, lay_out_lifts, lay_out_where, read_audited_neuron, said_lifts, said_numbers
+from ops.storage.store import Store
+from tests.unit.show.made_up_audit import audited, literal, pairs, table
+
+NAMES = ["a", "b", "c", "d"]
+
+
+def own_pairs(known: list[str], names: list[str]) -> list[dict[str, Any]]:
+    """The pairs of each data set with itself, of which some are known."""
+    return [
+        {
+            "layer": 1, "unit": 0, "pole": "top", "dataset_from": name, "dataset_to": name,
+            "average_precision": 0.5 if name in known else None, "random_precision": 0.1,
+        }
+        for name in names
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("verdict", "holds", "found", "known", "said"),
+    [
+        ("global", NAMES, ["a"], NAMES, "holds in all 4 data sets"),
+        ("global", NAMES[:3], NAMES, NAMES, "holds in 3 of 4 data sets (not in d)"),
+        ("local", NAMES[:2], NAMES, NAMES, "holds in 2 of 4 data sets (not in c or d)"),
+        ("local", ["b"], ["b"], NAMES, "holds in 1 of 4 data sets (b)"),
+        ("local", ["a"], ["a"], ["a", "b", "c"], "holds in 1 of 3 data sets (not in b or c)"),
+        ("local", [], ["d"], NAMES, "only in d"),
+        ("local", [], ["a", "d"], NAMES, "found in 2 of 4 data sets (a and d), and carries over to none"),
+        ("dataset_detector", ["a"], ["a"], NAMES, "follows the data set, not language"),
+        ("none", [], [], NAMES, "no data set's own winners can be told apart"),
+        ("none", ["a"], [], NAMES, "no data set's own winners can be told apart"),
+        ("local", [], ["a"], ["a"], "has too few winners in all data sets but one to tell"),
+        ("none", [], [], [], "has too few winners to tell"),
+    ],
+)
+def test_where_it_holds_is_one_line(
+    verdict: str, holds: list[str], found: list[str], known: list[str], said: str
+) -> None:
+    row = audited(1, 0, verdict, ported=len(holds), holds_in=holds, found_in=found, datasets=len(known))
+    audit = joined(row, [], own_pairs(known, NAMES))
+    assert (audit["said"], audit["known_in"]) == (said, known)
+    assert lay_out_where(audit) == f"Across data sets: {said}"
+    assert lay_out_lifts(audit, 90) == []
+
+
+def test_many_data_sets_are_counted_but_not_named() -> None:
+    names = [f"set {i:02}" for i in range(20)]
+    row = audited(1, 0, "local", ported=8, holds_in=names[:8])
+    assert joined(row, [], own_pairs(names, names))["said"] == "holds in 8 of 20 data sets"
+
+
+def test_only_its_own_literals_are_taken_in_their_order() -> None:
+    row = audited(1, 0, "local", 0.25, found_in=["books"], eta_squared=0.031)
+    rows = [
+        literal(1, 0, 2, [0.0, None, 2.0], negated=True),
+        literal(1, 0, 1, [1.0, -1.0, 0.0]),
+        literal(1, 0, 1, [9.0, 9.0, 9.0], pole=None, model="range"),
+        literal(1, 0, 1, [9.0, 9.0, 9.0], pole="bottom"),
+    ]
+    audit = joined(row, rows, own_pairs(["a", "b"], NAMES))
+    assert [(p["rank"], p["negated"]) for p in audit["literals"]] == [(1, False), (2, True)]
+    assert lay_out_where(audit) == "Across data sets: only in books; transfer 0.75 (0.75 to 0.75)"
+    assert said_numbers(audit) == (
+        "transfer 0.75 (0.75 to 0.75); illusion 0.25 (0.25 to 0.25); variance between data sets 0.03"
+    )
+    assert lay_out_lifts(audit, 60) == [
+        "",
+        "Lift of its literals within each data set",
+        "  word: word 1 (local)",
+        "      books 2.72 (1.00 to 7.39), news 0.37 (0.14 to 1.00),",
+        "      tweets 1.00 (0.37 to 2.72)",
+        "  word: not word 2 (local)",
+        "      books 1.00 (0.37 to 2.72), news not known, tweets 7.39",
+        "      (2.72 to 20.1)",
+    ]
+    assert said_lifts(literal(1, 0, 1, [2_000.0, None, 0.0])).startswith("books ")
+
+
+def test_a_neuron_is_read_from_its_tables_as_json(tmp_path: Path) -> None:
+    tables = {
+        "audit/neurons": [audited(1, 0, "none"), audited(1, 1, "local", 0.5, holds_in=["news"], ported=1)],
+        "audit/patterns": [literal(1, unit, 1, [0.0, 1.0, None]) for unit in (0, 1)],
+        "audit/portability": pairs(["books", "news"], 2, 0, 0.0),
+    }
+    for name, rows in tables.items():
+        (tmp_path / name).mkdir(parents=True)
+        pq.write_table(table(name, [{**row, "layer": 1} for row in rows]), tmp_path / name / "part-00000.parquet")
+    store = Store(str(tmp_path))
+    audit = read_audited_neuron(store, 1, 1, "top")
+    assert audit is not None
+    assert audit["said"] == "holds in 1 of 2 data sets (not in books)"
+    assert [row["unit"] for row in audit["literals"]] == [1]
+    assert json.loads(json.dumps(audit)) == audit
+    assert read_audited_neuron(store, 1, 1, "bottom") is None

@@ -1,0 +1,86 @@
+"""Sums over neurons of what cards gain, and their ratios, compared with loops over the rows."""
+
+import math
+from collections import defaultdict
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from ops.show.transfers import among, keys, sum_transfers
+from tests.unit.show.made_up_audit import halves, pairs, table
+
+NAMES = ["books", "news", "tweets"]
+
+
+def by_hand(rows: list[dict[str, Any]]) -> dict[tuple[str, str], tuple[float, float]]:
+    """Return the sum of the gains of a pair of data sets, and of the own cards' gains."""
+    gain = {
+        (row["layer"], row["unit"], row["pole"], row["dataset_from"], row["dataset_to"]): row["average_precision"]
+        - row["random_precision"]
+        for row in rows
+        if row.get("average_precision") is not None
+    }
+    sums: dict[tuple[str, str], tuple[float, float]] = defaultdict(lambda: (0.0, 0.0))
+    for (*neuron, one, other), own in gain.items():
+        if one != other and (*neuron, other, other) in gain:
+            above, below = sums[one, other]
+            sums[one, other] = above + own, below + gain[(*neuron, other, other)]
+    return sums
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_each_pair_is_a_ratio_of_sums(seed: int) -> None:
+    rows = pairs(NAMES, 20, seed, 0.2)
+    expected = by_hand(rows)
+    order = np.random.default_rng(seed).permutation(len(rows))
+    found = sum_transfers(table("audit/portability", [rows[i] for i in order]))
+    assert (found.names, found.neurons) == (tuple(NAMES), 20)
+    ratios = found.ratios()
+    for i, one in enumerate(NAMES):
+        for j, other in enumerate(NAMES):
+            if i == j:
+                assert math.isnan(ratios[i, j])
+            else:
+                above, below = expected[one, other]
+                np.testing.assert_allclose([found.above[i, j], found.below[i, j]], [above, below])
+                assert ratios[i, j] == pytest.approx(above / below)
+    every = found.overall()
+    assert every == pytest.approx(sum(a for a, _ in expected.values()) / sum(b for _, b in expected.values()))
+    ratio_means = np.nanmean(ratios)
+    assert every != pytest.approx(ratio_means), "no mean of ratios"
+
+
+def test_where_the_own_cards_gain_nothing_no_transfer_is_known() -> None:
+    found = sum_transfers(table("audit/portability", pairs(NAMES, 9, 1, 0.0, poor="news")))
+    assert found.gains_nothing() == ["news"]
+    assert np.isnan(found.ratios()[:, 1]).all()
+    assert np.isfinite(found.ratios()[1, [0, 2]]).all()
+
+
+def test_between_halves_both_ways_count() -> None:
+    rows = halves(NAMES, 7, 2)
+    found, expected = sum_transfers(table("audit/portability", rows)), by_hand(rows)
+    ratios = found.between_halves(NAMES)
+    for name, ratio in zip(NAMES, ratios, strict=True):
+        both = [expected[f"{name}, half {a}", f"{name}, half {3 - a}"] for a in (1, 2)]
+        assert ratio == pytest.approx(sum(a for a, _ in both) / sum(b for _, b in both))
+    assert np.isnan(found.between_halves(["elsewhere"])).all()
+
+
+def test_no_rows_have_no_transfer() -> None:
+    found = sum_transfers(table("audit/portability", []))
+    assert (found.names, found.overall(), found.gains_nothing()) == ((), None, [])
+
+
+def test_neurons_and_poles_are_told_apart() -> None:
+    rows = pa.table(
+        {
+            "layer": pa.array([1, 1, 1, 2], pa.int16()),
+            "unit": pa.array([0, 0, 1, 0], pa.int32()),
+            "pole": ["top", "bottom", "top", "top"],
+        }
+    )
+    assert len(set(keys(rows).tolist())) == 4
+    assert among(rows, keys(rows)[1:3]).tolist() == [False, True, True, False]
