@@ -38,7 +38,7 @@ def neuron_context(
     Args:
         tables: the neuron's rows by table: `neurons` one; `topk` those that are to be listed; `patterns`, `profiles`,
             `means`, and `scores`, `peaks`, `token_activations`, `explanations`, `explanation_terms`,
-            `families` (of these, every member), `outputs/tokens`, `compare/neighbours`, and of an audit `audit/neurons`,
+            `families` (of these, every member), `outputs/tokens`, `compare/neighbours`, `audit/neurons`,
             `audit/patterns` and `audit/portability` (of this, pairs of a data set and itself), which may be empty.
         sentences: the sentences that winners and samples name.
         options: those of `mine`.
