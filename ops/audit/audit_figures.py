@@ -47,7 +47,7 @@ def transfer_figure(transfers: dict[str, Transfers], model: str = "") -> Figure:
     """Draw the transfer from each data set to each other one as a matrix with its numbers.
 
     The smaller cells of the diagonal have the transfer between two halves of the same data set, which is what can be
-    reached at most. Next to the matrix is that of data sets permuted over documents, which differ in size alone: with
+    reached at most. Next to the matrix is that of data sets permuted over documents, which are alike then: with
     winners enough its cells are around 1.
     Below each name is what the own cards gain there: the less, the less sure its column.
 
@@ -75,7 +75,7 @@ def transfer_figure(transfers: dict[str, Transfers], model: str = "") -> Figure:
     diagonal = "Small cells: between two halves of one data set. " if HALVES in transfers else ""
     notes += [f"{diagonal}No cell: own cards gain nothing. Below a name: mean gain of its own cards."]
     if PERMUTED in transfers:
-        notes.append("Permuted: they differ in size alone; where all have winners enough, cells are around 1.")
+        notes.append("Permuted: they are alike then; where all have winners enough, cells are around 1.")
     figure.supxlabel("\n".join(notes), fontsize=LETTERS)
     figure.suptitle(titled("How far what is learned in one data set holds in another", model))
     return figure

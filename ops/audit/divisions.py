@@ -49,9 +49,11 @@ class Division:
         return cls(DATASETS, tuple(audited), group, part[dataset], np.asarray(sizes, np.float64))
 
     def permuted(self, document: Int64s, baseline: Int64s, seed: int) -> Self:
-        """Return the parts permuted over documents: each part has as many documents as before, drawn from all.
+        """Return the parts permuted over documents: each is a sample of all of them, with as many documents.
 
-        A sentence of no part stays so. The corpus is taken to have as many sentences in a part as the baseline says.
+        Equal numbers make the parts' winners about equal in number too, as they are by data set: a part with few
+        winners would learn a poor card, which any other part's would outdo. A sentence of no part stays so. The corpus
+        is taken to have as many sentences in a part as the baseline says.
 
         Args:
             document: code of the document of each annotated sentence, `[rows]`.
@@ -59,8 +61,8 @@ class Division:
             seed: of the draw.
         """
         inside = self.of_row != NO_PART
-        documents, first = np.unique(document[inside], return_index=True)
-        part = self.of_row[inside][first]
+        documents = np.unique(document[inside])
+        part = np.arange(len(documents), dtype=np.int32) % len(self)
         rng = np.random.default_rng([seed, sampling.AUDIT_LABELS])
         of_document = np.full(int(document.max(initial=-1)) + 1, NO_PART, np.int32)
         of_document[documents] = rng.permutation(part)

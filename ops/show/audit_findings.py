@@ -142,7 +142,7 @@ def _said(facts: Facts, own: Transfers) -> list[str]:
     if PERMUTED in counts:
         alike, many = counts[PERMUTED]["global"], sum(counts[PERMUTED].values())
         said.append(
-            f"With data sets permuted over documents, where they differ in size alone, {alike:,} of {many:,} hold "
+            f"With data sets permuted over documents, which makes them alike, {alike:,} of {many:,} hold "
             "in as many: no larger share can be expected of neurons."
         )
     said += _said_transfer(facts)

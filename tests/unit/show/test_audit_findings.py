@@ -97,7 +97,7 @@ def test_the_first_sentence_says_how_many_hold_and_the_next_stand_next_to_contro
     assert facts["sentences"] == [
         "Of 6 explained neurons and poles, 1 holds in at least three quarters of the 3 data sets. The rest: 3 local, 0 "
         "that follow the data set, and 2 of which no data set's own winners can be told apart.",
-        "With data sets permuted over documents, where they differ in size alone, 4 of 4 hold in as many: no larger "
+        "With data sets permuted over documents, which makes them alike, 4 of 4 hold in as many: no larger "
         "share can be expected of neurons.",
         f"Transfer is {transfer['neurons']:.2f}: cards of other data sets gain that share of what own cards gain.",
         f"Among the 4 with controls it is {facts['transfer_of_controlled']:.2f}, next to {transfer['halves']:.2f} "
