@@ -79,7 +79,8 @@ def test_noise_is_nothing(planted: Path) -> None:
 def test_permuted_over_documents_a_finding_is_the_same_everywhere(planted: Path) -> None:
     for unit in (EVERYWHERE, HERE_AND_THERE):
         (row,) = rows(planted, "neurons_controls", where(unit, "control = 'permuted'"))
-        assert row["illusion"] == pytest.approx(0, abs=0.15)
+        assert row["illusion_low"] - 0.02 <= 0 <= row["illusion_high"] + 0.02
+        assert row["illusion"] == pytest.approx(0, abs=0.25)
     (row,) = rows(planted, "neurons_controls", where(THE_DATASET, "control = 'permuted'"))
     assert row["eta_squared"] < 0.02
     halves = rows(
