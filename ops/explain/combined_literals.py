@@ -104,10 +104,10 @@ class Combination:
             return first
         nouns = _joined([own.noun for own in others], "and", of_others)
         if self.least is None:
-            second = f"with enough of {nouns}"
+            second = f"with enough of these: {nouns}"
         elif self.least > 1:
             least = _NUMBERS[self.least] if self.least < len(_NUMBERS) else self.least
-            second = f"with at least {least} of {nouns}"
+            second = f"with at least {least} of these: {nouns}"
         else:
             second = f"{'either ' * bool(first)}{list_conditions(others, 'or', of_others)}"
         return f"{first}, and {second}" if first else second

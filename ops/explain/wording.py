@@ -52,7 +52,7 @@ def explanation_text(
         return _fit(_NuisanceText([term for term in terms if term.kind in NUISANCE], rules), range_text)
     bounds = [Bound(int(term.items[0]), term.negated) if term.kind == "length" else None for term in terms]
     rule = Combination.of([abs(term.weight) for term in terms], needed, bounds)
-    start = f"{TOO_FEW} Untested: s" if verdict == "weak" else "S"
+    start = "Too few test winners to tell. Untested: s" if verdict == "weak" else "S"
     return _fit(_CalledText(start, terms, rule, _shares(share, baseline_share), rules), range_text)
 
 

@@ -118,7 +118,7 @@ def literals(text: str) -> list[Literal]:
 def read(conditions: str) -> Read:
     """Return what conditions say, those that follow "sentences"."""
     some = re.fullmatch(
-        r"(?P<first>.*?,? ?(?:and )?)with (?:enough|at least (?P<least>[a-z]+)) of (?P<of>.*)",
+        r"(?P<first>.*?,? ?(?:and )?)with (?:enough|at least (?P<least>[a-z]+)) of these: (?P<of>.*)",
         conditions,
     )
     numbers = ("", "", "two", "three", "four", "five", "six", "seven", "eight")
@@ -184,7 +184,7 @@ def places_of(found: list[Literal], given: list[Term], has_gap: bool) -> list[in
 
 
 BODY = re.compile(
-    r"(?:Too few winners in test documents to tell\. Untested: s|S)entences (?P<conditions>.*?)"
+    r"(?:Too few test winners to tell\. Untested: s|S)entences (?P<conditions>.*?)"
     r": (?P<share>[^:]*? %) of its winners(?:, (?P<other>[^:]*? %) of other sentences)?\."
     r"(?: More so (?P<idle>.*?)\.)?(?P<range> Explains .*| Over its .*)?"
 )
@@ -274,12 +274,12 @@ def term(kind: str, items: list[str], weight: float = 1.0, share: float = 0.5, o
         ([term("word", ["a"], 2.0), term("word", ["b"]), term("mark", ["?"])], 3.0,
          "with *a*, and either with *b* or a question mark (?)"),
         ([term("word", ["a"]), term("word", ["b"]), term("word", ["c"], -1.0)], 2.0,
-         "with at least two of *a*, *b* and no *c*"),
+         "with at least two of these: *a*, *b* and no *c*"),
         ([term("word", ["a"], 2.0), term("word", ["b"], 3.0), term("word", ["c"], 4.0)], 5.0,
-         "with at least two of *a*, *b* and *c*"),
+         "with at least two of these: *a*, *b* and *c*"),
         ([term("word", ["a"], 1.0), term("word", ["b"], 2.0), term("tag", ["MD"], -3.0)], 3.0,
-         "with enough of *a*, *b* and no modal verb (MD)"),
-        ([term("word", ["a"]), term("word", ["b"])], None, "with enough of *a* and *b*"),
+         "with enough of these: *a*, *b* and no modal verb (MD)"),
+        ([term("word", ["a"]), term("word", ["b"])], None, "with enough of these: *a* and *b*"),
         ([term("value", ["dataset", "imdb"]), term("value", ["topic", "space"], -1.0)], 2.0,
          "from the data set *imdb* and whose topic is not *space*"),
         ([Term("subtree", "(ROOT (NP))", ["ROOT", "NP"], False, 1.0, 0.5, 0.1)], 1.0,
@@ -361,7 +361,7 @@ def test_where_nothing_was_found_that_is_said() -> None:
     )
     assert explanation_text("weak", [], None, None, None, None) == "Too few winners in test documents to tell."
     assert explanation_text("weak", [term("word", ["a"])], 0.5, None, None, None) == (
-        "Too few winners in test documents to tell. Untested: sentences with *a*: 50 % of its winners."
+        "Too few test winners to tell. Untested: sentences with *a*: 50 % of its winners."
     )
     assert explanation_text("nuisance", [], None, None, None, None) == "Nothing beyond length and source."
 
