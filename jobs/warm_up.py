@@ -18,6 +18,7 @@ from typing import Any
 from jobs.stage.options import PRESETS
 
 PARAGRAPHS = 150
+TEXTS = ("odd.jsonl", "even.jsonl")
 # As small as a model can be, so that all of it is one piece of work and none waits for Ray.
 MODEL: dict[str, Any] = {"hidden_size": 12, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 20}
 
@@ -39,23 +40,27 @@ def run_all(folder: Path) -> None:
     from transformers import BertConfig
 
     from jobs import run
+    from jobs.audit import job as audit
+    from jobs.audit.job import AuditConfig
     from jobs.compare import job as compare
     from jobs.meaning import job as meaning
     from jobs.meaning.job import MeaningConfig
     from ops.model.random_model import save_random
 
     save_random(folder / "model", BertConfig(**MODEL))
-    write_texts(folder / "texts.jsonl")
+    write_texts(folder)
     options = {
         **PRESETS["small"],
         "k": 60,
+        "k_per_dataset": 3,
         "near_dedup": 0.9,
         "subtree_root": "collapse",
         "workers": 1,
         "model": str(folder / "model"),
     }
-    run.JOB.run(run.RunConfig(out=str(folder / "run"), corpus=(str(folder / "texts.jsonl"),), **options))
+    run.JOB.run(run.RunConfig(out=str(folder / "run"), corpus=tuple(str(folder / name) for name in TEXTS), **options))
     same: dict[str, Any] = {"out": str(folder / "run"), "workers": 1}
+    audit.JOB.run(AuditConfig.model_validate(same))
     compare.JOB.run(compare.CompareConfig.model_validate({**same, "part": ("neighbours",)}))
     meaning.JOB.run(MeaningConfig.model_validate({**same, "parts": "counts"}))
     explain_what_is_plain()
@@ -94,13 +99,15 @@ def explain_what_is_plain() -> None:
     evaluate(card, found, labelled, resampling(sentences, 0))
 
 
-def write_texts(path: Path) -> None:
-    """Write some documents with metadata."""
+def write_texts(folder: Path) -> None:
+    """Write some documents with metadata, every second one into another file, so that there are two data sets."""
     from pydoc_data.topics import topics
 
     texts = [(name, " ".join(p.split())) for name in sorted(topics) for p in topics[name].split("\n\n")]
     rows = [{"text": text, "doc_id": name, "letter": name[0]} for name, text in texts[:PARAGRAPHS] if text]
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    for place, file in enumerate(TEXTS):
+        lines = [json.dumps(row) + "\n" for row in rows[place :: len(TEXTS)]]
+        (folder / file).write_text("".join(lines), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -199,7 +199,7 @@ def test_a_case_follows_from_its_seed_and_number(world: World, monkeypatch: pyte
     (world.runs / "any" / "run.json").write_text("{}")
     monkeypatch.setattr(World, "run", lambda self, name: self.runs / "any")
     seen = set()
-    for number in range(70):
+    for number in range(120):
         drawn = [str(command) for command in Drawing(world, 7, number).draw().commands]
         if number < 7:
             assert drawn == [str(command) for command in Drawing(world, 7, number).draw().commands]

@@ -34,10 +34,13 @@ def test_what_follows_from_what_is_followed_to_the_end() -> None:
     assert stages_read("mine") == ["ingest", "topk", "annotate"]
     assert stages_read("psi") == []
     after_topk = ["annotate", "mine", "tokens", "explain"]
-    compared = [f"compare/{part}" for part in ("dimensions", "diversity", "groups", "neighbours", "shift", "ablation")]
+    compared = [
+        f"compare/{part}" for part in ("dimensions", "diversity", "groups", "neighbours", "matches", "runs", "shift")
+    ]
     assert stages_after("ingest") == [name for name in STAGES if name not in ("ingest", "psi")]
-    assert stages_after("topk") == [*after_topk, "outputs", *compared, "report"]
-    assert stages_after("mine") == ["explain", "compare/dimensions", "compare/groups", "compare/ablation", "report"]
+    assert stages_after("topk") == [*after_topk, "audit", "outputs", *compared, "compare/ablation", "report"]
+    after_mine = ["explain", "audit", "compare/dimensions", "compare/groups", "compare/runs", "compare/ablation"]
+    assert stages_after("mine") == [*after_mine, "report"]
     assert stages_after("psi") == []
 
 
