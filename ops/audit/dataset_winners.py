@@ -3,14 +3,12 @@
 from collections.abc import Iterator
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from ops.arrays import Int32s, Int64s
 from ops.sentences.store import SentenceStore
 from ops.storage.store import Store
-from ops.storage.tables import part_name
-from ops.topk.neurons import POLES, Neurons, part_of, set_number
+from ops.topk.neurons import Neurons
+from ops.topk.winner_groups import winner_groups
 
 LEAST_WINNERS = 20  # of a neuron and pole in a data set, where winners are those of the whole corpus
 
@@ -30,17 +28,10 @@ def read_dataset_winners(
         most: winners of a data set, the first by rank.
     """
     sets, rows, ranks = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
-    for number in np.unique(part_of(numbers)).tolist():
-        with store.parquet(part_name(table, number)) as file:
-            for group in range(file.num_row_groups):
-                found = file.read_row_group(group, columns=["layer", "unit", "pole", "rank", "sent_id"])
-                neuron = neurons.number(found["layer"].to_numpy(), found["unit"].to_numpy())
-                own = np.isin(neuron, numbers)
-                if own.any():
-                    pole = pc.index_in(found["pole"], pa.array(POLES)).to_numpy().astype(np.int64)
-                    sets.append(set_number(neuron[own], pole[own]))
-                    rows.append(sentences.rows(found["sent_id"].to_numpy()[own]))
-                    ranks.append(found["rank"].to_numpy()[own].astype(np.int64))
+    for own, found in winner_groups(store, neurons, numbers, ("rank", "sent_id"), table):
+        sets.append(own)
+        rows.append(sentences.rows(found["sent_id"].to_numpy()))
+        ranks.append(found["rank"].to_numpy().astype(np.int64))
     of_set, row, rank = np.concatenate(sets), np.concatenate(rows), np.concatenate(ranks)
     inside = part[row] >= 0
     of_set, row, rank = of_set[inside], row[inside], rank[inside]

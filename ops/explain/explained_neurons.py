@@ -29,8 +29,8 @@ from ops.patterns.sequences import Sequences
 from ops.schema import schema
 from ops.sentences.store import SentenceStore
 from ops.storage.store import Store
-from ops.storage.tables import part_name
-from ops.topk.neurons import POLES, Neurons, neuron_and_pole, part_of, set_number
+from ops.topk.neurons import POLES, Neurons, neuron_and_pole, set_number
+from ops.topk.winner_groups import winner_groups
 
 HUB = "wins nearly everywhere"
 
@@ -46,18 +46,8 @@ def read_sets(
     store: Store, neurons: Neurons, sentences: SentenceStore, numbers: Int64s | None = None
 ) -> Iterator[tuple[Int64s, Int64s]]:
     """Return the winners of some neurons, or of all, by rank: set numbers and rows, a row group at a time."""
-    every = numbers is None
-    wanted = np.arange(len(neurons)) if numbers is None else numbers
-    own_parts = sorted({part_of(number) for number in wanted.tolist()})
-    for name in store.table_files("topk") if every else [part_name("topk", part) for part in own_parts]:
-        with store.parquet(name) as file:
-            for group in range(file.num_row_groups):
-                table = file.read_row_group(group, columns=["layer", "unit", "pole", "sent_id"])
-                neuron = neurons.number(table["layer"].to_numpy(), table["unit"].to_numpy())
-                own = np.ones(len(neuron), np.bool_) if every else np.isin(neuron, wanted)
-                if own.any():
-                    pole = pc.index_in(table["pole"], pa.array(POLES)).to_numpy().astype(np.int64)
-                    yield set_number(neuron[own], pole[own]), sentences.rows(table["sent_id"].to_numpy()[own])
+    for number, rows in winner_groups(store, neurons, numbers):
+        yield number, sentences.rows(rows["sent_id"].to_numpy())
 
 
 class ExplainedNeurons:

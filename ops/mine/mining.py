@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from ops.arrays import Int64s
 from ops.mine.candidates import mine_candidates
@@ -17,8 +16,8 @@ from ops.patterns.sequences import Sequences
 from ops.sentences.mining_view import MiningView
 from ops.sentences.store import SentenceStore
 from ops.storage.store import Store
-from ops.storage.tables import part_name
-from ops.topk.neurons import POLES, Neurons, part_of, set_number
+from ops.topk.neurons import POLES, Neurons, set_number
+from ops.topk.winner_groups import winner_groups
 
 # What is mined of each neuron and pole: its winners, and for the held-out scores the training halves of its sets.
 MINED = ("winners", *SETS)
@@ -68,15 +67,9 @@ class Mining:
             return self._random_sets(store, first - len(self.mined), stop - len(self.mined))
         wanted = self.mined[first:stop]
         numbers, rows = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
-        for part in np.unique(part_of(wanted)).tolist():
-            with store.parquet(part_name("topk", part)) as file:
-                for group in range(file.num_row_groups):
-                    table = file.read_row_group(group, columns=["layer", "unit", "pole", "sent_id"])
-                    neuron = self.neurons.number(table["layer"].to_numpy(), table["unit"].to_numpy())
-                    own = np.isin(neuron, wanted)
-                    pole = pc.index_in(table["pole"], pa.array(POLES)).to_numpy().astype(np.int64)
-                    numbers.append(set_number(neuron[own], pole[own]))
-                    rows.append(self.sentences.rows(table["sent_id"].to_numpy()[own]))
+        for own, table in winner_groups(store, self.neurons, wanted):
+            numbers.append(own)
+            rows.append(self.sentences.rows(table["sent_id"].to_numpy()))
         number, row = np.concatenate(numbers), np.concatenate(rows)
         row = row[np.lexsort((row, number))]
         each, starts = np.unique(number, return_index=True)
