@@ -7,7 +7,8 @@
 Reads Parquet files with the columns `text` and `doc_id`, a sentence a row: a byte-level BPE of 4,096 tokens is trained
 on the spot, then a model of 4 layers of 192 units (2.6 million parameters, 128 positions) on documents laid end to end,
 with a start token before each. A twentieth of the documents is held out and written beside the model. Everything is
-drawn from --seed, and the same seed, files and number of threads give the same model on the same hardware.
+drawn from --seed, and the same seed, files and number of threads give the same model on the same hardware. To train a
+second model on the same documents with the same tokenizer, give --seed another number and --split-seed the first one.
 """
 
 import argparse
@@ -40,7 +41,9 @@ def main() -> int:
     parser.add_argument("--steps", type=int, default=2_000, help=f"each of {BATCH * LENGTH:,} tokens")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--split-seed", type=int, help="which documents are held out (default: --seed)")
     options = parser.parse_args()
+    split_seed = options.seed if options.split_seed is None else options.split_seed
     files = sorted(glob.glob(options.corpus))
     if not files:
         print(f"error: --corpus {options.corpus}: matches no file", file=sys.stderr)
@@ -49,13 +52,13 @@ def main() -> int:
     torch.set_num_threads(options.threads)
     out = Path(options.out)
     out.mkdir(parents=True, exist_ok=True)
-    train, held_out = read(files, options.seed)
+    train, held_out = read(files, split_seed)
     tokenizer = train_tokenizer(out, [" ".join(texts) for texts in train])
     stream = np.array([i for texts in train for i in (0, *tokenizer.encode(" ".join(texts)).ids)], np.int64)
     model, losses, seconds = fit(stream, options.steps, options.seed)
     with quiet_transformers():
         model.save_pretrained(out)
-    rng = np.random.default_rng([options.seed, 2])
+    rng = np.random.default_rng([split_seed, 2])
     sentences = [(str(i), text) for i, texts in enumerate(held_out) for text in texts]
     chosen = sorted(rng.permutation(len(sentences))[:MOST_HELD_OUT].tolist())
     lines = [json.dumps({"text": sentences[i][1], "doc_id": sentences[i][0]}) + "\n" for i in chosen]
@@ -68,6 +71,7 @@ def main() -> int:
         "seconds": round(seconds),
         "held_out_texts": len(lines),
         "seed": options.seed,
+        "split_seed": split_seed,
     }
     print(json.dumps(result))
     return 0
