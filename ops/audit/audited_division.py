@@ -115,14 +115,13 @@ class AuditedDivision:
             if not len(inside):
                 continue
             group = int(self.division.group[one])
-            card = self._sets[one].explain(inside, intervals=False, terms=False).card
+            card = self._card(one, inside)
             own[one] = self.asked.precisions(card, group, asked, self._winners.answers)
-            drawn = self._matched.draw(inside, number * parts + one)
-            chance = self._chance_card(one, drawn)
+            chance = self._card(one, self._matched.draw(inside, number * parts + one))
             random[one] = self.asked.precisions(chance, group, asked, self._winners.answers)
         return Precisions(own, random, self._baseline_documents, self.division.group)
 
-    def _chance_card(self, part: int, rows: Int64s) -> ScoreCard:
+    def _card(self, part: int, rows: Int64s) -> ScoreCard:
         return self._sets[part].explain(rows, intervals=False, terms=False).card
 
 

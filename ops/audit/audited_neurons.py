@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from ops import sampling
-from ops.arrays import Float32s, Float64s, Int64s, UInt8s
+from ops.arrays import Float32s, Float64s, Int64s
 from ops.audit.asked_half import Winners, totals
 from ops.audit.audited_division import AuditedDivision, KnownSentences, RangeWinners
 from ops.audit.dataset_winners import read_dataset_winners
@@ -18,6 +18,7 @@ from ops.audit.lifts import Counted, Lifts, lifts
 from ops.audit.transfer import HOLDS, UNDEFINED, Interval, Precisions, interval
 from ops.audit.verdict import verdict
 from ops.audit.within import WithinParts
+from ops.explain.held_out_scores import resampling
 from ops.explain.known_literals import KnownLiterals
 from ops.explain.literals import Literals
 from ops.explain.set_explainer import DRAWN_DOCUMENTS
@@ -27,20 +28,9 @@ from ops.schema import schema
 from ops.storage.store import Store
 from ops.topk.neurons import POLES
 
-RESAMPLES = 200
 TABLES = ("portability", "patterns", "neurons")
 _PRECISIONS = ("average_precision", "random_precision")
 Row = dict[str, Any]
-
-
-def draws_of_documents(documents: int, seed: int) -> UInt8s:
-    """Return how often the sample and each bootstrap sample has a document, `[documents, 1 + RESAMPLES]`.
-
-    Documents are drawn by a Poisson distribution with a mean of 1; the first column, the sample itself, is 1.
-    """
-    rng = np.random.default_rng([seed, sampling.AUDIT_RESAMPLES])
-    drawn = np.minimum(rng.poisson(1.0, (documents, RESAMPLES)), 255).astype(np.uint8)
-    return np.concatenate([np.ones((documents, 1), np.uint8), drawn], 1)
 
 
 @dataclass(frozen=True)
@@ -85,10 +75,11 @@ class AuditedNeurons:
         self.store, self.mining, self.terms, self.layer = store, mining, terms, layer
         self.table, self.most_winners, self.controlled = table, most_winners, controlled
         document = np.asarray(sentences.doc).astype(np.int64) % DRAWN_DOCUMENTS
-        draws = draws_of_documents(min(sentences.documents, DRAWN_DOCUMENTS), seed)
+        documents = min(sentences.documents, DRAWN_DOCUMENTS)
+        # The first column is the sample itself.
+        draws = np.insert(resampling(documents, seed, purpose=sampling.AUDIT_RESAMPLES), 0, 1, axis=1)
         held_out = np.asarray(sentences.held_out)
         baseline = np.asarray(sentences.baseline)[rows]
-        self.held_out = held_out
         self.winners = RangeWinners(literals)
         known = KnownSentences(rows, matrix, baseline, document, held_out, draws)
         divisions = [division]
@@ -147,10 +138,8 @@ class AuditedNeurons:
         rows[f"portability{end}"] += [key | row for row in _portability(precisions, audited.division, asked)]
         any_lift = False
         if name != HALVES:
-            described = [
-                (term, self._lifts(audited, int(term["literal"]), bool(term["negated"]), asked))
-                for term in terms.of_set.get(number, [])
-            ]
+            of_terms = self._lifts(audited, terms.of_set.get(number, []), asked)
+            described = list(zip(terms.of_set.get(number, []), of_terms, strict=True))
             # A literal of the range model may be of what little a data set leaves of the activation.
             any_lift = any(own.mantel_haenszel.low > 1 for term, own in described if term["model"] == "winners")
             n = np.bincount(asked.part, minlength=len(audited.division))
@@ -159,17 +148,18 @@ class AuditedNeurons:
         row = _neuron(precisions, audited.division, asked, share, any_lift)
         rows[f"neurons{end}"].append(key | row)
 
-    def _lifts(self, audited: AuditedDivision, literal: int, negated: bool, asked: Winners) -> Lifts:
-        """Return the lifts of a literal among the winners of the test half; of its absence where it is negated."""
-        parts = len(audited.division)
-        has = np.zeros(len(asked.places), np.bool_)
-        found = self.winners.answers.find(asked.places, np.array([literal]))
-        has[found.sentences] = True
-        hits, winners = _by_part(asked, has, parts), _by_part(asked, np.ones_like(has), parts)
-        others, rest = audited.asked.having(literal, asked), audited.asked.rest(asked)
-        if negated:
-            hits, others = winners - hits, rest - others
-        return lifts(Counted(hits, winners, others, rest))
+    def _lifts(self, audited: AuditedDivision, terms: list[Row], asked: Winners) -> list[Lifts]:
+        """Return the lifts of literals among the winners of the test half; of their absence where they are negated."""
+        parts, found = len(audited.division), []
+        winners, rest = _by_part(asked, slice(None), parts), audited.asked.rest(asked)
+        for term in terms:
+            literal = int(term["literal"])
+            having = self.winners.answers.find(asked.places, np.array([literal])).sentences
+            hits, others = _by_part(asked, np.unique(having), parts), audited.asked.having(literal, asked)
+            if term["negated"]:
+                hits, others = winners - hits, rest - others
+            found.append(lifts(Counted(hits, winners, others, rest)))
+        return found
 
     def _shares(self, numbers: Int64s, terms: Terms) -> dict[tuple[str, int], Row]:
         """Return the columns `eta_squared` and `r2_within` of the neurons, by division and neuron."""

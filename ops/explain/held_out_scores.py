@@ -63,9 +63,12 @@ class CardScores:
     baseline_shares: Float64s
 
 
-def resampling(documents: int, seed: int, resamples: int = RESAMPLES) -> UInt8s:
-    """Draw how often each bootstrap sample has each document, `[documents, resamples]`: Poisson with a mean of 1."""
-    return np.random.default_rng([seed, CARD_RESAMPLES]).poisson(1.0, (documents, resamples)).astype(np.uint8)
+def resampling(documents: int, seed: int, resamples: int = RESAMPLES, purpose: int = CARD_RESAMPLES) -> UInt8s:
+    """Draw how often each bootstrap sample has each document, `[documents, resamples]`: Poisson with a mean of 1.
+
+    `purpose` is the number of the draw in `ops.sampling`.
+    """
+    return np.random.default_rng([seed, purpose]).poisson(1.0, (documents, resamples)).astype(np.uint8)
 
 
 def evaluate(
