@@ -69,5 +69,5 @@ def is_alive(pid: int) -> bool:
 
 
 def committed(folder: Path, names: str = "*.parquet") -> dict[str, int]:
-    """Return the finished files in a folder by these names, and when each was put in place."""
-    return {path.name: path.stat().st_mtime_ns for path in folder.glob(names)}
+    """Return when each finished file of a folder that matches a pattern was put in place, by its path in the folder."""
+    return {str(path.relative_to(folder)): path.stat().st_mtime_ns for path in folder.glob(names)}
